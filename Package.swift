@@ -1,0 +1,74 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Targets stand in the order in which media flows through them, and each may import only
+// what it declares here: C libraries, then the currency of time, then the bridges to C, then
+// the pipeline. Tests/check-imports.py fails on an import that points against the flow.
+let package = Package(
+  name: "Overcrank",
+  products: [
+    .library(name: "Overcrank", targets: ["Overcrank"]),
+    .executable(name: "slowmo", targets: ["slowmo"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/attaswift/BigInt", from: "6.0.1"),
+  ],
+  targets: [
+    // C, at the bottom: only what Swift cannot import by itself.
+    .systemLibrary(
+      name: "CVideo4Linux", pkgConfig: "libv4l2", providers: [.apt(["libv4l-dev"])]),
+    .systemLibrary(
+      name: "CFFmpeg",
+      pkgConfig: "libavformat libavcodec libswscale libswresample libavutil",
+      providers: [
+        .apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev", "libswresample-dev"])
+      ]),
+    .systemLibrary(
+      name: "CRubberBand", pkgConfig: "rubberband", providers: [.apt(["librubberband-dev"])]),
+
+    // Currency: every room below may import it.
+    .target(name: "MediaTiming"),
+
+    // Bridges: one owner for each C handle.
+    .target(name: "V4L2", dependencies: ["CVideo4Linux", "MediaTiming"]),
+    .target(name: "LibAV", dependencies: ["CFFmpeg", "MediaTiming"]),
+
+    // The way of a frame.
+    .target(name: "FormatDiscovery", dependencies: ["V4L2", "LibAV", "MediaTiming"]),
+    .target(name: "Capture", dependencies: ["FormatDiscovery", "V4L2", "LibAV", "MediaTiming"]),
+    .target(
+      name: "Recording", dependencies: ["Capture", "FormatDiscovery", "LibAV", "MediaTiming"]),
+    .target(name: "Assets", dependencies: ["LibAV", "MediaTiming"]),
+    .target(name: "Editing", dependencies: ["MediaTiming"]),
+    .target(name: "Retiming", dependencies: ["LibAV", "CRubberBand", "MediaTiming"]),
+    .target(
+      name: "Export", dependencies: ["Editing", "Assets", "Retiming", "LibAV", "MediaTiming"]),
+
+    // The faces: one import for library users, one command for everyone else.
+    .target(
+      name: "Overcrank",
+      dependencies: [
+        "MediaTiming", "FormatDiscovery", "Capture", "Recording", "Assets", "Editing", "Retiming",
+        "Export",
+      ]),
+    .executableTarget(
+      name: "slowmo",
+      dependencies: [
+        "Overcrank", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+
+    .testTarget(
+      name: "MediaTimingTests",
+      dependencies: ["MediaTiming", .product(name: "BigInt", package: "BigInt")]),
+  ],
+  swiftLanguageModes: [.v6]
+)
+
+for target in package.targets where target.type != .system {
+  target.swiftSettings = [
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("ExistentialAny"),
+  ]
+}

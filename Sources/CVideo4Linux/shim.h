@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Video4Linux and libv4l2, and what of them Swift cannot import. Every shim answers with a
+// value or a negative errno, so that Swift never reads errno itself.
+#ifndef CVIDEO4LINUX_SHIM_H
+#define CVIDEO4LINUX_SHIM_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libv4l2.h>
+#include <linux/videodev2.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/// Request numbers are macros with casts.
+#define CVIDEO4LINUX_REQUEST(name) static const unsigned long CVideo4Linux_##name = name
+CVIDEO4LINUX_REQUEST(VIDIOC_QUERYCAP);
+CVIDEO4LINUX_REQUEST(VIDIOC_ENUM_FMT);
+CVIDEO4LINUX_REQUEST(VIDIOC_ENUM_FRAMESIZES);
+CVIDEO4LINUX_REQUEST(VIDIOC_ENUM_FRAMEINTERVALS);
+CVIDEO4LINUX_REQUEST(VIDIOC_G_FMT);
+CVIDEO4LINUX_REQUEST(VIDIOC_S_FMT);
+CVIDEO4LINUX_REQUEST(VIDIOC_G_PARM);
+CVIDEO4LINUX_REQUEST(VIDIOC_S_PARM);
+CVIDEO4LINUX_REQUEST(VIDIOC_REQBUFS);
+CVIDEO4LINUX_REQUEST(VIDIOC_QUERYBUF);
+CVIDEO4LINUX_REQUEST(VIDIOC_QBUF);
+CVIDEO4LINUX_REQUEST(VIDIOC_DQBUF);
+CVIDEO4LINUX_REQUEST(VIDIOC_STREAMON);
+CVIDEO4LINUX_REQUEST(VIDIOC_STREAMOFF);
+#undef CVIDEO4LINUX_REQUEST
+
+/// v4l2_ioctl(3) is variadic. A call that a signal interrupted is made again.
+static inline int CVideo4Linux_ioctl(int descriptor, unsigned long request, void *argument) {
+  int result;
+  do {
+    result = v4l2_ioctl(descriptor, request, argument);
+  } while (result < 0 && errno == EINTR);
+  return result < 0 ? -errno : result;
+}
+
+/// open(2) is variadic. The node is opened plainly; libv4l2 is attached afterwards.
+static inline int CVideo4Linux_open(const char *path, int flags) {
+  int result;
+  do {
+    result = open(path, flags);
+  } while (result < 0 && errno == EINTR);
+  return result < 0 ? -errno : result;
+}
+
+/// v4l2_fd_open(3) with conversion off: libv4l2's plugins stay, its converting mode, which
+/// holds a lock that requeueing needs and swallows damaged frames, does not.
+static inline int CVideo4Linux_attach(int descriptor) {
+  int result = v4l2_fd_open(descriptor, V4L2_DISABLE_CONVERSION);
+  return result < 0 ? -errno : result;
+}
+
+/// v4l2_close(3), answering in the same dialect.
+static inline int CVideo4Linux_close(int descriptor) {
+  int result = v4l2_close(descriptor);
+  return result < 0 ? -errno : result;
+}
+
+/// v4l2_mmap(3) answers with MAP_FAILED, a cast macro; here failure is NULL and *error.
+static inline void *CVideo4Linux_map(int descriptor, size_t length, int64_t offset, int *error) {
+  void *memory = v4l2_mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, offset);
+  *error = memory == MAP_FAILED ? -errno : 0;
+  return memory == MAP_FAILED ? NULL : memory;
+}
+
+/// poll(2) on one descriptor. Answers with the returned events, 0 at the time limit, or -errno.
+static inline int CVideo4Linux_poll(int descriptor, short events, int milliseconds) {
+  struct pollfd entry = {.fd = descriptor, .events = events, .revents = 0};
+  int result = poll(&entry, 1, milliseconds);
+  if (result < 0) return errno == EINTR ? 0 : -errno;
+  return result == 0 ? 0 : entry.revents;
+}
+
+#endif
