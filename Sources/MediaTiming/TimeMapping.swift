@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A piece of a source, and the piece of the composition it fills.
+///
+/// The counterpart of `CMTimeMapping`: linear, so its speed is the same throughout.
+public struct TimeMapping: Hashable, Sendable {
+  /// The part that is played, in the time of the source; longer than zero.
+  public let source: TimeRange
+  /// Where it is played, in the time of the composition; longer than zero.
+  public let target: TimeRange
+
+  /// Makes a mapping between two ranges that are both longer than zero.
+  ///
+  /// - Throws: `TimingError` with `.emptyRange` when one of them is empty.
+  public init(source: TimeRange, target: TimeRange) throws(TimingError) {
+    guard !source.isEmpty, !target.isEmpty else {
+      throw TimingError(.emptyRange, "a mapping from \(source) to \(target) has an empty side")
+    }
+    self.source = source
+    self.target = target
+  }
+
+  /// Source seconds per composition second.
+  ///
+  /// - Throws: `TimingError` with `.overflow` when the fraction does not fit.
+  public func speed() throws(TimingError) -> Speed {
+    try Speed(source.durationInSeconds.divided(by: target.durationInSeconds))
+  }
+
+  /// The instant of the composition at which a source time plays, exactly.
+  ///
+  /// Times outside the source range continue the same line.
+  ///
+  /// - Throws: `TimingError` with `.overflow` when the fraction does not fit.
+  public func targetSeconds(of time: Rational) throws(TimingError) -> Rational {
+    try Self.map(time, from: source, to: target)
+  }
+
+  /// The source time that plays at an instant of the composition, exactly.
+  ///
+  /// Times outside the target range continue the same line.
+  ///
+  /// - Throws: `TimingError` with `.overflow` when the fraction does not fit.
+  public func sourceSeconds(of time: Rational) throws(TimingError) -> Rational {
+    try Self.map(time, from: target, to: source)
+  }
+
+  private static func map(
+    _ time: Rational, from: TimeRange, to: TimeRange
+  ) throws(TimingError) -> Rational {
+    let stretch = try to.durationInSeconds.divided(by: from.durationInSeconds)
+    return try time.subtracting(from.start.seconds).multiplied(by: stretch)
+      .adding(to.start.seconds)
+  }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What cannot be said as an exact time, and why.
+public struct TimingError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The kinds of failure.
+  ///
+  /// New ones may be added.
+  public struct Code: Hashable, Sendable {
+    private let name: String
+    /// The exact result does not fit the integers that would hold it.
+    public static let overflow = Code(name: "overflow")
+    /// A timescale, a denominator or a divisor that is not above zero.
+    public static let notPositive = Code(name: "not_positive")
+    /// A duration or a range that would have to be longer than zero is not.
+    public static let emptyRange = Code(name: "empty_range")
+    /// Text that is not in the syntax asked for.
+    public static let syntax = Code(name: "syntax")
+  }
+
+  /// What kind of failure this is.
+  public let code: Code
+  /// One sentence without a final period, for people.
+  public let description: String
+
+  /// Makes an error of a kind, with its sentence.
+  public init(_ code: Code, _ description: String) {
+    self.code = code
+    self.description = description
+  }
+
+  static func overflow(_ what: String) -> TimingError {
+    TimingError(.overflow, "\(what) does not fit the numbers that hold exact times")
+  }
+}
