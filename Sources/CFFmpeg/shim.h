@@ -28,6 +28,7 @@ static const int CFFmpeg_EAGAIN = AVERROR(EAGAIN);
 static const int CFFmpeg_INVALIDDATA = AVERROR_INVALIDDATA;
 static const int CFFmpeg_ENOMEM = AVERROR(ENOMEM);
 static const int CFFmpeg_EINVAL = AVERROR(EINVAL);
-static const int CFFmpeg_EXIT = AVERROR_EXIT;
+static const int CFFmpeg_DECODER_NOT_FOUND = AVERROR_DECODER_NOT_FOUND;
+static const int CFFmpeg_ENCODER_NOT_FOUND = AVERROR_ENCODER_NOT_FOUND;
 
 #endif

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+import CFFmpeg
+package import MediaTiming
+
+/// A chapter of a file, in seconds.
+package struct Chapter: Sendable {
+  package let title: String
+  package let start: Rational
+  package let end: Rational
+}
+
+/// An open movie file that gives its packets in the order they are stored.
+package struct Demuxer: ~Copyable {
+  package let path: String
+  /// libav's name of the container: `mov,mp4,m4a,3gp,3g2,mj2`.
+  package let containerName: String
+  package let tracks: [TrackFormat]
+  package let metadata: [String: String]
+  package let chapters: [Chapter]
+  /// The duration the file states, in microseconds; nil where it states none.
+  package let statedMicroseconds: Int64?
+
+  private let context: UnsafeMutablePointer<AVFormatContext>
+
+  /// Opens a file and reads what its tracks are.
+  ///
+  /// - Throws: `LibAVError` for "open" or "read"; its `systemErrorNumber` tells a missing file
+  ///   from one that is no movie.
+  package init(opening path: String) throws(LibAVError) {
+    _ = LibAVLog.install
+    _ = LibAVLog.takeLastLine()
+    var opened: UnsafeMutablePointer<AVFormatContext>?
+    // "file:" keeps a name with a colon from being taken for a protocol.
+    try LibAVError.check(
+      avformat_open_input(&opened, "file:" + path, nil, nil), "open", path)
+    guard let context = opened else { throw LibAVError("open", path, code: CFFmpeg_EINVAL) }
+    do {
+      try LibAVError.check(avformat_find_stream_info(context, nil), "read", path)
+      var tracks: [TrackFormat] = []
+      for index in 0..<Int(context.pointee.nb_streams) {
+        guard let stream = context.pointee.streams[index] else { continue }
+        tracks.append(try TrackFormat(stream))
+      }
+      self.tracks = tracks
+    } catch {
+      avformat_close_input(&opened)
+      throw error
+    }
+    containerName = String(cString: context.pointee.iformat.pointee.name)
+    metadata = readDictionary(context.pointee.metadata)
+    chapters = (0..<Int(context.pointee.nb_chapters)).compactMap { index in
+      guard let chapter = context.pointee.chapters[index]?.pointee, chapter.time_base.den > 0,
+        let base = try? Rational(Int128(chapter.time_base.num), Int128(chapter.time_base.den)),
+        let start = try? Rational(chapter.start).multiplied(by: base),
+        let end = try? Rational(chapter.end).multiplied(by: base)
+      else { return nil }
+      return Chapter(
+        title: readDictionary(chapter.metadata)["title"] ?? "", start: start, end: end)
+    }
+    let duration = context.pointee.duration
+    statedMicroseconds = duration == CFFmpeg_NOPTS || duration < 0 ? nil : duration
+    self.path = path
+    self.context = context
+  }
+
+  deinit {
+    var gone: UnsafeMutablePointer<AVFormatContext>? = context
+    avformat_close_input(&gone)
+  }
+
+  /// The next packet of any track, or nil at the end of the file.
+  ///
+  /// - Throws: `LibAVError` for "read" when the file cannot be read further.
+  package mutating func nextPacket() throws(LibAVError) -> Packet? {
+    guard let packet = av_packet_alloc() else {
+      throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
+    }
+    let owned = Packet(owning: packet)
+    let result = av_read_frame(context, packet)
+    if result == CFFmpeg_EOF {
+      // libav calls the end of a broken transfer an end too; the I/O context knows better.
+      if let io = context.pointee.pb, io.pointee.error < 0, io.pointee.error != CFFmpeg_EOF {
+        throw LibAVError("read", path, code: io.pointee.error)
+      }
+      return nil
+    }
+    try LibAVError.check(result, "read", path)
+    return owned
+  }
+
+  /// Goes to the last key frame at or before a time of a track, in its ticks.
+  ///
+  /// - Throws: `LibAVError` for "seek in".
+  package mutating func seek(track: Int, toKeyFrameBefore ticks: Int64) throws(LibAVError) {
+    try LibAVError.check(
+      av_seek_frame(context, Int32(clamping: track), ticks, AVSEEK_FLAG_BACKWARD), "seek in",
+      path)
+  }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+package import CFFmpeg
+package import MediaTiming
+
+/// Turns frames into the packets of one track.
+package struct Encoder: ~Copyable {
+  private let context: UnsafeMutablePointer<AVCodecContext>
+  private let subject: String
+  /// What a file must say of the track.
+  package let parameters: CodecParameters
+  /// Samples the encoder wants in each frame of sound; 0 where any number will do.
+  package let frameSize: Int
+
+  /// How pictures are to be encoded.
+  package struct PictureSettings: Sendable {
+    /// FFmpeg's name of the encoder: `mjpeg`, `libx264`, `ffv1`, `rawvideo`, `png`.
+    package var codec: String
+    package var width: Int
+    package var height: Int
+    package var pixelFormat: AVPixelFormat
+    package var isFullRange = false
+    /// Ticks per second of the times of frames and packets.
+    package var timescale: Int32
+    /// The rate to expect, which steers rate control; times stay those of the frames.
+    package var frameRate: FrameRate?
+    /// The longest distance of key frames, in frames; nil leaves the codec's own.
+    package var keyFrameInterval: Int?
+    /// The codec's private options.
+    package var options: [String: String] = [:]
+    /// JPEG's quantiser from 2, the best, to 31; nil where the codec has none.
+    package var quantizer: Int?
+    package var threadCount = 0
+    package var colors: ColorTags?
+
+    package init(
+      codec: String, width: Int, height: Int, pixelFormat: AVPixelFormat, timescale: Int32
+    ) {
+      self.codec = codec
+      self.width = width
+      self.height = height
+      self.pixelFormat = pixelFormat
+      self.timescale = timescale
+    }
+  }
+
+  /// The four colour tags of a track.
+  package struct ColorTags: Sendable {
+    let primaries: AVColorPrimaries
+    let transfer: AVColorTransferCharacteristic
+    let space: AVColorSpace
+
+    /// The tags that a track carries.
+    package init(_ parameters: CodecParameters) {
+      primaries = parameters.pointer.pointee.color_primaries
+      transfer = parameters.pointer.pointee.color_trc
+      space = parameters.pointer.pointee.color_space
+    }
+  }
+
+  /// Opens an encoder for pictures.
+  ///
+  /// - Throws: `LibAVError` for "find" or "open" when libav refuses the settings.
+  package init(picture settings: PictureSettings) throws(LibAVError) {
+    try self.init(codec: settings.codec, options: settings.options) { context in
+      context.pointee.width = Int32(clamping: settings.width)
+      context.pointee.height = Int32(clamping: settings.height)
+      context.pointee.pix_fmt = settings.pixelFormat
+      context.pointee.color_range =
+        settings.isFullRange ? AVCOL_RANGE_JPEG : AVCOL_RANGE_UNSPECIFIED
+      context.pointee.time_base = AVRational(num: 1, den: settings.timescale)
+      if let rate = settings.frameRate {
+        context.pointee.framerate = AVRational(num: rate.numerator, den: rate.denominator)
+      }
+      if let interval = settings.keyFrameInterval {
+        context.pointee.gop_size = Int32(clamping: interval)
+      }
+      if let quantizer = settings.quantizer {
+        context.pointee.flags |= AV_CODEC_FLAG_QSCALE
+        context.pointee.global_quality = Int32(clamping: quantizer) * FF_QP2LAMBDA
+      }
+      if let colors = settings.colors {
+        context.pointee.color_primaries = colors.primaries
+        context.pointee.color_trc = colors.transfer
+        context.pointee.colorspace = colors.space
+      }
+      context.pointee.thread_count = Int32(clamping: settings.threadCount)
+    }
+  }
+
+  /// Opens an encoder for sound; its times are in samples.
+  ///
+  /// The codec is `aac`, `pcm_s16le` or another encoder of libav; one that libav lacks or
+  /// refuses is an error for "find" or "open".
+  package init(
+    soundCodec codec: String, sampleRate: Int, channelCount: Int
+  ) throws(LibAVError) {
+    try self.init(codec: codec, options: [:]) { context in
+      context.pointee.sample_rate = Int32(clamping: sampleRate)
+      av_channel_layout_default(&context.pointee.ch_layout, Int32(clamping: channelCount))
+      context.pointee.sample_fmt =
+        context.pointee.codec.pointee.sample_fmts?.pointee ?? AV_SAMPLE_FMT_FLTP
+      context.pointee.time_base = AVRational(num: 1, den: Int32(clamping: sampleRate))
+      if codec == "aac" {
+        context.pointee.bit_rate = Int64(96_000 * max(1, channelCount))
+      }
+    }
+  }
+
+  private init(
+    codec name: String, options: [String: String],
+    configure: (UnsafeMutablePointer<AVCodecContext>) -> Void
+  ) throws(LibAVError) {
+    _ = LibAVLog.install
+    _ = LibAVLog.takeLastLine()
+    guard let codec = avcodec_find_encoder_by_name(name) else {
+      throw LibAVError("find", "the encoder \(name)", code: CFFmpeg_ENCODER_NOT_FOUND)
+    }
+    guard let context = avcodec_alloc_context3(codec) else {
+      throw LibAVError("allocate", "an encoder", code: CFFmpeg_ENOMEM)
+    }
+    configure(context)
+    // MOV and MP4 want the headers once, beside the track, not in each key frame.
+    context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
+    var dictionary: OpaquePointer?
+    for (key, value) in options { av_dict_set(&dictionary, key, value, 0) }
+    let result = avcodec_open2(context, codec, &dictionary)
+    let unknown = readDictionary(dictionary).keys.sorted().joined(separator: ", ")
+    av_dict_free(&dictionary)
+    var opened: UnsafeMutablePointer<AVCodecContext>? = context
+    do throws(LibAVError) {
+      try LibAVError.check(result, "open the encoder", name)
+      guard unknown.isEmpty else {
+        throw LibAVError("set the options \(unknown) of", name, code: CFFmpeg_EINVAL)
+      }
+      parameters = try CodecParameters(encoder: context)
+    } catch {
+      avcodec_free_context(&opened)
+      throw error
+    }
+    frameSize = Int(context.pointee.frame_size)
+    self.context = context
+    subject = name
+  }
+
+  deinit {
+    var gone: UnsafeMutablePointer<AVCodecContext>? = context
+    avcodec_free_context(&gone)
+  }
+
+  /// Gives the encoder a frame at a time of its timescale, or nil for "no more".
+  ///
+  /// - Throws: `LibAVError` for "encode".
+  package mutating func send(_ frame: MediaFrame?, at ticks: Int64 = 0) throws(LibAVError) {
+    if let frame {
+      // The time belongs to this use of the frame, so it goes into a reference of its own:
+      // the same picture may be sent again for the next slot.
+      let reference = try MediaFrame()
+      try LibAVError.check(av_frame_ref(reference.pointer, frame.pointer), "encode", subject)
+      reference.pointer.pointee.pts = ticks
+      reference.pointer.pointee.pict_type = AV_PICTURE_TYPE_NONE
+      reference.pointer.pointee.quality = context.pointee.global_quality
+      try LibAVError.check(
+        avcodec_send_frame(context, reference.pointer), "encode with", subject)
+    } else {
+      let result = avcodec_send_frame(context, nil)
+      if result == CFFmpeg_EOF { return }
+      try LibAVError.check(result, "finish encoding with", subject)
+    }
+  }
+
+  /// The next packet, or nil when the encoder wants more frames or has given all.
+  ///
+  /// - Throws: `LibAVError` for "encode".
+  package mutating func nextPacket() throws(LibAVError) -> Packet? {
+    guard let packet = av_packet_alloc() else {
+      throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
+    }
+    let owned = Packet(owning: packet)
+    let result = avcodec_receive_packet(context, packet)
+    if result == CFFmpeg_EAGAIN || result == CFFmpeg_EOF { return nil }
+    try LibAVError.check(result, "encode with", subject)
+    return owned
+  }
+}
+
+extension CodecParameters {
+  /// The parameters of an opened encoder.
+  fileprivate convenience init(
+    encoder context: UnsafeMutablePointer<AVCodecContext>
+  ) throws(LibAVError) {
+    var scratch = avcodec_parameters_alloc()
+    defer { avcodec_parameters_free(&scratch) }
+    guard let parameters = scratch else {
+      throw LibAVError("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
+    }
+    try LibAVError.check(
+      avcodec_parameters_from_context(parameters, context), "read", "an encoder's parameters")
+    try self.init(copying: parameters)
+  }
+}

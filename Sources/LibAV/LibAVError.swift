@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+import CFFmpeg
+import Glibc
+import Synchronization
+
+/// A failed call into libav: what was tried, on what, and why.
+package struct LibAVError: Error, Sendable, CustomStringConvertible {
+  /// What was tried, worded to complete "could not … clip.mov".
+  package let operation: String
+  /// The file, codec or track it was tried on.
+  package let subject: String
+  /// The negative error number that libav gave.
+  package let code: Int32
+  /// The last line libav logged about it; often the only useful part.
+  package let logLine: String?
+
+  package init(_ operation: String, _ subject: String, code: Int32) {
+    self.operation = operation
+    self.subject = subject
+    self.code = code
+    logLine = LibAVLog.takeLastLine()
+  }
+
+  /// Why, in libav's words.
+  package var reason: String {
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
+      guard let start = buffer.baseAddress, av_strerror(code, start, 128) == 0 else {
+        return "error \(code)"
+      }
+      return String(cString: start)
+    }
+  }
+
+  package var description: String {
+    let log = logLine.map { " (libav: \"\($0)\")" } ?? ""
+    return "could not \(operation) \(subject): \(reason)\(log)"
+  }
+
+  /// The errno behind the code, where it is one: `AVERROR(e)` is `-e`.
+  package var systemErrorNumber: Int32? { code < 0 && code > -4096 ? -code : nil }
+
+  /// Throws if `result` is negative, which is how libav reports failure.
+  @discardableResult
+  static func check(
+    _ result: Int32, _ operation: @autoclosure () -> String, _ subject: @autoclosure () -> String
+  ) throws(LibAVError) -> Int32 {
+    guard result < 0 else { return result }
+    throw LibAVError(operation(), subject(), code: result)
+  }
+}
+
+/// libav's log, kept off the terminal: its last error line goes into the next error instead.
+enum LibAVLog {
+  private static let lastLine = Mutex<String?>(nil)
+
+  /// Installs the log callback, once for the process; touching it is enough.
+  static let install: Void = {
+    av_log_set_callback { context, level, format, arguments in
+      guard level <= AV_LOG_ERROR, let format, let arguments else { return }
+      withUnsafeTemporaryAllocation(of: CChar.self, capacity: 512) { buffer in
+        var printsPrefix: Int32 = 0
+        guard let start = buffer.baseAddress,
+          av_log_format_line2(context, level, format, arguments, start, 512, &printsPrefix) > 0
+        else { return }
+        let line = String(cString: start).trimmingSpace()
+        if !line.isEmpty { LibAVLog.lastLine.withLock { $0 = line } }
+      }
+    }
+  }()
+
+  /// The last error line since the last call, without surrounding space.
+  static func takeLastLine() -> String? {
+    lastLine.withLock { line in
+      defer { line = nil }
+      return line
+    }
+  }
+}
+
+extension String {
+  fileprivate func trimmingSpace() -> String {
+    var view = Substring(self)
+    while view.last?.isWhitespace == true { view.removeLast() }
+    while view.first?.isWhitespace == true { view.removeFirst() }
+    return String(view)
+  }
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+package import CFFmpeg
+
+/// An uncompressed picture, or a block of uncompressed sound.
+///
+/// The data are shared by reference and not changed after the frame was made.
+package final class MediaFrame: @unchecked Sendable {
+  let pointer: UnsafeMutablePointer<AVFrame>
+
+  /// Allocates an empty frame that libav fills.
+  init() throws(LibAVError) {
+    guard let frame = av_frame_alloc() else {
+      throw LibAVError("allocate", "a frame", code: CFFmpeg_ENOMEM)
+    }
+    pointer = frame
+  }
+
+  deinit {
+    var frame: UnsafeMutablePointer<AVFrame>? = pointer
+    av_frame_free(&frame)
+  }
+
+  /// When it is shown, in ticks of the decoder's track; nil where unknown.
+  package var pts: Int64? {
+    let best = pointer.pointee.best_effort_timestamp
+    let pts = pointer.pointee.pts
+    return pts != CFFmpeg_NOPTS ? pts : best != CFFmpeg_NOPTS ? best : nil
+  }
+  /// Pixels from left to right; 0 for sound.
+  package var width: Int { Int(pointer.pointee.width) }
+  /// Pixels from top to bottom; 0 for sound.
+  package var height: Int { Int(pointer.pointee.height) }
+  /// Samples in each channel; 0 for pictures.
+  package var sampleCount: Int { Int(pointer.pointee.nb_samples) }
+  /// Channels of sound; 0 for pictures.
+  package var channelCount: Int { Int(pointer.pointee.ch_layout.nb_channels) }
+  /// Whether the decoder found errors in it.
+  package var isCorrupt: Bool {
+    pointer.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0
+      || pointer.pointee.decode_error_flags != 0
+  }
+  package var pixelFormat: AVPixelFormat { AVPixelFormat(pointer.pointee.format) }
+
+  /// Makes a picture of its own memory, to be filled by `body` before anyone sees it.
+  package static func picture(
+    width: Int, height: Int, pixelFormat: AVPixelFormat
+  ) throws(LibAVError) -> MediaFrame {
+    let frame = try MediaFrame()
+    frame.pointer.pointee.width = Int32(clamping: width)
+    frame.pointer.pointee.height = Int32(clamping: height)
+    frame.pointer.pointee.format = pixelFormat.rawValue
+    try LibAVError.check(
+      av_frame_get_buffer(frame.pointer, 0), "allocate", "a \(width)x\(height) picture")
+    return frame
+  }
+
+  /// Makes a picture by copying packed bytes as a driver delivers them.
+  ///
+  /// `bytesPerRow` counts from row to row of the first plane; 0 where rows are packed. Bytes
+  /// that are too few for the picture are an error.
+  package static func picture(
+    copying bytes: UnsafeRawBufferPointer, width: Int, height: Int, pixelFormat: AVPixelFormat,
+    bytesPerRow: Int
+  ) throws(LibAVError) -> MediaFrame {
+    let frame = try picture(width: width, height: height, pixelFormat: pixelFormat)
+    let layout = try PictureLayout(
+      width: width, height: height, pixelFormat: pixelFormat, bytesPerRow: bytesPerRow)
+    guard bytes.count >= layout.byteCount, let start = bytes.baseAddress else {
+      throw LibAVError(
+        "copy", "a \(width)x\(height) picture from \(bytes.count) bytes", code: CFFmpeg_EINVAL)
+    }
+    for plane in 0..<layout.planes.count {
+      let (offset, stride, rows, rowBytes) = layout.planes[plane]
+      guard let target = frame.planeData(plane) else { continue }
+      let targetStride = frame.bytesPerRow(plane)
+      for row in 0..<rows {
+        UnsafeMutableRawPointer(target + row * targetStride).copyMemory(
+          from: start + offset + row * stride, byteCount: rowBytes)
+      }
+    }
+    return frame
+  }
+
+  /// Makes a block of sound out of one array of samples per channel, -1...1.
+  package static func sound(
+    _ channels: [[Float]], sampleRate: Int
+  ) throws(LibAVError) -> MediaFrame {
+    let frame = try MediaFrame()
+    frame.pointer.pointee.nb_samples = Int32(clamping: channels.first?.count ?? 0)
+    frame.pointer.pointee.sample_rate = Int32(clamping: sampleRate)
+    frame.pointer.pointee.format = AV_SAMPLE_FMT_FLTP.rawValue
+    av_channel_layout_default(&frame.pointer.pointee.ch_layout, Int32(clamping: channels.count))
+    try LibAVError.check(av_frame_get_buffer(frame.pointer, 0), "allocate", "a block of sound")
+    for (index, samples) in channels.enumerated() {
+      guard let target = frame.pointer.pointee.extended_data[index] else { continue }
+      samples.withUnsafeBytes { bytes in
+        guard let start = bytes.baseAddress else { return }
+        UnsafeMutableRawPointer(target).copyMemory(from: start, byteCount: bytes.count)
+      }
+    }
+    return frame
+  }
+
+  /// The first byte of a plane, or nil where there is none.
+  package func planeData(_ plane: Int) -> UnsafeMutablePointer<UInt8>? {
+    withUnsafePointer(to: &pointer.pointee.data) {
+      $0.withMemoryRebound(to: UnsafeMutablePointer<UInt8>?.self, capacity: 8) { $0[plane] }
+    }
+  }
+
+  /// Bytes from row to row of a plane.
+  package func bytesPerRow(_ plane: Int) -> Int {
+    withUnsafePointer(to: &pointer.pointee.linesize) {
+      $0.withMemoryRebound(to: Int32.self, capacity: 8) { Int($0[plane]) }
+    }
+  }
+
+  /// The planes' bytes packed without padding, as `av_image_copy_to_buffer` lays them out.
+  package func packedBytes() throws(LibAVError) -> [UInt8] {
+    let size = av_image_get_buffer_size(
+      pixelFormat, pointer.pointee.width, pointer.pointee.height, 1)
+    try LibAVError.check(size, "measure", "a picture")
+    var result = [UInt8](repeating: 0, count: Int(size))
+    let frame = pointer
+    let written = result.withUnsafeMutableBytes { target in
+      withUnsafePointer(to: &frame.pointee.data) { data in
+        data.withMemoryRebound(to: UnsafePointer<UInt8>?.self, capacity: 8) { planes in
+          withUnsafePointer(to: &frame.pointee.linesize) { lines in
+            lines.withMemoryRebound(to: Int32.self, capacity: 8) { strides in
+              av_image_copy_to_buffer(
+                target.bindMemory(to: UInt8.self).baseAddress, size, planes, strides,
+                AVPixelFormat(frame.pointee.format), frame.pointee.width, frame.pointee.height, 1)
+            }
+          }
+        }
+      }
+    }
+    try LibAVError.check(written, "copy", "a picture")
+    return result
+  }
+
+  /// The samples of each channel as numbers around -1...1, whatever the decoder gave.
+  ///
+  /// Planar and interleaved float, and 16 and 32 bit integers; nil for any other layout.
+  package func samples() -> [[Float]]? {
+    let count = sampleCount
+    let channels = channelCount
+    guard let data = pointer.pointee.extended_data else { return nil }
+    func read<T>(_ type: T.Type, interleaved: Bool, _ scale: (T) -> Float) -> [[Float]] {
+      (0..<channels).map { channel in
+        guard let plane = data[interleaved ? 0 : channel] else { return [] }
+        let values = UnsafeRawPointer(plane).assumingMemoryBound(to: T.self)
+        return (0..<count).map {
+          scale(values[interleaved ? $0 * channels + channel : $0])
+        }
+      }
+    }
+    switch AVSampleFormat(pointer.pointee.format) {
+    case AV_SAMPLE_FMT_FLTP: return read(Float.self, interleaved: false) { $0 }
+    case AV_SAMPLE_FMT_FLT: return read(Float.self, interleaved: true) { $0 }
+    case AV_SAMPLE_FMT_S16P: return read(Int16.self, interleaved: false) { Float($0) / 32_768 }
+    case AV_SAMPLE_FMT_S16: return read(Int16.self, interleaved: true) { Float($0) / 32_768 }
+    case AV_SAMPLE_FMT_S32P:
+      return read(Int32.self, interleaved: false) { Float($0) / 2_147_483_648 }
+    case AV_SAMPLE_FMT_S32:
+      return read(Int32.self, interleaved: true) { Float($0) / 2_147_483_648 }
+    default: return nil
+    }
+  }
+}
+
+/// Where the rows of a packed picture lie in a driver's buffer.
+struct PictureLayout {
+  /// For each plane: offset of its first byte, bytes from row to row, rows, bytes used in a row.
+  let planes: [(offset: Int, stride: Int, rows: Int, rowBytes: Int)]
+  /// Bytes from the first to just past the last that the picture uses.
+  let byteCount: Int
+
+  init(
+    width: Int, height: Int, pixelFormat: AVPixelFormat, bytesPerRow: Int
+  ) throws(LibAVError) {
+    guard let description = av_pix_fmt_desc_get(pixelFormat), width > 0, height > 0 else {
+      throw LibAVError("lay out", "a \(width)x\(height) picture", code: CFFmpeg_EINVAL)
+    }
+    var planes: [(offset: Int, stride: Int, rows: Int, rowBytes: Int)] = []
+    var offset = 0
+    var firstPacked = 0
+    for plane in 0..<Int(max(0, av_pix_fmt_count_planes(pixelFormat))) {
+      let packed = Int(av_image_get_linesize(pixelFormat, Int32(clamping: width), Int32(plane)))
+      guard packed > 0 else {
+        throw LibAVError("lay out", "a \(width)x\(height) picture", code: CFFmpeg_EINVAL)
+      }
+      if plane == 0 { firstPacked = packed }
+      // V4L2 gives the stride of the first plane; the others keep their proportion to it.
+      let stride = bytesPerRow > firstPacked ? packed * bytesPerRow / firstPacked : packed
+      let isChroma = plane == 1 || plane == 2
+      let shift = isChroma ? Int(description.pointee.log2_chroma_h) : 0
+      let rows = (height + (1 << shift) - 1) >> shift
+      planes.append((offset, stride, rows, packed))
+      offset += stride * rows
+    }
+    guard let last = planes.last else {
+      throw LibAVError("lay out", "a \(width)x\(height) picture", code: CFFmpeg_EINVAL)
+    }
+    self.planes = planes
+    byteCount = last.offset + last.stride * (last.rows - 1) + last.rowBytes
+  }
+}

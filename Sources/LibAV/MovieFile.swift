@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+import CFFmpeg
+import Glibc
+
+/// Where a movie is written: whole files appear under their name only when they are finished.
+///
+/// A growing file has its name from the start, because it is to be read while it grows. A whole
+/// file is written beside its target under a temporary name and renamed at the end; what was
+/// not finished is removed.
+package struct MovieFile: ~Copyable {
+  /// The name the user gave.
+  package let target: String
+  /// The name that is being written.
+  package let writtenPath: String
+  private let overwrites: Bool
+  private var isFinished = false
+
+  /// Why a file cannot be created at a path.
+  package struct CreationError: Error, Sendable {
+    package let path: String
+    /// The errno; `EEXIST` for a name that is taken.
+    package let errorNumber: Int32
+    /// Why, in the system's words.
+    package var reason: String { String(cString: strerror(errorNumber)) }
+  }
+
+  /// Creates the file, empty.
+  ///
+  /// - Parameters:
+  ///   - target: The path to write to.
+  ///   - overwrites: Whether a file that exists may be replaced; it is, at the end.
+  ///   - grows: Whether the file is to have its name from the start.
+  /// - Throws: `CreationError` when the name is taken, the folder does not exist or may not be
+  ///   written to.
+  package init(
+    creating target: String, overwrites: Bool, grows: Bool
+  ) throws(CreationError) {
+    var status = stat()
+    if lstat(target, &status) == 0 {
+      guard overwrites else { throw CreationError(path: target, errorNumber: EEXIST) }
+      guard status.st_mode & S_IFMT != S_IFDIR else {
+        throw CreationError(path: target, errorNumber: EISDIR)
+      }
+    }
+    // A name without its extension's meaning would choose another container, so it stays last.
+    let (folder, name) = Self.split(target)
+    let written = grows ? target : "\(folder).\(getpid()).part.\(name)"
+    // Never truncated in place: an old file is removed first, since cutting a big one stalls.
+    if unlink(written) != 0, Self.lastErrorNumber() != ENOENT {
+      throw CreationError(path: target, errorNumber: Self.lastErrorNumber())
+    }
+    let descriptor = open(written, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+    guard descriptor >= 0 else {
+      throw CreationError(path: target, errorNumber: Self.lastErrorNumber())
+    }
+    close(descriptor)
+    self.target = target
+    self.overwrites = overwrites
+    writtenPath = written
+    isFinished = grows
+  }
+
+  deinit {
+    if !isFinished { unlink(writtenPath) }  // Nobody is left to tell.
+  }
+
+  /// Gives the finished file its name.
+  ///
+  /// - Throws: `CreationError` when the name was taken meanwhile, or the system refuses.
+  package mutating func finish() throws(CreationError) {
+    guard !isFinished else { return }
+    if overwrites {
+      guard rename(writtenPath, target) == 0 else {
+        throw CreationError(path: target, errorNumber: Self.lastErrorNumber())
+      }
+    } else if link(writtenPath, target) == 0 {
+      // link(2) refuses a name that is taken; rename(2) would silently replace it.
+      unlink(writtenPath)
+    } else {
+      let errorNumber = Self.lastErrorNumber()
+      // Some file systems have no hard links at all.
+      guard errorNumber == EPERM || errorNumber == EOPNOTSUPP,
+        access(target, F_OK) != 0, rename(writtenPath, target) == 0
+      else { throw CreationError(path: target, errorNumber: errorNumber) }
+    }
+    isFinished = true
+  }
+
+  /// The path's folder with its slash, and its name.
+  static func split(_ path: String) -> (folder: String, name: String) {
+    guard let slash = path.lastIndex(of: "/") else { return ("", path) }
+    return (String(path[...slash]), String(path[path.index(after: slash)...]))
+  }
+
+  private static func lastErrorNumber() -> Int32 { errno }
+}

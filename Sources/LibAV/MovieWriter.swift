@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+import CFFmpeg
+
+/// Writes packets into a MOV or MP4 file; the one muxer that recording and export share.
+///
+/// Times are given in ticks of each track and stored as they are. What would make libavformat
+/// assert (times that do not rise, steps over 2^31 ticks) is refused here with an error.
+package struct MovieWriter: ~Copyable {
+  /// How the file is laid out.
+  package struct Settings: Sendable {
+    /// `mov` or `mp4`.
+    package var container: String
+    /// Ticks per second of the movie's own durations.
+    package var movieTimescale: Int32
+    /// With a value, the file is written in fragments of about this many microseconds, so that
+    /// it can be read while it grows and after a kill.
+    package var fragmentMicroseconds: Int64?
+    /// Whether the index is moved to the front at the end.
+    package var isFastStart = false
+    /// Tags of the file, stored under their own names.
+    package var metadata: [String: String] = [:]
+
+    package init(container: String, movieTimescale: Int32) {
+      self.container = container
+      self.movieTimescale = movieTimescale
+    }
+  }
+
+  private struct Track {
+    let stream: UnsafeMutablePointer<AVStream>
+    let timeBase: AVRational
+    var lastDecodeTicks: Int64?
+  }
+
+  package let path: String
+  private let settings: Settings
+  private let context: UnsafeMutablePointer<AVFormatContext>
+  private var tracks: [Track] = []
+  private var hasHeader = false
+  private var hasTrailer = false
+  private let scratch: UnsafeMutablePointer<AVPacket>
+
+  /// Opens a file that exists for writing.
+  ///
+  /// - Throws: `LibAVError` for "create".
+  package init(path: String, settings: Settings) throws(LibAVError) {
+    _ = LibAVLog.install
+    _ = LibAVLog.takeLastLine()
+    var made: UnsafeMutablePointer<AVFormatContext>?
+    try LibAVError.check(
+      avformat_alloc_output_context2(&made, nil, settings.container, path), "create", path)
+    guard let context = made else { throw LibAVError("create", path, code: CFFmpeg_ENOMEM) }
+    guard let packet = av_packet_alloc() else {
+      avformat_free_context(context)
+      throw LibAVError("create", path, code: CFFmpeg_ENOMEM)
+    }
+    let result = avio_open(&context.pointee.pb, "file:" + path, AVIO_FLAG_WRITE)
+    guard result >= 0 else {
+      avformat_free_context(context)
+      var gone: UnsafeMutablePointer<AVPacket>? = packet
+      av_packet_free(&gone)
+      throw LibAVError("create", path, code: result)
+    }
+    for (key, value) in settings.metadata.sorted(by: { $0.key < $1.key }) {
+      av_dict_set(&context.pointee.metadata, key, value, 0)
+    }
+    self.path = path
+    self.settings = settings
+    self.context = context
+    scratch = packet
+  }
+
+  deinit {
+    // Without its trailer the file is what its fragments are; nobody is left to tell.
+    avio_closep(&context.pointee.pb)
+    avformat_free_context(context)
+    var gone: UnsafeMutablePointer<AVPacket>? = scratch
+    av_packet_free(&gone)
+  }
+
+  /// Adds a track before ``begin()``.
+  ///
+  /// - Parameters:
+  ///   - parameters: The codec; its tag is chosen anew for this container.
+  ///   - timescale: Ticks per second of the track's times.
+  ///   - metadata: Tags of the track, such as `language`.
+  ///   - displayMatrix: The nine numbers that turn the picture, or none.
+  /// - Returns: The number to give to ``write(_:track:pts:dts:duration:)``.
+  /// - Throws: `LibAVError` when there is no memory.
+  package mutating func addTrack(
+    _ parameters: CodecParameters, timescale: Int32, metadata: [String: String] = [:],
+    displayMatrix: [Int32] = []
+  ) throws(LibAVError) -> Int {
+    guard let stream = avformat_new_stream(context, nil) else {
+      throw LibAVError("add a track to", path, code: CFFmpeg_ENOMEM)
+    }
+    try LibAVError.check(
+      avcodec_parameters_copy(stream.pointee.codecpar, parameters.pointer), "add a track to", path)
+    stream.pointee.codecpar.pointee.codec_tag = 0
+    stream.pointee.time_base = AVRational(num: 1, den: timescale)
+    for (key, value) in metadata { av_dict_set(&stream.pointee.metadata, key, value, 0) }
+    if displayMatrix.count == 9,
+      let data = av_stream_new_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, 36)
+    {
+      displayMatrix.withUnsafeBytes { matrix in
+        if let start = matrix.baseAddress {
+          UnsafeMutableRawPointer(data).copyMemory(from: start, byteCount: 36)
+        }
+      }
+    }
+    tracks.append(Track(stream: stream, timeBase: AVRational(num: 1, den: timescale)))
+    return tracks.count - 1
+  }
+
+  /// Writes the header; from here on packets are taken.
+  ///
+  /// - Throws: `LibAVError` for "write the header of", for example when the container has no
+  ///   way to store a codec.
+  package mutating func begin() throws(LibAVError) {
+    var options: OpaquePointer?
+    defer { av_dict_free(&options) }
+    var flags = ["use_metadata_tags"]
+    if let fragment = settings.fragmentMicroseconds {
+      // By time, never by key frame: with MJPEG that would be a fragment for each picture.
+      // The header waits for the first fragment, so that it can hold the sound's edit list.
+      flags += ["empty_moov", "delay_moov", "default_base_moof"]
+      av_dict_set_int(&options, "frag_duration", fragment, 0)
+      context.pointee.flags |= AVFMT_FLAG_FLUSH_PACKETS
+    } else if settings.isFastStart {
+      flags.append("faststart")
+    }
+    av_dict_set(&options, "movflags", flags.joined(separator: "+"), 0)
+    av_dict_set_int(&options, "movie_timescale", Int64(settings.movieTimescale), 0)
+    if let video = tracks.first(where: {
+      $0.stream.pointee.codecpar.pointee.codec_type == AVMEDIA_TYPE_VIDEO
+    }) {
+      av_dict_set_int(&options, "video_track_timescale", Int64(video.timeBase.den), 0)
+    }
+    try LibAVError.check(
+      avformat_write_header(context, &options), "write the header of", path)
+    hasHeader = true
+    let unknown = readDictionary(options).keys.sorted().joined(separator: ", ")
+    guard unknown.isEmpty else {
+      throw LibAVError("set the options \(unknown) of", path, code: CFFmpeg_EINVAL)
+    }
+    for track in tracks where track.stream.pointee.time_base.num <= 0 {
+      throw LibAVError("write the header of", path, code: CFFmpeg_EINVAL)
+    }
+  }
+
+  /// Writes one packet at the given times, in ticks of its track.
+  ///
+  /// - Throws: `LibAVError` for "write to": times that do not rise, steps that the format
+  ///   cannot hold, a full disk.
+  package mutating func write(
+    _ packet: Packet, track: Int, pts: Int64, dts: Int64, duration: Int64
+  ) throws(LibAVError) {
+    guard hasHeader, tracks.indices.contains(track) else {
+      throw LibAVError("write before the header of", path, code: CFFmpeg_EINVAL)
+    }
+    let (delta, overflow) = dts.subtractingReportingOverflow(tracks[track].lastDecodeTicks ?? dts)
+    let isFirst = tracks[track].lastDecodeTicks == nil
+    let (offset, offsetOverflow) = pts.subtractingReportingOverflow(dts)
+    // The limits of stts and ctts; libavformat asserts on the first and refuses the last.
+    guard !overflow, isFirst || delta > 0, delta <= Int64(Int32.max), !offsetOverflow,
+      offset >= 0, offset <= Int64(Int32.max), (0...Int64(Int32.max)).contains(duration),
+      packet.byteCount > 0
+    else {
+      throw LibAVError(
+        "store a frame at \(pts) (decoded at \(dts), \(delta) after the one before) in", path,
+        code: CFFmpeg_EINVAL)
+    }
+    tracks[track].lastDecodeTicks = dts
+    try LibAVError.check(av_packet_ref(scratch, packet.pointer), "write to", path)
+    defer { av_packet_unref(scratch) }
+    let stream = tracks[track].stream
+    scratch.pointee.stream_index = stream.pointee.index
+    scratch.pointee.pts = pts
+    scratch.pointee.dts = dts
+    scratch.pointee.duration = duration
+    scratch.pointee.pos = -1
+    av_packet_rescale_ts(scratch, tracks[track].timeBase, stream.pointee.time_base)
+    try LibAVError.check(av_interleaved_write_frame(context, scratch), "write to", path)
+    try checkOutput()
+  }
+
+  /// Writes the index and closes the file.
+  ///
+  /// - Throws: `LibAVError` for "finish"; the file may then lack its index.
+  package mutating func finish() throws(LibAVError) {
+    guard hasHeader, !hasTrailer else { return }
+    hasTrailer = true
+    try LibAVError.check(av_write_trailer(context), "finish", path)
+    avio_flush(context.pointee.pb)
+    try checkOutput()
+    try LibAVError.check(avio_closep(&context.pointee.pb), "close", path)
+  }
+
+  /// Bytes written so far.
+  package var byteCount: Int64 {
+    guard let io = context.pointee.pb else { return 0 }
+    return max(0, avio_seek(io, 0, SEEK_CUR))
+  }
+
+  /// libavformat does not always pass on what its I/O layer met.
+  private func checkOutput() throws(LibAVError) {
+    if let io = context.pointee.pb, io.pointee.error < 0 {
+      throw LibAVError("write to", path, code: io.pointee.error)
+    }
+  }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+package import CFFmpeg
+package import MediaTiming
+
+/// What kind of media a track carries.
+package enum TrackKind: Sendable { case video, audio, other }
+
+/// A copy of `AVCodecParameters`, which outlives the file or codec it was read from.
+package final class CodecParameters: @unchecked Sendable {
+  // Written in the initialiser only.
+  let pointer: UnsafeMutablePointer<AVCodecParameters>
+
+  init(copying other: UnsafePointer<AVCodecParameters>) throws(LibAVError) {
+    guard let copy = avcodec_parameters_alloc() else {
+      throw LibAVError("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
+    }
+    pointer = copy
+    try LibAVError.check(avcodec_parameters_copy(copy, other), "copy", "codec parameters")
+  }
+
+  /// Makes the parameters of a compressed camera format.
+  package init(
+    videoCodec: String, width: Int, height: Int, extradata: [UInt8] = []
+  ) throws(LibAVError) {
+    guard let copy = avcodec_parameters_alloc() else {
+      throw LibAVError("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
+    }
+    pointer = copy
+    guard let descriptor = avcodec_descriptor_get_by_name(videoCodec) else {
+      throw LibAVError("find", "the codec \(videoCodec)", code: CFFmpeg_EINVAL)
+    }
+    copy.pointee.codec_type = AVMEDIA_TYPE_VIDEO
+    copy.pointee.codec_id = descriptor.pointee.id
+    copy.pointee.width = Int32(clamping: width)
+    copy.pointee.height = Int32(clamping: height)
+    guard !extradata.isEmpty else { return }
+    let padded = extradata.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)
+    guard let memory = av_mallocz(padded) else {
+      throw LibAVError("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
+    }
+    extradata.withUnsafeBytes { bytes in
+      if let start = bytes.baseAddress {
+        memory.copyMemory(from: start, byteCount: bytes.count)
+      }
+    }
+    copy.pointee.extradata = memory.assumingMemoryBound(to: UInt8.self)
+    copy.pointee.extradata_size = Int32(clamping: extradata.count)
+  }
+
+  deinit {
+    var parameters: UnsafeMutablePointer<AVCodecParameters>? = pointer
+    avcodec_parameters_free(&parameters)
+  }
+
+  /// FFmpeg's name of the codec: `mjpeg`, `h264`, `aac`.
+  package var codecName: String { String(cString: avcodec_get_name(pointer.pointee.codec_id)) }
+  package var codecID: AVCodecID { pointer.pointee.codec_id }
+  package var pixelFormat: AVPixelFormat { AVPixelFormat(pointer.pointee.format) }
+  package var width: Int { Int(pointer.pointee.width) }
+  package var height: Int { Int(pointer.pointee.height) }
+  package var sampleRate: Int { Int(pointer.pointee.sample_rate) }
+  package var channelCount: Int { Int(pointer.pointee.ch_layout.nb_channels) }
+  /// Whether every picture stands by itself (MJPEG, FFV1, uncompressed).
+  package var isIntraOnly: Bool {
+    guard let descriptor = avcodec_descriptor_get(pointer.pointee.codec_id) else { return false }
+    return descriptor.pointee.props & AV_CODEC_PROP_INTRA_ONLY != 0
+  }
+}
+
+/// What a file says of one of its tracks, copied out so that it outlives the file.
+package struct TrackFormat: Sendable {
+  /// The place in the file, from 0, which its packets carry.
+  package let index: Int
+  package let kind: TrackKind
+  package let parameters: CodecParameters
+  /// Seconds per tick, above zero.
+  package let timeBase: Rational
+  /// The number of packets that the file's index names; 0 where it names none.
+  package let indexedCount: Int
+  /// The rate the file states, frames over duration; nil where it states none.
+  package let averageFrameRate: FrameRate?
+  /// The rate libav believes all times can be told in; nil where it has none.
+  package let nominalFrameRate: FrameRate?
+  /// Degrees by which a player turns the picture clockwise: 0, 90, 180, 270.
+  package let rotation: Int
+  /// The nine numbers of the display matrix, or none.
+  package let displayMatrix: [Int32]
+  /// The track's tags.
+  package let metadata: [String: String]
+
+  init(_ stream: UnsafeMutablePointer<AVStream>) throws(LibAVError) {
+    let base = stream.pointee.time_base
+    guard base.num > 0, base.den > 0,
+      let timeBase = try? Rational(Int128(base.num), Int128(base.den))
+    else { throw LibAVError("read", "the time base of a track", code: CFFmpeg_INVALIDDATA) }
+    index = Int(stream.pointee.index)
+    self.timeBase = timeBase
+    parameters = try CodecParameters(copying: stream.pointee.codecpar)
+    kind =
+      switch stream.pointee.codecpar.pointee.codec_type {
+      // A cover picture is a track to libav and no movie to anyone else.
+      case AVMEDIA_TYPE_VIDEO
+      where stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0:
+        .video
+      case AVMEDIA_TYPE_AUDIO: .audio
+      default: .other
+      }
+    indexedCount = Int(clamping: stream.pointee.nb_frames)
+    averageFrameRate = FrameRate(stream.pointee.avg_frame_rate)
+    nominalFrameRate = FrameRate(stream.pointee.r_frame_rate)
+    metadata = readDictionary(stream.pointee.metadata)
+    var matrixSize = 0
+    if let data = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &matrixSize),
+      matrixSize >= 36
+    {
+      let matrix = UnsafeRawPointer(data).assumingMemoryBound(to: Int32.self)
+      displayMatrix = (0..<9).map { matrix[$0] }
+      let degrees = -av_display_rotation_get(matrix)
+      rotation = degrees.isFinite ? ((Int(degrees.rounded()) % 360) + 360) % 360 : 0
+    } else {
+      displayMatrix = []
+      rotation = 0
+    }
+  }
+}
+
+extension FrameRate {
+  /// The rate of an `AVRational`, or nil where it is none.
+  fileprivate init?(_ rational: AVRational) {
+    guard rational.num > 0, rational.den > 0,
+      let rate = try? FrameRate(Int64(rational.num), Int64(rational.den))
+    else { return nil }
+    self = rate
+  }
+}
+
+/// The entries of a libav dictionary.
+func readDictionary(_ dictionary: OpaquePointer?) -> [String: String] {
+  var result: [String: String] = [:]
+  var entry: UnsafeMutablePointer<AVDictionaryEntry>?
+  while let next = av_dict_get(dictionary, "", entry, AV_DICT_IGNORE_SUFFIX) {
+    result[String(cString: next.pointee.key)] = String(cString: next.pointee.value)
+    entry = next
+  }
+  return result
+}
