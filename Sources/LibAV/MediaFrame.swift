@@ -39,6 +39,10 @@ package final class MediaFrame: @unchecked Sendable {
     pointer.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0
       || pointer.pointee.decode_error_flags != 0
   }
+  /// Whether code values run from 0 to 255, by the frame's own word or by its pixel format.
+  package var isFullRange: Bool {
+    pointer.pointee.color_range == AVCOL_RANGE_JPEG || pixelFormat.isFullRange
+  }
   package var pixelFormat: AVPixelFormat { AVPixelFormat(pointer.pointee.format) }
 
   /// Makes a picture of its own memory, to be filled by `body` before anyone sees it.

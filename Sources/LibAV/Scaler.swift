@@ -49,3 +49,44 @@ package struct Scaler: ~Copyable {
     return result
   }
 }
+
+/// Converts pictures to one pixel format, setting up anew when their size or format changes.
+package struct PictureConverter: ~Copyable {
+  private struct Source: Equatable {
+    let width: Int
+    let height: Int
+    let format: Int32
+    let isFullRange: Bool
+  }
+
+  private let target: PixelFormat
+  private let isFullRange: Bool
+  private var scaler: Scaler?
+  private var source: Source?
+
+  /// Prepares a conversion; `isFullRange` says what range the result's code values take.
+  package init(to target: PixelFormat, isFullRange: Bool) {
+    self.target = target
+    self.isFullRange = isFullRange
+  }
+
+  /// The picture in the target format and its own size; the frame itself where it has both.
+  ///
+  /// - Throws: `LibAVError` for "convert".
+  package mutating func convert(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
+    let next = Source(
+      width: frame.width, height: frame.height, format: frame.pointer.pointee.format,
+      isFullRange: frame.isFullRange)
+    if next.format == target.rawValue, next.isFullRange == isFullRange { return frame }
+    if next != source {
+      scaler = try Scaler(
+        from: (frame.width, frame.height, frame.pixelFormat, next.isFullRange),
+        to: (frame.width, frame.height, target, isFullRange))
+      source = next
+    }
+    guard let converted = try scaler?.convert(frame) else {
+      throw LibAVError("convert", "a picture", code: CFFmpeg_EINVAL)
+    }
+    return converted
+  }
+}

@@ -60,6 +60,13 @@ package final class CodecParameters: @unchecked Sendable {
   package var height: Int { Int(pointer.pointee.height) }
   package var sampleRate: Int { Int(pointer.pointee.sample_rate) }
   package var channelCount: Int { Int(pointer.pointee.ch_layout.nb_channels) }
+  /// Whether pictures are stored in another order than they are shown (B-frames).
+  package var isReordered: Bool { pointer.pointee.video_delay > 0 }
+  /// Whether H.264 is stored with lengths and one set of headers (`avcC`) rather than as the
+  /// byte stream of Annex B, whose headers begin with a start code.
+  package var isLengthPrefixed: Bool {
+    pointer.pointee.extradata_size > 0 && pointer.pointee.extradata?.pointee == 1
+  }
   /// Whether every picture stands by itself (MJPEG, FFV1, uncompressed).
   package var isIntraOnly: Bool {
     guard let descriptor = avcodec_descriptor_get(pointer.pointee.codec_id) else { return false }

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why a capture could not start, or ended before it was asked to.
+public struct CaptureError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The kinds of failure; new ones may be added.
+  public struct Code: Hashable, Sendable {
+    /// The name that documents carry, such as `device_busy`.
+    public let rawValue: String
+    /// Another program streams from the device.
+    public static let deviceBusy = Code(rawValue: "device_busy")
+    /// The device is not there, or was unplugged.
+    public static let deviceLost = Code(rawValue: "device_lost")
+    /// This user may not open the device.
+    public static let noPermission = Code(rawValue: "no_permission")
+    /// The device refuses the mode, or grants another than it offered.
+    public static let modeRefused = Code(rawValue: "mode_refused")
+    /// The device streams but delivers no frames.
+    public static let noFrames = Code(rawValue: "no_frames")
+    /// The device or its driver failed while it streamed.
+    public static let deviceFailed = Code(rawValue: "device_failed")
+    /// The file that plays the camera cannot be read.
+    public static let badFile = Code(rawValue: "invalid_data")
+    /// Not enough memory for the buffers.
+    public static let outOfMemory = Code(rawValue: "out_of_memory")
+  }
+
+  /// What kind of failure this is.
+  public let code: Code
+  /// What failed, on which device, and why: one line.
+  public let message: String
+  /// What to try next: one line.
+  public let hint: String
+
+  /// Makes an error of a kind, with its two lines.
+  public init(_ code: Code, _ message: String, hint: String) {
+    self.code = code
+    self.message = message
+    self.hint = hint
+  }
+
+  /// The message and the hint in one line.
+  public var description: String { "\(message); \(hint)" }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+package import LibAV
+import MediaTiming
+import Synchronization
+
+/// A movie file played as a camera: its frames at their own times, or as fast as they are taken.
+///
+/// MJPEG and H.264 without reordered frames are delivered compressed, H.264 as the byte stream
+/// of Annex B that cameras send; everything else is decoded to planar 4:2:0 (`YU12`).
+package final class FileDriver: FrameDriver {
+  /// Whether frames wait for their time.
+  package enum Pace: Sendable {
+    /// As the file's times say; who is late loses frames.
+    case realTime
+    /// As fast as frames are taken; nothing is lost.
+    case maximum
+  }
+
+  /// What the file's frames are when it plays a camera.
+  package enum Layout: Sendable { case mjpeg, h264, yuv420p }
+
+  package let bufferCount: Int
+  private let path: String
+  private let pace: Pace
+  private let layout: Layout
+  private let queue: SoftwareBufferQueue
+  private let isStopping = Atomic<Bool>(false)
+  private let thread = Mutex<PlatformThread?>(nil)
+  private let failure = Mutex<CaptureError?>(nil)
+
+  /// How the frames of a track are delivered.
+  package static func layout(of track: TrackFormat) -> Layout {
+    switch track.parameters.codecName {
+    case "mjpeg": .mjpeg
+    case "h264" where !track.parameters.isReordered: .h264
+    default: .yuv420p
+    }
+  }
+
+  /// Prepares to play a file whose picture has this size.
+  package init(
+    path: String, pace: Pace, layout: Layout, width: Int, height: Int, bufferCount: Int = 32
+  ) {
+    self.path = path
+    self.pace = pace
+    self.layout = layout
+    self.bufferCount = bufferCount
+    // A compressed frame is hardly ever larger than the picture it stands for.
+    queue = SoftwareBufferQueue(
+      count: bufferCount, bytesPerBuffer: max(65_536, width * height * 3 / 2))
+  }
+
+  /// The most bytes that a frame can take.
+  package var maximumByteCount: Int { queue.bytesPerBuffer }
+
+  package func start() throws(CaptureError) {
+    let started = try PlatformThread { [self] in
+      do throws(LibAVError) {
+        try play()
+      } catch {
+        failure.withLock {
+          $0 = CaptureError(
+            .badFile, "the file camera \(error)", hint: "check the file with: slowmo info \(path)")
+        }
+      }
+      queue.end()
+    }
+    thread.withLock { $0 = started }
+  }
+
+  package func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult {
+    let result = queue.dequeue(timeoutMilliseconds: timeoutMilliseconds, for: self)
+    if case .ended = result, let error = failure.withLock({ $0 }) { throw error }
+    return result
+  }
+
+  package func requeue(_ index: Int) { queue.giveBack(index) }
+
+  package func stop() {
+    isStopping.store(true, ordering: .releasing)
+    thread.withLock { $0.take() }?.join()
+  }
+
+  private func play() throws(LibAVError) {
+    var demuxer = try Demuxer(opening: path)
+    guard let track = demuxer.tracks.first(where: { $0.kind == .video }) else {
+      throw LibAVError("find a picture track in", path, code: -22)
+    }
+    var player = Player(
+      base: CaptureClock.microseconds(), timeBase: track.timeBase, queue: queue, pace: pace)
+    switch layout {
+    case .mjpeg, .h264:
+      var annexB: BitstreamFilter?
+      if layout == .h264, track.parameters.isLengthPrefixed {
+        annexB = try BitstreamFilter(named: "h264_mp4toannexb", parameters: track.parameters)
+      }
+      while let packet = try demuxer.nextPacket() {
+        guard packet.trackIndex == track.index, !packet.isDiscarded else { continue }
+        let delivered = try annexB?.filter(packet) ?? packet
+        let isAlive = delivered.withBytes { bytes in
+          player.deliver(bytes, at: packet.pts ?? packet.dts ?? 0, isStopping: isStopping)
+        }
+        guard isAlive else { return }
+      }
+    case .yuv420p:
+      var decoder = try Decoder(parameters: track.parameters, subject: path)
+      var scaler = PictureConverter(to: .yuv420p, isFullRange: false)
+      var hasMore = true
+      while hasMore {
+        let packet = try demuxer.nextPacket()
+        if let packet, packet.trackIndex != track.index { continue }
+        hasMore = packet != nil
+        try decoder.send(packet)
+        while let frame = try decoder.nextFrame() {
+          let bytes = try scaler.convert(frame).packedBytes()
+          let isAlive = bytes.withUnsafeBytes { bytes in
+            player.deliver(bytes, at: frame.pts ?? 0, isStopping: isStopping)
+          }
+          guard isAlive else { return }
+        }
+      }
+    }
+  }
+}
+
+/// Puts a file's frames into the ring at their times.
+private struct Player {
+  let base: Int64
+  let timeBase: Rational
+  let queue: SoftwareBufferQueue
+  let pace: FileDriver.Pace
+  private var sequence: UInt32 = 0
+  private var overruns: UInt32 = 0
+  private var firstTicks: Int64?
+
+  init(base: Int64, timeBase: Rational, queue: SoftwareBufferQueue, pace: FileDriver.Pace) {
+    self.base = base
+    self.timeBase = timeBase
+    self.queue = queue
+    self.pace = pace
+  }
+
+  /// Delivers one frame, or loses it when nobody gave a buffer back; false once stopped.
+  mutating func deliver(
+    _ bytes: UnsafeRawBufferPointer, at ticks: Int64, isStopping: borrowing Atomic<Bool>
+  ) -> Bool {
+    let first = firstTicks ?? ticks
+    firstTicks = first
+    // A time that does not fit is a broken file's; it becomes the first frame's.
+    let offset =
+      (try? MediaTime(Rational(ticks &- first).multiplied(by: timeBase))
+        .converted(to: 1_000_000, rounding: .halfAwayFromZero).value) ?? 0
+    let due = base &+ max(0, offset)
+    defer { sequence &+= 1 }
+    var free: Int?
+    switch pace {
+    case .realTime:
+      // In steps, so that a stop is noticed although the next frame may be far away.
+      while CaptureClock.microseconds() < due {
+        if isStopping.load(ordering: .acquiring) { break }
+        CaptureClock.sleep(untilMicroseconds: min(due, CaptureClock.microseconds() + 50_000))
+      }
+      free = queue.takeFree()
+    case .maximum:
+      free = queue.takeFree()
+      while free == nil, !isStopping.load(ordering: .acquiring) {
+        _ = queue.waitForFree(milliseconds: 50)
+        free = queue.takeFree()
+      }
+    }
+    let isAlive = !isStopping.load(ordering: .acquiring)
+    guard let index = free else {
+      overruns &+= 1
+      return isAlive
+    }
+    let buffer = queue.memory(of: index)
+    var stamp = FrameStamp(sequence: sequence, microseconds: due)
+    stamp.overrunsBefore = overruns
+    // A frame larger than any picture should be arrives cut, and says so.
+    stamp.isCorrupt = bytes.count > buffer.count
+    overruns = 0
+    buffer.copyMemory(
+      from: UnsafeRawBufferPointer(rebasing: bytes.prefix(buffer.count)))
+    queue.publish(index, byteCount: bytes.count, stamp: stamp)
+    return isAlive
+  }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A frame as its driver describes it, before anyone judges it.
+package struct FrameStamp: Sendable {
+  /// The driver's count of frames, which goes on when frames are lost, and wraps at 2^32.
+  package var sequence: UInt32
+  /// The driver's time of the frame, in microseconds of the monotonic clock.
+  package var microseconds: Int64
+  /// Whether the driver marks the frame as damaged.
+  package var isCorrupt = false
+  /// Frames lost just before this one because no buffer was free, where the driver knows; nil
+  /// where only the gap of the sequence tells.
+  package var overrunsBefore: UInt32?
+
+  package init(sequence: UInt32, microseconds: Int64) {
+    self.sequence = sequence
+    self.microseconds = microseconds
+  }
+}
+
+/// A source of frames that behaves as V4L2 does: buffers are lent and must be given back.
+///
+/// One thread dequeues; buffers may be given back from any thread.
+package protocol FrameDriver: AnyObject, Sendable {
+  /// How many buffers the driver fills in turn.
+  var bufferCount: Int { get }
+
+  /// Starts the stream; frames become available from here on.
+  func start() throws(CaptureError)
+
+  /// Waits for the next frame, up to a time limit.
+  ///
+  /// - Throws: `CaptureError` when the device is gone or has failed.
+  func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult
+
+  /// Gives a buffer back so that the driver can fill it again.
+  func requeue(_ index: Int) throws(CaptureError)
+
+  /// Ends the stream; buffers still lent stay readable until the driver goes.
+  func stop()
+}
+
+/// What came of waiting for a frame.
+package enum DequeueResult: ~Copyable {
+  /// A frame, on loan.
+  case frame(LentBuffer)
+  /// No frame within the time limit.
+  case none
+  /// The source has no more frames: a file has been played to its end.
+  case ended
+}
+
+/// A driver's buffer on loan, given back when this value goes away or is told to.
+package struct LentBuffer: ~Copyable {
+  package let stamp: FrameStamp
+  /// The frame's bytes; valid until the buffer is given back.
+  package let bytes: UnsafeRawBufferPointer
+  private let index: Int
+  private let driver: any FrameDriver
+  private var isReturned = false
+
+  package init(
+    stamp: FrameStamp, bytes: UnsafeRawBufferPointer, index: Int, driver: any FrameDriver
+  ) {
+    self.stamp = stamp
+    self.bytes = bytes
+    self.index = index
+    self.driver = driver
+  }
+
+  deinit {
+    if !isReturned { try? driver.requeue(index) }  // Who wants the error calls `giveBack`.
+  }
+
+  /// Gives the buffer back now, and says when the driver refuses it.
+  package consuming func giveBack() throws(CaptureError) {
+    isReturned = true
+    try driver.requeue(index)
+  }
+}

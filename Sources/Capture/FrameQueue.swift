@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+import Dispatch
+import Glibc
+import Synchronization
+
+/// A frame in the queue between the capture thread and the writer.
+package struct QueuedFrame {
+  /// What the driver said of it.
+  package var stamp: FrameStamp
+  /// Frame periods from the frame captured before, lost or corrupt ones included; 1 where
+  /// nothing is missing. For the first frame, its place from the first period claimed, plus 1.
+  package var periods: Int64
+  /// Of the periods before this frame: lost in device or bus.
+  package var lostDevice: Int64
+  /// Of the periods before this frame: lost because the driver had no free buffer.
+  package var lostKernel: Int64
+  /// Of the periods before this frame: lost because this queue was full.
+  package var lostQueue: Int64
+  /// Of the periods before this frame: arrived damaged, and not kept.
+  package var corrupt: Int64
+  /// The bytes, valid until the queue is told to release the frame.
+  package var bytes: UnsafeRawBufferPointer
+}
+
+/// Frames in order of capture, copied once into memory that was reserved beforehand.
+///
+/// One thread pushes and never waits: it shares two counters with the other thread, no lock.
+/// One thread takes frames out. A full queue refuses the frame, and the pusher counts it.
+package final class FrameQueue: Sendable {
+  private struct Record {
+    /// Bytes of record and frame. First, because where a record would not fit before the end
+    /// of the memory, a negative number stands here instead: skip that many.
+    var totalBytes: Int
+    var frame: QueuedFrame
+  }
+
+  /// Bytes that frames and their records may take.
+  package let capacity: Int
+  // Written between `head` and `tail + capacity` by the pusher, read between `tail` and `head`
+  // by the taker; the counters' ordering hands the bytes over.
+  private nonisolated(unsafe) let memory: UnsafeMutableRawPointer
+  private let head = Atomic<Int>(0)
+  private let tail = Atomic<Int>(0)
+  private let isClosed = Atomic<Bool>(false)
+  private let signal = DispatchSemaphore(value: 0)
+  private static let alignment = 64
+  private static let recordBytes =
+    (MemoryLayout<Record>.size + alignment - 1) / alignment * alignment
+
+  /// Reserves a queue of about this many bytes.
+  ///
+  /// - Throws: `CaptureError` with `.outOfMemory` when the system refuses them.
+  package init(capacity: Int) throws(CaptureError) {
+    let rounded = max(1 << 20, (capacity + 4_095) / 4_096 * 4_096)
+    // Pages are taken only when they are first written: an idle queue costs nothing.
+    guard
+      let memory = mmap(
+        nil, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
+      memory != MAP_FAILED
+    else {
+      throw CaptureError(
+        .outOfMemory, "could not reserve \(rounded / 1_048_576) MiB for the frame queue",
+        hint: "close other programs or choose a smaller mode")
+    }
+    self.capacity = rounded
+    self.memory = memory
+  }
+
+  deinit { munmap(memory, capacity) }
+
+  /// Copies a frame in, or answers false when there is no room.
+  package func push(_ frame: QueuedFrame) -> Bool {
+    let needed = Self.recordBytes + Self.aligned(frame.bytes.count)
+    let head = head.load(ordering: .relaxed)
+    let used = head - tail.load(ordering: .acquiring)
+    let offset = head % capacity
+    // A record never wraps: what is left at the end is skipped when it is too short.
+    let skipped = capacity - offset < needed ? capacity - offset : 0
+    guard used + skipped + needed <= capacity else { return false }
+    if skipped > 0 { storeRecordEnd(at: offset, skipped) }
+    let start = memory + (offset + skipped) % capacity
+    var record = Record(totalBytes: needed, frame: frame)
+    let payload = start + Self.recordBytes
+    if let source = frame.bytes.baseAddress, frame.bytes.count > 0 {
+      payload.copyMemory(from: source, byteCount: frame.bytes.count)
+    }
+    record.frame.bytes = UnsafeRawBufferPointer(start: payload, count: frame.bytes.count)
+    start.storeBytes(of: record, as: Record.self)
+    self.head.store(head + skipped + needed, ordering: .releasing)
+    signal.signal()
+    return true
+  }
+
+  /// Says that no more frames will come.
+  package func close() {
+    isClosed.store(true, ordering: .releasing)
+    signal.signal()
+  }
+
+  /// Waits for the next frame and shows it; nil once the queue is closed and empty.
+  package func withNextFrame<Result, Failure: Error>(
+    _ body: (QueuedFrame) throws(Failure) -> Result
+  ) throws(Failure) -> Result? {
+    while true {
+      signal.wait()
+      let tail = tail.load(ordering: .relaxed)
+      if head.load(ordering: .acquiring) == tail {
+        guard isClosed.load(ordering: .acquiring) else { continue }
+        if head.load(ordering: .acquiring) == tail {
+          signal.signal()  // Whoever asks again must see the end too.
+          return nil
+        }
+      }
+      let skipped = skippedBytes(at: tail % capacity)
+      let start = memory + (tail + skipped) % capacity
+      let record = start.load(as: Record.self)
+      defer { self.tail.store(tail + skipped + record.totalBytes, ordering: .releasing) }
+      return try body(record.frame)
+    }
+  }
+
+  /// Bytes in use, as a share of the capacity from 0 to 1, for display.
+  package var fillLevel: Double {
+    Double(head.load(ordering: .relaxed) - tail.load(ordering: .relaxed)) / Double(capacity)
+  }
+
+  private static func aligned(_ count: Int) -> Int {
+    (count + alignment - 1) / alignment * alignment
+  }
+
+  // Offsets are multiples of the alignment, so there is always room for the number.
+  private func storeRecordEnd(at offset: Int, _ skipped: Int) {
+    (memory + offset).storeBytes(of: -skipped, as: Int.self)
+  }
+
+  private func skippedBytes(at offset: Int) -> Int {
+    let marker = (memory + offset).load(as: Int.self)
+    return marker < 0 ? -marker : 0
+  }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+import Dispatch
+import Synchronization
+
+/// The ring of buffers of a driver that is a program: what V4L2's queue is to a camera.
+///
+/// One thread takes free buffers, fills and publishes them; one dequeues; any gives back.
+/// Nothing is allocated after it was made.
+final class SoftwareBufferQueue: Sendable {
+  private struct State {
+    var free: RingOfIndices
+    var filled: RingOfIndices
+    var stamps: [FrameStamp]
+    var byteCounts: [Int]
+    var isEnded = false
+  }
+
+  let count: Int
+  let bytesPerBuffer: Int
+  private let state: Mutex<State>
+  private let filledSignal = DispatchSemaphore(value: 0)
+  private let freeSignal = DispatchSemaphore(value: 0)
+  // Written only by who took the buffer from `free`, read only by who took it from `filled`.
+  private nonisolated(unsafe) let memory: UnsafeMutableRawPointer
+
+  init(count: Int, bytesPerBuffer: Int) {
+    self.count = count
+    self.bytesPerBuffer = bytesPerBuffer
+    memory = .allocate(byteCount: max(1, count * bytesPerBuffer), alignment: 64)
+    var free = RingOfIndices(capacity: count)
+    for index in 0..<count { free.append(index) }
+    state = Mutex(
+      State(
+        free: free, filled: RingOfIndices(capacity: count),
+        stamps: Array(repeating: FrameStamp(sequence: 0, microseconds: 0), count: count),
+        byteCounts: Array(repeating: 0, count: count)))
+  }
+
+  deinit { memory.deallocate() }
+
+  /// The whole memory of a buffer.
+  func memory(of index: Int) -> UnsafeMutableRawBufferPointer {
+    UnsafeMutableRawBufferPointer(
+      start: memory + index * bytesPerBuffer, count: bytesPerBuffer)
+  }
+
+  /// A buffer to fill, or nil when the consumer has them all.
+  func takeFree() -> Int? { state.withLock { $0.free.popFirst() } }
+
+  /// Waits until a buffer may be free; false at the time limit.
+  func waitForFree(milliseconds: Int) -> Bool {
+    freeSignal.wait(timeout: .now() + .milliseconds(milliseconds)) == .success
+  }
+
+  /// Hands a filled buffer to the consumer.
+  func publish(_ index: Int, byteCount: Int, stamp: FrameStamp) {
+    state.withLock {
+      $0.stamps[index] = stamp
+      $0.byteCounts[index] = min(byteCount, bytesPerBuffer)
+      $0.filled.append(index)
+    }
+    filledSignal.signal()
+  }
+
+  /// Says that no more buffers will be filled.
+  func end() {
+    state.withLock { $0.isEnded = true }
+    filledSignal.signal()
+  }
+
+  /// The oldest filled buffer, waiting for it up to a time limit.
+  func dequeue(timeoutMilliseconds: Int32, for driver: any FrameDriver) -> DequeueResult {
+    if filledSignal.wait(timeout: .now() + .milliseconds(Int(timeoutMilliseconds))) == .timedOut {
+      return .none
+    }
+    let taken: (index: Int, stamp: FrameStamp, byteCount: Int)? = state.withLock {
+      guard let index = $0.filled.popFirst() else { return nil }
+      return (index, $0.stamps[index], $0.byteCounts[index])
+    }
+    guard let taken else {
+      // Woken without a buffer: that is the end, and whoever asks again must see it too.
+      filledSignal.signal()
+      return .ended
+    }
+    return .frame(
+      LentBuffer(
+        stamp: taken.stamp,
+        bytes: UnsafeRawBufferPointer(
+          start: memory + taken.index * bytesPerBuffer, count: taken.byteCount),
+        index: taken.index, driver: driver))
+  }
+
+  /// Takes a buffer back.
+  func giveBack(_ index: Int) {
+    state.withLock { $0.free.append(index) }
+    freeSignal.signal()
+  }
+}
+
+/// A first-in, first-out list of at most `capacity` numbers that never allocates.
+private struct RingOfIndices {
+  private var slots: [Int]
+  private var start = 0
+  private var count = 0
+
+  init(capacity: Int) { slots = Array(repeating: 0, count: capacity) }
+
+  mutating func append(_ index: Int) {
+    precondition(count < slots.count, "A buffer was given back twice.")
+    slots[(start + count) % slots.count] = index
+    count += 1
+  }
+
+  mutating func popFirst() -> Int? {
+    guard count > 0 else { return nil }
+    defer {
+      start = (start + 1) % slots.count
+      count -= 1
+    }
+    return slots[start]
+  }
+}

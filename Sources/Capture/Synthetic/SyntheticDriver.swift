@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+import LibAV
+package import MediaTiming
+import Synchronization
+
+/// The synthetic camera: a thread that fills buffers at a fixed rate, as a driver's interrupt
+/// does, whether or not anyone takes them.
+///
+/// Frame k is due at the start time plus k frame durations, and carries that time and k as its
+/// sequence number. When no buffer is free at that moment the frame is lost, and the numbers go
+/// on. Faults asked for lose frames before they reach the buffers, as a bad cable does.
+package final class SyntheticDriver: FrameDriver {
+  /// What to draw, how fast, and what goes wrong.
+  package struct Settings: Sendable {
+    /// The layout of the frames.
+    package enum Layout: Sendable { case mjpeg, yuyv, grey }
+    package var width: Int
+    package var height: Int
+    package var frameRate: FrameRate
+    package var layout: Layout
+    /// The share of frames lost before they reach a buffer, 0 ... 1.
+    package var dropShare = Rational.zero
+    /// Chooses which frames are lost: the same seed loses the same frames.
+    package var seed: UInt64 = 0
+
+    package init(width: Int, height: Int, frameRate: FrameRate, layout: Layout) {
+      self.width = width
+      self.height = height
+      self.frameRate = frameRate
+      self.layout = layout
+    }
+  }
+
+  package let settings: Settings
+  package let bufferCount: Int
+  private let queue: SoftwareBufferQueue
+  private let isStopping = Atomic<Bool>(false)
+  private let thread = Mutex<PlatformThread?>(nil)
+  private let maker: Mutex<(any PictureMaker & Sendable)?>
+  private let startMicroseconds = Atomic<Int64>(0)
+
+  /// Draws what can be drawn beforehand and reserves the buffers.
+  ///
+  /// - Throws: `CaptureError` when the picture cannot be made.
+  package init(settings: Settings, bufferCount: Int = 32) throws(CaptureError) {
+    let picture = TestPicture(width: settings.width, height: settings.height)
+    let maker: any PictureMaker & Sendable
+    do throws(LibAVError) {
+      maker =
+        switch settings.layout {
+        case .mjpeg: try JPEGPictureMaker(picture: picture)
+        case .yuyv: YUYVPictureMaker(picture: picture)
+        case .grey: GreyPictureMaker(picture: picture)
+        }
+    } catch {
+      throw CaptureError(
+        .deviceFailed, "the synthetic camera \(error)", hint: "choose another size or format")
+    }
+    self.settings = settings
+    self.bufferCount = bufferCount
+    queue = SoftwareBufferQueue(
+      count: bufferCount, bytesPerBuffer: maker.maximumByteCount)
+    self.maker = Mutex(maker)
+  }
+
+  /// The most bytes that a frame can take.
+  package var maximumByteCount: Int { queue.bytesPerBuffer }
+
+  /// The capture time of frame 0, in microseconds; 0 before the start.
+  package var firstFrameMicroseconds: Int64 { startMicroseconds.load(ordering: .acquiring) }
+
+  package func start() throws(CaptureError) {
+    guard let maker = maker.withLock({ $0.take() }) else {
+      throw CaptureError(
+        .deviceFailed, "the synthetic camera was started twice", hint: "open it again")
+    }
+    // The first frame is complete one frame duration after the stream was switched on.
+    let duration = settings.frameRate.frameDuration
+    let start = CaptureClock.microseconds() + Int64(duration.doubleValue * 1_000_000)
+    startMicroseconds.store(start, ordering: .releasing)
+    let started = try PlatformThread(urgency: .realTime) { [self] in
+      generate(maker, startMicroseconds: start)
+    }
+    thread.withLock { $0 = started }
+  }
+
+  package func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult {
+    queue.dequeue(timeoutMilliseconds: timeoutMilliseconds, for: self)
+  }
+
+  package func requeue(_ index: Int) { queue.giveBack(index) }
+
+  package func stop() {
+    isStopping.store(true, ordering: .releasing)
+    thread.withLock { $0.take() }?.join()
+  }
+
+  private func generate(_ maker: any PictureMaker, startMicroseconds: Int64) {
+    var maker = maker
+    var overruns: UInt32 = 0
+    var number: Int64 = 0
+    while !isStopping.load(ordering: .acquiring) {
+      guard let offset = try? Self.microseconds(ofFrame: number, at: settings.frameRate) else {
+        break  // 292 000 years on.
+      }
+      let due = startMicroseconds + offset
+      CaptureClock.sleep(untilMicroseconds: due)
+      defer { number += 1 }
+      if isDropped(number) { continue }
+      guard let index = queue.takeFree() else {
+        overruns &+= 1
+        continue
+      }
+      var stamp = FrameStamp(
+        sequence: UInt32(truncatingIfNeeded: number), microseconds: due)
+      stamp.overrunsBefore = overruns
+      overruns = 0
+      let picture = Int(number % Int64(PaintedNumber.limit))
+      let count = try? maker.make(
+        number: picture, isFlash: isFlash(number), into: queue.memory(of: index))
+      stamp.isCorrupt = count == nil
+      queue.publish(index, byteCount: count ?? 0, stamp: stamp)
+    }
+    queue.end()
+  }
+
+  /// The time of frame `number` after frame 0, in whole microseconds as a driver gives them.
+  package static func microseconds(
+    ofFrame number: Int64, at rate: FrameRate
+  ) throws(TimingError) -> Int64 {
+    try MediaTime(Rational(number).divided(by: rate.framesPerSecond))
+      .converted(to: 1_000_000, rounding: .halfAwayFromZero).value
+  }
+
+  /// Whether the fault asked for loses this frame; a function of the seed and the number alone.
+  func isDropped(_ number: Int64) -> Bool {
+    guard settings.dropShare > .zero else { return false }
+    // SplitMix64 (Steele, Lea and Flood, 2014).
+    var bits = settings.seed &+ UInt64(bitPattern: number &+ 1) &* 0x9E37_79B9_7F4A_7C15
+    bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
+    bits ^= bits >> 31
+    let threshold = settings.dropShare.numerator * (1 << 32) / settings.dropShare.denominator
+    return Int128(bits >> 32) < threshold
+  }
+
+  /// Whether a whole second begins with this frame: the first at or after it.
+  private func isFlash(_ number: Int64) -> Bool {
+    let rate = settings.frameRate
+    func second(_ number: Int64) -> Int64 {
+      number * Int64(rate.denominator) / Int64(rate.numerator)
+    }
+    return number == 0 || number * Int64(rate.denominator) % Int64(rate.numerator) == 0
+      || second(number) != second(number - 1)
+  }
+}

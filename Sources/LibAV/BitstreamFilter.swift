@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+import CFFmpeg
+
+/// One of libavcodec's filters over packets, such as `h264_mp4toannexb`.
+package struct BitstreamFilter: ~Copyable {
+  private let context: UnsafeMutablePointer<AVBSFContext>
+  private let name: String
+
+  /// Sets up a filter for a track.
+  ///
+  /// - Throws: `LibAVError` for "find" or "set up".
+  package init(named name: String, parameters: CodecParameters) throws(LibAVError) {
+    guard let filter = av_bsf_get_by_name(name) else {
+      throw LibAVError("find", "the filter \(name)", code: CFFmpeg_EINVAL)
+    }
+    var made: UnsafeMutablePointer<AVBSFContext>?
+    try LibAVError.check(av_bsf_alloc(filter, &made), "set up the filter", name)
+    guard let context = made else {
+      throw LibAVError("set up the filter", name, code: CFFmpeg_ENOMEM)
+    }
+    do throws(LibAVError) {
+      try LibAVError.check(
+        avcodec_parameters_copy(context.pointee.par_in, parameters.pointer),
+        "set up the filter", name)
+      context.pointee.time_base_in = AVRational(num: 1, den: 1_000_000)
+      try LibAVError.check(av_bsf_init(context), "set up the filter", name)
+    } catch {
+      av_bsf_free(&made)
+      throw error
+    }
+    self.context = context
+    self.name = name
+  }
+
+  deinit {
+    var gone: UnsafeMutablePointer<AVBSFContext>? = context
+    av_bsf_free(&gone)
+  }
+
+  /// What a packet becomes; filters that give one packet for each only.
+  ///
+  /// - Throws: `LibAVError` for "filter" when the packet is damaged, or the filter keeps it.
+  package mutating func filter(_ packet: Packet) throws(LibAVError) -> Packet {
+    guard let input = av_packet_clone(packet.pointer), let output = av_packet_alloc() else {
+      throw LibAVError("filter", "a packet with \(name)", code: CFFmpeg_ENOMEM)
+    }
+    let owned = Packet(owning: input)
+    let result = Packet(owning: output)
+    try LibAVError.check(
+      av_bsf_send_packet(context, owned.pointer), "filter", "a packet with \(name)")
+    try LibAVError.check(
+      av_bsf_receive_packet(context, output), "filter", "a packet with \(name)")
+    return result
+  }
+
+  /// The codec headers that `extract_extradata` found in the last packet, or none.
+  package static func extradata(of packet: Packet) -> [UInt8] {
+    var size = 0
+    guard let data = av_packet_get_side_data(packet.pointer, AV_PKT_DATA_NEW_EXTRADATA, &size)
+    else { return [] }
+    return Array(UnsafeBufferPointer(start: data, count: size))
+  }
+}

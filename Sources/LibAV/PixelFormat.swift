@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+package import CFFmpeg
+
+/// How the pixels of a picture lie in memory, by FFmpeg's names.
+package typealias PixelFormat = AVPixelFormat
+
+extension AVPixelFormat {
+  /// The format that FFmpeg calls by this name (`yuyv422`), or nil where there is none.
+  package init?(named name: String) {
+    let format = av_get_pix_fmt(name)
+    guard format != AV_PIX_FMT_NONE else { return nil }
+    self = format
+  }
+
+  /// 4:2:0 in three planes, video range.
+  package static var yuv420p: AVPixelFormat { AV_PIX_FMT_YUV420P }
+  /// 4:2:0 in three planes, full range, as JPEG has it.
+  package static var yuvj420p: AVPixelFormat { AV_PIX_FMT_YUVJ420P }
+  /// 4:2:2 in three planes, full range, as JPEG has it.
+  package static var yuvj422p: AVPixelFormat { AV_PIX_FMT_YUVJ422P }
+  /// 8-bit grey.
+  package static var gray8: AVPixelFormat { AV_PIX_FMT_GRAY8 }
+  /// Red, green and blue, a byte each.
+  package static var rgb24: AVPixelFormat { AV_PIX_FMT_RGB24 }
+
+  /// FFmpeg's name of the format.
+  package var name: String { av_get_pix_fmt_name(self).map { String(cString: $0) } ?? "unknown" }
+
+  /// Whether code values run from 0 to 255 by the format itself: JPEG's own formats, grey, RGB.
+  package var isFullRange: Bool {
+    switch self {
+    case AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUVJ440P,
+      AV_PIX_FMT_YUVJ411P:
+      true
+    default: isRGB || isGrey
+    }
+  }
+
+  /// Whether the format stores red, green and blue.
+  package var isRGB: Bool { flags & UInt64(AV_PIX_FMT_FLAG_RGB) != 0 }
+  /// Whether the format stores brightness only.
+  package var isGrey: Bool {
+    guard let description = av_pix_fmt_desc_get(self) else { return false }
+    return description.pointee.nb_components == 1 && !isBayer
+  }
+  /// Whether the format is a sensor's mosaic.
+  package var isBayer: Bool { flags & UInt64(AV_PIX_FMT_FLAG_BAYER) != 0 }
+
+  private var flags: UInt64 { av_pix_fmt_desc_get(self)?.pointee.flags ?? 0 }
+}
