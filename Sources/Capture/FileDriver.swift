@@ -69,9 +69,13 @@ package final class FileDriver: FrameDriver {
   }
 
   package func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult {
-    let result = queue.dequeue(timeoutMilliseconds: timeoutMilliseconds, for: self)
-    if case .ended = result, let error = failure.withLock({ $0 }) { throw error }
-    return result
+    switch queue.dequeue(timeoutMilliseconds: timeoutMilliseconds, for: self) {
+    case .frame(let buffer): return .frame(buffer)
+    case .none: return .none
+    case .ended:
+      if let error = failure.withLock({ $0 }) { throw error }
+      return .ended
+    }
   }
 
   package func requeue(_ index: Int) { queue.giveBack(index) }

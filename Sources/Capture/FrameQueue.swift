@@ -3,21 +3,35 @@ import Dispatch
 import Glibc
 import Synchronization
 
+/// Frames missing before a frame or after the last, by what became of them.
+package struct MissingFrames: Hashable, Sendable {
+  /// Lost before the first frame arrived.
+  package var lostStart: Int64 = 0
+  /// Lost in device or bus.
+  package var lostDevice: Int64 = 0
+  /// Lost because the driver had no free buffer.
+  package var lostKernel: Int64 = 0
+  /// Lost because the queue to the writer was full.
+  package var lostQueue: Int64 = 0
+  /// Arrived damaged, and not kept.
+  package var corrupt: Int64 = 0
+
+  package init() {}
+
+  /// All of them.
+  package var count: Int64 { lostStart + lostDevice + lostKernel + lostQueue + corrupt }
+}
+
 /// A frame in the queue between the capture thread and the writer.
 package struct QueuedFrame {
   /// What the driver said of it.
   package var stamp: FrameStamp
-  /// Frame periods from the frame captured before, lost or corrupt ones included; 1 where
-  /// nothing is missing. For the first frame, its place from the first period claimed, plus 1.
+  /// Frame periods from the frame queued before to this one, or from the first period claimed.
+  ///
+  /// 1 where nothing is missing; lost and corrupt ones are included.
   package var periods: Int64
-  /// Of the periods before this frame: lost in device or bus.
-  package var lostDevice: Int64
-  /// Of the periods before this frame: lost because the driver had no free buffer.
-  package var lostKernel: Int64
-  /// Of the periods before this frame: lost because this queue was full.
-  package var lostQueue: Int64
-  /// Of the periods before this frame: arrived damaged, and not kept.
-  package var corrupt: Int64
+  /// What became of the periods before this frame.
+  package var missing: MissingFrames
   /// The bytes, valid until the queue is told to release the frame.
   package var bytes: UnsafeRawBufferPointer
 }
@@ -28,8 +42,10 @@ package struct QueuedFrame {
 /// One thread takes frames out. A full queue refuses the frame, and the pusher counts it.
 package final class FrameQueue: Sendable {
   private struct Record {
-    /// Bytes of record and frame. First, because where a record would not fit before the end
-    /// of the memory, a negative number stands here instead: skip that many.
+    /// Bytes of record and frame.
+    ///
+    /// First, because where a record would not fit before the end of the memory, a negative
+    /// number stands here instead: skip that many.
     var totalBytes: Int
     var frame: QueuedFrame
   }

@@ -30,6 +30,8 @@ package struct Encoder: ~Copyable {
     /// JPEG's quantiser from 2, the best, to 31; nil where the codec has none.
     package var quantizer: Int?
     package var threadCount = 0
+    /// Whether the encoder may store pictures in another order than they are shown.
+    package var hasReorderedFrames = true
     package var colors: ColorTags?
 
     package init(
@@ -74,6 +76,7 @@ package struct Encoder: ~Copyable {
       if let interval = settings.keyFrameInterval {
         context.pointee.gop_size = Int32(clamping: interval)
       }
+      if !settings.hasReorderedFrames { context.pointee.max_b_frames = 0 }
       if let quantizer = settings.quantizer {
         context.pointee.flags |= AV_CODEC_FLAG_QSCALE
         context.pointee.global_quality = Int32(clamping: quantizer) * FF_QP2LAMBDA
@@ -150,14 +153,17 @@ package struct Encoder: ~Copyable {
   /// Gives the encoder a frame at a time of its timescale, or nil for "no more".
   ///
   /// - Throws: `LibAVError` for "encode".
-  package mutating func send(_ frame: MediaFrame?, at ticks: Int64 = 0) throws(LibAVError) {
+  package mutating func send(
+    _ frame: MediaFrame?, at ticks: Int64 = 0, asKeyFrame: Bool = false
+  ) throws(LibAVError) {
     if let frame {
       // The time belongs to this use of the frame, so it goes into a reference of its own:
       // the same picture may be sent again for the next slot.
       let reference = try MediaFrame()
       try LibAVError.check(av_frame_ref(reference.pointer, frame.pointer), "encode", subject)
       reference.pointer.pointee.pts = ticks
-      reference.pointer.pointee.pict_type = AV_PICTURE_TYPE_NONE
+      reference.pointer.pointee.pict_type =
+        asKeyFrame ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
       reference.pointer.pointee.quality = context.pointee.global_quality
       try LibAVError.check(
         avcodec_send_frame(context, reference.pointer), "encode with", subject)
@@ -166,6 +172,28 @@ package struct Encoder: ~Copyable {
       if result == CFFmpeg_EOF { return }
       try LibAVError.check(result, "finish encoding with", subject)
     }
+  }
+
+  /// Gives the encoder a block of sound, one array of samples per channel between -1 and 1.
+  ///
+  /// - Throws: `LibAVError` for "encode".
+  package mutating func send(
+    sound channels: [[Float]], at sample: Int64
+  ) throws(LibAVError) {
+    let block = try MediaFrame.sound(
+      channels, sampleRate: Int(context.pointee.sample_rate), format: context.pointee.sample_fmt)
+    try send(block, at: sample)
+  }
+
+  /// The encoder's pixel format that loses least of a source's.
+  package static func nearestPixelFormat(
+    to source: AVPixelFormat, forCodec name: String
+  ) -> AVPixelFormat? {
+    guard let codec = avcodec_find_encoder_by_name(name), let formats = codec.pointee.pix_fmts
+    else { return nil }
+    var loss: Int32 = 0
+    let best = avcodec_find_best_pix_fmt_of_list(formats, source, 0, &loss)
+    return best == AV_PIX_FMT_NONE ? nil : best
   }
 
   /// The next packet, or nil when the encoder wants more frames or has given all.

@@ -39,6 +39,11 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
   /// The errno behind the code, where it is one: `AVERROR(e)` is `-e`.
   package var systemErrorNumber: Int32? { code < 0 && code > -4096 ? -code : nil }
 
+  /// Whether the disk, or what this user may take of it, is full.
+  package var isDiskFull: Bool {
+    systemErrorNumber.map { [ENOSPC, EDQUOT, EFBIG].contains($0) } ?? false
+  }
+
   /// Throws if `result` is negative, which is how libav reports failure.
   @discardableResult
   static func check(

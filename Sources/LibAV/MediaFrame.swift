@@ -58,6 +58,17 @@ package final class MediaFrame: @unchecked Sendable {
     return frame
   }
 
+  /// Bytes that a picture takes as a driver delivers it.
+  ///
+  /// - Throws: `LibAVError` for a size or format that is none.
+  package static func byteCount(
+    width: Int, height: Int, pixelFormat: AVPixelFormat, bytesPerRow: Int
+  ) throws(LibAVError) -> Int {
+    try PictureLayout(
+      width: width, height: height, pixelFormat: pixelFormat, bytesPerRow: bytesPerRow
+    ).byteCount
+  }
+
   /// Makes a picture by copying packed bytes as a driver delivers them.
   ///
   /// `bytesPerRow` counts from row to row of the first plane; 0 where rows are packed. Bytes
@@ -85,22 +96,41 @@ package final class MediaFrame: @unchecked Sendable {
     return frame
   }
 
-  /// Makes a block of sound out of one array of samples per channel, -1...1.
-  package static func sound(
-    _ channels: [[Float]], sampleRate: Int
+  /// Makes a block of sound out of one array of samples per channel, between -1 and 1.
+  ///
+  /// - Throws: `LibAVError` for a sample format other than float and 16-bit integers.
+  static func sound(
+    _ channels: [[Float]], sampleRate: Int, format: AVSampleFormat
   ) throws(LibAVError) -> MediaFrame {
+    let count = channels.first?.count ?? 0
     let frame = try MediaFrame()
-    frame.pointer.pointee.nb_samples = Int32(clamping: channels.first?.count ?? 0)
+    frame.pointer.pointee.nb_samples = Int32(clamping: count)
     frame.pointer.pointee.sample_rate = Int32(clamping: sampleRate)
-    frame.pointer.pointee.format = AV_SAMPLE_FMT_FLTP.rawValue
+    frame.pointer.pointee.format = format.rawValue
     av_channel_layout_default(&frame.pointer.pointee.ch_layout, Int32(clamping: channels.count))
     try LibAVError.check(av_frame_get_buffer(frame.pointer, 0), "allocate", "a block of sound")
-    for (index, samples) in channels.enumerated() {
-      guard let target = frame.pointer.pointee.extended_data[index] else { continue }
-      samples.withUnsafeBytes { bytes in
-        guard let start = bytes.baseAddress else { return }
-        UnsafeMutableRawPointer(target).copyMemory(from: start, byteCount: bytes.count)
+    func write<T>(_ type: T.Type, isInterleaved: Bool, _ convert: (Float) -> T) {
+      for (channel, samples) in channels.enumerated() {
+        guard let plane = frame.pointer.pointee.extended_data[isInterleaved ? 0 : channel] else {
+          continue
+        }
+        let target = UnsafeMutableRawPointer(plane).assumingMemoryBound(to: T.self)
+        for (index, sample) in samples.prefix(count).enumerated() {
+          target[isInterleaved ? index * channels.count + channel : index] = convert(sample)
+        }
       }
+    }
+    // The inverse of `samples()`, bit for bit where no value is beyond full scale.
+    func integer(_ sample: Float) -> Int16 {
+      Int16(max(-32_768, min(32_767, (sample.isNaN ? 0 : sample * 32_768).rounded())))
+    }
+    switch format {
+    case AV_SAMPLE_FMT_FLTP: write(Float.self, isInterleaved: false) { $0 }
+    case AV_SAMPLE_FMT_FLT: write(Float.self, isInterleaved: true) { $0 }
+    case AV_SAMPLE_FMT_S16P: write(Int16.self, isInterleaved: false, integer)
+    case AV_SAMPLE_FMT_S16: write(Int16.self, isInterleaved: true, integer)
+    default:
+      throw LibAVError("write", "sound in this sample format", code: CFFmpeg_EINVAL)
     }
     return frame
   }

@@ -20,6 +20,8 @@ package struct MovieFile: ~Copyable {
     package let path: String
     /// The errno; `EEXIST` for a name that is taken.
     package let errorNumber: Int32
+    /// Whether the name is taken by a file that may not be replaced.
+    package var isNameTaken: Bool { errorNumber == EEXIST }
     /// Why, in the system's words.
     package var reason: String { String(cString: strerror(errorNumber)) }
   }
@@ -62,6 +64,12 @@ package struct MovieFile: ~Copyable {
 
   deinit {
     if !isFinished { unlink(writtenPath) }  // Nobody is left to tell.
+  }
+
+  /// Removes what was written, whatever its name; for a recording that holds nothing.
+  package consuming func discard() {
+    unlink(writtenPath)
+    isFinished = true
   }
 
   /// Gives the finished file its name.

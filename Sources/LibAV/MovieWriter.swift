@@ -197,7 +197,7 @@ package struct MovieWriter: ~Copyable {
   }
 
   /// Bytes written so far.
-  package var byteCount: Int64 {
+  package mutating func byteCount() -> Int64 {
     guard let io = context.pointee.pb else { return 0 }
     return max(0, avio_seek(io, 0, SEEK_CUR))
   }

@@ -46,5 +46,11 @@ extension AVPixelFormat {
   /// Whether the format is a sensor's mosaic.
   package var isBayer: Bool { flags & UInt64(AV_PIX_FMT_FLAG_BAYER) != 0 }
 
+  /// Whether colour is as fine as brightness from top to bottom: 4:2:2, 4:4:4, RGB.
+  package var isWideChroma: Bool {
+    guard let description = av_pix_fmt_desc_get(self) else { return false }
+    return description.pointee.nb_components >= 3 && description.pointee.log2_chroma_h == 0
+  }
+
   private var flags: UInt64 { av_pix_fmt_desc_get(self)?.pointee.flags ?? 0 }
 }

@@ -18,7 +18,7 @@ package final class SyntheticDriver: FrameDriver {
     package var height: Int
     package var frameRate: FrameRate
     package var layout: Layout
-    /// The share of frames lost before they reach a buffer, 0 ... 1.
+    /// The share of frames lost before they reach a buffer, from 0 to 1.
     package var dropShare = Rational.zero
     /// Chooses which frames are lost: the same seed loses the same frames.
     package var seed: UInt64 = 0

@@ -17,7 +17,7 @@ package struct SyntheticSound: Sendable {
 
   package init() {}
 
-  /// Samples from number `start` on, -1 ... 1; silence before sample 0.
+  /// Samples from number `start` on, between -1 and 1; silence before sample 0.
   package func samples(from start: Int64, count: Int) -> [Float] {
     (0..<count).map { sample(start + Int64($0)) }
   }

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+public import FormatDiscovery
+import LibAV
+public import MediaTiming
+
+/// A device opened in one mode, its frame duration locked, ready to deliver frames.
+public final class CaptureSession: Sendable {
+  /// The device that was opened.
+  public let device: CaptureDevice
+  /// The mode that was asked for.
+  public let format: CaptureFormat
+  /// The rate that was asked for.
+  public let requestedFrameRate: FrameRate
+  /// The rate that the device granted, read back from it.
+  public let negotiatedFrameRate: FrameRate
+  package let delivery: FrameDelivery
+  package let driver: any FrameDriver
+  /// The most bytes that a frame can take.
+  package let maximumByteCount: Int
+  /// What is heard beside the pictures, and when its sample 0 sounds on the capture clock.
+  package let sound: (source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64)?
+
+  /// What errors call the device.
+  package var deviceName: String { device.path ?? device.id }
+  /// The mode as `modes` names it.
+  package var modeName: String { format.id }
+
+  /// Opens a device in a mode and locks its frame duration to the mode's shortest.
+  ///
+  /// - Throws: `CaptureError` when the device is busy, gone or not permitted, or grants another
+  ///   mode than it offered.
+  public init(device: CaptureDevice, format: CaptureFormat) throws(CaptureError) {
+    self.device = device
+    self.format = format
+    requestedFrameRate = format.maxFrameRate
+    let opened = try OpenedDevice(device, format)
+    negotiatedFrameRate = opened.negotiatedFrameRate
+    delivery = opened.delivery
+    driver = opened.driver
+    maximumByteCount = opened.maximumByteCount
+    sound = opened.sound
+  }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+package import LibAV
+
+/// What the frames of a session are, as the driver granted it.
+package struct FrameDelivery: Sendable {
+  /// How the bytes of a frame are to be read.
+  package enum Layout: Sendable, Equatable {
+    /// A picture compressed by the camera; FFmpeg's name of the codec.
+    case compressed(String)
+    /// Pixels, with the bytes from row to row of the first plane (0 where rows are packed).
+    case raw(PixelFormat, bytesPerRow: Int)
+  }
+
+  package let layout: Layout
+  package let width: Int
+  package let height: Int
+  /// Bytes of a whole frame of pixels: fewer mean a damaged one. Nil for compressed frames.
+  package let expectedByteCount: Int?
+
+  package init(layout: Layout, width: Int, height: Int) throws(LibAVError) {
+    self.layout = layout
+    self.width = width
+    self.height = height
+    switch layout {
+    case .compressed: expectedByteCount = nil
+    case .raw(let format, let bytesPerRow):
+      expectedByteCount = try MediaFrame.byteCount(
+        width: width, height: height, pixelFormat: format, bytesPerRow: bytesPerRow)
+    }
+  }
+}

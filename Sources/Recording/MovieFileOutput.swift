@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Capture
+import LibAV
+import MediaTiming
+import Synchronization
+
+/// Records what a session captures into a movie file.
+///
+/// While it grows the file is written in fragments of 250 ms, so that a kill loses no more than
+/// the last of them; at the end it becomes a plain movie.
+///
+/// ```swift
+/// let output = try MovieFileOutput(session: session, settings: RecordingSettings(path: "a.mov"))
+/// let report = try output.record()
+/// ```
+public final class MovieFileOutput: Sendable {
+  /// Where the frames come from.
+  public let session: CaptureSession
+  /// What the take is to become.
+  public let settings: RecordingSettings
+  private let plan: PicturePlan
+  private let control = CaptureControl()
+
+  /// What may be told while a take is recorded.
+  public struct Progress: Hashable, Sendable {
+    /// Frames stored so far.
+    public var stored: Int64
+    /// Frames missing so far, of any cause.
+    public var missing: Int64
+    /// Seconds of the take so far, for display.
+    public var seconds: Double
+    /// How full the queue to the writer is, from 0 to 1, for display.
+    public var queueFill: Double
+    /// Bytes written so far.
+    public var bytes: Int64
+  }
+
+  /// Checks that the settings go with what the session delivers; no file is touched yet.
+  ///
+  /// - Throws: `RecordingError` with `.codecRefused` and what to choose instead.
+  public init(session: CaptureSession, settings: RecordingSettings) throws(RecordingError) {
+    self.session = session
+    self.settings = settings
+    plan = try PicturePlan(settings.codec, for: session.delivery)
+  }
+
+  /// Ends the take; may be called from any thread, also before it has begun.
+  public func stop() { control.stop(.signal) }
+
+  /// Records until a limit is reached, ``stop()`` is called or something fails; blocks till then.
+  ///
+  /// - Parameter progress: Called on this thread after each frame.
+  /// - Returns: The report; its `problem` tells what went wrong after the take had begun.
+  /// - Throws: `RecordingError` when the file cannot be created, `CaptureError` when the device
+  ///   cannot be started and nothing was recorded.
+  public func record(progress: (Progress) -> Void = { _ in }) throws -> RecordingReport {
+    let file: MovieFile
+    do throws(MovieFile.CreationError) {
+      file = try MovieFile(creating: settings.path, overwrites: settings.overwrites, grows: true)
+    } catch { throw RecordingError(error) }
+    let queue = try FrameQueue(capacity: queueCapacity)
+    let capture = try RunningCapture(
+      session: session, limit: settings.limit, queue: queue, control: control)
+    var writer = makeWriter(path: file.writtenPath)
+    var failure: LibAVError?
+    while let error = queue.withNextFrame({ frame -> LibAVError? in
+      guard failure == nil else {
+        writer.refuse(frame)
+        return nil
+      }
+      do throws(LibAVError) {
+        try writer.store(frame)
+        return nil
+      } catch { return error }
+    }) {
+      if let error, failure == nil {
+        failure = error
+        control.stop(error.isDiskFull ? .diskFull : .error)
+      }
+      progress(
+        Progress(
+          stored: writer.ledger.stored, missing: control.missing.load(ordering: .relaxed),
+          seconds: Double(writer.endMicroseconds) / 1_000_000, queueFill: queue.fillLevel,
+          bytes: writer.byteCount))
+    }
+    let summary = capture.summary()
+    do throws(LibAVError) { try writer.finish(trailing: summary.trailing) } catch {
+      failure = failure ?? error
+    }
+    writer.settle()
+    if writer.ledger.stored == 0 {
+      file.discard()
+      if let error = summary.error { throw error }
+      throw failure.map(RecordingError.init)
+        ?? RecordingError(
+          .nothingStored, "\(session.deviceName) delivered no frame that could be stored",
+          hint: "check the camera, or record for longer")
+    }
+    return report(writer, summary, failure)
+  }
+
+  /// Two seconds of frames, within reason: a stalled writer loses nothing before that.
+  private var queueCapacity: Int {
+    let perSecond = Double(session.maximumByteCount) * session.negotiatedFrameRate.doubleValue
+    return Int(min(max(2 * perSecond, 32e6), 512e6))
+  }
+
+  private func makeWriter(path: String) -> TakeWriter {
+    let session = session
+    return TakeWriter(
+      path: path, plan: plan, delivery: session.delivery,
+      frameRate: session.negotiatedFrameRate,
+      sound: settings.recordsSound ? session.sound : nil,
+      soundCodec: settings.soundCodec ?? (plan.isLossless ? .pcm : .aac)
+    ) { microseconds, sequence in
+      RecordingTags.metadata(
+        frameRate: session.negotiatedFrameRate,
+        recording: Self.tag(session, microseconds, sequence, gaps: []))
+    }
+  }
+
+  private static func tag(
+    _ session: CaptureSession, _ microseconds: Int64, _ sequence: UInt32, gaps: [FrameGap]
+  ) -> RecordingTags.Recording {
+    RecordingTags.Recording(
+      device: session.deviceName, mode: session.modeName,
+      firstCaptureNs: microseconds &* 1_000, firstSequence: Int64(sequence),
+      gaps: gaps.filter { $0.afterIndex >= 0 }.map {
+        RecordingTags.Recording.Gap(afterIndex: $0.afterIndex, count: $0.count)
+      })
+  }
+
+  private func report(
+    _ writer: borrowing TakeWriter, _ summary: CaptureSummary, _ failure: LibAVError?
+  ) -> RecordingReport {
+    var report = RecordingReport(
+      requestedFrameRate: session.requestedFrameRate,
+      negotiatedFrameRate: session.negotiatedFrameRate)
+    report.path = settings.path
+    report.mode = session.modeName
+    report.ledger = writer.ledger
+    report.ledger.expected = summary.expected
+    report.gaps = writer.gaps
+    report.intervals = FrameIntervals(microseconds: writer.storedMicroseconds)
+    report.durationNanoseconds = writer.endMicroseconds * 1_000
+    report.startupNanoseconds = summary.startupNanoseconds
+    report.stoppedBy = summary.stopReason
+    report.codec = plan.codecName
+    report.measuredFrameRate = Self.measuredRate(summary)
+    if let error = summary.error {
+      report.problem = RecordingError(
+        RecordingError.Code(rawValue: error.code.rawValue), error.message, hint: error.hint)
+    } else if let failure {
+      report.problem = RecordingError(failure)
+      if report.stoppedBy != .diskFull { report.stoppedBy = .error }
+    }
+    finishFile(&report, writer)
+    return report
+  }
+
+  /// Makes the file plain, and learns by reading it whether it can be played.
+  private func finishFile(_ report: inout RecordingReport, _ writer: borrowing TakeWriter) {
+    guard let first = writer.first else { return }
+    let rate = taggedRate(&report)
+    do {
+      let pictures = try PlainMovie.rewrite(
+        settings.path, pictureEnd: writer.endMicroseconds, soundEnd: writer.soundSampleCount,
+        metadata: RecordingTags.metadata(
+          frameRate: rate,
+          recording: Self.tag(
+            session, first.microseconds, first.sequence, gaps: report.gaps)))
+      report.isPlayable = pictures == report.ledger.stored
+      if !report.isPlayable {
+        report.warnings.append(
+          "only \(pictures) of \(report.ledger.stored) stored frames could be read back")
+      }
+    } catch {
+      // The file in fragments is still there under its name, with all that was flushed.
+      report.warnings.append("the file stays in fragments: \(error)")
+      report.isPlayable = (try? Demuxer(opening: settings.path)) != nil
+    }
+  }
+
+  /// The rate the file is to carry: the granted one, unless the device did not keep it.
+  private func taggedRate(_ report: inout RecordingReport) -> FrameRate {
+    let granted = session.negotiatedFrameRate
+    guard let measured = report.measuredFrameRate, report.ledger.expected > 10,
+      abs(measured.doubleValue / granted.doubleValue - 1) > 0.01,
+      let rate = try? FrameRate(measured)
+    else { return granted }
+    report.warnings.append(
+      "the device granted \(granted) frames a second and delivered \(rate.doubleValue); the file "
+        + "says what was delivered")
+    return rate
+  }
+
+  private static func measuredRate(_ summary: CaptureSummary) -> Rational? {
+    guard let first = summary.firstMicroseconds, let last = summary.lastMicroseconds,
+      summary.periodsBetween > 0
+    else { return nil }
+    return try? Rational(
+      Int128(summary.periodsBetween) * 1_000_000, Int128(last) - Int128(first))
+  }
+}

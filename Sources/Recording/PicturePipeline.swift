@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+import Capture
+import LibAV
+import MediaTiming
+
+/// Turns captured frames into the packets that the file stores, in order of capture.
+///
+/// Times are in microseconds, the driver's own unit; the file's timescale is 1 000 000.
+protocol PicturePipeline {
+  /// What the file must say of the pictures; known once the first frame was taken.
+  var parameters: CodecParameters? { get }
+
+  /// Takes a frame and gives the packets that are ready now.
+  mutating func take(
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
+  ) throws(LibAVError) -> [Packet]
+
+  /// Gives the packets that were still inside.
+  mutating func finish() throws(LibAVError) -> [Packet]
+}
+
+/// Which pipeline a take needs, from what the camera delivers and what the user wants.
+enum PicturePlan: Equatable {
+  /// The camera's packets as they are.
+  case copy(codec: String)
+  /// Encoded by one of libav's encoders, decoded first where the camera compresses.
+  case encode(encoder: String)
+
+  init(_ codec: RecordingCodec, for delivery: FrameDelivery) throws(RecordingError) {
+    switch (codec, delivery.layout) {
+    case (.auto, .compressed(let name)), (.copy, .compressed(let name)):
+      self = .copy(codec: name)
+    case (.mjpeg, .compressed("mjpeg")): self = .copy(codec: "mjpeg")
+    case (.h264, .compressed("h264")): self = .copy(codec: "h264")
+    case (.auto, .raw), (.mjpeg, _): self = .encode(encoder: "mjpeg")
+    case (.h264, _): self = .encode(encoder: "libx264")
+    case (.ffv1, _): self = .encode(encoder: "ffv1")
+    case (.raw, .raw(let format, _)) where Self.readableInMOV.contains(format.name):
+      self = .encode(encoder: "rawvideo")
+    case (.raw, .raw(let format, _)):
+      throw RecordingError(
+        .codecRefused, "uncompressed \(format.name) cannot be read back from a MOV file",
+        hint: "store it without loss with --codec ffv1")
+    case (.raw, .compressed(let name)):
+      throw RecordingError(
+        .codecRefused, "the camera delivers \(name) in this mode, not uncompressed pictures",
+        hint: "choose an uncompressed mode with --mode, or --codec copy")
+    case (.copy, .raw(let format, _)):
+      throw RecordingError(
+        .codecRefused, "the camera delivers uncompressed \(format.name), which has nothing to copy",
+        hint: "choose --codec raw, ffv1, mjpeg or h264")
+    }
+  }
+
+  /// What libavformat's MOV reader gives back as it was written.
+  private static let readableInMOV = ["yuyv422", "uyvy422", "rgb24", "gray"]
+
+  func makePipeline(
+    for delivery: FrameDelivery, frameRate: FrameRate
+  ) throws(LibAVError) -> any PicturePipeline {
+    switch self {
+    case .copy(let codec): try CopyPipeline(codec: codec, delivery: delivery)
+    case .encode(let encoder):
+      try EncodePipeline(encoder: encoder, delivery: delivery, frameRate: frameRate)
+    }
+  }
+
+  /// FFmpeg's name of the codec that the file holds.
+  var codecName: String {
+    switch self {
+    case .copy(let codec): codec
+    case .encode("libx264"): "h264"
+    case .encode(let encoder): encoder
+    }
+  }
+
+  /// Whether the stored pictures are those the camera saw, bit for bit.
+  var isLossless: Bool { self == .encode(encoder: "ffv1") || self == .encode(encoder: "rawvideo") }
+}
+
+/// Stores a camera's compressed frames untouched.
+private struct CopyPipeline: PicturePipeline {
+  private(set) var parameters: CodecParameters?
+  private let codec: String
+  private let delivery: FrameDelivery
+  private var headerFinder: FilterBox?
+
+  init(codec: String, delivery: FrameDelivery) throws(LibAVError) {
+    self.codec = codec
+    self.delivery = delivery
+    let plain = try CodecParameters(
+      videoCodec: codec, width: delivery.width, height: delivery.height)
+    if codec == "h264" {
+      // MOV keeps SPS and PPS beside the track: they are taken from the first key frame.
+      headerFinder = FilterBox(try BitstreamFilter(named: "extract_extradata", parameters: plain))
+    } else {
+      parameters = plain
+    }
+  }
+
+  mutating func take(
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
+  ) throws(LibAVError) -> [Packet] {
+    let isKeyFrame = codec == "mjpeg" || AnnexB.holdsKeyFrame(bytes)
+    let packet = try Packet(
+      copying: bytes, pts: microseconds, dts: microseconds, duration: 0, isKeyFrame: isKeyFrame)
+    guard let headerFinder, parameters == nil else { return [packet] }
+    let headers = BitstreamFilter.extradata(of: try headerFinder.filter.filter(packet))
+    // Nothing before the first key frame can be shown.
+    guard isKeyFrame, !headers.isEmpty else { return [] }
+    parameters = try CodecParameters(
+      videoCodec: codec, width: delivery.width, height: delivery.height, extradata: headers)
+    return [packet]
+  }
+
+  func finish() -> [Packet] { [] }
+
+  private final class FilterBox {
+    var filter: BitstreamFilter
+    init(_ filter: consuming BitstreamFilter) { self.filter = filter }
+  }
+}
+
+/// The byte stream of H.264 Annex B, as far as a recorder must know it.
+enum AnnexB {
+  /// Whether a picture holds a slice of an IDR picture (NAL unit type 5).
+  static func holdsKeyFrame(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    var place = 0
+    while place + 3 < bytes.count {
+      if bytes[place] == 0, bytes[place + 1] == 0, bytes[place + 2] == 1 {
+        switch bytes[place + 3] & 0x1F {
+        case 5: return true
+        case 1: return false  // A slice of another picture: headers come before, not after.
+        default: place += 3
+        }
+      }
+      place += 1
+    }
+    return false
+  }
+}
+
+/// Encodes frames, decoding them first where the camera compresses.
+private struct EncodePipeline: PicturePipeline {
+  private final class Codecs {
+    var encoder: Encoder
+    var decoder: Decoder?
+    var converter: PictureConverter
+    init(
+      encoder: consuming Encoder, decoder: consuming Decoder?,
+      converter: consuming PictureConverter
+    ) {
+      self.encoder = encoder
+      self.decoder = decoder
+      self.converter = converter
+    }
+  }
+
+  private let codecs: Codecs
+  private let delivery: FrameDelivery
+  private let isH264: Bool
+  private var lastKeyFrame: Int64?
+  let parameters: CodecParameters?
+
+  /// The longest time between key frames: a cut is never farther than this from a free one.
+  private static let keyFrameMicroseconds: Int64 = 250_000
+
+  init(
+    encoder name: String, delivery: FrameDelivery, frameRate: FrameRate
+  ) throws(LibAVError) {
+    self.delivery = delivery
+    isH264 = name == "libx264"
+    let sourceFormat: PixelFormat
+    var decoder: Decoder?
+    switch delivery.layout {
+    case .raw(let format, _): sourceFormat = format
+    case .compressed(let codec):
+      sourceFormat = codec == "mjpeg" ? .yuvj422p : .yuv420p
+      decoder = try Decoder(
+        parameters: CodecParameters(
+          videoCodec: codec, width: delivery.width, height: delivery.height),
+        subject: "the camera's \(codec)", threadCount: 1)
+    }
+    let target = Self.pixelFormat(for: name, source: sourceFormat)
+    var settings = Encoder.PictureSettings(
+      codec: name, width: delivery.width, height: delivery.height, pixelFormat: target,
+      timescale: 1_000_000)
+    settings.frameRate = frameRate
+    settings.threadCount = 2
+    settings.isFullRange = target.isFullRange
+    settings.hasReorderedFrames = false
+    switch name {
+    case "mjpeg":
+      settings.quantizer = 3
+      settings.options = ["huffman": "default"]
+    case "libx264":
+      settings.options = ["preset": "veryfast", "crf": "18", "tune": "zerolatency"]
+      // Floor: a group of frames never lasts longer than a quarter of a second.
+      settings.keyFrameInterval = max(
+        1, Int(frameRate.numerator) / (4 * Int(frameRate.denominator)))
+    case "ffv1": settings.options = ["level": "3"]
+    default: break
+    }
+    let encoder = try Encoder(picture: settings)
+    parameters = encoder.parameters
+    codecs = Codecs(
+      encoder: encoder, decoder: decoder,
+      converter: PictureConverter(to: target, isFullRange: target.isFullRange))
+  }
+
+  /// The format to encode: full-range for JPEG, the most portable for H.264, else the nearest.
+  private static func pixelFormat(for encoder: String, source: PixelFormat) -> PixelFormat {
+    switch encoder {
+    case "mjpeg": source.isWideChroma ? .yuvj422p : .yuvj420p
+    case "libx264": .yuv420p
+    case "rawvideo": source
+    default: Encoder.nearestPixelFormat(to: source, forCodec: encoder) ?? .yuv420p
+    }
+  }
+
+  mutating func take(
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
+  ) throws(LibAVError) -> [Packet] {
+    switch delivery.layout {
+    case .raw(let format, let bytesPerRow):
+      let frame = try MediaFrame.picture(
+        copying: bytes, width: delivery.width, height: delivery.height, pixelFormat: format,
+        bytesPerRow: bytesPerRow)
+      return try encode(frame, at: microseconds)
+    case .compressed:
+      try codecs.decoder?.send(
+        Packet(
+          copying: bytes, pts: microseconds, dts: microseconds, duration: 0, isKeyFrame: true))
+      return try encodeDecoded()
+    }
+  }
+
+  mutating func finish() throws(LibAVError) -> [Packet] {
+    var packets: [Packet] = []
+    if codecs.decoder != nil {
+      try codecs.decoder?.send(nil)
+      packets = try encodeDecoded()
+    }
+    try codecs.encoder.send(nil)
+    return try packets + readyPackets()
+  }
+
+  private mutating func encodeDecoded() throws(LibAVError) -> [Packet] {
+    var packets: [Packet] = []
+    while let frame = try codecs.decoder?.nextFrame() {
+      packets += try encode(frame, at: frame.pts ?? 0)
+    }
+    return packets
+  }
+
+  private mutating func encode(
+    _ frame: MediaFrame, at microseconds: Int64
+  ) throws(LibAVError) -> [Packet] {
+    // Frames may be missing, so the encoder's count of frames alone does not bound the time.
+    let isDue =
+      isH264
+      && lastKeyFrame.map { microseconds - $0 >= Self.keyFrameMicroseconds } ?? true
+    if isDue { lastKeyFrame = microseconds }
+    try codecs.encoder.send(
+      codecs.converter.convert(frame), at: microseconds, asKeyFrame: isDue)
+    return try readyPackets()
+  }
+
+  private func readyPackets() throws(LibAVError) -> [Packet] {
+    var packets: [Packet] = []
+    while let packet = try codecs.encoder.nextPacket() { packets.append(packet) }
+    return packets
+  }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Capture
+import LibAV
+public import MediaTiming
+
+/// What a finished take is, and what became of each of its frames.
+public struct RecordingReport: Sendable {
+  /// The file.
+  public var path = ""
+  /// The mode that was recorded, as `modes` names it.
+  public var mode = ""
+  /// The rate that was asked of the device.
+  public var requestedFrameRate: FrameRate
+  /// The rate that the device granted.
+  public var negotiatedFrameRate: FrameRate
+  /// The rate that the device delivered, losses included; nil for fewer than two frames.
+  public var measuredFrameRate: Rational?
+  /// How long the file plays, in nanoseconds.
+  public var durationNanoseconds: Int64 = 0
+  /// From switching the stream on to the first period that the driver claims, in nanoseconds.
+  public var startupNanoseconds: Int64?
+  /// What became of every frame period.
+  public var ledger = FrameLedger()
+  /// Where frames are missing, in order.
+  public var gaps: [FrameGap] = []
+  /// The times from one stored frame to the next; nil for fewer than two.
+  public var intervals: FrameIntervals?
+  /// Why the take ended.
+  public var stoppedBy = StopReason.signal
+  /// Whether the file can be played, as reading it back has shown.
+  public var isPlayable = false
+  /// The codec of the pictures, by FFmpeg's name.
+  public var codec = ""
+  /// What went wrong, where something did; the file may be playable all the same.
+  public var problem: RecordingError?
+  /// What the user should know although nothing failed.
+  public var warnings: [String] = []
+}
+
+/// How far apart stored frames are, in nanoseconds: what half, 95 and 99 in 100 do not exceed.
+public struct FrameIntervals: Hashable, Sendable {
+  /// The median.
+  public let p50: Int64
+  /// The 95th percentile.
+  public let p95: Int64
+  /// The 99th percentile.
+  public let p99: Int64
+  /// The longest.
+  public let max: Int64
+
+  /// Measures the times of frames in microseconds; nil for fewer than two frames.
+  ///
+  /// A percentile is the smallest interval that at least so many in 100 do not exceed.
+  public init?(microseconds times: [Int64]) {
+    let sorted = zip(times.dropFirst(), times).map { ($0 &- $1) &* 1_000 }.sorted()
+    guard let longest = sorted.last else { return nil }
+    func percentile(_ percent: Int) -> Int64 {
+      sorted[Swift.max(0, (sorted.count * percent + 99) / 100 - 1)]
+    }
+    (p50, p95, p99, max) = (percentile(50), percentile(95), percentile(99), longest)
+  }
+}

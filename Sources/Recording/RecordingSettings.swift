@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Capture
+import LibAV
+
+/// How the pictures of a take are stored.
+public enum RecordingCodec: String, Hashable, Sendable, CaseIterable {
+  /// A camera's compressed frames as they are; uncompressed ones as MJPEG.
+  case auto
+  /// A camera's compressed frames as they are.
+  case copy
+  /// H.264 by libx264: closed groups, no B-frames, a key frame at least every 0.25 s.
+  case h264
+  /// JPEG pictures, each by itself.
+  case mjpeg
+  /// FFV1: lossless, each picture by itself.
+  case ffv1
+  /// Uncompressed, where MOV readers read it back.
+  case raw
+}
+
+/// How the sound of a take is stored.
+public enum SoundCodec: String, Hashable, Sendable, CaseIterable {
+  /// AAC at 96 kbit/s per channel.
+  case aac
+  /// Uncompressed 16-bit samples.
+  case pcm
+
+  var encoderName: String {
+    switch self {
+    case .aac: "aac"
+    case .pcm: "pcm_s16le"
+    }
+  }
+}
+
+/// What a take is to become.
+public struct RecordingSettings: Sendable {
+  /// The file; MOV by its contents, whatever its name.
+  public var path: String
+  /// How pictures are stored.
+  public var codec = RecordingCodec.auto
+  /// How sound is stored; nil takes AAC, and PCM beside lossless pictures.
+  public var soundCodec: SoundCodec?
+  /// Whether the sound of a source that has one is recorded.
+  public var recordsSound = true
+  /// Whether a file of this name may be replaced.
+  public var overwrites = false
+  /// When the take is over by itself.
+  public var limit = CaptureLimit()
+
+  /// Makes the settings of a take that goes on until it is stopped.
+  public init(path: String) { self.path = path }
+}
+
+/// Why a take could not be recorded, or what went wrong after it began.
+public struct RecordingError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The kinds of failure; new ones may be added.
+  public struct Code: Hashable, Sendable {
+    /// The name that documents carry, such as `output_exists`.
+    public let rawValue: String
+
+    /// Makes a kind of this name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+    /// A file of this name exists and may not be replaced.
+    public static let outputExists = Code(rawValue: "output_exists")
+    /// The file cannot be created where it should be.
+    public static let cannotCreate = Code(rawValue: "cannot_create")
+    /// The codec does not go with what the camera delivers.
+    public static let codecRefused = Code(rawValue: "codec_refused")
+    /// The disk is full.
+    public static let diskFull = Code(rawValue: "disk_full")
+    /// The disk or the encoder failed.
+    public static let writeFailed = Code(rawValue: "write_failed")
+    /// No frame arrived that could be stored.
+    public static let nothingStored = Code(rawValue: "nothing_stored")
+  }
+
+  /// What kind of failure this is.
+  public let code: Code
+  /// What failed, on which file or device, and why: one line.
+  public let message: String
+  /// What to try next: one line.
+  public let hint: String
+
+  /// Makes an error of a kind, with its two lines.
+  public init(_ code: Code, _ message: String, hint: String) {
+    self.code = code
+    self.message = message
+    self.hint = hint
+  }
+
+  /// The message and the hint in one line.
+  public var description: String { "\(message); \(hint)" }
+
+  init(_ error: MovieFile.CreationError) {
+    let exists = error.isNameTaken
+    self.init(
+      exists ? .outputExists : .cannotCreate,
+      exists
+        ? "\(error.path) exists already" : "could not create \(error.path): \(error.reason)",
+      hint: exists
+        ? "choose another name, or replace it with --overwrite"
+        : "check that its folder exists and may be written to")
+  }
+
+  init(_ error: LibAVError) {
+    let isFull = error.isDiskFull
+    self.init(
+      isFull ? .diskFull : .writeFailed, error.description,
+      hint: isFull
+        ? "free some space; what was written so far can be played"
+        : "check the disk, or choose another codec with --codec")
+  }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+import Capture
+import LibAV
+
+/// The sound of a take, encoded up to the same instant as its pictures.
+struct SoundTrack: ~Copyable {
+  private var encoder: Encoder
+  private let source: SyntheticSound
+  /// The source's sample that sounds at the take's zero.
+  private let offset: Int64
+  private let blockLength: Int
+  /// Samples encoded so far.
+  private(set) var sampleCount: Int64 = 0
+
+  var parameters: CodecParameters { encoder.parameters }
+
+  /// Opens the encoder; `originMicroseconds` is the take's zero after the source's sample 0.
+  init(
+    source: SyntheticSound, codec: SoundCodec, originMicroseconds: Int64
+  ) throws(LibAVError) {
+    self.source = source
+    encoder = try Encoder(
+      soundCodec: codec.encoderName, sampleRate: SyntheticSound.sampleRate,
+      channelCount: SyntheticSound.channelCount)
+    blockLength = encoder.frameSize > 0 ? encoder.frameSize : 1_024
+    offset = Self.sample(atMicroseconds: originMicroseconds)
+  }
+
+  /// The sample nearest to an instant, halves away from zero.
+  static func sample(atMicroseconds time: Int64) -> Int64 {
+    let doubled = 2 * time.multipliedReportingOverflow(by: Int64(SyntheticSound.sampleRate))
+      .partialValue
+    return (doubled + (doubled < 0 ? -1_000_000 : 1_000_000)) / 2_000_000
+  }
+
+  /// Encodes whole blocks up to an instant of the take, and gives the packets that are ready.
+  mutating func advance(toMicroseconds time: Int64) throws(LibAVError) -> [Packet] {
+    let end = Self.sample(atMicroseconds: time)
+    while sampleCount + Int64(blockLength) <= end { try encode(blockLength) }
+    return try readyPackets()
+  }
+
+  /// Encodes what is left up to the end of the take, exactly, and empties the encoder.
+  mutating func finish(atMicroseconds time: Int64) throws(LibAVError) -> [Packet] {
+    var packets = try advance(toMicroseconds: time)
+    let rest = Self.sample(atMicroseconds: time) - sampleCount
+    if rest > 0 { try encode(Int(rest)) }
+    try encoder.send(nil)
+    packets += try readyPackets()
+    return packets
+  }
+
+  private mutating func encode(_ count: Int) throws(LibAVError) {
+    let samples = source.samples(from: offset + sampleCount, count: count)
+    let channels = Array(repeating: samples, count: SyntheticSound.channelCount)
+    try encoder.send(sound: channels, at: sampleCount)
+    sampleCount += Int64(count)
+  }
+
+  private mutating func readyPackets() throws(LibAVError) -> [Packet] {
+    var packets: [Packet] = []
+    while let packet = try encoder.nextPacket() { packets.append(packet) }
+    return packets
+  }
+}

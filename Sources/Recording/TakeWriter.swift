@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+import Capture
+import LibAV
+import MediaTiming
+
+/// The work of the writer: takes frames from the queue, stores them, and keeps the ledger.
+///
+/// The first stored frame is the take's zero. Each picture lasts until the next, so one packet
+/// always waits for the time of its successor.
+struct TakeWriter: ~Copyable {
+  let path: String
+  let plan: PicturePlan
+  let delivery: FrameDelivery
+  let frameRate: FrameRate
+  let sound: (source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64)?
+  let soundCodec: SoundCodec
+  let makeMetadata: (_ firstMicroseconds: Int64, _ firstSequence: UInt32) -> [String: String]
+
+  private(set) var ledger = FrameLedger()
+  private(set) var gaps: [FrameGap] = []
+  /// The times of all stored frames, in microseconds from the first.
+  private(set) var storedMicroseconds: [Int64] = []
+  /// The driver's time and number of the first frame.
+  private(set) var first: FrameStamp?
+  /// How long the last picture lasts; set by ``finish(trailing:)``.
+  private(set) var lastDuration: Int64 = 0
+  /// Samples of sound that belong to the take.
+  private(set) var soundSampleCount: Int64 = 0
+
+  private var pipeline: (any PicturePipeline)?
+  private var writer: MovieWriter?
+  private var soundTrack: SoundTrack?
+  private var videoIndex = 0
+  private var soundIndex = 0
+  private var waiting: Packet?
+  /// Frames taken from the queue; those not stored in the end were lost by the writer.
+  private var takenCount: Int64 = 0
+  private var lastMicroseconds: Int64 = -1
+
+  init(
+    path: String, plan: PicturePlan, delivery: FrameDelivery, frameRate: FrameRate,
+    sound: (source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64)?,
+    soundCodec: SoundCodec,
+    makeMetadata: @escaping (_ firstMicroseconds: Int64, _ firstSequence: UInt32) -> [String: String]
+  ) {
+    self.path = path
+    self.plan = plan
+    self.delivery = delivery
+    self.frameRate = frameRate
+    self.sound = sound
+    self.soundCodec = soundCodec
+    self.makeMetadata = makeMetadata
+  }
+
+  /// Bytes in the file so far.
+  private(set) var byteCount: Int64 = 0
+
+  /// The end of the last picture, in microseconds from the first.
+  var endMicroseconds: Int64 { max(0, lastMicroseconds) + lastDuration }
+
+  /// Counts a frame and what is missing before it, without storing it.
+  mutating func refuse(_ frame: QueuedFrame) {
+    note(frame.missing, before: frame.stamp)
+    takenCount += 1
+  }
+
+  /// Stores a frame.
+  ///
+  /// - Throws: `LibAVError` when the encoder or the file refuses it; it then counts as taken.
+  mutating func store(_ frame: QueuedFrame) throws(LibAVError) {
+    note(frame.missing, before: frame.stamp)
+    takenCount += 1
+    let origin = first?.microseconds ?? frame.stamp.microseconds
+    if first == nil { first = frame.stamp }
+    // A driver whose time stands still or goes back must not make a file that does.
+    let time = max(frame.stamp.microseconds &- origin, lastMicroseconds + 1)
+    lastMicroseconds = time
+    if pipeline == nil {
+      pipeline = try plan.makePipeline(for: delivery, frameRate: frameRate)
+    }
+    for packet in try pipeline?.take(frame.bytes, at: time) ?? [] { try write(packet) }
+    let sound = try soundTrack?.advance(toMicroseconds: time)
+    try writeSound(sound ?? [])
+    byteCount = writer?.byteCount() ?? 0
+  }
+
+  /// Stores what is still inside and closes the file, in fragments as it is.
+  ///
+  /// - Throws: `LibAVError`; what was stored until then can still be played.
+  mutating func finish(trailing: MissingFrames) throws(LibAVError) {
+    note(trailing, before: nil)
+    for packet in try pipeline?.finish() ?? [] { try write(packet) }
+    guard let last = waiting else { return }
+    // As in the middle of a take, the last picture stands until the next one would have come.
+    let frames = Double(1 + trailing.count)
+    lastDuration = Int64((frames * frameRate.frameDuration.doubleValue * 1_000_000).rounded())
+    try write(last, duration: max(1, lastDuration))
+    waiting = nil
+    let end = endMicroseconds
+    let sound = try soundTrack?.finish(atMicroseconds: end)
+    try writeSound(sound ?? [])
+    soundSampleCount = SoundTrack.sample(atMicroseconds: end)
+    try writer?.finish()
+  }
+
+  /// Settles what was taken and never stored. To be called once, at the very end.
+  mutating func settle() {
+    let lost = takenCount - ledger.stored
+    guard lost > 0 else { return }
+    ledger.lostWriter += lost
+    gaps.append(
+      FrameGap(
+        afterIndex: ledger.stored - 1, count: lost,
+        nanoseconds: dueNanoseconds(periodsAfterLast: 1), cause: .lostWriter))
+  }
+
+  private mutating func note(_ missing: MissingFrames, before stamp: FrameStamp?) {
+    ledger.lostStart += missing.lostStart
+    ledger.lostDevice += missing.lostDevice
+    ledger.lostKernel += missing.lostKernel
+    ledger.lostQueue += missing.lostQueue
+    ledger.corrupt += missing.corrupt
+    let causes: [(FrameGap.Cause, Int64)] = [
+      (.lostStart, missing.lostStart), (.lostDevice, missing.lostDevice),
+      (.lostKernel, missing.lostKernel), (.lostQueue, missing.lostQueue),
+      (.corrupt, missing.corrupt),
+    ]
+    for (cause, count) in causes where count > 0 {
+      gaps.append(
+        FrameGap(
+          afterIndex: takenCount - 1, count: count,
+          nanoseconds: cause == .lostStart ? 0 : dueNanoseconds(periodsAfterLast: 1),
+          cause: cause))
+    }
+  }
+
+  private func dueNanoseconds(periodsAfterLast: Int64) -> Int64 {
+    let period = Double(periodsAfterLast) * frameRate.frameDuration.doubleValue
+    return max(0, lastMicroseconds) * 1_000 + Int64((period * 1e9).rounded())
+  }
+
+  /// Opens the file before its first packet: only then is everything known that it must say.
+  private mutating func begin() throws(LibAVError) {
+    guard let parameters = pipeline?.parameters, let first else {
+      throw LibAVError("begin", path, code: -22)
+    }
+    var settings = MovieWriter.Settings(container: "mov", movieTimescale: 1_000_000)
+    settings.fragmentMicroseconds = 250_000
+    settings.metadata = makeMetadata(first.microseconds, first.sequence)
+    var writer = try MovieWriter(path: path, settings: settings)
+    videoIndex = try writer.addTrack(parameters, timescale: 1_000_000)
+    if let sound {
+      let epoch = sound.epochMicroseconds()
+      let track = try SoundTrack(
+        source: sound.source, codec: soundCodec,
+        originMicroseconds: first.microseconds &- epoch)
+      soundIndex = try writer.addTrack(
+        track.parameters, timescale: Int32(SyntheticSound.sampleRate))
+      soundTrack = consume track
+    }
+    try writer.begin()
+    self.writer = consume writer
+  }
+
+  private mutating func write(_ packet: Packet) throws(LibAVError) {
+    if writer == nil { try begin() }
+    if let before = waiting {
+      try write(before, duration: (packet.pts ?? 0) - (before.pts ?? 0))
+    }
+    waiting = packet
+  }
+
+  private mutating func write(_ packet: Packet, duration: Int64) throws(LibAVError) {
+    let time = packet.pts ?? 0
+    try writer?.write(packet, track: videoIndex, pts: time, dts: time, duration: duration)
+    ledger.stored += 1
+    storedMicroseconds.append(time)
+  }
+
+  private mutating func writeSound(_ packets: [Packet]) throws(LibAVError) {
+    for packet in packets {
+      guard let pts = packet.pts else { continue }
+      try writer?.write(
+        packet, track: soundIndex, pts: pts, dts: packet.dts ?? pts, duration: packet.duration)
+    }
+  }
+}
