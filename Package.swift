@@ -55,7 +55,7 @@ let package = Package(
     .executableTarget(
       name: "slowmo",
       dependencies: [
-        "Overcrank", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "Overcrank", "Capture", "Recording", "FormatDiscovery", "MediaTiming", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
 
     .testTarget(

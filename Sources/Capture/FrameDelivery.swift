@@ -14,7 +14,7 @@ package struct FrameDelivery: Sendable {
   package let layout: Layout
   package let width: Int
   package let height: Int
-  /// Bytes of a whole frame of pixels: fewer mean a damaged one. Nil for compressed frames.
+  /// Bytes of a whole frame of pixels, fewer mean a damaged one; nil for compressed frames.
   package let expectedByteCount: Int?
 
   package init(layout: Layout, width: Int, height: Int) throws(LibAVError) {

@@ -16,8 +16,10 @@ struct OpenedDevice {
       width: format.width, height: format.height, frameRate: format.maxFrameRate, layout: .mjpeg)
     let driver = try SyntheticDriver(settings: settings)
     self.driver = driver
-    do { delivery = try FrameDelivery(layout: .compressed("mjpeg"), width: format.width, height: format.height) }
-    catch { throw CaptureError(.deviceFailed, "\(error)", hint: "") }
+    do {
+      delivery = try FrameDelivery(
+        layout: .compressed("mjpeg"), width: format.width, height: format.height)
+    } catch { throw CaptureError(.deviceFailed, "\(error)", hint: "") }
     negotiatedFrameRate = format.maxFrameRate
     maximumByteCount = driver.maximumByteCount
     sound = (SyntheticSound(), { driver.firstFrameMicroseconds })

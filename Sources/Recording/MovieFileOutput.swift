@@ -112,19 +112,18 @@ public final class MovieFileOutput: Sendable {
       frameRate: session.negotiatedFrameRate,
       sound: settings.recordsSound ? session.sound : nil,
       soundCodec: settings.soundCodec ?? (plan.isLossless ? .pcm : .aac)
-    ) { microseconds, sequence in
+    ) { first in
       RecordingTags.metadata(
-        frameRate: session.negotiatedFrameRate,
-        recording: Self.tag(session, microseconds, sequence, gaps: []))
+        frameRate: session.negotiatedFrameRate, recording: Self.tag(session, first, gaps: []))
     }
   }
 
   private static func tag(
-    _ session: CaptureSession, _ microseconds: Int64, _ sequence: UInt32, gaps: [FrameGap]
+    _ session: CaptureSession, _ first: FrameStamp, gaps: [FrameGap]
   ) -> RecordingTags.Recording {
     RecordingTags.Recording(
       device: session.deviceName, mode: session.modeName,
-      firstCaptureNs: microseconds &* 1_000, firstSequence: Int64(sequence),
+      firstCaptureNs: first.microseconds &* 1_000, firstSequence: Int64(first.sequence),
       gaps: gaps.filter { $0.afterIndex >= 0 }.map {
         RecordingTags.Recording.Gap(afterIndex: $0.afterIndex, count: $0.count)
       })
@@ -167,8 +166,7 @@ public final class MovieFileOutput: Sendable {
         settings.path, pictureEnd: writer.endMicroseconds, soundEnd: writer.soundSampleCount,
         metadata: RecordingTags.metadata(
           frameRate: rate,
-          recording: Self.tag(
-            session, first.microseconds, first.sequence, gaps: report.gaps)))
+          recording: Self.tag(session, first, gaps: report.gaps)))
       report.isPlayable = pictures == report.ledger.stored
       if !report.isPlayable {
         report.warnings.append(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Capture
 import LibAV
+import MediaTiming
 
 /// The sound of a take, encoded up to the same instant as its pictures.
 struct SoundTrack: ~Copyable {
@@ -28,9 +29,10 @@ struct SoundTrack: ~Copyable {
 
   /// The sample nearest to an instant, halves away from zero.
   static func sample(atMicroseconds time: Int64) -> Int64 {
-    let doubled = 2 * time.multipliedReportingOverflow(by: Int64(SyntheticSound.sampleRate))
-      .partialValue
-    return (doubled + (doubled < 0 ? -1_000_000 : 1_000_000)) / 2_000_000
+    // A time too far for samples to count is a broken driver's; the sound then starts at once.
+    (try? MediaTime(microseconds: time).converted(
+      to: Int32(SyntheticSound.sampleRate), rounding: .halfAwayFromZero
+    ).value) ?? 0
   }
 
   /// Encodes whole blocks up to an instant of the take, and gives the packets that are ready.

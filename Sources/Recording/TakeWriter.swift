@@ -14,7 +14,8 @@ struct TakeWriter: ~Copyable {
   let frameRate: FrameRate
   let sound: (source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64)?
   let soundCodec: SoundCodec
-  let makeMetadata: (_ firstMicroseconds: Int64, _ firstSequence: UInt32) -> [String: String]
+  /// The file's tags, from the driver's time and number of the first frame.
+  let makeMetadata: (_ first: FrameStamp) -> [String: String]
 
   private(set) var ledger = FrameLedger()
   private(set) var gaps: [FrameGap] = []
@@ -41,7 +42,7 @@ struct TakeWriter: ~Copyable {
     path: String, plan: PicturePlan, delivery: FrameDelivery, frameRate: FrameRate,
     sound: (source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64)?,
     soundCodec: SoundCodec,
-    makeMetadata: @escaping (_ firstMicroseconds: Int64, _ firstSequence: UInt32) -> [String: String]
+    makeMetadata: @escaping (_ first: FrameStamp) -> [String: String]
   ) {
     self.path = path
     self.plan = plan
@@ -103,7 +104,7 @@ struct TakeWriter: ~Copyable {
     try writer?.finish()
   }
 
-  /// Settles what was taken and never stored. To be called once, at the very end.
+  /// Settles what was taken and never stored; to be called once, at the very end.
   mutating func settle() {
     let lost = takenCount - ledger.stored
     guard lost > 0 else { return }
@@ -146,7 +147,7 @@ struct TakeWriter: ~Copyable {
     }
     var settings = MovieWriter.Settings(container: "mov", movieTimescale: 1_000_000)
     settings.fragmentMicroseconds = 250_000
-    settings.metadata = makeMetadata(first.microseconds, first.sequence)
+    settings.metadata = makeMetadata(first)
     var writer = try MovieWriter(path: path, settings: settings)
     videoIndex = try writer.addTrack(parameters, timescale: 1_000_000)
     if let sound {
