@@ -87,32 +87,26 @@ public struct MediaTime: Sendable {
 }
 
 extension MediaTime {
-  /// The sum, exactly, on the smallest timescale that holds both.
+  /// The sum, exactly: on the least common timescale, or in lowest terms where that does not fit.
   ///
-  /// - Throws: `TimingError` with `.overflow` when there is no such timescale or value.
+  /// - Throws: `TimingError` with `.overflow` when no value and timescale hold it.
   public static func + (left: MediaTime, right: MediaTime) throws(TimingError) -> MediaTime {
-    if left.timescale == right.timescale {
-      let (sum, overflow) = left.value.addingReportingOverflow(right.value)
-      guard !overflow else { throw .overflow("the sum of \(left) and \(right)") }
-      return try MediaTime(value: sum, timescale: left.timescale)
-    }
-    let sum = try left.seconds.adding(right.seconds)
-    // Keep the common timescale where it fits, as CMTime does; else the lowest terms.
-    let shared = Int128(
-      greatestCommonDivisor(UInt128(left.timescale), UInt128(right.timescale)))
-    let common = Int128(left.timescale) / shared * Int128(right.timescale)
-    if let timescale = Int32(exactly: common) {
-      return try MediaTime(sum).converted(to: timescale, rounding: .towardZero)
-    }
-    return try MediaTime(sum)
+    let scales = CommonTimescale(left, right)
+    let sum = Int128(left.value) * scales.left + Int128(right.value) * scales.right
+    guard let time = scales.time(sum) else { throw .overflow("the sum of \(left) and \(right)") }
+    return time
   }
 
-  /// The difference, exactly, on the smallest timescale that holds both.
+  /// The difference, exactly, spelled as the sum is.
   ///
-  /// - Throws: `TimingError` with `.overflow` when there is no such timescale or value.
+  /// - Throws: `TimingError` with `.overflow` when no value and timescale hold it.
   public static func - (left: MediaTime, right: MediaTime) throws(TimingError) -> MediaTime {
-    guard right.value != .min else { throw .overflow("the difference of \(left) and \(right)") }
-    return try left + MediaTime(value: -right.value, timescale: right.timescale)
+    let scales = CommonTimescale(left, right)
+    let difference = Int128(left.value) * scales.left - Int128(right.value) * scales.right
+    guard let time = scales.time(difference) else {
+      throw .overflow("the difference of \(left) and \(right)")
+    }
+    return time
   }
 
   /// The product with a fraction, exactly.
@@ -120,6 +114,34 @@ extension MediaTime {
   /// - Throws: `TimingError` with `.overflow` when no value and timescale hold it.
   public func multiplied(by factor: Rational) throws(TimingError) -> MediaTime {
     try MediaTime(seconds.multiplied(by: factor))
+  }
+}
+
+/// The least timescale that holds the units of two times, as CMTime's sums have it.
+private struct CommonTimescale {
+  /// Common units per second, below 2^62.
+  let unitsPerSecond: Int128
+  /// How many common units make a unit of either time, below 2^31.
+  let left: Int128
+  let right: Int128
+
+  init(_ left: MediaTime, _ right: MediaTime) {
+    let shared = greatestCommonDivisor(UInt128(left.timescale), UInt128(right.timescale))
+    self.left = Int128(right.timescale) / Int128(shared)
+    self.right = Int128(left.timescale) / Int128(shared)
+    unitsPerSecond = Int128(left.timescale) * self.left
+  }
+
+  /// The time of so many common units, or nil where no value and timescale hold it.
+  func time(_ units: Int128) -> MediaTime? {
+    if let value = Int64(exactly: units), let timescale = Int32(exactly: unitsPerSecond) {
+      return MediaTime(unchecked: value, timescale)
+    }
+    let seconds = Rational(reducing: units, unitsPerSecond)
+    guard let value = Int64(exactly: seconds.numerator),
+      let timescale = Int32(exactly: seconds.denominator)
+    else { return nil }
+    return MediaTime(unchecked: value, timescale)
   }
 }
 

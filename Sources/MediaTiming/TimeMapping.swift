@@ -3,6 +3,10 @@
 /// A piece of a source, and the piece of the composition it fills.
 ///
 /// The counterpart of `CMTimeMapping`: linear, so its speed is the same throughout.
+///
+/// It never overflows while no time is negative, no timescale is above 1 000 000, and either
+/// each range is on one timescale and no value reaches 2^53, or no value reaches 2^32. The time
+/// that is mapped is held to the same.
 public struct TimeMapping: Hashable, Sendable {
   /// The part that is played, in the time of the source; longer than zero.
   public let source: TimeRange

@@ -17,6 +17,11 @@ public struct TimeRange: Hashable, Sendable {
     guard start <= end else {
       throw TimingError(.emptyRange, "the range \(start)..\(end) ends before it starts")
     }
+    self.init(unchecked: start, end)
+  }
+
+  /// Makes a range whose end is known not to be before its start.
+  private init(unchecked start: MediaTime, _ end: MediaTime) {
     self.start = start
     self.end = end
   }
@@ -57,7 +62,7 @@ public struct TimeRange: Hashable, Sendable {
   /// Whether `time` lies inside; the end does not.
   public func contains(_ time: MediaTime) -> Bool { start <= time && time < end }
 
-  /// Whether every instant of `other` lies inside.
+  /// Whether `other` starts no earlier and ends no later; a range contains itself.
   public func contains(_ other: TimeRange) -> Bool { start <= other.start && other.end <= end }
 
   /// Whether some instant lies in both.
@@ -65,9 +70,10 @@ public struct TimeRange: Hashable, Sendable {
     max(start, other.start) < min(end, other.end)
   }
 
-  /// What lies in both, or nil where nothing does.
+  /// What lies in both, or nil where no instant does, as for ranges that only touch.
   public func intersection(_ other: TimeRange) -> TimeRange? {
-    try? TimeRange(start: max(start, other.start), end: min(end, other.end))
+    guard overlaps(other) else { return nil }
+    return TimeRange(unchecked: max(start, other.start), min(end, other.end))
   }
 }
 

@@ -13,6 +13,8 @@ public struct TimingError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let notPositive = Code(name: "not_positive")
     /// A duration or a range that would have to be longer than zero is not.
     public static let emptyRange = Code(name: "empty_range")
+    /// A time or a frame that the source does not have.
+    public static let outsideSource = Code(name: "outside_source")
     /// Text that is not in the syntax asked for.
     public static let syntax = Code(name: "syntax")
   }

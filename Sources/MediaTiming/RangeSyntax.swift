@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A half-open range as somebody wrote it, in the time of a source: `1.2..1.5`, `0.5+1.25`.
+///
+/// | Written | Means |
+/// |---|---|
+/// | `1.2..1.5` | from 1.2 s up to, but not including, 1.5 s |
+/// | `-2s..end` `120f..240f` | both sides are written as a ``TimeExpression`` |
+/// | `3..` `..3` | from 3 s to the end, from the start to 3 s |
+/// | `0.5+1.25` | 1.25 s from 0.5 s on |
+/// | `120f+60f` | 60 frames from frame 120 on; the start is a frame, or `start` |
+public struct TimeRangeExpression: Hashable, Sendable {
+  enum Extent: Hashable, Sendable {
+    case until(TimeExpression)
+    case lasting(MediaTime)
+    case frames(Int64)
+  }
+
+  /// The first instant inside.
+  public let start: TimeExpression
+  let extent: Extent
+
+  /// All of the source.
+  public static let whole = TimeRangeExpression(start: .start, extent: .until(.end))
+
+  private init(start: TimeExpression, extent: Extent) {
+    self.start = start
+    self.extent = extent
+  }
+
+  /// Makes the range from `start` up to, but not including, `end`.
+  ///
+  /// - Throws: `TimingError` with `.emptyRange` when it is seen without the source that the
+  ///   range is empty or reversed.
+  public init(start: TimeExpression, end: TimeExpression) throws(TimingError) {
+    if start == end { throw .emptyRange }
+    let isReversed =
+      switch (start.form, end.form) {
+      case (.afterStart(let first), .afterStart(let last)): last < first
+      case (.beforeEnd(let first), .beforeEnd(let last)): first < last
+      case (.frame(let first), .frame(let last)): last < first
+      case (.frameBeforeEnd(let first), .frameBeforeEnd(let last)): first < last
+      default: false
+      }
+    if isReversed { throw .reversedRange }
+    self.init(start: start, extent: .until(end))
+  }
+
+  /// Makes the range that lasts so long.
+  ///
+  /// - Throws: `TimingError` with `.emptyRange` for a duration that is not longer than zero.
+  public init(start: TimeExpression, duration: MediaTime) throws(TimingError) {
+    guard duration > .zero else { throw .emptyRange }
+    self.init(start: start, extent: .lasting(duration))
+  }
+
+  /// Makes the range of so many frames from a frame on.
+  ///
+  /// - Throws: `TimingError` with `.emptyRange` for a count that is not above zero, `.syntax`
+  ///   when `start` is neither a frame nor the start of the source.
+  public init(start: TimeExpression, frameCount: Int64) throws(TimingError) {
+    guard frameCount > 0 else { throw .emptyRange }
+    guard start.needsFrames || start == .start else {
+      throw TimingError(.syntax, "a length in frames needs a frame to start at, as in 120f+60f")
+    }
+    self.init(start: start, extent: .frames(frameCount))
+  }
+
+  /// Reads a written range.
+  ///
+  /// - Throws: `TimingError` with `.syntax` for text that is no range, `.emptyRange` when it is
+  ///   seen without the source that the range is empty or reversed; and as
+  ///   ``TimeExpression/init(parsing:)`` does.
+  public init(parsing text: String) throws(TimingError) {
+    do throws(TimingError) {
+      self = try Self.read(text)
+    } catch {
+      throw error.about(text, as: "a range")
+    }
+  }
+
+  private static func read(_ text: String) throws(TimingError) -> TimeRangeExpression {
+    let bytes = text.utf8
+    if let plus = bytes.firstIndex(of: UInt8(ascii: "+")) {
+      let start = try TimeExpression(parsing: text[..<plus])
+      let length = text[bytes.index(after: plus)...]
+      var reader = TextReader(length)
+      if let frames = try reader.takeFrameAtEnd() {
+        return try TimeRangeExpression(start: start, frameCount: frames)
+      }
+      return try TimeRangeExpression(start: start, duration: MediaTime(parsing: String(length)))
+    }
+    guard let dots = firstDots(in: bytes), bytes.count > 2 else {
+      throw TimingError(.syntax, "write start..end (1.2..1.5, 2..end) or start+duration (0.5+1.25)")
+    }
+    let start = text[..<dots]
+    let end = text[bytes.index(dots, offsetBy: 2)...]
+    return try TimeRangeExpression(
+      start: start.isEmpty ? .start : TimeExpression(parsing: start),
+      end: end.isEmpty ? .end : TimeExpression(parsing: end))
+  }
+
+  private static func firstDots(in bytes: String.UTF8View) -> String.Index? {
+    zip(bytes.indices, zip(bytes, bytes.dropFirst()))
+      .first { $0.1 == (UInt8(ascii: "."), UInt8(ascii: ".")) }?.0
+  }
+}
+
+extension TimeRangeExpression: CustomStringConvertible {
+  /// The range as it would be written: `1.2..1.5`, `-2s..end`, `0.5+1.25`, `120f+60f`.
+  ///
+  /// It reads back equal.
+  public var description: String {
+    switch extent {
+    case .until(let end): "\(start)..\(end)"
+    case .lasting(let duration): "\(start)+\(duration.secondsText)"
+    case .frames(let count): "\(start)+\(count)f"
+    }
+  }
+}
+
+extension TimeRangeExpression {
+  /// Whether the frames of the source must be known to tell the times.
+  public var needsFrames: Bool {
+    switch extent {
+    case .until(let end): start.needsFrames || end.needsFrames
+    case .lasting: start.needsFrames
+    case .frames: true
+    }
+  }
+
+  /// The range that is meant in one source, whose first instant is zero.
+  ///
+  /// A range that reaches beyond the end of the source is given as it is: whether that is an
+  /// error is for the caller to say.
+  ///
+  /// - Parameters:
+  ///   - sourceDuration: How long the source is, which is what `end` means.
+  ///   - frameCount: How many frames the source has; only asked where ``needsFrames``.
+  ///   - frameTime: Answers with the time of a frame, from 0 up to, but not including,
+  ///     `frameCount`; only asked where ``needsFrames``.
+  /// - Returns: The range, longer than zero.
+  /// - Throws: `TimingError` with `.emptyRange` for a range that is empty or reversed; and as
+  ///   ``TimeExpression/resolved(sourceDuration:frameCount:frameTime:)`` does.
+  public func resolved(
+    sourceDuration: MediaTime,
+    frameCount: @autoclosure () throws -> Int64,
+    frameTime: (Int64) throws -> MediaTime
+  ) throws -> TimeRange {
+    let first = try start.resolved(
+      sourceDuration: sourceDuration, frameCount: frameCount(), frameTime: frameTime)
+    let last: MediaTime
+    switch extent {
+    case .until(let end):
+      last = try end.resolved(
+        sourceDuration: sourceDuration, frameCount: frameCount(), frameTime: frameTime)
+    case .lasting(let duration): last = try first + duration
+    case .frames(let length):
+      let count = try frameCount()
+      let index = start.frameIndex(frameCount: count)?.addingReportingOverflow(length)
+      guard let index, !index.overflow else {
+        throw TimingError.afterEnd("the end of \(self)")
+      }
+      last = try TimeExpression.time(
+        ofFrame: index.partialValue, sourceDuration: sourceDuration, frameCount: count,
+        frameTime: frameTime)
+    }
+    guard first < last else {
+      throw (first == last ? TimingError.emptyRange : .reversedRange)
+        .about("\(self)", as: "a range of this source")
+    }
+    return try TimeRange(start: first, end: last)
+  }
+}
+
+extension TimingError {
+  fileprivate static let emptyRange = TimingError(.emptyRange, "it holds no time")
+  fileprivate static let reversedRange = TimingError(.emptyRange, "it ends before it starts")
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension FrameRate {
+  /// Reads a written rate: `240`, `59.94`, `60000/1001`.
+  ///
+  /// 23.976, 23.98, 29.97, 47.952, 59.94, 119.88 and 239.76 mean the n·1000/1001 that they
+  /// abbreviate; every other decimal number is exact.
+  ///
+  /// - Throws: `TimingError` with `.syntax` for text that is no rate, `.notPositive` for a rate
+  ///   that is not above zero, `.overflow` when a number of its lowest terms does not fit 32
+  ///   bits.
+  public init(parsing text: String) throws(TimingError) {
+    do throws(TimingError) {
+      var reader = TextReader(text[...])
+      let isNegative = reader.take("-")
+      guard let number = try reader.takeNumber(), reader.isAtEnd else {
+        throw TimingError(.syntax, "write frames per second as 240, 59.94 or 60000/1001")
+      }
+      guard !isNegative, number > .zero else { throw .notAboveZero }
+      let isDecimal = !text.utf8.contains(UInt8(ascii: "/"))
+      let whole = isDecimal ? Self.broadcastRate(number) : nil
+      try self.init(whole.map { Rational(reducing: $0 * 1000, 1001) } ?? number)
+    } catch {
+      throw error.about(text, as: "a frame rate")
+    }
+  }
+
+  /// The n of the n·1000/1001 that a decimal number abbreviates, if it does.
+  private static func broadcastRate(_ number: Rational) -> Int128? {
+    switch (number.numerator, number.denominator) {
+    case (2997, 125), (1199, 50): 24  // 23.976, 23.98
+    case (2997, 100): 30  // 29.97
+    case (5994, 125): 48  // 47.952
+    case (2997, 50): 60  // 59.94
+    case (2997, 25): 120  // 119.88
+    case (5994, 25): 240  // 239.76
+    default: nil
+    }
+  }
+}
+
+extension Speed {
+  /// Reads a written speed: `0.125`, `1/8`, `12.5%`.
+  ///
+  /// - Throws: `TimingError` with `.syntax` for text that is no speed, `.notPositive` for a
+  ///   speed that is not above zero, `.overflow` when the fraction does not fit.
+  public init(parsing text: String) throws(TimingError) {
+    do throws(TimingError) {
+      var reader = TextReader(text[...])
+      let isNegative = reader.take("-")
+      var number = try reader.takeNumber(allowsFraction: !text.utf8.contains(UInt8(ascii: "%")))
+      if reader.take("%") { number = try number?.multiplied(by: Rational(reducing: 1, 100)) }
+      guard let number, reader.isAtEnd else {
+        throw TimingError(.syntax, "write source seconds per output second as 0.125, 1/8 or 12.5%")
+      }
+      guard !isNegative, number > .zero else { throw .notAboveZero }
+      try self.init(number)
+    } catch {
+      throw error.about(text, as: "a speed")
+    }
+  }
+}
+
+extension TimingError {
+  fileprivate static let notAboveZero = TimingError(.notPositive, "it is not above zero")
+}

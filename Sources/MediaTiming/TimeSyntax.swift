@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A time as somebody wrote it, which may need the source to be known: `1.25`, `120f`, `-2s`.
+///
+/// | Written | Means |
+/// |---|---|
+/// | `1.25` `1.25s` `1/3` | seconds from the start of the source |
+/// | `250ms` `40us` `40µs` `7ns` `2min` | the same in another unit |
+/// | `1:02.5` `00:01:02.500` | minutes and seconds, or hours, minutes and seconds |
+/// | `120f` | the time of frame 120, where the first is 0 |
+/// | `start` `end` | the first instant of the source, the first instant after it |
+/// | `-2s` `-250ms` `-1:02.5` | that long before the end |
+/// | `-120f` | the 120th frame from the end; `-1f` is the last one |
+///
+/// In a clock all but the first field have two digits, and minutes and seconds end at 59. A
+/// point has digits on both sides. Nothing is rounded: a time that fits no ``MediaTime``
+/// exactly (most often one of more than nine decimals) is an error.
+public struct TimeExpression: Hashable, Sendable {
+  enum Form: Hashable, Sendable {
+    case afterStart(MediaTime)
+    case beforeEnd(MediaTime)
+    case frame(Int64)
+    /// Above zero: no frame before the end is the end.
+    case frameBeforeEnd(Int64)
+  }
+
+  let form: Form
+
+  /// The first instant of the source, which is zero.
+  public static let start = TimeExpression(form: .afterStart(.zero))
+  /// The first instant after the source.
+  public static let end = TimeExpression(form: .beforeEnd(.zero))
+
+  private init(form: Form) { self.form = form }
+
+  /// Makes the expression for a time of the source.
+  ///
+  /// - Throws: `TimingError` with `.outsideSource` for a negative time.
+  public init(_ time: MediaTime) throws(TimingError) {
+    guard time >= .zero else { throw .beforeStart("the time \(time) s") }
+    form = .afterStart(time)
+  }
+
+  /// Makes the expression for the time that is this long before the end of the source.
+  ///
+  /// - Throws: `TimingError` with `.outsideSource` for a negative duration.
+  public init(beforeEnd duration: MediaTime) throws(TimingError) {
+    guard duration >= .zero else { throw .afterEnd("what is \(duration) s before the end") }
+    form = .beforeEnd(duration)
+  }
+
+  /// Makes the expression for the time of a frame, counted from 0.
+  ///
+  /// - Throws: `TimingError` with `.outsideSource` for a negative index.
+  public init(frame index: Int64) throws(TimingError) {
+    guard index >= 0 else { throw .beforeStart("frame \(index)") }
+    form = .frame(index)
+  }
+
+  /// Makes the expression for the time from which so many frames are left.
+  ///
+  /// One is the last frame, zero the end itself.
+  ///
+  /// - Throws: `TimingError` with `.outsideSource` for a negative count.
+  public init(framesBeforeEnd count: Int64) throws(TimingError) {
+    guard count >= 0 else { throw .afterEnd("what is \(count) frames before the end") }
+    form = count == 0 ? .beforeEnd(.zero) : .frameBeforeEnd(count)
+  }
+
+  /// Reads a written time.
+  ///
+  /// - Throws: `TimingError` with `.syntax` for text that is no time, `.overflow` for a time
+  ///   that fits no ``MediaTime`` exactly, `.notPositive` for a fraction over zero.
+  public init(parsing text: String) throws(TimingError) {
+    try self.init(parsing: text[...])
+  }
+
+  init(parsing text: Substring) throws(TimingError) {
+    do throws(TimingError) {
+      self = try Self.read(text)
+    } catch {
+      throw error.about(String(text), as: "a time")
+    }
+  }
+
+  private static func read(_ text: Substring) throws(TimingError) -> TimeExpression {
+    if text == "start" { return .start }
+    if text == "end" { return .end }
+    var reader = TextReader(text)
+    let isBeforeEnd = reader.take("-")
+    if let frame = try reader.takeFrameAtEnd() {
+      return try isBeforeEnd ? TimeExpression(framesBeforeEnd: frame) : TimeExpression(frame: frame)
+    }
+    guard let seconds = try reader.takeSeconds(), reader.isAtEnd else {
+      throw TimingError(
+        .syntax, "write seconds (1.25), 250ms, 40us, 1:02.5, 120f, end, or -2s from the end")
+    }
+    let time = try MediaTime(seconds)
+    return try isBeforeEnd ? TimeExpression(beforeEnd: time) : TimeExpression(time)
+  }
+}
+
+extension TimeExpression: CustomStringConvertible {
+  /// The expression as it would be written: `1.25`, `1/3`, `120f`, `-2s`, `end`.
+  ///
+  /// It reads back equal.
+  public var description: String {
+    switch form {
+    case .afterStart(let time): time.secondsText
+    case .beforeEnd(.zero): "end"
+    case .beforeEnd(let duration): "-\(duration.secondsText)s"
+    case .frame(let index): "\(index)f"
+    case .frameBeforeEnd(let count): "-\(count)f"
+    }
+  }
+}
+
+extension MediaTime {
+  /// Reads a written time or duration that needs no source to be known: `1.25`, `250ms`, `1:02.5`.
+  ///
+  /// The syntax is that of ``TimeExpression`` without frames, `start`, `end` and signs.
+  ///
+  /// - Throws: `TimingError` as ``TimeExpression/init(parsing:)`` does.
+  public init(parsing text: String) throws(TimingError) {
+    do throws(TimingError) {
+      var reader = TextReader(text[...])
+      guard let seconds = try reader.takeSeconds(), reader.isAtEnd else {
+        throw TimingError(.syntax, "write seconds (1.25), 250ms, 40us, 2min or 1:02.5")
+      }
+      try self.init(seconds)
+    } catch {
+      throw error.about(text, as: "a duration")
+    }
+  }
+}
+
+extension TextReader {
+  /// A frame number with its `f`, if that is all there is.
+  mutating func takeFrameAtEnd() throws(TimingError) -> Int64? {
+    var ahead = self
+    guard let digits = ahead.takeDigits(), ahead.take("f"), ahead.isAtEnd else { return nil }
+    self = ahead
+    guard let index = Int64(exactly: try Self.wholeNumber(digits)) else { throw .overflow("it") }
+    return index
+  }
+
+  /// A clock, or a number with or without its unit.
+  mutating func takeSeconds() throws(TimingError) -> Rational? {
+    if let clock = try takeClock() { return clock }
+    guard let number = try takeNumber() else { return nil }
+    return try number.multiplied(by: takeUnit())
+  }
+
+  /// A unit as seconds; one second where no unit is written.
+  private mutating func takeUnit() -> Rational {
+    // The micro sign and the Greek letter look alike, and keyboards have either.
+    for micro in ["us", "\u{B5}s", "\u{3BC}s"] where take(micro) {
+      return Rational(reducing: 1, 1_000_000)
+    }
+    if take("ms") { return Rational(reducing: 1, 1000) }
+    if take("ns") { return Rational(reducing: 1, 1_000_000_000) }
+    if take("min") { return Rational(60) }
+    _ = take("s")
+    return .one
+  }
+
+  /// `1:02.5` or `00:01:02.500`.
+  private mutating func takeClock() throws(TimingError) -> Rational? {
+    var ahead = self
+    guard let first = ahead.takeDigits(), ahead.take(":"),
+      let second = ahead.takeDigits()
+    else { return nil }
+    var fields = [first, second]
+    if ahead.take(":") {
+      guard let third = ahead.takeDigits() else { return nil }
+      fields.append(third)
+    }
+    guard fields.dropFirst().allSatisfy({ $0.count == 2 }) else {
+      throw TimingError(.syntax, "minutes after hours, and seconds, have two digits, as in 1:02")
+    }
+    var whole: Int128 = 0
+    for (position, field) in fields.enumerated() {
+      let number = try Self.wholeNumber(field)
+      guard number <= 59 || (position == 0 && fields.count == 3) else {
+        throw TimingError(.syntax, "minutes and seconds of a clock end at 59")
+      }
+      guard let sum = Int64(exactly: number) else { throw .overflow("it") }
+      whole = whole * 60 + Int128(sum)
+    }
+    let seconds = Rational(reducing: whole, 1)
+    self = ahead
+    guard let decimals = takeDecimals() else { return seconds }
+    return try seconds.adding(Self.rational("0".utf8[...], decimals: decimals))
+  }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+import MediaTiming
+import Testing
+
+/// Claims about times as people read them.
+struct ClockTests {
+  @Test(
+    "A time shows as on a clock",
+    arguments: [
+      (0, 1, 3, "0:00.000"), (5, 4, 3, "0:01.250"), (125, 2, 3, "1:02.500"),
+      (125, 2, 0, "1:03"), (125, 2, 9, "1:02.500000000"), (7205, 2, 1, "1:00:02.5"),
+      (3_599_999, 1000, 3, "59:59.999"), (3_599_999, 1000, 2, "1:00:00.00"),
+      (359_999, 1, 0, "99:59:59"), (-125, 2, 3, "-1:02.500"), (-1, 10_000, 3, "0:00.000"),
+      (1, 3, 3, "0:00.333"), (2, 3, 3, "0:00.667"), (.max, 1, 0, "2562047788015215:30:07"),
+      (.min, 1, 9, "-2562047788015215:30:08.000000000"),
+    ] as [(Int64, Int32, Int, String)])
+  func clock(value: Int64, timescale: Int32, decimals: Int, expected: String) throws {
+    let time = try MediaTime(value: value, timescale: timescale)
+    #expect(time.clock(decimals: decimals, rounding: .halfAwayFromZero) == expected)
+  }
+
+  @Test(
+    "A clock rounds as it is told",
+    arguments: [
+      (TimeRounding.towardZero, "0:01.9", "-0:01.9"),
+      (.awayFromZero, "0:02.0", "-0:02.0"),
+      (.halfAwayFromZero, "0:02.0", "-0:02.0"),
+      (.towardPositiveInfinity, "0:02.0", "-0:01.9"),
+      (.towardNegativeInfinity, "0:01.9", "-0:02.0"),
+      (.quickTime, "0:01.9", "-0:01.9"),
+    ])
+  func rounding(rounding: TimeRounding, above: String, below: String) throws {
+    #expect(MediaTime(microseconds: 1_950_000).clock(decimals: 1, rounding: rounding) == above)
+    #expect(MediaTime(microseconds: -1_950_000).clock(decimals: 1, rounding: rounding) == below)
+  }
+
+  @Test func `A clock reads back as the rounded time`() {
+    forAll(20_000) { random in
+      let time = try random.writableTime()
+      let text = time.clock(rounding: .towardZero)
+      let expected = try Rational(
+        time.seconds.multiplied(by: Rational(1000)).rounded(.towardZero), 1000)
+      // Nothing but a great many hours with thousandths fits no time.
+      guard Int64(exactly: expected.numerator) != nil else { return nil }
+      return try MediaTime(parsing: text).seconds == expected ? nil : "\(time) reads as \(text)"
+    }
+  }
+
+  @Test func `A clock has from 0 to 9 decimals`() async {
+    await #expect(processExitsWith: .failure) {
+      _ = MediaTime.zero.clock(decimals: 10, rounding: .towardZero)
+    }
+  }
+}

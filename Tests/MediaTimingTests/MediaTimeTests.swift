@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+import BigInt
+import MediaTiming
+import Testing
+
+/// Claims about ``MediaTime`` against integers without limits.
+struct MediaTimeTests {
+  @Test func `Sums are exact, or overflow where no time holds them`() {
+    forAll(.timeSum) { random in
+      let (left, right) = try (random.time(), random.time())
+      let sum = Result { () throws(TimingError) in try left + right }
+      return complaint(sum, expected: Fraction(left) + Fraction(right)).map {
+        "\(left) + \(right): \($0)"
+      }
+    }
+  }
+
+  @Test func `Differences are exact, or overflow where no time holds them`() {
+    forAll(.timeDifference) { random in
+      let (left, right) = try (random.time(), random.time())
+      let difference = Result { () throws(TimingError) in try left - right }
+      return complaint(difference, expected: Fraction(left) - Fraction(right)).map {
+        "\(left) - \(right): \($0)"
+      }
+    }
+  }
+
+  @Test func `Products are exact, or overflow where no time holds them`() {
+    forAll(.timeProduct) { random in
+      let (time, factor) = try (random.time(), random.rational())
+      let product = Result { () throws(TimingError) in try time.multiplied(by: factor) }
+      return complaint(product, expected: Fraction(time) * Fraction(factor)).map {
+        "\(time) * \(factor): \($0)"
+      }
+    }
+  }
+
+  @Test(
+    "A sum is spelled on the least common timescale where it fits, else in lowest terms",
+    arguments: [
+      ("1/240", "1/240", "2/240"),
+      ("1/240", "1/1001", "1241/240240"),
+      ("1/2", "1/3", "5/6"),
+      ("1/2147483647", "-1/2147483647", "0/2147483647"),
+      ("1/2147483646", "1/2147483646", "2/2147483646"),
+      ("9223372036854775807/2", "1/2", "4611686018427387904/1"),
+      ("1/1000000000", "0/7", "1/1000000000"),
+    ])
+  func sumIsSpelled(left: String, right: String, sum: String) throws {
+    let spelled = try (spelledTime(left) + spelledTime(right))
+    let expected = try spelledTime(sum)
+    #expect(spelled.value == expected.value)
+    #expect(spelled.timescale == expected.timescale)
+  }
+
+  @Test func `What a negation could not hold is subtracted all the same`() throws {
+    let least = MediaTime(seconds: .min)
+    #expect(try least - least == .zero)
+    #expect(try MediaTime(seconds: -1) - least == MediaTime(seconds: .max))
+    #expect(throws: TimingError.self) { try MediaTime.zero - least }
+  }
+
+  @Test func `Comparison is that of the exact times`() {
+    forAll(.timeComparison) { random in
+      let (left, right) = try (random.time(), random.time())
+      let order = Fraction(left).compared(to: Fraction(right))
+      let answers = (left < right, left == right, left > right)
+      return answers == (order < 0, order == 0, order > 0)
+        ? nil : "\(left) against \(right): \(answers), not \(order)"
+    }
+  }
+
+  @Test func `Equal times hash alike, however they are spelled`() {
+    forAll(.timeHash) { random in
+      let time = try random.time()
+      let factor = Int64(random.below(1000)) + 1
+      let (value, overflow) = time.value.multipliedReportingOverflow(by: factor)
+      guard !overflow, let timescale = Int32(exactly: Int64(time.timescale) * factor) else {
+        return time.hashValue == time.hashValue ? nil : "\(time) hashes differently each time"
+      }
+      let other = try MediaTime(value: value, timescale: timescale)
+      return time == other && time.hashValue == other.hashValue && Set([time, other]).count == 1
+        ? nil : "\(time) and \(other) are told apart"
+    }
+  }
+
+  @Test func `Conversion rounds in all six ways as they are defined`() {
+    forAll(.timeConversion) { random in
+      let time = try random.time()
+      let timescale = random.timescale()
+      let exact = Fraction(BigInt(time.value) * BigInt(timescale), BigInt(time.timescale))
+      for rounding in TimeRounding.allCases {
+        let expected = exact.rounded(rounding, isFiner: timescale > time.timescale)
+        let result = Result { () throws(TimingError) in
+          try time.converted(to: timescale, rounding: rounding)
+        }
+        switch result {
+        case .success(let converted):
+          if BigInt(converted.value) != expected || converted.timescale != timescale {
+            return "\(time) in 1/\(timescale) s \(rounding) is \(expected), not \(converted)"
+          }
+        case .failure(let error):
+          if error.code != .overflow || expected.fits(Int64.self) {
+            return "\(time) in 1/\(timescale) s \(rounding): \(error)"
+          }
+        }
+      }
+      return nil
+    }
+  }
+
+  @Test func `A timescale is above zero`() {
+    for timescale: Int32 in [0, -1, .min] {
+      #expect(code { _ = try MediaTime(value: 1, timescale: timescale) } == .notPositive)
+      #expect(
+        code { _ = try MediaTime.zero.converted(to: timescale, rounding: .towardZero) }
+          == .notPositive)
+    }
+  }
+}
+
+/// `"2/240"` as the time that is spelled so.
+private func spelledTime(_ text: String) throws -> MediaTime {
+  let terms = text.split(separator: "/")
+  return try MediaTime(
+    value: try #require(Int64(terms[0])), timescale: try #require(Int32(terms[1])))
+}
+
+/// The kind of failure of what is expected to fail; nil when it did not.
+func code(_ body: () throws -> Void) -> TimingError.Code? {
+  do {
+    try body()
+    return nil
+  } catch {
+    return (error as? TimingError)?.code
+  }
+}

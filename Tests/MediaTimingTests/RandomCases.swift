@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import Testing
+
+/// Random numbers of a known seed, by SplitMix64 (Steele, Lea and Flood, 2014).
+struct SeededRandom: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+
+  /// Below `bound`, which is above zero; a little uneven, and fast in debug builds.
+  mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
+
+  mutating func pick<Element>(_ elements: [Element]) -> Element {
+    elements[below(elements.count)]
+  }
+}
+
+/// What is tried on random cases, together at least a million.
+enum Operation: CaseIterable {
+  case timeSum, timeDifference, timeProduct, timeComparison, timeHash, timeConversion
+  case rationalSum, rationalDifference, rationalProduct, rationalQuotient
+  case rationalComparison, rationalRounding
+  case range, anyMapping, saneMapping, frameRate, speed
+
+  /// How many random inputs there are; fewer where the model is slow.
+  var inputCount: Int {
+    switch self {
+    case .timeComparison: 150_000
+    case .timeSum, .timeDifference: 100_000
+    case .rationalComparison: 70_000
+    case .timeProduct, .timeHash: 60_000
+    case .timeConversion, .range: 40_000
+    case .rationalSum, .rationalDifference, .rationalProduct, .rationalQuotient: 30_000
+    case .frameRate, .speed: 25_000
+    case .anyMapping, .saneMapping: 15_000
+    case .rationalRounding: 10_000
+    }
+  }
+
+  /// How many claims are checked on each input: six roundings, two directions.
+  var claimsPerInput: Int {
+    switch self {
+    case .timeConversion, .rationalRounding: 6
+    case .anyMapping, .saneMapping: 2
+    default: 1
+    }
+  }
+}
+
+/// Tries a property on random cases, and reports the first that fails with what repeats it.
+///
+/// The property answers with what is wrong, or nil. The seed is fixed, so that a run can be
+/// trusted tomorrow; `TIMING_SEED=n swift test` tries other cases.
+func forAll(
+  _ operation: Operation, sourceLocation: SourceLocation = #_sourceLocation,
+  _ property: (inout SeededRandom) throws -> String?
+) {
+  forAll(operation.inputCount, sourceLocation: sourceLocation, property)
+}
+
+func forAll(
+  _ count: Int, sourceLocation: SourceLocation = #_sourceLocation,
+  _ property: (inout SeededRandom) throws -> String?
+) {
+  let seed = getenv("TIMING_SEED").flatMap { UInt64(String(cString: $0)) } ?? 240
+  for index in 0..<count {
+    // Every case has a seed of its own, so that the failing one can be run alone.
+    var random = SeededRandom(seed: seed &+ UInt64(index) &* 0xD134_2543_DE82_EF95)
+    let complaint: String?
+    do {
+      complaint = try property(&random)
+    } catch {
+      complaint = "threw \(error)"
+    }
+    if let complaint {
+      Issue.record(
+        "case \(index) of TIMING_SEED=\(seed): \(complaint)", sourceLocation: sourceLocation)
+      return
+    }
+  }
+}
+
+struct RandomCasesTests {
+  @Test func `A million random cases are tried in all`() {
+    let total = Operation.allCases.reduce(0) { $0 + $1.inputCount * $1.claimsPerInput }
+    #expect(total >= 1_000_000)
+  }
+
+  @Test func `A property that fails on one case, or throws, is reported`() {
+    withKnownIssue {
+      var tried = 0
+      forAll(100) { _ in
+        tried += 1
+        return tried == 100 ? "wrong" : nil
+      }
+    }
+    withKnownIssue { forAll(1) { _ in throw CancellationError() } }
+  }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+import MediaTiming
+import Testing
+
+/// Claims about written ranges: what they mean in one source, and what is no range.
+struct RangeSyntaxTests {
+  @Test(
+    "A written range means this in a source of 10 s and 240 fps",
+    arguments: [
+      ("1.2..1.5", "6/5", "3/2"), ("2..end", "2/1", "10/1"), ("0.5+1.25", "1/2", "7/4"),
+      ("-2s..end", "8/1", "10/1"), ("-2s..-1s", "8/1", "9/1"), ("start..end", "0/1", "10/1"),
+      ("3..", "3/1", "10/1"), ("..3", "0/1", "3/1"), ("..-1f", "0/1", "2399/240"),
+      ("120f..240f", "1/2", "1/1"), ("0f..2400f", "0/1", "10/1"), ("-120f..end", "19/2", "10/1"),
+      ("120f..1", "1/2", "1/1"), ("120f+1", "1/2", "3/2"), ("120f+60f", "1/2", "3/4"),
+      ("-120f+60f", "19/2", "39/4"), ("-120f+120f", "19/2", "10/1"), ("start+240f", "0/1", "1/1"),
+      ("0:01..1:02.5", "1/1", "125/2"), ("250ms+40us", "1/4", "6251/25000"),
+      ("1/3..2/3", "1/3", "2/3"),
+      ("-10..20", "0/1", "20/1"), ("1+1:00", "1/1", "61/1"), ("end+1", "10/1", "11/1"),
+    ])
+  func meaning(text: String, start: String, end: String) throws {
+    let written = try TimeRangeExpression(parsing: text)
+    let range = try resolved(written)
+    #expect(try range.start.seconds == Rational(parsing: start))
+    #expect(try range.end.seconds == Rational(parsing: end))
+    #expect(try TimeRangeExpression(parsing: written.description) == written)
+  }
+
+  @Test(
+    "What is no range is refused as such",
+    arguments: [
+      "", " ", "+", "..", ".", "...", "....", "1", "1.5", "end", "1..2..3", "1...2", "1.. 2",
+      "1 ..2",
+      "1-2", "1:2", "+1", "1+", "1++2", "1+2+3", "1..+2", "1+..2", "1+end", "1+-1", "1+start",
+      "a..b", "1..x", "x..1", "1..2s3", "1+x", "-+1", "1..\0", "1\0..2", "1‥2", "1…2", "1+2f",
+      "end+1f", "-2s+1f", "..+1",
+    ])
+  func refusal(text: String) {
+    #expect(code { _ = try TimeRangeExpression(parsing: text) } == .syntax)
+  }
+
+  @Test(
+    "A range that can be seen to be empty or reversed is refused at once",
+    arguments: [
+      "1..1", "0.5..1/2", "2..1", "end..end", "end..", "..start", "..0", "-1s..-2s", "end..-1s",
+      "120f..120f", "120f..119f", "-1f..-2f", "1+0", "1+0f", "120f+0f", "120f+0",
+    ])
+  func empty(text: String) {
+    #expect(code { _ = try TimeRangeExpression(parsing: text) } == .emptyRange)
+  }
+
+  @Test(
+    "A range that turns out empty or reversed in this source is refused",
+    arguments: ["10..end", "11..end", "-1s..5", "2400f..end", "end..5", "120f..0.5", "..-10"])
+  func emptyHere(text: String) throws {
+    let written = try TimeRangeExpression(parsing: text)
+    #expect(code { _ = try resolved(written) } == .emptyRange)
+  }
+
+  @Test(
+    "A range of frames that are not there is refused",
+    arguments: ["0f..2401f", "2300f+101f", "-1f+2f", "1f+9223372036854775807f", "-11s..end"])
+  func outside(text: String) throws {
+    let written = try TimeRangeExpression(parsing: text)
+    #expect(code { _ = try resolved(written) } == .outsideSource)
+  }
+
+  @Test(
+    "The sentence quotes the range, and the part of it that is wrong",
+    arguments: [
+      ("2..1", #""2..1" is not a range: it ends before it starts"#),
+      ("1+0", #""1+0" is not a range: it holds no time"#),
+      (
+        "1..1:75",
+        #""1..1:75" is not a range: "1:75" is not a time: minutes and seconds of a clock end at 59"#
+      ),
+      (
+        "1.5",
+        #""1.5" is not a range: write start..end (1.2..1.5, 2..end) or start+duration (0.5+1.25)"#
+      ),
+    ])
+  func sentences(text: String, expected: String) {
+    #expect(message { _ = try TimeRangeExpression(parsing: text) } == expected)
+  }
+
+  @Test func `Frames are only asked for where they are needed`() throws {
+    for (text, needsFrames) in [
+      ("1..2", false), ("-1s..end", false), ("1+2", false), ("1f..2", true), ("0..-1f", true),
+      ("1f+2", true), ("start+2f", true),
+    ] {
+      #expect(try TimeRangeExpression(parsing: text).needsFrames == needsFrames, "\(text)")
+    }
+    #expect(try resolved(.whole) == TimeRange(duration: MediaTime(seconds: 10)))
+  }
+
+  @Test func `What is printed reads back equal`() {
+    var madeCount = 0
+    forAll(30_000) { random in
+      let start = try random.expression()
+      let written: TimeRangeExpression
+      do {
+        switch random.below(3) {
+        case 0: written = try TimeRangeExpression(start: start, end: random.expression())
+        case 1: written = try TimeRangeExpression(start: start, duration: random.writableTime())
+        default:
+          written = try TimeRangeExpression(start: start, frameCount: random.int64() & .max)
+        }
+      } catch let error as TimingError {
+        // Random ends may be reversed, and frames need a frame to start at.
+        return error.code == .emptyRange || error.code == .syntax ? nil : "\(error)"
+      }
+      madeCount += 1
+      let again = try TimeRangeExpression(parsing: written.description)
+      return again == written && again.hashValue == written.hashValue
+        ? nil : "\(written) reads as \(again)"
+    }
+    #expect(madeCount > 15_000)
+  }
+}
+
+/// In a source of 10 s and 2400 frames.
+private func resolved(_ written: TimeRangeExpression) throws -> TimeRange {
+  try written.resolved(sourceDuration: MediaTime(seconds: 10), frameCount: 2400) { frame in
+    try #require((0..<2400).contains(frame))
+    return try MediaTime(value: frame, timescale: 240)
+  }
+}
+
+extension SeededRandom {
+  fileprivate mutating func expression() throws -> TimeExpression {
+    switch below(5) {
+    case 0: try TimeExpression(writableTime())
+    case 1: try TimeExpression(beforeEnd: writableTime())
+    case 2: try TimeExpression(frame: int64() & .max)
+    case 3: try TimeExpression(framesBeforeEnd: int64() & .max)
+    default: pick([.start, .end])
+    }
+  }
+}

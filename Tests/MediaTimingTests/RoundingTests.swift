@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+import MediaTiming
+import Testing
+
+/// Each rounding as a table that can be read.
+struct RoundingTests {
+  @Test(
+    "Halves and thirds of a second become whole seconds",
+    arguments: [
+      //                                 -1.5 -0.5  0.5  1.5  -4/3 -1/3  1/3  4/3  -5/3 -2/3 2/3 5/3
+      (TimeRounding.halfAwayFromZero, [-2, -1, 1, 2, -1, 0, 0, 1, -2, -1, 1, 2]),
+      (.towardZero, [-1, 0, 0, 1, -1, 0, 0, 1, -1, 0, 0, 1]),
+      (.awayFromZero, [-2, -1, 1, 2, -2, -1, 1, 2, -2, -1, 1, 2]),
+      (.quickTime, [-1, -1, 0, 1, -1, -1, 0, 1, -1, -1, 0, 1]),
+      (.towardPositiveInfinity, [-1, 0, 1, 2, -1, 0, 1, 2, -1, 0, 1, 2]),
+      (.towardNegativeInfinity, [-2, -1, 0, 1, -2, -1, 0, 1, -2, -1, 0, 1]),
+    ])
+  func wholeSeconds(rounding: TimeRounding, expected: [Int64]) throws {
+    let halves = try [-3, -1, 1, 3].map { try MediaTime(value: $0, timescale: 2) }
+    let thirds = try [-4, -1, 1, 4, -5, -2, 2, 5].map { try MediaTime(value: $0, timescale: 3) }
+    let times = halves + thirds
+    #expect(try times.map { try $0.converted(to: 1, rounding: rounding).value } == expected)
+    #expect(times.map { Int64($0.seconds.rounded(rounding)) } == expected)
+  }
+
+  @Test(
+    "QuickTime rounds toward zero into coarser units, away from zero into finer ones",
+    arguments: [
+      // value/from in units of 1/to
+      (1, 3, 4, 2), (-1, 3, 4, -2), (2, 3, 4, 3), (-2, 3, 4, -3),
+      (3, 4, 3, 2), (-3, 4, 3, -2), (1, 4, 3, 0), (-1, 4, 3, -1), (0, 4, 3, 0),
+      (7, 3, 3, 7), (-7, 3, 3, -7),
+    ] as [(Int64, Int32, Int32, Int64)])
+  func quickTime(value: Int64, from: Int32, to: Int32, expected: Int64) throws {
+    let time = try MediaTime(value: value, timescale: from)
+    #expect(try time.converted(to: to, rounding: .quickTime).value == expected)
+  }
+
+  @Test("What is exact is the same in every rounding", arguments: TimeRounding.allCases)
+  func exact(rounding: TimeRounding) throws {
+    for value: Int64 in [-240, -1, 0, 1, 239, 240] {
+      let time = try MediaTime(value: value, timescale: 240)
+      #expect(try time.converted(to: 90_000, rounding: rounding).value == value * 375)
+      #expect(
+        try time.converted(to: 720, rounding: rounding).converted(to: 240, rounding: rounding)
+          == time)
+    }
+    #expect(try MediaTime(microseconds: -1).nanoseconds(rounding) == -1000)
+  }
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+import MediaTiming
+import Testing
+
+/// Claims about written times: what they mean in one source, and what is no time.
+struct TimeSyntaxTests {
+  @Test(
+    "A written time means this in a source of 10 s and 240 fps",
+    arguments: [
+      ("0", "0/1"), ("1.25", "5/4"), ("1.25s", "5/4"), ("007", "7/1"), ("1.50000000000000", "3/2"),
+      ("0.000000001", "1/1000000000"), ("1/3", "1/3"), ("1/3s", "1/3"), ("2/4ms", "1/2000"),
+      ("250ms", "1/4"), ("40us", "1/25000"), ("40µs", "1/25000"), ("40μs", "1/25000"),
+      ("0.5us", "1/2000000"), ("7ns", "7/1000000000"), ("2min", "120/1"), ("0.5min", "30/1"),
+      ("1:02.5", "125/2"), ("00:01:02.500", "125/2"), ("0:00", "0/1"), ("59:59", "3599/1"),
+      ("100:00:00", "360000/1"), ("1:00:00", "3600/1"),
+      ("0f", "0/1"), ("120f", "1/2"), ("2400f", "10/1"),
+      ("start", "0/1"), ("end", "10/1"), ("-0", "10/1"), ("-0f", "10/1"),
+      ("-2s", "8/1"), ("-2", "8/1"), ("-250ms", "39/4"), ("-0:02.5", "15/2"), ("-10", "0/1"),
+      ("-1f", "2399/240"), ("-120f", "19/2"), ("-2400f", "0/1"),
+      ("9223372036854775807", "9223372036854775807/1"), ("20", "20/1"),
+    ])
+  func meaning(text: String, seconds: String) throws {
+    let written = try TimeExpression(parsing: text)
+    #expect(try resolved(written).seconds == Rational(parsing: seconds))
+    #expect(try TimeExpression(parsing: written.description) == written)
+  }
+
+  @Test(
+    "A time prints as it would be written",
+    arguments: [
+      ("1.250s", "1.25"), ("1:02.500", "62.5"), ("0", "0"), ("start", "0"), ("1/3", "1/3"),
+      ("120f", "120f"), ("00120f", "120f"), ("end", "end"), ("-0ms", "end"), ("-0f", "end"),
+      ("-2", "-2s"), ("-250ms", "-0.25s"), ("-1/3", "-1/3s"), ("-1f", "-1f"),
+      ("7ns", "0.000000007"),
+    ])
+  func printing(text: String, canonical: String) throws {
+    #expect(try TimeExpression(parsing: text).description == canonical)
+  }
+
+  @Test(
+    "What is no time is refused as such",
+    arguments: [
+      "", " ", "+", "-", ".", "..", "+1", "--1", "1 ", " 1", "1 s", "1e5", "nan", "inf", "0x10",
+      ".5", "5.", "1.2.3", "1,5", "1_000", "1s2", "1m", "1S", "END", "-end", "-start", "End",
+      "f", "-f", "1.5f", "1/2f", "1:02f", "120F", "1:75", "75:00", "1:60:00", "1:2", "1:002",
+      "1:2:03", "1:02:3", "1:02s", ":02", "1:", "1:-2", "1::2", "1:02:03:04", "1/", "/2", "1/-2",
+      "1/2/3", "1\0", "\0", "1\n", "１", "١", "२", "1\u{301}", "½", "−2", "2s\u{200B}", "1:02.",
+      "1:02,5", "1..2", "s", "ms", "1ms ", "1%", "1x",
+    ])
+  func refusal(text: String) {
+    #expect(code { _ = try TimeExpression(parsing: text) } == .syntax)
+    #expect(code { _ = try MediaTime(parsing: text) } == .syntax)
+  }
+
+  @Test(
+    "A time that fits no exact time is an overflow",
+    arguments: [
+      "9223372036854775808", "99999999999999999999f", "0.0000000001", "1/2147483648",
+      "153722867280912931min", "9223372036854775807:00:00", "99999999999999999999:00:00",
+      String(repeating: "9", count: 100_000), "0." + String(repeating: "0", count: 100_000) + "1",
+      "1/" + String(repeating: "9", count: 100_000),
+    ])
+  func overflow(text: String) {
+    #expect(code { _ = try TimeExpression(parsing: text) } == .overflow)
+    #expect(code { _ = try TimeExpression(parsing: "-" + text) } == .overflow)
+  }
+
+  @Test func `Needless zeros are read however many there are`() throws {
+    let zeros = String(repeating: "0", count: 1_000_000)
+    #expect(try TimeExpression(parsing: zeros + "1." + zeros) == TimeExpression(parsing: "1"))
+    #expect(code { _ = try TimeExpression(parsing: "1/" + zeros) } == .notPositive)
+  }
+
+  @Test(
+    "A duration is a time without a place in a source",
+    arguments: [("2", 2_000_000), ("250ms", 250_000), ("1:02.5", 62_500_000), ("40us", 40)])
+  func duration(text: String, microseconds: Int64) throws {
+    #expect(try MediaTime(parsing: text) == MediaTime(microseconds: microseconds))
+  }
+
+  @Test(
+    "A duration has no frames, no ends and no sign", arguments: ["120f", "end", "start", "-2s"])
+  func noDuration(text: String) {
+    #expect(code { _ = try MediaTime(parsing: text) } == .syntax)
+  }
+
+  @Test(
+    "A place before the start, or a frame too many, is refused",
+    arguments: [
+      "-10.001", "-2401f", "2401f", "9223372036854775807f", "-9223372036854775807f",
+    ])
+  func outside(text: String) throws {
+    let written = try TimeExpression(parsing: text)
+    #expect(code { _ = try resolved(written) } == .outsideSource)
+  }
+
+  @Test func `Nothing negative is made into an expression`() throws {
+    let negative = MediaTime(seconds: -1)
+    #expect(code { _ = try TimeExpression(negative) } == .outsideSource)
+    #expect(code { _ = try TimeExpression(beforeEnd: negative) } == .outsideSource)
+    #expect(code { _ = try TimeExpression(frame: -1) } == .outsideSource)
+    #expect(code { _ = try TimeExpression(framesBeforeEnd: .min) } == .outsideSource)
+  }
+
+  @Test func `Frames are only asked for where they are needed, and their failures pass`() throws {
+    struct NoIndex: Error {}
+    for text in ["1.5", "end", "-2s", "start", "1:00"] {
+      let written = try TimeExpression(parsing: text)
+      #expect(!written.needsFrames)
+      _ = try written.resolved(sourceDuration: MediaTime(seconds: 10), frameCount: fail()) { _ in
+        throw NoIndex()
+      }
+    }
+    for text in ["1f", "-1f"] {
+      let written = try TimeExpression(parsing: text)
+      #expect(written.needsFrames)
+      #expect(throws: NoIndex.self) {
+        try written.resolved(sourceDuration: MediaTime(seconds: 10), frameCount: 3) { _ in
+          throw NoIndex()
+        }
+      }
+      #expect(throws: CancellationError.self) { try resolved(written, frameCount: fail()) }
+    }
+    func fail() throws -> Int64 { throw CancellationError() }
+  }
+
+  @Test(
+    "The sentence quotes the text, on one line and not all of it",
+    arguments: [
+      ("1:75", #""1:75" is not a time: minutes and seconds of a clock end at 59"#),
+      (
+        "1e5",
+        #""1e5" is not a time: write seconds (1.25), 250ms, 40us, 1:02.5, 120f, end, or -2s from the end"#
+      ),
+      ("1/0", #""1/0" is not a time: it divides by zero"#),
+      (
+        "0.0000000001",
+        #""0.0000000001" is not a time: the time 1/10000000000 s does not fit the numbers that hold exact times"#
+      ),
+    ])
+  func sentence(text: String, expected: String) {
+    #expect(message { _ = try TimeExpression(parsing: text) } == expected)
+  }
+
+  @Test func `Control characters and long texts are not repeated as they are`() throws {
+    let text = "\u{1B}[2J\n\0\u{202E}é" + String(repeating: "x", count: 1_000_000)
+    let shown = try #require(message { _ = try TimeExpression(parsing: text) })
+    #expect(shown.hasPrefix(#""\u{1B}[2J\n\0\u{202E}éxxx"#))
+    #expect(shown.unicodeScalars.count < 200)
+  }
+
+  @Test func `What is printed reads back equal`() {
+    forAll(40_000) { random in
+      let written: TimeExpression
+      switch random.below(4) {
+      case 0: written = try TimeExpression(random.writableTime())
+      case 1: written = try TimeExpression(beforeEnd: random.writableTime())
+      case 2: written = try TimeExpression(frame: random.int64() & .max)
+      default: written = try TimeExpression(framesBeforeEnd: random.int64() & .max)
+      }
+      let again = try TimeExpression(parsing: written.description)
+      return again == written && again.hashValue == written.hashValue
+        ? nil : "\(written) reads as \(again)"
+    }
+  }
+}
+
+/// In a source of 10 s and 2400 frames.
+private func resolved(
+  _ written: TimeExpression, frameCount: @autoclosure () throws -> Int64 = 2400
+) throws -> MediaTime {
+  try written.resolved(sourceDuration: MediaTime(seconds: 10), frameCount: frameCount()) { frame in
+    try #require((0..<2400).contains(frame))
+    return try MediaTime(value: frame, timescale: 240)
+  }
+}
+
+/// What is said of a failure that is expected; nil when there is none.
+func message(_ body: () throws -> Void) -> String? {
+  do {
+    try body()
+    return nil
+  } catch {
+    return "\(error)"
+  }
+}
