@@ -1,13 +1,90 @@
-import Capture
-import FormatDiscovery
-import MediaTiming
-import Recording
-@main struct Slowmo { static func main() throws {
-  let a = CommandLine.arguments
-  let f = CaptureFormat(id: "x", maxFrameRate: try FrameRate(Int64(a[3])!, 1), width: Int(a[1])!, height: Int(a[2])!, fourcc: "MJPG")
-  let s = try CaptureSession(device: CaptureDevice(path: nil, id: "synthetic", kind: .synthetic), format: f)
-  var st = RecordingSettings(path: a[4]); st.overwrites = true
-  st.limit = CaptureLimit(duration: MediaTime(seconds: Int64(a[5])!))
-  let r = try MovieFileOutput(session: s, settings: st).record()
-  print(r)
-} }
+// SPDX-License-Identifier: Apache-2.0
+import ArgumentParser
+import Glibc
+import Overcrank
+
+/// The command: one verb a file, and no media logic.
+@main
+struct Slowmo: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "slowmo",
+    abstract: "High-frame-rate capture and exact slow motion.",
+    discussion: """
+      EXAMPLES
+        slowmo devices
+        slowmo modes synthetic
+        slowmo record synthetic:640x480@240 -o take.mov -t 2
+        slowmo info take.mov
+        slowmo retime take.mov -o slow.mov --range 0.5..1 --speed 1/8 --copy
+        slowmo retime take.mov -o slow.mp4 --range 0.5..1 --speed 1/8 --fps 30
+        slowmo frames take.mov --at 1 -o 'frame_{index:06}.png'
+
+      TIMES are seconds (1.25), or 250ms, 40us, 1:02.5, 120f (a frame from 0), end, -2s (from
+      the end); a RANGE is half-open: 1.2..1.5, 2..end, 0.5+1.25. A RATE is 240, 59.94 or
+      60000/1001; a SPEED is source seconds per output second: 1/8, 0.125 or 12.5%.
+
+      EXIT CODES 0 done, 10 a stated limit was broken, 64 usage, 65 bad input data, 66 no such
+      input, 69 device unavailable, 70 internal error, 73 cannot create the output, 74 I/O error,
+      75 gave up waiting, 77 no permission, 130 and 143 interrupted.
+      """,
+    version: VersionText.text,
+    subcommands: [
+      DevicesCommand.self, ModesCommand.self, RecordCommand.self, InfoCommand.self,
+      RetimeCommand.self, FramesCommand.self,
+    ])
+
+  static func main() {
+    Interrupt.install()
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    exit(run(arguments).rawValue)
+  }
+
+  /// Runs a verb; whatever goes wrong becomes one line, or one document, and an exit code.
+  private static func run(_ arguments: [String]) -> ExitStatus {
+    do {
+      var command = try parseAsRoot(arguments)
+      if let verb = command as? any Verb {
+        return try verb.perform()
+      }
+      try command.run()
+      return .done
+    } catch {
+      return report(error, arguments)
+    }
+  }
+
+  private static func report(_ error: any Error, _ arguments: [String]) -> ExitStatus {
+    let code = exitCode(for: error)
+    if code == .success {  // --help and --version end as "errors" too.
+      Output.line(fullMessage(for: error))
+      return .done
+    }
+    let failure: CommandError
+    if code == .validationFailure, !(error is CommandError) {
+      failure = .usage(
+        message(for: error), hint: "see slowmo \(verbName(arguments).map { "\($0) " } ?? "")--help")
+    } else {
+      failure = CommandError(error)
+    }
+    if arguments.contains("--json") {
+      let document = ErrorDocument(verb: verbName(arguments) ?? "error", failure)
+      do { try Output.document(document) } catch { Output.note("slowmo: \(error)") }
+    } else {
+      Output.note("slowmo: error: \(failure.line)")
+    }
+    return failure.status
+  }
+
+  /// The verb that the arguments name, for the document's schema.
+  private static func verbName(_ arguments: [String]) -> String? {
+    guard let first = arguments.first,
+      configuration.subcommands.contains(where: { $0._commandName == first })
+    else { return nil }
+    return first
+  }
+}
+
+/// A subcommand that says by an exit status how it ended.
+protocol Verb {
+  func perform() throws -> ExitStatus
+}

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# From nothing to a slow-motion clip: installs what is missing, builds the command, records four
+# seconds of the first camera (or of the synthetic one), slows one second of them eight times,
+# and exports the result both ways.
+#
+#   Samples/first-clip.sh [FOLDER]     FOLDER: where the clips go, by default ./Clips
+set -euo pipefail
+repo=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=Samples/install-packages.sh
+. "$repo/Samples/install-packages.sh"
+
+command -v swift >/dev/null || {
+  echo "first-clip: swift is not on the PATH; install Swift 6.3 from https://swift.org/install" >&2
+  exit 1
+}
+install_packages "${build_packages[@]}"
+
+echo "Building the command (release) ..." >&2
+swift build --package-path "$repo" -c release --product slowmo >&2
+slowmo="$(swift build --package-path "$repo" -c release --show-bin-path)/slowmo"
+
+# The first real camera there is; the synthetic one is named as such, never passed off as real.
+device=$("$slowmo" devices | grep -o -m 1 '/dev/video[0-9]*' || true)
+if [ -n "$device" ]; then
+  echo "Recording $device at its fastest mode."
+else
+  device=synthetic:1280x720@240
+  echo "No camera found: recording the program's own synthetic one, $device."
+fi
+
+folder=${1:-$PWD/Clips}/$(date +%Y-%m-%d_%H%M%S)
+mkdir -p "$folder"
+"$slowmo" record "$device" -o "$folder/take.mov" -t 4
+"$slowmo" retime "$folder/take.mov" -o "$folder/slow-passthrough.mov" \
+  --range 1..2 --speed 1/8 --copy
+"$slowmo" retime "$folder/take.mov" -o "$folder/slow-30fps.mp4" \
+  --range 1..2 --speed 1/8 --fps 30
+
+cat <<END
+
+Your clips:
+  $folder/take.mov               as it was captured
+  $folder/slow-passthrough.mov   second 1..2 eight times slower, not re-encoded
+  $folder/slow-30fps.mp4         the same at a constant 30 frames a second
+Play them with mpv, VLC or ffplay (for example: mpv $folder/slow-30fps.mp4); browsers and
+phones play the last one.
+END

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by the scripts that need Debian packages: one place that knows how to get them.
+
+# What the library and the command are built from.
+# shellcheck disable=SC2034  # Used by the scripts that source this file.
+build_packages=(
+  pkg-config libv4l-dev libavcodec-dev libavformat-dev libswscale-dev libswresample-dev
+  librubberband-dev
+)
+
+# install_packages NAME...: installs those of the packages that are missing, and says which.
+install_packages() {
+  local missing=() name
+  for name in "$@"; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] ||
+      missing+=("$name")
+  done
+  [ "${#missing[@]}" -gt 0 ] || return 0
+  echo "Installing the Debian packages that are missing: ${missing[*]}" >&2
+  local root=()
+  [ "$(id -u)" -eq 0 ] || root=(sudo)
+  # A machine that never looked for packages knows of none.
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+import Overcrank
+
+/// What `record --dry-run` says.
+struct RecordPlanDocument: Encodable {
+  let schema = schemaName("record")
+  let dryRun = true
+  let file: String
+  let device: String
+  let mode: String
+  let requestedFps: String
+  let requestedFpsValue: Double
+  let codec: String
+
+  enum CodingKeys: CodingKey {
+    case schema, dryRun, file, device, mode, requestedFps, requestedFpsValue, codec
+  }
+}
+
+/// What `record` says of a take.
+struct RecordDocument: Encodable {
+  struct Ledger: Encodable {
+    let expected, stored, corrupt, lostStart, lostDevice, lostKernel, lostQueue: Int64
+    let lostWriter, evicted, unknown: Int64
+
+    init(_ ledger: FrameLedger) {
+      expected = ledger.expected
+      stored = ledger.stored
+      corrupt = ledger.corrupt
+      lostStart = ledger.lostStart
+      lostDevice = ledger.lostDevice
+      lostKernel = ledger.lostKernel
+      lostQueue = ledger.lostQueue
+      lostWriter = ledger.lostWriter
+      evicted = ledger.evicted
+      unknown = ledger.unknown
+    }
+  }
+  struct Gap: Encodable {
+    let afterIndex: Int64
+    let count: Int64
+    let atNs: Int64
+    let cause: String
+  }
+  struct Intervals: Encodable {
+    @Nullable var p50Ns: Int64?
+    @Nullable var p95Ns: Int64?
+    @Nullable var p99Ns: Int64?
+    @Nullable var maxNs: Int64?
+
+    init(_ intervals: FrameIntervals?) {
+      p50Ns = intervals?.p50
+      p95Ns = intervals?.p95
+      p99Ns = intervals?.p99
+      maxNs = intervals?.max
+    }
+  }
+
+  let schema = schemaName("record")
+  let file: String
+  let mode: String
+  let codec: String
+  let requestedFps: String
+  let requestedFpsValue: Double
+  let negotiatedFps: String
+  let negotiatedFpsValue: Double
+  @Nullable var measuredFps: String?
+  @Nullable var measuredFpsValue: Double?
+  let durationNs: Int64
+  @Nullable var startupNs: Int64?
+  let ledger: Ledger
+  let gaps: [Gap]
+  let intervals: Intervals
+  let stoppedBy: String
+  let playable: Bool
+  let warnings: [String]
+  /// Only where something failed; a document without this key is a success.
+  let error: ErrorDetails?
+
+  enum CodingKeys: CodingKey {
+    case schema, file, mode, codec, requestedFps, requestedFpsValue, negotiatedFps
+    case negotiatedFpsValue, measuredFps, measuredFpsValue, durationNs, startupNs, ledger, gaps
+    case intervals, stoppedBy, playable, warnings, error
+  }
+
+  init(_ report: RecordingReport, _ problem: CommandError?) {
+    file = report.path
+    mode = report.mode
+    codec = report.codec
+    requestedFps = report.requestedFrameRate.description
+    requestedFpsValue = report.requestedFrameRate.doubleValue
+    negotiatedFps = report.negotiatedFrameRate.description
+    negotiatedFpsValue = report.negotiatedFrameRate.doubleValue
+    measuredFps = report.measuredFrameRate?.description
+    measuredFpsValue = report.measuredFrameRate?.doubleValue
+    durationNs = report.durationNanoseconds
+    startupNs = report.startupNanoseconds
+    ledger = Ledger(report.ledger)
+    gaps = report.gaps.map {
+      Gap(
+        afterIndex: $0.afterIndex, count: $0.count, atNs: $0.nanoseconds,
+        cause: $0.cause.rawValue)
+    }
+    intervals = Intervals(report.intervals)
+    stoppedBy = report.stoppedBy.rawValue
+    playable = report.isPlayable
+    warnings = report.warnings
+    error = problem.map(ErrorDetails.init)
+  }
+}
+
+/// The same for people.
+enum RecordText {
+  static func lines(_ report: RecordingReport) -> [String] {
+    let ledger = report.ledger
+    let measured = report.measuredFrameRate.map { decimal($0.doubleValue, 3) } ?? "unknown"
+    var lines = [
+      "\(report.path): \(ledger.stored) frames in "
+        + "\(decimal(Double(report.durationNanoseconds) / 1e9, 3)) s, \(report.codec), "
+        + "mode \(report.mode)",
+      "rate: asked \(decimal(report.requestedFrameRate.doubleValue, 3)), "
+        + "granted \(decimal(report.negotiatedFrameRate.doubleValue, 3)), measured \(measured)",
+      "ledger: expected \(ledger.expected) = stored \(ledger.stored) + corrupt \(ledger.corrupt)"
+        + " + lost (start \(ledger.lostStart), device \(ledger.lostDevice), "
+        + "kernel \(ledger.lostKernel), queue \(ledger.lostQueue), writer \(ledger.lostWriter))"
+        + " + evicted \(ledger.evicted) + unknown \(ledger.unknown)"
+        + (ledger.addsUp ? "" : "  DOES NOT ADD UP"),
+    ]
+    for gap in report.gaps.prefix(10) {
+      lines.append(
+        "gap: \(gap.count) after frame \(gap.afterIndex) at "
+          + "\(decimal(Double(gap.nanoseconds) / 1e9, 6)) s, \(gap.cause.rawValue)")
+    }
+    if report.gaps.count > 10 { lines.append("gap: and \(report.gaps.count - 10) more") }
+    if let intervals = report.intervals {
+      func milliseconds(_ value: Int64) -> String { decimal(Double(value) / 1e6, 3) }
+      lines.append(
+        "intervals: median \(milliseconds(intervals.p50)) ms, p99 "
+          + "\(milliseconds(intervals.p99)) ms, longest \(milliseconds(intervals.max)) ms")
+    }
+    lines.append(
+      "stopped by \(report.stoppedBy.rawValue), \(report.isPlayable ? "playable" : "not playable")")
+    return lines
+  }
+}
+
+/// A number for people, with a point whatever the locale.
+func decimal(_ value: Double, _ places: Int) -> String {
+  guard value.isFinite, abs(value) < 1e12 else { return "\(value)" }
+  var scale = 1.0
+  for _ in 0..<places { scale *= 10 }
+  let units = Int64((abs(value) * scale).rounded())
+  let fraction = String(units % Int64(scale))
+  let sign = value < 0 && units > 0 ? "-" : ""
+  return "\(sign)\(units / Int64(scale)).\(String(repeating: "0", count: places - fraction.count))"
+    + fraction
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+import ArgumentParser
+import Overcrank
+
+/// `slowmo modes DEVICE`: how fast a camera can go.
+struct ModesCommand: ParsableCommand, Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "modes",
+    abstract: "List a camera's modes: formats, sizes and frame rates.",
+    discussion: """
+      EXAMPLES
+        slowmo modes synthetic
+        slowmo modes synthetic --min-fps 120 --size 640x480
+        slowmo modes synthetic --fourcc mjpg --json
+      """)
+
+  @Argument(help: "The device: /dev/video0, cam0, a part of its id, synthetic or file:PATH.")
+  var device: String
+
+  @Option(
+    name: .customLong("min-fps"), help: "Only modes that reach this rate.",
+    transform: FrameRate.init(parsing:))
+  var minFPS: FrameRate?
+
+  @Option(help: "Only modes of this size, such as 1280x720.", transform: ModeRequest.init(size:))
+  var size: ModeRequest?
+
+  @Option(help: "Only modes of this format, such as mjpg.", transform: ModeRequest.init(fourcc:))
+  var fourcc: ModeRequest?
+
+  @OptionGroup var common: CommonOptions
+
+  struct Document: Encodable {
+    struct Mode: Encodable {
+      let id: String
+      let fourcc: String
+      let compressed: Bool
+      let width: Int
+      let height: Int
+      let minFrameDuration: String
+      let maxFrameDuration: String
+      let maxFps: String
+      let maxFpsValue: Double
+      let minFps: String
+      let minFpsValue: Double
+      let highFrameRate: Bool
+
+      init(_ format: CaptureFormat) {
+        id = format.id
+        fourcc = format.fourcc.description
+        compressed = format.isCompressed
+        width = format.width
+        height = format.height
+        minFrameDuration = format.minFrameDuration.seconds.description
+        maxFrameDuration = format.maxFrameDuration.seconds.description
+        maxFps = format.maxFrameRate.description
+        maxFpsValue = format.maxFrameRate.doubleValue
+        minFps = format.minFrameRate.description
+        minFpsValue = format.minFrameRate.doubleValue
+        highFrameRate = format.isHighFrameRate
+      }
+    }
+    let schema = schemaName("modes")
+    let device: String
+    let modes: [Mode]
+    @Nullable var fastest: String?
+
+    enum CodingKeys: CodingKey { case schema, device, modes, fastest }
+  }
+
+  func perform() throws -> ExitStatus {
+    let device = try CaptureDevice.named(self.device)
+    let formats = try device.formats().filter { format in
+      minFPS.map { format.maxFrameRate >= $0 } ?? true
+        && size.map { $0.matches(format) } ?? true
+        && fourcc.map { $0.matches(format) } ?? true
+    }
+    let fastest = FormatSelection.fastest(of: formats)
+    guard common.json else {
+      for format in formats {
+        let mark = format.id == fastest?.id ? "  (fastest)" : ""
+        Output.line("\(format.id)  \(format.maxFrameRate.doubleValue) fps\(mark)")
+      }
+      return .done
+    }
+    try Output.document(
+      Document(
+        device: device.path ?? device.id, modes: formats.map(Document.Mode.init),
+        fastest: fastest?.id))
+    return .done
+  }
+}

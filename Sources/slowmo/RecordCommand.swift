@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+import ArgumentParser
+import Overcrank
+
+/// `slowmo record DEVICE -o FILE`: a take, and what became of each of its frames.
+struct RecordCommand: ParsableCommand, Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "record",
+    abstract: "Record a camera, and account for every frame.",
+    discussion: """
+      EXAMPLES
+        slowmo record synthetic:640x480@240 -o take.mov -t 2
+        slowmo record synthetic --mode 640x480@120/mjpg -o take.mov --frames 60 --json
+        slowmo record synthetic:320x240@240 -o lossless.mov -t 1 --codec ffv1 --audio none
+        slowmo record 'synthetic:320x240@240?drop=5%&seed=7' -o lossy.mov -t 1 --max-drops 100
+
+      The first Ctrl-C stops the take and finishes the file.
+      """)
+
+  @Argument(help: "The device: /dev/video0, cam0, a part of its id, synthetic or file:PATH.")
+  var device: String
+
+  @Option(name: .shortAndLong, help: "The movie file to write.")
+  var output: String
+
+  @Option(
+    help: "The mode, as [WxH][@rate][/fourcc]; the fastest that fits.",
+    transform: ModeRequest.init(parsing:))
+  var mode: ModeRequest?
+
+  @Flag(help: "The fastest mode of all, which is also the default.")
+  var fastest = false
+
+  @Option(
+    name: [.customShort("t"), .long], parsing: .unconditional,
+    help: "End the take after this much time.", transform: positiveDuration)
+  var duration: MediaTime?
+
+  @Option(help: "End the take after this many frames.")
+  var frames: Int64?
+
+  @Option(help: "How to store pictures: auto, copy, h264, mjpeg, ffv1 or raw.")
+  var codec = RecordingCodec.auto
+
+  @Option(help: "Record this sound, or none; by default that of a source that has one.")
+  var audio: String?
+
+  @Option(help: "How to store sound: aac or pcm; by default pcm beside lossless pictures.")
+  var audioCodec: SoundCodec?
+
+  @Option(help: "Exit with 10 when more frames than this are missing.")
+  var maxDrops: Int64?
+
+  @Option(help: "Write the report to this file as JSON, too.")
+  var report: String?
+
+  @OptionGroup var writing: WritingOptions
+  @OptionGroup var common: CommonOptions
+
+  func validate() throws {
+    if mode != nil && fastest { throw ValidationError("--mode and --fastest exclude each other") }
+    if let frames, frames < 1 { throw ValidationError("--frames \(frames) is not above zero") }
+    if let maxDrops, maxDrops < 0 { throw ValidationError("--max-drops \(maxDrops) is negative") }
+    if let audio, audio != "none" {
+      throw ValidationError(
+        "--audio \(audio) is not available; the synthetic camera brings its own sound, and "
+          + "--audio none leaves it out")
+    }
+  }
+
+  func perform() throws -> ExitStatus {
+    let device = try CaptureDevice.named(self.device)
+    let format = try device.format(matching: mode ?? .any) { codec.canStore($0) }
+    var settings = RecordingSettings(path: output)
+    settings.codec = codec
+    settings.soundCodec = audioCodec
+    settings.recordsSound = audio != "none"
+    settings.overwrites = writing.overwrite
+    settings.limit = CaptureLimit(duration: duration, frameCount: frames)
+    if writing.dryRun { return try plan(device, format) }
+    if let report { try refuseExisting(report) }
+
+    let session = try CaptureSession(device: device, format: format)
+    let movie = try MovieFileOutput(session: session, settings: settings)
+    Interrupt.onFirst { movie.stop() }
+    let progress = ProgressReporter(writing.progress)
+    progress.start(file: output)
+    let total = frames ?? duration.flatMap { try? expectedFrames($0, session) }
+    let result = try movie.record { state in
+      progress.update(
+        ProgressReporter.State(
+          frame: state.stored, totalFrames: total, seconds: state.seconds,
+          drops: state.missing, bytes: state.bytes, queueFill: state.queueFill))
+    }
+    for warning in result.warnings { progress.warning(warning) }
+    progress.end(file: output)
+    return try finish(result)
+  }
+
+  private func expectedFrames(_ duration: MediaTime, _ session: CaptureSession) throws -> Int64? {
+    Int64(
+      exactly: try duration.seconds.multiplied(by: session.negotiatedFrameRate.framesPerSecond)
+        .rounded(.towardPositiveInfinity))
+  }
+
+  private func refuseExisting(_ path: String) throws {
+    if !writing.overwrite, fileExists(path) {
+      throw CommandError(
+        .cannotCreate, code: "output_exists", "\(path) exists already",
+        hint: "choose another name, or replace it with --overwrite")
+    }
+  }
+
+  private func plan(_ device: CaptureDevice, _ format: CaptureFormat) throws -> ExitStatus {
+    let document = RecordPlanDocument(
+      file: output, device: device.path ?? device.id, mode: format.id,
+      requestedFps: format.maxFrameRate.description,
+      requestedFpsValue: format.maxFrameRate.doubleValue, codec: codec.rawValue)
+    if common.json {
+      try Output.document(document)
+    } else {
+      Output.line("would record \(document.device) in mode \(document.mode) to \(output)")
+    }
+    return .done
+  }
+
+  /// Prints the report in the ways asked for, and judges the take.
+  private func finish(_ result: RecordingReport) throws -> ExitStatus {
+    let problem = result.problem.map { CommandError($0) }
+    let document = RecordDocument(result, problem)
+    if let report {
+      try writeFile(report, Output.encode(document, isPretty: true), overwrites: writing.overwrite)
+    }
+    if common.json {
+      try Output.document(document)
+    } else {
+      for line in RecordText.lines(result) { Output.line(line) }
+      if let problem { Output.note("slowmo: error: \(problem.line)") }
+    }
+    if let problem { return problem.status }
+    if let maxDrops, result.ledger.dropped > maxDrops { return .limitBroken }
+    return .done
+  }
+}
+
+extension RecordingCodec: ExpressibleByArgument {}
+extension SoundCodec: ExpressibleByArgument {}
+
+/// A duration above zero.
+@Sendable func positiveDuration(_ text: String) throws -> MediaTime {
+  let duration = try MediaTime(parsing: text)
+  guard duration > .zero else {
+    throw TimingError(.notPositive, "the duration \(text) is not above zero")
+  }
+  return duration
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+import Overcrank
+
+/// The exit codes of the command, after sysexits(3) where they fit.
+enum ExitStatus: Int32 {
+  case done = 0
+  case limitBroken = 10
+  case usage = 64
+  case badData = 65
+  case noInput = 66
+  case unavailable = 69
+  case internalError = 70
+  case cannotCreate = 73
+  case inputOutput = 74
+  case gaveUpWaiting = 75
+  case noPermission = 77
+  case interrupted = 130
+  case terminated = 143
+}
+
+/// What ends a verb early: one line for people, a code for programs.
+struct CommandError: Error {
+  var status: ExitStatus
+  /// The code that documents carry, such as `device_busy`.
+  var code: String
+  var message: String
+  var hint: String
+
+  init(_ status: ExitStatus, code: String, _ message: String, hint: String) {
+    self.status = status
+    self.code = code
+    self.message = message
+    self.hint = hint
+  }
+
+  /// What the options given do not allow.
+  static func usage(_ message: String, hint: String) -> CommandError {
+    CommandError(.usage, code: "usage", message, hint: hint)
+  }
+
+  /// The line on stderr; a message of several lines becomes one.
+  var line: String {
+    let text = hint.isEmpty ? message : "\(message); \(hint)"
+    return text.split(whereSeparator: \.isNewline).joined(separator: " ")
+  }
+
+  /// An error of one of the rooms, by the code it carries.
+  private init(room code: String, _ message: String, hint: String) {
+    self.init(Self.status(code), code: code, message, hint: hint)
+  }
+
+  /// Whatever a room threw, with the exit code that the command's contract gives it.
+  init(_ error: any Error) {
+    switch error {
+    case let error as CommandError: self = error
+    case let error as DiscoveryError:
+      self.init(room: error.code.rawValue, error.message, hint: error.hint)
+    case let error as CaptureError:
+      self.init(room: error.code.rawValue, error.message, hint: error.hint)
+    case let error as RecordingError:
+      self.init(room: error.code.rawValue, error.message, hint: error.hint)
+    case let error as AssetError:
+      self.init(room: error.code.rawValue, error.message, hint: error.hint)
+    case let error as ExportError:
+      self.init(room: error.code.rawValue, error.message, hint: error.hint)
+    case let error as TimingError:
+      self = .usage(error.description, hint: "see slowmo help for how times are written")
+    case let error as EditingError:
+      self = .usage(error.description, hint: "see slowmo info for what the file holds")
+    default:
+      self.init(.internalError, code: "internal", "\(error)", hint: "please report this")
+    }
+  }
+
+  private static func status(_ code: String) -> ExitStatus {
+    switch code {
+    case "bad_name", "no_matching_format", "codec_refused", "unsupported_container",
+      "not_available", "speed_out_of_range", "outside_source":
+      .usage
+    case "invalid_data", "cut_not_on_key_frame", "unsupported_source": .badData
+    case "file_not_found": .noInput
+    case "device_not_found", "device_busy", "device_lost", "mode_refused", "device_failed",
+      "not_a_capture_device", "nothing_stored":
+      .unavailable
+    case "output_exists", "cannot_create": .cannotCreate
+    case "disk_full", "write_failed", "read_failed": .inputOutput
+    case "no_frames": .gaveUpWaiting
+    case "no_permission": .noPermission
+    default: .internalError
+    }
+  }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import Glibc
+
+/// Whether something stands at a path.
+func fileExists(_ path: String) -> Bool {
+  var status = stat()
+  return lstat(path, &status) == 0
+}
+
+/// Writes a small file whole; a file of that name is refused unless it may be replaced.
+func writeFile(_ path: String, _ data: Data, overwrites: Bool) throws {
+  let flags = O_WRONLY | O_CREAT | O_CLOEXEC | (overwrites ? O_TRUNC : O_EXCL)
+  let descriptor = open(path, flags, 0o666)
+  guard descriptor >= 0 else {
+    let reason = errno
+    throw CommandError(
+      .cannotCreate, code: reason == EEXIST ? "output_exists" : "cannot_create",
+      "could not create \(path): \(String(cString: strerror(reason)))",
+      hint: reason == EEXIST
+        ? "choose another name, or replace it with --overwrite"
+        : "check that its folder exists and may be written to")
+  }
+  defer { close(descriptor) }
+  let bytes = [UInt8](data)
+  var place = 0
+  while place < bytes.count {
+    let count = bytes[place...].withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+    if count < 0 {
+      let reason = errno
+      if reason == EINTR { continue }
+      throw CommandError(
+        .inputOutput, code: reason == ENOSPC ? "disk_full" : "write_failed",
+        "could not write \(path): \(String(cString: strerror(reason)))",
+        hint: "free some space and try again")
+    }
+    place += count
+  }
+}

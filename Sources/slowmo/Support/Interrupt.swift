@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Ctrl-C and SIGTERM, taken by a thread of their own instead of a handler, so that what they
+/// do may do anything.
+enum Interrupt {
+  private static let received = Atomic<Int32>(0)
+  private static let action = Mutex<(@Sendable () -> Void)?>(nil)
+
+  /// Whether one of the signals came.
+  static var isRequested: Bool { received.load(ordering: .acquiring) != 0 }
+
+  /// The exit status that a verb which gave up for the signal ends with.
+  static var status: ExitStatus {
+    received.load(ordering: .acquiring) == SIGTERM ? .terminated : .interrupted
+  }
+
+  /// Takes both signals from here on; a second one ends the process at once.
+  ///
+  /// To be called before any thread starts, since threads inherit what is blocked.
+  static func install() {
+    var set = Self.signals()
+    pthread_sigmask(SIG_BLOCK, &set, nil)
+    // A reader that closes its end of a pipe must not end a recording.
+    signal(SIGPIPE, SIG_IGN)
+    let waiter = DispatchQueue(label: "signals")
+    waiter.async {
+      var set = Self.signals()
+      var number: Int32 = 0
+      while true {
+        guard sigwait(&set, &number) == 0 else { continue }
+        let (isFirst, _) = received.compareExchange(
+          expected: 0, desired: number, ordering: .acquiringAndReleasing)
+        guard isFirst else { _exit(number == SIGTERM ? 143 : 130) }
+        action.withLock { $0 }?()
+      }
+    }
+  }
+
+  /// What the first signal does besides being noticed.
+  static func onFirst(_ body: @escaping @Sendable () -> Void) {
+    action.withLock { $0 = body }
+    if isRequested { body() }
+  }
+
+  private static func signals() -> sigset_t {
+    var set = sigset_t()
+    sigemptyset(&set)
+    sigaddset(&set, SIGINT)
+    sigaddset(&set, SIGTERM)
+    return set
+  }
+}

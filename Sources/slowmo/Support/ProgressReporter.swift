@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+import ArgumentParser
+import Glibc
+
+/// How a verb tells how far it is.
+enum ProgressStyle: String, CaseIterable, ExpressibleByArgument {
+  /// A bar on a terminal, a line now and then elsewhere.
+  case auto
+  case bar
+  case plain
+  /// Newline-delimited JSON events.
+  case json
+  case none
+}
+
+/// Writes progress to stderr, in one of the styles.
+final class ProgressReporter {
+  /// How far a verb is.
+  struct State {
+    var frame: Int64
+    var totalFrames: Int64?
+    var seconds: Double
+    var drops: Int64?
+    var bytes: Int64?
+    var queueFill: Double?
+  }
+
+  private struct Event: Encodable {
+    let event: String
+    @Nullable var frame: Int64?
+    @Nullable var totalFrames: Int64?
+    @Nullable var ptsNs: Int64?
+    @Nullable var fps: Double?
+    @Nullable var speed: Double?
+    @Nullable var drops: Int64?
+    @Nullable var bytes: Int64?
+    @Nullable var queueFill: Double?
+    @Nullable var file: String?
+    @Nullable var message: String?
+  }
+
+  private let style: ProgressStyle
+  private let started = ContinuousClock.now
+  private var lastShown: ContinuousClock.Instant?
+  private var lastDrops: Int64 = 0
+  private var lastState: State?
+  private var hasBar = false
+
+  init(_ style: ProgressStyle) {
+    let isTerminal = isatty(STDERR_FILENO) == 1 && environment("TERM") != "dumb"
+    self.style = style == .auto ? (isTerminal ? .bar : .plain) : style
+  }
+
+  /// Tells that work on a file begins.
+  func start(file: String) { emit("start", nil, file: file) }
+
+  /// Tells what the user should know although nothing failed.
+  func warning(_ message: String) {
+    endBar()
+    switch style {
+    case .json: emit("warning", nil, message: message)
+    default: Output.note("slowmo: warning: \(message)")
+    }
+  }
+
+  /// Tells the state, when it is time to.
+  func update(_ state: State) {
+    lastState = state
+    if let drops = state.drops, drops > lastDrops {
+      emit("drop", state)
+      lastDrops = drops
+    }
+    let pause: Duration =
+      switch style {
+      case .bar: .milliseconds(200)
+      case .json: .milliseconds(250)
+      default: .seconds(5)
+      }
+    let now = ContinuousClock.now
+    guard now - (lastShown ?? started) >= pause else { return }
+    lastShown = now
+    switch style {
+    case .none: break
+    case .json: emit("progress", state)
+    case .plain: Output.note("slowmo: \(text(state))")
+    case .bar, .auto:
+      hasBar = true
+      Output.write(Array("\r\u{1B}[K\(bar(state))\(text(state))".utf8), to: STDERR_FILENO)
+    }
+  }
+
+  /// Tells that the work is done, with the file where there is one.
+  func end(file: String?) {
+    endBar()
+    if let file { emit("file", nil, file: file) }
+    emit("end", lastState, file: file)
+  }
+
+  private func endBar() {
+    guard hasBar else { return }
+    hasBar = false
+    Output.write(Array("\r\u{1B}[K".utf8), to: STDERR_FILENO)
+  }
+
+  private func emit(
+    _ name: String, _ state: State?, file: String? = nil, message: String? = nil
+  ) {
+    guard style == .json else { return }
+    let elapsed = elapsedSeconds
+    let event = Event(
+      event: name, frame: state?.frame, totalFrames: state?.totalFrames,
+      ptsNs: state.map { Int64(max(0, min($0.seconds, 9e9)) * 1e9) },
+      fps: state.map { Double($0.frame) / elapsed }, speed: state.map { $0.seconds / elapsed },
+      drops: state?.drops, bytes: state?.bytes, queueFill: state?.queueFill, file: file,
+      message: message)
+    guard let data = try? Output.encode(event, isPretty: false) else { return }
+    Output.write(Array(data) + [UInt8(ascii: "\n")], to: STDERR_FILENO)
+  }
+
+  private func bar(_ state: State) -> String {
+    guard let total = state.totalFrames, total > 0 else { return "" }
+    let share = max(0, min(1, Double(state.frame) / Double(total)))
+    let filled = Int(share * 20)
+    return "[" + String(repeating: "#", count: filled)
+      + String(repeating: ".", count: 20 - filled) + "] \(Int(share * 100))% "
+  }
+
+  private func text(_ state: State) -> String {
+    let rate = Double(state.frame) / elapsedSeconds
+    var parts = ["\(state.frame)" + (state.totalFrames.map { "/\($0)" } ?? "") + " frames"]
+    parts.append("\(Int(rate.rounded())) fps")
+    parts.append("\(Int(state.seconds / elapsedSeconds * 100))% of real time")
+    if let total = state.totalFrames, rate > 0, total > state.frame {
+      parts.append("ETA \(Int((Double(total - state.frame) / rate).rounded(.up))) s")
+    }
+    if let drops = state.drops { parts.append("drops \(drops)") }
+    if let fill = state.queueFill, fill > 0.5 { parts.append("queue \(Int(fill * 100))%") }
+    return parts.joined(separator: ", ")
+  }
+
+  /// Seconds since the work began, above zero.
+  private var elapsedSeconds: Double {
+    let duration = (ContinuousClock.now - started).components
+    return max(0.001, Double(duration.seconds) + Double(duration.attoseconds) / 1e18)
+  }
+}
+
+/// The value of an environment variable, or nil.
+func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
