@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+import ArgumentParser
+import Overcrank
+
+/// `slowmo info FILE`: what is in a movie file.
+struct InfoCommand: ParsableCommand, Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "info",
+    abstract: "Tell what is in a movie file.",
+    discussion: """
+      EXAMPLES
+        slowmo info take.mov
+        slowmo info take.mov --json
+
+      The capture rate is told only where the file says it, never guessed.
+      """)
+
+  @Argument(help: "The movie file.")
+  var file: String
+
+  @OptionGroup var common: CommonOptions
+
+  func perform() throws -> ExitStatus {
+    let asset = try Asset(path: file)
+    let document = try InfoDocument(asset)
+    if common.json {
+      try Output.document(document)
+    } else {
+      for line in document.lines { Output.line(line) }
+    }
+    return .done
+  }
+}
