@@ -61,6 +61,7 @@ let package = Package(
     .testTarget(
       name: "MediaTimingTests",
       dependencies: ["MediaTiming", .product(name: "BigInt", package: "BigInt")]),
+    .testTarget(name: "VividTests"),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+import V4L2
+
+/// A V4L2 device that was set to a mode: its driver's buffers as everyone else sees them.
+final class V4L2Driver: FrameDriver {
+  let bufferCount: Int
+  private let queue: BufferQueue
+
+  /// Takes the device over and asks for its buffers.
+  ///
+  /// - Throws: `CaptureError` with `.deviceBusy` when another program streams from it.
+  init(_ device: consuming VideoDevice) throws(CaptureError) {
+    do throws(DeviceError) { queue = try BufferQueue(device) } catch { throw CaptureError(error) }
+    bufferCount = queue.count
+  }
+
+  func start() throws(CaptureError) {
+    do throws(DeviceError) { try queue.start() } catch { throw CaptureError(error) }
+  }
+
+  func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult {
+    let dequeued: Dequeued?
+    do throws(DeviceError) {
+      dequeued = try queue.dequeue(timeoutMilliseconds: timeoutMilliseconds)
+    } catch { throw CaptureError(error) }
+    guard let dequeued else { return .none }
+    // A clock the driver does not name cannot be compared with ours: then ours is the time.
+    var stamp = FrameStamp(
+      sequence: dequeued.sequence,
+      microseconds: dequeued.clock == .monotonic
+        ? dequeued.microseconds : CaptureClock.microseconds())
+    stamp.isCorrupt = dequeued.isError
+    return .frame(
+      LentBuffer(stamp: stamp, bytes: dequeued.bytes, index: dequeued.index, driver: self))
+  }
+
+  func requeue(_ index: Int) throws(CaptureError) {
+    do throws(DeviceError) {
+      try queue.giveBack(index)
+    } catch where error.reason == .unplugged {
+      throw CaptureError(error)
+    } catch {
+      // A driver may refuse a buffer once; a second refusal is meant.
+      do throws(DeviceError) { try queue.giveBack(index) } catch { throw CaptureError(error) }
+    }
+  }
+
+  func stop() {
+    try? queue.stop()  // Of a device that is gone there is nothing to stop.
+  }
+}
+
+extension CaptureError {
+  /// The bridge's error in this room's words.
+  init(_ error: DeviceError) {
+    let code: Code =
+      switch error.reason {
+      case .noPermission: .noPermission
+      case .busy: .deviceBusy
+      case .unplugged, .notFound, .notAVideoDevice: .deviceLost
+      case .noBandwidth: .modeRefused
+      case .other: .deviceFailed
+      }
+    self.init(code, error.description, hint: error.hint)
+  }
+}

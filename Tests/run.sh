@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what is missing, builds everything, and runs every test: format and layers, units,
+# the command, the samples, and the real vivid driver in an emulated machine.
+#
+#   Tests/run.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=Samples/install-packages.sh
+. Samples/install-packages.sh
+mapfile -t lab_packages < <(grep -v '^#' Tests/Lab/packages)
+
+step() { printf '\n== %s\n' "$*"; }
+
+step "packages"
+install_packages "${build_packages[@]}" "${lab_packages[@]}" ffmpeg python3 python3-jsonschema
+
+step "format and layers"
+swift format lint --strict --recursive --parallel Package.swift Sources Tests Samples
+python3 Tests/check-imports.py
+
+step "build, with warnings as errors"
+swift build --build-tests -Xswiftc -warnings-as-errors
+swift build -c release --product slowmo -Xswiftc -warnings-as-errors
+
+step "unit tests and command tests"
+SLOWMO="$PWD/.build/release/slowmo" swift test --skip-build
+
+step "the samples"
+clips=$(mktemp -d)
+trap 'rm -rf "$clips"' EXIT
+Samples/first-clip.sh "$clips"
+
+step "the real vivid driver, in the emulated machine"
+Tests/Lab/selftest.sh
+Tests/Lab/run-tests.sh
