@@ -4,7 +4,7 @@
 # Tests/Lab/run.sh COMMAND: runs a shell command line in the emulated machine, where /dev/video0
 # is the kernel's own virtual camera. README.md beside this file tells what it is and what it proves.
 
-set -euo pipefail
+set -eEuo pipefail
 
 lab=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 checkout=$(cd "$lab/../.." && pwd -P)
@@ -34,6 +34,9 @@ fail() {
   echo "lab: $*" >&2
   exit 125
 }
+
+# What was not foreseen must not pass for the command's own status either.
+trap 'fail "run.sh itself failed at line $LINENO"' ERR
 
 # An absolute path with no symbolic links, which is what the guest mounts.
 absolute() {
@@ -79,7 +82,7 @@ fetch_kernel() {
   local name
   kernel_name() {
     LC_ALL=C apt-cache depends linux-image-amd64 2>/dev/null |
-      sed -n 's/^ *Depends: \(linux-image-[0-9][^ ]*\)$/\1/p' | head -n 1
+      sed -n 's/^ *Depends: \(linux-image-[0-9][^ ]*\)$/\1/p' | head -n 1 || true
   }
   name=$(kernel_name)
   if [[ -z $name ]]; then
@@ -107,9 +110,11 @@ fetch_kernel() {
 
 # Puts the named modules, and what they depend on, into the image, and their order into a list.
 add_modules() { # add_modules IMAGE LIST MODULE...
-  local image=$1 list=$2 verb file name
+  local image=$1 list=$2 order verb file name
   shift 2
-  modprobe -d "$cache/kernel" -S "$version" --show-depends -a "$@" | while read -r verb file _; do
+  order=$(modprobe -d "$cache/kernel" -S "$version" --show-depends -a "$@") ||
+    fail "the kernel package lacks one of the modules $*"
+  while read -r verb file _; do
     [[ $verb == insmod ]] || continue
     name=$(basename "$file")
     # Later kernels ship their modules compressed, which busybox may not read.
@@ -117,11 +122,11 @@ add_modules() { # add_modules IMAGE LIST MODULE...
       *.xz) name=${name%.xz} && xz -dc "$file" >"$image/modules/$name" ;;
       *.zst) name=${name%.zst} && zstd -qdc "$file" >"$image/modules/$name" ;;
       *) cp "$file" "$image/modules/$name" ;;
-    esac
-    # A module that two others need stands in the list once.
-    grep -qxF "$name" "$image"/modules/{transport,devices} 2>/dev/null ||
+    esac || fail "cannot unpack the module $file"
+    # A module that two others need stands in the lists once.
+    grep -qsxF "$name" "$image"/modules/{transport,devices} ||
       echo "$name" >>"$image/modules/$list"
-  done
+  done <<<"$order"
 }
 
 build_initramfs() { # build_initramfs FILE
@@ -153,7 +158,7 @@ made_of=$({
   cat "$lab/init" /bin/busybox
 } | sha256sum)
 initramfs=$cache/initramfs-${made_of:0:16}.gz
-[[ -e $initramfs ]] || build_initramfs "$initramfs" || fail "could not build the initramfs"
+[[ -e $initramfs ]] || build_initramfs "$initramfs"
 exec {lock}>&-
 
 # --- The machine ---------------------------------------------------------------------------------
@@ -245,11 +250,13 @@ fi
 # The console's carriage returns and colours are of no use in a log.
 {
   echo "lab: the end of the console:"
-  tail -n 30 "$control/console" | sed 's/\r//g; s/\x1b\[[0-9;?]*[a-zA-Z]//g; s/\x1bc//g'
+  tail -n 60 "$control/console" | sed 's/\r//g; s/\x1b\[[0-9;?]*[a-zA-Z]//g; s/\x1bc//g'
   cat "$control/qemu"
 } >&2
 if ((ended == 124 || ended == 137)); then
   echo "lab: the machine did not finish within $limit s (LAB_TIMEOUT) and was killed" >&2
   exit 124
 fi
-fail "the machine ended (qemu: $ended) before it could report the command's exit status"
+reason=$(grep -m 1 -oE 'Kernel panic.*|lab: .*' "$control/console" | tr -d '\r' || true)
+fail "the machine ended before it could report the command's exit status" \
+  "(${reason:-no reason on the console}; qemu's own status $ended)"
