@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Proves the emulated machine itself: that a test in there meets what it expects, and that run.sh
+# tells the truth about how it went. Five boots, the last four two at a time.
+
+set -uo pipefail
+
+lab=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+checkout=$(cd "$lab/../.." && pwd -P)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+passed=0
+failed=0
+count() { # count LINE: an "ok" or a "not ok" line
+  echo "$1"
+  case $1 in
+    'ok '*) passed=$((passed + 1)) ;;
+    *) failed=$((failed + 1)) ;;
+  esac
+}
+
+check() { # check NAME COMMAND...
+  local name=$1
+  shift
+  if "$@"; then count "ok $name"; else count "not ok $name"; fi
+}
+
+# Runs the lab with a writable folder of its own; leaves NAME.stdout, NAME.stderr, NAME.status.
+run() { # run NAME COMMAND
+  mkdir -p "$scratch/$1.out"
+  LAB_OUT=$scratch/$1.out "$lab/run.sh" "$2" >"$scratch/$1.stdout" 2>"$scratch/$1.stderr"
+  echo $? >"$scratch/$1.status"
+}
+
+status_is() { # status_is NAME STATUS
+  test "$(cat "$scratch/$1.status")" = "$2"
+}
+
+says() { # says FILE PATTERN
+  grep -qE -- "$2" "$scratch/$1"
+}
+
+# --- What is missing is named, before anything boots ---------------------------------------------
+
+mkdir "$scratch/bin"
+printf '#!/bin/sh\nexit 1\n' >"$scratch/bin/dpkg-query"
+chmod +x "$scratch/bin/dpkg-query"
+(PATH=$scratch/bin:$PATH run missing true)
+check "missing packages: status 125" status_is missing 125
+check "missing packages: named in one line" test "$(cat "$scratch/missing.stderr")" = \
+  "lab: missing packages, install them first: apt-get install $(sed '/^#/d' "$lab/packages" | paste -sd' ')"
+
+# --- What a test meets ---------------------------------------------------------------------------
+
+run guest "bash Tests/Lab/selftest-guest.sh '$checkout'"
+while read -r line; do
+  case $line in
+    'ok '* | 'not ok '*) count "$line" ;;
+  esac
+done <"$scratch/guest.stdout"
+check "the checks in the guest ran to their end" says guest.stdout '^reached the end$'
+check "status 0 comes back" status_is guest 0
+check "what the guest wrote is on the host" \
+  cmp -s "$checkout/Package.swift" "$scratch/guest.out/from-the-guest"
+grep -E '^lab:' "$scratch/guest.stderr"
+
+# --- Two at once ---------------------------------------------------------------------------------
+
+# Output of every byte value, more than a pipe holds, with no newline at its end; on the other, a
+# process that stays behind with the output open.
+# shellcheck disable=SC2016 # LAB_OUT is the guest's
+run bytes 'head -c 300000 /dev/zero | tr "\0" x; printf "\\0\\377\\nend"; printf error >&2
+  echo bytes >"$LAB_OUT/who"; exit 7' &
+# shellcheck disable=SC2016
+run other 'echo other; echo other >"$LAB_OUT/who"; sleep 1000 & exit 42' &
+wait
+check "status 7 comes back" status_is bytes 7
+check "standard output comes back byte by byte" cmp -s "$scratch/bytes.stdout" \
+  <(head -c 300000 /dev/zero | tr '\0' x && printf '\0\377\nend')
+check "standard error comes back, and nothing else on it" \
+  test "$(cat "$scratch/bytes.stderr")" = error
+check "another run at the same time has its own status" status_is other 42
+check "... its own output" test "$(cat "$scratch/other.stdout")" = other
+check "... its own writable folder" \
+  test "$(cat "$scratch/bytes.out/who" "$scratch/other.out/who" | paste -sd,)" = bytes,other
+
+# --- What goes wrong is told ---------------------------------------------------------------------
+
+LAB_TIMEOUT=20 run late 'sleep 1000' &
+run panic 'echo before; echo c >/proc/sysrq-trigger; sleep 1000' &
+wait
+check "out of time: status 124" status_is late 124
+check "out of time: said" says late.stderr '^lab: .*did not finish within 20 s'
+# The brackets keep grep from finding its own command line.
+check "out of time: the machine is gone" \
+  test -z "$(grep -ls "path=$scratch/late[.]out" /proc/[0-9]*/cmdline)"
+check "panic: status 125" status_is panic 125
+check "panic: said" says panic.stderr '^lab: the machine ended before .*Kernel panic'
+check "panic: the output until then comes back" test "$(cat "$scratch/panic.stdout")" = before
+
+echo "$passed passed, $failed failed"
+((failed == 0))
