@@ -55,8 +55,9 @@ let package = Package(
     .executableTarget(
       name: "slowmo",
       dependencies: [
-        "Overcrank", "Capture", "Recording", "FormatDiscovery", "MediaTiming", .product(name: "ArgumentParser", package: "swift-argument-parser"),
-      ]),
+        "Overcrank", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      exclude: ["Schemas"]),
 
     .testTarget(
       name: "MediaTimingTests",

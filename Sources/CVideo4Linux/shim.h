@@ -9,6 +9,8 @@
 #include <libv4l2.h>
 #include <linux/videodev2.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -48,12 +50,24 @@ static inline int CVideo4Linux_open(const char *path, int flags) {
   return result < 0 ? -errno : result;
 }
 
+/// libv4l2 prints errors on stderr, which belongs to the command: "error getting capabilities"
+/// for a node that is no camera, "error dequeuing buf" whenever no frame is there yet. Its log
+/// goes to /dev/null instead, unless the user asked for it by the variable that libv4l2 reads.
+/// v4l2_log_file is a global variable, so call this once, before the first other call.
+static inline void CVideo4Linux_silence(void) {
+  if (v4l2_log_file == NULL && getenv("LIBV4L2_LOG_FILENAME") == NULL)
+    v4l2_log_file = fopen("/dev/null", "we");
+}
+
 /// v4l2_fd_open(3) with conversion off: libv4l2's plugins stay, its converting mode, which
 /// holds a lock that requeueing needs and swallows damaged frames, does not.
 static inline int CVideo4Linux_attach(int descriptor) {
   int result = v4l2_fd_open(descriptor, V4L2_DISABLE_CONVERSION);
   return result < 0 ? -errno : result;
 }
+
+/// close(2) for a descriptor that libv4l2 refused. Closed even on failure: never made again.
+static inline void CVideo4Linux_closePlain(int descriptor) { close(descriptor); }
 
 /// v4l2_close(3), answering in the same dialect.
 static inline int CVideo4Linux_close(int descriptor) {

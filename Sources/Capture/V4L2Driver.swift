@@ -8,9 +8,9 @@ final class V4L2Driver: FrameDriver {
 
   /// Takes the device over and asks for its buffers.
   ///
-  /// - Throws: `CaptureError` with `.deviceBusy` when another program streams from it.
-  init(_ device: consuming VideoDevice) throws(CaptureError) {
-    do throws(DeviceError) { queue = try BufferQueue(device) } catch { throw CaptureError(error) }
+  /// - Throws: `DeviceError` with `.busy` when another program streams from it.
+  init(_ device: consuming VideoDevice) throws(DeviceError) {
+    queue = try BufferQueue(device)
     bufferCount = queue.count
   }
 
@@ -37,7 +37,7 @@ final class V4L2Driver: FrameDriver {
   func requeue(_ index: Int) throws(CaptureError) {
     do throws(DeviceError) {
       try queue.giveBack(index)
-    } catch where error.reason == .unplugged {
+    } catch  where error.reason == .unplugged {
       throw CaptureError(error)
     } catch {
       // A driver may refuse a buffer once; a second refusal is meant.
@@ -58,7 +58,7 @@ extension CaptureError {
       case .noPermission: .noPermission
       case .busy: .deviceBusy
       case .unplugged, .notFound, .notAVideoDevice: .deviceLost
-      case .noBandwidth: .modeRefused
+      case .noBandwidth, .notSupported: .modeRefused
       case .other: .deviceFailed
       }
     self.init(code, error.description, hint: error.hint)

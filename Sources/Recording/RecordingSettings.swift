@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Capture
+public import FormatDiscovery
 import LibAV
 
 /// How the pictures of a take are stored.
@@ -16,6 +17,19 @@ public enum RecordingCodec: String, Hashable, Sendable, CaseIterable {
   case ffv1
   /// Uncompressed, where MOV readers read it back.
   case raw
+}
+
+extension RecordingCodec {
+  /// Whether pictures of this mode are stored by this codec as well as it can.
+  ///
+  /// Copying needs a camera that compresses; what is to be without loss needs one that does not.
+  public func suits(_ format: CaptureFormat) -> Bool {
+    switch self {
+    case .auto, .h264, .mjpeg: true
+    case .copy: format.isCompressed
+    case .ffv1, .raw: !format.isCompressed
+    }
+  }
 }
 
 /// How the sound of a take is stored.

@@ -36,7 +36,9 @@ struct DevicesCommand: ParsableCommand, Verb {
   }
 
   func perform() throws -> ExitStatus {
-    let devices = try CaptureDevice.discover()
+    let list = CaptureDevice.list()
+    for warning in list.warnings { Output.note("slowmo: warning: \(warning)") }
+    let devices = list.devices
     guard common.json else {
       for (index, device) in devices.enumerated() {
         Output.line("cam\(index)  \(device.path ?? device.id)  \(device.name)  (\(device.id))")

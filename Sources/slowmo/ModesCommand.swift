@@ -22,10 +22,13 @@ struct ModesCommand: ParsableCommand, Verb {
     transform: FrameRate.init(parsing:))
   var minFPS: FrameRate?
 
-  @Option(help: "Only modes of this size, such as 1280x720.", transform: ModeRequest.init(size:))
+  @Option(
+    help: "Only modes of this size, such as 1280x720.", transform: ModeRequest.init(parsing:))
   var size: ModeRequest?
 
-  @Option(help: "Only modes of this format, such as mjpg.", transform: ModeRequest.init(fourcc:))
+  @Option(
+    help: "Only modes of this format, such as mjpg.",
+    transform: { try ModeRequest(parsing: "/\($0)") })
   var fourcc: ModeRequest?
 
   @OptionGroup var common: CommonOptions
@@ -70,12 +73,14 @@ struct ModesCommand: ParsableCommand, Verb {
 
   func perform() throws -> ExitStatus {
     let device = try CaptureDevice.named(self.device)
-    let formats = try device.formats().filter { format in
+    let list = try device.formatList()
+    for warning in list.warnings { Output.note("slowmo: warning: \(warning)") }
+    let formats = list.formats.filter { format in
       minFPS.map { format.maxFrameRate >= $0 } ?? true
         && size.map { $0.matches(format) } ?? true
         && fourcc.map { $0.matches(format) } ?? true
     }
-    let fastest = FormatSelection.fastest(of: formats)
+    let fastest = FormatSelection.fastest(among: formats)
     guard common.json else {
       for format in formats {
         let mark = format.id == fastest?.id ? "  (fastest)" : ""

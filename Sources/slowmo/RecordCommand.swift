@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import ArgumentParser
+public import ArgumentParser
 import Overcrank
 
 /// `slowmo record DEVICE -o FILE`: a take, and what became of each of its frames.
@@ -70,7 +70,7 @@ struct RecordCommand: ParsableCommand, Verb {
 
   func perform() throws -> ExitStatus {
     let device = try CaptureDevice.named(self.device)
-    let format = try device.format(matching: mode ?? .any) { codec.canStore($0) }
+    let format = try chooseFormat(of: device)
     var settings = RecordingSettings(path: output)
     settings.codec = codec
     settings.soundCodec = audioCodec
@@ -95,6 +95,23 @@ struct RecordCommand: ParsableCommand, Verb {
     for warning in result.warnings { progress.warning(warning) }
     progress.end(file: output)
     return try finish(result)
+  }
+
+  /// The fastest mode that fits, among those that suit the codec; among all where none does,
+  /// so that the refusal says what the camera delivers.
+  private func chooseFormat(of device: CaptureDevice) throws -> CaptureFormat {
+    do {
+      return try fastestFormat(of: device, suiting: codec)
+    } catch let error as DiscoveryError where error.code == .noMatchingFormat {
+      return try fastestFormat(of: device, suiting: .auto)
+    }
+  }
+
+  private func fastestFormat(
+    of device: CaptureDevice, suiting codec: RecordingCodec
+  ) throws -> CaptureFormat {
+    guard let mode else { return try device.fastestFormat(where: codec.suits) }
+    return try device.format(matching: mode, where: codec.suits)
   }
 
   private func expectedFrames(_ duration: MediaTime, _ session: CaptureSession) throws -> Int64? {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import ArgumentParser
+public import ArgumentParser
 import Overcrank
 
 /// `slowmo retime FILE -o OUT`: parts of a clip at another speed.

@@ -36,7 +36,7 @@ struct Slowmo: ParsableCommand {
   static func main() {
     Interrupt.install()
     let arguments = Array(CommandLine.arguments.dropFirst())
-    exit(run(arguments).rawValue)
+    Glibc.exit(run(arguments).rawValue)
   }
 
   /// Runs a verb; whatever goes wrong becomes one line, or one document, and an exit code.

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import LibAV
+
+/// Why a movie file cannot be read.
+public struct AssetError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The kinds of failure; new ones may be added.
+  public struct Code: Hashable, Sendable {
+    /// The name that documents carry, such as `file_not_found`.
+    public let rawValue: String
+    /// There is no such file.
+    public static let notFound = Code(rawValue: "file_not_found")
+    /// This user may not read the file.
+    public static let noPermission = Code(rawValue: "no_permission")
+    /// The file is no movie, is damaged, or is cut off.
+    public static let invalidData = Code(rawValue: "invalid_data")
+    /// The disk failed while the file was read.
+    public static let readFailed = Code(rawValue: "read_failed")
+    /// A frame or a time that the file does not have.
+    public static let outsideAsset = Code(rawValue: "outside_source")
+  }
+
+  /// What kind of failure this is.
+  public let code: Code
+  /// What failed, on which file, and why: one line.
+  public let message: String
+  /// What to try next: one line.
+  public let hint: String
+
+  /// Makes an error of a kind, with its two lines.
+  public init(_ code: Code, _ message: String, hint: String) {
+    self.code = code
+    self.message = message
+    self.hint = hint
+  }
+
+  /// The message and the hint in one line.
+  public var description: String { "\(message); \(hint)" }
+
+  /// The bridge's error in this room's words.
+  init(_ error: LibAVError) {
+    let code: Code =
+      switch error.systemErrorNumber {
+      case ENOENT: .notFound
+      case EACCES, EPERM: .noPermission
+      case EIO: .readFailed
+      default: .invalidData
+      }
+    self.init(code, error.description, hint: "check that it is a movie file that plays")
+  }
+
+  static func invalid(_ path: String, _ why: String) -> AssetError {
+    AssetError(
+      .invalidData, "\(path) \(why)", hint: "give a movie file, such as one that record has written"
+    )
+  }
+}

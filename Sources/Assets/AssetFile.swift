@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+/// What the file system says of a path, before libav is asked.
+enum AssetFile {
+  /// Checks that the path is a readable file with something in it.
+  ///
+  /// - Throws: `AssetError` that tells a missing file from one that is no file, may not be read
+  ///   or is empty.
+  static func check(_ path: String) throws(AssetError) {
+    var status = stat()
+    guard stat(path, &status) == 0 else {
+      let reason = errno
+      guard reason == EACCES else {
+        throw AssetError(
+          .notFound, "\(path): \(String(cString: strerror(reason)))", hint: "check the name")
+      }
+      throw noPermission(path)
+    }
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: break
+    case S_IFDIR: throw .invalid(path, "is a folder, not a movie file")
+    default: throw .invalid(path, "is no regular file")
+    }
+    guard access(path, R_OK) == 0 else { throw noPermission(path) }
+    guard status.st_size > 0 else { throw .invalid(path, "is empty") }
+  }
+
+  private static func noPermission(_ path: String) -> AssetError {
+    AssetError(
+      .noPermission, "\(path): this user may not read it", hint: "check its owner and its mode")
+  }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+package import LibAV
+public import MediaTiming
+
+/// The picture track of an asset.
+public struct VideoTrack: Sendable {
+  /// FFmpeg's name of the codec.
+  public let codec: String
+  /// Pixels from left to right, as stored.
+  public let width: Int
+  /// Pixels from top to bottom, as stored.
+  public let height: Int
+  /// Degrees by which a player turns the picture clockwise: 0, 90, 180, 270.
+  public let rotation: Int
+  /// The rate that all times of the track can be told in, as the file's headers suggest it.
+  public let nominalFrameRate: FrameRate?
+  /// When each frame is shown.
+  public let frames: FrameTable
+  package let format: TrackFormat
+
+  /// The number of frames.
+  public var frameCount: Int { frames.entries.count }
+  /// Ticks per second.
+  public var timescale: Int32 { frames.timescale }
+}
+
+/// The sound track of an asset.
+public struct SoundTrack: Sendable {
+  /// FFmpeg's name of the codec.
+  public let codec: String
+  /// Samples per second and channel.
+  public let sampleRate: Int
+  /// The number of channels.
+  public let channelCount: Int
+  /// Samples in each channel that are presented, what the encoder put before them left out.
+  public let sampleCount: Int64
+  /// The sample's place, from the first picture, of the first sample presented.
+  public let startSample: Int64
+  package let format: TrackFormat
+  /// Where the asset's zero lies, in samples of the file's own count.
+  package let originSample: Int64
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+public import MediaTiming
+
+/// What a recording says of itself in its file: from where its frames came, and what is missing.
+public struct RecordingInfo: Hashable, Sendable, Decodable {
+  /// Frames missing after a stored one.
+  public struct Gap: Hashable, Sendable, Decodable {
+    /// The stored frame after which they are missing, from 0.
+    public let afterIndex: Int64
+    /// How many.
+    public let count: Int64
+  }
+
+  /// The device that was recorded.
+  public let device: String
+  /// The mode it was recorded in.
+  public let mode: String
+  /// The driver's time of the first frame, in nanoseconds of its clock.
+  public let firstCaptureNs: Int64
+  /// The driver's number of the first frame.
+  public let firstSequence: Int64
+  /// Where frames are missing, in order.
+  public let gaps: [Gap]
+
+  /// The tag of the file that holds it.
+  package static let key = "com.overcrank.recording"
+
+  /// Frames missing just before each of the stored frames.
+  func missing(frameCount: Int) -> [Int64] {
+    var missing = [Int64](repeating: 0, count: frameCount)
+    for gap in gaps {
+      guard let next = Int(exactly: gap.afterIndex)?.addingReportingOverflow(1),
+        !next.overflow, missing.indices.contains(next.partialValue), gap.count > 0
+      else { continue }
+      missing[next.partialValue] &+= gap.count
+    }
+    return missing
+  }
+}
+
+extension Asset {
+  /// The tag that holds the capture rate as an exact fraction.
+  package static let captureRateKey = "com.overcrank.capture_frame_rate"
+  /// The tag in which Android stores it.
+  package static let androidRateKey = "com.android.capture.fps"
+
+  /// What the recorder wrote of its take; nil for other files, and where it cannot be read.
+  public var recording: RecordingInfo? {
+    guard let text = metadata[RecordingInfo.key] else { return nil }
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    return try? decoder.decode(RecordingInfo.self, from: Data(text.utf8))
+  }
+
+  /// The rate at which the frames were captured, and the tag that says so; nil where none does.
+  public var captureFrameRate: (rate: FrameRate, source: String)? {
+    for key in [Self.captureRateKey, Self.androidRateKey] {
+      if let text = metadata[key], let rate = try? FrameRate(parsing: text) {
+        return (rate, key)
+      }
+    }
+    return nil
+  }
+
+  /// One line for each frame, as `frames --csv` writes it.
+  public struct FrameLine: Hashable, Sendable {
+    /// The number of the frame, from 0.
+    public let index: Int
+    /// When it is shown, in nanoseconds from the first.
+    public let ptsNanoseconds: Int64
+    /// When it was captured, in nanoseconds of the driver's clock; nil where unknown.
+    public let captureNanoseconds: Int64?
+    /// The driver's number; nil where unknown.
+    public let sequence: Int64?
+    /// How long it is shown, in nanoseconds.
+    public let durationNanoseconds: Int64
+    /// Frames missing just before it; nil where unknown.
+    public let lostBefore: Int64?
+  }
+
+  /// A line for each frame of the picture track.
+  ///
+  /// - Throws: `TimingError` for times that do not fit.
+  public func frameLines() throws -> [FrameLine] {
+    guard let frames = videoTrack?.frames else { return [] }
+    let recording = recording
+    let missing = recording?.missing(frameCount: frames.entries.count)
+    var sequence = recording?.firstSequence
+    return try frames.entries.enumerated().map { index, entry in
+      let time = try MediaTime(value: entry.ticks, timescale: frames.timescale)
+        .nanoseconds(.halfAwayFromZero)
+      let length = try MediaTime(value: entry.duration, timescale: frames.timescale)
+        .nanoseconds(.halfAwayFromZero)
+      let lost = missing?[index]
+      if index > 0 { sequence = sequence.map { $0 &+ 1 } }
+      sequence = sequence.map { $0 &+ (lost ?? 0) }
+      return FrameLine(
+        index: index, ptsNanoseconds: time,
+        captureNanoseconds: recording.map { $0.firstCaptureNs &+ time }, sequence: sequence,
+        durationNanoseconds: length, lostBefore: lost)
+    }
+  }
+}

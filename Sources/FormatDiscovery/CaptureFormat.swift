@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+public import MediaTiming
+
+/// A mode of a camera: a pixel format, a size, and the frame rates it has at that size.
+///
+/// The counterpart of `AVCaptureDevice.Format`. A camera that lists single rates has one
+/// format for each; one that gives a range of rates has one format for the range.
+public struct CaptureFormat: Hashable, Sendable, Identifiable {
+  /// The mode as it is written to choose it, `320x180@60/yuyv`; unique within its device.
+  ///
+  /// The rate is the highest of the format, as a fraction where it is not whole.
+  public let id: String
+  /// The camera's name of the pixel format.
+  public let fourcc: FourCC
+  /// Pixels per line.
+  public let width: Int
+  /// Lines.
+  public let height: Int
+  /// Whether frames vary in size and must be decoded, as the driver says.
+  public let isCompressed: Bool
+  /// Whether a library makes the format from another one; it is then never chosen.
+  public let isEmulated: Bool
+  /// The frame rates of the format.
+  public let frameRateRange: FrameRateRange
+  /// The place in the driver's list, from 0, which is its order of preference.
+  public let driverOrder: Int
+
+  package init(
+    fourcc: FourCC, width: Int, height: Int, isCompressed: Bool, isEmulated: Bool = false,
+    frameRateRange: FrameRateRange, driverOrder: Int, id: String? = nil
+  ) {
+    self.fourcc = fourcc
+    self.width = width
+    self.height = height
+    self.isCompressed = isCompressed
+    self.isEmulated = isEmulated
+    self.frameRateRange = frameRateRange
+    self.driverOrder = driverOrder
+    self.id =
+      id
+      ?? Self.id(width, height, frameRateRange.maxFrameRate, fourcc.description.lowercased())
+  }
+
+  /// The frame rates of the format, as a list of the one range.
+  public var videoSupportedFrameRateRanges: [FrameRateRange] { [frameRateRange] }
+  /// The highest rate.
+  public var maxFrameRate: FrameRate { frameRateRange.maxFrameRate }
+  /// The lowest rate.
+  public var minFrameRate: FrameRate { frameRateRange.minFrameRate }
+  /// The shortest time from one frame to the next, in seconds.
+  public var minFrameDuration: MediaTime { frameRateRange.minFrameDuration }
+  /// The longest time from one frame to the next, in seconds.
+  public var maxFrameDuration: MediaTime { frameRateRange.maxFrameDuration }
+  /// Whether the highest rate is above 30 frames per second.
+  public var isHighFrameRate: Bool { maxFrameRate.framesPerSecond > Rational(30) }
+  /// What the bytes are, or nil where they cannot be stored.
+  public var layout: PixelLayout? { PixelLayout(fourcc) }
+  /// Whether frames can be stored without conversion.
+  public var isStorable: Bool { layout != nil }
+
+  /// The same format at one of its rates, or nil for a rate it does not have.
+  public func narrowed(to rate: FrameRate) -> CaptureFormat? {
+    guard frameRateRange.contains(rate) else { return nil }
+    guard frameRateRange != FrameRateRange(rate) else { return self }
+    return withRange(
+      FrameRateRange(rate), id: Self.id(width, height, rate, fourcc.description.lowercased()))
+  }
+
+  /// The same format under the id that tells large letters from small.
+  func withExactID() -> CaptureFormat {
+    withRange(frameRateRange, id: Self.id(width, height, maxFrameRate, fourcc.description))
+  }
+
+  private func withRange(_ range: FrameRateRange, id: String) -> CaptureFormat {
+    CaptureFormat(
+      fourcc: fourcc, width: width, height: height, isCompressed: isCompressed,
+      isEmulated: isEmulated, frameRateRange: range, driverOrder: driverOrder, id: id)
+  }
+
+  private static func id(
+    _ width: Int, _ height: Int, _ rate: FrameRate, _ fourcc: String
+  ) -> String {
+    "\(width)x\(height)@\(rate.modeText)/\(fourcc)"
+  }
+}
+
+extension FrameRate {
+  /// The rate as modes write it: `60`, `60000/1001`.
+  var modeText: String { denominator == 1 ? "\(numerator)" : "\(numerator)/\(denominator)" }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+import V4L2
+
+/// The lasting name of a device node, whose number changes with every restart.
+struct DeviceIdentity {
+  /// The names that udev made, by the node they point to.
+  private let links: [String: String]
+
+  /// Reads the links of a folder such as `/dev/v4l/by-id`.
+  init(linksIn folder: String = "/dev/v4l/by-id") {
+    var links: [String: String] = [:]
+    // Sorted, so that of two links to one node the same wins each time.
+    for name in SystemFiles.entries(in: folder).sorted() {
+      guard let node = SystemFiles.resolved("\(folder)/\(name)"), links[node] == nil else {
+        continue
+      }
+      links[node] = name
+    }
+    self.links = links
+  }
+
+  /// The name of a node: udev's, or the same made of the USB device's own words, or what is
+  /// sure to exist, driver and bus.
+  ///
+  /// - Parameter node: The path without symbolic links.
+  func name(of node: String, driver: String, bus: String) -> String {
+    if let link = links[node] { return Self.withoutFirstIndex(link) }
+    return Self.usbName(of: node) ?? Self.cleaned("\(driver)-\(bus)")
+  }
+
+  /// `usb-046d_HD_Pro_Webcam_C920_A1B2C3-video-index0` without its end; others of the same
+  /// camera (`index2`) keep theirs.
+  static func withoutFirstIndex(_ link: String) -> String {
+    let end = "-video-index0"
+    return link.hasSuffix(end) ? String(link.dropLast(end.count)) : link
+  }
+
+  /// What udev would say where it does not run; nil for a device without a serial number, which
+  /// its words do not tell from another of its kind.
+  private static func usbName(of node: String) -> String? {
+    guard let last = node.split(separator: "/").last else { return nil }
+    let device = "/sys/class/video4linux/\(last)/device/.."
+    guard let vendor = SystemFiles.firstLine(of: "\(device)/idVendor"),
+      let product = SystemFiles.firstLine(of: "\(device)/idProduct"),
+      let serial = SystemFiles.firstLine(of: "\(device)/serial")
+    else { return nil }
+    let index = SystemFiles.firstLine(of: "/sys/class/video4linux/\(last)/index") ?? "0"
+    let maker = SystemFiles.firstLine(of: "\(device)/manufacturer") ?? vendor
+    let model = SystemFiles.firstLine(of: "\(device)/product") ?? product
+    return withoutFirstIndex(cleaned("usb-\(maker)_\(model)_\(serial)-video-index\(index)"))
+  }
+
+  /// The text with `_` for everything that a name on a command line should not hold.
+  static func cleaned(_ text: String) -> String {
+    let allowed = Set("#+-.:=@_".utf8)
+    return String(
+      decoding: text.utf8.map { byte in
+        let isLetter = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+        let isDigit = (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+        return isLetter || isDigit || allowed.contains(byte) ? byte : UInt8(ascii: "_")
+      }, as: UTF8.self)
+  }
+}

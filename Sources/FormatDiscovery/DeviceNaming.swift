@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+import V4L2
+
+extension CaptureDevice {
+  /// Finds the device that a name means.
+  ///
+  /// A name is a path (`/dev/video0`, or a link to it), `cam0` (the place in ``discover()``),
+  /// part of an id (`usb-046d_`), `synthetic` with a mode and faults if wanted
+  /// (`synthetic:1280x720@240?drop=5%&seed=7`), or a file to play (`file:clip.mp4?pace=max`).
+  /// Nothing stands in for a device that is not there.
+  ///
+  /// - Throws: `DiscoveryError`: `.notFound`, `.noPermission`, `.unplugged`; `.notACaptureDevice`
+  ///   for what gives no pictures; `.badName` for a name that is part of several ids, or has
+  ///   options that do not exist.
+  public static func named(_ name: String) throws(DiscoveryError) -> CaptureDevice {
+    if let camera = try SyntheticCamera(parsing: name) { return CaptureDevice(camera, id: name) }
+    if let camera = try FileCamera(parsing: name) { return try file(camera, name) }
+    if name.contains("/") { return try node(name) }
+    return try find(name, among: discover())
+  }
+
+  /// Finds a device in a list by its place or a part of its id.
+  static func find(
+    _ name: String, among devices: [CaptureDevice]
+  ) throws(DiscoveryError) -> CaptureDevice {
+    if name.hasPrefix("cam"), let index = UInt32(name.dropFirst("cam".count)) {
+      guard let device = devices.dropFirst(Int(index)).first else {
+        throw DiscoveryError(
+          .notFound, "There is no device \(name): \(devices.count) are there, from cam0 on",
+          hint: "see which devices there are with: slowmo devices")
+      }
+      return device
+    }
+    if let device = devices.first(where: { $0.id == name }) { return device }
+    let matches = name.isEmpty ? [] : devices.filter { $0.id.contains(name) }
+    guard let device = matches.first else { throw noDevice(name) }
+    guard matches.count == 1 else {
+      throw DiscoveryError(
+        .badName, "\"\(name)\" is part of \(matches.count) devices' ids",
+        hint: "write more of one: \(matches.map(\.id).joined(separator: ", "))")
+    }
+    return device
+  }
+
+  private static func noDevice(_ name: String) -> DiscoveryError {
+    if SystemFiles.kind(of: name) == .regular { return isFile(name) }
+    if SystemFiles.kind(of: "/dev/\(name)") == .characterDevice {
+      return DiscoveryError(
+        .notFound, "There is no device \"\(name)\"", hint: "write the whole path: /dev/\(name)")
+    }
+    return DiscoveryError(
+      .notFound, "There is no device \"\(name)\"",
+      hint: "see which devices there are with: slowmo devices")
+  }
+
+  private static func isFile(_ path: String) -> DiscoveryError {
+    DiscoveryError(
+      .notACaptureDevice, "\(path) is a file, not a video device",
+      hint: "play it as a camera with: file:\(path)")
+  }
+
+  /// The device behind a path.
+  private static func node(_ path: String) throws(DiscoveryError) -> CaptureDevice {
+    switch SystemFiles.kind(of: path) {
+    case .regular: throw isFile(path)
+    case .directory, .other:
+      throw DiscoveryError(
+        .notACaptureDevice, "\(path) is not a video device",
+        hint: "see which devices there are with: slowmo devices")
+    case .characterDevice, nil: break  // What is missing, opening tells.
+    }
+    let capabilities: VideoDevice.Capabilities
+    do throws(DeviceError) {
+      capabilities = try VideoDevice(opening: path).capabilities
+    } catch {
+      throw DiscoveryError(error)
+    }
+    guard capabilities.isVideoCapture else {
+      throw DiscoveryError(
+        .notACaptureDevice, "\(path) is a video device that gives no pictures",
+        hint: "its pictures may come from another node: slowmo devices")
+    }
+    return CaptureDevice(node: path, capabilities, DeviceIdentity())
+  }
+
+  /// The camera that a file plays, if the file is there.
+  private static func file(
+    _ camera: FileCamera, _ name: String
+  ) throws(DiscoveryError) -> CaptureDevice {
+    switch SystemFiles.kind(of: camera.path) {
+    case nil:
+      throw DiscoveryError(
+        .fileNotFound, "There is no file \(camera.path)", hint: "check the path")
+    case .directory:
+      throw DiscoveryError(
+        .badFile, "\(camera.path) is a folder", hint: "name a file in it")
+    default: return CaptureDevice(camera, id: name)
+    }
+  }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import LibAV
+import MediaTiming
+
+/// A movie file that plays a camera: `file:clip.mp4?pace=max`.
+///
+/// This describes the camera; reading and timing its frames is capture's work.
+package struct FileCamera: Hashable, Sendable {
+  /// Whether frames wait for their time.
+  package enum Pace: Hashable, Sendable {
+    /// As the file's times say; who is late loses frames.
+    case realTime
+    /// As fast as frames are taken; nothing is lost.
+    case maximum
+  }
+
+  /// The file, as it was written.
+  package let path: String
+  /// How its frames are paced.
+  package let pace: Pace
+
+  package init(path: String, pace: Pace) {
+    self.path = path
+    self.pace = pace
+  }
+
+  /// Reads a device name; nil when it names something else.
+  ///
+  /// - Throws: `DiscoveryError` with `.badName` for options it does not know.
+  init?(parsing name: String) throws(DiscoveryError) {
+    guard name.hasPrefix("file:"), let parts = try SourceName(name, kind: "file") else {
+      return nil
+    }
+    guard !parts.subject.isEmpty else {
+      throw parts.failure("it names no file", hint: "write file:clip.mp4")
+    }
+    var pace = Pace.realTime
+    for option in parts.options {
+      guard option.key == "pace", option.value == "max" else {
+        throw parts.failure(
+          "a file has no option \"\(option.key)=\(option.value)\"", hint: "it has pace=max")
+      }
+      pace = .maximum
+    }
+    self.init(path: parts.subject, pace: pace)
+  }
+
+  /// The one mode that the file has: its size and average rate, as capture delivers it.
+  ///
+  /// MJPEG, and H.264 without reordered frames, arrive compressed; everything else decoded, in
+  /// three planes (`YU12`).
+  ///
+  /// - Throws: `DiscoveryError` with `.fileNotFound`, `.noPermission`, or `.badFile` for a file
+  ///   without moving pictures.
+  package func formats() throws(DiscoveryError) -> [CaptureFormat] {
+    let tracks: [TrackFormat]
+    do throws(LibAVError) {
+      tracks = try Demuxer(opening: path).tracks
+    } catch {
+      throw failure(error)
+    }
+    guard let track = tracks.first(where: { $0.kind == .video }) else {
+      throw DiscoveryError(
+        .badFile, "There are no moving pictures in \(path)", hint: "see: slowmo info \(path)")
+    }
+    guard let rate = track.averageFrameRate ?? track.nominalFrameRate,
+      track.parameters.width > 0, track.parameters.height > 0
+    else {
+      throw DiscoveryError(
+        .badFile, "The pictures of \(path) have no size or no frame rate",
+        hint: "see: slowmo check \(path)")
+    }
+    let fourcc: FourCC =
+      switch track.parameters.codecName {
+      case "mjpeg": .mjpg
+      case "h264" where !track.parameters.isReordered: .h264
+      default: .yu12
+      }
+    return [
+      CaptureFormat(
+        fourcc: fourcc, width: track.parameters.width, height: track.parameters.height,
+        isCompressed: fourcc != .yu12, frameRateRange: FrameRateRange(rate), driverOrder: 0)
+    ]
+  }
+
+  private func failure(_ error: LibAVError) -> DiscoveryError {
+    // libav words its errors to stand inside a sentence.
+    let message = error.description.prefix(1).uppercased() + error.description.dropFirst()
+    switch error.systemErrorNumber {
+    case ENOENT:
+      return DiscoveryError(.fileNotFound, message, hint: "check the path")
+    case EACCES, EPERM:
+      return DiscoveryError(.noPermission, message, hint: "make the file readable")
+    default:
+      return DiscoveryError(.badFile, message, hint: "see: slowmo info \(path)")
+    }
+  }
+}

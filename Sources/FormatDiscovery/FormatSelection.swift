@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+import MediaTiming
+
+/// Which of many formats is the fastest.
+public enum FormatSelection {
+  /// The fastest format that can be stored, or nil where there is none.
+  ///
+  /// The highest rate wins, compared exactly. Among equals the larger picture wins, then
+  /// compressed before colour before grey before a sensor's mosaic, then more bits for each
+  /// pixel, then the driver's order. Emulated formats are never chosen.
+  ///
+  /// - Parameter isWanted: Says which formats are considered at all; all, unless it is given.
+  public static func fastest(
+    among formats: some Sequence<CaptureFormat>,
+    where isWanted: (CaptureFormat) -> Bool = { _ in true }
+  ) -> CaptureFormat? {
+    var best: Rank?
+    for format in formats where isWanted(format) {
+      guard let rank = Rank(format) else { continue }
+      if let leader = best, !(rank.isFaster(than: leader)) { continue }
+      best = rank
+    }
+    return best?.format
+  }
+
+  /// A format beside the layout that a comparison asks for.
+  private struct Rank {
+    let format: CaptureFormat
+    let layout: PixelLayout
+
+    init?(_ format: CaptureFormat) {
+      guard !format.isEmulated, let layout = format.layout else { return nil }
+      self.format = format
+      self.layout = layout
+    }
+
+    func isFaster(than other: Rank) -> Bool {
+      if format.maxFrameRate != other.format.maxFrameRate {
+        return format.maxFrameRate > other.format.maxFrameRate
+      }
+      if format.area != other.format.area { return format.area > other.format.area }
+      if layout.colourClass != other.layout.colourClass {
+        return layout.colourClass < other.layout.colourClass
+      }
+      if layout.bitsPerPixel != other.layout.bitsPerPixel {
+        return layout.bitsPerPixel > other.layout.bitsPerPixel
+      }
+      return format.driverOrder < other.format.driverOrder
+    }
+  }
+}
+
+extension CaptureFormat {
+  /// Pixels in a picture; both sides fit 32 bits, so the product fits.
+  fileprivate var area: Int { width * height }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The four characters by which Video4Linux names a pixel format, such as `YUYV`.
+public struct FourCC: RawRepresentable, Hashable, Sendable {
+  /// The characters, the first in the lowest byte; bit 31 marks a big-endian format.
+  public let rawValue: UInt32
+
+  private static let bigEndian: UInt32 = 1 << 31
+
+  /// Makes a code of the number that V4L2 uses.
+  public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+  /// Reads a code as ``description`` writes it: `YUYV`, `Y16`, `Y16-BE`, `0x00000001`.
+  ///
+  /// Large and small letters are different codes. Answers nil for text that is no code.
+  public init?(_ text: String) {
+    if text.utf8.count == 10, text.hasPrefix("0x"),
+      let number = UInt32(text.dropFirst(2), radix: 16)
+    {
+      self.init(rawValue: number)
+      return
+    }
+    var characters = Array(text.utf8)
+    var number: UInt32 = 0
+    if text.hasSuffix("-BE") || text.hasSuffix("-be") {
+      characters.removeLast(3)
+      number = Self.bigEndian
+    }
+    guard (1...4).contains(characters.count), characters.allSatisfy(Self.isPlain) else {
+      return nil
+    }
+    characters += Array(repeating: UInt8(ascii: " "), count: 4 - characters.count)
+    for (index, character) in characters.enumerated() {
+      number |= UInt32(character) << (8 * UInt32(index))
+    }
+    guard number & ~Self.bigEndian != 0x2020_2020 else { return nil }
+    self.init(rawValue: number)
+  }
+
+  /// Whether the text names this code when large and small letters are alike.
+  ///
+  /// Few codes differ only by that: `pGAA` and `pgAA`, two packed sensor formats.
+  public func isNamed(_ text: String) -> Bool { description.lowercased() == text.lowercased() }
+
+  /// Whether a mode such as `640x480@60/yuyv` can hold the character.
+  private static func isPlain(_ character: UInt8) -> Bool {
+    (0x20...0x7e).contains(character) && character != UInt8(ascii: "/")
+  }
+}
+
+extension FourCC: CustomStringConvertible {
+  /// The characters as `v4l2-ctl` prints them, without the spaces at the end.
+  ///
+  /// Big-endian formats end in `-BE`. A code with characters that cannot be written is a
+  /// hexadecimal number.
+  public var description: String {
+    let characters = (0..<4).map { UInt8(truncatingIfNeeded: rawValue >> (8 * $0)) & 0x7f }
+    let count = (characters.lastIndex { $0 != UInt8(ascii: " ") } ?? -1) + 1
+    guard count > 0, characters.allSatisfy(Self.isPlain) else {
+      let digits = String(rawValue, radix: 16)
+      return "0x" + String(repeating: "0", count: 8 - digits.count) + digits
+    }
+    let isBigEndian = rawValue & Self.bigEndian != 0
+    return String(decoding: characters.prefix(count), as: UTF8.self) + (isBigEndian ? "-BE" : "")
+  }
+}
+
+extension FourCC {
+  /// Motion JPEG.
+  public static let mjpg = FourCC(rawValue: 0x4750_4A4D)
+  /// 4:2:2 in one plane: Y, Cb, Y, Cr.
+  public static let yuyv = FourCC(rawValue: 0x5659_5559)
+  /// 8-bit grey.
+  public static let grey = FourCC(rawValue: 0x5945_5247)
+  /// 4:2:0 in three planes: Y, Cb, Cr.
+  public static let yu12 = FourCC(rawValue: 0x3231_5559)
+  /// H.264 as a byte stream with start codes.
+  public static let h264 = FourCC(rawValue: 0x3436_3248)
+}

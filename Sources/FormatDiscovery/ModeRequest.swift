@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+public import MediaTiming
+
+/// A wish for a mode, as `[WxH][@rate][/fourcc]` writes it; what is left out is open.
+///
+/// ```
+/// 1280x720@240/mjpg    1280x720@60000/1001/mjpg    @240    /yuyv    640x480
+/// ```
+public struct ModeRequest: Hashable, Sendable {
+  /// A frame size in pixels.
+  public struct Size: Hashable, Sendable {
+    /// Pixels per line, above zero.
+    public let width: Int
+    /// Lines, above zero.
+    public let height: Int
+  }
+
+  /// The size asked for, or nil for any.
+  public let size: Size?
+  /// The rate asked for, or nil for the highest.
+  public let rate: FrameRate?
+  /// The name of the pixel format asked for, or nil for any.
+  public let fourcc: String?
+
+  /// Reads a mode.
+  ///
+  /// A number behind the rate's slash is its denominator: `@60000/1001`. No pixel format is
+  /// named by digits alone.
+  ///
+  /// - Throws: `DiscoveryError` with `.badMode`.
+  public init(parsing text: String) throws(DiscoveryError) {
+    func failure(_ what: String) -> DiscoveryError {
+      DiscoveryError(
+        .badMode, "\"\(text)\" is not a mode: \(what)",
+        hint: "write [WxH][@rate][/fourcc], such as 1280x720@240/mjpg, @240 or /yuyv")
+    }
+    guard !text.isEmpty else { throw failure("it is empty") }
+    let atSign = text.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
+    var before = atSign[0].split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+    let sizeText = before.removeFirst()
+    if sizeText.isEmpty {
+      size = nil
+    } else {
+      guard let read = Self.size(sizeText) else { throw failure("\"\(sizeText)\" is no size") }
+      size = read
+    }
+    var fourcc = before.first
+    if atSign.count == 2 {
+      guard fourcc == nil else { throw failure("the rate comes before the pixel format") }
+      var parts = atSign[1].split(separator: "/", omittingEmptySubsequences: false)
+      var rateText = String(parts.removeFirst())
+      if let next = parts.first, next.utf8.allSatisfy(Self.isDigit), !next.isEmpty {
+        rateText += "/\(parts.removeFirst())"
+      }
+      guard let read = FrameRate(written: rateText) else {
+        throw failure("\"\(rateText)\" is no frame rate")
+      }
+      rate = read
+      guard parts.count <= 1 else { throw failure("there is more than one pixel format") }
+      fourcc = parts.first
+    } else {
+      rate = nil
+    }
+    if let fourcc, FourCC(String(fourcc)) == nil {
+      throw failure("\"\(fourcc)\" is no pixel format")
+    }
+    self.fourcc = fourcc.map(String.init)
+  }
+
+  /// Whether a format has the size, the rate and the pixel format asked for, exactly.
+  ///
+  /// Large and small letters of the pixel format are alike.
+  public func matches(_ format: CaptureFormat) -> Bool {
+    matchesPicture(format) && rate.map(format.frameRateRange.contains) ?? true
+  }
+
+  private func matchesPicture(_ format: CaptureFormat) -> Bool {
+    if let size, size.width != format.width || size.height != format.height { return false }
+    return fourcc.map(format.fourcc.isNamed) ?? true
+  }
+
+  /// The fastest of the formats that match, at the rate asked for; nil where none does.
+  ///
+  /// Cameras count in units of 100 ns, and drivers simplify the fraction, so 120 may be listed
+  /// as 120.101. When no format has the rate exactly, the nearest one counts if it is nearer
+  /// than 60 is to 59.94. Among codes that differ only by large and small letters, the one that
+  /// is written the same comes first.
+  func choose(from formats: [CaptureFormat]) -> CaptureFormat? {
+    var candidates = formats.filter { matchesPicture($0) && $0.isStorable && !$0.isEmulated }
+    let exact = candidates.filter { $0.fourcc.description == fourcc }
+    if !exact.isEmpty { candidates = exact }
+    guard let rate else { return FormatSelection.fastest(among: candidates) }
+    let atRate = candidates.compactMap { $0.narrowed(to: rate) }
+    if !atRate.isEmpty { return FormatSelection.fastest(among: atRate) }
+    let near = candidates.flatMap { format in
+      [format.minFrameRate, format.maxFrameRate].filter { $0.isNear(rate) }
+        .compactMap(format.narrowed)
+    }
+    guard let nearest = near.map({ $0.maxFrameRate.distance(to: rate) }).min() else { return nil }
+    return FormatSelection.fastest(
+      among: near, where: { $0.maxFrameRate.distance(to: rate) == nearest })
+  }
+
+  private static func size(_ text: Substring) -> Size? {
+    let sides = text.split(separator: "x", omittingEmptySubsequences: false)
+    guard sides.count == 2, sides.allSatisfy({ $0.utf8.allSatisfy(isDigit) }),
+      let width = Int32(sides[0]), let height = Int32(sides[1]), width > 0, height > 0
+    else { return nil }
+    return Size(width: Int(width), height: Int(height))
+  }
+
+  private static func isDigit(_ character: UInt8) -> Bool {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(character)
+  }
+}
+
+extension ModeRequest: CustomStringConvertible {
+  /// The mode as it is written.
+  public var description: String {
+    (size.map { "\($0.width)x\($0.height)" } ?? "") + (rate.map { "@\($0.modeText)" } ?? "")
+      + (fourcc.map { "/\($0)" } ?? "")
+  }
+}
+
+extension FrameRate {
+  /// How far two rates lie apart, in frames per second.
+  fileprivate func distance(to other: FrameRate) -> Rational {
+    // All four numbers fit 32 bits, so the products fit 128.
+    let apart =
+      Int128(numerator) * Int128(other.denominator) - Int128(other.numerator) * Int128(denominator)
+    let below = Int128(denominator) * Int128(other.denominator)
+    return (try? Rational(abs(apart), below)) ?? .zero
+  }
+
+  /// Whether two rates are nearer to each other than 60 is to 60000/1001.
+  fileprivate func isNear(_ other: FrameRate) -> Bool {
+    let step = Rational(1001)
+    guard let scaled = try? distance(to: other).multiplied(by: step) else { return false }
+    return scaled < max(self, other).framesPerSecond
+  }
+}

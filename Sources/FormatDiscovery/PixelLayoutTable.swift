@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension PixelLayout {
+  /// Every V4L2 format whose bytes FFmpeg 5.1 has a name for.
+  ///
+  /// The left column is from linux/videodev2.h and the kernel's description of each format, the
+  /// next from libavutil/pixfmt.h. Both sides tell the order in memory, though under names that
+  /// read in opposite directions: V4L2's ABGR32 (`AR24`) is B, G, R, A in memory, FFmpeg's bgra.
+  ///
+  /// Left out on purpose: `YV12` and `YVU9` (the chroma planes are swapped, which FFmpeg has no
+  /// name for), `NV61` and `VYUY` (the same), `Y04` and `Y06`, the packed `Y10B` and `Y10P`,
+  /// sensor mosaics of 10 to 14 bits (FFmpeg has 8 and 16; read as 16 they would be 4 to 64
+  /// times too dark), and HSV.
+  static let table: [PixelLayout] =
+    rows(
+      .compressed, 0, coding: PixelLayout.Coding.codec,
+      [
+        ("MJPG", "mjpeg"), ("JPEG", "mjpeg"), ("H264", "h264"),
+      ])
+    + rows(
+      .colour, 9,
+      [
+        ("YUV9", "yuv410p")
+      ])
+    + rows(
+      .colour, 12,
+      [
+        ("YU12", "yuv420p"), ("NV12", "nv12"), ("NV21", "nv21"), ("411P", "yuv411p"),
+      ])
+    + rows(
+      .colour, 16,
+      [
+        ("YUYV", "yuyv422"), ("UYVY", "uyvy422"), ("YVYU", "yvyu422"),
+        ("422P", "yuv422p"), ("NV16", "nv16"),
+        // 5 and 6 bits. FFmpeg ignores the top bit of 15, be it alpha (A…) or nothing (X…).
+        ("RGBP", "rgb565le"), ("RGBR", "rgb565be"),
+        ("RGBO", "rgb555le"), ("AR15", "rgb555le"), ("XR15", "rgb555le"),
+        ("RGBQ", "rgb555be"), ("AR15-BE", "rgb555be"), ("XR15-BE", "rgb555be"),
+        ("AB15", "bgr555le"), ("XB15", "bgr555le"),
+        // 4 bits; the same holds for the top four.
+        ("R444", "rgb444le"), ("AR12", "rgb444le"), ("XR12", "rgb444le"),
+        ("AB12", "bgr444le"), ("XB12", "bgr444le"),
+      ])
+    + rows(.colour, 8, [("RGB1", "rgb8")])
+    + rows(
+      .colour, 24,
+      [
+        ("RGB3", "rgb24"), ("BGR3", "bgr24"), ("NV24", "nv24"), ("NV42", "nv42"),
+        ("P010", "p010le"),
+      ])
+    + rows(
+      .colour, 32,
+      [
+        // The old names leave open whether the fourth byte is alpha; it is not relied on.
+        ("BGR4", "bgr0"), ("RGB4", "0rgb"),
+        ("AR24", "bgra"), ("XR24", "bgr0"), ("RA24", "abgr"), ("RX24", "0bgr"),
+        ("AB24", "rgba"), ("XB24", "rgb0"), ("BA24", "argb"), ("BX24", "0rgb"),
+      ])
+    + rows(.grey, 8, [("GREY", "gray")])
+    + rows(
+      .grey, 16,
+      [
+        ("Y10", "gray10le"), ("Y12", "gray12le"), ("Y14", "gray14le"),
+        ("Y16", "gray16le"), ("Y16-BE", "gray16be"),
+      ])
+    + rows(
+      .bayer, 8,
+      [
+        ("BA81", "bayer_bggr8"), ("GBRG", "bayer_gbrg8"),
+        ("GRBG", "bayer_grbg8"), ("RGGB", "bayer_rggb8"),
+      ])
+    + rows(
+      .bayer, 16,
+      [
+        ("BYR2", "bayer_bggr16le"), ("GB16", "bayer_gbrg16le"),
+        ("GR16", "bayer_grbg16le"), ("RG16", "bayer_rggb16le"),
+      ])
+
+  private static func rows(
+    _ colourClass: ColourClass, _ bits: Int,
+    coding: (String) -> Coding = PixelLayout.Coding.pixels, _ names: [(String, String)]
+  ) -> [PixelLayout] {
+    names.compactMap { name, ffmpeg in
+      FourCC(name).map { PixelLayout($0, coding(ffmpeg), bits, colourClass) }
+    }
+  }
+}

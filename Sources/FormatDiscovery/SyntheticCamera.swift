@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+package import MediaTiming
+
+/// What a synthetic camera is asked to be: `synthetic:640x480@240?drop=5%&seed=7`.
+///
+/// This describes the camera; drawing and timing its frames is capture's work.
+package struct SyntheticCamera: Hashable, Sendable {
+  /// The size, rate and pixel format that the name fixes; open ones are the mode's to choose.
+  package let fixed: ModeRequest?
+  /// The share of frames to lose on purpose, 0 ... 1.
+  package let dropShare: Rational
+  /// Chooses which frames are lost: the same seed loses the same frames.
+  package let seed: UInt64
+
+  /// The pixel formats it draws, its preferred one first.
+  package static let fourccs: [FourCC] = [.mjpg, .yuyv, .grey]
+  private static let widths = 128...4096
+  private static let heights = 96...2304
+  private static let rates = Rational(1)...Rational(2000)
+  private static let limits =
+    "it draws 128x96 to 4096x2304, both even, at 1 to 2000 frames per second, as MJPG, YUYV or GREY"
+
+  /// A camera without wishes and without faults.
+  package init() {
+    fixed = nil
+    dropShare = .zero
+    seed = 0
+  }
+
+  /// Reads a device name; nil when it names something else.
+  ///
+  /// - Throws: `DiscoveryError` with `.badName` for a mode it cannot have, and for options it
+  ///   does not know.
+  init?(parsing name: String) throws(DiscoveryError) {
+    guard let parts = try SourceName(name, kind: "synthetic") else { return nil }
+    if parts.subject.isEmpty {
+      fixed = nil
+    } else {
+      let request: ModeRequest
+      do throws(DiscoveryError) {
+        request = try ModeRequest(parsing: parts.subject)
+      } catch {
+        throw parts.failure(error.message, hint: error.hint)
+      }
+      guard Self.canBe(request) else {
+        throw parts.failure("the camera is no \(request)", hint: Self.limits)
+      }
+      fixed = request
+    }
+    var dropShare = Rational.zero
+    var seed: UInt64 = 0
+    for option in parts.options {
+      switch option.key {
+      case "drop":
+        guard let share = Self.share(option.value) else {
+          throw parts.failure(
+            "drop=\(option.value) is no share of the frames", hint: "write 0% to 100%: drop=5%")
+        }
+        dropShare = share
+      case "seed":
+        guard option.value.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains),
+          let number = UInt64(option.value)
+        else {
+          throw parts.failure(
+            "seed=\(option.value) is no whole number of 64 bits", hint: "write seed=7")
+        }
+        seed = number
+      default:
+        throw parts.failure(
+          "the synthetic camera has no option \"\(option.key)\"", hint: "it has drop=5% and seed=7")
+      }
+    }
+    self.dropShare = dropShare
+    self.seed = seed
+  }
+
+  /// The modes it lists: three sizes at four rates in three formats, less what its name fixes.
+  package var formats: [CaptureFormat] {
+    formats(size: fixed?.size, rate: fixed?.rate, fourcc: fixed?.fourcc)
+  }
+
+  /// The modes that a request leaves to choose from, which need not be among the listed ones.
+  ///
+  /// - Throws: `DiscoveryError` with `.noMatchingFormat` for what it cannot draw.
+  func formats(for request: ModeRequest) throws(DiscoveryError) -> [CaptureFormat] {
+    guard Self.canBe(request) else {
+      throw DiscoveryError(
+        .noMatchingFormat, "The synthetic camera has no mode \(request)", hint: Self.limits)
+    }
+    return formats(
+      size: fixed?.size ?? request.size, rate: fixed?.rate ?? request.rate,
+      fourcc: fixed?.fourcc)
+  }
+
+  private func formats(
+    size: ModeRequest.Size?, rate: FrameRate?, fourcc: String?
+  ) -> [CaptureFormat] {
+    let sizes =
+      size.map { [($0.width, $0.height)] } ?? [(640, 480), (1280, 720), (1920, 1080)]
+    let rates = rate.map { [$0] } ?? [30, 60, 120, 240].compactMap { try? FrameRate($0, 1) }
+    var formats: [CaptureFormat] = []
+    for code in Self.fourccs where fourcc.map(code.isNamed) ?? true {
+      for (width, height) in sizes {
+        for rate in rates {
+          formats.append(
+            CaptureFormat(
+              fourcc: code, width: width, height: height, isCompressed: code == .mjpg,
+              frameRateRange: FrameRateRange(rate), driverOrder: formats.count))
+        }
+      }
+    }
+    return formats
+  }
+
+  private static func canBe(_ request: ModeRequest) -> Bool {
+    if let size = request.size {
+      guard widths.contains(size.width), heights.contains(size.height),
+        size.width.isMultiple(of: 2), size.height.isMultiple(of: 2)
+      else { return false }
+    }
+    if let rate = request.rate, !rates.contains(rate.framesPerSecond) { return false }
+    return request.fourcc.map { name in fourccs.contains { $0.isNamed(name) } } ?? true
+  }
+
+  /// A share of 0 ... 1: `5%`, `0.5%`, `1/20`, `0.05`.
+  private static func share(_ text: String) -> Rational? {
+    let isPercent = text.hasSuffix("%")
+    guard let number = Rational(written: isPercent ? text.dropLast() : text[...]),
+      let share = isPercent ? try? number.divided(by: Rational(100)) : number,
+      share <= .one
+    else { return nil }
+    return share
+  }
+}

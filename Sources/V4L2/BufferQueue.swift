@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+import CVideo4Linux
+
+/// The buffers that a driver fills in turn, mapped into this process.
+///
+/// It owns the device and the mappings, and unmaps and closes when it goes. One thread
+/// dequeues; buffers may be given back from any thread. Nothing is allocated for a frame.
+package final class BufferQueue: Sendable {
+  /// What most kernels give at most (`VIDEO_MAX_FRAME`): 133 ms of 240 fps.
+  package static let usualCount: UInt32 = 32
+
+  /// The node the frames come from.
+  package var path: String { device.path }
+  /// How many buffers the driver gave, which may be fewer or more than asked for.
+  package var count: Int { buffers.count }
+  /// The size of the smallest buffer.
+  package var bytesPerBuffer: Int { buffers.lazy.map(\.count).min() ?? 0 }
+
+  private let device: VideoDevice
+  // Written in the initialiser only. What the memory holds belongs to whoever dequeued it.
+  private nonisolated(unsafe) let buffers: [UnsafeMutableRawBufferPointer]
+
+  /// Takes the device over, and asks its driver for buffers.
+  ///
+  /// The corresponding requests are `VIDIOC_REQBUFS`, `VIDIOC_QUERYBUF` and mmap(2).
+  ///
+  /// - Throws: ``DeviceError`` for `.requestBuffers` (`.busy` when another program streams,
+  ///   `ENOMEM` when the driver has none to give) or `.mapBuffer`.
+  package init(
+    _ device: consuming VideoDevice, count: UInt32 = usualCount
+  ) throws(DeviceError) {
+    var request = v4l2_requestbuffers()
+    request.count = count
+    request.type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+    request.memory = V4L2_MEMORY_MMAP.rawValue
+    try DeviceError.check(
+      device.control(CVideo4Linux_VIDIOC_REQBUFS, &request), .requestBuffers, device.path)
+    guard request.count > 0 else {
+      throw DeviceError(.requestBuffers, device.path, code: ENOMEM)
+    }
+    var buffers: [UnsafeMutableRawBufferPointer] = []
+    do throws(DeviceError) {
+      for index in 0..<request.count {
+        var buffer = v4l2_buffer(index: index)
+        try DeviceError.check(
+          device.control(CVideo4Linux_VIDIOC_QUERYBUF, &buffer), .mapBuffer, device.path)
+        buffers.append(
+          try device.map(length: Int(buffer.length), offset: Int64(buffer.m.offset)))
+      }
+    } catch {
+      for buffer in buffers { v4l2_munmap(buffer.baseAddress, buffer.count) }
+      throw error
+    }
+    self.buffers = buffers
+    self.device = device
+  }
+
+  deinit {
+    // Before the device, which closes after this.
+    for buffer in buffers { v4l2_munmap(buffer.baseAddress, buffer.count) }
+  }
+
+  /// Hands every buffer to the driver and starts the stream: `VIDIOC_QBUF`, `VIDIOC_STREAMON`.
+  ///
+  /// Bytes dequeued before an earlier stop are overwritten from here on.
+  ///
+  /// - Throws: ``DeviceError`` for `.giveBack` or `.start`: `.noBandwidth` when the bus cannot
+  ///   carry the mode, `.busy`, `.unplugged`.
+  package func start() throws(DeviceError) {
+    for index in buffers.indices { try giveBack(index) }
+    var type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+    try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMON, &type), .start, path)
+  }
+
+  /// Ends the stream; all buffers are this process's again: `VIDIOC_STREAMOFF`.
+  ///
+  /// - Throws: ``DeviceError`` for `.stop`.
+  package func stop() throws(DeviceError) {
+    var type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+    try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMOFF, &type), .stop, path)
+  }
+
+  /// Waits for the next frame: poll(2), then one `VIDIOC_DQBUF`.
+  ///
+  /// - Parameter timeoutMilliseconds: The time limit; 0 does not wait, below 0 waits for ever.
+  /// - Returns: The frame, or nil at the time limit or when a signal ended the wait.
+  /// - Throws: ``DeviceError`` for `.wait` or `.dequeue`: `.unplugged`; `EIO` when the driver
+  ///   gave up, after which only a new start helps.
+  package func dequeue(timeoutMilliseconds: Int32) throws(DeviceError) -> Dequeued? {
+    let events = device.poll(milliseconds: timeoutMilliseconds)
+    try DeviceError.check(events, .wait, path)
+    guard events != 0 else { return nil }
+    // One for each poll: a second, which finds nothing, makes libv4l2 log an error.
+    var buffer = v4l2_buffer(index: 0)
+    let result = device.control(CVideo4Linux_VIDIOC_DQBUF, &buffer)
+    if result == -EAGAIN { return nil }
+    try DeviceError.check(result, .dequeue, path)
+    let index = Int(buffer.index)
+    guard buffers.indices.contains(index) else {
+      throw DeviceError(.dequeue, path, code: EIO)  // No buffer of ours: the driver is mad.
+    }
+    return Dequeued(buffer, memory: UnsafeRawBufferPointer(buffers[index]))
+  }
+
+  /// Gives a buffer back to the driver, from any thread: `VIDIOC_QBUF`.
+  ///
+  /// - Throws: ``DeviceError`` for `.giveBack`: `EINVAL` for a buffer that the driver has, or
+  ///   that is none; `.unplugged`.
+  package func giveBack(_ index: Int) throws(DeviceError) {
+    var buffer = v4l2_buffer(index: UInt32(clamping: index))
+    try DeviceError.check(device.control(CVideo4Linux_VIDIOC_QBUF, &buffer), .giveBack, path)
+  }
+}
+
+/// A frame that the driver lends, until its buffer is given back.
+package struct Dequeued {
+  /// Which clock a driver's times are of.
+  package enum Clock: Sendable {
+    /// `CLOCK_MONOTONIC`.
+    case monotonic
+    /// Copied from the frames that were put in, as memory-to-memory devices do.
+    case copied
+    /// The driver does not say.
+    case unknown
+  }
+
+  /// The buffer's number, to give it back by.
+  package let index: Int
+  /// The frame; never more than is mapped, whatever the driver says.
+  package let bytes: UnsafeRawBufferPointer
+  /// The driver's count of frames, which wraps.
+  package let sequence: UInt32
+  /// The driver's time in microseconds; one that does not fit wraps as the arithmetic does.
+  package let microseconds: Int64
+  /// The `V4L2_BUF_FLAG_…` of the buffer.
+  package let flags: UInt32
+
+  init(_ buffer: v4l2_buffer, memory: UnsafeRawBufferPointer) {
+    index = Int(buffer.index)
+    bytes = UnsafeRawBufferPointer(rebasing: memory.prefix(Int(buffer.bytesused)))
+    sequence = buffer.sequence
+    microseconds =
+      Int64(buffer.timestamp.tv_sec) &* 1_000_000 &+ Int64(buffer.timestamp.tv_usec)
+    flags = buffer.flags
+  }
+
+  /// Whether the driver marks the frame as damaged.
+  package var isError: Bool { flags & UInt32(V4L2_BUF_FLAG_ERROR) != 0 }
+
+  /// The clock of the time; the same for every frame of a stream.
+  package var clock: Clock {
+    switch flags & UInt32(V4L2_BUF_FLAG_TIMESTAMP_MASK) {
+    case UInt32(V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC): .monotonic
+    case UInt32(V4L2_BUF_FLAG_TIMESTAMP_COPY): .copied
+    default: .unknown
+    }
+  }
+}
+
+extension v4l2_buffer {
+  /// A question about a mapped capture buffer.
+  fileprivate init(index: UInt32) {
+    self.init()
+    self.index = index
+    type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+    memory = V4L2_MEMORY_MMAP.rawValue
+  }
+}

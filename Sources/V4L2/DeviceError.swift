@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+/// A failed call to a capture device: what was tried, on which node, and why.
+package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What was tried, worded to complete "Could not … /dev/video0".
+  package enum Operation: String, Sendable {
+    case open
+    case listFormats = "list the formats of"
+    case listSizes = "list the frame sizes of"
+    case listIntervals = "list the frame rates of"
+    case readFormat = "read the format of"
+    case setFormat = "set the format of"
+    case readFrameDuration = "read the frame duration of"
+    case setFrameDuration = "set the frame duration of"
+    case requestBuffers = "get buffers from"
+    case mapBuffer = "map a buffer of"
+    case start
+    case stop
+    case wait = "wait for a frame of"
+    case dequeue = "take a frame from"
+    case giveBack = "give a buffer back to"
+  }
+
+  /// What the code means for the user.
+  package enum Reason: Sendable {
+    /// This user may not open the node: `EACCES`, `EPERM`.
+    case noPermission
+    /// There is no such node: `ENOENT`, `ENOTDIR`.
+    case notFound
+    /// Another program streams from the device: `EBUSY`.
+    case busy
+    /// The node is there, the device behind it is gone: `ENODEV`, `ENXIO`.
+    case unplugged
+    /// The node is no video device: `ENOTTY` when it is opened.
+    case notAVideoDevice
+    /// The bus has no room for such a stream: `ENOSPC` when it is started.
+    case noBandwidth
+    /// The device cannot do what was asked: `EINVAL`, `ENOTSUP`.
+    case notSupported
+    /// Anything else.
+    case other
+  }
+
+  package let operation: Operation
+  /// The node it was tried on.
+  package let path: String
+  /// The number of the error, above zero, as errno(3) lists them.
+  package let code: Int32
+  /// The programs that had the node open when it was busy.
+  package let holders: [DeviceHolder]
+
+  package init(
+    _ operation: Operation, _ path: String, code: Int32, holders: [DeviceHolder] = []
+  ) {
+    self.operation = operation
+    self.path = path
+    self.code = code
+    self.holders = holders
+  }
+
+  package var reason: Reason {
+    switch (code, operation) {
+    case (EACCES, _), (EPERM, _): .noPermission
+    case (ENOENT, _), (ENOTDIR, _): .notFound
+    case (EBUSY, _): .busy
+    case (ENODEV, _), (ENXIO, _): .unplugged
+    case (ENOTTY, .open): .notAVideoDevice
+    case (ENOSPC, .start): .noBandwidth
+    case (EINVAL, _), (ENOTSUP, _): .notSupported
+    default: .other
+    }
+  }
+
+  /// Whether the driver said that it has no frame duration to set (no `V4L2_CAP_TIMEPERFRAME`).
+  package var keepsNoFrameDuration: Bool { operation == .setFrameDuration && code == ENOTSUP }
+
+  /// One line: `Could not open /dev/video99: No such file or directory`.
+  package var description: String {
+    let why: String =
+      switch reason {
+      case .notAVideoDevice: "It is not a video device"
+      // The kernel's words, "No space left on device", send people to their disk.
+      case .noBandwidth: "The bus has no bandwidth left for this mode"
+      default: String(cString: strerror(code))  // Of this thread's own, in glibc.
+      }
+    return "Could not \(operation.rawValue) \(path): \(why)"
+  }
+
+  /// What to try next: one line without a final period.
+  package var hint: String {
+    switch reason {
+    case .noPermission:
+      "add yourself to the group video (sudo usermod -aG video $USER) and log in again"
+    case .notFound, .notAVideoDevice: "see which devices there are with: slowmo devices"
+    case .busy where holders.isEmpty:
+      "another program uses it; sudo fuser -v \(path) tells which, close that one"
+    case .busy:
+      "\(holders.map(\.description).joined(separator: ", ")) has it open; close that first"
+    case .unplugged: "it was unplugged or its driver is gone; plug it in again"
+    case .noBandwidth: "choose a compressed or slower mode, or another USB port"
+    case .notSupported: "choose another mode; they are listed by: slowmo modes \(path)"
+    case .other: "unplug it and plug it in again; the kernel's words are in: sudo dmesg"
+    }
+  }
+
+  /// Throws if `result` is a negative errno, which is how every shim reports failure.
+  static func check(
+    _ result: CInt, _ operation: Operation, _ path: String
+  ) throws(DeviceError) {
+    guard result < 0 else { return }
+    throw DeviceError(failing: operation, path, code: -result)
+  }
+
+  /// Makes the error of a call that failed just now, and looks for who holds a busy device.
+  init(failing operation: Operation, _ path: String, code: Int32) {
+    self.init(
+      operation, path, code: code, holders: code == EBUSY ? DeviceHolder.find(of: path) : [])
+  }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+import CVideo4Linux
+
+/// An open Video4Linux node, such as `/dev/video0`.
+///
+/// The value is the only owner of its descriptor: it cannot be copied, and the descriptor is
+/// closed when the value goes. Hand it to a ``BufferQueue`` to stream; the queue consumes it, so
+/// a format cannot be changed under running buffers.
+package struct VideoDevice: ~Copyable, Sendable {
+  /// The node this device was opened from, which every error names.
+  package let path: String
+  /// What the driver says it is and can do.
+  package let capabilities: Capabilities
+
+  /// The open descriptor; it never leaves this file.
+  private let descriptor: CInt
+
+  /// Opens a node, without configuring it or starting to stream.
+  ///
+  /// libv4l2 is attached with its conversion switched off. The corresponding requests are
+  /// open(2), v4l2_fd_open(3) and `VIDIOC_QUERYCAP`.
+  ///
+  /// - Parameter path: A device node; symbolic links are followed.
+  /// - Throws: ``DeviceError`` for `.open`: `.notFound`, `.noPermission`, `.unplugged`, or
+  ///   `.notAVideoDevice` for anything else that can be opened.
+  package init(opening path: String) throws(DeviceError) {
+    _ = Self.silencedLibrary
+    let descriptor = CVideo4Linux_open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+    try DeviceError.check(descriptor, .open, path)
+    let attached = CVideo4Linux_attach(descriptor)
+    guard attached >= 0 else {
+      CVideo4Linux_closePlain(descriptor)
+      throw DeviceError(failing: .open, path, code: -attached)
+    }
+    var answer = v4l2_capability()
+    let asked = withUnsafeMutablePointer(to: &answer) {
+      CVideo4Linux_ioctl(descriptor, CVideo4Linux_VIDIOC_QUERYCAP, $0)
+    }
+    guard asked >= 0 else {
+      _ = CVideo4Linux_close(descriptor)
+      throw DeviceError(failing: .open, path, code: -asked)
+    }
+    // Once every property is set, a throw would also run `deinit`; nothing throws from here on.
+    self.path = path
+    capabilities = Capabilities(answer)
+    self.descriptor = descriptor
+  }
+
+  deinit { _ = CVideo4Linux_close(descriptor) }  // Nobody is left to tell.
+
+  /// Makes a request, and answers with a value or a negative errno.
+  borrowing func control<Argument>(_ request: UInt, _ argument: inout Argument) -> CInt {
+    withUnsafeMutablePointer(to: &argument) { CVideo4Linux_ioctl(descriptor, request, $0) }
+  }
+
+  /// Waits for a frame; answers with poll(2)'s events, 0 at the time limit, or a negative errno.
+  borrowing func poll(milliseconds: Int32) -> CInt {
+    CVideo4Linux_poll(descriptor, CShort(POLLIN), milliseconds)
+  }
+
+  /// Maps a buffer of the driver's, or throws ``DeviceError`` for `.mapBuffer`.
+  borrowing func map(
+    length: Int, offset: Int64
+  ) throws(DeviceError) -> UnsafeMutableRawBufferPointer {
+    var error: CInt = 0
+    guard let start = CVideo4Linux_map(descriptor, length, offset, &error) else {
+      throw DeviceError(failing: .mapBuffer, path, code: -error)
+    }
+    return UnsafeMutableRawBufferPointer(start: start, count: length)
+  }
+
+  /// Keeps libv4l2 off stderr, once for the process; touching it is enough.
+  private static let silencedLibrary: Void = CVideo4Linux_silence()
+}
+
+extension VideoDevice {
+  /// What a driver says it is and can do: `VIDIOC_QUERYCAP`.
+  package struct Capabilities: Hashable, Sendable {
+    /// The driver's name: `uvcvideo`.
+    package let driver: String
+    /// The device's name for people: `HD Pro Webcam C920`.
+    package let card: String
+    /// Where the device sits: `usb-0000:00:14.0-1`.
+    package let bus: String
+    /// The `V4L2_CAP_…` of this node, not of all the nodes of its device.
+    package let flags: UInt32
+
+    init(_ answer: v4l2_capability) {
+      driver = withUnsafeBytes(of: answer.driver) { SystemFiles.text($0) }
+      card = withUnsafeBytes(of: answer.card) { SystemFiles.text($0) }
+      bus = withUnsafeBytes(of: answer.bus_info) { SystemFiles.text($0) }
+      // `capabilities` speaks for the whole device: a webcam's metadata node, too, says capture.
+      let isPerNode = answer.capabilities & UInt32(V4L2_CAP_DEVICE_CAPS) != 0
+      flags = isPerNode ? answer.device_caps : answer.capabilities
+    }
+
+    /// Whether the node gives pictures, in one plane of memory, through mapped buffers.
+    package var isVideoCapture: Bool {
+      let needed = UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_STREAMING)
+      return flags & needed == needed
+    }
+  }
+}

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs the tests that need a real V4L2 driver in the emulated machine, with what was built before:
+# swift build --build-tests && swift build -c release --product slowmo.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+bundle=$(swift build --show-bin-path)/OvercrankPackageTests.xctest
+slowmo=$(swift build -c release --show-bin-path)/slowmo
+[ -x "$bundle" ] && [ -x "$slowmo" ] || {
+  echo "run-tests: build first: swift build --build-tests; swift build -c release" >&2
+  exit 1
+}
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# shellcheck disable=SC2016  # LAB_OUT is the guest's.
+Tests/Lab/run.sh "SLOWMO='$slowmo' '$bundle' --testing-library swift-testing --filter VividTests" |
+  tee "$log"
+# Where vivid failed to load all of them would be skipped, which is no success in here.
+grep -q 'Test run with [1-9].* passed' "$log" && ! grep -q 'skipped' "$log" || {
+  echo "run-tests: not all tests ran and passed in the emulated machine" >&2
+  exit 1
+}
