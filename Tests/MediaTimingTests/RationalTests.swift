@@ -82,6 +82,7 @@ struct RationalTests {
     #expect(try Rational(.min, 1).divided(by: Rational(.min, 1)) == .one)
     #expect(try Rational(-1).subtracting(Rational(.min, 1)) == Rational(.max, 1))
     #expect(code { _ = try Rational(.max, 1).adding(.one) } == .overflow)
+    #expect(code { _ = try Rational(.min, 1).adding(Rational(.min, 1)) } == .overflow)
     #expect(code { _ = try Rational(.min, 1).negated() } == .overflow)
     #expect(code { _ = try Rational.one.divided(by: Rational(.min, 1)) } == .overflow)
   }
