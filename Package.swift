@@ -62,6 +62,7 @@ let package = Package(
       name: "MediaTimingTests",
       dependencies: ["MediaTiming", .product(name: "BigInt", package: "BigInt")]),
     .testTarget(name: "VividTests"),
+    .testTarget(name: "EditingTests", dependencies: ["Editing", "MediaTiming"]),
   ],
   swiftLanguageModes: [.v6]
 )
