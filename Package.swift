@@ -63,6 +63,8 @@ let package = Package(
       name: "MediaTimingTests",
       dependencies: ["MediaTiming", .product(name: "BigInt", package: "BigInt")]),
     .testTarget(name: "VividTests"),
+    .testTarget(name: "EditingTests", dependencies: ["Editing", "MediaTiming"]),
+    .testTarget(name: "RetimingTests", dependencies: ["Retiming", "LibAV", "MediaTiming"]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import MediaTiming
+
+/// What the sound of an export came to.
+public struct AudioRetimingReport: Hashable, Sendable {
+  /// The algorithm that made what plays at other speeds than 1.
+  public let algorithm: AudioTimePitchAlgorithm
+  /// The samples written, each counted once for all channels.
+  public let samples: Int64
+  /// The most samples that the engine lacked in any one piece before it was padded with silence to
+  /// its exact length; zero unless something is wrong with the engine.
+  public let lengthErrorSamples: Int64
+}
+
+/// Plays the sound of a source at the speeds of a composition, into exactly as many samples as the
+/// composition is long.
+///
+/// A value without state: each call of ``render(mappings:duration:isCancelled:read:write:)`` is
+/// one pass from start to end, in blocks, in memory that does not grow with the length.
+///
+/// What plays at speed 1 is copied bit for bit. Other pieces are made with the source's real
+/// sound before and after them and cut at the sample nearest to their boundary. `spectral` joins
+/// them with a fade of 5 ms, which lies inside the retimed piece; `varispeed` does so where the
+/// source jumps, and where it runs on needs none; `mute` and empty time start and end at once.
+public struct AudioRetimer: Hashable, Sendable {
+  /// The speeds at which sound can play, other than muted.
+  public static let speeds: ClosedRange<Speed> = {
+    let fastest = try? Speed(Rational(32))
+    let slowest = try? Speed(Rational(1, 32))
+    return (slowest ?? .normal)...(fastest ?? .normal)
+  }()
+
+  /// The sampling rates that can be rendered, in hertz.
+  public static let sampleRates: ClosedRange<Int> = 8000...192_000
+
+  /// The numbers of channels that can be rendered.
+  public static let channelCounts: ClosedRange<Int> = 1...64
+
+  /// What happens to the pitch.
+  public let algorithm: AudioTimePitchAlgorithm
+  /// Samples per second of the source and of the output, in hertz.
+  public let sampleRate: Int
+  /// The number of channels of the source and of the output.
+  public let channelCount: Int
+
+  /// How many samples are handed over at a time, at most.
+  private static let blockLength = 4096
+
+  /// Makes a retimer for a kind of sound.
+  ///
+  /// - Throws: `RetimingError` with `.notAvailable` for an algorithm that this version lacks,
+  ///   `.unsupportedFormat` for a rate outside ``sampleRates`` or a number of channels outside
+  ///   ``channelCounts``.
+  public init(
+    algorithm: AudioTimePitchAlgorithm, sampleRate: Int, channelCount: Int
+  ) throws(RetimingError) {
+    guard algorithm.isAvailable else {
+      let names = AudioTimePitchAlgorithm.allCases.filter(\.isAvailable).map(\.rawValue)
+      throw RetimingError(
+        .notAvailable,
+        "the pitch algorithm \(algorithm.rawValue) is not available in this version; there are "
+          + names.joined(separator: ", "))
+    }
+    guard Self.sampleRates.contains(sampleRate) else {
+      throw RetimingError(
+        .unsupportedFormat,
+        "sound of \(sampleRate) Hz cannot be retimed; from \(Self.sampleRates.lowerBound) to "
+          + "\(Self.sampleRates.upperBound) Hz can")
+    }
+    guard Self.channelCounts.contains(channelCount) else {
+      throw RetimingError(
+        .unsupportedFormat,
+        "sound of \(channelCount) channels cannot be retimed; from 1 to "
+          + "\(Self.channelCounts.upperBound) can")
+    }
+    self.algorithm = algorithm
+    self.sampleRate = sampleRate
+    self.channelCount = channelCount
+  }
+
+  /// The number of samples that a rendering would write: the duration's nearest whole number.
+  ///
+  /// - Parameters:
+  ///   - mappings: As for rendering.
+  ///   - duration: As for rendering.
+  /// - Returns: Zero or more.
+  /// - Throws: `RetimingError` for everything about the mappings that rendering would refuse.
+  public func sampleCount(
+    mappings: [TimeMapping], duration: MediaTime? = nil
+  ) throws(RetimingError) -> Int64 {
+    try plan(mappings, duration).sampleCount
+  }
+
+  /// Renders the sound from start to end.
+  ///
+  /// - Parameters:
+  ///   - mappings: Which source time plays when, in the order of their targets, which start at
+  ///     zero or later and do not overlap. Where there is none, there is silence.
+  ///   - duration: The end of the output, for silence after the last mapping; nil to end with it.
+  ///   - isCancelled: Asked before each block; rendering stops when it is true.
+  ///   - read: Gives samples of the source by number, one plane a channel, silence outside its
+  ///     ends (`start` may be negative). Numbers ascend within a piece; at each piece they step
+  ///     back or forth to where its source starts, and a lead ahead of it.
+  ///   - write: Takes the next samples of the output, one plane a channel. They may exceed ±1.
+  /// - Returns: How many samples were written.
+  /// - Throws: `RetimingError` with `.invalidMappings`, `.speedOutOfRange` or `.notExact` before
+  ///   anything is read, `.invalidSamples`, `.engine` or `.cancelled` later; and what `read` and
+  ///   `write` throw.
+  public func render(
+    mappings: [TimeMapping], duration: MediaTime? = nil, isCancelled: () -> Bool = { false },
+    read: (_ start: Int64, _ count: Int) throws -> [[Float]],
+    write: (_ samples: [[Float]]) throws -> Void
+  ) throws -> AudioRetimingReport {
+    let plan = try plan(mappings, duration)
+    func checkedRead(_ start: Int64, _ count: Int) throws -> Planes {
+      let samples = try read(start, count)
+      guard samples.count == channelCount, samples.allSatisfy({ $0.count == count }) else {
+        throw RetimingError(
+          .invalidSamples,
+          "\(count) samples of \(channelCount) channels from \(start) on were asked for; "
+            + "\(samples.sampleCount) of \(samples.count) came")
+      }
+      return samples
+    }
+    // The end of one piece, to be faded into the start of the next.
+    var held = Planes.silence(0, channelCount: channelCount)
+    var written: Int64 = 0
+    var lengthError: Int64 = 0
+    for piece in plan.pieces {
+      var voice = try voice(for: piece)
+      var missing: Int64 = 0
+      var made: Int64 = 0
+      func next(upTo end: Int64) throws -> Planes {
+        if isCancelled() { throw RetimingError(.cancelled, "the sound was cancelled") }
+        let count = Int(min(end - made, Int64(Self.blockLength)))
+        var samples = try voice.next(count, checkedRead)
+        let lack = count - samples.sampleCount
+        missing += Int64(lack)
+        samples.append(samples: .silence(lack, channelCount: channelCount))
+        made += Int64(count)
+        return samples
+      }
+
+      let fadeLength = Int64(held.sampleCount)
+      if fadeLength > 0 {
+        var incoming = Planes.silence(0, channelCount: channelCount)
+        while made < fadeLength { incoming.append(samples: try next(upTo: fadeLength)) }
+        try write(held.faded(into: incoming))
+        written += fadeLength
+      }
+      let end = piece.length - piece.overlap
+      while made < end {
+        let samples = try next(upTo: end)
+        written += Int64(samples.sampleCount)
+        try write(samples)
+      }
+      held = Planes.silence(0, channelCount: channelCount)
+      while made < piece.length { held.append(samples: try next(upTo: piece.length)) }
+      lengthError = max(lengthError, missing)
+    }
+    return AudioRetimingReport(
+      algorithm: algorithm, samples: written, lengthErrorSamples: lengthError)
+  }
+
+  private func plan(
+    _ mappings: [TimeMapping], _ duration: MediaTime?
+  ) throws(RetimingError) -> AudioPlan {
+    var plan = try AudioPlan(
+      mappings, duration: duration, sampleRate: sampleRate, algorithm: algorithm)
+    if algorithm != .mute {
+      try plan.fade(over: Int64(sampleRate / 200), unlessContinuous: algorithm == .varispeed)
+    }
+    return plan
+  }
+
+  private func voice(for piece: AudioPiece) throws(RetimingError) -> any AudioVoice {
+    let position = try piece.position(before: piece.lead)
+    switch (piece.content, algorithm) {
+    case (.silence, _), (.retimed, .mute): return SilentVoice(channelCount: channelCount)
+    case (.copy, _):
+      return CopyVoice(
+        position: try position.wholeNumber(.halfAwayFromZero, of: "the sample \(position)"))
+    case (.retimed, .varispeed):
+      return try VarispeedVoice(
+        position: position, speed: piece.speed, channelCount: channelCount)
+    case (.retimed, _):
+      return try SpectralVoice(
+        position: position, speed: piece.speed, sampleRate: sampleRate, channelCount: channelCount)
+    }
+  }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import MediaTiming
+
+/// The frames of an export at a constant rate: how many there are, and when each is shown.
+///
+/// Slot n is at n/f seconds of the composition. There are ceil(D·f) of them for D seconds, but a
+/// last slot of which no more than one tick of the source would be left makes no frame: it is
+/// there because the source could not say its length any better. There is always one.
+public struct FrameSlots: Hashable, Sendable {
+  /// Frames per second.
+  public let rate: FrameRate
+  /// How many slots there are; at least one.
+  public let count: Int64
+
+  /// Lays out the slots of a composition.
+  ///
+  /// - Parameters:
+  ///   - duration: Seconds, above zero.
+  ///   - rate: Frames per second.
+  ///   - sourceTick: The unit in which the source's times are given, in seconds of the
+  ///     composition; zero or above.
+  /// - Throws: `RetimingError` with `.invalidMappings` when one of these is out of its range,
+  ///   `.notExact` when the number of slots does not fit.
+  public init(
+    duration: Rational, rate: FrameRate, sourceTick: Rational
+  ) throws(RetimingError) {
+    guard duration > .zero, sourceTick >= .zero else {
+      throw RetimingError(
+        .invalidMappings, "\(duration) s in ticks of \(sourceTick) s cannot be cut into frames")
+    }
+    let what = "the number of frames of \(duration) s at \(rate) fps"
+    let slots = try exactly(what) { () throws(TimingError) in
+      try duration.multiplied(by: rate.framesPerSecond)
+    }
+    let whole = slots.rounded(.towardNegativeInfinity)
+    let remainder = try exactly(what) { () throws(TimingError) in
+      try slots.subtracting(Rational(whole, 1)).divided(by: rate.framesPerSecond)
+    }
+    let needsPart = remainder > sourceTick
+    let (counted, overflow) = whole.addingReportingOverflow(needsPart ? 1 : 0)
+    guard !overflow, let count = Int64(exactly: max(1, counted)) else {
+      throw RetimingError(.notExact, "\(what) does not fit 64 bits")
+    }
+    self.rate = rate
+    self.count = count
+  }
+
+  /// When a slot is shown, in seconds of the composition.
+  public func seconds(of slot: Int64) -> Rational {
+    // 64 and 32 bits over 32: always fits, and the rate is above zero.
+    let above = Int128(slot) * Int128(rate.denominator)
+    return (try? Rational(above, Int128(rate.numerator))) ?? .zero
+  }
+
+  /// The number of slots before an instant, in seconds of the composition.
+  ///
+  /// - Throws: `RetimingError` with `.notExact` when it cannot be computed exactly.
+  func count(before time: Rational) throws(RetimingError) -> Int64 {
+    let position = try exactly("the slot at \(time) s") { () throws(TimingError) in
+      try time.multiplied(by: rate.framesPerSecond)
+    }
+    let before = position.rounded(.towardPositiveInfinity)
+    return Int64(clamping: min(max(before, 0), Int128(count)))
+  }
+}
+
+/// Tells of each frame how many slots show it, as the frames go by.
+///
+/// A slot shows the last frame whose time is at or before the slot's own; before the first frame,
+/// the first. That is what a viewer of the frames at their own times sees at that instant.
+///
+/// ```swift
+/// var sampler = HoldSampler(slots)
+/// for frame in frames {
+///   if let count = try sampler.next(frame.time) { show(previous, count) }
+///   previous = frame
+/// }
+/// show(previous, sampler.finish())
+/// ```
+public struct HoldSampler: Sendable {
+  /// The slots that are filled.
+  public let slots: FrameSlots
+  private var lastTime: Rational?
+  private var filled: Int64 = 0
+
+  /// Makes a sampler that has seen no frame.
+  public init(_ slots: FrameSlots) { self.slots = slots }
+
+  /// Takes the time of the next frame, and tells how many slots show the one before it.
+  ///
+  /// - Parameter time: In seconds of the composition, not before the last one given; of two that
+  ///   are equal, only the second is shown.
+  /// - Returns: Zero or more; nil for the first frame, before which there is none.
+  /// - Throws: `RetimingError` with `.notAscending`, or `.notExact` when the slot cannot be
+  ///   computed exactly.
+  public mutating func next(_ time: Rational) throws(RetimingError) -> Int64? {
+    guard let lastTime else {
+      lastTime = time
+      return nil
+    }
+    guard lastTime <= time else {
+      throw RetimingError(.notAscending, "a frame at \(time) s follows one at \(lastTime) s")
+    }
+    let reached = try slots.count(before: time)
+    defer { (self.lastTime, filled) = (time, reached) }
+    return reached - filled
+  }
+
+  /// Tells how many slots show the last frame given; all of them add up to the slots' count.
+  ///
+  /// - Returns: Zero or more; zero when no frame was given.
+  public func finish() -> Int64 { lastTime == nil ? 0 : slots.count - filled }
+}

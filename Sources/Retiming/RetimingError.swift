@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What cannot be played at another speed, and why.
+public struct RetimingError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The kinds of failure.
+  ///
+  /// New ones may be added.
+  public struct Code: Hashable, Sendable {
+    private let name: String
+    /// An algorithm that this version does not have.
+    public static let notAvailable = Code(name: "not_available")
+    /// A speed that the sound cannot follow.
+    public static let speedOutOfRange = Code(name: "speed_out_of_range")
+    /// A sampling rate or a number of channels that is not supported.
+    public static let unsupportedFormat = Code(name: "unsupported_format")
+    /// Mappings that overlap, start before zero or end after the duration; a duration or a tick
+    /// that is not above zero.
+    public static let invalidMappings = Code(name: "invalid_mappings")
+    /// Frames whose times are not in order.
+    public static let notAscending = Code(name: "not_ascending")
+    /// A time that would be needed does not fit the numbers that hold exact times.
+    public static let notExact = Code(name: "not_exact")
+    /// A reader that gave another number of samples or channels than was asked for.
+    public static let invalidSamples = Code(name: "invalid_samples")
+    /// The library that does the work failed.
+    public static let engine = Code(name: "engine")
+    /// The caller asked to stop.
+    public static let cancelled = Code(name: "cancelled")
+  }
+
+  /// What kind of failure this is.
+  public let code: Code
+  /// One sentence without a final period, for people.
+  public let description: String
+
+  /// Makes an error of a kind, with its sentence.
+  public init(_ code: Code, _ description: String) {
+    self.code = code
+    self.description = description
+  }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Editing
+import MediaTiming
+import Testing
+
+/// Random edits beside the same edits of a composition that is a function of time.
+struct CompositionModelTests {
+  @Test("Random edits show what a function of time shows", arguments: 0..<150 as Range<UInt64>)
+  func randomEdits(seed: UInt64) throws {
+    var random = SeededGenerator(state: seed)
+    let sources = try [("a", 2400), ("b", 7), ("c", 100)].map { path, length in
+      try MediaSource(
+        path: path, duration: MediaTime(value: Int64(length), timescale: path == "b" ? 1 : 240))
+    }
+    var composition = Composition(sources[0])
+    var model = Model()
+    try model.insert(TimeRange(duration: sources[0].duration), of: sources[0], at: .zero)
+    var refused = 0
+    for _ in 0..<14 {
+      let before = composition
+      var edited = model
+      do {
+        try Self.edit(&composition, &edited, sources, &random)
+        model = edited
+      } catch let error as EditingError {
+        // Only what does not fit is refused here, and it must leave no trace.
+        #expect(error.code == .notExact)
+        #expect(composition == before)
+        refused += 1
+        continue
+      }
+      try composition.validateSegments()
+      try Self.compare(composition, model, &random)
+    }
+    #expect(refused <= 2)
+  }
+
+  /// Makes one random edit of both, with times that may fall anywhere.
+  private static func edit(
+    _ composition: inout Composition, _ model: inout Model, _ sources: [MediaSource],
+    _ random: inout SeededGenerator
+  ) throws {
+    let ticks = max(2, try composition.duration.converted(to: 240, rounding: .towardZero).value)
+    let ends = [
+      Int64.random(in: 0...ticks - 1, using: &random), .random(in: 1...ticks, using: &random),
+    ].sorted()
+    let range = try TimeRange.of(ends[0], max(ends[1], ends[0] + 1), per: 240)
+    switch Int.random(in: 0..<5, using: &random) {
+    case 0:
+      guard let source = sources.randomElement(using: &random) else { return }
+      let length = try source.duration.converted(to: 240, rounding: .towardZero).value
+      let start = Int64.random(in: 0..<length, using: &random)
+      let end = Int64.random(in: start + 1...length, using: &random)
+      let part = try TimeRange.of(start, end, per: 240)
+      let time = try MediaTime(
+        value: .random(in: 0...ticks + 100, using: &random), timescale: 240)
+      try composition.insertTimeRange(part, of: source, at: time)
+      try model.insert(part, of: source, at: time)
+    case 1:
+      let late = try TimeRange.of(ends[0], ends[0] + ends[1] / 2 + 1, per: 240)
+      try composition.insertEmptyTimeRange(late)
+      try model.insertEmpty(late)
+    case 2 where composition.duration > MediaTime(seconds: 3) && range.end <= composition.duration:
+      try composition.removeTimeRange(range)
+      try model.remove(range)
+    default:
+      guard range.end <= composition.duration else { return }
+      let stretches: [(Int64, Int64)] = [(8, 1), (1, 2), (2, 1), (1, 3), (4, 3), (1, 1)]
+      let (above, below) = stretches.randomElement(using: &random) ?? (1, 1)
+      let length = try MediaTime(
+        range.durationInSeconds.multiplied(by: Rational(Int128(above), Int128(below))))
+      try composition.scaleTimeRange(range, toDuration: length)
+      try model.scale(range, to: length)
+    }
+  }
+
+  private static func compare(
+    _ composition: Composition, _ model: Model, _ random: inout SeededGenerator
+  ) throws {
+    #expect(composition.duration.seconds == model.duration)
+    var instants = composition.segments.map(\.target.start.seconds)
+    for _ in 0..<12 {
+      let part = try Rational(.random(in: 0..<9973, using: &random), 9973)
+      instants.append(try model.duration.multiplied(by: part))
+    }
+    for instant in instants {
+      #expect(try composition.sight(at: instant) == model.sight(instant))
+    }
+  }
+}

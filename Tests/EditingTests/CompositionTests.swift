@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Editing
+import MediaTiming
+import Testing
+
+struct CompositionTests {
+  let clip: MediaSource
+
+  init() throws { clip = try MediaSource(path: "clip.mov", duration: MediaTime(seconds: 4)) }
+
+  /// The segments as text: source range, target range.
+  private func table(_ composition: Composition) -> [String] {
+    composition.segments.map(\.description)
+  }
+
+  @Test func `A composition of a source plays the whole of it`() throws {
+    let composition = Composition(clip)
+    #expect(table(composition) == ["clip.mov 0/1..4/1 -> 0/1..4/1"])
+    #expect(composition.duration == MediaTime(seconds: 4))
+    #expect(Composition().duration == .zero)
+    #expect(Composition().segment(at: .zero) == nil)
+  }
+
+  @Test func `An insertion splits what plays there and moves it back`() throws {
+    var composition = Composition(clip)
+    try composition.insertTimeRange(.of(2, 3), of: clip, at: MediaTime(seconds: 1))
+    #expect(
+      table(composition) == [
+        "clip.mov 0/1..1/1 -> 0/1..1/1", "clip.mov 2/1..3/1 -> 1/1..2/1",
+        "clip.mov 1/1..4/1 -> 2/1..5/1",
+      ])
+    // 2.5 s of the source plays in the second and in the third segment.
+    let instants = try composition.targetSeconds(ofSource: Rational(5, 2), in: clip)
+    #expect(instants == [try Rational(3, 2), try Rational(7, 2)])
+  }
+
+  @Test func `An insertion past the end leaves empty time before it`() throws {
+    var composition = Composition(clip)
+    try composition.insertTimeRange(.of(0, 1), of: clip, at: MediaTime(seconds: 6))
+    #expect(
+      table(composition) == [
+        "clip.mov 0/1..4/1 -> 0/1..4/1", "empty -> 4/1..6/1", "clip.mov 0/1..1/1 -> 6/1..7/1",
+      ])
+    try composition.insertEmptyTimeRange(.of(9, 10))
+    #expect(table(composition).last == "empty -> 7/1..10/1")
+    #expect(composition.segments[1].isEmpty)
+  }
+
+  @Test func `Speeds multiply, and a cut keeps them`() throws {
+    var composition = Composition(clip)
+    try composition.scaleTimeRange(.of(0, 4), toDuration: MediaTime(seconds: 16))
+    try composition.scaleTimeRange(.of(4, 8), toDuration: MediaTime(seconds: 8))
+    #expect(
+      table(composition) == [
+        "clip.mov 0/1..1/1 -> 0/1..4/1", "clip.mov 1/1..2/1 -> 4/1..12/1",
+        "clip.mov 2/1..4/1 -> 12/1..20/1",
+      ])
+    let speeds = try composition.segments.map { try $0.speed() }
+    #expect(speeds == [try .of(1, 4), try .of(1, 8), try .of(1, 4)])
+  }
+
+  @Test func `A removal joins what is left`() throws {
+    var composition = Composition(clip)
+    try composition.removeTimeRange(.of(1, 3))
+    #expect(
+      table(composition) == ["clip.mov 0/1..1/1 -> 0/1..1/1", "clip.mov 3/1..4/1 -> 1/1..2/1"])
+    try composition.removeTimeRange(.of(0, 2))
+    #expect(composition == Composition())
+  }
+
+  @Test func `The nearest segment answers outside the composition`() throws {
+    let composition = try Composition.retimed(clip, changes: [(.of(1, 2), .of(1, 8))])
+    let segments = composition.segments
+    for (time, index) in [(-1, 0), (0, 0), (1, 1), (8, 1), (9, 2), (11, 2), (99, 2)] {
+      #expect(composition.segment(at: MediaTime(seconds: Int64(time))) == segments[index])
+    }
+  }
+
+  @Test func `What cannot be edited says so and changes nothing`() throws {
+    let whole = Composition(clip)
+    func refuses(
+      _ code: EditingError.Code, _ edit: (inout Composition) throws -> Void,
+      _ location: SourceLocation = #_sourceLocation
+    ) {
+      var composition = whole
+      let error = #expect(throws: EditingError.self, sourceLocation: location) {
+        try edit(&composition)
+      }
+      #expect(error?.code == code, sourceLocation: location)
+      #expect(composition == whole, sourceLocation: location)
+    }
+    refuses(.outsideSource) { try $0.insertTimeRange(.of(3, 5), of: clip, at: .zero) }
+    refuses(.outsideSource) { try $0.insertTimeRange(.of(-1, 1), of: clip, at: .zero) }
+    refuses(.emptyRange) { try $0.insertTimeRange(.of(1, 1), of: clip, at: .zero) }
+    refuses(.outsideComposition) {
+      try $0.insertTimeRange(.of(0, 1), of: clip, at: MediaTime(seconds: -1))
+    }
+    refuses(.outsideComposition) { try $0.insertEmptyTimeRange(.of(-1, 1)) }
+    refuses(.emptyRange) { try $0.insertEmptyTimeRange(.of(1, 1)) }
+    refuses(.outsideComposition) { try $0.removeTimeRange(.of(3, 5)) }
+    refuses(.emptyRange) { try $0.removeTimeRange(.of(3, 3)) }
+    refuses(.outsideComposition) {
+      try $0.scaleTimeRange(.of(3, 5), toDuration: MediaTime(seconds: 1))
+    }
+    refuses(.emptyRange) { try $0.scaleTimeRange(.of(3, 4), toDuration: .zero) }
+    refuses(.emptyRange) { try $0.scaleTimeRange(.of(3, 3), toDuration: MediaTime(seconds: 1)) }
+    // The end would be 4 + 1/(2^31 - 19) - 1/(2^31 - 1) s, which no time can say.
+    refuses(.notExact) {
+      try $0.scaleTimeRange(
+        .of(0, 1, per: .max), toDuration: MediaTime(value: 1, timescale: .max - 18))
+    }
+    refuses(.notExact) {
+      try $0.insertTimeRange(.of(0, 1), of: clip, at: MediaTime(seconds: .max))
+    }
+  }
+
+  @Test func `Segments that leave a hole are refused`() throws {
+    let first = try TrackSegment(empty: .of(0, 1))
+    #expect(try Composition(segments: [first]).duration == MediaTime(seconds: 1))
+    for other in try [TrackSegment(empty: .of(2, 3)), TrackSegment(empty: .of(0, 3))] {
+      let error = #expect(throws: EditingError.self) {
+        try Composition(segments: [first, other])
+      }
+      #expect(error?.code == .invalidSegments)
+    }
+    let outside = try TimeMapping(source: .of(3, 5), target: .of(0, 2))
+    let error = #expect(throws: EditingError.self) { try TrackSegment(of: clip, outside) }
+    #expect(error?.code == .outsideSource)
+    #expect(throws: EditingError.self) { try MediaSource(path: "no.mov", duration: .zero) }
+  }
+}
+
+struct RetimedCompositionTests {
+  let clip: MediaSource
+
+  init() throws { clip = try MediaSource(path: "clip.mov", duration: MediaTime(seconds: 4)) }
+
+  @Test func `One second of four at an eighth makes exactly eleven`() throws {
+    let composition = try Composition.retimed(clip, changes: [(.of(1, 2), .of(1, 8))])
+    #expect(composition.duration == MediaTime(seconds: 11))
+    #expect(
+      composition.segments.map(\.description) == [
+        "clip.mov 0/1..1/1 -> 0/1..1/1", "clip.mov 1/1..2/1 -> 1/1..9/1",
+        "clip.mov 2/1..4/1 -> 9/1..11/1",
+      ])
+    #expect(try Composition.retimed(clip, changes: []) == Composition(clip))
+  }
+
+  @Test(
+    "Any order of ranges gives the same, and the duration is the exact sum",
+    arguments: 0..<50 as Range<UInt64>)
+  func anyOrder(seed: UInt64) throws {
+    var random = SeededGenerator(state: seed)
+    let cuts = Set((0..<8).map { _ in Int64.random(in: 0...960, using: &random) }).sorted()
+    var changes: [(range: TimeRange, speed: Speed)] = []
+    var expected = clip.duration.seconds
+    for (start, end) in zip(cuts, cuts.dropFirst()) where Bool.random(using: &random) {
+      let speed = try Speed.of(
+        .random(in: 1...5, using: &random), .random(in: 1...8, using: &random))
+      let range = try TimeRange.of(start, end, per: 240)
+      changes.append((range, speed))
+      expected = try expected.subtracting(range.durationInSeconds)
+        .adding(range.durationInSeconds.divided(by: speed.fraction))
+    }
+    let ordered = try Composition.retimed(clip, changes: changes)
+    changes.shuffle(using: &random)
+    #expect(try Composition.retimed(clip, changes: changes) == ordered)
+    #expect(ordered.duration.seconds == expected)
+    try ordered.validateSegments()
+    for (range, speed) in changes {
+      let starting = ordered.segments.first { $0.mapping?.source.start == range.start }
+      #expect(try starting?.speed() == speed)
+      #expect(starting?.mapping?.source == range)
+    }
+  }
+
+  @Test func `Ranges that overlap are named, both of them`() throws {
+    let ranges = try [TimeRange.of(2, 4), TimeRange.of(1, 3)]
+    let error = #expect(throws: EditingError.self) {
+      try Composition.retimed(clip, changes: ranges.map { ($0, .normal) })
+    }
+    #expect(error?.code == .overlappingRanges)
+    #expect(error?.ranges == [ranges[1], ranges[0]])
+    #expect(error?.description == "the ranges 1/1..3/1 and 2/1..4/1 of clip.mov overlap")
+    // Touching is not overlapping.
+    #expect(
+      try Composition.retimed(clip, changes: [(.of(0, 1), .of(2)), (.of(1, 2), .of(4))])
+        .duration.seconds == Rational(11, 4))
+  }
+
+  @Test func `Ranges outside the source are refused`() throws {
+    let outside = #expect(throws: EditingError.self) {
+      try Composition.retimed(clip, changes: [(.of(3, 5), .normal)])
+    }
+    #expect(outside?.code == .outsideSource)
+    let empty = #expect(throws: EditingError.self) {
+      try Composition.retimed(clip, changes: [(.of(3, 3), .normal)])
+    }
+    #expect(empty?.code == .emptyRange)
+  }
+}

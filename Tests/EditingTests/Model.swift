@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Editing
+import MediaTiming
+
+/// A generator of numbers that gives the same ones each time (SplitMix64).
+struct SeededGenerator: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+    return z ^ (z >> 31)
+  }
+}
+
+/// What is seen at an instant.
+struct Sight: Equatable {
+  var path: String
+  var time: Rational
+}
+
+/// A composition as a function of time: slow, and too plain to be wrong.
+struct Model {
+  var duration = Rational.zero
+  var sight: (Rational) throws -> Sight? = { _ in nil }
+
+  private mutating func insert(
+    _ length: Rational, at time: Rational, _ new: @escaping (Rational) throws -> Sight?
+  ) throws {
+    let (old, oldDuration) = (sight, duration)
+    duration = try max(duration, time).adding(length)
+    sight = { instant in
+      if instant < time { return instant < oldDuration ? try old(instant) : nil }
+      let offset = try instant.subtracting(time)
+      return offset < length ? try new(offset) : try old(instant.subtracting(length))
+    }
+  }
+
+  mutating func insert(_ range: TimeRange, of source: MediaSource, at time: MediaTime) throws {
+    try insert(range.durationInSeconds, at: time.seconds) {
+      Sight(path: source.path, time: try range.start.seconds.adding($0))
+    }
+  }
+
+  mutating func insertEmpty(_ range: TimeRange) throws {
+    try insert(range.durationInSeconds, at: range.start.seconds) { _ in nil }
+  }
+
+  mutating func remove(_ range: TimeRange) throws {
+    let old = sight
+    duration = try duration.subtracting(range.durationInSeconds)
+    sight = { instant in
+      instant < range.start.seconds
+        ? try old(instant) : try old(instant.adding(range.durationInSeconds))
+    }
+  }
+
+  mutating func scale(_ range: TimeRange, to length: MediaTime) throws {
+    let old = sight
+    let start = range.start.seconds
+    let change = try length.seconds.subtracting(range.durationInSeconds)
+    duration = try duration.adding(change)
+    sight = { instant in
+      if instant < start { return try old(instant) }
+      let offset = try instant.subtracting(start)
+      if offset >= length.seconds { return try old(instant.subtracting(change)) }
+      return try old(
+        offset.multiplied(by: range.durationInSeconds).divided(by: length.seconds).adding(start))
+    }
+  }
+}
+
+extension Composition {
+  /// What the segments show at an instant from zero up to the end.
+  func sight(at instant: Rational) throws -> Sight? {
+    for segment in segments
+    where segment.target.start.seconds <= instant && instant < segment.target.end.seconds {
+      guard let source = segment.source, let mapping = segment.mapping else { return nil }
+      return Sight(path: source.path, time: try mapping.sourceSeconds(of: instant))
+    }
+    return nil
+  }
+}
+
+extension TimeRange {
+  /// From one whole number of units to another.
+  static func of(_ start: Int64, _ end: Int64, per timescale: Int32 = 1) throws -> TimeRange {
+    try TimeRange(
+      start: MediaTime(value: start, timescale: timescale),
+      end: MediaTime(value: end, timescale: timescale))
+  }
+}
+
+extension Speed {
+  /// A speed of two whole numbers.
+  static func of(_ above: Int128, _ below: Int128 = 1) throws -> Speed {
+    try Speed(Rational(above, below))
+  }
+}

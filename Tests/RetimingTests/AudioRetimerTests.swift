@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import MediaTiming
+import Retiming
+import Testing
+
+struct AudioRetimerTests {
+  private let sound = Sound.noise(length: 48_000)
+
+  private func code(_ body: () throws -> Void) -> RetimingError.Code? {
+    do { try body() } catch { return (error as? RetimingError)?.code }
+    return nil
+  }
+
+  @Test func `What is not there is named, with what is`() throws {
+    for algorithm in [AudioTimePitchAlgorithm.timeDomain, .lowQuality] {
+      let error = #expect(throws: RetimingError.self) {
+        try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 1)
+      }
+      #expect(error?.code == .notAvailable)
+      #expect(error?.description.hasSuffix("there are spectral, varispeed, mute") == true)
+    }
+    #expect(
+      AudioTimePitchAlgorithm.allCases.map(\.rawValue) == [
+        "spectral", "time-domain", "varispeed", "low-quality", "mute",
+      ])
+  }
+
+  @Test(
+    "Formats outside the limits are refused",
+    arguments: [(7999, 1), (192_001, 1), (48_000, 0), (48_000, 65), (-1, -1)])
+  func formats(sampleRate: Int, channelCount: Int) {
+    #expect(
+      code {
+        _ = try AudioRetimer(
+          algorithm: .spectral, sampleRate: sampleRate, channelCount: channelCount)
+      } == .unsupportedFormat)
+  }
+
+  @Test func `Speeds outside 1/32 to 32 are refused, unless muted`() throws {
+    for (above, below) in [(1, 33), (33, 1), (3201, 100)] as [(Int64, Int64)] {
+      let mapping = try TimeMapping.of(0, 96_000, at: .of(above, below))
+      for algorithm in [AudioTimePitchAlgorithm.spectral, .varispeed] {
+        let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 1)
+        let error = #expect(throws: RetimingError.self) {
+          try retimer.render([mapping], of: sound)
+        }
+        #expect(error?.code == .speedOutOfRange)
+        #expect(error?.description.contains("from 1/32 to 32/1") == true)
+      }
+      let muted = try AudioRetimer(algorithm: .mute, sampleRate: 48_000, channelCount: 1)
+      #expect(try muted.render([mapping], of: sound).samples[0].allSatisfy { $0 == 0 })
+    }
+  }
+
+  @Test func `Mappings that overlap or overrun are refused before anything is read`() throws {
+    let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
+    let first = try TimeMapping(source: .of(0, 1), target: .of(0, 2))
+    let overlapping = try TimeMapping(source: .of(0, 1), target: .of(1, 3))
+    let early = try TimeMapping(source: .of(0, 1), target: .of(-1, 3))
+    func render(_ mappings: [TimeMapping], _ duration: MediaTime?) throws {
+      _ = try retimer.render(
+        mappings: mappings, duration: duration,
+        read: { _, _ in
+          Issue.record("nothing should be read")
+          return []
+        }, write: { _ in Issue.record("nothing should be written") })
+    }
+    #expect(code { try render([first, overlapping], nil) } == .invalidMappings)
+    #expect(code { try render([early], nil) } == .invalidMappings)
+    #expect(code { try render([first], MediaTime(seconds: 1)) } == .invalidMappings)
+    let far = try TimeMapping(
+      source: .of(0, 1), target: .of(.max - 1, .max))
+    #expect(code { try render([far], nil) } == .notExact)
+    try render([], nil)
+  }
+
+  @Test func `A reader that gives too little is caught, and what closures throw comes through`()
+    throws
+  {
+    struct Stop: Error {}
+    let retimer = try AudioRetimer(algorithm: .spectral, sampleRate: 48_000, channelCount: 2)
+    let mapping = try TimeMapping.of(0, 9000, at: .of(1, 2))
+    for answer in [[[]], [[], []], [[0], []]] as [[[Float]]] {
+      #expect(
+        code {
+          _ = try retimer.render(
+            mappings: [mapping], read: { _, _ in answer }, write: { _ in })
+        } == .invalidSamples)
+    }
+    #expect(throws: Stop.self) {
+      try retimer.render(mappings: [mapping], read: { _, _ in throw Stop() }, write: { _ in })
+    }
+  }
+
+  @Test func `Cancelling stops before the next block`() throws {
+    let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
+    var written = 0
+    let mapping = try TimeMapping.of(0, 48_000, at: .of(1, 8))
+    #expect(
+      code {
+        _ = try retimer.render(
+          mappings: [mapping], isCancelled: { written >= 10_000 }, read: sound.samples,
+          write: { written += $0[0].count })
+      } == .cancelled)
+    #expect((10_000..<15_000).contains(written))
+  }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import MediaTiming
+import Retiming
+import Testing
+
+/// Figures of a run, for those who ask for them with `MEASURE=1`.
+enum Measured {
+  static func note(_ what: String, _ figures: String) {
+    if getenv("MEASURE") != nil { print("measured: \(what): \(figures)") }
+  }
+}
+
+struct SpectralTests {
+  @Test(
+    "A sine keeps its pitch",
+    arguments: [(1, 32), (1, 8), (1, 2), (2, 1), (8, 1), (10, 1)] as [(Int64, Int64)])
+  func pitch(above: Int64, below: Int64) throws {
+    let retimer = try AudioRetimer(algorithm: .spectral, sampleRate: 48_000, channelCount: 1)
+    let speed = try Speed.of(above, below)
+    let count: Int64 = above > 1 ? 80_000 : below > 8 ? 3000 : 12_000
+    let samples = try retimer.render(
+      [.of(20_000, count, at: speed)], of: .sine(1000, length: 200_000)
+    ).samples[0]
+    let step = 2 * .pi * 1000.0 / 48_000
+    let middle = samples.count / 4..<samples.count * 3 / 4
+    let measured = measuredFrequency(samples, middle, near: step)
+    let fitted = FittedSine(samples, middle, frequency: measured)
+    Measured.note(
+      "spectral \(speed)",
+      "\(measured / step * 1000) Hz, SINAD \(fitted.signalToNoise) dB, \(fitted.amplitude)")
+    #expect((measured / step - 1).magnitude < 0.0005)
+    #expect((0.4...0.6).contains(fitted.amplitude))
+    #expect(fitted.signalToNoise > 20)
+  }
+
+  @Test(
+    "A click comes where it belongs, as near as R3 can",
+    arguments: [(1, 2, 7.0), (1, 4, 25), (1, 8, 60), (2, 1, 3)] as [(Int64, Int64, Double)])
+  func onset(above: Int64, below: Int64, milliseconds: Double) throws {
+    let retimer = try AudioRetimer(algorithm: .spectral, sampleRate: 48_000, channelCount: 1)
+    let speed = try Speed.of(above, below)
+    // A burst of 4 ms, in the middle of 0.4 s.
+    let noise = Sound.noise(length: 100_000)
+    let sound = Sound(
+      length: 100_000,
+      channels: [
+        { position in
+          29_904..<30_096 ~= position ? noise.channels[0](position) : 0
+        }
+      ])
+    let samples = try retimer.render([.of(20_400, 19_200, at: speed)], of: sound).samples[0]
+    let loudest = samples.map(\.magnitude).max() ?? 0
+    let first = samples.firstIndex { $0.magnitude >= loudest / 2 } ?? 0
+    let peak = samples.firstIndex { $0.magnitude == loudest } ?? 0
+    // The burst starts at 29 904 and has its middle at 30 000.
+    let wanted = 9504 / speed.fraction.doubleValue
+    let error = (Double(first) - wanted) / 48
+    Measured.note(
+      "spectral click \(speed)", "half \(error) ms, peak \((Double(peak) - wanted) / 48) ms")
+    #expect(error.magnitude <= milliseconds)
+  }
+
+  @Test func `Equal channels stay equal, and the stereo image stays`() throws {
+    let retimer = try AudioRetimer(algorithm: .spectral, sampleRate: 48_000, channelCount: 2)
+    let mapping = try TimeMapping.of(20_000, 6000, at: .of(1, 8))
+    let same = try retimer.render(
+      [mapping], of: .sine(440, length: 100_000, channelCount: 2)
+    ).samples
+    #expect(same[0] == same[1])
+    let left = try retimer.render(
+      [mapping],
+      of: Sound(
+        length: 100_000,
+        channels: [{ 0.5 * sin(2 * .pi * 440 / 48_000 * $0) }, { _ in 0 }])
+    ).samples
+    func power(_ samples: [Float]) -> Double { samples.reduce(0) { $0 + Double($1 * $1) } }
+    Measured.note("spectral left only", "right / left power \(power(left[1]) / power(left[0]))")
+    #expect(power(left[1]) < power(left[0]) / 1000)
+  }
+
+  @Test func `Joins do not click`() throws {
+    let retimer = try AudioRetimer(algorithm: .spectral, sampleRate: 48_000, channelCount: 1)
+    var end = MediaTime.zero
+    var position: Int64 = 10_000
+    var mappings: [TimeMapping] = []
+    for (above, below) in [(1, 1), (1, 8), (2, 1), (1, 2), (1, 1)] as [(Int64, Int64)] {
+      mappings.append(try .of(position, 4000, at: .of(above, below), from: end))
+      position += 4000
+      end = mappings[mappings.count - 1].target.end
+    }
+    let samples = try retimer.render(mappings, of: .sine(440, length: 100_000)).samples[0]
+    // The second difference of a sine of 440 Hz, at its most: a jump would be far above.
+    let step = 2 * .pi * 440.0 / 48_000
+    let smooth = 0.5 * step * step
+    func roughness(_ range: Range<Int>) -> Double {
+      range.map { index in
+        Double(samples[index + 1] - 2 * samples[index] + samples[index - 1]).magnitude / smooth
+      }.max() ?? 0
+    }
+    for mapping in mappings.dropFirst() {
+      let join = Int(mapping.target.start.seconds.doubleValue * 48_000 + 0.5)
+      Measured.note("spectral join", "roughness \(roughness(join - 300..<join + 300))")
+      #expect(roughness(join - 300..<join + 300) < 2.5)
+    }
+    // The fade stays out of what plays at speed 1.
+    let sound = Sound.sine(440, length: 100_000)
+    #expect(samples[..<4000].elementsEqual(sound.samples(10_000, 4000)[0]))
+    #expect(samples[(samples.count - 4000)...].elementsEqual(sound.samples(26_000, 4000)[0]))
+  }
+
+  @Test func `The engine writes nothing to the terminal, at any speed`() async throws {
+    let result = try await #require(
+      processExitsWith: .success, observing: [\.standardErrorContent]
+    ) {
+      // Speeds around those where the engine's own windows change.
+      let fractions: [(Int64, Int64)] = [
+        (1, 32), (1, 31), (1, 16), (1, 5), (2, 3), (1001, 1000), (7, 1), (79, 10), (8, 1), (81, 10),
+        (12, 1), (159, 10), (16, 1), (161, 10), (32, 1),
+      ]
+      for sampleRate in [8000, 32_000, 48_000, 192_000] as [Int32] {
+        let retimer = try AudioRetimer(
+          algorithm: .spectral, sampleRate: Int(sampleRate), channelCount: 1)
+        for (above, below) in fractions {
+          // Memory that was never written must not matter: leave some that is not a number.
+          var litter = (0..<200).map { [Double](repeating: .nan, count: 100 * ($0 + 1)) }
+          litter.removeAll()
+          let count: Int64 = above < below ? 200 : 20_000
+          let mapping = try TimeMapping.of(0, count, at: .of(above, below), sampleRate: sampleRate)
+          let rendering = try retimer.render([mapping], of: .noise(length: count))
+          guard rendering.report.lengthErrorSamples == 0,
+            rendering.samples[0].allSatisfy(\.isFinite)
+          else { exit(1) }
+        }
+      }
+    }
+    #expect(String(decoding: result.standardErrorContent, as: UTF8.self) == "")
+  }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import MediaTiming
+import Retiming
+
+/// A generator of numbers that gives the same ones each time (SplitMix64).
+struct SeededGenerator: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+    return z ^ (z >> 31)
+  }
+}
+
+extension TimeRange {
+  /// From one whole number of units to another.
+  static func of(_ start: Int64, _ end: Int64, per timescale: Int32 = 1) throws -> TimeRange {
+    try TimeRange(
+      start: MediaTime(value: start, timescale: timescale),
+      end: MediaTime(value: end, timescale: timescale))
+  }
+}
+
+extension Speed {
+  /// A speed of two whole numbers.
+  static func of(_ above: Int64, _ below: Int64 = 1) throws -> Speed {
+    try Speed(Rational(Int128(above), Int128(below)))
+  }
+}
+
+extension TimeMapping {
+  /// From some samples of the source on, at a speed, following what ends at `target`.
+  static func of(
+    _ start: Int64, _ count: Int64, at speed: Speed, from target: MediaTime = .zero,
+    sampleRate: Int32 = 48_000
+  ) throws -> TimeMapping {
+    let source = try TimeRange.of(start, start + count, per: sampleRate)
+    let length = try MediaTime(source.durationInSeconds.divided(by: speed.fraction))
+    return try TimeMapping(source: source, target: TimeRange(start: target, duration: length))
+  }
+}
+
+/// A sound of a length, one formula a channel; silent outside.
+struct Sound {
+  var length: Int64
+  var channels: [(Double) -> Double]
+
+  /// A sine in every channel.
+  static func sine(
+    _ frequency: Double, length: Int64, sampleRate: Double = 48_000, channelCount: Int = 1
+  ) -> Sound {
+    Sound(
+      length: length,
+      channels: Array(
+        repeating: { 0.5 * sin(2 * .pi * frequency * $0 / sampleRate) }, count: channelCount))
+  }
+
+  /// Noise of 24 bits that depends on the position only, another one in every channel.
+  static func noise(length: Int64, channelCount: Int = 1) -> Sound {
+    Sound(
+      length: length,
+      channels: (0..<channelCount).map { channel in
+        { position in
+          var random = SeededGenerator(state: UInt64(bitPattern: Int64(position)) ^ UInt64(channel))
+          return Double(Int64(random.next() >> 40) - (1 << 23)) / Double(1 << 24)
+        }
+      })
+  }
+
+  func samples(_ start: Int64, _ count: Int) -> [[Float]] {
+    channels.map { value in
+      (start..<start + Int64(count)).map { 0 <= $0 && $0 < length ? Float(value(Double($0))) : 0 }
+    }
+  }
+}
+
+/// What a rendering wrote.
+struct Rendering {
+  var samples: [[Float]]
+  var report: AudioRetimingReport
+}
+
+extension AudioRetimer {
+  /// Renders into memory.
+  func render(
+    _ mappings: [TimeMapping], of sound: Sound, duration: MediaTime? = nil
+  ) throws -> Rendering {
+    var samples = [[Float]](repeating: [], count: channelCount)
+    let report = try render(
+      mappings: mappings, duration: duration, read: sound.samples,
+      write: { block in
+        for channel in samples.indices { samples[channel] += block[channel] }
+      })
+    return Rendering(samples: samples, report: report)
+  }
+}
+
+/// A sine fitted to samples by least squares.
+struct FittedSine {
+  /// Its complex amplitude at sample zero, and what is left of the samples without it.
+  let amplitude: Double
+  let phase: Double
+  let signalToNoise: Double
+
+  /// Fits at a known frequency, in radians a sample, over a range of samples.
+  init(_ samples: [Float], _ range: Range<Int>, frequency: Double) {
+    // Normal equations of a·cos + b·sin.
+    var (cc, ss, cs, xc, xs) = (0.0, 0.0, 0.0, 0.0, 0.0)
+    for index in range {
+      let (c, s) = (cos(frequency * Double(index)), sin(frequency * Double(index)))
+      let x = Double(samples[index])
+      cc += c * c
+      ss += s * s
+      cs += c * s
+      xc += x * c
+      xs += x * s
+    }
+    let determinant = cc * ss - cs * cs
+    let (a, b) = ((xc * ss - xs * cs) / determinant, (xs * cc - xc * cs) / determinant)
+    var (signal, noise) = (0.0, 0.0)
+    for index in range {
+      let fitted = a * cos(frequency * Double(index)) + b * sin(frequency * Double(index))
+      signal += fitted * fitted
+      noise += (Double(samples[index]) - fitted) * (Double(samples[index]) - fitted)
+    }
+    amplitude = (a * a + b * b).squareRoot()
+    phase = atan2(a, b)  // Of a sine: x = amplitude · sin(frequency · index + phase).
+    signalToNoise = 10 * log10(signal / max(noise, 1e-300))
+  }
+}
+
+/// The frequency that a steady sine has over a range, in radians a sample.
+///
+/// From the phase that it gains from the first half to the second, beyond a near guess.
+func measuredFrequency(_ samples: [Float], _ range: Range<Int>, near guess: Double) -> Double {
+  let half = range.count / 2
+  let first = FittedSine(samples, range.lowerBound..<range.lowerBound + half, frequency: guess)
+  let second = FittedSine(
+    samples, range.lowerBound + half..<range.lowerBound + 2 * half, frequency: guess)
+  return guess + remainder(second.phase - first.phase, 2 * .pi) / Double(half)
+}
