@@ -79,7 +79,8 @@ package struct SoundReader: ~Copyable {
     guard let samples = frame.samples(), samples.count == track.channelCount else {
       throw LibAVError("decode the sound of", asset.path, code: -22)
     }
-    let place = frame.pts.flatMap(sample) ?? bufferEnd
+    var place = bufferEnd
+    if let ticks = frame.pts, let own = sample(ticks) { place = own }
     let tolerance = Int64(track.sampleRate / 200)
     let gap = place - bufferEnd
     // A jump of more than a minute is a broken time, not silence.

@@ -8,19 +8,20 @@ public struct EditingError: Error, Hashable, Sendable, CustomStringConvertible {
   ///
   /// New ones may be added.
   public struct Code: Hashable, Sendable {
-    private let name: String
+    /// The name that documents carry, such as `overflow`.
+    public let rawValue: String
     /// A range or a duration that would have to be longer than zero is not.
-    public static let emptyRange = Code(name: "empty_range")
+    public static let emptyRange = Code(rawValue: "empty_range")
     /// A range is not wholly inside its source.
-    public static let outsideSource = Code(name: "outside_source")
+    public static let outsideSource = Code(rawValue: "outside_source")
     /// A time or a range is not wholly inside the composition.
-    public static let outsideComposition = Code(name: "outside_composition")
+    public static let outsideComposition = Code(rawValue: "outside_composition")
     /// Two ranges that would be retimed share time.
-    public static let overlappingRanges = Code(name: "overlapping_ranges")
+    public static let overlappingRanges = Code(rawValue: "overlapping_ranges")
     /// A list of segments that leaves a hole, overlaps or does not start at zero.
-    public static let invalidSegments = Code(name: "invalid_segments")
+    public static let invalidSegments = Code(rawValue: "invalid_segments")
     /// A time that would be needed does not fit the numbers that hold exact times.
-    public static let notExact = Code(name: "not_exact")
+    public static let notExact = Code(rawValue: "not_exact")
   }
 
   /// What kind of failure this is.

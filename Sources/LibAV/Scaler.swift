@@ -61,27 +61,36 @@ package struct PictureConverter: ~Copyable {
 
   private let target: PixelFormat
   private let isFullRange: Bool
+  private let size: (width: Int, height: Int)?
   private var scaler: Scaler?
   private var source: Source?
 
   /// Prepares a conversion; `isFullRange` says what range the result's code values take.
-  package init(to target: PixelFormat, isFullRange: Bool) {
+  ///
+  /// Pictures keep their size unless one is given.
+  package init(to target: PixelFormat, isFullRange: Bool, width: Int? = nil, height: Int? = nil) {
     self.target = target
     self.isFullRange = isFullRange
+    if let width, let height { size = (width, height) } else { size = nil }
   }
 
-  /// The picture in the target format and its own size; the frame itself where it has both.
+  /// The picture in the target format and size; the frame itself where it has both.
   ///
   /// - Throws: `LibAVError` for "convert".
   package mutating func convert(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
     let next = Source(
       width: frame.width, height: frame.height, format: frame.pointer.pointee.format,
       isFullRange: frame.isFullRange)
-    if next.format == target.rawValue, next.isFullRange == isFullRange { return frame }
+    let (width, height) = size ?? (frame.width, frame.height)
+    if next.format == target.rawValue, next.isFullRange == isFullRange, width == frame.width,
+      height == frame.height
+    {
+      return frame
+    }
     if next != source {
       scaler = try Scaler(
         from: (frame.width, frame.height, frame.pixelFormat, next.isFullRange),
-        to: (frame.width, frame.height, target, isFullRange))
+        to: (width, height, target, isFullRange))
       source = next
     }
     guard let converted = try scaler?.convert(frame) else {

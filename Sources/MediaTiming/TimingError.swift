@@ -6,17 +6,18 @@ public struct TimingError: Error, Hashable, Sendable, CustomStringConvertible {
   ///
   /// New ones may be added.
   public struct Code: Hashable, Sendable {
-    private let name: String
+    /// The name that documents carry, such as `overflow`.
+    public let rawValue: String
     /// The exact result does not fit the integers that would hold it.
-    public static let overflow = Code(name: "overflow")
+    public static let overflow = Code(rawValue: "overflow")
     /// A timescale, a denominator or a divisor that is not above zero.
-    public static let notPositive = Code(name: "not_positive")
+    public static let notPositive = Code(rawValue: "not_positive")
     /// A duration or a range that would have to be longer than zero is not.
-    public static let emptyRange = Code(name: "empty_range")
+    public static let emptyRange = Code(rawValue: "empty_range")
     /// A time or a frame that the source does not have.
-    public static let outsideSource = Code(name: "outside_source")
+    public static let outsideSource = Code(rawValue: "outside_source")
     /// Text that is not in the syntax asked for.
-    public static let syntax = Code(name: "syntax")
+    public static let syntax = Code(rawValue: "syntax")
   }
 
   /// What kind of failure this is.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRubberBand
+
 /// What happens to the pitch of sound that plays at another speed.
 ///
 /// The names of `AVAudioTimePitchAlgorithm`; the raw values are those of the command line.
@@ -26,5 +28,12 @@ public enum AudioTimePitchAlgorithm: String, Hashable, Sendable, CaseIterable {
     case .spectral, .varispeed, .mute: true
     case .timeDomain, .lowQuality: false
     }
+  }
+}
+
+extension AudioRetimer {
+  /// Name and version of the library behind `spectral`.
+  public static var libraryVersion: (name: String, version: String) {
+    ("librubberband", RUBBERBAND_VERSION)
   }
 }

@@ -6,26 +6,27 @@ public struct RetimingError: Error, Hashable, Sendable, CustomStringConvertible 
   ///
   /// New ones may be added.
   public struct Code: Hashable, Sendable {
-    private let name: String
+    /// The name that documents carry, such as `overflow`.
+    public let rawValue: String
     /// An algorithm that this version does not have.
-    public static let notAvailable = Code(name: "not_available")
+    public static let notAvailable = Code(rawValue: "not_available")
     /// A speed that the sound cannot follow.
-    public static let speedOutOfRange = Code(name: "speed_out_of_range")
+    public static let speedOutOfRange = Code(rawValue: "speed_out_of_range")
     /// A sampling rate or a number of channels that is not supported.
-    public static let unsupportedFormat = Code(name: "unsupported_format")
+    public static let unsupportedFormat = Code(rawValue: "unsupported_format")
     /// Mappings that overlap, start before zero or end after the duration; a duration or a tick
     /// that is not above zero.
-    public static let invalidMappings = Code(name: "invalid_mappings")
+    public static let invalidMappings = Code(rawValue: "invalid_mappings")
     /// Frames whose times are not in order.
-    public static let notAscending = Code(name: "not_ascending")
+    public static let notAscending = Code(rawValue: "not_ascending")
     /// A time that would be needed does not fit the numbers that hold exact times.
-    public static let notExact = Code(name: "not_exact")
+    public static let notExact = Code(rawValue: "not_exact")
     /// A reader that gave another number of samples or channels than was asked for.
-    public static let invalidSamples = Code(name: "invalid_samples")
+    public static let invalidSamples = Code(rawValue: "invalid_samples")
     /// The library that does the work failed.
-    public static let engine = Code(name: "engine")
+    public static let engine = Code(rawValue: "engine")
     /// The caller asked to stop.
-    public static let cancelled = Code(name: "cancelled")
+    public static let cancelled = Code(rawValue: "cancelled")
   }
 
   /// What kind of failure this is.

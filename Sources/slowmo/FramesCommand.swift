@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import ArgumentParser
+import FoundationEssentials
 import Overcrank
 
 /// `slowmo frames FILE`: single frames as PNG files, by number and by time.
@@ -45,5 +46,136 @@ struct FramesCommand: ParsableCommand, Verb {
     if output == nil && csv == nil {
       throw ValidationError("nothing to write: give -o 'dir/{index:06}.png' or --csv FILE")
     }
+  }
+
+  struct Document: Encodable {
+    struct Frame: Encodable {
+      let index: Int
+      let ptsNs: Int64
+      let path: String
+    }
+    let schema = schemaName("frames")
+    let file: String
+    @Nullable var csv: String?
+    let frames: [Frame]
+    /// Only with `--dry-run`.
+    let dryRun: Bool?
+
+    enum CodingKeys: CodingKey { case schema, file, csv, frames, dryRun }
+  }
+
+  func perform() throws -> ExitStatus {
+    let asset = try Asset(path: file)
+    guard let table = asset.videoTrack?.frames else {
+      throw CommandError(
+        .badData, code: "invalid_data", "\(file) holds no pictures", hint: "see slowmo info \(file)"
+      )
+    }
+    let lines = try asset.frameLines()
+    let indices = try chosenFrames(asset, table)
+    let planned = try plan(indices, lines)
+    if !writing.dryRun {
+      if let csv { try write(csv: csv, lines) }
+      try writePictures(asset, planned)
+    }
+    if common.json {
+      try Output.document(
+        Document(file: file, csv: csv, frames: planned, dryRun: writing.dryRun ? true : nil))
+    } else {
+      for frame in planned { Output.line(frame.path) }
+      if let csv { Output.line(csv) }
+    }
+    return .done
+  }
+
+  /// The frames asked for, in the order of the options; all of them where none is named.
+  private func chosenFrames(_ asset: Asset, _ table: FrameTable) throws -> [Int] {
+    func outside(_ what: String) -> CommandError {
+      .usage(
+        "\(what) is outside \(file), which lasts "
+          + "\(decimal(asset.duration.doubleValue, 6)) s and has \(table.entries.count) frames",
+        hint: "ranges and times count from 0")
+    }
+    if let range {
+      let resolved = try range.resolved(
+        sourceDuration: asset.duration, frameCount: Int64(table.entries.count),
+        frameTime: { try table.time(ofFrame: $0) })
+      guard resolved.end <= asset.duration, let first = table.index(at: resolved.start) else {
+        throw outside("the range \(range)")
+      }
+      var indices: [Int] = []
+      // Half open: the frames that begin inside, and the one that is on when it begins.
+      for index in first..<table.entries.count
+      where try index == first || table.time(ofFrame: Int64(index)) < resolved.end {
+        indices.append(index)
+      }
+      return indices
+    }
+    guard !at.isEmpty else { return Array(table.entries.indices) }
+    return try at.map { expression in
+      let time = try expression.resolved(
+        sourceDuration: asset.duration, frameCount: Int64(table.entries.count),
+        frameTime: { try table.time(ofFrame: $0) })
+      guard let index = table.index(at: time) else { throw outside("the time \(expression)") }
+      return index
+    }
+  }
+
+  /// The names of the files, before any is written.
+  private func plan(_ indices: [Int], _ lines: [Asset.FrameLine]) throws -> [Document.Frame] {
+    guard let output else { return [] }
+    let template = try NameTemplate(output, movie: file)
+    var seen: Set<String> = []
+    return try indices.map { index in
+      let line = lines[index]
+      let path = template.name(index: index, nanoseconds: line.ptsNanoseconds)
+      guard seen.insert(path).inserted else {
+        throw CommandError.usage(
+          "the name \(output) is the same for several frames, such as \(path)",
+          hint: "put the frame's number into it: {index:06}")
+      }
+      if !writing.overwrite, fileExists(path) {
+        throw CommandError(
+          .cannotCreate, code: "output_exists", "\(path) exists already",
+          hint: "choose another name, or replace it with --overwrite")
+      }
+      return Document.Frame(index: index, ptsNs: line.ptsNanoseconds, path: path)
+    }
+  }
+
+  private func writePictures(_ asset: Asset, _ frames: [Document.Frame]) throws {
+    guard !frames.isEmpty else { return }
+    let progress = ProgressReporter(writing.progress)
+    progress.start(file: file)
+    var reader = try FrameReader(asset)
+    var writer = PNGWriter()
+    for (count, frame) in frames.enumerated() {
+      if Interrupt.isRequested {
+        throw CommandError(
+          Interrupt.status, code: "cancelled", "interrupted after \(count) pictures",
+          hint: "those that were written are whole")
+      }
+      let bytes = try writer.data(of: frame.index, from: &reader)
+      try writeFile(frame.path, Data(bytes), overwrites: writing.overwrite)
+      progress.update(
+        ProgressReporter.State(
+          frame: Int64(count + 1), totalFrames: Int64(frames.count),
+          seconds: Double(frame.ptsNs) / 1e9))
+    }
+    progress.end(file: nil)
+  }
+
+  private func write(csv path: String, _ lines: [Asset.FrameLine]) throws {
+    func field(_ value: Int64?) -> String { value.map(String.init) ?? "" }
+    var text = "index,pts_ns,capture_ns,sequence,duration_ns,lost_before,duplicate\n"
+    for line in lines {
+      // A recording never repeats a frame; of other files it is not known.
+      let duplicate = line.sequence == nil ? "" : "0"
+      text +=
+        "\(line.index),\(line.ptsNanoseconds),\(field(line.captureNanoseconds)),"
+        + "\(field(line.sequence)),\(line.durationNanoseconds),\(field(line.lostBefore)),"
+        + "\(duplicate)\n"
+    }
+    try writeFile(path, Data(text.utf8), overwrites: writing.overwrite)
   }
 }

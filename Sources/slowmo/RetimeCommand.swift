@@ -74,6 +74,57 @@ struct RetimeCommand: ParsableCommand, Verb {
     if let crf, !(0...51).contains(crf) { throw ValidationError("--crf \(crf) is not 0 to 51") }
     if copy && crf != nil { throw ValidationError("--crf needs --fps: --copy encodes nothing") }
   }
+
+  func perform() throws -> ExitStatus {
+    let asset = try Asset(path: file)
+    let composition = try Composition.retimed(asset.mediaSource(), changes: changes(asset))
+    let session = ExportSession(composition, of: asset)
+    var settings = ExportSettings(
+      path: output, mode: fps.map { .constant($0) } ?? .passthrough)
+    settings.audioTimePitchAlgorithm = pitch
+    settings.codec = codec
+    settings.crf = crf ?? settings.crf
+    settings.overwrites = writing.overwrite
+    if writing.dryRun {
+      try session.check(settings)
+      return try tell(RetimePlanDocument(output, composition))
+    }
+    let progress = ProgressReporter(writing.progress)
+    progress.start(file: output)
+    let seconds = composition.duration.doubleValue
+    let report = try session.export(settings, isCancelled: { Interrupt.isRequested }) {
+      done, total in
+      progress.update(
+        ProgressReporter.State(
+          frame: done, totalFrames: total,
+          seconds: total > 0 ? seconds * Double(done) / Double(total) : 0))
+    }
+    progress.end(file: output)
+    return try tell(RetimeDocument(report, composition))
+  }
+
+  /// The ranges with their speeds, in the time of the source.
+  private func changes(_ asset: Asset) throws -> [(range: TimeRange, speed: Speed)] {
+    guard !range.isEmpty else {
+      return [(try TimeRange(duration: asset.duration), speed[0])]
+    }
+    let frames = asset.videoTrack?.frames
+    return try zip(range, speed).map { range, speed in
+      let resolved = try range.resolved(
+        sourceDuration: asset.duration, frameCount: Int64(frames?.entries.count ?? 0),
+        frameTime: { try frames?.time(ofFrame: $0) ?? .zero })
+      return (resolved, speed)
+    }
+  }
+
+  private func tell(_ document: some Encodable & TextDocument) throws -> ExitStatus {
+    if common.json {
+      try Output.document(document)
+    } else {
+      for line in document.lines { Output.line(line) }
+    }
+    return .done
+  }
 }
 
 /// How frames are picked at a constant rate.
@@ -83,3 +134,4 @@ enum FrameSampling: String, CaseIterable, ExpressibleByArgument {
 }
 
 extension AudioTimePitchAlgorithm: ExpressibleByArgument {}
+extension ExportCodec: ExpressibleByArgument {}

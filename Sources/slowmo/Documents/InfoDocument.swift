@@ -43,4 +43,60 @@ struct InfoDocument: Encodable {
   enum CodingKeys: CodingKey {
     case schema, file, container, durationNs, video, audio, metadata, chapters
   }
+
+  init(_ asset: Asset) throws {
+    file = asset.path
+    container = asset.container
+    durationNs = try asset.duration.nanoseconds(.halfAwayFromZero)
+    metadata = asset.metadata
+    chapters = asset.chapters.map { chapter in
+      Chapter(
+        title: chapter.title, startNs: nanoseconds(chapter.start), endNs: nanoseconds(chapter.end))
+    }
+    audio = asset.soundTrack.map {
+      Audio(
+        codec: $0.codec, sampleRate: $0.sampleRate, channels: $0.channelCount,
+        sampleCount: $0.sampleCount)
+    }
+    let capture = asset.captureFrameRate
+    video = asset.videoTrack.map { track in
+      let average = track.frames.averageFrameRate
+      return Video(
+        codec: track.codec, width: track.width, height: track.height,
+        frameCount: track.frameCount, nominalFps: track.nominalFrameRate?.description,
+        nominalFpsValue: track.nominalFrameRate?.doubleValue, averageFps: average?.description,
+        averageFpsValue: average?.doubleValue, variable: track.frames.isVariable,
+        timescale: Int(track.timescale), captureFps: capture?.rate.description,
+        captureFpsValue: capture?.rate.doubleValue, captureFpsSource: capture?.source,
+        rotation: track.rotation)
+    }
+  }
+
+  /// The same for people.
+  var lines: [String] {
+    var lines = ["\(file): \(container), \(decimal(Double(durationNs) / 1e9, 6)) s"]
+    if let video {
+      let average = video.averageFpsValue.map { decimal($0, 3) } ?? "unknown"
+      lines.append(
+        "video: \(video.codec) \(video.width)x\(video.height), \(video.frameCount) frames, "
+          + "\(average) fps on average\(video.variable ? ", variable" : "")"
+          + (video.rotation == 0 ? "" : ", shown turned by \(video.rotation) degrees"))
+      lines.append(
+        video.captureFps.map { "captured at: \($0) fps, by \(video.captureFpsSource ?? "")" }
+          ?? "captured at: unknown, the file does not say")
+    }
+    if let audio {
+      lines.append(
+        "audio: \(audio.codec), \(audio.sampleRate) Hz, \(audio.channels) channels, "
+          + "\(audio.sampleCount) samples")
+    }
+    lines += chapters.map { "chapter: \(decimal(Double($0.startNs) / 1e9, 3)) s \($0.title)" }
+    return lines
+  }
+}
+
+/// Whole nanoseconds of a time in seconds, as far as they go.
+func nanoseconds(_ seconds: Rational) -> Int64 {
+  let exact = try? seconds.multiplied(by: Rational(1_000_000_000))
+  return exact.map { Int64(clamping: $0.rounded(.halfAwayFromZero)) } ?? 0
 }

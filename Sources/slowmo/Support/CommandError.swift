@@ -64,9 +64,15 @@ struct CommandError: Error {
     case let error as ExportError:
       self.init(room: error.code.rawValue, error.message, hint: error.hint)
     case let error as TimingError:
-      self = .usage(error.description, hint: "see slowmo help for how times are written")
+      self.init(
+        .usage, code: error.code.rawValue, error.description,
+        hint: "slowmo --help tells how times are written")
     case let error as EditingError:
-      self = .usage(error.description, hint: "see slowmo info for what the file holds")
+      self.init(
+        .usage, code: error.code.rawValue, error.description,
+        hint: "slowmo info tells how long a file is")
+    case let error as RetimingError:
+      self.init(.usage, code: error.code.rawValue, error.description, hint: "choose another speed")
     default:
       self.init(.internalError, code: "internal", "\(error)", hint: "please report this")
     }
@@ -74,8 +80,8 @@ struct CommandError: Error {
 
   private static func status(_ code: String) -> ExitStatus {
     switch code {
-    case "bad_name", "no_matching_format", "codec_refused", "unsupported_container",
-      "not_available", "speed_out_of_range", "outside_source":
+    case "bad_device_name", "bad_mode", "no_matching_format", "codec_refused",
+      "unsupported_container", "sound_refused", "outside_source":
       .usage
     case "invalid_data", "cut_not_on_key_frame", "unsupported_source": .badData
     case "file_not_found": .noInput
@@ -86,6 +92,7 @@ struct CommandError: Error {
     case "disk_full", "write_failed", "read_failed": .inputOutput
     case "no_frames": .gaveUpWaiting
     case "no_permission": .noPermission
+    case "cancelled": Interrupt.status
     default: .internalError
     }
   }

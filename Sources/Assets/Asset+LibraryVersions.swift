@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+import LibAV
+
+extension Asset {
+  /// Name and version of the libraries that read and write movies.
+  public static var libraryVersions: [(name: String, version: String)] { LibraryVersions.all }
+}

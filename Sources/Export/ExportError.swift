@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import LibAV
+import MediaTiming
+import Retiming
+
+/// Why a composition cannot be exported, or why the export ended early.
+public struct ExportError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The kinds of failure; new ones may be added.
+  public struct Code: Hashable, Sendable {
+    /// The name that documents carry, such as `output_exists`.
+    public let rawValue: String
+
+    /// Makes a kind of this name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+    /// A file of this name exists and may not be replaced.
+    public static let outputExists = Code(rawValue: "output_exists")
+    /// The file cannot be created where it should be.
+    public static let cannotCreate = Code(rawValue: "cannot_create")
+    /// The name of the file asks for a container that is not written.
+    public static let unsupportedContainer = Code(rawValue: "unsupported_container")
+    /// The composition has something that this kind of export cannot do.
+    public static let unsupportedSource = Code(rawValue: "unsupported_source")
+    /// Without re-encoding, a cut must fall on a key frame.
+    public static let cutNotOnKeyFrame = Code(rawValue: "cut_not_on_key_frame")
+    /// The sound cannot be retimed in this way.
+    public static let soundRefused = Code(rawValue: "sound_refused")
+    /// The disk is full.
+    public static let diskFull = Code(rawValue: "disk_full")
+    /// The disk or the encoder failed.
+    public static let writeFailed = Code(rawValue: "write_failed")
+    /// The export was cancelled; nothing was left behind.
+    public static let cancelled = Code(rawValue: "cancelled")
+  }
+
+  /// What kind of failure this is.
+  public let code: Code
+  /// What failed, on which file, and why: one line.
+  public let message: String
+  /// What to try next: one line.
+  public let hint: String
+
+  /// Makes an error of a kind, with its two lines.
+  public init(_ code: Code, _ message: String, hint: String) {
+    self.code = code
+    self.message = message
+    self.hint = hint
+  }
+
+  /// The message and the hint in one line.
+  public var description: String { "\(message); \(hint)" }
+
+  init(_ error: MovieFile.CreationError) {
+    self.init(
+      error.isNameTaken ? .outputExists : .cannotCreate,
+      error.isNameTaken
+        ? "\(error.path) exists already" : "could not create \(error.path): \(error.reason)",
+      hint: error.isNameTaken
+        ? "choose another name, or replace it with --overwrite"
+        : "check that its folder exists and may be written to")
+  }
+
+  init(_ error: LibAVError) {
+    self.init(
+      error.isDiskFull ? .diskFull : .writeFailed, error.description,
+      hint: error.isDiskFull
+        ? "free some space and try again" : "check the disk, or export in the other way")
+  }
+
+  init(_ error: RetimingError) {
+    self.init(
+      error.code == .cancelled ? .cancelled : .soundRefused, error.description,
+      hint: "choose another algorithm with --pitch; mute takes any speed")
+  }
+
+  static let isCancelled = ExportError(
+    .cancelled, "the export was cancelled", hint: "nothing was left behind")
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import LibAV
+import MediaTiming
+
+/// The file of an export: one picture track, the sound beside it in step, and the tags.
+struct ExportOutput: ~Copyable {
+  private let path: String
+  private let container: String
+  private let asset: Asset
+  private let sound: SoundExport?
+  private let isCancelled: () -> Bool
+  private var writer: MovieWriter?
+  private var videoTrack = 0
+  private var soundTrack = 0
+  private var nextSound = 0
+  private var timescale: Int32 = 1
+
+  init(
+    path: String, container: String, asset: Asset, sound: SoundExport?,
+    isCancelled: @escaping () -> Bool
+  ) {
+    self.path = path
+    self.container = container
+    self.asset = asset
+    self.sound = sound
+    self.isCancelled = isCancelled
+  }
+
+  /// Opens the file for pictures of these parameters.
+  mutating func begin(_ parameters: CodecParameters, timescale: Int32) throws {
+    var settings = MovieWriter.Settings(container: container, movieTimescale: timescale)
+    settings.metadata = asset.metadata.filter { !Self.ownKeys.contains($0.key) }
+    settings.isFastStart = container == "mp4"
+    var writer = try MovieWriter(path: path, settings: settings)
+    let format = asset.videoTrack?.format
+    videoTrack = try writer.addTrack(
+      parameters, timescale: timescale,
+      metadata: format?.metadata.filter { $0.key == "language" } ?? [:],
+      displayMatrix: format?.displayMatrix ?? [])
+    if let sound {
+      soundTrack = try writer.addTrack(
+        sound.parameters, timescale: sound.timescale, metadata: sound.metadata)
+    }
+    try writer.begin()
+    self.writer = consume writer
+    self.timescale = timescale
+  }
+
+  /// Writes a packet of the picture, after the sound that comes before it.
+  mutating func write(_ packet: Packet, pts: Int64, dts: Int64, duration: Int64) throws {
+    if isCancelled() { throw ExportError.isCancelled }
+    try writeSound(upTo: dts)
+    try writer?.write(packet, track: videoTrack, pts: pts, dts: dts, duration: duration)
+  }
+
+  /// Writes the rest of the sound and the index.
+  mutating func finish() throws {
+    try writeSound(upTo: nil)
+    try writer?.finish()
+  }
+
+  private mutating func writeSound(upTo ticks: Int64?) throws {
+    guard let sound else { return }
+    while nextSound < sound.packets.count {
+      let (packet, pts, duration) = sound.packets[nextSound]
+      // 64 by 32 bits: the products fit 128.
+      if let ticks, Int128(pts) * Int128(timescale) > Int128(ticks) * Int128(sound.timescale) {
+        return
+      }
+      try writer?.write(packet, track: soundTrack, pts: pts, dts: pts, duration: duration)
+      nextSound += 1
+    }
+  }
+
+  /// Tags that the container writes itself, and those that hold only for the source's own times.
+  private static let ownKeys: Set<String> = [
+    "major_brand", "minor_version", "compatible_brands", "encoder", RecordingInfo.key,
+  ]
+}
