@@ -13,6 +13,7 @@ let package = Package(
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/attaswift/BigInt", from: "6.0.1"),
+    .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
   ],
   targets: [
     // C, at the bottom: only what Swift cannot import by itself.
@@ -62,7 +63,19 @@ let package = Package(
     .testTarget(
       name: "MediaTimingTests",
       dependencies: ["MediaTiming", .product(name: "BigInt", package: "BigInt")]),
-    .testTarget(name: "VividTests"),
+    .executableTarget(
+      name: "RecordAndSlow", dependencies: ["Overcrank"], path: "Samples/RecordAndSlow"),
+
+    // Runs other programs for the tests; Foundation's Process and Swift Testing's exit tests
+    // wait for each other's children.
+    .target(
+      name: "TestSupport",
+      dependencies: [.product(name: "Subprocess", package: "swift-subprocess")],
+      path: "Tests/TestSupport"),
+    .testTarget(
+      name: "CommandTests",
+      dependencies: ["TestSupport", "Assets", "Capture", "LibAV", "MediaTiming"]),
+    .testTarget(name: "VividTests", dependencies: ["TestSupport"]),
     .testTarget(name: "EditingTests", dependencies: ["Editing", "MediaTiming"]),
     .testTarget(name: "RetimingTests", dependencies: ["Retiming", "LibAV", "MediaTiming"]),
   ],
