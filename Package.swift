@@ -63,6 +63,9 @@ let package = Package(
       name: "MediaTimingTests",
       dependencies: ["MediaTiming", .product(name: "BigInt", package: "BigInt")]),
     .testTarget(name: "V4L2Tests", dependencies: ["V4L2", "CVideo4Linux", "MediaTiming"]),
+    .testTarget(
+      name: "FormatDiscoveryTests",
+      dependencies: ["FormatDiscovery", "V4L2", "CFFmpeg", "MediaTiming"]),
     .testTarget(name: "VividTests"),
     .testTarget(name: "EditingTests", dependencies: ["Editing", "MediaTiming"]),
     .testTarget(name: "RetimingTests", dependencies: ["Retiming", "LibAV", "MediaTiming"]),
