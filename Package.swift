@@ -63,14 +63,20 @@ let package = Package(
     .testTarget(
       name: "MediaTimingTests",
       dependencies: ["MediaTiming", .product(name: "BigInt", package: "BigInt")]),
+    .testTarget(name: "V4L2Tests", dependencies: ["V4L2", "CVideo4Linux", "MediaTiming"]),
+    .testTarget(
+      name: "FormatDiscoveryTests",
+      dependencies: ["FormatDiscovery", "V4L2", "CFFmpeg", "MediaTiming"]),
     .executableTarget(
       name: "RecordAndSlow", dependencies: ["Overcrank"], path: "Samples/RecordAndSlow"),
 
-    // Runs other programs for the tests; Foundation's Process and Swift Testing's exit tests
-    // wait for each other's children.
+    // What tests share. Subprocess runs other programs, because Foundation's Process and Swift
+    // Testing's exit tests wait for each other's children.
     .target(
       name: "TestSupport",
-      dependencies: [.product(name: "Subprocess", package: "swift-subprocess")],
+      dependencies: [
+        "Assets", "Capture", "LibAV", .product(name: "Subprocess", package: "swift-subprocess"),
+      ],
       path: "Tests/TestSupport"),
     .testTarget(
       name: "CommandTests",

@@ -8,5 +8,6 @@ let report = try MovieFileOutput(session: session, settings: take).record()
 print("stored \(report.ledger.stored) of \(report.ledger.expected) frames")
 let asset = try Asset(path: "take.mov")
 var slow = try Composition(asset)
-try slow.scaleTimeRange(TimeRange(duration: MediaTime(seconds: 1)), toDuration: MediaTime(seconds: 8))
+try slow.scaleTimeRange(
+  TimeRange(duration: MediaTime(seconds: 1)), toDuration: MediaTime(seconds: 8))
 try ExportSession(slow, of: asset).export(ExportSettings(path: "slow.mov", mode: .passthrough))

@@ -25,7 +25,8 @@ struct BadInputTests {
         names: "missing.mov"),
       Case(name: "a folder", arguments: ["info", "folder"], status: 65, names: "folder"),
       Case(name: "a text file", arguments: ["info", "text.mov"], status: 65, names: "text.mov"),
-      Case(name: "an empty file", arguments: ["info", "empty.mov"], status: 65, names: "empty.mov"),
+      Case(
+        name: "an empty file", arguments: ["info", "empty.mov"], status: 65, names: "empty.mov"),
       Case(
         name: "a truncated movie", arguments: ["info", "cut.mov"], status: 65, names: "cut.mov"),
       Case(
@@ -69,7 +70,8 @@ struct BadInputTests {
       Case(name: "speed 0", arguments: retime + ["--speed", "0"], status: 64, names: "--speed"),
       Case(name: "speed -1", arguments: retime + ["--speed", "-1"], status: 64, names: "--speed"),
       Case(
-        name: "a range outside the clip", arguments: retime + ["--range", "5..6", "--speed", "1/8"],
+        name: "a range outside the clip",
+        arguments: retime + ["--range", "5..6", "--speed", "1/8"],
         status: 64, names: take),
       Case(
         name: "a range beyond the end", arguments: retime + ["--range", "3..5", "--speed", "1/8"],
@@ -83,10 +85,12 @@ struct BadInputTests {
         name: "a reversed range", arguments: retime + ["--range", "2..1", "--speed", "1/8"],
         status: 64, names: "2..1"),
       Case(
-        name: "unequal counts", arguments: retime + ["--range", "1..2", "--range", "2..3", "--speed", "1/8"],
+        name: "unequal counts",
+        arguments: retime + ["--range", "1..2", "--range", "2..3", "--speed", "1/8"],
         status: 64, names: "--range"),
       Case(
-        name: "neither way to export", arguments: ["retime", take, "-o", "out.mov", "--speed", "1/8"],
+        name: "neither way to export",
+        arguments: ["retime", take, "-o", "out.mov", "--speed", "1/8"],
         status: 64, names: "--copy"),
       Case(
         name: "a container that is not written",
@@ -112,7 +116,8 @@ struct BadInputTests {
         arguments: ["record", "file:\(take)", "--codec", "raw", "-o", "out.mov"], status: 64,
         names: "mjpeg"),
       Case(name: "an unknown verb", arguments: ["slowdown"], status: 64, names: "slowdown"),
-      Case(name: "an unknown option", arguments: ["info", take, "--fast"], status: 64, names: "--fast"),
+      Case(
+        name: "an unknown option", arguments: ["info", take, "--fast"], status: 64, names: "--fast"),
     ]
     let before = try scratch.names()
     for test in cases {

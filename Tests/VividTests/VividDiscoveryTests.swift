@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
+import TestSupport
 import Testing
 
 /// One mode as both programs can name it: format, size, rate with three decimals.
@@ -14,11 +15,11 @@ private struct Triple: Hashable, CustomStringConvertible {
 struct VividDiscoveryTests {
   private let node = Vivid.node ?? ""
 
-  @Test func `The modes are those of v4l2-ctl, triple for triple`() throws {
-    let listing = try run("v4l2-ctl", "-d", node, "--list-formats-ext")
+  @Test func `The modes are those of v4l2-ctl, triple for triple`() async throws {
+    let listing = try await run("v4l2-ctl", ["-d", node, "--list-formats-ext"])
     #expect(listing.status == 0)
     let theirs = triples(inListing: listing.output)
-    let modes = try run(Vivid.slowmo, "modes", node, "--json")
+    let modes = try await run(slowmoPath, ["modes", node, "--json"])
     #expect(modes.status == 0, "\(modes.errors)")
     let ours = try triples(inDocument: modes.document())
     print("vivid: \(ours.count) modes by slowmo, \(theirs.count) by v4l2-ctl")
@@ -28,15 +29,15 @@ struct VividDiscoveryTests {
     #expect(Set(theirs).subtracting(ours).sorted { "\($0)" < "\($1)" } == [])
   }
 
-  @Test func `The fastest mode is 320x180 at 60`() throws {
-    let modes = try run(Vivid.slowmo, "modes", node, "--json").document()
+  @Test func `The fastest mode is 320x180 at 60`() async throws {
+    let modes = try await run(slowmoPath, ["modes", node, "--json"]).document()
     let fastest = try #require(modes["fastest"] as? String)
     print("vivid: fastest \(fastest)")
     #expect(fastest.hasPrefix("320x180@60/"))
   }
 
-  @Test func `The device is listed with its driver`() throws {
-    let devices = try run(Vivid.slowmo, "devices", "--json").document()
+  @Test func `The device is listed with its driver`() async throws {
+    let devices = try await run(slowmoPath, ["devices", "--json"]).document()
     let list = try #require(devices["devices"] as? [[String: Any]])
     let device = try #require(list.first { $0["path"] as? String == node })
     #expect(device["driver"] as? String == "vivid")
