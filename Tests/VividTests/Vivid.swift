@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
+import Testing
 
 /// The machine under test: one with the kernel's virtual V4L2 driver loaded.
 enum Vivid {
@@ -27,3 +28,7 @@ enum Vivid {
   static let folder =
     ProcessInfo.processInfo.environment["LAB_OUT"] ?? NSTemporaryDirectory()
 }
+
+/// One after the other, because there is one camera.
+@Suite(.serialized, .enabled(if: Vivid.isPresent, "\(Vivid.whyNot)"))
+enum VividTests {}
