@@ -81,7 +81,8 @@ struct ConstantRateExport {
     for segment in composition.segments {
       guard let mapping = segment.mapping else {
         throw ExportError(
-          .unsupportedSource, "the composition has an empty part at \(segment.target) s",
+          .unsupportedSource,
+          "the composition has an empty part at \(segment.target.secondsText) s",
           hint: "fill it, or remove it")
       }
       guard var index = track.frames.index(at: mapping.source.start) else { continue }

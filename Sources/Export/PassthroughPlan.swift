@@ -56,7 +56,8 @@ struct PassthroughPlan {
     for segment in composition.segments {
       guard let mapping = segment.mapping else {
         throw ExportError(
-          .unsupportedSource, "the composition has an empty part at \(segment.target) s",
+          .unsupportedSource,
+          "the composition has an empty part at \(segment.target.secondsText) s",
           hint: "export it at a constant rate with --fps")
       }
       if let last = runs.last, last.end == mapping.source.start {
@@ -73,7 +74,8 @@ struct PassthroughPlan {
   private mutating func append(_ run: Run, _ table: FrameTable, _ path: String) throws {
     guard let first = table.index(at: run.start) else {
       throw ExportError(
-        .unsupportedSource, "\(path) has no frame at \(run.start) s", hint: "see slowmo info")
+        .unsupportedSource, "\(path) has no frame at \(run.start.secondsText) s",
+        hint: "see slowmo info")
     }
     let startTime = Rational(run.start)
     // Frames that begin inside the run, and the one that is on when it begins.
@@ -135,11 +137,11 @@ struct PassthroughPlan {
     let before = stride(from: place, through: 0, by: -1).first(where: isFree)
     let after = ((place + 1)..<max(place + 1, table.entries.count)).first(where: isFree)
     let free = [before, after].compactMap { index in
-      index.flatMap { try? table.time(ofFrame: Int64($0)) }.map { "\($0) s" }
+      index.flatMap { try? table.time(ofFrame: Int64($0)) }.map { "\($0.secondsText) s" }
     }
     return ExportError(
       .cutNotOnKeyFrame,
-      "a part of \(path) \(verb) at \(cut) s, where no picture can be decoded by itself",
+      "a part of \(path) \(verb) at \(cut.secondsText) s, where no picture can be decoded by itself",
       hint: free.isEmpty
         ? "export it at a constant rate with --fps"
         : "cut at \(free.joined(separator: " or ")), or render it with --fps")

@@ -93,15 +93,24 @@ struct TakeWriter: ~Copyable {
     for packet in try pipeline?.finish() ?? [] { try write(packet) }
     guard let last = waiting else { return }
     // As in the middle of a take, the last picture stands until the next one would have come.
-    let frames = Double(1 + trailing.count)
-    lastDuration = Int64((frames * frameRate.frameDuration.doubleValue * 1_000_000).rounded())
-    try write(last, duration: max(1, lastDuration))
+    lastDuration = microseconds(ofPeriods: 1 + trailing.count)
+    try write(last, duration: lastDuration)
     waiting = nil
     let end = endMicroseconds
     let sound = try soundTrack?.finish(atMicroseconds: end)
     try writeSound(sound ?? [])
     soundSampleCount = SoundTrack.sample(atMicroseconds: end)
     try writer?.finish()
+  }
+
+  /// How long some frame periods last, at least 1 µs.
+  ///
+  /// Rounded up, because drivers cut their times off: the frame that comes next is due at a time
+  /// that is on average half a microsecond later than its predecessor's suggests.
+  private func microseconds(ofPeriods count: Int64) -> Int64 {
+    let exact = try? frameRate.frameDuration.multiplied(by: Rational(count))
+      .converted(to: 1_000_000, rounding: .towardPositiveInfinity).value
+    return max(1, exact ?? Int64(Int32.max))
   }
 
   /// Settles what was taken and never stored; to be called once, at the very end.
