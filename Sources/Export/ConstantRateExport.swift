@@ -141,7 +141,9 @@ private struct Painter: ~Copyable {
     switch settings.codec {
     case .h264: picture.options = ["preset": "medium", "crf": "\(settings.crf)"]
     case .mjpeg: picture.quantizer = 3
-    case .ffv1: picture.options = ["level": "3"]
+    case .ffv1:
+      picture.options = ["level": "3"]
+      picture.keyFrameInterval = 1  // By default others lean on the coder state of the last.
     }
     let encoder = try Encoder(picture: picture)
     self.timescale = timescale

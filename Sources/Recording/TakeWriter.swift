@@ -57,7 +57,7 @@ struct TakeWriter: ~Copyable {
   private(set) var byteCount: Int64 = 0
 
   /// The end of the last picture, in microseconds from the first.
-  var endMicroseconds: Int64 { max(0, lastMicroseconds) + lastDuration }
+  var endMicroseconds: Int64 { max(0, lastMicroseconds) &+ lastDuration }
 
   /// Counts a frame and what is missing before it, without storing it.
   mutating func refuse(_ frame: QueuedFrame) {
@@ -74,7 +74,7 @@ struct TakeWriter: ~Copyable {
     let origin = first?.microseconds ?? frame.stamp.microseconds
     if first == nil { first = frame.stamp }
     // A driver whose time stands still or goes back must not make a file that does.
-    let time = max(frame.stamp.microseconds &- origin, lastMicroseconds + 1)
+    let time = max(frame.stamp.microseconds &- origin, lastMicroseconds &+ 1)
     lastMicroseconds = time
     if pipeline == nil {
       pipeline = try plan.makePipeline(for: delivery, frameRate: frameRate)
@@ -146,7 +146,8 @@ struct TakeWriter: ~Copyable {
 
   private func dueNanoseconds(periodsAfterLast: Int64) -> Int64 {
     let period = Double(periodsAfterLast) * frameRate.frameDuration.doubleValue
-    return max(0, lastMicroseconds) * 1_000 + Int64((period * 1e9).rounded())
+    return max(0, lastMicroseconds).saturatingMultiplied(by: 1_000)
+      &+ Int64(saturating: (period * 1e9).rounded())
   }
 
   /// Opens the file before its first packet: only then is everything known that it must say.
