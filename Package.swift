@@ -78,6 +78,7 @@ let package = Package(
         "Assets", "Capture", "LibAV", .product(name: "Subprocess", package: "swift-subprocess"),
       ],
       path: "Tests/TestSupport"),
+    .testTarget(name: "CaptureTests", dependencies: ["Capture", "LibAV", "MediaTiming"]),
     .testTarget(
       name: "CommandTests",
       dependencies: ["TestSupport", "Assets", "Capture", "LibAV", "MediaTiming"]),
