@@ -79,7 +79,14 @@ struct TakeWriter: ~Copyable {
     if pipeline == nil {
       pipeline = try plan.makePipeline(for: delivery, frameRate: frameRate)
     }
-    for packet in try pipeline?.take(frame.bytes, at: time) ?? [] { try write(packet) }
+    let packets = try pipeline?.take(frame.bytes, at: time) ?? []
+    guard !packets.isEmpty || pipeline?.parameters != nil else {
+      // H.264 before its first key frame cannot be shown: the take begins with that one.
+      takenCount -= 1
+      noteLostStart()
+      return
+    }
+    for packet in packets { try write(packet) }
     let sound = try soundTrack?.advance(toMicroseconds: time)
     try writeSound(sound ?? [])
     byteCount = writer?.byteCount() ?? 0
@@ -136,12 +143,25 @@ struct TakeWriter: ~Copyable {
       (.corrupt, missing.corrupt),
     ]
     for (cause, count) in causes where count > 0 {
+      if let last = gaps.last, last.afterIndex == takenCount - 1, last.cause == cause {
+        gaps[gaps.count - 1].count += count
+        continue
+      }
       gaps.append(
         FrameGap(
           afterIndex: takenCount - 1, count: count,
           nanoseconds: cause == .lostStart ? 0 : dueNanoseconds(periodsAfterLast: 1),
           cause: cause))
     }
+  }
+
+  /// Counts a frame that nothing can be made of because the take has not begun.
+  private mutating func noteLostStart() {
+    var missing = MissingFrames()
+    missing.lostStart = 1
+    note(missing, before: nil)
+    first = nil
+    lastMicroseconds = -1
   }
 
   private func dueNanoseconds(periodsAfterLast: Int64) -> Int64 {
