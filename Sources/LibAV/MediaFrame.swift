@@ -44,6 +44,8 @@ package final class MediaFrame: @unchecked Sendable {
     pointer.pointee.color_range == AVCOL_RANGE_JPEG || pixelFormat.isFullRange
   }
   package var pixelFormat: AVPixelFormat { AVPixelFormat(pointer.pointee.format) }
+  /// The matrix between its brightness and colour and RGB; unspecified where it does not say.
+  package var colorSpace: AVColorSpace { pointer.pointee.colorspace }
 
   /// Makes a picture of its own memory, to be filled by `body` before anyone sees it.
   package static func picture(
@@ -175,7 +177,7 @@ package final class MediaFrame: @unchecked Sendable {
 
   /// The samples of each channel as numbers around -1...1, whatever the decoder gave.
   ///
-  /// Planar and interleaved float, and 16 and 32 bit integers; nil for any other layout.
+  /// Planar and interleaved, floats of 32 and 64 bits, integers of 8, 16 and 32; nil for others.
   package func samples() -> [[Float]]? {
     let count = sampleCount
     let channels = channelCount
@@ -194,6 +196,10 @@ package final class MediaFrame: @unchecked Sendable {
     case AV_SAMPLE_FMT_FLT: return read(Float.self, interleaved: true) { $0 }
     case AV_SAMPLE_FMT_S16P: return read(Int16.self, interleaved: false) { Float($0) / 32_768 }
     case AV_SAMPLE_FMT_S16: return read(Int16.self, interleaved: true) { Float($0) / 32_768 }
+    case AV_SAMPLE_FMT_U8P: return read(UInt8.self, interleaved: false) { (Float($0) - 128) / 128 }
+    case AV_SAMPLE_FMT_U8: return read(UInt8.self, interleaved: true) { (Float($0) - 128) / 128 }
+    case AV_SAMPLE_FMT_DBLP: return read(Double.self, interleaved: false) { Float($0) }
+    case AV_SAMPLE_FMT_DBL: return read(Double.self, interleaved: true) { Float($0) }
     case AV_SAMPLE_FMT_S32P:
       return read(Int32.self, interleaved: false) { Float($0) / 2_147_483_648 }
     case AV_SAMPLE_FMT_S32:

@@ -67,6 +67,17 @@ package final class CodecParameters: @unchecked Sendable {
   package var isLengthPrefixed: Bool {
     pointer.pointee.extradata_size > 0 && pointer.pointee.extradata?.pointee == 1
   }
+  /// How many bytes give the length of each unit of H.264 or HEVC; nil for a byte stream.
+  package var unitLengthSize: Int? {
+    // avcC has it in the fifth byte, hvcC in the twenty-second.
+    let place = codecID == AV_CODEC_ID_HEVC ? 21 : 4
+    guard let data = pointer.pointee.extradata, pointer.pointee.extradata_size > place,
+      data[0] == 1
+    else { return nil }
+    return Int(data[place] & 3) + 1
+  }
+  /// Whether libav has a decoder for it.
+  package var hasDecoder: Bool { avcodec_find_decoder(pointer.pointee.codec_id) != nil }
   /// Whether every picture stands by itself (MJPEG, FFV1, uncompressed).
   package var isIntraOnly: Bool {
     guard let descriptor = avcodec_descriptor_get(pointer.pointee.codec_id) else { return false }
@@ -82,8 +93,12 @@ package struct TrackFormat: Sendable {
   package let parameters: CodecParameters
   /// Seconds per tick, above zero.
   package let timeBase: Rational
-  /// The number of packets that the file's index names; 0 where it names none.
+  /// The number of samples that the file's headers name; 0 where they name none.
   package let indexedCount: Int
+  /// The packets that libav has found in the file's index, what an edit list drops left out.
+  package let indexEntryCount: Int
+  /// How long the headers say that the track plays, in its ticks; nil where they do not.
+  package let statedTicks: Int64?
   /// The rate the file states, frames over duration; nil where it states none.
   package let averageFrameRate: FrameRate?
   /// The rate libav believes all times can be told in; nil where it has none.
@@ -113,6 +128,9 @@ package struct TrackFormat: Sendable {
       default: .other
       }
     indexedCount = Int(clamping: stream.pointee.nb_frames)
+    indexEntryCount = Int(avformat_index_get_entries_count(stream))
+    let duration = stream.pointee.duration
+    statedTicks = duration == CFFmpeg_NOPTS || duration <= 0 ? nil : duration
     averageFrameRate = FrameRate(stream.pointee.avg_frame_rate)
     nominalFrameRate = FrameRate(stream.pointee.r_frame_rate)
     metadata = readDictionary(stream.pointee.metadata)
