@@ -63,6 +63,16 @@ let package = Package(
       name: "MediaTimingTests",
       dependencies: ["MediaTiming", .product(name: "BigInt", package: "BigInt")]),
     .testTarget(name: "VividTests"),
+    // What several test targets share: movies made by our own encoder and writer.
+    .target(
+      name: "TestSupport", dependencies: ["LibAV", "MediaTiming"], path: "Tests/TestSupport"),
+    .testTarget(
+      name: "AssetsTests", dependencies: ["Assets", "LibAV", "MediaTiming", "TestSupport"]),
+    .testTarget(
+      name: "ExportTests",
+      dependencies: [
+        "Export", "Editing", "Retiming", "Assets", "LibAV", "MediaTiming", "TestSupport",
+      ]),
     .testTarget(name: "EditingTests", dependencies: ["Editing", "MediaTiming"]),
     .testTarget(name: "RetimingTests", dependencies: ["Retiming", "LibAV", "MediaTiming"]),
   ],
