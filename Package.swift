@@ -13,6 +13,7 @@ let package = Package(
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/attaswift/BigInt", from: "6.0.1"),
+    .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
   ],
   targets: [
     // C, at the bottom: only what Swift cannot import by itself.
@@ -62,10 +63,26 @@ let package = Package(
     .testTarget(
       name: "MediaTimingTests",
       dependencies: ["MediaTiming", .product(name: "BigInt", package: "BigInt")]),
-    .testTarget(name: "VividTests"),
-    // What several test targets share: movies made by our own encoder and writer.
+    .testTarget(name: "V4L2Tests", dependencies: ["V4L2", "CVideo4Linux", "MediaTiming"]),
+    .testTarget(
+      name: "FormatDiscoveryTests",
+      dependencies: ["FormatDiscovery", "V4L2", "CFFmpeg", "MediaTiming"]),
+    .executableTarget(
+      name: "RecordAndSlow", dependencies: ["Overcrank"], path: "Samples/RecordAndSlow"),
+
+    // What tests share. Subprocess runs other programs, because Foundation's Process and Swift
+    // Testing's exit tests wait for each other's children.
     .target(
-      name: "TestSupport", dependencies: ["LibAV", "MediaTiming"], path: "Tests/TestSupport"),
+      name: "TestSupport",
+      dependencies: [
+        "Assets", "Capture", "LibAV", "MediaTiming",
+        .product(name: "Subprocess", package: "swift-subprocess"),
+      ],
+      path: "Tests/TestSupport"),
+    .testTarget(
+      name: "CommandTests",
+      dependencies: ["TestSupport", "Assets", "Capture", "LibAV", "MediaTiming"]),
+    .testTarget(name: "VividTests", dependencies: ["TestSupport"]),
     .testTarget(
       name: "AssetsTests", dependencies: ["Assets", "LibAV", "MediaTiming", "TestSupport"]),
     .testTarget(

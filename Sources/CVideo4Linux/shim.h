@@ -50,10 +50,10 @@ static inline int CVideo4Linux_open(const char *path, int flags) {
   return result < 0 ? -errno : result;
 }
 
-/// libv4l2 prints errors on stderr, which belongs to the command: "error getting capabilities"
-/// for a node that is no camera, "error dequeuing buf" whenever no frame is there yet. Its log
-/// goes to /dev/null instead, unless the user asked for it by the variable that libv4l2 reads.
-/// v4l2_log_file is a global variable, so call this once, before the first other call.
+/// libv4l2 prints errors on stderr, which belongs to the command: "error dequeuing buf" whenever
+/// no frame is there yet, and whatever else a driver refuses. Its log goes to /dev/null instead,
+/// unless the user asked for it by the variable that libv4l2 reads. v4l2_log_file is a global
+/// variable, so call this once, before the first other call.
 static inline void CVideo4Linux_silence(void) {
   if (v4l2_log_file == NULL && getenv("LIBV4L2_LOG_FILENAME") == NULL)
     v4l2_log_file = fopen("/dev/null", "we");
@@ -66,10 +66,7 @@ static inline int CVideo4Linux_attach(int descriptor) {
   return result < 0 ? -errno : result;
 }
 
-/// close(2) for a descriptor that libv4l2 refused. Closed even on failure: never made again.
-static inline void CVideo4Linux_closePlain(int descriptor) { close(descriptor); }
-
-/// v4l2_close(3), answering in the same dialect.
+/// v4l2_close(3), answering in the same dialect. It closes what libv4l2 does not know, too.
 static inline int CVideo4Linux_close(int descriptor) {
   int result = v4l2_close(descriptor);
   return result < 0 ? -errno : result;

@@ -60,6 +60,7 @@ public struct ExportSession: Sendable {
   ///   - progress: Told how many of how many frames are done.
   /// - Returns: What was done.
   /// - Throws: `ExportError`, or `AssetError` when the source cannot be read further.
+  @discardableResult
   public func export(
     _ settings: ExportSettings, isCancelled: @escaping () -> Bool = { false },
     progress: (_ done: Int64, _ total: Int64) -> Void = { _, _ in }

@@ -121,6 +121,7 @@ extension CaptureDevice {
   /// The fastest mode that can be stored; ``FormatSelection`` tells what counts.
   ///
   /// - Parameter isWanted: Says which modes are considered at all; all, unless it is given.
+  /// - Returns: One of ``formats()``.
   /// - Throws: `DiscoveryError` with `.noMatchingFormat` when there is none, and as
   ///   ``formats()`` does.
   public func fastestFormat(
@@ -141,9 +142,9 @@ extension CaptureDevice {
   /// camera fits every size and rate that it can draw, listed or not.
   ///
   /// - Parameters:
-  ///   - request: What the mode must have.
+  ///   - request: The size, rate and pixel format wanted, as far as they matter.
   ///   - isWanted: Says which modes are considered at all; all, unless it is given.
-  /// - Returns: The mode.
+  /// - Returns: The mode; its ``CaptureFormat/maxFrameRate`` is the rate to set.
   /// - Throws: `DiscoveryError` with `.noMatchingFormat`, whose hint names the nearest mode, and
   ///   as ``formats()`` does.
   public func format(
@@ -151,20 +152,24 @@ extension CaptureDevice {
   ) throws(DiscoveryError) -> CaptureFormat {
     let offered: [CaptureFormat]
     if case .synthetic(let camera) = source {
-      offered = try camera.formats(for: request).filter(isWanted)
+      offered = try camera.formats(for: request)
     } else {
-      offered = try formats().filter(isWanted)
+      offered = try formats()
     }
-    if let format = request.choose(from: offered) { return format }
-    if let format = offered.first(where: request.matches) {
+    let wanted = offered.filter(isWanted)
+    if let format = request.choose(from: wanted) { return format }
+    if let format = offered.first(where: request.matches), !format.isStorable {
       throw DiscoveryError(
         .noMatchingFormat,
         "The pixel format \(format.fourcc) of \(spokenName) cannot be stored",
         hint: "its other modes are listed by: slowmo modes \(spokenName)")
     }
+    let isUnwanted = request.choose(from: offered) != nil
     throw DiscoveryError(
-      .noMatchingFormat, "\(spokenName) has no mode \(request)",
-      hint: request.advice(among: offered, of: spokenName))
+      .noMatchingFormat,
+      "\(spokenName) has no " + (request == .any ? "mode" : "mode \(request)")
+        + (isUnwanted ? " that fits the other options" : ""),
+      hint: request.advice(among: wanted, of: spokenName))
   }
 }
 

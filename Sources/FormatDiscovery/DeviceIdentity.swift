@@ -22,7 +22,11 @@ struct DeviceIdentity {
   /// The name of a node: udev's, or the same made of the USB device's own words, or what is
   /// sure to exist, driver and bus.
   ///
-  /// - Parameter node: The path without symbolic links.
+  /// - Parameters:
+  ///   - node: The path without symbolic links.
+  ///   - driver: The driver's name.
+  ///   - bus: Where the device sits, as the driver says.
+  /// - Returns: The name, of letters that a command line leaves alone.
   func name(of node: String, driver: String, bus: String) -> String {
     if let link = links[node] { return Self.withoutFirstIndex(link) }
     return Self.usbName(of: node) ?? Self.cleaned("\(driver)-\(bus)")

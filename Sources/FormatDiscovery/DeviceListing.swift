@@ -19,9 +19,10 @@ extension CaptureDevice {
   /// asked.
   ///
   /// Cameras are the nodes `/dev/video…` that give pictures by their own capabilities; a webcam
-  /// has another node, for metadata, that does not. A node that may not be opened is listed with
-  /// what the kernel tells about it to everyone, and with a warning, since it cannot be asked
-  /// whether it gives pictures: a camera that one has no permission for is there all the same.
+  /// has another node, for metadata, that does not. A camera that one has no permission for is
+  /// there all the same: a node that may not be opened, and so cannot be asked what it gives, is
+  /// listed with a warning and with what the kernel tells about it to everyone, if it is the
+  /// first node of its device.
   public static func list() -> DeviceList { list(in: "/dev", identity: DeviceIdentity()) }
 
   static func list(in folder: String, identity: DeviceIdentity) -> DeviceList {
@@ -41,6 +42,7 @@ extension CaptureDevice {
         switch error.reason {
         case .notFound, .notAVideoDevice: continue  // Gone since, or never one.
         case .noPermission, .busy:
+          guard isFirstNode(number) else { continue }
           devices.append(CaptureDevice(unopenedNode: path, identity))
         case .unplugged, .noBandwidth, .notSupported, .other: break
         }
@@ -49,6 +51,11 @@ extension CaptureDevice {
     }
     devices.append(CaptureDevice(SyntheticCamera(), id: "synthetic"))
     return DeviceList(devices: withUniqueIDs(devices), warnings: warnings)
+  }
+
+  /// Whether a node is the first of its device, which is the one that gives pictures.
+  private static func isFirstNode(_ number: UInt32) -> Bool {
+    SystemFiles.firstLine(of: "/sys/class/video4linux/video\(number)/index") ?? "0" == "0"
   }
 
   /// A node that was opened and told what it is.

@@ -22,7 +22,7 @@ public struct DiscoveryError: Error, Hashable, Sendable, CustomStringConvertible
     /// The device or its driver failed.
     public static let deviceFailed = Code(rawValue: "device_failed")
     /// The text is not in the syntax of device names, or fits several devices.
-    public static let badName = Code(rawValue: "bad_device_name")
+    public static let badName = Code(rawValue: "bad_name")
     /// The text is not in the syntax of modes.
     public static let badMode = Code(rawValue: "bad_mode")
     /// There is no such file to play as a camera.

@@ -9,7 +9,10 @@ public enum FormatSelection {
   /// compressed before colour before grey before a sensor's mosaic, then more bits for each
   /// pixel, then the driver's order. Emulated formats are never chosen.
   ///
-  /// - Parameter isWanted: Says which formats are considered at all; all, unless it is given.
+  /// - Parameters:
+  ///   - formats: The formats to choose from.
+  ///   - isWanted: Says which formats are considered at all; all, unless it is given.
+  /// - Returns: One of the formats as it was given, a range of rates included.
   public static func fastest(
     among formats: some Sequence<CaptureFormat>,
     where isWanted: (CaptureFormat) -> Bool = { _ in true }

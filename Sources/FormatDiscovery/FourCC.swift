@@ -6,6 +6,7 @@ public struct FourCC: RawRepresentable, Hashable, Sendable {
   public let rawValue: UInt32
 
   private static let bigEndian: UInt32 = 1 << 31
+  private static let bigEndianMark = "-be"
 
   /// Makes a code of the number that V4L2 uses.
   public init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -22,8 +23,8 @@ public struct FourCC: RawRepresentable, Hashable, Sendable {
     }
     var characters = Array(text.utf8)
     var number: UInt32 = 0
-    if text.hasSuffix("-BE") || text.hasSuffix("-be") {
-      characters.removeLast(3)
+    if text.lowercased().hasSuffix(Self.bigEndianMark) {
+      characters.removeLast(Self.bigEndianMark.utf8.count)
       number = Self.bigEndian
     }
     guard (1...4).contains(characters.count), characters.allSatisfy(Self.isPlain) else {
@@ -45,23 +46,29 @@ public struct FourCC: RawRepresentable, Hashable, Sendable {
   /// Whether a mode such as `640x480@60/yuyv` can hold the character.
   private static func isPlain(_ character: UInt8) -> Bool {
     (0x20...0x7e).contains(character) && character != UInt8(ascii: "/")
+      && character != UInt8(ascii: "@")
   }
 }
 
 extension FourCC: CustomStringConvertible {
   /// The characters as `v4l2-ctl` prints them, without the spaces at the end.
   ///
-  /// Big-endian formats end in `-BE`. A code with characters that cannot be written is a
-  /// hexadecimal number.
+  /// Big-endian formats end in `-BE`. A code that no mode could be written with, because of
+  /// its characters or because all are digits, is a hexadecimal number.
   public var description: String {
-    let characters = (0..<4).map { UInt8(truncatingIfNeeded: rawValue >> (8 * $0)) & 0x7f }
+    let characters = (0..<4).map {
+      UInt8(truncatingIfNeeded: (rawValue & ~Self.bigEndian) >> (8 * $0))
+    }
     let count = (characters.lastIndex { $0 != UInt8(ascii: " ") } ?? -1) + 1
-    guard count > 0, characters.allSatisfy(Self.isPlain) else {
+    let isNumber = characters.prefix(count).allSatisfy { (0x30...0x39).contains($0) }
+    let text = String(decoding: characters.prefix(count), as: UTF8.self)
+    guard count > 0, !isNumber, characters.allSatisfy(Self.isPlain),
+      !text.lowercased().hasSuffix(Self.bigEndianMark)
+    else {
       let digits = String(rawValue, radix: 16)
       return "0x" + String(repeating: "0", count: 8 - digits.count) + digits
     }
-    let isBigEndian = rawValue & Self.bigEndian != 0
-    return String(decoding: characters.prefix(count), as: UTF8.self) + (isBigEndian ? "-BE" : "")
+    return rawValue & Self.bigEndian == 0 ? text : text + Self.bigEndianMark.uppercased()
   }
 }
 

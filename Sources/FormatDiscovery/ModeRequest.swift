@@ -22,6 +22,15 @@ public struct ModeRequest: Hashable, Sendable {
   /// The name of the pixel format asked for, or nil for any.
   public let fourcc: String?
 
+  /// Every mode.
+  public static let any = ModeRequest(size: nil, rate: nil, fourcc: nil)
+
+  private init(size: Size?, rate: FrameRate?, fourcc: String?) {
+    self.size = size
+    self.rate = rate
+    self.fourcc = fourcc
+  }
+
   /// Reads a mode.
   ///
   /// A number behind the rate's slash is its denominator: `@60000/1001`. No pixel format is
@@ -52,10 +61,11 @@ public struct ModeRequest: Hashable, Sendable {
       if let next = parts.first, next.utf8.allSatisfy(Self.isDigit), !next.isEmpty {
         rateText += "/\(parts.removeFirst())"
       }
-      guard let read = FrameRate(written: rateText) else {
-        throw failure("\"\(rateText)\" is no frame rate")
+      do throws(TimingError) {
+        rate = try FrameRate(parsing: rateText)
+      } catch {
+        throw failure(error.description)
       }
-      rate = read
       guard parts.count <= 1 else { throw failure("there is more than one pixel format") }
       fourcc = parts.first
     } else {
@@ -115,7 +125,7 @@ public struct ModeRequest: Hashable, Sendable {
 }
 
 extension ModeRequest: CustomStringConvertible {
-  /// The mode as it is written.
+  /// The mode as it is written; nothing for ``any``.
   public var description: String {
     (size.map { "\($0.width)x\($0.height)" } ?? "") + (rate.map { "@\($0.modeText)" } ?? "")
       + (fourcc.map { "/\($0)" } ?? "")

@@ -7,7 +7,7 @@ package import MediaTiming
 package struct SyntheticCamera: Hashable, Sendable {
   /// The size, rate and pixel format that the name fixes; open ones are the mode's to choose.
   package let fixed: ModeRequest?
-  /// The share of frames to lose on purpose, 0 ... 1.
+  /// The share of frames to lose on purpose, from 0 to 1.
   package let dropShare: Rational
   /// Chooses which frames are lost: the same seed loses the same frames.
   package let seed: UInt64
@@ -122,12 +122,12 @@ package struct SyntheticCamera: Hashable, Sendable {
     return request.fourcc.map { name in fourccs.contains { $0.isNamed(name) } } ?? true
   }
 
-  /// A share of 0 ... 1: `5%`, `0.5%`, `1/20`, `0.05`.
+  /// A share from 0 to 1: `5%`, `0.5%`, `1/20`, `0.05`.
   private static func share(_ text: String) -> Rational? {
     let isPercent = text.hasSuffix("%")
-    guard let number = Rational(written: isPercent ? text.dropLast() : text[...]),
+    guard let number = try? Rational(parsing: isPercent ? String(text.dropLast()) : text),
       let share = isPercent ? try? number.divided(by: Rational(100)) : number,
-      share <= .one
+      share >= .zero, share <= .one
     else { return nil }
     return share
   }

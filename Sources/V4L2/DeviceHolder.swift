@@ -21,7 +21,10 @@ package struct DeviceHolder: Hashable, Sendable, CustomStringConvertible {
   /// Only what `/proc/PID/fd` lets this user see is found: normally his own programs. One that
   /// has the node open need not be the one that streams.
   ///
-  /// - Parameter limit: The most programs to name.
+  /// - Parameters:
+  ///   - path: The node; links are followed.
+  ///   - limit: The most programs to name.
+  /// - Returns: The programs by their process number, without this one.
   package static func find(of path: String, limit: Int = 3) -> [DeviceHolder] {
     guard let node = SystemFiles.resolved(path) else { return [] }
     let own = getpid()

@@ -27,18 +27,20 @@ package struct VideoDevice: ~Copyable, Sendable {
     _ = Self.silencedLibrary
     let descriptor = CVideo4Linux_open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
     try DeviceError.check(descriptor, .open, path)
-    let attached = CVideo4Linux_attach(descriptor)
-    guard attached >= 0 else {
-      CVideo4Linux_closePlain(descriptor)
-      throw DeviceError(failing: .open, path, code: -attached)
-    }
     var answer = v4l2_capability()
-    let asked = withUnsafeMutablePointer(to: &answer) {
-      CVideo4Linux_ioctl(descriptor, CVideo4Linux_VIDIOC_QUERYCAP, $0)
+    func ask() -> CInt {
+      withUnsafeMutablePointer(to: &answer) {
+        CVideo4Linux_ioctl(descriptor, CVideo4Linux_VIDIOC_QUERYCAP, $0)
+      }
     }
-    guard asked >= 0 else {
+    // The kernel first: given anything but a video node, libv4l2's plugins print on stderr.
+    var result = ask()
+    if result >= 0 { result = CVideo4Linux_attach(descriptor) }
+    // Then the plugins, which may have changed what the device can do.
+    if result >= 0 { result = ask() }
+    guard result >= 0 else {
       _ = CVideo4Linux_close(descriptor)
-      throw DeviceError(failing: .open, path, code: -asked)
+      throw DeviceError(failing: .open, path, code: -result)
     }
     // Once every property is set, a throw would also run `deinit`; nothing throws from here on.
     self.path = path
@@ -95,9 +97,11 @@ extension VideoDevice {
     }
 
     /// Whether the node gives pictures, in one plane of memory, through mapped buffers.
+    ///
+    /// A touch pad says that it captures, too.
     package var isVideoCapture: Bool {
       let needed = UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_STREAMING)
-      return flags & needed == needed
+      return flags & needed == needed && flags & UInt32(V4L2_CAP_TOUCH) == 0
     }
   }
 }

@@ -7,9 +7,9 @@ import Testing
 
 /// What a file says of itself, exactly.
 struct AssetTests {
-  private let folder: TemporaryFolder
+  private let folder: Scratch
 
-  init() throws { folder = try TemporaryFolder() }
+  init() throws { folder = try Scratch() }
 
   private func asset(_ recipe: MovieRecipe) throws -> Asset {
     let path = folder.file("clip.\(recipe.container)")

@@ -8,9 +8,9 @@ import Testing
 
 /// Files that are no movie, or no longer a whole one: a typed error each, and never a trap.
 struct BadFileTests {
-  private let folder: TemporaryFolder
+  private let folder: Scratch
 
-  init() throws { folder = try TemporaryFolder() }
+  init() throws { folder = try Scratch() }
 
   private func expect(
     _ path: String, _ code: AssetError.Code, _ words: String = "",

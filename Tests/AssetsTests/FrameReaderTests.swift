@@ -7,9 +7,9 @@ import Testing
 
 /// Any frame by its number, judged by the number painted into it.
 struct FrameReaderTests {
-  private let folder: TemporaryFolder
+  private let folder: Scratch
 
-  init() throws { folder = try TemporaryFolder() }
+  init() throws { folder = try Scratch() }
 
   enum Kind: CaseIterable {
     case mjpeg, ffv1, intraH264, plainH264, reorderedH264, openGOP

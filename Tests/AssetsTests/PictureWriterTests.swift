@@ -8,9 +8,9 @@ import Testing
 
 /// Pictures as files: what was black is black, what was white is white.
 struct PictureWriterTests {
-  private let folder: TemporaryFolder
+  private let folder: Scratch
 
-  init() throws { folder = try TemporaryFolder() }
+  init() throws { folder = try Scratch() }
 
   private func asset(_ recipe: MovieRecipe) throws -> Asset {
     let path = folder.file("clip.mov")
@@ -55,15 +55,14 @@ struct PictureWriterTests {
     #expect(abs(level(planes, block: 0, bytesPerPixel: 1) - stored) <= 1)
   }
 
-  @Test(.enabled(if: Tool.hasFFmpeg))
-  func `A PNG file has the levels of the raw bytes`() throws {
+  @Test(.enabled(if: FFmpeg.isInstalled))
+  func `A PNG file has the levels of the raw bytes`() async throws {
     let asset = try asset(MovieRecipe.constant(30, count: 3))
     var reader = try FrameReader(asset)
     var png = PNGWriter()
     var raw = RawPictureWriter(.rgb24)
     let path = try folder.write(try png.data(of: 2, from: &reader), as: "frame.png")
-    let bytes = try Tool.output(
-      "ffmpeg", ["-v", "error", "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"])
+    let bytes = try await FFmpeg.converted(path, ["-f", "rawvideo", "-pix_fmt", "rgb24"])
     #expect(bytes == (try raw.data(of: 2, from: &reader)))
   }
 

@@ -6,9 +6,9 @@ import Testing
 
 /// The recorder's account of a take, read back for each frame.
 struct RecordingInfoTests {
-  private let folder: TemporaryFolder
+  private let folder: Scratch
 
-  init() throws { folder = try TemporaryFolder() }
+  init() throws { folder = try Scratch() }
 
   private func asset(tag: String) throws -> Asset {
     var recipe = MovieRecipe.constant(240, count: 6)

@@ -7,9 +7,9 @@ import Testing
 
 /// Any samples of the sound, each at its own place.
 struct SoundReaderTests {
-  private let folder: TemporaryFolder
+  private let folder: Scratch
 
-  init() throws { folder = try TemporaryFolder() }
+  init() throws { folder = try Scratch() }
 
   /// A wave whose every sample is another value that 16 bits hold exactly.
   private static func value(_ channel: Int, _ sample: Int) -> Float {
@@ -90,12 +90,12 @@ struct SoundReaderTests {
     }
   }
 
-  @Test(.enabled(if: Tool.hasFFmpeg))
-  func `What we read of AAC is what ffmpeg reads`() throws {
+  @Test(.enabled(if: FFmpeg.isInstalled))
+  func `What we read of AAC is what ffmpeg reads`() async throws {
     let asset = try asset("aac", count: 30_000, clicks: [500, 15_000])
     var reader = try SoundReader(asset)
     let ours = try reader.samples(from: 0, count: 30_000)
-    let theirs = try Tool.sound(of: asset.path, channelCount: 2)
+    let theirs = try await FFmpeg.sound(of: asset.path, channelCount: 2)
     // Ours ends where the file's edit list does; ffmpeg 5.1 gives the whole last block.
     #expect(theirs[0].count >= 30_000)
     #expect(zip(ours[0], theirs[0]).allSatisfy { $0 == $1 })

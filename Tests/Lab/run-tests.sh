@@ -13,7 +13,7 @@ slowmo=$(swift build -c release --show-bin-path)/slowmo
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # shellcheck disable=SC2016  # LAB_OUT is the guest's.
-Tests/Lab/run.sh "SLOWMO='$slowmo' '$bundle' --testing-library swift-testing --filter VividTests" |
+Tests/Lab/run.sh "SLOWMO='$slowmo' '$bundle' --testing-library swift-testing --filter VividTests" 2>&1 |
   tee "$log"
 # Where vivid failed to load all of them would be skipped, which is no success in here.
 grep -q 'Test run with [1-9].* passed' "$log" && ! grep -q 'skipped' "$log" || {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
+import TestSupport
 import Testing
 
 /// One mode as both programs can name it: format, size, rate with three decimals.
@@ -10,63 +11,64 @@ private struct Triple: Hashable, CustomStringConvertible {
   var description: String { "\(fourcc) \(size) \(rate)" }
 }
 
-@Suite(.serialized, .enabled(if: Vivid.isPresent, "\(Vivid.whyNot)"))
-struct VividDiscoveryTests {
-  private let node = Vivid.node ?? ""
+extension VividTests {
+  @Suite struct Discovery {
+    private let node = Vivid.node ?? ""
 
-  @Test func `The modes are those of v4l2-ctl, triple for triple`() throws {
-    let listing = try run("v4l2-ctl", "-d", node, "--list-formats-ext")
-    #expect(listing.status == 0)
-    let theirs = triples(inListing: listing.output)
-    let modes = try run(Vivid.slowmo, "modes", node, "--json")
-    #expect(modes.status == 0, "\(modes.errors)")
-    let ours = try triples(inDocument: modes.document())
-    print("vivid: \(ours.count) modes by slowmo, \(theirs.count) by v4l2-ctl")
-    #expect(theirs.count > 100)
-    #expect(Set(ours).count == ours.count)
-    #expect(Set(ours).subtracting(theirs).sorted { "\($0)" < "\($1)" } == [])
-    #expect(Set(theirs).subtracting(ours).sorted { "\($0)" < "\($1)" } == [])
-  }
-
-  @Test func `The fastest mode is 320x180 at 60`() throws {
-    let modes = try run(Vivid.slowmo, "modes", node, "--json").document()
-    let fastest = try #require(modes["fastest"] as? String)
-    print("vivid: fastest \(fastest)")
-    #expect(fastest.hasPrefix("320x180@60/"))
-  }
-
-  @Test func `The device is listed with its driver`() throws {
-    let devices = try run(Vivid.slowmo, "devices", "--json").document()
-    let list = try #require(devices["devices"] as? [[String: Any]])
-    let device = try #require(list.first { $0["path"] as? String == node })
-    #expect(device["driver"] as? String == "vivid")
-    #expect(device["kind"] as? String == "v4l2")
-  }
-
-  private func triples(inListing text: String) -> [Triple] {
-    var triples: [Triple] = []
-    var fourcc = ""
-    var size = ""
-    for line in text.split(separator: "\n") {
-      if let match = line.firstMatch(of: /^\s*\[\d+\]: '(.+?)\s*(-BE)?' \(/) {
-        fourcc = String(match.1) + (match.2.map(String.init) ?? "")
-      } else if let match = line.firstMatch(of: /Size: Discrete (\d+x\d+)/) {
-        size = String(match.1)
-      } else if let match = line.firstMatch(of: /Interval: Discrete .*\(([\d.]+) fps\)/) {
-        triples.append(Triple(fourcc: fourcc, size: size, rate: String(match.1)))
-      }
+    @Test func `The modes are those of v4l2-ctl, triple for triple`() async throws {
+      let listing = try await run("v4l2-ctl", ["-d", node, "--list-formats-ext"])
+      #expect(listing.status == 0)
+      let theirs = triples(inListing: listing.output)
+      let modes = try await run(slowmoPath, ["modes", node, "--json"])
+      #expect(modes.status == 0, "\(modes.errors)")
+      let ours = try triples(inDocument: modes.document())
+      print("vivid: \(ours.count) modes by slowmo, \(theirs.count) by v4l2-ctl")
+      #expect(theirs.count > 100)
+      #expect(Set(ours).count == ours.count)
+      #expect(Set(ours).subtracting(theirs).sorted { "\($0)" < "\($1)" } == [])
+      #expect(Set(theirs).subtracting(ours).sorted { "\($0)" < "\($1)" } == [])
     }
-    return triples
-  }
 
-  private func triples(inDocument document: [String: Any]) throws -> [Triple] {
-    let modes = try #require(document["modes"] as? [[String: Any]])
-    return try modes.map { mode in
-      let rate = try #require(mode["max_fps_value"] as? Double)
-      return Triple(
-        fourcc: try #require(mode["fourcc"] as? String),
-        size: "\(try #require(mode["width"] as? Int))x\(try #require(mode["height"] as? Int))",
-        rate: String(format: "%.3f", rate))
+    @Test func `The fastest mode is 320x180 at 60`() async throws {
+      let modes = try await run(slowmoPath, ["modes", node, "--json"]).document()
+      let fastest = try #require(modes["fastest"] as? String)
+      print("vivid: fastest \(fastest)")
+      #expect(fastest.hasPrefix("320x180@60/"))
+    }
+
+    @Test func `The device is listed with its driver`() async throws {
+      let devices = try await run(slowmoPath, ["devices", "--json"]).document()
+      let list = try #require(devices["devices"] as? [[String: Any]])
+      let device = try #require(list.first { $0["path"] as? String == node })
+      #expect(device["driver"] as? String == "vivid")
+      #expect(device["kind"] as? String == "v4l2")
+    }
+
+    private func triples(inListing text: String) -> [Triple] {
+      var triples: [Triple] = []
+      var fourcc = ""
+      var size = ""
+      for line in text.split(separator: "\n") {
+        if let match = line.firstMatch(of: /^\s*\[\d+\]: '(.+?)\s*(-BE)?' \(/) {
+          fourcc = String(match.1) + (match.2.map(String.init) ?? "")
+        } else if let match = line.firstMatch(of: /Size: Discrete (\d+x\d+)/) {
+          size = String(match.1)
+        } else if let match = line.firstMatch(of: /Interval: Discrete .*\(([\d.]+) fps\)/) {
+          triples.append(Triple(fourcc: fourcc, size: size, rate: String(match.1)))
+        }
+      }
+      return triples
+    }
+
+    private func triples(inDocument document: [String: Any]) throws -> [Triple] {
+      let modes = try #require(document["modes"] as? [[String: Any]])
+      return try modes.map { mode in
+        let rate = try #require(mode["max_fps_value"] as? Double)
+        return Triple(
+          fourcc: try #require(mode["fourcc"] as? String),
+          size: "\(try #require(mode["width"] as? Int))x\(try #require(mode["height"] as? Int))",
+          rate: String(format: "%.3f", rate))
+      }
     }
   }
 }

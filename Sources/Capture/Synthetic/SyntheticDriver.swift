@@ -125,11 +125,13 @@ package final class SyntheticDriver: FrameDriver {
   }
 
   /// The time of frame `number` after frame 0, in whole microseconds as a driver gives them.
+  ///
+  /// The kernel cuts its nanoseconds off to microseconds, so this does, too.
   package static func microseconds(
     ofFrame number: Int64, at rate: FrameRate
   ) throws(TimingError) -> Int64 {
     try MediaTime(Rational(number).divided(by: rate.framesPerSecond))
-      .converted(to: 1_000_000, rounding: .halfAwayFromZero).value
+      .converted(to: 1_000_000, rounding: .towardNegativeInfinity).value
   }
 
   /// Whether the fault asked for loses this frame; a function of the seed and the number alone.

@@ -80,7 +80,7 @@ struct CommandError: Error {
 
   private static func status(_ code: String) -> ExitStatus {
     switch code {
-    case "bad_device_name", "bad_mode", "no_matching_format", "codec_refused",
+    case "bad_name", "bad_mode", "no_matching_format", "codec_refused",
       "unsupported_container", "sound_refused", "outside_source":
       .usage
     case "invalid_data", "cut_not_on_key_frame", "unsupported_source": .badData

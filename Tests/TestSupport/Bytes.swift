@@ -1,29 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// A folder that is gone when the test is.
-package final class TemporaryFolder: Sendable {
-  /// Where it is, without a slash at the end.
-  package let path: String
-
-  /// Makes an empty folder of a name that nobody has.
-  package init() throws {
-    path = FileManager.default.temporaryDirectory.path + "/overcrank-\(UUID().uuidString)"
-    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-  }
-
-  deinit {
-    try? FileManager.default.removeItem(atPath: path)
-  }
-
-  /// The path of a file in the folder.
-  package func file(_ name: String) -> String { "\(path)/\(name)" }
-
-  /// The names of what is in it, in order.
-  package func names() throws -> [String] {
-    try FileManager.default.contentsOfDirectory(atPath: path).sorted()
-  }
-
+extension Scratch {
   /// Writes a file into the folder, and gives its path.
   package func write(_ bytes: [UInt8], as name: String) throws -> String {
     let path = file(name)

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+
+/// Every document that the command prints is what its schema says.
+struct DocumentTests {
+  @Test func `Every verb's documents fit their schemas`() async throws {
+    let scratch = try Scratch()
+    let take = try await Takes.plain()
+    let commands: [[String]] = [
+      ["devices"], ["modes", "synthetic"], ["modes", "file:\(take)"], ["info", take],
+      ["record", "synthetic:320x240@60", "-o", "a.mov", "-t", "0.5", "--progress", "none"],
+      ["record", "synthetic:320x240@60?drop=100%", "-o", "b.mov", "-t", "0.5"],
+      ["record", "synthetic", "-o", "c.mov", "--dry-run"],
+      ["retime", take, "-o", "d.mov", "--speed", "1/8", "--copy", "--pitch", "mute"],
+      ["retime", take, "-o", "e.mov", "--range", "1..2", "--speed", "1/3", "--copy", "--dry-run"],
+      ["frames", take, "--at", "1", "-o", "f.png", "--csv", "f.csv"],
+      ["frames", take, "--csv", "g.csv", "--dry-run"],
+      ["info", "missing.mov"], ["devices", "--nonsense"], ["nonsense"],
+    ]
+    for command in commands {
+      let finished = try await run(slowmoPath, command + ["--json"], in: scratch.path)
+      let schema = try #require(try finished.document()["schema"] as? String)
+      let verb = try #require(schema.split(separator: ".").last?.split(separator: "/").first)
+      try await validate(finished.output, verb: String(verb), scratch)
+    }
+  }
+
+  @Test func `The check of schemas finds a key that is missing`() async throws {
+    let scratch = try Scratch()
+    let whole = try await slowmo("devices", "--json").output
+    #expect(try await misfit(whole, verb: "devices", scratch) == nil)
+    let broken = whole.replacingOccurrences(of: "\"path\"", with: "\"way\"")
+    #expect(try await misfit(broken, verb: "devices", scratch) != nil)
+  }
+
+  @Test func `A report file holds the same document`() async throws {
+    let take = try await Takes.lossy()
+    let text = try String(contentsOfFile: take + ".json", encoding: .utf8)
+    try await validate(text, verb: "record", try Scratch())
+  }
+
+  @Test func `Progress as JSON is one event a line, from start to end`() async throws {
+    let scratch = try Scratch()
+    let finished = try await slowmo(
+      "record", "synthetic:320x240@240?drop=5%&seed=7", "-o", scratch.file("a.mov"), "-t", "1",
+      "--progress", "json")
+    let events = try finished.errors.split(separator: "\n").map { line in
+      let event = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+      return try #require(event?["event"] as? String)
+    }
+    #expect(events.first == "start")
+    #expect(events.last == "end")
+    #expect(events.contains("drop") && events.contains("progress") && events.contains("file"))
+  }
+
+  private func validate(_ text: String, verb: String, _ scratch: Scratch) async throws {
+    let misfit = try await misfit(text, verb: verb, scratch)
+    #expect(misfit == nil, "\(verb): \(text)")
+  }
+
+  /// What Debian's JSON Schema validator (python3-jsonschema) says against a document, or nil.
+  private func misfit(_ text: String, verb: String, _ scratch: Scratch) async throws -> String? {
+    let path = scratch.file("\(UUID().uuidString).json")
+    try text.write(toFile: path, atomically: false, encoding: .utf8)
+    let script = """
+      import json, jsonschema, sys
+      schema = json.load(open(sys.argv[1]))
+      jsonschema.Draft202012Validator.check_schema(schema)
+      jsonschema.Draft202012Validator(schema).validate(json.load(open(sys.argv[2])))
+      """
+    let schema = "\(checkout)/Sources/slowmo/Schemas/\(verb).schema.json"
+    let finished = try await run("/usr/bin/python3", ["-c", script, schema, path])
+    return finished.status == 0 ? nil : finished.errors
+  }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+
+/// What help and README show is run, so that it stays true.
+struct HelpTests {
+  private static let verbs = ["devices", "modes", "record", "info", "retime", "frames"]
+
+  @Test(arguments: [""] + verbs)
+  func `Every example of the help runs`(verb: String) async throws {
+    let scratch = try Scratch()
+    let arguments = verb.isEmpty ? ["--help"] : [verb, "--help"]
+    let help = try await run(slowmoPath, arguments)
+    #expect(help.status == 0)
+    #expect(help.errors.isEmpty)
+    let lines = help.output.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+    let examples = lines.filter { $0.hasPrefix("slowmo ") && !$0.contains("<") }
+    #expect(!examples.isEmpty)
+    // What most examples work on, and what one of them writes into.
+    let take = try await Takes.plain()
+    try FileManager.default.createSymbolicLink(
+      atPath: scratch.file("slowmo"), withDestinationPath: slowmoPath)
+    if !["", "record"].contains(verb) {
+      try FileManager.default.createSymbolicLink(
+        atPath: scratch.file("take.mov"), withDestinationPath: take)
+    }
+    try FileManager.default.createDirectory(
+      atPath: scratch.file("impact"), withIntermediateDirectories: false)
+    for example in examples {
+      // Examples may share an output; each is shown as the first to write it.
+      if verb == "record" || verb == "retime" {
+        for name in ["take.mov", "slow.mov"] where verb == "record" || name != "take.mov" {
+          try? FileManager.default.removeItem(atPath: scratch.file(name))
+        }
+      }
+      let finished = try await run(
+        "bash", ["-c", "PATH=.:$PATH; \(example)"], in: scratch.path)
+      #expect(finished.status == 0, "\(example): \(finished.errors)")
+    }
+  }
+
+  @Test func `The version names the libraries that are linked`() async throws {
+    let version = try await slowmo("--version")
+    #expect(version.status == 0)
+    for name in ["slowmo ", "libavformat 59.", "libavcodec ", "librubberband 3."] {
+      #expect(version.output.contains(name), "\(version.output)")
+    }
+  }
+
+  @Test func `The README's Swift is the sample, word for word, and it runs`() async throws {
+    let readme = try String(contentsOfFile: "\(checkout)/README.md", encoding: .utf8)
+    let sample = try String(
+      contentsOfFile: "\(checkout)/Samples/RecordAndSlow/main.swift", encoding: .utf8)
+    #expect(readme.contains("```swift\n\(sample)```\n"))
+    let scratch = try Scratch()
+    let program = URL(fileURLWithPath: slowmoPath).deletingLastPathComponent()
+      .appendingPathComponent("RecordAndSlow").path
+    let finished = try await run(program, [], in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+    #expect(finished.output == "stored 480 of 480 frames\n")
+    let info = try await slowmo("info", scratch.file("slow.mov"), "--json").document()
+    #expect(info["duration_ns"] as? Int == 9_000_000_000)
+  }
+}

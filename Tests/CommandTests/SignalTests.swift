@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+
+/// What Ctrl-C, SIGTERM and a kill leave behind.
+struct SignalTests {
+  /// Starts a take, sends a signal once there is something in the file, and tells how it ended.
+  private func interrupted(
+    by signal: String, _ scratch: Scratch, more: String = ""
+  ) async throws -> Finished {
+    let script = """
+      "$1" record synthetic:320x240@240 -o "$2" --json --progress none \(more) &
+      take=$!
+      until [ "$(stat -c %s "$2" 2>/dev/null || echo 0)" -gt 200000 ]; do sleep 0.05; done
+      kill -\(signal) $take
+      wait $take
+      """
+    return try await run(
+      "bash", ["-c", script, "bash", slowmoPath, scratch.file("take.mov")])
+  }
+
+  @Test(arguments: ["INT", "TERM"])
+  func `The first signal finishes the file and is no failure`(signal: String) async throws {
+    let scratch = try Scratch()
+    let finished = try await interrupted(by: signal, scratch)
+    #expect(finished.status == 0, "\(finished.errors)")
+    let report = try finished.document()
+    #expect(report["stopped_by"] as? String == "signal")
+    #expect(report["playable"] as? Bool == true)
+    let ledger = try #require(report["ledger"] as? [String: Int])
+    #expect(ledger.filter { $0.key != "expected" }.values.reduce(0, +) == ledger["expected"])
+    let info = try await slowmo("info", scratch.file("take.mov"), "--json").document()
+    let video = try #require(info["video"] as? [String: Any])
+    #expect(video["frame_count"] as? Int == ledger["stored"])
+    let data = try Data(contentsOf: URL(fileURLWithPath: scratch.file("take.mov")))
+    #expect(data.range(of: Data("moof".utf8)) == nil, "the finished file is still in fragments")
+    #expect(try scratch.names() == ["take.mov"])
+  }
+
+  @Test func `A kill leaves a file that can be read, whole fragments of it`() async throws {
+    let scratch = try Scratch()
+    let finished = try await interrupted(by: "KILL", scratch)
+    #expect(finished.status == 137)
+    let info = try await slowmo("info", scratch.file("take.mov"), "--json")
+    #expect(info.status == 0, "\(info.errors)")
+    let video = try #require(try info.document()["video"] as? [String: Any])
+    // 250 ms at 240 frames a second make a fragment.
+    #expect(try #require(video["frame_count"] as? Int) >= 59)
+    let probe = try await run("ffprobe", ["-v", "error", scratch.file("take.mov")])
+    #expect(probe.status == 0, "\(probe.errors)")
+  }
+
+  @Test func `An interrupted export leaves nothing behind and says so`() async throws {
+    let scratch = try Scratch()
+    let take = try await Takes.plain()
+    let script = """
+      "$1" retime "$2" -o "$3/slow.mp4" --speed 1/32 --fps 60 --pitch mute --progress none &
+      export=$!
+      until ls -A "$3" | grep -q part; do sleep 0.05; done
+      kill -INT $export
+      wait $export
+      """
+    let finished = try await run(
+      "bash", ["-c", script, "bash", slowmoPath, take, scratch.path])
+    #expect(finished.status == 130, "\(finished.errors)")
+    #expect(finished.errors.contains("cancelled"))
+    #expect(try scratch.names() == [])
+  }
+}

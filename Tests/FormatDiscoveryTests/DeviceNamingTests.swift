@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import MediaTiming
+import Testing
+
+@testable import FormatDiscovery
+@testable import V4L2
+
+/// Claims about the names of devices.
+struct DeviceNamingTests {
+  private func error(_ name: String) throws -> DiscoveryError {
+    try #require(throws: DiscoveryError.self) { try CaptureDevice.named(name) }
+  }
+
+  @Test func `A node that is missing, and things that are no camera, say so`() throws {
+    let missing = try error("/dev/video-none")
+    #expect(missing.code == .notFound)
+    #expect(missing.message == "Could not open /dev/video-none: No such file or directory")
+    #expect(missing.hint == "see which devices there are with: slowmo devices")
+
+    let null = try error("/dev/null")
+    #expect(null.code == .notACaptureDevice)
+    #expect(null.message == "Could not open /dev/null: It is not a video device")
+
+    let folder = try error("/dev/")
+    #expect(folder.code == .notACaptureDevice)
+    #expect(folder.message == "/dev/ is not a video device")
+
+    let file = try error("/etc/passwd")
+    #expect(file.code == .notACaptureDevice)
+    #expect(file.message == "/etc/passwd is a file, not a video device")
+    #expect(file.hint == "play it as a camera with: file:/etc/passwd")
+  }
+
+  @Test(
+    "A name that means no device finds none",
+    arguments: ["", "cam4294967295", "cam99999999999", "video-none", "SYNTHETIC", "null"])
+  func unknown(name: String) throws {
+    #expect(try error(name).code == .notFound)
+  }
+
+  @Test func `Devices are found by place, by id, and by a part that only one id has`() throws {
+    let devices = [
+      CaptureDevice(
+        id: "usb-046d_C920_AB", node: "/dev/video0", name: "C920", driver: "uvcvideo", bus: "1"),
+      CaptureDevice(
+        id: "usb-046d_C920_AB-2", node: "/dev/video2", name: "C920", driver: "uvcvideo", bus: "1"),
+      CaptureDevice(SyntheticCamera(), id: "synthetic"),
+    ]
+    func find(_ name: String) throws -> String? {
+      try CaptureDevice.find(name, among: devices).path
+    }
+    #expect(try find("cam0") == "/dev/video0")
+    #expect(try find("cam1") == "/dev/video2")
+    #expect(try find("cam2") == nil)
+    #expect(try find("usb-046d_C920_AB") == "/dev/video0")
+    #expect(try find("AB-2") == "/dev/video2")
+    let several = try #require(throws: DiscoveryError.self) { try find("C920") }
+    #expect(several.code == .badName)
+    #expect(several.hint == "write more of one: usb-046d_C920_AB, usb-046d_C920_AB-2")
+    #expect(throws: DiscoveryError.self) { try find("cam3") }
+  }
+
+  @Test func `Ids that would be equal are numbered`() {
+    let devices = (0..<3).map { number in
+      CaptureDevice(id: "isp-bus", node: "/dev/video\(number)", name: "", driver: "", bus: "")
+    }
+    #expect(
+      CaptureDevice.withUniqueIDs(devices).map(\.id) == ["isp-bus", "isp-bus-2", "isp-bus-3"])
+  }
+
+  @Test func `The synthetic camera is always there, and last`() throws {
+    let devices = CaptureDevice.discover()
+    #expect(devices.last?.kind == .synthetic)
+    #expect(devices.last?.id == "synthetic")
+    #expect(devices.last?.media == [.video])
+    #expect(try CaptureDevice.named("cam\(devices.count - 1)") == devices.last)
+    #expect(try CaptureDevice.named("synthetic") == devices.last)
+  }
+
+  @Test func `Files called video are no cameras`() throws {
+    let folder = "/tmp/nodes-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    for name in ["video0", "video", "videox", "video-1", "video99999999999"] {
+      #expect(FileManager.default.createFile(atPath: "\(folder)/\(name)", contents: nil))
+    }
+    let list = CaptureDevice.list(in: folder, identity: DeviceIdentity(linksIn: folder))
+    #expect(list.devices.map(\.id) == ["synthetic"])
+    #expect(list.warnings == [])
+  }
+
+  @Test func `udev's names are the ids, the first node of a camera without its index`() throws {
+    let folder = "/tmp/links-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    for (link, node) in [
+      ("usb-046d_C920_AB-video-index0", "/dev/null"),
+      ("usb-046d_C920_AB-video-index2", "/dev/full"),
+    ] {
+      try FileManager.default.createSymbolicLink(
+        atPath: "\(folder)/\(link)", withDestinationPath: node)
+    }
+    let identity = DeviceIdentity(linksIn: folder)
+    func name(_ node: String) -> String { identity.name(of: node, driver: "d r", bus: "usb:1/2") }
+    #expect(name("/dev/null") == "usb-046d_C920_AB")
+    #expect(name("/dev/full") == "usb-046d_C920_AB-video-index2")
+    #expect(name("/dev/zero") == "d_r-usb:1_2")
+  }
+}
+
+/// Claims about the camera that needs no hardware.
+struct SyntheticCameraTests {
+  private func camera(_ name: String) throws -> SyntheticCamera {
+    try #require(try SyntheticCamera(parsing: name))
+  }
+
+  @Test func `Left open, it lists three sizes at four rates in three formats`() throws {
+    let formats = try CaptureDevice.named("synthetic").formats()
+    #expect(formats.count == 36)
+    #expect(Set(formats.map(\.id)).count == 36)
+    #expect(formats.first?.id == "640x480@30/mjpg")
+    #expect(formats.last?.id == "1920x1080@240/grey")
+    #expect(try CaptureDevice.named("synthetic").fastestFormat().id == "1920x1080@240/mjpg")
+  }
+
+  @Test(
+    "It has the mode that is asked for, listed or not",
+    arguments: [
+      ("synthetic", "320x240@1000/grey", "320x240@1000/grey"),
+      ("synthetic", "@2000", "1920x1080@2000/mjpg"), ("synthetic", "640x480", "640x480@240/mjpg"),
+      ("synthetic", "@59.94/yuyv", "1920x1080@60000/1001/yuyv"),
+      ("synthetic:1280x720@240", "@240", "1280x720@240/mjpg"),
+      ("synthetic:1280x720@240", "/grey", "1280x720@240/grey"),
+      ("synthetic:1280x720", "@50", "1280x720@50/mjpg"),
+      ("synthetic:@500/yuyv", "128x96", "128x96@500/yuyv"),
+      ("synthetic:4096x2304@1", "4096x2304@1", "4096x2304@1/mjpg"),
+    ])
+  func mode(name: String, mode: String, expected: String) throws {
+    let device = try CaptureDevice.named(name)
+    #expect(device.id == name)
+    #expect(try device.format(matching: ModeRequest(parsing: mode)).id == expected)
+  }
+
+  @Test(
+    "It has not what it cannot draw, or what its name rules out",
+    arguments: [
+      ("synthetic", "641x480"), ("synthetic", "126x96"), ("synthetic", "4098x2304"),
+      ("synthetic", "@2001"), ("synthetic", "@1/2"), ("synthetic", "/h264"),
+      ("synthetic:1280x720@240", "640x480"), ("synthetic:1280x720@240", "@120"),
+      ("synthetic:1280x720/mjpg", "/yuyv"),
+    ])
+  func noMode(name: String, mode: String) throws {
+    let device = try CaptureDevice.named(name)
+    let error = try #require(throws: DiscoveryError.self) {
+      try device.format(matching: ModeRequest(parsing: mode))
+    }
+    #expect(error.code == .noMatchingFormat)
+  }
+
+  @Test func `Other wishes are told apart from modes that do not exist`() throws {
+    let device = try CaptureDevice.named("synthetic:640x480@60/mjpg")
+    let error = try #require(throws: DiscoveryError.self) {
+      try device.format(matching: .any) { !$0.isCompressed }
+    }
+    #expect(
+      error.message == "synthetic:640x480@60/mjpg has no mode that fits the other options")
+  }
+
+  @Test(
+    "Faults are exact",
+    arguments: [
+      ("synthetic?drop=5%&seed=7", "1/20", 7), ("synthetic:640x480@240?seed=0", "0/1", 0),
+      ("synthetic:?drop=0.5%", "1/200", 0), ("synthetic?drop=1/3", "1/3", 0),
+      ("synthetic?drop=100%&seed=18446744073709551615", "1/1", .max),
+    ] as [(String, String, UInt64)])
+  func faults(name: String, share: String, seed: UInt64) throws {
+    let camera = try camera(name)
+    #expect(camera.dropShare.description == share)
+    #expect(camera.seed == seed)
+  }
+
+  @Test(
+    "Names with mistakes in them are refused",
+    arguments: [
+      "synthetic:", "synthetic:big", "synthetic:641x480", "synthetic:640x480@5000",
+      "synthetic:640x480/h264", "synthetic?", "synthetic?drop", "synthetic?drop=", "synthetic?=5%",
+      "synthetic?drop=5", "synthetic?drop=-5%", "synthetic?drop=101%", "synthetic?drop=5%&drop=6%",
+      "synthetic?seed=-1", "synthetic?seed=18446744073709551616", "synthetic?seed=+1",
+      "synthetic?colour=red", "synthetic?drop=5%%",
+    ])
+  func mistakes(name: String) throws {
+    // An empty end is no mistake.
+    if ["synthetic:", "synthetic?"].contains(name) {
+      #expect(try camera(name) == SyntheticCamera())
+      return
+    }
+    let error = try #require(throws: DiscoveryError.self) { try CaptureDevice.named(name) }
+    #expect(error.code == .badName)
+    #expect(error.message.hasPrefix("\"\(name)\" is no device name: "))
+  }
+}
+
+/// Claims about files that play a camera.
+struct FileCameraTests {
+  @Test(
+    "A file's name ends at the last question mark",
+    arguments: [
+      ("file:clip.mp4", "clip.mp4", FileCamera.Pace.realTime),
+      ("file:clip.mp4?pace=max", "clip.mp4", .maximum),
+      ("file:/a b/what?.mp4?", "/a b/what?.mp4", .realTime),
+      ("file:a:b.mov?pace=max", "a:b.mov", .maximum),
+    ])
+  func reading(name: String, path: String, pace: FileCamera.Pace) throws {
+    #expect(try FileCamera(parsing: name) == FileCamera(path: path, pace: pace))
+  }
+
+  @Test(
+    "Names with mistakes in them are refused",
+    arguments: ["file:", "file:?pace=max", "file:a?pace=2", "file:a?fast=1", "file:a?pace"])
+  func mistakes(name: String) throws {
+    let error = try #require(throws: DiscoveryError.self) { try CaptureDevice.named(name) }
+    #expect(error.code == .badName)
+  }
+
+  @Test(
+    "A movie has one mode: what its frames are when it plays a camera",
+    .enabled(if: SystemFiles.kind(of: "/usr/bin/ffmpeg") != nil, "ffmpeg makes the movies"),
+    arguments: [
+      (["-c:v", "mjpeg"], "240", "160x120@240/mjpg"),
+      (["-c:v", "libx264", "-bf", "0"], "60000/1001", "160x120@60000/1001/h264"),
+      // Frames that are not stored in the order they are shown are decoded.
+      (["-c:v", "libx264", "-bf", "2"], "30", "160x120@30/yu12"),
+      (["-c:v", "rawvideo", "-pix_fmt", "yuyv422"], "25/2", "160x120@25/2/yu12"),
+    ])
+  func movie(codec: [String], rate: String, id: String) throws {
+    let path = "/tmp/movie-\(UUID().uuidString).mov"
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let ffmpeg = try Process.run(
+      URL(fileURLWithPath: "/usr/bin/ffmpeg"),
+      arguments: ["-v", "error", "-f", "lavfi", "-i", "testsrc=s=160x120:r=\(rate)"] + codec
+        + ["-frames:v", "12", path])
+    ffmpeg.waitUntilExit()
+    let device = try CaptureDevice.named("file:\(path)")
+    #expect(try device.formats().map(\.id) == [id])
+    #expect(device.kind == .file)
+    #expect(device.path == path)
+  }
+
+  @Test func `A missing file, a folder and a file that is no movie are told apart`() throws {
+    func code(_ name: String) throws -> DiscoveryError.Code {
+      try #require(throws: DiscoveryError.self) { try CaptureDevice.named(name).formats() }.code
+    }
+    #expect(try code("file:/tmp/none-\(UUID().uuidString).mp4") == .fileNotFound)
+    #expect(try code("file:/tmp") == .badFile)
+    #expect(try code("file:/etc/passwd") == .badFile)
+  }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+import CFFmpeg
+import Testing
+
+@testable import FormatDiscovery
+
+/// Claims about the names of pixel formats.
+struct FourCCTests {
+  @Test(
+    "A code is written as v4l2-ctl prints it, without spaces at the end",
+    arguments: [
+      (0x5659_5559, "YUYV"), (0x4750_4A4D, "MJPG"), (0x2036_3159, "Y16"), (0x5945_5247, "GREY"),
+      (0x2036_3159 | 1 << 31, "Y16-BE"), (0x3531_5241 | 1 << 31, "AR15-BE"),
+      (0x4141_4770, "pGAA"), (0x4141_6770, "pgAA"),
+      (0, "0x00000000"), (1, "0x00000001"), (0x2020_2020, "0x20202020"), (.max, "0xffffffff"),
+      (0x412F_4241, "0x412f4241"), (0x3130_3031, "0x31303031"), (0x5600_5559, "0x56005559"),
+      (0x5659_55D9, "0x565955d9"), (0x4542_2D59, "0x45422d59"),
+    ] as [(UInt32, String)])
+  func writing(number: UInt32, text: String) {
+    #expect(FourCC(rawValue: number).description == text)
+    #expect(FourCC(text)?.rawValue == number)
+    #expect(FourCC(rawValue: number).isNamed(text.lowercased()))
+  }
+
+  @Test(
+    "What is no code is none",
+    arguments: [
+      "", " ", "    ", "YUYVX", "Yé", "Y/16", "a@b", "-BE", "0x123456789", "YUYV-XX",
+    ])
+  func noCode(text: String) {
+    #expect(FourCC(text) == nil)
+  }
+
+  @Test func `Every number is read back from its text`() {
+    var random = SeededRandom(seed: 1)
+    for _ in 0..<20_000 {
+      let code = FourCC(rawValue: UInt32(truncatingIfNeeded: random.next()))
+      #expect(FourCC(code.description) == code)
+    }
+  }
+}
+
+/// Claims about the table of what can be stored.
+struct PixelLayoutTests {
+  @Test func `Every format is in the table once, by a name that is a code`() {
+    #expect(PixelLayout.table.count == 58)
+    #expect(Set(PixelLayout.table.map(\.fourcc)).count == PixelLayout.table.count)
+  }
+
+  @Test("FFmpeg knows the name, and needs as many bits", arguments: PixelLayout.table)
+  func name(layout: PixelLayout) throws {
+    switch layout.coding {
+    case .codec(let name):
+      #expect(avcodec_descriptor_get_by_name(name) != nil)
+      #expect(layout.bitsPerPixel == 0)
+      #expect(layout.colourClass == .compressed)
+    case .pixels(let name):
+      let format = av_get_pix_fmt(name)
+      let description = try #require(av_pix_fmt_desc_get(format), "\(name)")
+      #expect(Int(av_get_padded_bits_per_pixel(description)) == layout.bitsPerPixel)
+      let isBayer = description.pointee.flags & UInt64(AV_PIX_FMT_FLAG_BAYER) != 0
+      #expect((layout.colourClass == .bayer) == isBayer)
+      let isGrey = description.pointee.nb_components == 1
+      #expect((layout.colourClass == .grey) == isGrey)
+    }
+  }
+
+  @Test(
+    "Formats that FFmpeg has no like of cannot be stored",
+    arguments: ["YV12", "NV61", "VYUY", "Y10P", "BG10", "PAL8", "HSV3", "Z16", "AVC1", "PJPG"])
+  func unknown(text: String) throws {
+    #expect(PixelLayout(try #require(FourCC(text))) == nil)
+  }
+}

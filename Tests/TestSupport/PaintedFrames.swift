@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Assets
+import Capture
+import LibAV
+
+/// The numbers painted in the pictures of a movie, in order of presentation; nil where a picture
+/// carries none.
+///
+/// - Throws: `AssetError` when the movie cannot be read.
+package func paintedNumbers(_ asset: Asset) throws -> [Int?] {
+  var reader = try FrameReader(asset)
+  var converter = PictureConverter(to: .gray8, isFullRange: true)
+  var numbers: [Int?] = []
+  for index in 0..<(asset.videoTrack?.frameCount ?? 0) {
+    let frame = try converter.convert(try reader.picture(at: index))
+    guard let luma = frame.planeData(0) else { throw AssetError.unreadable(asset.path) }
+    let stride = frame.bytesPerRow(0)
+    numbers.append(
+      PaintedNumber.read(width: frame.width, height: frame.height) { luma[$1 * stride + $0] })
+  }
+  return numbers
+}
+
+/// The bytes of each packet of the picture track, in order of decoding.
+///
+/// - Throws: `LibAVError` when the movie cannot be read.
+package func pictureBytes(_ path: String) throws -> [[UInt8]] {
+  var demuxer = try Demuxer(opening: path)
+  let track = demuxer.tracks.first { $0.kind == .video }
+  var packets: [[UInt8]] = []
+  while let packet = try demuxer.nextPacket() {
+    if packet.trackIndex == track?.index { packets.append(packet.withBytes { [UInt8]($0) }) }
+  }
+  return packets
+}
+
+extension AssetError {
+  fileprivate static func unreadable(_ path: String) -> AssetError {
+    AssetError(.invalidData, "\(path) holds a picture without pixels", hint: "")
+  }
+}

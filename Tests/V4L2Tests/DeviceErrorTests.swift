@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Testing
+
+@testable import V4L2
+
+/// Claims about what a user reads when a device cannot be used.
+struct DeviceErrorTests {
+  @Test(
+    "A failed call says what was tried, on what, why, and what to try",
+    arguments: [
+      (
+        DeviceError(.open, "/dev/video99", code: ENOENT),
+        "Could not open /dev/video99: No such file or directory",
+        "see which devices there are with: slowmo devices"
+      ),
+      (
+        DeviceError(.open, "/dev/video0", code: EACCES),
+        "Could not open /dev/video0: Permission denied",
+        "add yourself to the group video (sudo usermod -aG video $USER) and log in again"
+      ),
+      (
+        DeviceError(.open, "/dev/video0", code: EPERM),
+        "Could not open /dev/video0: Operation not permitted",
+        "add yourself to the group video (sudo usermod -aG video $USER) and log in again"
+      ),
+      (
+        DeviceError(
+          .setFormat, "/dev/video0", code: EBUSY,
+          holders: [
+            DeviceHolder(process: 123, name: "firefox"), DeviceHolder(process: 7, name: "obs"),
+          ]),
+        "Could not set the format of /dev/video0: Device or resource busy",
+        "firefox (process 123), obs (process 7) has it open; close that first"
+      ),
+      (
+        DeviceError(.setFormat, "/dev/video0", code: EBUSY),
+        "Could not set the format of /dev/video0: Device or resource busy",
+        "another program uses it; sudo fuser -v /dev/video0 tells which, close that one"
+      ),
+      (
+        DeviceError(.dequeue, "/dev/video0", code: ENODEV),
+        "Could not take a frame from /dev/video0: No such device",
+        "it was unplugged or its driver is gone; plug it in again"
+      ),
+      (
+        DeviceError(.start, "/dev/video0", code: ENOSPC),
+        "Could not start /dev/video0: The bus has no bandwidth left for this mode",
+        "choose a compressed or slower mode, or another USB port"
+      ),
+      (
+        DeviceError(.setFrameDuration, "/dev/video0", code: ENOTSUP),
+        "Could not set the frame duration of /dev/video0: Operation not supported",
+        "choose another mode; they are listed by: slowmo modes /dev/video0"
+      ),
+      (
+        DeviceError(.dequeue, "/dev/video0", code: EIO),
+        "Could not take a frame from /dev/video0: Input/output error",
+        "unplug it and plug it in again; the kernel's words are in: sudo dmesg"
+      ),
+    ])
+  func wording(error: DeviceError, message: String, hint: String) {
+    #expect(error.description == message)
+    #expect(error.hint == hint)
+  }
+
+  @Test(
+    "A node that is missing, or no camera, is told apart",
+    arguments: [
+      ("/dev/video-none", DeviceError.Reason.notFound, "No such file or directory"),
+      ("/dev/null/video0", .notFound, "Not a directory"),
+      ("/dev/null", .notAVideoDevice, "It is not a video device"),
+    ])
+  func opening(path: String, reason: DeviceError.Reason, why: String) throws {
+    let error = try #require(throws: DeviceError.self) { _ = try VideoDevice(opening: path) }
+    #expect(error.operation == .open)
+    #expect(error.path == path)
+    #expect(error.reason == reason)
+    #expect(error.description == "Could not open \(path): \(why)")
+  }
+
+  @Test func `A refused device leaves no descriptor open`() throws {
+    // Other tests open files meanwhile, so only this node is counted.
+    func openNodes() -> Int {
+      SystemFiles.entries(in: "/proc/self/fd")
+        .filter { SystemFiles.linkTarget("/proc/self/fd/\($0)") == "/dev/full" }.count
+    }
+    for _ in 0..<20 {
+      #expect(throws: DeviceError.self) { _ = try VideoDevice(opening: "/dev/full") }
+    }
+    #expect(openNodes() == 0)
+  }
+
+  @Test func `libv4l2 keeps off stderr, which is the command's`() async throws {
+    let result = try await #require(
+      processExitsWith: .success, observing: [\.standardErrorContent]
+    ) {
+      _ = try? VideoDevice(opening: "/dev/null")
+    }
+    #expect(String(decoding: result.standardErrorContent, as: UTF8.self) == "")
+  }
+}
+
+/// Claims about finding who holds a device.
+struct DeviceHolderTests {
+  @Test func `The program that has a file open is found, and this one is not`() throws {
+    let path = "/tmp/holder-\(UUID().uuidString)"
+    #expect(FileManager.default.createFile(atPath: path, contents: nil))
+    let own = try #require(FileHandle(forReadingAtPath: path))
+    defer {
+      try? own.close()
+      try? FileManager.default.removeItem(atPath: path)
+    }
+    #expect(DeviceHolder.find(of: path) == [])
+
+    let other = Process()
+    other.executableURL = URL(fileURLWithPath: "/usr/bin/tail")
+    other.arguments = ["-f", "/dev/null"]
+    other.standardInput = own
+    try other.run()
+    defer {
+      // A test's thread blocks SIGTERM, and its children inherit that.
+      kill(other.processIdentifier, SIGKILL)
+      other.waitUntilExit()
+    }
+    // Tests of other suites may start programs meanwhile, which inherit the file for a moment.
+    let holders = DeviceHolder.find(of: path, limit: 100)
+    #expect(holders.map(\.process).contains(other.processIdentifier))
+  }
+
+  @Test func `Nobody holds what is not there`() {
+    #expect(DeviceHolder.find(of: "/dev/video-none") == [])
+  }
+}
+
+/// Claims about text that a driver wrote into a field of fixed size.
+struct DriverTextTests {
+  @Test(
+    "Text ends at its first zero byte, or with the field",
+    arguments: [
+      ([0x75, 0x76, 0x63, 0, 0x78], "uvc"), ([0x75, 0x76, 0x63], "uvc"), ([], ""), ([0, 0x75], ""),
+      ([0x75, 0xff, 0x76], "u\u{fffd}v"),
+    ] as [([UInt8], String)])
+  func text(bytes: [UInt8], expected: String) {
+    #expect(bytes.withUnsafeBytes(SystemFiles.text) == expected)
+  }
+}
