@@ -60,6 +60,12 @@ package final class CodecParameters: @unchecked Sendable {
   package var height: Int { Int(pointer.pointee.height) }
   package var sampleRate: Int { Int(pointer.pointee.sample_rate) }
   package var channelCount: Int { Int(pointer.pointee.ch_layout.nb_channels) }
+  /// How wide a pixel is for its height; nil where the file does not say.
+  package var pixelAspect: Encoder.PixelAspect? {
+    let aspect = pointer.pointee.sample_aspect_ratio
+    guard aspect.num > 0, aspect.den > 0 else { return nil }
+    return Encoder.PixelAspect(width: aspect.num, height: aspect.den)
+  }
   /// Whether pictures are stored in another order than they are shown (B-frames).
   package var isReordered: Bool { pointer.pointee.video_delay > 0 }
   /// Whether H.264 is stored with lengths and one set of headers (`avcC`) rather than as the
@@ -95,10 +101,6 @@ package struct TrackFormat: Sendable {
   package let timeBase: Rational
   /// The number of samples that the file's headers name; 0 where they name none.
   package let indexedCount: Int
-  /// The packets that libav has found in the file's index, what an edit list drops left out.
-  package let indexEntryCount: Int
-  /// How long the headers say that the track plays, in its ticks; nil where they do not.
-  package let statedTicks: Int64?
   /// The rate the file states, frames over duration; nil where it states none.
   package let averageFrameRate: FrameRate?
   /// The rate libav believes all times can be told in; nil where it has none.
@@ -128,9 +130,6 @@ package struct TrackFormat: Sendable {
       default: .other
       }
     indexedCount = Int(clamping: stream.pointee.nb_frames)
-    indexEntryCount = Int(avformat_index_get_entries_count(stream))
-    let duration = stream.pointee.duration
-    statedTicks = duration == CFFmpeg_NOPTS || duration <= 0 ? nil : duration
     averageFrameRate = FrameRate(stream.pointee.avg_frame_rate)
     nominalFrameRate = FrameRate(stream.pointee.r_frame_rate)
     metadata = readDictionary(stream.pointee.metadata)
