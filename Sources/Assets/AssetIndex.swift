@@ -9,6 +9,8 @@ struct AssetIndex {
   let metadata: [String: String]
   let chapters: [LibAV.Chapter]
   private let path: String
+  /// What the file says of each track: how many packets, and how many ticks.
+  private var stated: [Int: (packetCount: Int, ticks: Int64?)] = [:]
   private var packets: [Int: [PacketRecord]] = [:]
   /// All packets that came whole, by track; some of them may have no time.
   private var wholeCounts: [Int: Int] = [:]
@@ -32,6 +34,7 @@ struct AssetIndex {
           isIndependent: packet.isKeyFrame && packet.isIndependent(parameters),
           isDiscarded: packet.isDiscarded))
     }
+    for track in tracks { stated[track.index] = demuxer.index(ofTrack: track.index) }
   }
 
   /// The first track of pictures that can be decoded, or nil.
@@ -45,7 +48,8 @@ struct AssetIndex {
     else { throw .invalid(path, "has a time base of \(track.timeBase) s") }
     let frames = try FrameTable(
       packets[track.index] ?? [], timescale: timescale, tickFactor: factor,
-      statedTicks: isMOV ? track.statedTicks : nil, path: path)
+      statedTicks: statedTicks(track),
+      isInFragments: isMOV && track.indexedCount == 0, path: path)
     guard !frames.entries.isEmpty else { throw .invalid(path, "holds no frame that can be read") }
     guard track.parameters.width > 0, track.parameters.height > 0 else {
       throw .invalid(path, "does not say how large its pictures are")
@@ -96,6 +100,14 @@ struct AssetIndex {
     return Int64(place)
   }
 
+  /// The length of a track of a movie by its own word; nil where it has lost some of it.
+  private func statedTicks(_ track: TrackFormat) -> Int64? {
+    guard isMOV, let stated = stated[track.index],
+      wholeCounts[track.index, default: 0] >= stated.packetCount
+    else { return nil }
+    return stated.ticks
+  }
+
   private var isMOV: Bool { containerName.hasPrefix("mov,") }
 
   /// Throws when the index of a plain movie names packets that the file does not hold.
@@ -105,10 +117,10 @@ struct AssetIndex {
   private func checkWholeness(_ track: TrackFormat, of what: String) throws(AssetError) {
     guard isMOV, track.indexedCount > 0 else { return }
     let count = wholeCounts[track.index] ?? 0
-    guard count >= track.indexEntryCount else {
+    let named = stated[track.index]?.packetCount ?? 0
+    guard count >= named else {
       throw AssetError(
-        .invalidData,
-        "\(path) is cut off: \(count) of \(track.indexEntryCount) \(what) can be read",
+        .invalidData, "\(path) is cut off: \(count) of \(named) \(what) can be read",
         hint: "copy the file again from where it was recorded")
     }
   }

@@ -69,7 +69,7 @@ public struct FrameTable: Sendable {
 
   init(
     _ packets: [PacketRecord], timescale: Int32, tickFactor: Int64, statedTicks: Int64?,
-    path: String
+    isInFragments: Bool, path: String
   ) throws(AssetError) {
     let shown = packets.enumerated().filter { !$0.element.isDiscarded }
       .sorted { ($0.element.pts, $0.offset) < ($1.element.pts, $1.offset) }
@@ -110,7 +110,7 @@ public struct FrameTable: Sendable {
     self.entries = entries
     if let last = entries.last {
       self.entries[entries.count - 1].duration = Self.lastDuration(
-        last, before: entries.dropLast().last, isReordered: isReordered,
+        last, before: entries.dropLast().last, usesStated: isReordered || isInFragments,
         statedTicks: statedTicks.map { $0.multipliedReportingOverflow(by: tickFactor) })
     }
   }
@@ -121,13 +121,14 @@ public struct FrameTable: Sendable {
   /// How long the last frame is shown.
   ///
   /// Where frames are reordered, a movie stores how long decoding takes, which is another frame's
-  /// duration; there the track's own length tells. A file that says nothing is taken to go on as
+  /// duration, and in fragments libav does not know the last one's; there the track's own length
+  /// tells. A file that says nothing is taken to go on as
   /// it did before.
   private static func lastDuration(
-    _ last: Entry, before: Entry?, isReordered: Bool,
+    _ last: Entry, before: Entry?, usesStated: Bool,
     statedTicks: (partialValue: Int64, overflow: Bool)?
   ) -> Int64 {
-    if isReordered, let stated = statedTicks, !stated.overflow, stated.partialValue > last.ticks,
+    if usesStated, let stated = statedTicks, !stated.overflow, stated.partialValue > last.ticks,
       stated.partialValue < largestTicks
     {
       return stated.partialValue - last.ticks
