@@ -75,7 +75,8 @@ let package = Package(
     .target(
       name: "TestSupport",
       dependencies: [
-        "Assets", "Capture", "LibAV", .product(name: "Subprocess", package: "swift-subprocess"),
+        "Assets", "Capture", "LibAV", "MediaTiming",
+        .product(name: "Subprocess", package: "swift-subprocess"),
       ],
       path: "Tests/TestSupport"),
     .testTarget(name: "CaptureTests", dependencies: ["Capture", "LibAV", "MediaTiming"]),
@@ -88,6 +89,13 @@ let package = Package(
       name: "CommandTests",
       dependencies: ["TestSupport", "Assets", "Capture", "LibAV", "MediaTiming"]),
     .testTarget(name: "VividTests", dependencies: ["TestSupport"]),
+    .testTarget(
+      name: "AssetsTests", dependencies: ["Assets", "LibAV", "MediaTiming", "TestSupport"]),
+    .testTarget(
+      name: "ExportTests",
+      dependencies: [
+        "Export", "Editing", "Retiming", "Assets", "LibAV", "MediaTiming", "TestSupport",
+      ]),
     .testTarget(name: "EditingTests", dependencies: ["Editing", "MediaTiming"]),
     .testTarget(name: "RetimingTests", dependencies: ["Retiming", "LibAV", "MediaTiming"]),
   ],

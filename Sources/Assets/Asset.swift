@@ -29,16 +29,16 @@ public struct Asset: Sendable {
   public init(path: String) throws(AssetError) {
     try AssetFile.check(path)
     self.path = path
-    var index: AssetIndex
+    let index: AssetIndex
     do throws(LibAVError) { index = try AssetIndex(path) } catch { throw AssetError(error) }
     container = index.containerName.split(separator: ",").first.map(String.init) ?? "unknown"
     metadata = index.metadata
     chapterList = index.chapters
-    videoTrack = try index.videoTrack(path)
-    soundTrack = try index.soundTrack(path, origin: videoTrack)
+    videoTrack = try index.videoTrack()
+    soundTrack = try index.soundTrack(origin: videoTrack)
     otherTrackCount = index.tracks.count - (videoTrack == nil ? 0 : 1) - (soundTrack == nil ? 0 : 1)
     guard videoTrack != nil || soundTrack != nil else {
-      throw .invalid(path, "holds neither pictures nor sound")
+      throw .invalid(path, "holds neither pictures nor sound that can be decoded")
     }
   }
 
@@ -58,90 +58,5 @@ public struct Asset: Sendable {
   /// The chapters: title, start and end in seconds of the file.
   public var chapters: [(title: String, start: Rational, end: Rational)] {
     chapterList.map { ($0.title, $0.start, $0.end) }
-  }
-}
-
-/// What reading all packets of a file tells.
-private struct AssetIndex {
-  let containerName: String
-  let tracks: [TrackFormat]
-  let metadata: [String: String]
-  let chapters: [LibAV.Chapter]
-  var packets: [Int: [PacketRecord]] = [:]
-  var cutOff: Set<Int> = []
-
-  init(_ path: String) throws(LibAVError) {
-    var demuxer = try Demuxer(opening: path)
-    containerName = demuxer.containerName
-    tracks = demuxer.tracks
-    metadata = demuxer.metadata
-    chapters = demuxer.chapters
-    while let packet = try demuxer.nextPacket() {
-      // A packet that ends with the file is cut off; what follows cannot be read.
-      if packet.isCorrupt {
-        cutOff.insert(packet.trackIndex)
-        continue
-      }
-      guard let pts = packet.pts ?? packet.dts else { continue }
-      packets[packet.trackIndex, default: []].append(
-        PacketRecord(
-          pts: pts, duration: packet.duration, isKeyFrame: packet.isKeyFrame,
-          isDiscarded: packet.isDiscarded))
-    }
-  }
-
-  func videoTrack(_ path: String) throws(AssetError) -> VideoTrack? {
-    guard let track = tracks.first(where: { $0.kind == .video }) else { return nil }
-    let records = packets[track.index] ?? []
-    guard track.indexedCount <= records.count else {
-      throw .invalid(
-        path, "is cut off: \(records.count) of \(track.indexedCount) frames can be read")
-    }
-    guard let timescale = Int32(exactly: track.timeBase.denominator),
-      let factor = Int64(exactly: track.timeBase.numerator)
-    else { throw .invalid(path, "has a time base of \(track.timeBase) s") }
-    let frames = try FrameTable(records, timescale: timescale, tickFactor: factor)
-    guard !frames.entries.isEmpty else { throw .invalid(path, "holds no frame that can be read") }
-    guard track.parameters.width > 0, track.parameters.height > 0 else {
-      throw .invalid(path, "does not say how large its pictures are")
-    }
-    return VideoTrack(
-      codec: track.parameters.codecName, width: track.parameters.width,
-      height: track.parameters.height, rotation: track.rotation,
-      nominalFrameRate: track.nominalFrameRate, frames: frames, format: track)
-  }
-
-  func soundTrack(
-    _ path: String, origin video: VideoTrack?
-  ) throws(AssetError) -> SoundTrack? {
-    guard let track = tracks.first(where: { $0.kind == .audio }) else { return nil }
-    let records = packets[track.index] ?? []
-    let rate = track.parameters.sampleRate
-    guard let first = records.first, let last = records.last, rate > 0,
-      track.parameters.channelCount > 0
-    else { return nil }
-    func sample(_ ticks: Int64) throws(AssetError) -> Int64 {
-      do throws(TimingError) {
-        let seconds = try Rational(ticks).multiplied(by: track.timeBase)
-        let place = try seconds.multiplied(by: Rational(Int64(rate))).rounded(.halfAwayFromZero)
-        guard abs(place) < 1 << 53 else { throw TimingError(.overflow, "a time of sound") }
-        return Int64(place)
-      } catch { throw .invalid(path, "has sound at a time that is out of bounds") }
-    }
-    // What an encoder put before its first sample has times below the file's zero.
-    let start = try max(0, sample(first.pts))
-    let end = try max(start, sample(last.pts.addingReportingOverflow(last.duration).partialValue))
-    let origin: Int64
-    if let video {
-      let seconds = try? Rational(video.frames.originTicks).multiplied(by: video.format.timeBase)
-        .multiplied(by: Rational(Int64(rate)))
-      origin = seconds.map { Int64(clamping: $0.rounded(.halfAwayFromZero)) } ?? 0
-    } else {
-      origin = start
-    }
-    return SoundTrack(
-      codec: track.parameters.codecName, sampleRate: rate,
-      channelCount: track.parameters.channelCount, sampleCount: end - start,
-      startSample: start - origin, format: track, originSample: origin)
   }
 }

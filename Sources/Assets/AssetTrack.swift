@@ -12,8 +12,6 @@ public struct VideoTrack: Sendable {
   public let height: Int
   /// Degrees by which a player turns the picture clockwise: 0, 90, 180, 270.
   public let rotation: Int
-  /// The rate that all times of the track can be told in, as the file's headers suggest it.
-  public let nominalFrameRate: FrameRate?
   /// When each frame is shown.
   public let frames: FrameTable
   package let format: TrackFormat
@@ -22,6 +20,8 @@ public struct VideoTrack: Sendable {
   public var frameCount: Int { frames.entries.count }
   /// Ticks per second.
   public var timescale: Int32 { frames.timescale }
+  /// The rate that the times of the frames are those of; see ``FrameTable/nominalFrameRate``.
+  public var nominalFrameRate: FrameRate? { frames.nominalFrameRate }
 }
 
 /// The sound track of an asset.

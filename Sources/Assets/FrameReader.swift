@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package import LibAV
+public import MediaTiming
 
 /// Reads single pictures of an asset, exactly, in any order; forward is fastest.
 public struct FrameReader: ~Copyable {
@@ -8,6 +9,8 @@ public struct FrameReader: ~Copyable {
   private var source: PacketSource
   /// The frame that decoding gives next, in order of presentation; nil when it is unknown.
   private var nextIndex: Int?
+  /// The frame given last, since the same one is often asked for again.
+  private var last: (index: Int, picture: MediaFrame)?
 
   /// Opens the asset's pictures.
   ///
@@ -21,6 +24,18 @@ public struct FrameReader: ~Copyable {
     nextIndex = 0
   }
 
+  /// The number of the frame that is shown at a time: the last that starts at or before it.
+  ///
+  /// - Throws: `AssetError` with `.outsideAsset` before the first frame and from the end on.
+  public func index(at time: MediaTime) throws(AssetError) -> Int {
+    guard let index = track.frames.index(at: time) else {
+      throw AssetError(
+        .outsideAsset, "\(asset.path) shows no frame at \(time.secondsText) s",
+        hint: "it ends at \(asset.duration) s")
+    }
+    return index
+  }
+
   /// The picture of a frame by its number in order of presentation, from 0.
   ///
   /// - Throws: `AssetError` with `.outsideAsset` for a frame that is not there, `.invalidData`
@@ -31,17 +46,46 @@ public struct FrameReader: ~Copyable {
         .outsideAsset, "\(asset.path) has no frame \(index)",
         hint: "its \(track.frameCount) frames are counted from 0")
     }
-    if !isAhead(index) { try seek(to: index) }
-    do throws(LibAVError) {
-      while let frame = try source.nextFrame() {
-        guard let ticks = frame.pts, let place = self.index(ofTicks: ticks) else { continue }
-        nextIndex = place + 1
-        if place == index { return frame }
-        if place > index { break }
-      }
-    } catch { throw AssetError(error) }
-    nextIndex = nil
+    if let last, last.index == index { return last.picture }
+    let picture = try decode(index)
+    last = (index, picture)
+    return picture
+  }
+
+  private mutating func decode(_ index: Int) throws(AssetError) -> MediaFrame {
+    if isAhead(index), let picture = try decodeOn(to: index) { return picture }
+    var start = keyFrame(before: index)
+    try seek(to: start)
+    if let picture = try decodeOn(to: index) { return picture }
+    // A key frame that was none, or a container that seeks past it: once more from farther back.
+    if start > 0 {
+      start = keyFrame(before: start - 1)
+      try seek(to: start)
+      if let picture = try decodeOn(to: index) { return picture }
+    }
     throw .invalid(asset.path, "has a frame \(index) that cannot be decoded")
+  }
+
+  /// Decodes up to a frame; nil when it does not come.
+  private mutating func decodeOn(to index: Int) throws(AssetError) -> MediaFrame? {
+    let start = track.frames.fileTicks(of: index)
+    while true {
+      let next: MediaFrame?
+      do throws(LibAVError) { next = try source.nextFrame(from: start) } catch {
+        // A damaged packet costs its own frame; others may still come.
+        if error.systemErrorNumber != nil { throw AssetError(error) }
+        continue
+      }
+      guard let frame = next else { break }
+      guard let ticks = frame.pts, let place = track.frames.index(ofFileTicks: ticks) else {
+        continue
+      }
+      nextIndex = place + 1
+      if place == index { return frame }
+      if place > index { break }
+    }
+    nextIndex = nil
+    return nil
   }
 
   /// Whether decoding on reaches a frame sooner than seeking to the key frame before it.
@@ -58,91 +102,34 @@ public struct FrameReader: ~Copyable {
   }
 
   private mutating func seek(to index: Int) throws(AssetError) {
-    let entry = track.frames.entries[keyFrame(before: index)]
-    // A fresh file and decoder know nothing of before. The start needs no seeking, which some
-    // containers cannot do.
-    source = try PacketSource.open(asset, track.format)
     nextIndex = nil
-    guard entry.decodeIndex > 0 else { return }
+    let entry = track.frames.entries[index]
+    // The start needs no seeking, which some containers cannot do.
+    guard entry.decodeIndex > 0 else {
+      source = try PacketSource.open(asset, track.format)
+      return
+    }
+    // The index of a movie is by decoding times; others list times of presentation.
+    let stored = asset.container == "mov" ? entry.decodeTicks : nil
     do throws(LibAVError) {
-      try source.demuxer.seek(
-        track: track.format.index,
-        toKeyFrameBefore: entry.ticks / track.frames.tickFactor + track.frames.originTicks)
+      try source.seek(to: stored ?? track.frames.fileTicks(of: index))
     } catch { throw AssetError(error) }
   }
+}
 
-  private func index(ofTicks ticks: Int64) -> Int? {
-    let (offset, overflow) = ticks.subtractingReportingOverflow(track.frames.originTicks)
-    let (scaled, scaleOverflow) = offset.multipliedReportingOverflow(by: track.frames.tickFactor)
-    guard !overflow, !scaleOverflow, let place = track.frames.lastIndex(atOrBefore: scaled),
-      track.frames.entries[place].ticks == scaled
+extension FrameTable {
+  /// A frame's time in the file's own ticks.
+  fileprivate func fileTicks(of index: Int) -> Int64 {
+    originTicks &+ entries[index].ticks / tickFactor
+  }
+
+  /// The frame that is at a time in the file's own ticks, exactly.
+  fileprivate func index(ofFileTicks ticks: Int64) -> Int? {
+    let (offset, overflow) = ticks.subtractingReportingOverflow(originTicks)
+    let (scaled, scaleOverflow) = offset.multipliedReportingOverflow(by: tickFactor)
+    guard !overflow, !scaleOverflow, let place = lastIndex(atOrBefore: scaled),
+      entries[place].ticks == scaled
     else { return nil }
     return place
-  }
-}
-
-/// The decoded frames of one track, from where its file was opened or sought to.
-struct PacketSource: ~Copyable {
-  var demuxer: Demuxer
-  private var decoder: Decoder
-  private let track: Int
-  private var isDrained = false
-
-  init(_ path: String, _ track: TrackFormat) throws(LibAVError) {
-    let demuxer = try Demuxer(opening: path)
-    let decoder = try Decoder(parameters: track.parameters, subject: path)
-    self.demuxer = consume demuxer
-    self.decoder = consume decoder
-    self.track = track.index
-  }
-
-  /// The same with this room's error.
-  static func open(_ asset: Asset, _ track: TrackFormat) throws(AssetError) -> PacketSource {
-    do throws(LibAVError) {
-      return try PacketSource(asset.path, track)
-    } catch { throw AssetError(error) }
-  }
-
-  /// The next frame in order of presentation, or nil at the end.
-  mutating func nextFrame() throws(LibAVError) -> MediaFrame? {
-    while true {
-      if let frame = try decoder.nextFrame() { return frame }
-      if isDrained { return nil }
-      let packet = try demuxer.nextPacket()
-      // What was cut off with the file is no frame.
-      if let packet, packet.trackIndex != track || packet.isCorrupt { continue }
-      isDrained = packet == nil
-      try decoder.send(packet)
-    }
-  }
-}
-
-/// Writes pictures as PNG files.
-public struct PNGWriter: ~Copyable {
-  private var converter = PictureConverter(to: .rgb24, isFullRange: true)
-
-  /// Makes a writer; it may be used for pictures of any size.
-  public init() {}
-
-  /// The bytes of a frame as a PNG file, in RGB with 8 bits each.
-  ///
-  /// - Throws: `AssetError` as ``FrameReader`` does.
-  public mutating func data(
-    of index: Int, from reader: inout FrameReader
-  ) throws(AssetError) -> [UInt8] {
-    let picture = try reader.picture(at: index)
-    do throws(LibAVError) {
-      let frame = try converter.convert(picture)
-      var encoder = try Encoder(
-        picture: Encoder.PictureSettings(
-          codec: "png", width: frame.width, height: frame.height, pixelFormat: .rgb24,
-          timescale: 1))
-      try encoder.send(frame)
-      try encoder.send(nil)
-      guard let packet = try encoder.nextPacket() else {
-        throw LibAVError("encode", "a PNG picture", code: -22)
-      }
-      return packet.withBytes { [UInt8]($0) }
-    } catch { throw AssetError(error) }
   }
 }

@@ -10,17 +10,22 @@ public struct FrameTable: Sendable {
     /// When it is shown, in ticks from the first frame.
     public let ticks: Int64
     /// How long it is shown, in ticks.
-    public let duration: Int64
+    public internal(set) var duration: Int64
     /// Whether decoding may start here.
     public let isKeyFrame: Bool
     /// Its place in the order of decoding, from 0.
     public let decodeIndex: Int
+    /// When it is decoded, in the file's own ticks; nil where the file does not say.
+    package let decodeTicks: Int64?
+    /// Whether it and all that is decoded after it need no picture before it: an IDR picture in
+    /// H.264 and HEVC, and any picture of a codec without prediction in time.
+    package let isIndependent: Bool
   }
 
   /// Ticks per second.
   public let timescale: Int32
   /// The frames in order of presentation.
-  public let entries: [Entry]
+  public private(set) var entries: [Entry]
   /// What the file's own ticks say of the first frame.
   package let originTicks: Int64
   /// The file's ticks are multiples of this many of ours; 1 in movies of MOV and MP4.
@@ -62,70 +67,72 @@ public struct FrameTable: Sendable {
     return low == 0 ? nil : low - 1
   }
 
-  /// Whether the frames do not follow each other evenly, as far as the timescale can tell.
-  ///
-  /// Steps that differ by one tick are those of an even rate that the timescale rounds.
-  public var isVariable: Bool {
-    let steps = zip(entries.dropFirst(), entries).map { $0.ticks - $1.ticks }
-    guard let shortest = steps.min(), let longest = steps.max() else { return false }
-    return longest - shortest > 1
-  }
-
-  /// Frames per second on average: their number over the time they fill; nil for none.
-  public var averageFrameRate: FrameRate? {
-    guard endTicks > 0 else { return nil }
-    return try? FrameRate(
-      Rational(Int128(entries.count) * Int128(timescale), Int128(endTicks)))
-  }
-
-  init(_ packets: [PacketRecord], timescale: Int32, tickFactor: Int64) throws(AssetError) {
+  init(
+    _ packets: [PacketRecord], timescale: Int32, tickFactor: Int64, statedTicks: Int64?,
+    isInFragments: Bool, path: String
+  ) throws(AssetError) {
     let shown = packets.enumerated().filter { !$0.element.isDiscarded }
-      .sorted { $0.element.pts < $1.element.pts }
+      .sorted { ($0.element.pts, $0.offset) < ($1.element.pts, $1.offset) }
     let origin = shown.first?.element.pts ?? 0
+    func ticks(from start: Int64, to end: Int64) throws(AssetError) -> Int64 {
+      let (distance, overflow) = end.subtractingReportingOverflow(start)
+      let (ticks, scaleOverflow) = distance.multipliedReportingOverflow(by: tickFactor)
+      guard !overflow, !scaleOverflow, ticks < Self.largestTicks else {
+        throw .invalid(path, "has a frame at the time \(end), which is out of bounds")
+      }
+      return ticks
+    }
     var entries: [Entry] = []
     entries.reserveCapacity(shown.count)
+    // The last place in the order of decoding that a frame shown earlier has.
+    var decodedLast = -1
+    var isReordered = false
     for (place, item) in shown.enumerated() {
-      let (ticks, overflow) = item.element.pts.subtractingReportingOverflow(origin)
-      let (scaled, scaleOverflow) = ticks.multipliedReportingOverflow(by: tickFactor)
-      var duration = item.element.duration.multipliedReportingOverflow(by: tickFactor)
+      let record = item.element
+      var duration = max(0, min(record.duration, Self.largestTicks / tickFactor)) * tickFactor
       if place + 1 < shown.count {
-        let step = shown[place + 1].element.pts.subtractingReportingOverflow(item.element.pts)
-        guard !step.overflow, step.partialValue > 0 else {
-          throw AssetError(
-            .invalidData, "two frames share the time \(item.element.pts)",
-            hint: "the file is damaged")
+        duration = try ticks(from: record.pts, to: shown[place + 1].element.pts)
+        guard duration > 0 else {
+          throw .invalid(path, "has two frames at the time \(record.pts)")
         }
-        duration = step.partialValue.multipliedReportingOverflow(by: tickFactor)
       }
-      guard !overflow, !scaleOverflow, !duration.overflow,
-        !scaled.addingReportingOverflow(duration.partialValue).overflow
-      else {
-        throw AssetError(
-          .invalidData, "a frame has the time \(item.element.pts), which is out of bounds",
-          hint: "the file is damaged")
-      }
+      isReordered = isReordered || item.offset < decodedLast
       entries.append(
         Entry(
-          ticks: scaled, duration: max(0, duration.partialValue),
-          isKeyFrame: item.element.isKeyFrame, decodeIndex: item.offset))
-    }
-    // A file that does not say how long its last frame lasts: as long as the one before.
-    if let last = entries.last, last.duration == 0, entries.count > 1 {
-      entries[entries.count - 1] = Entry(
-        ticks: last.ticks, duration: entries[entries.count - 2].duration,
-        isKeyFrame: last.isKeyFrame, decodeIndex: last.decodeIndex)
+          ticks: try ticks(from: origin, to: record.pts), duration: duration,
+          isKeyFrame: record.isKeyFrame, decodeIndex: item.offset, decodeTicks: record.dts,
+          isIndependent: record.isIndependent && item.offset > decodedLast))
+      decodedLast = max(decodedLast, item.offset)
     }
     self.timescale = timescale
-    self.entries = entries
     originTicks = origin
     self.tickFactor = tickFactor
+    self.entries = entries
+    if let last = entries.last {
+      self.entries[entries.count - 1].duration = Self.lastDuration(
+        last, before: entries.dropLast().last, usesStated: isReordered || isInFragments,
+        statedTicks: statedTicks.map { $0.multipliedReportingOverflow(by: tickFactor) })
+    }
   }
-}
 
-/// What the index of a track says of one packet, in the file's ticks.
-struct PacketRecord {
-  let pts: Int64
-  let duration: Int64
-  let isKeyFrame: Bool
-  let isDiscarded: Bool
+  /// The largest time, so that sums and differences of times never overflow.
+  private static let largestTicks: Int64 = 1 << 53
+
+  /// How long the last frame is shown.
+  ///
+  /// Where frames are reordered, a movie stores how long decoding takes, which is another frame's
+  /// duration, and in fragments libav does not know the last one's; there the track's own length
+  /// tells. A file that says nothing is taken to go on as
+  /// it did before.
+  private static func lastDuration(
+    _ last: Entry, before: Entry?, usesStated: Bool,
+    statedTicks: (partialValue: Int64, overflow: Bool)?
+  ) -> Int64 {
+    if usesStated, let stated = statedTicks, !stated.overflow, stated.partialValue > last.ticks,
+      stated.partialValue < largestTicks
+    {
+      return stated.partialValue - last.ticks
+    }
+    return last.duration > 0 ? last.duration : max(1, before?.duration ?? 1)
+  }
 }

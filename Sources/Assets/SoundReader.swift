@@ -74,14 +74,17 @@ package struct SoundReader: ~Copyable {
   }
 
   /// Appends a block at its own place; containers that round times to milliseconds may be off by
-  /// a few, which is no gap.
+  /// some samples, which is no gap.
   private mutating func append(_ frame: MediaFrame) throws(LibAVError) {
     guard let samples = frame.samples(), samples.count == track.channelCount else {
       throw LibAVError("decode the sound of", asset.path, code: -22)
     }
     var place = bufferEnd
-    if let ticks = frame.pts, let own = sample(ticks) { place = own }
-    let tolerance = Int64(track.sampleRate / 200)
+    if let ticks = frame.pts, let own = track.format.sample(atTicks: ticks) {
+      place = own &- track.originSample
+    }
+    let isInSamples = track.format.timeBase.denominator % Int128(track.sampleRate) == 0
+    let tolerance = isInSamples ? 0 : Int64(track.sampleRate / 200)
     let gap = place - bufferEnd
     // A jump of more than a minute is a broken time, not silence.
     if gap > tolerance, gap < Int64(track.sampleRate) * 60 {
@@ -91,17 +94,6 @@ package struct SoundReader: ~Copyable {
     }
     let skipped = gap < -tolerance ? Int(min(-gap, Int64(samples.first?.count ?? 0))) : 0
     for channel in buffer.indices { buffer[channel] += samples[channel].dropFirst(skipped) }
-  }
-
-  /// The asset's sample at a time in the file's ticks.
-  private func sample(_ ticks: Int64) -> Int64? {
-    let base = track.format.timeBase
-    let rate = Int128(track.sampleRate)
-    let (scaled, overflow) = (Int128(ticks) * base.numerator)
-      .multipliedReportingOverflow(by: 2 * rate)
-    guard !overflow else { return nil }
-    let doubled = scaled / base.denominator
-    return Int64(exactly: (doubled + (doubled < 0 ? -1 : 1)) / 2).map { $0 &- track.originSample }
   }
 
   private mutating func forget(before place: Int64) {

@@ -1,112 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 import Assets
-import Editing
 import LibAV
 import MediaTiming
 import Retiming
 
 /// Renders a composition at a constant rate: each slot shows the last frame that is due.
 struct ConstantRateExport {
-  private let composition: Composition
-  private let asset: Asset
-  private let track: VideoTrack
-  private let rate: FrameRate
-  private let settings: ExportSettings
-  private let slots: FrameSlots
+  let plan: ConstantRatePlan
+  let asset: Asset
+  let track: VideoTrack
+  let settings: ExportSettings
 
-  init(
-    _ composition: Composition, _ asset: Asset, _ track: VideoTrack, _ rate: FrameRate,
-    _ settings: ExportSettings
-  ) throws(ExportError) {
-    self.composition = composition
-    self.asset = asset
-    self.track = track
-    self.rate = rate
-    self.settings = settings
-    slots = try Self.slots(composition, rate, track.frames)
-  }
-
-  /// How many frames there will be, and when.
-  static func slots(
-    _ composition: Composition, _ rate: FrameRate, _ table: FrameTable
-  ) throws(ExportError) -> FrameSlots {
-    do throws(RetimingError) {
-      // A tick is never zero, because a timescale is above zero.
-      let tick = (try? Rational(1, Int128(table.timescale))) ?? .zero
-      return try FrameSlots(
-        duration: composition.duration.seconds, rate: rate, sourceTick: tick)
-    } catch { throw ExportError(error) }
-  }
-
-  func write(
-    to output: inout ExportOutput, _ report: inout ExportReport,
-    _ progress: (Int64, Int64) -> Void
-  ) throws {
-    var painter = try Painter(track, rate, settings)
+  func write(to output: inout ExportOutput, _ progress: (Int64, Int64) -> Void) throws {
+    var painter = try PicturePainter(track, plan.slots.rate, settings)
     try output.begin(painter.parameters, timescale: painter.timescale)
     var reader = try FrameReader(asset)
-    var sampler = HoldSampler(slots)
     var slot: Int64 = 0
-    var waiting: Int?
-    func show(_ index: Int?, _ count: Int64) throws {
-      guard let index else { return }
-      guard count > 0 else {
-        report.framesSkipped += 1
-        return
-      }
-      let picture = try painter.prepare(reader.picture(at: index))
-      for repeated in 0..<count {
+    // What no slot shows is left to the reader, which decodes it only where others need it.
+    for item in plan.items where item.count > 0 {
+      let picture =
+        if let index = item.index {
+          try painter.prepare(reader.picture(at: index))
+        } else { try painter.black() }
+      for _ in 0..<item.count {
+        // An encoder may take many pictures before it gives the first packet.
+        try output.checkCancelled()
         try painter.encode(picture, slot: slot) {
           try output.write($0, pts: $1, dts: $2, duration: $3)
         }
         slot += 1
-        report.framesEncoded += 1
-        if repeated > 0 { report.framesDuplicated += 1 }
-        progress(slot, slots.count)
+        progress(slot, plan.slots.count)
       }
     }
-    for (index, time) in try shownFrames() {
-      if let count = try sampler.next(time) { try show(waiting, count) }
-      waiting = index
-    }
-    try show(waiting, sampler.finish())
     try painter.finish { try output.write($0, pts: $1, dts: $2, duration: $3) }
-    report.duration = try MediaTime(slots.seconds(of: slots.count))
-  }
-
-  /// The frames of the source in the order in which the composition shows them, each with the
-  /// instant from which on it is shown.
-  private func shownFrames() throws -> [(index: Int, time: Rational)] {
-    var shown: [(index: Int, time: Rational)] = []
-    for segment in composition.segments {
-      guard let mapping = segment.mapping else {
-        throw ExportError(
-          .unsupportedSource,
-          "the composition has an empty part at \(segment.target.secondsText) s",
-          hint: "fill it, or remove it")
-      }
-      guard var index = track.frames.index(at: mapping.source.start) else { continue }
-      while index < track.frames.entries.count {
-        let time = try track.frames.time(ofFrame: Int64(index))
-        guard time < mapping.source.end else { break }
-        // The frame that is on when the segment begins is shown from its beginning.
-        let start = max(time.seconds, mapping.source.start.seconds)
-        // Where speeds change within one frame it goes on, and is not shown anew.
-        if shown.last?.index != index {
-          shown.append((index, try mapping.targetSeconds(of: start)))
-        }
-        index += 1
-      }
-    }
-    return shown
   }
 }
 
-/// Converts and encodes the frames of the slots.
-private struct Painter: ~Copyable {
+/// Converts and encodes the pictures of the slots.
+private struct PicturePainter: ~Copyable {
   let parameters: CodecParameters
   let timescale: Int32
   private let ticksPerSlot: Int64
+  private let picture: Encoder.PictureSettings
   private var encoder: Encoder
   private var converter: PictureConverter
 
@@ -120,41 +55,52 @@ private struct Painter: ~Copyable {
         .unsupportedSource, "a rate of \(rate) frames a second cannot be stored",
         hint: "choose a rate such as 30")
     }
-    let encoderName = settings.codec.encoderName
-    let source = track.format.parameters.pixelFormat
-    let isVideo = settings.codec != .ffv1
+    let source = track.format.parameters
     let format: PixelFormat =
       switch settings.codec {
       case .h264: .yuv420p
-      case .mjpeg: .yuvj420p
-      case .ffv1: Encoder.nearestPixelFormat(to: source, forCodec: encoderName) ?? .yuv420p
+      case .mjpeg: source.pixelFormat.isWideChroma ? .yuvj422p : .yuvj420p
+      case .ffv1: Encoder.nearestPixelFormat(to: source.pixelFormat, forCodec: "ffv1") ?? .yuv420p
       }
-    // Halved colour needs even sides; an odd one loses its last row or column.
-    let size =
-      isVideo ? (track.width & ~1, track.height & ~1) : (track.width, track.height)
     var picture = Encoder.PictureSettings(
-      codec: encoderName, width: max(2, size.0), height: max(2, size.1), pixelFormat: format,
-      timescale: timescale)
+      codec: settings.codec.encoderName, width: track.width, height: track.height,
+      pixelFormat: format, timescale: timescale)
     picture.frameRate = rate
     picture.isFullRange = format.isFullRange
-    picture.colors = Encoder.ColorTags(track.format.parameters)
+    picture.colors = Encoder.ColorTags(source)
+    picture.pixelAspect = source.pixelAspect
     switch settings.codec {
-    case .h264: picture.options = ["preset": "medium", "crf": "\(settings.crf)"]
+    case .h264:
+      picture.options = ["preset": "medium", "crf": "\(settings.crf)"]
+      // Halved colour needs even sides: an odd one gets its last row or column twice.
+      picture.width += track.width % 2
+      picture.height += track.height % 2
     case .mjpeg: picture.quantizer = 3
-    case .ffv1:
-      picture.options = ["level": "3"]
-      picture.keyFrameInterval = 1  // By default others lean on the coder state of the last.
+    case .ffv1: picture.options = ["level": "3"]
     }
     let encoder = try Encoder(picture: picture)
     self.timescale = timescale
+    self.picture = picture
     ticksPerSlot = Int64(rate.denominator) * factor
     parameters = encoder.parameters
+    // Some cameras change the size of their pictures; a track has one.
     converter = PictureConverter(
-      to: format, isFullRange: format.isFullRange, width: picture.width, height: picture.height)
+      to: format, isFullRange: format.isFullRange, width: track.width, height: track.height)
     self.encoder = consume encoder
   }
 
-  mutating func prepare(_ frame: MediaFrame) throws -> MediaFrame { try converter.convert(frame) }
+  mutating func prepare(_ frame: MediaFrame) throws -> MediaFrame {
+    try converter.convert(frame).padded(width: picture.width, height: picture.height)
+  }
+
+  /// A picture of nothing.
+  mutating func black() throws -> MediaFrame {
+    let frame = try MediaFrame.picture(
+      width: picture.width, height: picture.height, pixelFormat: .gray8)
+    frame.planeData(0)?.update(repeating: 0, count: frame.bytesPerRow(0) * frame.height)
+    var converter = PictureConverter(to: picture.pixelFormat, isFullRange: picture.isFullRange)
+    return try converter.convert(frame)
+  }
 
   mutating func encode(_ frame: MediaFrame, slot: Int64, _ write: Write) throws {
     try encoder.send(frame, at: slot * ticksPerSlot)

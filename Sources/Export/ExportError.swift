@@ -73,6 +73,20 @@ public struct ExportError: Error, Hashable, Sendable, CustomStringConvertible {
       hint: "choose another algorithm with --pitch; mute takes any speed")
   }
 
+  /// Whatever the rooms below threw.
+  init(any error: any Error) {
+    switch error {
+    case let error as ExportError: self = error
+    case let error as MovieFile.CreationError: self.init(error)
+    case let error as LibAVError: self.init(error)
+    case let error as RetimingError: self.init(error)
+    case let error as AssetError:
+      self.init(Code(rawValue: error.code.rawValue), error.message, hint: error.hint)
+    default:
+      self.init(.unsupportedSource, "\(error)", hint: "choose rounder times or speeds")
+    }
+  }
+
   static let isCancelled = ExportError(
     .cancelled, "the export was cancelled", hint: "nothing was left behind")
 }

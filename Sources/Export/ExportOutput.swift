@@ -8,6 +8,7 @@ struct ExportOutput: ~Copyable {
   private let path: String
   private let container: String
   private let asset: Asset
+  private let keepsRecording: Bool
   private let sound: SoundExport?
   private let isCancelled: () -> Bool
   private var writer: MovieWriter?
@@ -16,13 +17,16 @@ struct ExportOutput: ~Copyable {
   private var nextSound = 0
   private var timescale: Int32 = 1
 
+  /// Prepares a file; `keepsRecording` says whether the recorder's account of the source, which
+  /// names frames by their number and time, still holds.
   init(
-    path: String, container: String, asset: Asset, sound: SoundExport?,
+    path: String, container: String, asset: Asset, keepsRecording: Bool, sound: SoundExport?,
     isCancelled: @escaping () -> Bool
   ) {
     self.path = path
     self.container = container
     self.asset = asset
+    self.keepsRecording = keepsRecording
     self.sound = sound
     self.isCancelled = isCancelled
   }
@@ -30,7 +34,9 @@ struct ExportOutput: ~Copyable {
   /// Opens the file for pictures of these parameters.
   mutating func begin(_ parameters: CodecParameters, timescale: Int32) throws {
     var settings = MovieWriter.Settings(container: container, movieTimescale: timescale)
-    settings.metadata = asset.metadata.filter { !Self.ownKeys.contains($0.key) }
+    settings.metadata = asset.metadata.filter {
+      !Self.ownKeys.contains($0.key) && (keepsRecording || $0.key != RecordingInfo.key)
+    }
     settings.isFastStart = container == "mp4"
     var writer = try MovieWriter(path: path, settings: settings)
     let format = asset.videoTrack?.format
@@ -47,9 +53,14 @@ struct ExportOutput: ~Copyable {
     self.timescale = timescale
   }
 
+  /// Throws when the export is no longer wanted.
+  func checkCancelled() throws(ExportError) {
+    if isCancelled() { throw .isCancelled }
+  }
+
   /// Writes a packet of the picture, after the sound that comes before it.
   mutating func write(_ packet: Packet, pts: Int64, dts: Int64, duration: Int64) throws {
-    if isCancelled() { throw ExportError.isCancelled }
+    try checkCancelled()
     try writeSound(upTo: dts)
     try writer?.write(packet, track: videoTrack, pts: pts, dts: dts, duration: duration)
   }
@@ -73,8 +84,8 @@ struct ExportOutput: ~Copyable {
     }
   }
 
-  /// Tags that the container writes itself, and those that hold only for the source's own times.
+  /// Tags that the container writes itself.
   private static let ownKeys: Set<String> = [
-    "major_brand", "minor_version", "compatible_brands", "encoder", RecordingInfo.key,
+    "major_brand", "minor_version", "compatible_brands", "encoder",
   ]
 }

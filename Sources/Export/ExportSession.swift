@@ -2,8 +2,6 @@
 public import Assets
 public import Editing
 import LibAV
-import MediaTiming
-import Retiming
 
 /// Writes a composition of one asset as a movie file.
 ///
@@ -28,109 +26,70 @@ public struct ExportSession: Sendable {
     self.asset = asset
   }
 
-  /// Finds out, without writing, whether the export is possible.
+  /// Finds out, without writing, what an export would do.
   ///
+  /// - Parameter settings: What to make.
+  /// - Returns: What ``export(_:isCancelled:progress:)`` would return, but for the time it takes.
   /// - Throws: `ExportError` with what stands against it: `.cutNotOnKeyFrame` with the nearest
   ///   free cuts, `.unsupportedContainer`, `.unsupportedSource`, `.soundRefused`.
-  public func check(_ settings: ExportSettings) throws {
-    _ = try settings.container()
-    let video = try checkedVideo()
-    switch settings.mode {
-    case .passthrough:
-      _ = try PassthroughPlan(composition, video.frames, path: asset.path)
-    case .constant(let rate):
-      _ = try ConstantRateExport.slots(composition, rate, video.frames)
-    }
-    if let sound = asset.soundTrack, !composition.isWhole(of: asset) {
-      do throws(RetimingError) {
-        _ = try AudioRetimer(
-          algorithm: settings.audioTimePitchAlgorithm, sampleRate: sound.sampleRate,
-          channelCount: sound.channelCount
-        ).sampleCount(
-          mappings: composition.segments.compactMap(\.mapping), duration: composition.duration)
-      } catch { throw ExportError(error) }
-    }
+  public func plan(_ settings: ExportSettings) throws(ExportError) -> ExportReport {
+    do { return try ExportPlan(self, settings).report } catch { throw ExportError(any: error) }
   }
+
+  /// Finds out, without writing, whether the export is possible.
+  ///
+  /// - Throws: `ExportError` as ``plan(_:)`` does.
+  public func check(_ settings: ExportSettings) throws(ExportError) { _ = try plan(settings) }
 
   /// Writes the movie; blocks until it is done.
   ///
   /// - Parameters:
   ///   - settings: What to make.
   ///   - isCancelled: Asked for each frame and each block of sound.
-  ///   - progress: Told how many of how many frames are done.
+  ///   - progress: Told how many of how many frames are done; first of none, while the sound is
+  ///     made.
   /// - Returns: What was done.
-  /// - Throws: `ExportError`, or `AssetError` when the source cannot be read further.
+  /// - Throws: `ExportError`; nothing is then left behind.
   @discardableResult
   public func export(
     _ settings: ExportSettings, isCancelled: @escaping () -> Bool = { false },
     progress: (_ done: Int64, _ total: Int64) -> Void = { _, _ in }
+  ) throws(ExportError) -> ExportReport {
+    do {
+      return try write(settings, isCancelled: isCancelled, progress)
+    } catch { throw ExportError(any: error) }
+  }
+
+  private func write(
+    _ settings: ExportSettings, isCancelled: @escaping () -> Bool,
+    _ progress: (_ done: Int64, _ total: Int64) -> Void
   ) throws -> ExportReport {
     let started = ContinuousClock.now
-    try check(settings)
-    let video = try checkedVideo()
-    var report = ExportReport()
-    do {
-      var file = try MovieFile(
-        creating: settings.path, overwrites: settings.overwrites, grows: false)
-      let sound = try SoundExport.make(
-        asset, composition, settings.audioTimePitchAlgorithm, isCancelled: isCancelled)
-      var output = ExportOutput(
-        path: file.writtenPath, container: try settings.container(), asset: asset, sound: sound,
-        isCancelled: isCancelled)
-      switch settings.mode {
-      case .passthrough:
-        let plan = try PassthroughPlan(composition, video.frames, path: asset.path)
-        try PassthroughExport(plan: plan, asset: asset, track: video)
-          .write(to: &output, &report, progress)
-      case .constant(let rate):
-        try ConstantRateExport(composition, asset, video, rate, settings)
-          .write(to: &output, &report, progress)
-      }
-      try output.finish()
-      try file.finish()
-      report.sound = sound?.report
-      report.avEndDifferenceNanoseconds = try sound.map {
-        try Self.nanoseconds($0.end.subtracting(Rational(report.duration)), .halfAwayFromZero)
-      }
-    } catch let error as MovieFile.CreationError {
-      throw ExportError(error)
-    } catch let error as LibAVError {
-      throw ExportError(error)
-    } catch let error as RetimingError {
-      throw ExportError(error)
+    let plan = try ExportPlan(self, settings)
+    progress(0, plan.frameCount)
+    var file = try MovieFile(
+      creating: settings.path, overwrites: settings.overwrites, grows: false)
+    let sound = try SoundExport.make(
+      asset, composition, settings.audioTimePitchAlgorithm, container: plan.container,
+      isCancelled: isCancelled)
+    var output = ExportOutput(
+      path: file.writtenPath, container: plan.container, asset: asset,
+      keepsRecording: plan.keepsRecording, sound: sound, isCancelled: isCancelled)
+    switch plan.pictures {
+    case .copied(let frames):
+      try PassthroughExport(plan: frames, asset: asset, track: plan.track)
+        .write(to: &output, progress)
+    case .rendered(let frames):
+      try ConstantRateExport(plan: frames, asset: asset, track: plan.track, settings: settings)
+        .write(to: &output, progress)
     }
-    report.path = settings.path
-    report.lostMetadata = lostMetadata
+    try output.checkCancelled()
+    try output.finish()
+    try file.finish()
+    var report = plan.report
+    report.sound = sound?.report
     report.wallNanoseconds = Self.nanoseconds(ContinuousClock.now - started)
     return report
-  }
-
-  private func checkedVideo() throws -> VideoTrack {
-    guard let video = asset.videoTrack else {
-      throw ExportError(
-        .unsupportedSource, "\(asset.path) holds no pictures", hint: "give a movie with pictures")
-    }
-    guard composition.segments.allSatisfy({ $0.source.map { $0.path == asset.path } ?? true })
-    else {
-      throw ExportError(
-        .unsupportedSource, "the composition plays other files than \(asset.path)",
-        hint: "export one file at a time")
-    }
-    return video
-  }
-
-  /// What the file is left without.
-  private var lostMetadata: [String] {
-    var lost: [String] = []
-    if !asset.chapters.isEmpty { lost.append("chapters") }
-    if asset.otherTrackCount > 0 { lost.append("\(asset.otherTrackCount) other tracks") }
-    // The recorder's account names frames by the times they had.
-    if asset.recording != nil { lost.append(RecordingInfo.key) }
-    return lost
-  }
-
-  static func nanoseconds(_ seconds: Rational, _ rounding: TimeRounding) throws -> Int64 {
-    Int64(clamping: try seconds.multiplied(by: Rational(1_000_000_000)).rounded(rounding))
   }
 
   private static func nanoseconds(_ duration: Duration) -> Int64 {

@@ -15,17 +15,40 @@ struct SoundExport {
   let metadata: [String: String]
   private(set) var packets: [(packet: Packet, pts: Int64, duration: Int64)] = []
   private(set) var report: ExportReport.Sound
-  /// Where the sound ends, in seconds of the composition.
-  private(set) var end: Rational
 
   /// Makes the sound of a composition; nil for a source without.
   static func make(
     _ asset: Asset, _ composition: Composition, _ algorithm: AudioTimePitchAlgorithm,
-    isCancelled: () -> Bool
+    container: String, isCancelled: () -> Bool
   ) throws -> SoundExport? {
     guard let track = asset.soundTrack else { return nil }
-    if composition.isWhole(of: asset) { return try SoundExport(copying: asset, track) }
-    return try SoundExport(rendering: asset, track, composition, algorithm, isCancelled)
+    if isCopied(track, composition, of: asset, container: container) {
+      return try SoundExport(copying: asset, track)
+    }
+    let codec = codec(for: track, container: container)
+    return try SoundExport(rendering: asset, track, composition, algorithm, codec, isCancelled)
+  }
+
+  /// Whether the sound of a composition is copied as it is.
+  static func isCopied(
+    _ track: SoundTrack, _ composition: Composition, of asset: Asset, container: String
+  ) -> Bool {
+    composition.isWhole(of: asset) && isStorable(track, container: container)
+  }
+
+  /// MP4 has no uncompressed sound.
+  private static func isStorable(_ track: SoundTrack, container: String) -> Bool {
+    container == "mov" || !track.codec.hasPrefix("pcm_")
+  }
+
+  /// The encoder for sound that is rendered: uncompressed stays so where it can.
+  private static func codec(for track: SoundTrack, container: String) -> String {
+    guard track.codec.hasPrefix("pcm_"), container == "mov" else { return "aac" }
+    let kept = [
+      "pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s24be", "pcm_s32le", "pcm_s32be", "pcm_f32le",
+      "pcm_f32be",
+    ]
+    return kept.contains(track.codec) ? track.codec : "pcm_s16le"
   }
 
   private static func language(_ track: SoundTrack) -> [String: String] {
@@ -38,13 +61,12 @@ struct SoundExport {
     timescale = Int32(clamping: track.sampleRate)
     report = ExportReport.Sound(
       algorithm: "copy", samples: track.sampleCount, lengthErrorSamples: 0)
-    end = try Rational(Int128(track.startSample + track.sampleCount), Int128(track.sampleRate))
     var demuxer = try Demuxer(opening: asset.path)
     let rate = Rational(Int64(track.sampleRate))
     while let packet = try demuxer.nextPacket() {
-      guard packet.trackIndex == track.format.index, let ticks = packet.pts ?? packet.dts else {
-        continue
-      }
+      guard packet.trackIndex == track.format.index, !packet.isCorrupt,
+        let ticks = packet.pts ?? packet.dts
+      else { continue }
       let scale = try track.format.timeBase.multiplied(by: rate)
       let time = try Rational(ticks).multiplied(by: scale).rounded(.halfAwayFromZero)
       let length = try Rational(packet.duration).multiplied(by: scale)
@@ -56,15 +78,13 @@ struct SoundExport {
 
   private init(
     rendering asset: Asset, _ track: SoundTrack, _ composition: Composition,
-    _ algorithm: AudioTimePitchAlgorithm, _ isCancelled: () -> Bool
+    _ algorithm: AudioTimePitchAlgorithm, _ codec: String, _ isCancelled: () -> Bool
   ) throws {
     var reader = try SoundReader(asset)
     let retimer = try AudioRetimer(
       algorithm: algorithm, sampleRate: track.sampleRate, channelCount: track.channelCount)
-    let isPCM = track.codec.hasPrefix("pcm_")
     var encoder = try Encoder(
-      soundCodec: isPCM ? "pcm_s16le" : "aac", sampleRate: track.sampleRate,
-      channelCount: track.channelCount)
+      soundCodec: codec, sampleRate: track.sampleRate, channelCount: track.channelCount)
     parameters = encoder.parameters
     metadata = Self.language(track)
     timescale = Int32(clamping: track.sampleRate)
@@ -93,7 +113,6 @@ struct SoundExport {
     report = ExportReport.Sound(
       algorithm: rendered.algorithm.rawValue, samples: rendered.samples,
       lengthErrorSamples: rendered.lengthErrorSamples)
-    end = try Rational(Int128(rendered.samples), Int128(track.sampleRate))
     // The last block of AAC holds more than belongs: its duration says where the sound ends.
     packets = made.enumerated().compactMap { index, packet in
       guard let pts = packet.pts else { return nil }

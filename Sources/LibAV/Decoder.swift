@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CFFmpeg
+package import MediaTiming
 
 /// Turns the packets of one track into frames.
 package struct Decoder: ~Copyable {
@@ -11,10 +12,12 @@ package struct Decoder: ~Copyable {
   /// - Parameters:
   ///   - parameters: The track's codec.
   ///   - subject: The file or track that errors name.
+  ///   - timeBase: Seconds per tick of the packets' times; libav needs it to move the time of a
+  ///     block of sound whose first samples are left out.
   ///   - threadCount: How many threads may decode at once; 0 lets libav choose.
   /// - Throws: `LibAVError` for "find" or "open" when there is no such decoder.
   package init(
-    parameters: CodecParameters, subject: String, threadCount: Int = 0
+    parameters: CodecParameters, subject: String, timeBase: Rational? = nil, threadCount: Int = 0
   ) throws(LibAVError) {
     _ = LibAVLog.install
     let codecID = parameters.pointer.pointee.codec_id
@@ -31,6 +34,11 @@ package struct Decoder: ~Copyable {
       try LibAVError.check(
         avcodec_parameters_to_context(context, parameters.pointer), "set up the decoder for",
         subject)
+      if let timeBase, let above = Int32(exactly: timeBase.numerator),
+        let below = Int32(exactly: timeBase.denominator)
+      {
+        context.pointee.pkt_timebase = AVRational(num: above, den: below)
+      }
       context.pointee.thread_count = Int32(clamping: threadCount)
       try LibAVError.check(avcodec_open2(context, codec, nil), "open the decoder for", subject)
     } catch {
@@ -54,6 +62,9 @@ package struct Decoder: ~Copyable {
     if result == CFFmpeg_EOF && packet == nil { return }
     try LibAVError.check(result, "decode", subject)
   }
+
+  /// Forgets everything that was sent, to go on somewhere else in the track.
+  package mutating func flush() { avcodec_flush_buffers(context) }
 
   /// The next frame, or nil when the decoder wants more packets or has given all.
   ///

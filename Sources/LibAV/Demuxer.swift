@@ -88,6 +88,21 @@ package struct Demuxer: ~Copyable {
     return owned
   }
 
+  /// What the file's index says of a track, as far as it has been read up to now.
+  ///
+  /// A file in fragments says it piece by piece: ask again at the end. What an edit list drops
+  /// is left out.
+  package func index(ofTrack track: Int) -> (packetCount: Int, ticks: Int64?) {
+    guard (0..<Int(context.pointee.nb_streams)).contains(track),
+      let stream = context.pointee.streams[track]
+    else { return (0, nil) }
+    let ticks = stream.pointee.duration
+    return (
+      Int(avformat_index_get_entries_count(stream)),
+      ticks == CFFmpeg_NOPTS || ticks <= 0 ? nil : ticks
+    )
+  }
+
   /// Goes to the last key frame at or before a time of a track, in its ticks.
   ///
   /// - Throws: `LibAVError` for "seek in".

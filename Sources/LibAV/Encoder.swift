@@ -33,6 +33,8 @@ package struct Encoder: ~Copyable {
     /// Whether the encoder may store pictures in another order than they are shown.
     package var hasReorderedFrames = true
     package var colors: ColorTags?
+    /// How wide a pixel is for its height, in lowest terms; nil where they are square or unknown.
+    package var pixelAspect: PixelAspect?
 
     package init(
       codec: String, width: Int, height: Int, pixelFormat: AVPixelFormat, timescale: Int32
@@ -43,6 +45,12 @@ package struct Encoder: ~Copyable {
       self.pixelFormat = pixelFormat
       self.timescale = timescale
     }
+  }
+
+  /// How wide a pixel is for its height.
+  package struct PixelAspect: Hashable, Sendable {
+    let width: Int32
+    let height: Int32
   }
 
   /// The four colour tags of a track.
@@ -85,6 +93,9 @@ package struct Encoder: ~Copyable {
         context.pointee.color_primaries = colors.primaries
         context.pointee.color_trc = colors.transfer
         context.pointee.colorspace = colors.space
+      }
+      if let aspect = settings.pixelAspect {
+        context.pointee.sample_aspect_ratio = AVRational(num: aspect.width, den: aspect.height)
       }
       context.pointee.thread_count = Int32(clamping: settings.threadCount)
     }

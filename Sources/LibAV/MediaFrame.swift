@@ -44,6 +44,8 @@ package final class MediaFrame: @unchecked Sendable {
     pointer.pointee.color_range == AVCOL_RANGE_JPEG || pixelFormat.isFullRange
   }
   package var pixelFormat: AVPixelFormat { AVPixelFormat(pointer.pointee.format) }
+  /// The matrix between its brightness and colour and RGB; unspecified where it does not say.
+  package var colorSpace: AVColorSpace { pointer.pointee.colorspace }
 
   /// Makes a picture of its own memory, to be filled by `body` before anyone sees it.
   package static func picture(
@@ -98,7 +100,7 @@ package final class MediaFrame: @unchecked Sendable {
 
   /// Makes a block of sound out of one array of samples per channel, between -1 and 1.
   ///
-  /// - Throws: `LibAVError` for a sample format other than float and 16-bit integers.
+  /// - Throws: `LibAVError` for a sample format other than float and integers of 16 or 32 bits.
   static func sound(
     _ channels: [[Float]], sampleRate: Int, format: AVSampleFormat
   ) throws(LibAVError) -> MediaFrame {
@@ -124,11 +126,17 @@ package final class MediaFrame: @unchecked Sendable {
     func integer(_ sample: Float) -> Int16 {
       Int16(max(-32_768, min(32_767, (sample.isNaN ? 0 : sample * 32_768).rounded())))
     }
+    func longInteger(_ sample: Float) -> Int32 {
+      let scaled = sample.isNaN ? 0 : Double(sample) * 2_147_483_648
+      return Int32(max(-2_147_483_648, min(2_147_483_647, scaled.rounded())))
+    }
     switch format {
     case AV_SAMPLE_FMT_FLTP: write(Float.self, isInterleaved: false) { $0 }
     case AV_SAMPLE_FMT_FLT: write(Float.self, isInterleaved: true) { $0 }
     case AV_SAMPLE_FMT_S16P: write(Int16.self, isInterleaved: false, integer)
     case AV_SAMPLE_FMT_S16: write(Int16.self, isInterleaved: true, integer)
+    case AV_SAMPLE_FMT_S32P: write(Int32.self, isInterleaved: false, longInteger)
+    case AV_SAMPLE_FMT_S32: write(Int32.self, isInterleaved: true, longInteger)
     default:
       throw LibAVError("write", "sound in this sample format", code: CFFmpeg_EINVAL)
     }
@@ -175,7 +183,7 @@ package final class MediaFrame: @unchecked Sendable {
 
   /// The samples of each channel as numbers around -1...1, whatever the decoder gave.
   ///
-  /// Planar and interleaved float, and 16 and 32 bit integers; nil for any other layout.
+  /// Planar and interleaved, floats of 32 and 64 bits, integers of 8, 16 and 32; nil for others.
   package func samples() -> [[Float]]? {
     let count = sampleCount
     let channels = channelCount
@@ -194,49 +202,15 @@ package final class MediaFrame: @unchecked Sendable {
     case AV_SAMPLE_FMT_FLT: return read(Float.self, interleaved: true) { $0 }
     case AV_SAMPLE_FMT_S16P: return read(Int16.self, interleaved: false) { Float($0) / 32_768 }
     case AV_SAMPLE_FMT_S16: return read(Int16.self, interleaved: true) { Float($0) / 32_768 }
+    case AV_SAMPLE_FMT_U8P: return read(UInt8.self, interleaved: false) { (Float($0) - 128) / 128 }
+    case AV_SAMPLE_FMT_U8: return read(UInt8.self, interleaved: true) { (Float($0) - 128) / 128 }
+    case AV_SAMPLE_FMT_DBLP: return read(Double.self, interleaved: false) { Float($0) }
+    case AV_SAMPLE_FMT_DBL: return read(Double.self, interleaved: true) { Float($0) }
     case AV_SAMPLE_FMT_S32P:
       return read(Int32.self, interleaved: false) { Float($0) / 2_147_483_648 }
     case AV_SAMPLE_FMT_S32:
       return read(Int32.self, interleaved: true) { Float($0) / 2_147_483_648 }
     default: return nil
     }
-  }
-}
-
-/// Where the rows of a packed picture lie in a driver's buffer.
-struct PictureLayout {
-  /// For each plane: offset of its first byte, bytes from row to row, rows, bytes used in a row.
-  let planes: [(offset: Int, stride: Int, rows: Int, rowBytes: Int)]
-  /// Bytes from the first to just past the last that the picture uses.
-  let byteCount: Int
-
-  init(
-    width: Int, height: Int, pixelFormat: AVPixelFormat, bytesPerRow: Int
-  ) throws(LibAVError) {
-    guard let description = av_pix_fmt_desc_get(pixelFormat), width > 0, height > 0 else {
-      throw LibAVError("lay out", "a \(width)x\(height) picture", code: CFFmpeg_EINVAL)
-    }
-    var planes: [(offset: Int, stride: Int, rows: Int, rowBytes: Int)] = []
-    var offset = 0
-    var firstPacked = 0
-    for plane in 0..<Int(max(0, av_pix_fmt_count_planes(pixelFormat))) {
-      let packed = Int(av_image_get_linesize(pixelFormat, Int32(clamping: width), Int32(plane)))
-      guard packed > 0 else {
-        throw LibAVError("lay out", "a \(width)x\(height) picture", code: CFFmpeg_EINVAL)
-      }
-      if plane == 0 { firstPacked = packed }
-      // V4L2 gives the stride of the first plane; the others keep their proportion to it.
-      let stride = bytesPerRow > firstPacked ? packed * bytesPerRow / firstPacked : packed
-      let isChroma = plane == 1 || plane == 2
-      let shift = isChroma ? Int(description.pointee.log2_chroma_h) : 0
-      let rows = (height + (1 << shift) - 1) >> shift
-      planes.append((offset, stride, rows, packed))
-      offset += stride * rows
-    }
-    guard let last = planes.last else {
-      throw LibAVError("lay out", "a \(width)x\(height) picture", code: CFFmpeg_EINVAL)
-    }
-    self.planes = planes
-    byteCount = last.offset + last.stride * (last.rows - 1) + last.rowBytes
   }
 }

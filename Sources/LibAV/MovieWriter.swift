@@ -96,9 +96,17 @@ package struct MovieWriter: ~Copyable {
     }
     try LibAVError.check(
       avcodec_parameters_copy(stream.pointee.codecpar, parameters.pointer), "add a track to", path)
-    stream.pointee.codecpar.pointee.codec_tag = 0
+    // Where libav would choose hev1, which some players refuse, hvc1 says the same of a track
+    // whose headers stand beside it.
+    stream.pointee.codecpar.pointee.codec_tag =
+      parameters.codecID == AV_CODEC_ID_HEVC && parameters.unitLengthSize != nil
+      ? 0x3163_7668 : 0
     stream.pointee.time_base = AVRational(num: 1, den: timescale)
-    for (key, value) in metadata { av_dict_set(&stream.pointee.metadata, key, value, 0) }
+    for (key, value) in metadata {
+      let isLanguage = key == "language" && settings.container == "mov"
+      let stored = isLanguage ? Self.bibliographicLanguages[value] ?? value : value
+      av_dict_set(&stream.pointee.metadata, key, stored, 0)
+    }
     if displayMatrix.count == 9,
       let data = av_stream_new_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, 36)
     {
@@ -111,6 +119,14 @@ package struct MovieWriter: ~Copyable {
     tracks.append(Track(stream: stream, timeBase: AVRational(num: 1, den: timescale)))
     return tracks.count - 1
   }
+
+  /// ISO 639-2 has two codes for some languages; QuickTime's table has only these of libav's.
+  private static let bibliographicLanguages = [
+    "bod": "tib", "ces": "cze", "cym": "wel", "deu": "ger", "ell": "gre", "eus": "baq",
+    "fas": "per", "fra": "fre", "hye": "arm", "isl": "ice", "kat": "geo", "mkd": "mac",
+    "msa": "may", "mya": "bur", "nld": "dut", "ron": "rum", "slk": "slo", "sqi": "alb",
+    "zho": "chi",
+  ]
 
   /// Writes the header; from here on packets are taken.
   ///

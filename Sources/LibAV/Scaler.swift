@@ -11,22 +11,29 @@ package struct Scaler: ~Copyable {
   /// Sets up a conversion.
   ///
   /// `isFullRange` says whether a side uses all code values (JPEG) or the video range. What
-  /// libswscale cannot convert is an error for "convert".
+  /// libswscale cannot convert is an error for "convert". `colorSpace` is the matrix of either
+  /// side that is not RGB.
   package init(
     from source: (width: Int, height: Int, pixelFormat: AVPixelFormat, isFullRange: Bool),
-    to target: (width: Int, height: Int, pixelFormat: AVPixelFormat, isFullRange: Bool)
+    to target: (width: Int, height: Int, pixelFormat: AVPixelFormat, isFullRange: Bool),
+    colorSpace: AVColorSpace = AVCOL_SPC_UNSPECIFIED
   ) throws(LibAVError) {
     _ = LibAVLog.install
+    // The fast way to RGB is up to two levels too dark.
+    let exactness = SWS_ACCURATE_RND | (target.pixelFormat.isRGB ? SWS_FULL_CHR_H_INT : 0)
     guard
       let context = sws_getContext(
         Int32(clamping: source.width), Int32(clamping: source.height), source.pixelFormat,
         Int32(clamping: target.width), Int32(clamping: target.height), target.pixelFormat,
-        SWS_BICUBIC | SWS_ACCURATE_RND, nil, nil, nil)
+        SWS_BICUBIC | exactness, nil, nil, nil)
     else {
       throw LibAVError("convert", "pictures to another pixel format", code: CFFmpeg_EINVAL)
     }
-    // BT.601 on both sides: the range may change here, the matrix never does.
-    let matrix = sws_getCoefficients(SWS_CS_DEFAULT)
+    // The same on both sides, BT.601 where nothing is said: the range may change here, the
+    // matrix never does. libswscale's numbers are those of AVColorSpace.
+    let matrix = sws_getCoefficients(
+      colorSpace == AVCOL_SPC_UNSPECIFIED || colorSpace == AVCOL_SPC_RGB
+        ? SWS_CS_DEFAULT : Int32(clamping: colorSpace.rawValue))
     // A negative answer means that neither side has a range (RGB to RGB): nothing to set.
     _ = sws_setColorspaceDetails(
       context, matrix, source.isFullRange ? 1 : 0, matrix, target.isFullRange ? 1 : 0, 0, 1 << 16,
@@ -57,6 +64,7 @@ package struct PictureConverter: ~Copyable {
     let height: Int
     let format: Int32
     let isFullRange: Bool
+    let colorSpace: AVColorSpace
   }
 
   private let target: PixelFormat
@@ -80,7 +88,7 @@ package struct PictureConverter: ~Copyable {
   package mutating func convert(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
     let next = Source(
       width: frame.width, height: frame.height, format: frame.pointer.pointee.format,
-      isFullRange: frame.isFullRange)
+      isFullRange: frame.isFullRange, colorSpace: frame.colorSpace)
     let (width, height) = size ?? (frame.width, frame.height)
     if next.format == target.rawValue, next.isFullRange == isFullRange, width == frame.width,
       height == frame.height
@@ -90,7 +98,7 @@ package struct PictureConverter: ~Copyable {
     if next != source {
       scaler = try Scaler(
         from: (frame.width, frame.height, frame.pixelFormat, next.isFullRange),
-        to: (width, height, target, isFullRange))
+        to: (width, height, target, isFullRange), colorSpace: frame.colorSpace)
       source = next
     }
     guard let converted = try scaler?.convert(frame) else {

@@ -60,6 +60,12 @@ package final class CodecParameters: @unchecked Sendable {
   package var height: Int { Int(pointer.pointee.height) }
   package var sampleRate: Int { Int(pointer.pointee.sample_rate) }
   package var channelCount: Int { Int(pointer.pointee.ch_layout.nb_channels) }
+  /// How wide a pixel is for its height; nil where the file does not say.
+  package var pixelAspect: Encoder.PixelAspect? {
+    let aspect = pointer.pointee.sample_aspect_ratio
+    guard aspect.num > 0, aspect.den > 0 else { return nil }
+    return Encoder.PixelAspect(width: aspect.num, height: aspect.den)
+  }
   /// Whether pictures are stored in another order than they are shown (B-frames).
   package var isReordered: Bool { pointer.pointee.video_delay > 0 }
   /// Whether H.264 is stored with lengths and one set of headers (`avcC`) rather than as the
@@ -67,6 +73,17 @@ package final class CodecParameters: @unchecked Sendable {
   package var isLengthPrefixed: Bool {
     pointer.pointee.extradata_size > 0 && pointer.pointee.extradata?.pointee == 1
   }
+  /// How many bytes give the length of each unit of H.264 or HEVC; nil for a byte stream.
+  package var unitLengthSize: Int? {
+    // avcC has it in the fifth byte, hvcC in the twenty-second.
+    let place = codecID == AV_CODEC_ID_HEVC ? 21 : 4
+    guard let data = pointer.pointee.extradata, pointer.pointee.extradata_size > place,
+      data[0] == 1
+    else { return nil }
+    return Int(data[place] & 3) + 1
+  }
+  /// Whether libav has a decoder for it.
+  package var hasDecoder: Bool { avcodec_find_decoder(pointer.pointee.codec_id) != nil }
   /// Whether every picture stands by itself (MJPEG, FFV1, uncompressed).
   package var isIntraOnly: Bool {
     guard let descriptor = avcodec_descriptor_get(pointer.pointee.codec_id) else { return false }
@@ -82,7 +99,7 @@ package struct TrackFormat: Sendable {
   package let parameters: CodecParameters
   /// Seconds per tick, above zero.
   package let timeBase: Rational
-  /// The number of packets that the file's index names; 0 where it names none.
+  /// The number of samples that the file's headers name; 0 where they name none.
   package let indexedCount: Int
   /// The rate the file states, frames over duration; nil where it states none.
   package let averageFrameRate: FrameRate?

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+import LibAV
+
+/// The decoded frames of one track, from where its file was opened or sought to.
+struct PacketSource: ~Copyable {
+  private var demuxer: Demuxer
+  private var decoder: Decoder
+  private let track: Int
+  private let isIntraOnly: Bool
+  private var isDrained = false
+
+  init(_ path: String, _ track: TrackFormat) throws(LibAVError) {
+    let demuxer = try Demuxer(opening: path)
+    let decoder = try Decoder(
+      parameters: track.parameters, subject: path, timeBase: track.timeBase)
+    self.demuxer = consume demuxer
+    self.decoder = consume decoder
+    self.track = track.index
+    isIntraOnly = track.parameters.isIntraOnly
+  }
+
+  /// The same with this room's error.
+  static func open(_ asset: Asset, _ track: TrackFormat) throws(AssetError) -> PacketSource {
+    do throws(LibAVError) {
+      return try PacketSource(asset.path, track)
+    } catch { throw AssetError(error) }
+  }
+
+  /// Goes to the last key frame at or before a time in the file's ticks.
+  mutating func seek(to ticks: Int64) throws(LibAVError) {
+    try demuxer.seek(track: track, toKeyFrameBefore: ticks)
+    decoder.flush()
+    isDrained = false
+  }
+
+  /// The next frame in order of presentation, or nil at the end.
+  ///
+  /// Pictures that stand by themselves and are shown before `start` may be left out: decoding
+  /// them would help nobody.
+  mutating func nextFrame(from start: Int64 = .min) throws(LibAVError) -> MediaFrame? {
+    while true {
+      if let frame = try decoder.nextFrame() { return frame }
+      if isDrained { return nil }
+      guard let packet = try demuxer.nextPacket() else {
+        isDrained = true
+        try decoder.send(nil)
+        continue
+      }
+      // What was cut off with the file is no frame.
+      guard packet.trackIndex == track, !packet.isCorrupt else { continue }
+      if isIntraOnly, let time = packet.pts ?? packet.dts, time < start { continue }
+      try decoder.send(packet)
+    }
+  }
+}

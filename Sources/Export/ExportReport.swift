@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Editing
+public import MediaTiming
+
+/// What an export did, or what it would do.
+public struct ExportReport: Hashable, Sendable {
+  /// The sound of an export.
+  public struct Sound: Hashable, Sendable {
+    /// The algorithm that made what plays at other speeds, `copy` where all was copied.
+    public let algorithm: String
+    /// The samples of each channel.
+    public let samples: Int64
+    /// The most samples by which an engine missed a piece's length before it was forced.
+    public let lengthErrorSamples: Int64
+  }
+
+  /// The file.
+  public internal(set) var path = ""
+  /// The plan: which range of the source plays when.
+  public internal(set) var segments: [TrackSegment] = []
+  /// How long it plays.
+  public internal(set) var duration = MediaTime.zero
+  /// Frames whose packets were copied.
+  public internal(set) var framesCopied: Int64 = 0
+  /// Frames that were encoded.
+  public internal(set) var framesEncoded: Int64 = 0
+  /// Of the encoded ones, those that repeat the one before.
+  public internal(set) var framesDuplicated: Int64 = 0
+  /// Frames of the source that no frame of the output shows.
+  public internal(set) var framesSkipped: Int64 = 0
+  /// How long pictures are shown that no one asked for, in nanoseconds.
+  public internal(set) var hiddenNanoseconds: Int64 = 0
+  /// The farthest that a frame's time is from its exact one, in nanoseconds, rounded up.
+  public internal(set) var maxTimeErrorNanoseconds: Int64 = 0
+  /// The sound; nil where there is none.
+  public internal(set) var sound: Sound?
+  /// By how much the sound outlasts the picture, in nanoseconds; nil without sound.
+  public internal(set) var avEndDifferenceNanoseconds: Int64?
+  /// What of the source's tags and tracks is not in the output.
+  public internal(set) var lostMetadata: [String] = []
+  /// How long the export took, in nanoseconds; zero for a plan.
+  public internal(set) var wallNanoseconds: Int64 = 0
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+import CFFmpeg
+
+/// Where the rows of a packed picture lie in a driver's buffer.
+struct PictureLayout {
+  /// For each plane: offset of its first byte, bytes from row to row, rows, bytes used in a row.
+  let planes: [(offset: Int, stride: Int, rows: Int, rowBytes: Int)]
+  /// Bytes from the first to just past the last that the picture uses.
+  let byteCount: Int
+
+  init(
+    width: Int, height: Int, pixelFormat: AVPixelFormat, bytesPerRow: Int
+  ) throws(LibAVError) {
+    guard let description = av_pix_fmt_desc_get(pixelFormat), width > 0, height > 0 else {
+      throw LibAVError("lay out", "a \(width)x\(height) picture", code: CFFmpeg_EINVAL)
+    }
+    var planes: [(offset: Int, stride: Int, rows: Int, rowBytes: Int)] = []
+    var offset = 0
+    var firstPacked = 0
+    for plane in 0..<Int(max(0, av_pix_fmt_count_planes(pixelFormat))) {
+      let packed = Int(av_image_get_linesize(pixelFormat, Int32(clamping: width), Int32(plane)))
+      guard packed > 0 else {
+        throw LibAVError("lay out", "a \(width)x\(height) picture", code: CFFmpeg_EINVAL)
+      }
+      if plane == 0 { firstPacked = packed }
+      // V4L2 gives the stride of the first plane; the others keep their proportion to it.
+      let stride = bytesPerRow > firstPacked ? packed * bytesPerRow / firstPacked : packed
+      let isChroma = plane == 1 || plane == 2
+      let shift = isChroma ? Int(description.pointee.log2_chroma_h) : 0
+      let rows = (height + (1 << shift) - 1) >> shift
+      planes.append((offset, stride, rows, packed))
+      offset += stride * rows
+    }
+    guard let last = planes.last else {
+      throw LibAVError("lay out", "a \(width)x\(height) picture", code: CFFmpeg_EINVAL)
+    }
+    self.planes = planes
+    byteCount = last.offset + last.stride * (last.rows - 1) + last.rowBytes
+  }
+}
+
+extension MediaFrame {
+  /// The picture at a larger size, its last column and row repeated; itself where it has the size.
+  ///
+  /// - Throws: `LibAVError` for "lay out" or "allocate".
+  package func padded(width: Int, height: Int) throws(LibAVError) -> MediaFrame {
+    guard width > self.width || height > self.height else { return self }
+    let result = try MediaFrame.picture(width: width, height: height, pixelFormat: pixelFormat)
+    let source = try PictureLayout(
+      width: self.width, height: self.height, pixelFormat: pixelFormat, bytesPerRow: 0)
+    let target = try PictureLayout(
+      width: width, height: height, pixelFormat: pixelFormat, bytesPerRow: 0)
+    for plane in target.planes.indices {
+      guard let from = planeData(plane), let to = result.planeData(plane) else { continue }
+      let (_, _, rows, rowBytes) = source.planes[plane]
+      let (_, _, targetRows, targetBytes) = target.planes[plane]
+      for row in 0..<targetRows {
+        let line = from + min(row, rows - 1) * bytesPerRow(plane)
+        let output = to + row * result.bytesPerRow(plane)
+        output.update(from: line, count: min(rowBytes, targetBytes))
+        // Right for planes of a byte a sample, which is all that anyone asks to pad.
+        for place in min(rowBytes, targetBytes)..<targetBytes { output[place] = line[rowBytes - 1] }
+      }
+    }
+    return result
+  }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Foundation
+import LibAV
+import MediaTiming
+import TestSupport
+import Testing
+
+/// Files that are no movie, or no longer a whole one: a typed error each, and never a trap.
+struct BadFileTests {
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  private func expect(
+    _ path: String, _ code: AssetError.Code, _ words: String = "",
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    do {
+      _ = try Asset(path: path)
+      Issue.record("\(path) opened", sourceLocation: sourceLocation)
+    } catch {
+      #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
+      #expect(error.message.contains(path), "\(error)", sourceLocation: sourceLocation)
+      #expect(
+        words.isEmpty || error.message.contains(words), "\(error)", sourceLocation: sourceLocation)
+      #expect(!error.hint.isEmpty, sourceLocation: sourceLocation)
+    }
+  }
+
+  @Test func `Codes are spelled as the documents carry them`() {
+    #expect(AssetError.Code.notFound.rawValue == "file_not_found")
+    #expect(AssetError.Code.noPermission.rawValue == "no_permission")
+    #expect(AssetError.Code.invalidData.rawValue == "invalid_data")
+    #expect(AssetError.Code.outsideAsset.rawValue == "outside_source")
+  }
+
+  @Test func `What is no file of a movie is told apart`() throws {
+    expect(folder.file("missing.mov"), .notFound)
+    expect(folder.file("missing/clip.mov"), .notFound)
+    expect(folder.path, .invalidData, "folder")
+    expect("/dev/null", .invalidData)
+    expect(try folder.write([], as: "empty.mov"), .invalidData, "empty")
+    let text = Array("These are notes about a movie.\n".utf8)
+    expect(try folder.write(text, as: "notes.mov"), .invalidData)
+    var generator = SeededGenerator(seed: 1)
+    let random = (0..<65_536).map { _ in UInt8.random(in: 0...255, using: &generator) }
+    expect(try folder.write(random, as: "random.mov"), .invalidData)
+  }
+
+  /// Root may read everything, so only others see this one.
+  @Test(.enabled(if: getuid() != 0))
+  func `A file of someone else is a matter of permission`() throws {
+    let path = try folder.write([1, 2, 3], as: "private.mov")
+    chmod(path, 0)
+    expect(path, .noPermission)
+  }
+
+  @Test func `A movie of zero tracks holds nothing`() throws {
+    let header = [0, 0, 0, 20] + Array("ftypqt  ".utf8) + [0, 0, 2, 0] + Array("qt  ".utf8)
+    var movie: [UInt8] = [0, 0, 0, 108] + Array("mvhd".utf8) + [UInt8](repeating: 0, count: 100)
+    movie[8 + 12 + 2] = 3  // 1000 ticks a second, more or less.
+    let box = [0, 0, 0, UInt8(movie.count + 8)] + Array("moov".utf8) + movie
+    expect(try folder.write(header + box, as: "trackless.mov"), .invalidData)
+  }
+
+  @Test(arguments: ["mov", "mp4"], [false, true])
+  func `A plain movie whose end is missing says how much is left`(
+    container: String, isReordered: Bool
+  ) throws {
+    var recipe = MovieRecipe.constant(240, count: 100)
+    if isReordered { recipe = recipe.h264(gop: 25, reordered: true) }
+    recipe.container = container
+    recipe.hasIndexInFront = true
+    let whole = folder.file("whole.\(container)")
+    let packets = try recipe.write(to: whole)
+    #expect(try Asset(path: whole).videoTrack?.frameCount == 100)
+    let content = try bytes(of: whole)
+    // One byte less, and some sixty packets less.
+    let tail = packets.suffix(60).map(\.count).reduce(0, +)
+    for (missing, left) in [(1, 99), (tail, 40)] {
+      let path = try folder.write(Array(content.dropLast(missing)), as: "cut.\(container)")
+      expect(path, .invalidData, "is cut off: \(left) of 100 frames can be read")
+    }
+  }
+
+  @Test func `A movie that lost its index is no movie`() throws {
+    let whole = folder.file("whole.mov")
+    try MovieRecipe.constant(240, count: 100).write(to: whole)
+    let content = try bytes(of: whole)
+    let path = try folder.write(Array(content.prefix(content.count / 2)), as: "half.mov")
+    expect(path, .invalidData)
+  }
+
+  @Test func `A codec that nobody decodes is no track`() throws {
+    let whole = folder.file("whole.mov")
+    try MovieRecipe.constant(240, count: 10).write(to: whole)
+    var content = try bytes(of: whole)
+    let name = Array("jpeg".utf8)
+    var place = 0
+    while place + 4 <= content.count {
+      if Array(content[place..<place + 4]) == name {
+        content.replaceSubrange(place..<place + 4, with: Array("zzzz".utf8))
+      }
+      place += 1
+    }
+    expect(try folder.write(content, as: "strange.mov"), .invalidData)
+  }
+
+  /// One wrong byte or word in the index at a time, from a seed; whatever opens is read, too.
+  @Test(arguments: 0..<4)
+  func `Three hundred damaged indexes end in typed errors or in frames`(part: Int) throws {
+    var recipe = MovieRecipe.constant(240, count: 24)
+    if part % 2 == 1 { recipe = recipe.h264(gop: 8, reordered: true) }
+    recipe.sound = MovieRecipe.Sound()
+    recipe.sound?.sampleCount = 4_800
+    recipe.sound?.codec = part < 2 ? "aac" : "pcm_s16le"
+    recipe.fragmentMicroseconds = part == 3 ? 25_000 : nil
+    let path = folder.file("sound.mov")
+    try recipe.write(to: path)
+    let content = try bytes(of: path)
+    let index = try #require(content.firstRange(of: Array("moov".utf8)))
+    var generator = SeededGenerator(seed: UInt64(part + 11))
+    var opened = 0
+    let extremes: [[UInt8]] = [
+      [0, 0, 0, 0], [0xFF, 0xFF, 0xFF, 0xFF], [0x7F, 0xFF, 0xFF, 0xFF], [0x80, 0, 0, 0],
+      [0, 0, 0, 1], [0, 1, 0, 0],
+    ]
+    // In a fragmented file the index is all over; in a plain one it is the end.
+    let region = part == 3 ? 4..<content.count - 4 : index.lowerBound..<content.count - 4
+    for number in 0..<75 {
+      var damaged = content
+      for _ in 0..<Int.random(in: 1...3, using: &generator) {
+        let place = Int.random(in: region, using: &generator)
+        if Bool.random(using: &generator) {
+          damaged[place] = UInt8.random(in: 0...255, using: &generator)
+        } else {
+          let word = extremes.randomElement(using: &generator) ?? []
+          damaged.replaceSubrange(place..<place + 4, with: word)
+        }
+      }
+      let path = try folder.write(damaged, as: "damaged-\(part)-\(number).mov")
+      do throws(AssetError) {
+        let asset = try Asset(path: path)
+        opened += 1
+        try Self.readAll(asset)
+      } catch {
+        #expect(!error.message.isEmpty && !error.code.rawValue.isEmpty)
+      }
+    }
+    #expect(opened > 0)
+  }
+
+  /// Everything that a command would ask of a file.
+  private static func readAll(_ asset: Asset) throws(AssetError) {
+    _ = asset.duration
+    _ = asset.captureFrameRate
+    _ = try? asset.frameLines()
+    if let video = asset.videoTrack {
+      _ = video.frames.averageFrameRate
+      _ = video.frames.isVariable
+      var reader = try FrameReader(asset)
+      for index in [0, video.frameCount / 2, video.frameCount - 1, 0] {
+        _ = try reader.picture(at: index)
+      }
+    }
+    if let sound = asset.soundTrack {
+      var reader = try SoundReader(asset)
+      _ = try reader.samples(from: -10, count: 2_000)
+      _ = try reader.samples(from: sound.sampleCount - 100, count: 200)
+    }
+  }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import LibAV
+import MediaTiming
+import TestSupport
+import Testing
+
+/// Any frame by its number, judged by the number painted into it.
+struct FrameReaderTests {
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  enum Kind: CaseIterable {
+    case mjpeg, ffv1, intraH264, plainH264, reorderedH264, openGOP
+
+    var recipe: MovieRecipe {
+      var recipe = MovieRecipe.constant(240, count: 150)
+      switch self {
+      case .mjpeg: return recipe
+      case .ffv1:
+        recipe.codec = "ffv1"
+        recipe.pixelFormat = .yuv420p
+        return recipe
+      case .intraH264: return recipe.h264(gop: 1, reordered: false)
+      case .plainH264: return recipe.h264(gop: 50, reordered: false)
+      case .reorderedH264: return recipe.h264(gop: 50, reordered: true)
+      case .openGOP:
+        return recipe.h264(
+          gop: 25, reordered: true,
+          options: ["x264-params": "bframes=2:b-adapt=0:b-pyramid=none:ref=2:open-gop=1"])
+      }
+    }
+  }
+
+  private func asset(_ recipe: MovieRecipe) throws -> Asset {
+    let path = folder.file("clip.\(recipe.container)")
+    try recipe.write(to: path)
+    return try Asset(path: path)
+  }
+
+  @Test(arguments: Kind.allCases)
+  func `Frames come by their number: forward, backward, at random, twice`(_ kind: Kind) throws {
+    let asset = try asset(kind.recipe)
+    #expect(asset.videoTrack?.frameCount == 150)
+    var reader = try FrameReader(asset)
+    for index in 0..<150 {
+      #expect(try PaintedBlocks.number(in: reader.picture(at: index)) == index)
+    }
+    for index in (0..<150).reversed() where index % 7 == 0 {
+      #expect(try PaintedBlocks.number(in: reader.picture(at: index)) == index)
+    }
+    var generator = SeededGenerator(seed: 7)
+    for _ in 0..<60 {
+      let index = Int.random(in: 0..<150, using: &generator)
+      #expect(try PaintedBlocks.number(in: reader.picture(at: index)) == index)
+      #expect(try PaintedBlocks.number(in: reader.picture(at: index)) == index)
+    }
+    for index in stride(from: 0, to: 150, by: 8) {
+      #expect(try PaintedBlocks.number(in: reader.picture(at: index)) == index)
+    }
+  }
+
+  @Test func `A frame that is not there is an error, and the reader goes on`() throws {
+    var reader = try FrameReader(try asset(MovieRecipe.constant(240, count: 10)))
+    for index in [-1, 10, Int.max] {
+      do {
+        _ = try reader.picture(at: index)
+        Issue.record("frame \(index) came")
+      } catch {
+        #expect(error.code == .outsideAsset)
+        #expect(error.message.contains("clip.mov"))
+      }
+    }
+    #expect(try PaintedBlocks.number(in: reader.picture(at: 9)) == 9)
+  }
+
+  @Test func `A movie of sound alone has no frames to read`() throws {
+    var recipe = MovieRecipe()
+    recipe.sound = MovieRecipe.Sound()
+    recipe.sound?.codec = "pcm_s16le"
+    recipe.sound?.sampleCount = 4_800
+    let asset = try asset(recipe)
+    #expect(asset.videoTrack == nil)
+    #expect(asset.duration == (try MediaTime(value: 1, timescale: 10)))
+    #expect(throws: AssetError.self) { _ = try FrameReader(asset) }
+  }
+}

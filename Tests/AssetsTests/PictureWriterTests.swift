@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Foundation
+import LibAV
+import MediaTiming
+import TestSupport
+import Testing
+
+/// Pictures as files: what was black is black, what was white is white.
+struct PictureWriterTests {
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  private func asset(_ recipe: MovieRecipe) throws -> Asset {
+    let path = folder.file("clip.mov")
+    try recipe.write(to: path)
+    return try Asset(path: path)
+  }
+
+  /// The mean of a block of 4 by 4 pixels inside block `block`, of the first byte of each pixel.
+  private func level(_ bytes: [UInt8], block: Int, bytesPerPixel: Int) -> Int {
+    var sum = 0
+    for y in 2..<6 {
+      for x in 2..<6 {
+        sum += Int(bytes[(y * PaintedBlocks.width + block * 8 + x) * bytesPerPixel])
+      }
+    }
+    return (sum + 8) / 16
+  }
+
+  /// Painted code values 32 and 208: grey levels as they are in JPEG's full range, and
+  /// (v − 16)·255/219 in video's.
+  @Test(arguments: [(false, 32, 208), (true, 19, 224)])
+  func `Grey levels survive to raw bytes and PNG`(isVideoRange: Bool, dark: Int, light: Int) throws
+  {
+    var recipe = MovieRecipe.constant(30, count: 3)
+    if isVideoRange { recipe = recipe.h264(gop: 1, reordered: false, options: ["crf": "0"]) }
+    var reader = try FrameReader(try asset(recipe))
+    for format in [RawPictureFormat.gray8, .rgb24] {
+      var writer = RawPictureWriter(format)
+      let bytes = try writer.data(of: 1, from: &reader)
+      let size = format == .gray8 ? 1 : 3
+      #expect(bytes.count == PaintedBlocks.width * PaintedBlocks.height * size)
+      // Frame 1 has the first block white and all others black.
+      let found = (
+        level(bytes, block: 0, bytesPerPixel: size), level(bytes, block: 1, bytesPerPixel: size)
+      )
+      #expect(abs(found.0 - light) <= 1 && abs(found.1 - dark) <= 1, "\(format): \(found)")
+    }
+    var video = RawPictureWriter(.yuv420p)
+    let planes = try video.data(of: 1, from: &reader)
+    #expect(planes.count == PaintedBlocks.width * PaintedBlocks.height * 3 / 2)
+    let stored = isVideoRange ? 208 : 16 + (208 * 219 + 127) / 255
+    #expect(abs(level(planes, block: 0, bytesPerPixel: 1) - stored) <= 1)
+  }
+
+  @Test(.enabled(if: FFmpeg.isInstalled))
+  func `A PNG file has the levels of the raw bytes`() async throws {
+    let asset = try asset(MovieRecipe.constant(30, count: 3))
+    var reader = try FrameReader(asset)
+    var png = PNGWriter()
+    var raw = RawPictureWriter(.rgb24)
+    let path = try folder.write(try png.data(of: 2, from: &reader), as: "frame.png")
+    let bytes = try await FFmpeg.converted(path, ["-f", "rawvideo", "-pix_fmt", "rgb24"])
+    #expect(bytes == (try raw.data(of: 2, from: &reader)))
+  }
+
+  @Test(arguments: [(1, 1), (33, 17), (2, 31)])
+  func `Odd sizes are written whole`(width: Int, height: Int) throws {
+    var recipe = MovieRecipe.constant(30, count: 2)
+    recipe.codec = "ffv1"
+    recipe.pixelFormat = .yuv420p
+    recipe.width = width
+    recipe.height = height
+    var reader = try FrameReader(try asset(recipe))
+    for (format, count) in [
+      (RawPictureFormat.gray8, width * height), (.rgb24, width * height * 3),
+      (.yuv420p, width * height + 2 * ((width + 1) / 2) * ((height + 1) / 2)),
+    ] {
+      var writer = RawPictureWriter(format)
+      #expect(try writer.data(of: 1, from: &reader).count == count)
+    }
+  }
+}

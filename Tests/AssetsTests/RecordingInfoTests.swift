@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import MediaTiming
+import TestSupport
+import Testing
+
+/// The recorder's account of a take, read back for each frame.
+struct RecordingInfoTests {
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  private func asset(tag: String) throws -> Asset {
+    var recipe = MovieRecipe.constant(240, count: 6)
+    recipe.metadata = ["com.overcrank.recording": tag]
+    let path = folder.file("take.mov")
+    try recipe.write(to: path)
+    return try Asset(path: path)
+  }
+
+  @Test func `Each frame has the driver's time and number, and what is lost before it`() throws {
+    let asset = try asset(
+      tag: """
+        {"version":1,"device":"cam0","mode":"m","first_capture_ns":5000000000,
+        "first_sequence":100,"gaps":[{"after_index":1,"count":2},{"after_index":1,"count":1},
+        {"after_index":3,"count":4}]}
+        """)
+    #expect(asset.recording?.device == "cam0")
+    let lines = try asset.frameLines()
+    #expect(lines.map(\.index) == Array(0..<6))
+    #expect(lines.map(\.lostBefore) == [0, 0, 3, 0, 4, 0])
+    #expect(lines.map(\.sequence) == [100, 101, 105, 106, 111, 112])
+    let times = [0, 4_167_000, 8_333_000, 12_500_000, 16_667_000, 20_833_000] as [Int64]
+    #expect(lines.map(\.ptsNanoseconds) == times)
+    #expect(lines.map(\.captureNanoseconds) == times.map { 5_000_000_000 + $0 })
+    #expect(lines.map(\.durationNanoseconds).reduce(0, +) == 25_000_000)
+  }
+
+  @Test func `A newer recorder may say more`() throws {
+    let asset = try asset(
+      tag: """
+        {"version":2,"device":"d","mode":"m","first_capture_ns":1,"first_sequence":2,
+        "gaps":[{"after_index":0,"count":1,"cause":"lost_device"}],"lens":"wide"}
+        """)
+    #expect(asset.recording?.gaps.count == 1)
+  }
+
+  @Test(arguments: [
+    "", "{", "[]", "null", "{\"device\":1}", "not json",
+    "{\"device\":\"d\",\"mode\":\"m\",\"first_capture_ns\":1e300,\"first_sequence\":0,\"gaps\":[]}",
+  ])
+  func `A broken account is none, and the asset still opens`(tag: String) throws {
+    let asset = try asset(tag: tag)
+    #expect(asset.recording == nil)
+    let lines = try asset.frameLines()
+    #expect(lines.count == 6)
+    #expect(lines.allSatisfy { $0.sequence == nil && $0.captureNanoseconds == nil })
+    #expect(lines.allSatisfy { $0.lostBefore == nil })
+  }
+
+  @Test func `Numbers at the end of what fits wrap instead of trapping`() throws {
+    let largest = Int64.max
+    let asset = try asset(
+      tag: """
+        {"device":"d","mode":"m","first_capture_ns":\(largest),"first_sequence":\(largest),
+        "gaps":[{"after_index":0,"count":\(largest)},{"after_index":0,"count":\(largest)},
+        {"after_index":\(largest),"count":1},{"after_index":-9,"count":1},
+        {"after_index":2,"count":-5}]}
+        """)
+    #expect(try asset.frameLines().count == 6)
+  }
+}

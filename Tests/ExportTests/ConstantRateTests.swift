@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Editing
+import Export
+import LibAV
+import MediaTiming
+import TestSupport
+import Testing
+
+/// A constant rate: as many frames as fit, each the last one that is due, by its painted number.
+struct ConstantRateTests {
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  private func settings(
+    _ numerator: Int64, _ denominator: Int64 = 1, _ codec: ExportCodec = .h264
+  ) throws -> ExportSettings {
+    var settings = ExportSettings(
+      path: folder.file("out.mov"), mode: .constant(try FrameRate(numerator, denominator)))
+    settings.codec = codec
+    settings.overwrites = true
+    return settings
+  }
+
+  /// Exports, and checks every slot against the definition.
+  @discardableResult
+  private func export(
+    _ composition: Composition, of asset: Asset, _ settings: ExportSettings, count: Int,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws -> (asset: Asset, report: ExportReport) {
+    guard case .constant(let rate) = settings.mode else {
+      throw Unexpected(description: "no constant rate")
+    }
+    let session = ExportSession(composition, of: asset)
+    var planned = try session.plan(settings)
+    let report = try session.export(settings)
+    planned = try session.plan(settings)
+    #expect(planned.framesEncoded == report.framesEncoded, sourceLocation: sourceLocation)
+    let result = try Asset(path: report.path)
+    let numbers = try result.numbers()
+    let times = try result.times()
+    #expect(numbers.count == count, sourceLocation: sourceLocation)
+    #expect(report.framesEncoded == Int64(count), sourceLocation: sourceLocation)
+    let shown = try composition.shownTimes(of: asset)
+    var used: Set<Int> = []
+    var repeated: Int64 = 0
+    var previous: Int?
+    for (slot, number) in numbers.enumerated() {
+      let time = try Rational(Int128(slot) * Int128(rate.denominator), Int128(rate.numerator))
+      #expect(times[slot] == time, sourceLocation: sourceLocation)
+      let due = try #require(shown.lastIndex { $0.time <= time })
+      #expect(number == shown[due].index, "slot \(slot)", sourceLocation: sourceLocation)
+      if previous == due { repeated += 1 }
+      used.insert(due)
+      previous = due
+    }
+    #expect(report.framesDuplicated == repeated, sourceLocation: sourceLocation)
+    #expect(
+      report.framesSkipped == Int64(shown.count - used.count), sourceLocation: sourceLocation)
+    #expect(result.duration == report.duration, sourceLocation: sourceLocation)
+    #expect(report.maxTimeErrorNanoseconds == 0, sourceLocation: sourceLocation)
+    return (result, report)
+  }
+
+  @Test(.enabled(if: FFmpeg.isInstalled))
+  func `Eleven seconds at 30 fps are 330 frames, each the last that is due`() async throws {
+    let asset = try Asset.made(.constant(240, count: 960), in: folder)
+    let composition = try asset.retimed([(range(1_000, 2_000), speed(1, 8))])
+    let (result, _) = try export(composition, of: asset, settings(30), count: 330)
+    #expect(result.videoTrack?.codec == "h264")
+    #expect(result.duration == MediaTime(seconds: 11))
+    #expect(
+      try await FFmpeg.probe(result.path, "stream=r_frame_rate,nb_frames,pix_fmt", stream: "v")
+        == ["yuv420p,30/1,330"])
+  }
+
+  /// In microseconds, which cannot say 1/240 s, a frame may be due just after its slot, and the
+  /// one before it stays on; in ticks that can, each slot has a frame of its own.
+  @Test(arguments: [(240_000, 0), (1_000_000, 80)] as [(Int32, Int64)])
+  func `Frames repeat only where the source's ticks put them after their slot`(
+    timescale: Int32, duplicated: Int64
+  ) throws {
+    let asset = try Asset.made(.constant(240, count: 960, timescale: timescale), in: folder)
+    let composition = try asset.retimed([(range(1_000, 2_000), speed(1, 8))])
+    let (_, report) = try export(composition, of: asset, settings(30), count: 330)
+    #expect(report.framesDuplicated == duplicated)
+    #expect(report.framesSkipped == 630 + duplicated)
+  }
+
+  @Test(arguments: ExportCodec.allCases)
+  func `Every codec stores every frame`(codec: ExportCodec) throws {
+    let asset = try Asset.made(.constant(100, count: 100), in: folder)
+    let composition = try asset.retimed([(range(200, 400), speed(1, 4))])
+    let (result, _) = try export(
+      composition, of: asset, settings(60_000, 1_001, codec), count: 96)
+    let names = [ExportCodec.h264: "h264", .mjpeg: "mjpeg", .ffv1: "ffv1"]
+    #expect(result.videoTrack?.codec == names[codec])
+  }
+
+  /// Frames of 10 ms: 333 ms make 9.99 slots of 30 fps, and so on.
+  @Test(arguments: [(330, 10), (340, 11), (360, 11), (370, 12), (10, 1), (2_000, 60)])
+  func `The number of frames is the duration's, rounded up`(milliseconds: Int64, count: Int) throws
+  {
+    let asset = try Asset.made(.constant(100, count: milliseconds / 10), in: folder)
+    try export(Composition(asset), of: asset, settings(30), count: count)
+  }
+
+  @Test func `A remainder that the source's ticks cannot tell makes no frame`() throws {
+    // 100 frames at 30 fps end at 3.333333 s; in ticks rounded up there is a third of one left.
+    var recipe = MovieRecipe.constant(30, count: 100, timescale: 1_000_000)
+    recipe.end += 1
+    let asset = try Asset.made(recipe, in: folder)
+    try export(Composition(asset), of: asset, settings(30), count: 100)
+    // The same an eighth as fast: the tick is eight times as long there.
+    let slow = try asset.retimed([(TimeRange(duration: asset.duration), speed(1, 8))])
+    try export(slow, of: asset, settings(30), count: 800)
+  }
+
+  @Test func `Uneven times are sampled as a viewer sees them`() throws {
+    var recipe = MovieRecipe.constant(120, count: 240).h264(gop: 40, reordered: true)
+    var generator = SeededGenerator(seed: 3)
+    recipe.times = recipe.times.map {
+      max(0, $0 + Int64.random(in: -3_000...3_000, using: &generator))
+    }
+    recipe.times[0] = 0
+    recipe.times.sort()
+    let asset = try Asset.made(recipe, in: folder)
+    #expect(asset.videoTrack?.frames.isVariable == true)
+    let composition = try asset.retimed([
+      (range(300, 700), speed(1, 5)), (range(900, 1_500), speed(7, 2)),
+    ])
+    let duration = composition.duration.seconds
+    let slots = try duration.multiplied(by: Rational(48)).rounded(.towardPositiveInfinity)
+    try export(composition, of: asset, settings(48), count: Int(slots))
+  }
+
+  @Test func `Ranges out of order and twice need no key frame`() throws {
+    let asset = try Asset.made(
+      MovieRecipe.constant(100, count: 100).h264(gop: 50, reordered: true), in: folder)
+    var composition = Composition()
+    for part in [try range(510, 610), try range(110, 210), try range(110, 210)] {
+      try composition.insertTimeRange(part, of: asset.mediaSource(), at: composition.duration)
+    }
+    try export(composition, of: asset, settings(100), count: 30)
+  }
+
+  @Test func `Time in which nothing plays is black`() throws {
+    let asset = try Asset.made(.constant(100, count: 20), in: folder)
+    var composition = try Composition(asset)
+    try composition.insertEmptyTimeRange(range(100, 150))
+    for codec in ExportCodec.allCases {
+      let report = try ExportSession(composition, of: asset).export(settings(100, 1, codec))
+      #expect(report.framesEncoded == 25)
+      let result = try Asset(path: report.path)
+      var reader = try FrameReader(result)
+      var writer = RawPictureWriter(.gray8)
+      for slot in 0..<25 {
+        let levels = try writer.data(of: slot, from: &reader)
+        if (10..<15).contains(slot) {
+          #expect(levels.allSatisfy { $0 < 4 }, "\(codec) \(slot)")
+        } else {
+          let number = PaintedBlocks.number(in: try reader.picture(at: slot))
+          #expect(number == (slot < 10 ? slot : slot - 5))
+        }
+      }
+    }
+  }
+
+  @Test(arguments: ExportCodec.allCases)
+  func `Odd sizes keep every pixel`(codec: ExportCodec) throws {
+    var recipe = MovieRecipe.constant(50, count: 10)
+    recipe.width = PaintedBlocks.width + 1
+    recipe.height = PaintedBlocks.height + 1
+    let asset = try Asset.made(recipe, in: folder)
+    let (result, _) = try export(Composition(asset), of: asset, settings(50, 1, codec), count: 10)
+    let video = try #require(result.videoTrack)
+    #expect(video.width == recipe.width + (codec == .h264 ? 1 : 0))
+    #expect(video.height == recipe.height + (codec == .h264 ? 1 : 0))
+  }
+
+  /// Painted code values 32 and 208 of JPEG's full range, and what they must look like after.
+  @Test(arguments: ExportCodec.allCases)
+  func `Grey levels survive the change of codec and range`(codec: ExportCodec) throws {
+    let asset = try Asset.made(.constant(30, count: 6, timescale: 90_000), in: folder)
+    let report = try ExportSession(Composition(asset), of: asset).export(settings(30, 1, codec))
+    var reader = try FrameReader(try Asset(path: report.path))
+    var writer = RawPictureWriter(.gray8)
+    let levels = try writer.data(of: 5, from: &reader)
+    // Frame 5 is binary 101: white, black, white.
+    for (block, expected) in [(0, 208), (1, 32), (2, 208)] {
+      let level = Int(levels[4 * PaintedBlocks.width + block * 8 + 4])
+      #expect(abs(level - expected) <= 4, "\(codec), block \(block): \(level)")
+    }
+  }
+}

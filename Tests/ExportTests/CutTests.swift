@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Editing
+import Export
+import LibAV
+import MediaTiming
+import TestSupport
+import Testing
+
+/// Compositions that start late, end early, jump or repeat: copied where that is possible, refused
+/// with the nearest places where it would be.
+struct CutTests {
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  private var settings: ExportSettings {
+    ExportSettings(path: folder.file("cut.mov"), mode: .passthrough)
+  }
+
+  /// Two seconds of 100 fps; a key frame each 0.2 s in H.264.
+  private func asset(_ kind: Kind) throws -> Asset {
+    let recipe = MovieRecipe.constant(100, count: 200)
+    switch kind {
+    case .mjpeg: return try .made(recipe, in: folder)
+    case .plain: return try .made(recipe.h264(gop: 20, reordered: false), in: folder)
+    case .reordered: return try .made(recipe.h264(gop: 20, reordered: true), in: folder)
+    case .openGOP:
+      return try .made(
+        recipe.h264(
+          gop: 20, reordered: true,
+          options: ["x264-params": "bframes=2:b-adapt=0:b-pyramid=none:ref=2:open-gop=1"]),
+        in: folder)
+    }
+  }
+
+  enum Kind: CaseIterable { case mjpeg, plain, reordered, openGOP }
+
+  private func composition(of asset: Asset, _ ranges: [(Int64, Int64)]) throws -> Composition {
+    var composition = Composition()
+    for (start, end) in ranges {
+      try composition.insertTimeRange(
+        range(start, end), of: asset.mediaSource(), at: composition.duration)
+    }
+    return composition
+  }
+
+  /// Exports ranges and gives the frames that the result shows, by their painted numbers.
+  private func numbers(_ kind: Kind, _ ranges: [(Int64, Int64)]) throws -> [Int?] {
+    let asset = try asset(kind)
+    let composition = try composition(of: asset, ranges)
+    let report = try ExportSession(composition, of: asset).export(settings)
+    let result = try Asset(path: report.path)
+    #expect(result.duration == composition.duration)
+    #expect(report.framesCopied == Int64(result.videoTrack?.frameCount ?? 0))
+    #expect(report.maxTimeErrorNanoseconds == 0)
+    let wanted = try composition.shownTimes(of: asset)
+    #expect(try result.times() == wanted.map(\.time))
+    #expect(try result.numbers() == wanted.map(\.index))
+    return try result.numbers()
+  }
+
+  @Test func `Pictures that stand alone can be cut anywhere, in any order`() throws {
+    let found = try numbers(.mjpeg, [(1_230, 1_260), (40, 70), (40, 70)])
+    #expect(found == [123, 124, 125, 4, 5, 6, 4, 5, 6])
+  }
+
+  @Test func `A cut inside a frame shows the frame that is on from the cut`() throws {
+    // Frame 12 is on from 0.12 to 0.13 s; 4 ms of it are left, then 13, then 6 ms of 14.
+    #expect(try numbers(.mjpeg, [(126, 146)]) == [12, 13, 14])
+  }
+
+  @Test(arguments: [Kind.plain, .reordered])
+  func `Closed groups can be cut at their start, repeated and reordered`(kind: Kind) throws {
+    let found = try numbers(kind, [(1_000, 1_200), (200, 400), (200, 400), (1_800, 2_000)])
+    #expect(found == (Array(100..<120) + Array(20..<40) + Array(20..<40) + Array(180..<200)))
+  }
+
+  @Test func `Without reordering a range may end at any frame`() throws {
+    #expect(try numbers(.plain, [(400, 470), (0, 130)]) == Array(40..<47) + Array(0..<13))
+  }
+
+  @Test(arguments: [
+    (Kind.plain, 510, 600, "starts at 0.51 s", "cut at 0.4 s or 0.6 s"),
+    (.plain, 1_999, 2_000, "starts at 1.999 s", "cut at 1.8 s, "),
+    (.reordered, 10, 600, "starts at 0.01 s", "cut at 0 s or 0.2 s"),
+    (.openGOP, 250, 600, "starts at 0.25 s", "cut at 0 s, "),
+  ])
+  func `A range that starts inside a group is refused, with the nearest cuts`(
+    kind: Kind, start: Int64, end: Int64, what: String, cuts: String
+  ) throws {
+    let asset = try asset(kind)
+    let error = try refusal(composition(of: asset, [(start, end)]), of: asset, settings)
+    #expect(error.code == .cutNotOnKeyFrame)
+    #expect(error.code.rawValue == "cut_not_on_key_frame")
+    #expect(error.message.contains(what) && error.message.contains(asset.path), "\(error)")
+    #expect(error.hint.contains(cuts), "\(error)")
+    #expect(try folder.names() == ["clip.mov"])
+  }
+
+  @Test func `A range that ends before what its B-frames need is refused, with the nearest cuts`()
+    throws
+  {
+    let asset = try asset(.reordered)
+    // I0 P3 B1 B2 P6 B4 B5: frames 1 and 2 need 3.
+    for end in [20, 30] as [Int64] {
+      let error = try refusal(composition(of: asset, [(0, end)]), of: asset, settings)
+      #expect(error.code == .cutNotOnKeyFrame)
+      #expect(error.message.contains("ends at 0.0\(end / 10) s"), "\(error)")
+      #expect(error.hint.contains("cut at 0.01 s or 0.04 s"), "\(error)")
+    }
+    #expect(try numbers(.reordered, [(0, 40)]) == [0, 1, 2, 3])
+  }
+
+  @Test func `Cuts that a refusal names are free`() throws {
+    for kind in Kind.allCases {
+      let asset = try asset(kind)
+      for start in stride(from: 15, to: 1_990, by: 185) as StrideTo<Int64> {
+        let whole = try composition(of: asset, [(start, 2_000)])
+        guard let found = try hint(whole, of: asset) else { continue }
+        for text in found.split(separator: " ").compactMap({ Double($0) }) {
+          let free = try composition(of: asset, [(Int64((text * 1_000).rounded()), 2_000)])
+          #expect(try hint(free, of: asset) == nil, "\(kind) \(text)")
+        }
+      }
+    }
+  }
+
+  private func hint(_ composition: Composition, of asset: Asset) throws -> String? {
+    do throws(ExportError) {
+      try ExportSession(composition, of: asset).check(settings)
+      return nil
+    } catch {
+      #expect(error.code == .cutNotOnKeyFrame)
+      return error.hint
+    }
+  }
+
+  @Test func `A change of speed inside a group is no cut`() throws {
+    for kind in Kind.allCases {
+      let asset = try asset(kind)
+      let composition = try asset.retimed([(range(333, 777), speed(1, 2))])
+      var settings = settings
+      settings.overwrites = true
+      let report = try ExportSession(composition, of: asset).export(settings)
+      #expect(report.framesCopied == 200)
+      #expect(try Asset(path: report.path).numbers() == (0..<200).map(Int.init))
+    }
+  }
+
+  @Test func `A source whose first pictures are hidden can only be cut after them`() throws {
+    var recipe = MovieRecipe.constant(100, count: 60).h264(gop: 20, reordered: false)
+    recipe.times = recipe.times.map { $0 - 50_000 }
+    recipe.end -= 50_000
+    let asset = try Asset.made(recipe, in: folder)
+    #expect(asset.videoTrack?.frameCount == 55)
+    let error = try refusal(Composition(asset), of: asset, settings)
+    #expect(error.code == .cutNotOnKeyFrame)
+    #expect(error.hint.contains("cut at 0.15 s"), "\(error)")
+  }
+
+  @Test func `Time in which nothing plays is refused in words`() throws {
+    let asset = try asset(.mjpeg)
+    var composition = try Composition(asset)
+    try composition.insertEmptyTimeRange(range(500, 600))
+    let error = try refusal(composition, of: asset, settings)
+    #expect(error.code == .unsupportedSource)
+    #expect(error.hint.contains("--fps"))
+  }
+}

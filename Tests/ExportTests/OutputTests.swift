@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Editing
+import Export
+import Foundation
+import LibAV
+import MediaTiming
+import TestSupport
+import Testing
+
+/// The file of an export: where it appears, what it keeps, and that nothing else is left.
+struct OutputTests {
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  private func asset(_ change: (inout MovieRecipe) -> Void = { _ in }) throws -> Asset {
+    var recipe = MovieRecipe.constant(100, count: 100)
+    change(&recipe)
+    return try .made(recipe, in: folder)
+  }
+
+  private func settings(_ name: String, _ mode: ExportMode = .passthrough) -> ExportSettings {
+    ExportSettings(path: folder.file(name), mode: mode)
+  }
+
+  @Test(arguments: ["mov", "mp4", "m4v", "MOV"])
+  func `The extension names the container`(suffix: String) throws {
+    let asset = try asset()
+    let report = try ExportSession(Composition(asset), of: asset).export(settings("a.\(suffix)"))
+    #expect(try Asset(path: report.path).videoTrack?.frameCount == 100)
+    #expect(try folder.names().sorted() == ["a.\(suffix)", "clip.mov"].sorted())
+  }
+
+  @Test(arguments: ["a.mkv", "a.avi", "a", "mov", ".", "a.mov.txt", ""])
+  func `Other extensions are refused with the names of those there are`(name: String) throws {
+    let asset = try asset()
+    let error = try refusal(Composition(asset), of: asset, settings(name))
+    #expect(error.code == .unsupportedContainer)
+    #expect(error.code.rawValue == "unsupported_container")
+    #expect(error.hint.contains(".mov, .mp4 or .m4v"))
+    #expect(try folder.names() == ["clip.mov"])
+  }
+
+  @Test func `A file that exists is refused and kept, or replaced when that is asked for`() throws {
+    let asset = try asset()
+    var settings = settings("taken.mov")
+    _ = try folder.write([1, 2, 3], as: "taken.mov")
+    let error = try refusal(Composition(asset), of: asset, settings)
+    #expect(error.code == .outputExists && error.code.rawValue == "output_exists")
+    #expect(try bytes(of: settings.path) == [1, 2, 3])
+    settings.overwrites = true
+    try ExportSession(Composition(asset), of: asset).export(settings)
+    #expect(try Asset(path: settings.path).videoTrack?.frameCount == 100)
+    #expect(try folder.names() == ["clip.mov", "taken.mov"])
+  }
+
+  @Test func `A movie may be written over itself, because it is whole before it is renamed`() throws
+  {
+    let asset = try asset()
+    var settings = settings("clip.mov")
+    settings.overwrites = true
+    let composition = try asset.retimed([(range(0, 500), speed(1, 2))])
+    try ExportSession(composition, of: asset).export(settings)
+    #expect(try Asset(path: settings.path).duration == .milliseconds(1_500))
+    #expect(try folder.names() == ["clip.mov"])
+  }
+
+  @Test func `A folder that is not there, or a file in its place, cannot be written to`() throws {
+    let asset = try asset()
+    _ = try folder.write([1], as: "file")
+    for name in ["missing/a.mov", "file/a.mov"] {
+      let error = try refusal(Composition(asset), of: asset, settings(name))
+      #expect(error.code == .cannotCreate && error.code.rawValue == "cannot_create")
+      #expect(error.message.contains(name))
+    }
+    try FileManager.default.createDirectory(
+      atPath: folder.file("dir.mov"), withIntermediateDirectories: false)
+    var settings = settings("dir.mov")
+    settings.overwrites = true
+    #expect(try refusal(Composition(asset), of: asset, settings).code == .cannotCreate)
+  }
+
+  @Test(arguments: [true, false], [0, 1, 40, 49])
+  func `A cancelled export leaves nothing behind`(isCopy: Bool, after count: Int) throws {
+    let asset = try asset()
+    let mode = isCopy ? ExportMode.passthrough : .constant(try FrameRate(50, 1))
+    let session = ExportSession(try Composition(asset), of: asset)
+    var done: Int64 = 0
+    do throws(ExportError) {
+      try session.export(settings("a.mov", mode), isCancelled: { done >= count }) { now, _ in
+        done = max(done, now)
+      }
+      Issue.record("the export went on")
+    } catch {
+      #expect(error.code == .cancelled && error.code.rawValue == "cancelled")
+    }
+    #expect(try folder.names() == ["clip.mov"])
+  }
+
+  @Test(arguments: [true, false])
+  func `Progress never goes back and ends with all`(isCopy: Bool) throws {
+    let asset = try asset()
+    let mode = isCopy ? ExportMode.passthrough : .constant(try FrameRate(50, 1))
+    var told: [Int64] = []
+    var totals: Set<Int64> = []
+    let report = try ExportSession(Composition(asset), of: asset).export(
+      settings("a.mov", mode), isCancelled: { false }
+    ) {
+      told.append($0)
+      totals.insert($1)
+    }
+    #expect(told == told.sorted())
+    #expect(totals == [report.framesCopied + report.framesEncoded])
+    #expect(told.last == totals.first)
+  }
+
+  @Test func `A source that is gone or cut off meanwhile is an error, and leaves nothing`() throws {
+    let asset = try asset { $0.hasIndexInFront = true }
+    let session = ExportSession(try Composition(asset), of: asset)
+    let content = try bytes(of: asset.path)
+    for mode in [ExportMode.passthrough, .constant(try FrameRate(100, 1))] {
+      _ = try folder.write(Array(content.dropLast(2_000)), as: "clip.mov")
+      #expect(throws: ExportError.self) { try session.export(settings("a.mov", mode)) }
+      try FileManager.default.removeItem(atPath: asset.path)
+      #expect(throws: ExportError.self) { try session.export(settings("a.mov", mode)) }
+      #expect(try folder.names() == [])
+    }
+  }
+
+  @Test(.enabled(if: FFmpeg.isInstalled), arguments: ["mov", "mp4"])
+  func `Tags, turn, language and date are kept in both ways`(container: String) async throws {
+    let asset = try asset {
+      $0.metadata = [
+        "com.overcrank.capture_frame_rate": "240/1", "com.android.capture.fps": "240.000000",
+        "creation_time": "2024-05-06T07:08:09.000000Z", "title": "A drop of milk",
+        "com.overcrank.recording": "{\"device\":\"d\"}",
+      ]
+      $0.displayMatrix = [0, 65_536, 0, -65_536, 0, 0, 0, 0, 1 << 30]
+      $0.language = "deu"
+    }
+    let composition = try asset.retimed([(range(0, 500), speed(1, 2))])
+    for mode in [ExportMode.passthrough, .constant(try FrameRate(50, 1))] {
+      var settings = settings("a.\(container)", mode)
+      settings.overwrites = true
+      let report = try ExportSession(composition, of: asset).export(settings)
+      #expect(report.lostMetadata == ["com.overcrank.recording"])
+      let result = try Asset(path: report.path)
+      #expect(result.captureFrameRate?.rate == (try FrameRate(240, 1)))
+      #expect(result.metadata["com.android.capture.fps"] == "240.000000")
+      #expect(result.metadata["title"] == "A drop of milk")
+      #expect(result.metadata["com.overcrank.recording"] == nil)
+      #expect(result.metadata["creation_time"] == "2024-05-06T07:08:09.000000Z")
+      #expect(result.videoTrack?.rotation == 90)
+      // A comma follows for the display matrix.
+      let language = try await FFmpeg.probe(report.path, "stream_tags=language", stream: "v")
+      #expect(language == ["ger,"])
+    }
+    // Where every frame keeps its time, the recorder's account still holds.
+    let whole = try ExportSession(Composition(asset), of: asset)
+      .export(settings("whole.\(container)"))
+    #expect(whole.lostMetadata == [])
+    #expect(
+      try Asset(path: whole.path).metadata["com.overcrank.recording"] == "{\"device\":\"d\"}")
+  }
+
+  @Test func `What cannot be exported is refused in words`() throws {
+    let asset = try asset()
+    let empty = try refusal(Composition(), of: asset, settings("a.mov"))
+    #expect(empty.code == .unsupportedSource)
+    let other = try MediaSource(path: "/other.mov", duration: MediaTime(seconds: 1))
+    let foreign = try refusal(Composition(other), of: asset, settings("a.mov"))
+    #expect(foreign.code == .unsupportedSource && foreign.message.contains("/other.mov"))
+    var recipe = MovieRecipe()
+    recipe.sound = MovieRecipe.Sound()
+    recipe.sound?.sampleCount = 4_800
+    let sound = try Asset.made(recipe, in: folder, "sound")
+    let soundless = try refusal(Composition(sound), of: sound, settings("a.mov"))
+    #expect(soundless.code == .unsupportedSource)
+  }
+}

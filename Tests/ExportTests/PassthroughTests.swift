@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Editing
+import Export
+import LibAV
+import MediaTiming
+import TestSupport
+import Testing
+
+/// Copied packets with new times: each frame once, byte for byte, at its exact instant.
+struct PassthroughTests {
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  private func settings(_ name: String = "slow.mov") -> ExportSettings {
+    ExportSettings(path: folder.file(name), mode: .passthrough)
+  }
+
+  /// Exports, and checks what holds of every passthrough of one continuous run.
+  @discardableResult
+  private func export(
+    _ composition: Composition, of asset: Asset, _ name: String = "slow.mov",
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws -> (asset: Asset, report: ExportReport) {
+    let session = ExportSession(composition, of: asset)
+    let planned = try session.plan(settings(name))
+    let report = try session.export(settings(name))
+    let result = try Asset(path: report.path)
+    #expect(
+      result.duration == report.duration, "the file says what the report says",
+      sourceLocation: sourceLocation)
+    #expect(planned.framesCopied == report.framesCopied, sourceLocation: sourceLocation)
+    #expect(planned.duration == report.duration, sourceLocation: sourceLocation)
+    #expect(planned.segments == composition.segments, sourceLocation: sourceLocation)
+    #expect(planned.sound == report.sound, sourceLocation: sourceLocation)
+    #expect(
+      planned.maxTimeErrorNanoseconds == report.maxTimeErrorNanoseconds,
+      sourceLocation: sourceLocation)
+    let wanted = try composition.shownTimes(of: asset).map(\.time)
+    let found = try result.times()
+    let origin = try #require(wanted.first)
+    #expect(found.count == wanted.count, sourceLocation: sourceLocation)
+    var worst = Rational.zero
+    for (one, other) in zip(found, wanted) {
+      let error = try one.subtracting(other.subtracting(origin))
+      worst = max(worst, error < .zero ? try error.negated() : error)
+    }
+    let nanoseconds = try worst.multiplied(by: Rational(1_000_000_000))
+      .rounded(.towardPositiveInfinity)
+    #expect(
+      nanoseconds <= Int128(report.maxTimeErrorNanoseconds), "off by \(nanoseconds) ns",
+      sourceLocation: sourceLocation)
+    return (result, report)
+  }
+
+  @Test(.enabled(if: FFmpeg.isInstalled))
+  func `A second of four at one eighth lasts 11 s, and no time is off by any tick`() async throws {
+    let recipe = MovieRecipe.constant(240, count: 960)
+    let asset = try Asset.made(recipe, in: folder)
+    #expect(asset.duration == MediaTime(seconds: 4))
+    let composition = try asset.retimed([(range(1_000, 2_000), speed(1, 8))])
+    let (result, report) = try export(composition, of: asset)
+    #expect(result.duration == MediaTime(seconds: 11))
+    #expect(try await FFmpeg.probe(result.path, "format=duration") == ["11.000000"])
+    #expect(
+      try await FFmpeg.probe(result.path, "stream=duration,nb_frames", stream: "v")
+        == ["11.000000,960"])
+    #expect(try pictureBytes(result.path) == pictureBytes(asset.path))
+    #expect(report.framesCopied == 960 && report.framesSkipped == 0 && report.framesEncoded == 0)
+    #expect(report.maxTimeErrorNanoseconds == 0 && report.hiddenNanoseconds == 0)
+    #expect(report.sound == nil && report.avEndDifferenceNanoseconds == nil)
+    // Written out, without any mapping: before, inside and after the slow second.
+    let times = try result.times()
+    for (number, tick) in recipe.times.enumerated() {
+      let expected =
+        tick < 1_000_000 ? tick : tick < 2_000_000 ? 8 * tick - 7_000_000 : tick + 7_000_000
+      #expect(times[number] == (try Rational(Int128(expected), 1_000_000)))
+    }
+    #expect(try result.numbers() == (0..<960).map(Int.init))
+  }
+
+  @Test(arguments: [false, true])
+  func `H.264 keeps its pictures, with B-frames too`(isReordered: Bool) throws {
+    let recipe = MovieRecipe.constant(240, count: 480).h264(gop: 60, reordered: isReordered)
+    let asset = try Asset.made(recipe, in: folder)
+    let composition = try asset.retimed([
+      (range(333, 1_001), speed(1, 8)), (range(1_500, 1_750), speed(3)),
+    ])
+    let (result, report) = try export(composition, of: asset)
+    #expect(report.framesCopied == 480)
+    #expect(try pictureBytes(result.path) == pictureBytes(asset.path))
+    var before = try FrameReader(asset)
+    var after = try FrameReader(result)
+    for index in 0..<480 {
+      let same =
+        try before.picture(at: index).packedBytes() == after.picture(at: index).packedBytes()
+      #expect(same, "frame \(index)")
+    }
+    #expect(report.maxTimeErrorNanoseconds == 0)
+  }
+
+  /// Where the last frames have other durations than those before, decoding order shows.
+  @Test(arguments: 57...62)
+  func `The end is exact whichever frame is decoded last`(count: Int64) throws {
+    let recipe = MovieRecipe.constant(240, count: count).h264(gop: 20, reordered: true)
+    let asset = try Asset.made(recipe, in: folder)
+    let last = try MediaTime(value: recipe.times[Int(count) - 1] + 5, timescale: 1_000_000)
+    let composition = try asset.retimed([
+      (TimeRange(start: last, end: asset.duration), speed(1, 32))
+    ])
+    let (result, report) = try export(composition, of: asset)
+    #expect(report.duration == composition.duration)
+    #expect(result.duration == composition.duration)
+    let again = try export(Composition(result), of: result, "again.mov")
+    #expect(again.asset.duration == composition.duration)
+  }
+
+  @Test(.enabled(if: FFmpeg.isInstalled))
+  func `A speed whose times fit no timescale is off by half a tick at most, and says so`()
+    async throws
+  {
+    let asset = try Asset.made(.constant(240, count: 240), in: folder)
+    let composition = try asset.retimed([(range(0, 1_000), speed(997, 101))])
+    let (result, report) = try export(composition, of: asset)
+    #expect(report.maxTimeErrorNanoseconds > 0)
+    #expect(report.maxTimeErrorNanoseconds <= 500)
+    #expect(result.videoTrack?.timescale == 1_000_000)
+    let coarse = try Asset.made(.constant(30, count: 60, timescale: 15_360), in: folder, "coarse")
+    let other = try export(
+      coarse.retimed([(range(0, 1_000), speed(997, 101))]), of: coarse, "other.mov")
+    #expect(other.asset.videoTrack?.timescale == 240_000)
+    #expect(other.report.maxTimeErrorNanoseconds <= 2_084)
+  }
+
+  @Test(arguments: [
+    (600, 8, 1, 240_000), (15_360, 1, 8, 245_760), (90_000, 1, 1, 270_000),
+    (240_000, 1001, 1000, 240_240_000),
+  ])
+  func `The timescale is the source's times what the plan needs`(
+    timescale: Int32, above: Int64, below: Int64, expected: Int32
+  ) throws {
+    let asset = try Asset.made(.constant(240, count: 240, timescale: timescale), in: folder)
+    let composition = try asset.retimed([(range(0, 1_000), speed(above, below))])
+    let (result, report) = try export(composition, of: asset)
+    if expected > 10_000_000 {
+      #expect(result.videoTrack?.timescale == 240_000)
+    } else {
+      #expect(result.videoTrack?.timescale == expected)
+      #expect(report.maxTimeErrorNanoseconds == 0)
+    }
+  }
+
+  @Test func `Thirty-two times faster from coarse ticks, no two frames collide`() throws {
+    let recipe = MovieRecipe.constant(240, count: 960, timescale: 600)
+      .h264(gop: 60, reordered: true)
+    let asset = try Asset.made(recipe, in: folder)
+    let composition = try asset.retimed([(range(0, 4_000), speed(32))])
+    let (result, _) = try export(composition, of: asset)
+    #expect(result.duration == (try MediaTime(value: 1, timescale: 8)))
+    #expect(try result.numbers() == (0..<960).map(Int.init))
+  }
+
+  @Test func `Random plans over a continuous source are exact`() throws {
+    let recipe = MovieRecipe.constant(240, count: 120).h264(gop: 30, reordered: true)
+    let asset = try Asset.made(recipe, in: folder)
+    let packets = try pictureBytes(asset.path)
+    var generator = SeededGenerator(seed: 42)
+    for number in 0..<25 {
+      var marks = Set((0..<6).map { _ in Int64.random(in: 0...500, using: &generator) }).sorted()
+      if marks.count % 2 == 1 { marks.removeLast() }
+      let changes = try stride(from: 0, to: marks.count, by: 2).map { place in
+        (
+          range: try range(marks[place], marks[place + 1]),
+          speed: try speed(
+            Int64.random(in: 1...8, using: &generator), Int64.random(in: 1...8, using: &generator))
+        )
+      }
+      let composition = try asset.retimed(changes)
+      let (result, report) = try export(composition, of: asset, "random-\(number).mov")
+      #expect(try pictureBytes(result.path) == packets)
+      #expect(report.framesSkipped == 0)
+      if report.maxTimeErrorNanoseconds == 0 {
+        #expect(result.duration == composition.duration)
+      }
+    }
+  }
+
+  @Test func `A source in fragments is copied like any other`() throws {
+    var recipe = MovieRecipe.constant(240, count: 240)
+    recipe.fragmentMicroseconds = 100_000
+    let asset = try Asset.made(recipe, in: folder)
+    let composition = try asset.retimed([(range(250, 500), speed(1, 4))])
+    let (result, report) = try export(composition, of: asset)
+    #expect(result.duration == .milliseconds(1_750))
+    #expect(report.maxTimeErrorNanoseconds == 0)
+    #expect(try pictureBytes(result.path) == pictureBytes(asset.path))
+  }
+}

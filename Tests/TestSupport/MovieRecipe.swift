@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+import LibAV
+import MediaTiming
+
+/// What a movie of the tests is made of; ``write(to:)`` makes it with the project's own encoder
+/// and writer.
+package struct MovieRecipe: Sendable {
+  /// The sound beside the pictures: a click at the first sample of each of these.
+  package struct Sound: Sendable {
+    package var codec = "aac"
+    package var sampleRate = 48_000
+    package var channelCount = 2
+    package var sampleCount = 0
+    /// Samples at which a click of ``clickLength`` samples starts.
+    package var clicks: [Int] = []
+    /// The value of a sample; clicks alone where nil.
+    package var wave: (@Sendable (_ channel: Int, _ sample: Int) -> Float)?
+
+    package static let clickLength = 8
+
+    package init() {}
+
+    /// The sound itself, one plane a channel.
+    package func planes(_ range: Range<Int>) -> [[Float]] {
+      (0..<channelCount).map { channel in
+        range.map { sample in
+          if let wave { return wave(channel, sample) }
+          let isClick = clicks.contains { ($0..<$0 + Self.clickLength).contains(sample) }
+          return isClick ? (channel == 0 ? 0.75 : -0.75) : 0
+        }
+      }
+    }
+  }
+
+  /// FFmpeg's name of the encoder.
+  package var codec = "mjpeg"
+  package var width = PaintedBlocks.width
+  package var height = PaintedBlocks.height
+  package var pixelFormat = PixelFormat.yuvj420p
+  package var timescale: Int32 = 1_000_000
+  /// The ticks of each frame, in order of presentation.
+  package var times: [Int64] = []
+  /// The end of the last frame, in ticks.
+  package var end: Int64 = 0
+  package var keyFrameInterval: Int?
+  package var hasReorderedFrames = false
+  package var options: [String: String] = [:]
+  package var container = "mov"
+  package var metadata: [String: String] = [:]
+  package var displayMatrix: [Int32] = []
+  package var language: String?
+  package var fragmentMicroseconds: Int64?
+  package var hasIndexInFront = false
+  package var sound: Sound?
+
+  package init() {}
+
+  /// Frames at a constant rate, each at the tick nearest to its exact time.
+  package static func constant(
+    _ rate: Int64, count: Int64, timescale: Int32 = 1_000_000
+  ) -> MovieRecipe {
+    var recipe = MovieRecipe()
+    recipe.timescale = timescale
+    func tick(_ frame: Int64) -> Int64 { (frame * Int64(timescale) * 2 + rate) / (2 * rate) }
+    recipe.times = (0..<count).map(tick)
+    recipe.end = tick(count)
+    return recipe
+  }
+
+  /// The same pictures as H.264; with B-frames where `hasReorderedFrames` is set.
+  package func h264(gop: Int, reordered: Bool, options: [String: String] = [:]) -> MovieRecipe {
+    var recipe = self
+    recipe.codec = "libx264"
+    recipe.pixelFormat = .yuv420p
+    recipe.keyFrameInterval = gop
+    recipe.hasReorderedFrames = reordered
+    // No scene cuts and no free choice of B-frames: the structure is the test's.
+    recipe.options = [
+      "preset": "ultrafast", "crf": "12", "sc_threshold": "0",
+      "x264-params": reordered ? "bframes=2:b-adapt=0:b-pyramid=none:ref=2" : "bframes=0",
+    ]
+    .merging(options) { $1 }
+    return recipe
+  }
+}
+
+extension MovieRecipe {
+  /// Writes the movie, and gives the bytes of its packets in order of decoding.
+  @discardableResult
+  package func write(to path: String) throws -> [[UInt8]] {
+    var settings = MovieWriter.Settings(container: container, movieTimescale: timescale)
+    settings.metadata = metadata
+    settings.fragmentMicroseconds = fragmentMicroseconds
+    settings.isFastStart = hasIndexInFront
+    var encoder = times.isEmpty ? nil : try makeEncoder()
+    let file = try MovieFile(creating: path, overwrites: true, grows: true)
+    var writer = try MovieWriter(path: file.writtenPath, settings: settings)
+    if let parameters = encoder?.parameters {
+      _ = try writer.addTrack(
+        parameters, timescale: timescale, metadata: language.map { ["language": $0] } ?? [:],
+        displayMatrix: displayMatrix)
+    }
+    var soundPackets = try sound.map { try $0.encoded() }
+    let soundTrack = try soundPackets.map {
+      try writer.addTrack($0.parameters, timescale: Int32($0.sampleRate))
+    }
+    try writer.begin()
+    func writeSound(upTo seconds: Double) throws {
+      guard let soundTrack, let rate = soundPackets?.sampleRate else { return }
+      while let next = soundPackets?.packets.first, Double(next.pts) / Double(rate) <= seconds {
+        try writer.write(
+          next.packet, track: soundTrack, pts: next.pts, dts: next.pts, duration: next.duration)
+        soundPackets?.packets.removeFirst()
+      }
+    }
+    var written: [[UInt8]] = []
+    if var pictures = encoder.take() {
+      let packets = try encode(&pictures)
+      for (number, packet) in packets.enumerated() {
+        try writeSound(upTo: Double(packet.dts ?? 0) / Double(timescale))
+        let pts = packet.pts ?? 0
+        let place = times.firstIndex(of: pts) ?? 0
+        let next = place + 1 < times.count ? times[place + 1] : end
+        // Durations are stored in order of decoding: the last packet's is the last frame's.
+        let isLast = number == packets.count - 1
+        try writer.write(
+          packet, track: 0, pts: pts, dts: packet.dts ?? pts,
+          duration: isLast ? end - (times.last ?? 0) : next - pts)
+        written.append(packet.withBytes { [UInt8]($0) })
+      }
+    }
+    try writeSound(upTo: .infinity)
+    try writer.finish()
+    return written
+  }
+
+  private func makeEncoder() throws -> Encoder {
+    var settings = Encoder.PictureSettings(
+      codec: codec, width: width, height: height, pixelFormat: pixelFormat, timescale: timescale)
+    settings.isFullRange = pixelFormat.isFullRange
+    settings.keyFrameInterval = keyFrameInterval
+    settings.hasReorderedFrames = hasReorderedFrames
+    settings.options = options
+    settings.threadCount = 1
+    if codec == "mjpeg" { settings.quantizer = 2 }
+    return try Encoder(picture: settings)
+  }
+
+  private func encode(_ encoder: inout Encoder) throws -> [Packet] {
+    var packets: [Packet] = []
+    for (number, time) in times.enumerated() {
+      let picture = try PaintedBlocks.picture(
+        number: number, width: width, height: height, format: pixelFormat)
+      try encoder.send(picture, at: time)
+      while let packet = try encoder.nextPacket() { packets.append(packet) }
+    }
+    try encoder.send(nil)
+    while let packet = try encoder.nextPacket() { packets.append(packet) }
+    return packets
+  }
+}
+
+extension MovieRecipe.Sound {
+  fileprivate struct Encoded {
+    let parameters: CodecParameters
+    let sampleRate: Int
+    var packets: [(packet: Packet, pts: Int64, duration: Int64)]
+  }
+
+  fileprivate func encoded() throws -> Encoded {
+    var encoder = try Encoder(
+      soundCodec: codec, sampleRate: sampleRate, channelCount: channelCount)
+    let block = encoder.frameSize > 0 ? encoder.frameSize : 1_024
+    var packets: [Packet] = []
+    for start in stride(from: 0, to: sampleCount, by: block) {
+      try encoder.send(
+        sound: planes(start..<min(sampleCount, start + block)), at: Int64(start))
+      while let packet = try encoder.nextPacket() { packets.append(packet) }
+    }
+    try encoder.send(nil)
+    while let packet = try encoder.nextPacket() { packets.append(packet) }
+    let times = packets.map { $0.pts ?? 0 }
+    return Encoded(
+      parameters: encoder.parameters, sampleRate: sampleRate,
+      packets: zip(packets, times).enumerated().map { place, item in
+        let next = place + 1 < times.count ? times[place + 1] : Int64(sampleCount)
+        return (item.0, item.1, max(1, next - item.1))
+      })
+  }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+package import LibAV
+
+/// Sixteen black or white blocks, side by side: the number of a frame, written into its picture.
+package enum PaintedBlocks {
+  /// The smallest picture that holds them: blocks of 8 by 8 pixels, those of JPEG.
+  package static let width = 128
+  package static let height = 32
+
+  /// A picture that carries a number from 0 to 65 535, brightness between 32 and 208.
+  package static func picture(
+    number: Int, width: Int = width, height: Int = height, format: PixelFormat
+  ) throws -> MediaFrame {
+    let frame = try MediaFrame.picture(width: width, height: height, pixelFormat: format)
+    if let luma = frame.planeData(0) {
+      for y in 0..<height {
+        for x in 0..<width {
+          let bit = x / 8 < 16 ? number >> (x / 8) & 1 : 0
+          luma[y * frame.bytesPerRow(0) + x] = bit == 1 ? 208 : 32
+        }
+      }
+    }
+    let chromaHeight = format.isWideChroma ? height : (height + 1) / 2
+    for plane in 1...2 {
+      frame.planeData(plane)?.update(
+        repeating: 128, count: frame.bytesPerRow(plane) * chromaHeight)
+    }
+    return frame
+  }
+
+  /// The number in a decoded picture, or nil where a block is neither black nor white.
+  package static func number(in frame: MediaFrame) -> Int? {
+    guard let luma = frame.planeData(0), frame.width >= width, frame.height >= 8 else { return nil }
+    var number = 0
+    for block in 0..<16 {
+      var sum = 0
+      for y in 2..<6 {
+        for x in 2..<6 { sum += Int(luma[y * frame.bytesPerRow(0) + block * 8 + x]) }
+      }
+      switch sum / 16 {
+      case ..<100: break
+      case 140...: number |= 1 << block
+      default: return nil
+      }
+    }
+    return number
+  }
+}
