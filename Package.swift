@@ -79,6 +79,7 @@ let package = Package(
         .product(name: "Subprocess", package: "swift-subprocess"),
       ],
       path: "Tests/TestSupport"),
+    .testTarget(name: "CaptureTests", dependencies: ["Capture", "LibAV", "MediaTiming"]),
     .testTarget(
       name: "CommandTests",
       dependencies: ["TestSupport", "Assets", "Capture", "LibAV", "MediaTiming"]),

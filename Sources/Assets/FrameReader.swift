@@ -30,8 +30,8 @@ public struct FrameReader: ~Copyable {
   public func index(at time: MediaTime) throws(AssetError) -> Int {
     guard let index = track.frames.index(at: time) else {
       throw AssetError(
-        .outsideAsset, "\(asset.path) shows no frame at \(time) s",
-        hint: "it ends at \(asset.duration) s")
+        .outsideAsset, "\(asset.path) shows no frame at \(time.secondsText) s",
+        hint: "it ends at \(asset.duration.secondsText) s")
     }
     return index
   }

@@ -123,7 +123,7 @@ struct CaptureLoop {
     summary.trailing = pending
     if let first = summary.firstMicroseconds {
       let before = Double(firstPeriod) * frameRate.frameDuration.doubleValue * 1e9
-      summary.startupNanoseconds = first * 1_000 - switchedOn - Int64(before)
+      summary.startupNanoseconds = (first &* 1_000) &- switchedOn &- Int64(saturating: before)
     }
     queue.close()
     return summary
@@ -135,7 +135,8 @@ struct CaptureLoop {
   private var firstPeriod: Int64 = 0
 
   private mutating func captureFrames() throws(CaptureError) -> StopReason {
-    let patience = max(5_000_000, Int64(20 * frameRate.frameDuration.doubleValue * 1_000_000))
+    let patience = max(
+      5_000_000, Int64(saturating: 20 * frameRate.frameDuration.doubleValue * 1_000_000))
     lastDequeue = CaptureClock.microseconds()
     while true {
       if let reason = control.requestedStop { return reason }
@@ -228,7 +229,7 @@ struct CaptureLoop {
     var ahead = judge
     let missing = ahead.advance(to: next) - 1
     // Within a fiftieth of a period the end falls on a frame, whatever the driver rounded.
-    let within = max(0, min(missing, Int64((toEnd - 0.02).rounded(.up)) - 1))
+    let within = max(0, min(missing, Int64(saturating: (toEnd - 0.02).rounded(.up) - 1)))
     periodsAfterLast = within
     countLost(within, stamp: next, waited: waited)
   }

@@ -20,8 +20,9 @@ struct OpenedDevice {
     }
   }
 
-  /// Sets a V4L2 device to the mode: S_FMT, then S_PARM, which S_FMT would reset, then the
-  /// read-back of both. A rate that comes back other than asked is reported, not refused: the
+  /// Sets a V4L2 device to the mode.
+  ///
+  /// S_FMT, then S_PARM, which S_FMT would reset, then the read-back of both. A rate that comes back other than asked is reported, not refused: the
   /// report tells requested, negotiated and measured apart.
   private init(path: String, _ format: CaptureFormat) throws(CaptureError) {
     guard let layout = format.layout, let width = UInt32(exactly: format.width),

@@ -121,7 +121,8 @@ extension Composition {
     _ range: TimeRange, of source: MediaSource, at time: MediaTime
   ) throws(EditingError) {
     try source.check(range)
-    let mapping = try exactly("inserting \(range) at \(time)") { () throws(TimingError) in
+    let mapping = try exactly("inserting \(range.secondsText) at \(time)") {
+      () throws(TimingError) in
       try TimeMapping(
         source: range,
         target: TimeRange(
@@ -149,7 +150,7 @@ extension Composition {
   public mutating func removeTimeRange(_ range: TimeRange) throws(EditingError) {
     try check(range)
     let (before, _, after) = try split(range)
-    let change = try exactly("removing \(range)") { () throws(TimingError) in
+    let change = try exactly("removing \(range.secondsText)") { () throws(TimingError) in
       try range.durationInSeconds.negated()
     }
     segments = before + (try Self.moved(after, by: change))
@@ -171,10 +172,11 @@ extension Composition {
     try check(range)
     guard duration > .zero else {
       throw EditingError(
-        .emptyRange, "the range \(range) cannot be scaled to \(duration) s", ranges: [range])
+        .emptyRange, "the range \(range.secondsText) cannot be scaled to \(duration.secondsText) s",
+        ranges: [range])
     }
     let (before, inside, after) = try split(range)
-    let what = "scaling \(range) to \(duration)"
+    let what = "scaling \(range.secondsText) to \(duration)"
     let start = range.start.seconds
     let (stretch, change) = try exactly(what) { () throws(TimingError) in
       (
@@ -223,12 +225,12 @@ extension Composition {
   /// Throws unless `range` has a length and lies inside.
   private func check(_ range: TimeRange) throws(EditingError) {
     guard !range.isEmpty else {
-      throw EditingError(.emptyRange, "the range \(range) is empty", ranges: [range])
+      throw EditingError(.emptyRange, "the range \(range.secondsText) is empty", ranges: [range])
     }
     guard range.start >= .zero, range.end <= duration else {
       throw EditingError(
         .outsideComposition,
-        "the range \(range) is not inside the composition, which ends at \(duration) s",
+        "the range \(range.secondsText) is not inside the composition, which ends at \(duration.secondsText) s",
         ranges: [range])
     }
   }

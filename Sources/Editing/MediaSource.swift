@@ -16,7 +16,8 @@ public struct MediaSource: Hashable, Sendable {
   /// - Throws: `EditingError` with `.emptyRange` when the duration is not above zero.
   public init(path: String, duration: MediaTime) throws(EditingError) {
     guard duration > .zero else {
-      throw EditingError(.emptyRange, "\(path) lasts \(duration) s, so there is nothing to edit")
+      throw EditingError(
+        .emptyRange, "\(path) lasts \(duration.secondsText) s, so there is nothing to edit")
     }
     self.path = path
     self.duration = duration
@@ -31,11 +32,13 @@ public struct MediaSource: Hashable, Sendable {
   /// Throws unless `range` has a length and lies inside.
   func check(_ range: TimeRange) throws(EditingError) {
     guard !range.isEmpty else {
-      throw EditingError(.emptyRange, "the range \(range) of \(path) is empty", ranges: [range])
+      throw EditingError(
+        .emptyRange, "the range \(range.secondsText) of \(path) is empty", ranges: [range])
     }
     guard range.start >= .zero, range.end <= duration else {
       throw EditingError(
-        .outsideSource, "the range \(range) is not inside \(path), which ends at \(duration) s",
+        .outsideSource,
+        "the range \(range.secondsText) is not inside \(path), which ends at \(duration.secondsText) s",
         ranges: [range])
     }
   }

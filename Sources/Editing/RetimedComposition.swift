@@ -23,13 +23,13 @@ extension Composition {
     where first.range.overlaps(second.range) {
       throw EditingError(
         .overlappingRanges,
-        "the ranges \(first.range) and \(second.range) of \(source.path) overlap",
+        "the ranges \(first.range.secondsText) and \(second.range.secondsText) of \(source.path) overlap",
         ranges: [first.range, second.range])
     }
     var composition = Composition(source)
     // From the last to the first: what lies before a range still plays at its source time.
     for (range, speed) in ordered.reversed() {
-      let duration = try exactly("playing \(range) at speed \(speed)") {
+      let duration = try exactly("playing \(range.secondsText) at speed \(speed)") {
         () throws(TimingError) in
         try MediaTime(range.durationInSeconds.divided(by: speed.fraction))
       }

@@ -76,7 +76,9 @@ private struct PicturePainter: ~Copyable {
       picture.width += track.width % 2
       picture.height += track.height % 2
     case .mjpeg: picture.quantizer = 3
-    case .ffv1: picture.options = ["level": "3"]
+    case .ffv1:
+      picture.options = ["level": "3"]
+      picture.keyFrameInterval = 1  // By default others lean on the coder state of the last.
     }
     let encoder = try Encoder(picture: picture)
     self.timescale = timescale

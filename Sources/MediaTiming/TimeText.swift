@@ -34,7 +34,7 @@ extension MediaTime {
 
   /// The seconds exactly, as the written syntax has them: `1.25`, or `1/3` where more than nine
   /// decimals would be needed.
-  var secondsText: String {
+  public var secondsText: String {
     let seconds = seconds
     let (whole, rest) = seconds.numerator.quotientAndRemainder(dividingBy: seconds.denominator)
     guard rest != 0 else { return "\(whole)" }
@@ -45,4 +45,9 @@ extension MediaTime {
     while decimals.last == "0" { decimals.removeLast() }
     return "\(value < 0 ? "-" : "")\(whole.magnitude).\(decimals)"
   }
+}
+
+extension TimeRange {
+  /// The range in seconds exactly, as the written syntax has it: `1.2..1.5`.
+  public var secondsText: String { "\(start.secondsText)..\(end.secondsText)" }
 }

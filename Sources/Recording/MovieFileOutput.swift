@@ -141,7 +141,7 @@ public final class MovieFileOutput: Sendable {
     report.ledger.expected = summary.expected
     report.gaps = writer.gaps
     report.intervals = FrameIntervals(microseconds: writer.storedMicroseconds)
-    report.durationNanoseconds = writer.endMicroseconds * 1_000
+    report.durationNanoseconds = writer.endMicroseconds.saturatingMultiplied(by: 1_000)
     report.startupNanoseconds = summary.startupNanoseconds
     report.stoppedBy = summary.stopReason
     report.codec = plan.codecName

@@ -198,7 +198,9 @@ private struct EncodePipeline: PicturePipeline {
       // Floor: a group of frames never lasts longer than a quarter of a second.
       settings.keyFrameInterval = max(
         1, Int(frameRate.numerator) / (4 * Int(frameRate.denominator)))
-    case "ffv1": settings.options = ["level": "3"]
+    case "ffv1":
+      settings.options = ["level": "3"]
+      settings.keyFrameInterval = 1  // By default others lean on the coder state of the last.
     default: break
     }
     let encoder = try Encoder(picture: settings)

@@ -57,7 +57,7 @@ struct TakeWriter: ~Copyable {
   private(set) var byteCount: Int64 = 0
 
   /// The end of the last picture, in microseconds from the first.
-  var endMicroseconds: Int64 { max(0, lastMicroseconds) + lastDuration }
+  var endMicroseconds: Int64 { max(0, lastMicroseconds) &+ lastDuration }
 
   /// Counts a frame and what is missing before it, without storing it.
   mutating func refuse(_ frame: QueuedFrame) {
@@ -74,12 +74,19 @@ struct TakeWriter: ~Copyable {
     let origin = first?.microseconds ?? frame.stamp.microseconds
     if first == nil { first = frame.stamp }
     // A driver whose time stands still or goes back must not make a file that does.
-    let time = max(frame.stamp.microseconds &- origin, lastMicroseconds + 1)
+    let time = max(frame.stamp.microseconds &- origin, lastMicroseconds &+ 1)
     lastMicroseconds = time
     if pipeline == nil {
       pipeline = try plan.makePipeline(for: delivery, frameRate: frameRate)
     }
-    for packet in try pipeline?.take(frame.bytes, at: time) ?? [] { try write(packet) }
+    let packets = try pipeline?.take(frame.bytes, at: time) ?? []
+    guard !packets.isEmpty || pipeline?.parameters != nil else {
+      // H.264 before its first key frame cannot be shown: the take begins with that one.
+      takenCount -= 1
+      noteLostStart()
+      return
+    }
+    for packet in packets { try write(packet) }
     let sound = try soundTrack?.advance(toMicroseconds: time)
     try writeSound(sound ?? [])
     byteCount = writer?.byteCount() ?? 0
@@ -93,15 +100,24 @@ struct TakeWriter: ~Copyable {
     for packet in try pipeline?.finish() ?? [] { try write(packet) }
     guard let last = waiting else { return }
     // As in the middle of a take, the last picture stands until the next one would have come.
-    let frames = Double(1 + trailing.count)
-    lastDuration = Int64((frames * frameRate.frameDuration.doubleValue * 1_000_000).rounded())
-    try write(last, duration: max(1, lastDuration))
+    lastDuration = microseconds(ofPeriods: 1 + trailing.count)
+    try write(last, duration: lastDuration)
     waiting = nil
     let end = endMicroseconds
     let sound = try soundTrack?.finish(atMicroseconds: end)
     try writeSound(sound ?? [])
     soundSampleCount = SoundTrack.sample(atMicroseconds: end)
     try writer?.finish()
+  }
+
+  /// How long some frame periods last, at least 1 µs.
+  ///
+  /// Rounded up, because drivers cut their times off: the frame that comes next is due at a time
+  /// that is on average half a microsecond later than its predecessor's suggests.
+  private func microseconds(ofPeriods count: Int64) -> Int64 {
+    let exact = try? frameRate.frameDuration.multiplied(by: Rational(count))
+      .converted(to: 1_000_000, rounding: .towardPositiveInfinity).value
+    return max(1, exact ?? Int64(Int32.max))
   }
 
   /// Settles what was taken and never stored; to be called once, at the very end.
@@ -127,6 +143,10 @@ struct TakeWriter: ~Copyable {
       (.corrupt, missing.corrupt),
     ]
     for (cause, count) in causes where count > 0 {
+      if let last = gaps.last, last.afterIndex == takenCount - 1, last.cause == cause {
+        gaps[gaps.count - 1].count += count
+        continue
+      }
       gaps.append(
         FrameGap(
           afterIndex: takenCount - 1, count: count,
@@ -135,9 +155,19 @@ struct TakeWriter: ~Copyable {
     }
   }
 
+  /// Counts a frame that nothing can be made of because the take has not begun.
+  private mutating func noteLostStart() {
+    var missing = MissingFrames()
+    missing.lostStart = 1
+    note(missing, before: nil)
+    first = nil
+    lastMicroseconds = -1
+  }
+
   private func dueNanoseconds(periodsAfterLast: Int64) -> Int64 {
     let period = Double(periodsAfterLast) * frameRate.frameDuration.doubleValue
-    return max(0, lastMicroseconds) * 1_000 + Int64((period * 1e9).rounded())
+    return max(0, lastMicroseconds).saturatingMultiplied(by: 1_000)
+      &+ Int64(saturating: (period * 1e9).rounded())
   }
 
   /// Opens the file before its first packet: only then is everything known that it must say.

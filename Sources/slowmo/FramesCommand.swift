@@ -12,7 +12,7 @@ struct FramesCommand: ParsableCommand, Verb {
       EXAMPLES
         slowmo frames take.mov --at 1 -o 'frame_{index:06}.png'
         slowmo frames take.mov --at 120f --at 1.25 -o 'frame_{index:06}_{us}.png'
-        slowmo frames take.mov --range 0.5..0.52 -o 'impact/{index:06}.png' --csv impact.csv
+        slowmo frames take.mov --range 0.5..0.52 -o 'hit_{index}.png' --csv hit.csv
         slowmo frames take.mov --csv times.csv
 
       In the name {index} is the frame's number from 0, {us} and {ms} its time, {name} the

@@ -10,9 +10,9 @@ struct RecordCommand: ParsableCommand, Verb {
     discussion: """
       EXAMPLES
         slowmo record synthetic:640x480@240 -o take.mov -t 2
-        slowmo record synthetic --mode 640x480@120/mjpg -o take.mov --frames 60 --json
-        slowmo record synthetic:320x240@240 -o lossless.mov -t 1 --codec ffv1 --audio none
-        slowmo record 'synthetic:320x240@240?drop=5%&seed=7' -o lossy.mov -t 1 --max-drops 100
+        slowmo record synthetic --mode 640x480@120/mjpg -o a.mov --frames 60 --json
+        slowmo record synthetic:320x240@240 -o exact.mov -t 1 --codec ffv1
+        slowmo record 'synthetic?drop=5%&seed=7' -o lossy.mov -t 1 --max-drops 100
 
       The first Ctrl-C stops the take and finishes the file.
       """)

@@ -11,9 +11,9 @@ struct RetimeCommand: ParsableCommand, Verb {
       EXAMPLES
         slowmo retime take.mov -o slow.mov --range 0.5..1 --speed 1/8 --copy
         slowmo retime take.mov -o slow.mp4 --range 0.5..1 --speed 1/8 --fps 30
-        slowmo retime take.mov -o two.mov --range 0.2..0.4 --speed 1/4 --range 1..1.5 --speed 1/2 --copy
+        slowmo retime take.mov -o b.mov --range 0..1 --speed 2 --range 1..2 --speed 1/4 --copy
         slowmo retime take.mov -o all.mp4 --speed 1/8 --fps 30 --pitch varispeed
-        slowmo retime take.mov -o slow.mov --range 0.5..1 --speed 1/8 --copy --dry-run
+        slowmo retime take.mov -o c.mov --range 0.5..1 --speed 1/8 --copy --dry-run
 
       The nth --speed belongs to the nth --range; what lies outside every range keeps its speed.
       --copy does not re-encode the picture: each frame keeps its bytes and gets its exact time.

@@ -35,6 +35,8 @@ struct Slowmo: ParsableCommand {
 
   static func main() {
     Interrupt.install()
+    // Where no terminal says how wide it is, examples must not be broken in two.
+    setenv("COLUMNS", "100", 0)
     let arguments = Array(CommandLine.arguments.dropFirst())
     Glibc.exit(run(arguments).rawValue)
   }

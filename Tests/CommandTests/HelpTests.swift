@@ -25,8 +25,6 @@ struct HelpTests {
       try FileManager.default.createSymbolicLink(
         atPath: scratch.file("take.mov"), withDestinationPath: take)
     }
-    try FileManager.default.createDirectory(
-      atPath: scratch.file("impact"), withIntermediateDirectories: false)
     for example in examples {
       // Examples may share an output; each is shown as the first to write it.
       if verb == "record" || verb == "retime" {

@@ -12,7 +12,7 @@ struct SignalTests {
     let script = """
       "$1" record synthetic:320x240@240 -o "$2" --json --progress none \(more) &
       take=$!
-      until [ "$(stat -c %s "$2" 2>/dev/null || echo 0)" -gt 200000 ]; do sleep 0.05; done
+      until [ "$(stat -c %s "$2" 2>/dev/null || echo 0)" -gt 1500000 ]; do sleep 0.05; done
       kill -\(signal) $take
       wait $take
       """

@@ -182,7 +182,7 @@ struct RetimedCompositionTests {
     }
     #expect(error?.code == .overlappingRanges)
     #expect(error?.ranges == [ranges[1], ranges[0]])
-    #expect(error?.description == "the ranges 1/1..3/1 and 2/1..4/1 of clip.mov overlap")
+    #expect(error?.description == "the ranges 1..3 and 2..4 of clip.mov overlap")
     // Touching is not overlapping.
     #expect(
       try Composition.retimed(clip, changes: [(.of(0, 1), .of(2)), (.of(1, 2), .of(4))])

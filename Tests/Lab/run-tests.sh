@@ -6,17 +6,17 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 bundle=$(swift build --show-bin-path)/OvercrankPackageTests.xctest
 slowmo=$(swift build -c release --show-bin-path)/slowmo
-[ -x "$bundle" ] && [ -x "$slowmo" ] || {
+if ! [ -x "$bundle" ] || ! [ -x "$slowmo" ]; then
   echo "run-tests: build first: swift build --build-tests; swift build -c release" >&2
   exit 1
-}
+fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # shellcheck disable=SC2016  # LAB_OUT is the guest's.
 Tests/Lab/run.sh "SLOWMO='$slowmo' '$bundle' --testing-library swift-testing --filter VividTests" 2>&1 |
   tee "$log"
 # Where vivid failed to load all of them would be skipped, which is no success in here.
-grep -q 'Test run with [1-9].* passed' "$log" && ! grep -q 'skipped' "$log" || {
+if ! grep -q 'Test run with [1-9].* passed' "$log" || grep -q 'skipped' "$log"; then
   echo "run-tests: not all tests ran and passed in the emulated machine" >&2
   exit 1
-}
+fi

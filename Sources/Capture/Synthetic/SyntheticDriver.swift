@@ -76,7 +76,8 @@ package final class SyntheticDriver: FrameDriver {
     }
     // The first frame is complete one frame duration after the stream was switched on.
     let duration = settings.frameRate.frameDuration
-    let start = CaptureClock.microseconds() + Int64(duration.doubleValue * 1_000_000)
+    let start =
+      CaptureClock.microseconds() &+ Int64(saturating: duration.doubleValue * 1_000_000)
     startMicroseconds.store(start, ordering: .releasing)
     let started = try PlatformThread(urgency: .realTime) { [self] in
       generate(maker, startMicroseconds: start)

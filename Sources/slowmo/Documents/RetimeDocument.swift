@@ -23,18 +23,23 @@ struct SegmentDocument: Encodable {
   @Nullable var speed: String?
   @Nullable var speedValue: Double?
 
+  /// The same for people.
+  let line: String
+
+  enum CodingKeys: CodingKey { case source, target, speed, speedValue }
+
   init(_ segment: TrackSegment) throws {
     source = segment.mapping.map { Range($0.source) }
     target = Range(segment.target)
     let speed = try segment.speed()
     self.speed = speed?.description
     speedValue = speed?.fraction.doubleValue
+    let from = segment.mapping.map { "source \($0.source.secondsText)" } ?? "nothing"
+    line =
+      "plan: \(from) plays at \(segment.target.secondsText), speed "
+      + (speed?.description ?? "none")
   }
 
-  var line: String {
-    "plan: source \(source.map { "\($0.start)..\($0.end) s" } ?? "none") plays at "
-      + "\(target.start)..\(target.end) s, speed \(speed ?? "none")"
-  }
 }
 
 /// What `retime --dry-run` says.

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import Testing
+
+@testable import Capture
+
+struct FrameQueueTests {
+  private func frame(_ number: UInt32, _ bytes: UnsafeRawBufferPointer) -> QueuedFrame {
+    QueuedFrame(
+      stamp: FrameStamp(sequence: number, microseconds: Int64(number)), periods: 1,
+      missing: MissingFrames(), bytes: bytes)
+  }
+
+  @Test func `Frames of any size come out in order with their bytes, around the end and again`()
+    async throws
+  {
+    let queue = try FrameQueue(capacity: 1 << 20)
+    let count: UInt32 = 20_000
+    let writer = try PlatformThread {
+      var random = SeededGenerator(seed: 240)
+      var payload = [UInt8](repeating: 0, count: 400_000)
+      for number in 0..<count {
+        // Mostly small ones, now and then one of nearly half the queue.
+        let size = Int.random(
+          in: 0...(number % 97 == 0 ? 400_000 : 3_000), using: &random)
+        for place in stride(from: 0, to: size, by: 64) {
+          payload[place] = UInt8(truncatingIfNeeded: Int(number) &+ place)
+        }
+        payload.withUnsafeBytes { bytes in
+          let frame = self.frame(number, UnsafeRawBufferPointer(rebasing: bytes.prefix(size)))
+          while !queue.push(frame) { sched_yield() }
+        }
+      }
+      queue.close()
+    }
+    var next: UInt32 = 0
+    var damaged = 0
+    while true {
+      let number = queue.withNextFrame { frame -> UInt32 in
+        for place in stride(from: 0, to: frame.bytes.count, by: 64)
+        where frame.bytes[place] != UInt8(truncatingIfNeeded: Int(frame.stamp.sequence) &+ place) {
+          damaged += 1
+        }
+        return frame.stamp.sequence
+      }
+      guard let number else { break }
+      #expect(number == next)
+      next = number + 1
+    }
+    writer.join()
+    #expect(next == count)
+    #expect(damaged == 0)
+    // The end is there for whoever asks again.
+    #expect(queue.withNextFrame { $0.stamp.sequence } == nil)
+  }
+
+  @Test func `A full queue refuses, and takes again once there is room`() throws {
+    let queue = try FrameQueue(capacity: 1 << 20)
+    let payload = [UInt8](repeating: 1, count: 200_000)
+    var pushed: UInt32 = 0
+    payload.withUnsafeBytes { bytes in
+      while queue.push(frame(pushed, bytes)) { pushed += 1 }
+    }
+    #expect(pushed == 5)
+    #expect(queue.withNextFrame { $0.stamp.sequence } == 0)
+    #expect(payload.withUnsafeBytes { queue.push(frame(pushed, $0)) })
+    #expect(payload.withUnsafeBytes { !queue.push(frame(pushed, $0)) })
+    // A frame larger than the whole queue never fits and never blocks.
+    let huge = [UInt8](repeating: 1, count: 2 << 20)
+    #expect(huge.withUnsafeBytes { !queue.push(frame(9, $0)) })
+  }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+import LibAV
+import MediaTiming
+import Testing
+
+@testable import Capture
+
+/// The picture that a maker's bytes show, by brightness.
+private func luma(
+  _ layout: SyntheticDriver.Settings.Layout, _ bytes: UnsafeRawBufferPointer, _ width: Int,
+  _ height: Int
+) throws -> [UInt8] {
+  switch layout {
+  case .grey: return [UInt8](bytes)
+  case .yuyv: return stride(from: 0, to: bytes.count, by: 2).map { bytes[$0] }
+  case .mjpeg:
+    var decoder = try Decoder(
+      parameters: CodecParameters(videoCodec: "mjpeg", width: width, height: height),
+      subject: "the synthetic camera", threadCount: 1)
+    try decoder.send(Packet(copying: bytes, pts: 0, dts: 0, duration: 1, isKeyFrame: true))
+    try decoder.send(nil)
+    let frame = try #require(try decoder.nextFrame())
+    #expect(!frame.isCorrupt)
+    #expect(frame.width == width && frame.height == height)
+    let start = try #require(frame.planeData(0))
+    return (0..<height).flatMap { row in
+      (0..<width).map { start[row * frame.bytesPerRow(0) + $0] }
+    }
+  }
+}
+
+private func maker(
+  _ layout: SyntheticDriver.Settings.Layout, _ picture: TestPicture
+) throws -> any PictureMaker {
+  switch layout {
+  case .grey: GreyPictureMaker(picture: picture)
+  case .yuyv: YUYVPictureMaker(picture: picture)
+  case .mjpeg: try JPEGPictureMaker(picture: picture)
+  }
+}
+
+struct SyntheticCameraTests {
+  @Test(arguments: [(128, 96), (160, 120), (320, 240), (642, 362), (1280, 720), (1918, 1078)])
+  func `The number is read back, and the pattern is where it should be`(
+    width: Int, height: Int
+  ) throws {
+    let picture = TestPicture(width: width, height: height)
+    for layout in [SyntheticDriver.Settings.Layout.grey, .yuyv, .mjpeg] {
+      var maker = try maker(layout, picture)
+      let buffer = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: maker.maximumByteCount, alignment: 16)
+      defer { buffer.deallocate() }
+      for number in [0, 1, 239, 65_535, 1_048_577, PaintedNumber.limit - 1] {
+        let count = try maker.make(number: number, isFlash: number % 2 == 1, into: buffer)
+        let pixels = try luma(
+          layout, UnsafeRawBufferPointer(rebasing: buffer.prefix(count)), width, height)
+        #expect(
+          PaintedNumber.read(width: width, height: height) { pixels[$1 * width + $0] } == number)
+        // JPEG may be off by some levels; a pattern in the wrong place is off by far more.
+        var far = 0
+        for y in picture.numberHeight..<height {
+          for x in stride(from: 0, to: width, by: 7) {
+            let expected = TestPicture.pattern(x: x, y: y + TestPicture.offset(number: number))
+            if abs(Int(pixels[y * width + x]) - Int(expected)) > 40 { far += 1 }
+          }
+        }
+        #expect(far == 0, "\(layout) \(number)")
+      }
+    }
+  }
+
+  @Test func `Pictures without a number give none`() {
+    var random = SeededGenerator(seed: 7)
+    let noise = (0..<(320 * 240)).map { _ in UInt8.random(in: 0...255, using: &random) }
+    for pixels in [
+      [UInt8](repeating: 0, count: 320 * 240), [UInt8](repeating: 255, count: 320 * 240),
+      [UInt8](repeating: 128, count: 320 * 240), noise,
+    ] {
+      #expect(PaintedNumber.read(width: 320, height: 240) { pixels[$1 * 320 + $0] } == nil)
+    }
+    #expect(PaintedNumber.read(width: 320, height: 8) { _, _ in 255 } == nil)
+  }
+
+  @Test func `The frames that a seed loses are always the same, and neither first nor last`()
+    throws
+  {
+    var settings = SyntheticDriver.Settings(
+      width: 320, height: 240, frameRate: try FrameRate(240, 1), layout: .grey)
+    settings.dropShare = try Rational(1, 20)
+    settings.seed = 7
+    let driver = try SyntheticDriver(settings: settings)
+    let lost = (0..<Int64(480)).filter(driver.isDropped)
+    #expect(
+      lost == [
+        1, 44, 71, 84, 172, 198, 207, 212, 221, 223, 263, 268, 276, 324, 362, 382, 387, 398, 428,
+        432, 434, 443, 453,
+      ])
+    let share = (0..<Int64(100_000)).count(where: driver.isDropped)
+    // Five standard deviations of 100 000 draws of 1 in 20 are 345.
+    #expect(abs(share - 5_000) < 345)
+    settings.seed = 8
+    let other = try SyntheticDriver(settings: settings)
+    #expect((0..<Int64(480)).filter(other.isDropped) != lost)
+  }
+
+  @Test func `Whoever holds all buffers loses frames, and the numbers go on`() throws {
+    let rate = try FrameRate(1_000, 1)
+    let driver = try SyntheticDriver(
+      settings: SyntheticDriver.Settings(width: 128, height: 96, frameRate: rate, layout: .grey),
+      bufferCount: 3)
+    try driver.start()
+    defer { driver.stop() }
+    func next() throws -> LentBuffer {
+      while true {
+        switch try driver.dequeue(timeoutMilliseconds: 1_000) {
+        case .frame(let buffer): return buffer
+        case .none: continue
+        case .ended: throw CaptureError(.noFrames, "ended", hint: "")
+        }
+      }
+    }
+    let first = try next()
+    let second = try next()
+    let third = try next()
+    #expect(first.stamp.sequence == 0)
+    let held = third.stamp.sequence
+    // All three are held: only the clock goes on, until one is given back.
+    CaptureClock.sleep(untilMicroseconds: third.stamp.microseconds + 20_000)
+    try first.giveBack()
+    let late = try next()
+    #expect(late.stamp.sequence > held + 1)
+    #expect(late.stamp.overrunsBefore == late.stamp.sequence - held - 1)
+    let apart = late.stamp.microseconds - third.stamp.microseconds
+    #expect(apart == Int64(late.stamp.sequence - held) * 1_000)
+    try second.giveBack()
+    try third.giveBack()
+    try late.giveBack()
+  }
+
+  @Test func `The click is at each whole second, above a quiet tone`() {
+    let sound = SyntheticSound()
+    let rate = Int64(SyntheticSound.sampleRate)
+    let samples = sound.samples(from: 0, count: 3 * Int(rate))
+    let loud = samples.indices.filter { abs(samples[$0]) > 0.5 }
+    #expect(Set(loud.map { $0 / Int(rate) }) == [0, 1, 2])
+    #expect(loud.allSatisfy { $0 % Int(rate) < SyntheticSound.clickLength })
+    #expect(loud.contains(Int(rate)))
+    #expect(sound.samples(from: -5, count: 5) == [0, 0, 0, 0, 0])
+    // Any part is the same wherever it is asked for.
+    #expect(sound.samples(from: 47_990, count: 100) == Array(samples[47_990..<48_090]))
+  }
+}
