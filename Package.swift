@@ -81,6 +81,11 @@ let package = Package(
       path: "Tests/TestSupport"),
     .testTarget(name: "CaptureTests", dependencies: ["Capture", "LibAV", "MediaTiming"]),
     .testTarget(
+      name: "RecordingTests",
+      dependencies: [
+        "Recording", "Capture", "FormatDiscovery", "Assets", "LibAV", "MediaTiming", "TestSupport",
+      ]),
+    .testTarget(
       name: "CommandTests",
       dependencies: ["TestSupport", "Assets", "Capture", "LibAV", "MediaTiming"]),
     .testTarget(name: "VividTests", dependencies: ["TestSupport"]),

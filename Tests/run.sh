@@ -13,7 +13,7 @@ mapfile -t lab_packages < <(grep -v '^#' Tests/Lab/packages)
 step() { printf '\n== %s\n' "$*"; }
 
 step "packages"
-install_packages "${build_packages[@]}" "${lab_packages[@]}" ffmpeg python3 python3-jsonschema
+install_packages "${build_packages[@]}" "${lab_packages[@]}" python3 python3-jsonschema
 
 step "format and layers"
 swift format lint --strict --recursive --parallel Package.swift Sources Tests Samples

@@ -173,9 +173,11 @@ public final class MovieFileOutput: Sendable {
           "only \(pictures) of \(report.ledger.stored) stored frames could be read back")
       }
     } catch {
-      // The file in fragments is still there under its name, with all that was flushed.
+      // The file in fragments is still there under its name, with all that reached the disk.
       report.warnings.append("the file stays in fragments: \(error)")
-      report.isPlayable = (try? Demuxer(opening: settings.path)) != nil
+      let readable = PlainMovie.readablePictures(settings.path)
+      report.isPlayable = readable > 0
+      report.keep(first: readable, of: writer.storedMicroseconds)
     }
   }
 

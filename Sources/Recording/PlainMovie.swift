@@ -50,6 +50,19 @@ enum PlainMovie {
     return pictures
   }
 
+  /// How many pictures can be read from a file, up to where it breaks off.
+  static func readablePictures(_ path: String) -> Int64 {
+    guard var source = try? Demuxer(opening: path),
+      let track = source.tracks.first(where: { $0.kind == .video })
+    else { return 0 }
+    var count: Int64 = 0
+    // A file that cannot be read further has been read as far as it goes.
+    while let packet = try? source.nextPacket() {
+      if packet.trackIndex == track.index, !packet.isCorrupt { count += 1 }
+    }
+    return count
+  }
+
   fileprivate struct Track {
     let target: Int
     let isVideo: Bool

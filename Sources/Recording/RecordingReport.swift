@@ -37,6 +37,37 @@ public struct RecordingReport: Sendable {
   public var warnings: [String] = []
 }
 
+extension RecordingReport {
+  /// Takes back what was counted as stored and never reached the disk.
+  ///
+  /// - Parameters:
+  ///   - count: The frames that the file holds.
+  ///   - times: The times of all frames that were counted, in microseconds from the first.
+  mutating func keep(first count: Int64, of times: [Int64]) {
+    let lost = ledger.stored - count
+    guard lost > 0 else { return }
+    ledger.stored = count
+    ledger.lostWriter += lost
+    let end = times[Int(count)].saturatingMultiplied(by: 1_000)
+    durationNanoseconds = end
+    intervals = FrameIntervals(microseconds: Array(times.prefix(Int(count))))
+    // What was missing among the lost ones is now missing after the last that is left.
+    var after = FrameGap(afterIndex: count - 1, count: lost, nanoseconds: end, cause: .lostWriter)
+    var kept: [FrameGap] = []
+    for gap in gaps {
+      if gap.cause == .lostWriter {
+        after.count += gap.count
+      } else {
+        kept.append(
+          FrameGap(
+            afterIndex: min(gap.afterIndex, count - 1), count: gap.count,
+            nanoseconds: gap.nanoseconds, cause: gap.cause))
+      }
+    }
+    gaps = kept + [after]
+  }
+}
+
 /// How far apart stored frames are, in nanoseconds: what half, 95 and 99 in 100 do not exceed.
 public struct FrameIntervals: Hashable, Sendable {
   /// The median.

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Capture
+import FormatDiscovery
+import Glibc
+import LibAV
+import MediaTiming
+import TestSupport
+import Testing
+
+@testable import Recording
+
+/// Records the synthetic camera.
+private func take(
+  _ device: String, mode: String, codec: RecordingCodec, seconds: MediaTime, to path: String
+) throws -> RecordingReport {
+  let camera = try CaptureDevice.named(device)
+  let session = try CaptureSession(
+    device: camera, format: camera.format(matching: ModeRequest(parsing: mode)))
+  var settings = RecordingSettings(path: path)
+  settings.codec = codec
+  settings.limit = CaptureLimit(duration: seconds)
+  return try MovieFileOutput(session: session, settings: settings).record()
+}
+
+struct TakeTests {
+  @Test(arguments: [
+    ("mjpg", RecordingCodec.auto, "mjpeg"), ("mjpg", .copy, "mjpeg"), ("mjpg", .h264, "h264"),
+    ("yuyv", .auto, "mjpeg"), ("yuyv", .h264, "h264"), ("yuyv", .ffv1, "ffv1"),
+    ("yuyv", .raw, "rawvideo"), ("grey", .auto, "mjpeg"), ("grey", .h264, "h264"),
+    ("grey", .ffv1, "ffv1"), ("grey", .raw, "rawvideo"),
+  ])
+  func `Every codec stores the frames that were captured, and they are read back`(
+    fourcc: String, codec: RecordingCodec, stored: String
+  ) throws {
+    let scratch = try Scratch()
+    let path = scratch.file("take.mov")
+    let report = try take(
+      "synthetic:320x240@120", mode: "320x240@120/\(fourcc)", codec: codec,
+      seconds: MediaTime(value: 1, timescale: 2), to: path)
+    #expect(report.ledger.addsUp)
+    #expect(report.isPlayable)
+    #expect(report.codec == stored)
+    let asset = try Asset(path: path)
+    #expect(asset.videoTrack?.codec == stored)
+    #expect(asset.videoTrack?.frameCount == Int(report.ledger.stored))
+    let painted = try paintedNumbers(asset).map { $0.map(Int64.init) }
+    let sequences = try asset.frameLines().map(\.sequence)
+    #expect(painted == sequences)
+    #expect(asset.duration == MediaTime(value: 1, timescale: 2))
+    // Beside what is lossless the sound is, too.
+    #expect(
+      asset.soundTrack?.codec == (codec == .ffv1 || codec == .raw ? "pcm_s16le" : "aac"))
+    #expect(asset.soundTrack?.sampleCount == 24_000)
+  }
+
+  @Test func `H.264 has a key frame every quarter second at least, and no reordered frames`() throws
+  {
+    let scratch = try Scratch()
+    let path = scratch.file("take.mov")
+    _ = try take(
+      "synthetic:320x240@90?drop=20%&seed=3", mode: "/yuyv", codec: .h264,
+      seconds: MediaTime(seconds: 2), to: path)
+    var demuxer = try Demuxer(opening: path)
+    var lastKey: Int64?
+    var longest: Int64 = 0
+    while let packet = try demuxer.nextPacket() {
+      guard demuxer.tracks[packet.trackIndex].kind == .video else { continue }
+      #expect(packet.pts == packet.dts)
+      let time = try #require(packet.pts)
+      if packet.isKeyFrame {
+        longest = max(longest, time - (lastKey ?? 0))
+        lastKey = time
+      }
+    }
+    // With a fifth of the frames missing a frame may come late; its own duration is the limit.
+    #expect(longest > 0 && longest <= 250_000 + 5 * 11_112)
+  }
+
+  @Test func `What the disk did not take is not counted as stored`() throws {
+    try #require(getuid() == 0, "a small disk is made by mount(8), which needs root")
+    let scratch = try Scratch()
+    guard mount("tmpfs", scratch.path, "tmpfs", 0, "size=2m") == 0 else {
+      print("no small disk here: mount is not permitted, so a full disk is not tried")
+      return
+    }
+    defer { umount2(scratch.path, 2) }
+    let path = scratch.file("take.mov")
+    let report = try take(
+      "synthetic:320x240@240", mode: "/mjpg", codec: .copy, seconds: MediaTime(seconds: 4),
+      to: path)
+    #expect(report.stoppedBy == .diskFull)
+    #expect(report.problem?.code == .diskFull)
+    #expect(report.isPlayable)
+    #expect(report.ledger.addsUp)
+    #expect(report.ledger.lostWriter > 0)
+    let asset = try Asset(path: path)
+    #expect(asset.videoTrack?.frameCount == Int(report.ledger.stored))
+    #expect(report.ledger.stored >= 120)
+    #expect(report.gaps.last?.afterIndex == report.ledger.stored - 1)
+  }
+
+  @Test func `A take of nothing leaves no file and says what to do`() throws {
+    let scratch = try Scratch()
+    let camera = try CaptureDevice.named("synthetic:128x96@100?drop=100%")
+    let session = try CaptureSession(device: camera, format: camera.fastestFormat())
+    let output = try MovieFileOutput(
+      session: session, settings: RecordingSettings(path: scratch.file("take.mov")))
+    output.stop()
+    let error = #expect(throws: RecordingError.self) { try output.record() }
+    #expect(error?.code == .nothingStored)
+    #expect(try scratch.names() == [])
+  }
+
+  @Test func `A file that exists stays as it is unless it may be replaced`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("take.mov")
+    let seconds = try MediaTime(value: 1, timescale: 4)
+    _ = try take("synthetic:128x96@60", mode: "/grey", codec: .raw, seconds: seconds, to: path)
+    let before = try pictureBytes(path)
+    let error = #expect(throws: RecordingError.self) {
+      try take("synthetic:128x96@60", mode: "/mjpg", codec: .auto, seconds: seconds, to: path)
+    }
+    #expect(error?.code == .outputExists)
+    #expect(try pictureBytes(path) == before)
+    #expect(try scratch.names() == ["take.mov"])
+  }
+}
+
+struct PlanTests {
+  @Test func `Codecs that do not go with the camera are refused, with what to choose`() throws {
+    func refusal(_ codec: RecordingCodec, _ layout: FrameDelivery.Layout) throws -> RecordingError?
+    {
+      let delivery = try FrameDelivery(layout: layout, width: 64, height: 64)
+      do throws(RecordingError) {
+        _ = try PicturePlan(codec, for: delivery)
+        return nil
+      } catch { return error }
+    }
+    let planar = try #require(PixelFormat(named: "nv12"))
+    let deep = try #require(PixelFormat(named: "gray10le"))
+    for format in [planar, deep] {
+      let error = try refusal(.raw, .raw(format, bytesPerRow: 0))
+      #expect(error?.code == .codecRefused)
+      #expect(error?.message.contains(format.name) == true)
+      #expect(error?.hint.contains("ffv1") == true)
+      #expect(try refusal(.ffv1, .raw(format, bytesPerRow: 0)) == nil)
+    }
+    #expect(try refusal(.copy, .raw(planar, bytesPerRow: 0))?.code == .codecRefused)
+    #expect(try refusal(.raw, .compressed("mjpeg"))?.code == .codecRefused)
+    for name in ["yuyv422", "uyvy422", "rgb24", "gray"] {
+      let format = try #require(PixelFormat(named: name))
+      #expect(try refusal(.raw, .raw(format, bytesPerRow: 0)) == nil)
+    }
+  }
+
+  @Test func `Percentiles are the smallest intervals that so many do not exceed`() throws {
+    #expect(FrameIntervals(microseconds: []) == nil)
+    #expect(FrameIntervals(microseconds: [5]) == nil)
+    let one = try #require(FrameIntervals(microseconds: [0, 10]))
+    #expect([one.p50, one.p95, one.p99, one.max] == [10_000, 10_000, 10_000, 10_000])
+    // 100 intervals of 1 ... 100 µs.
+    let times = (0...100).map { Int64($0 * ($0 + 1) / 2) }
+    let many = try #require(FrameIntervals(microseconds: times))
+    #expect([many.p50, many.p95, many.p99, many.max] == [50_000, 95_000, 99_000, 100_000])
+  }
+
+  @Test func `Frames that never reached the disk are taken back, gaps and all`() throws {
+    var report = RecordingReport(
+      requestedFrameRate: try FrameRate(100, 1), negotiatedFrameRate: try FrameRate(100, 1))
+    report.ledger.stored = 10
+    report.ledger.lostDevice = 3
+    report.ledger.lostWriter = 2
+    report.ledger.expected = 15
+    report.gaps = [
+      FrameGap(afterIndex: 1, count: 1, nanoseconds: 0, cause: .lostDevice),
+      FrameGap(afterIndex: 7, count: 2, nanoseconds: 0, cause: .lostDevice),
+      FrameGap(afterIndex: 9, count: 2, nanoseconds: 0, cause: .lostWriter),
+    ]
+    report.keep(first: 4, of: (0..<10).map { $0 * 10_000 })
+    #expect(report.ledger.addsUp)
+    #expect(report.ledger.stored == 4 && report.ledger.lostWriter == 8)
+    #expect(report.durationNanoseconds == 40_000_000)
+    #expect(report.gaps.map(\.afterIndex) == [1, 3, 3])
+    #expect(report.gaps.last?.count == 8)
+  }
+}
