@@ -47,7 +47,7 @@ struct TakeTests {
     let painted = try paintedNumbers(asset).map { $0.map(Int64.init) }
     let sequences = try asset.frameLines().map(\.sequence)
     #expect(painted == sequences)
-    #expect(asset.duration == MediaTime(value: 1, timescale: 2))
+    #expect(asset.duration == (try MediaTime(value: 1, timescale: 2)))
     // Beside what is lossless the sound is, too.
     #expect(
       asset.soundTrack?.codec == (codec == .ffv1 || codec == .raw ? "pcm_s16le" : "aac"))
