@@ -31,7 +31,7 @@ public struct FrameReader: ~Copyable {
     guard let index = track.frames.index(at: time) else {
       throw AssetError(
         .outsideAsset, "\(asset.path) shows no frame at \(time.secondsText) s",
-        hint: "it ends at \(asset.duration) s")
+        hint: "it ends at \(asset.duration.secondsText) s")
     }
     return index
   }

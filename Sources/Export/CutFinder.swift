@@ -38,7 +38,7 @@ struct CutFinder {
   func frames(from start: MediaTime, to end: MediaTime) throws(ExportError) -> ClosedRange<Int> {
     guard let first = table.index(at: start) else {
       throw ExportError(
-        .unsupportedSource, "\(path) shows no frame at \(Self.seconds(start)) s",
+        .unsupportedSource, "\(path) shows no frame at \(start.secondsText) s",
         hint: "see slowmo info for when it ends")
     }
     let last = max(first, (try? lastFrame(before: end)) ?? first)
@@ -78,29 +78,13 @@ struct CutFinder {
     let before = (0...place).reversed().first(where: isFree)
     let after = ((place + 1)..<max(place + 1, table.entries.count + 1)).first(where: isFree)
     let free = [before, after].compactMap { index in
-      index.flatMap { try? table.time(ofFrame: Int64($0)) }.map { "\(Self.seconds($0)) s" }
+      index.flatMap { try? table.time(ofFrame: Int64($0)) }.map { "\($0.secondsText) s" }
     }
     return ExportError(
       .cutNotOnKeyFrame,
-      "a part of \(path) \(verb) at \(Self.seconds(cut)) s, where \(why)",
+      "a part of \(path) \(verb) at \(cut.secondsText) s, where \(why)",
       hint: free.isEmpty
         ? "render it with --fps"
         : "cut at \(free.joined(separator: " or ")), or render it with --fps")
-  }
-
-  /// A time that can be typed again: decimal where that is exact, else a frame's next microsecond.
-  static func seconds(_ time: MediaTime) -> String {
-    // Rounded up, so that the frame which begins there is the one that is on.
-    guard let value = try? time.nanoseconds(.towardPositiveInfinity), value >= 0 else {
-      return "\(time)"
-    }
-    let exact = (try? time.seconds == Rational(Int128(value), 1_000_000_000)) ?? false
-    let (unit, digits): (Int64, Int) = exact ? (1, 9) : (1_000, 6)
-    let units = (value + unit - 1) / unit
-    let perSecond = 1_000_000_000 / unit
-    var decimals = String(units % perSecond)
-    decimals = String(repeating: "0", count: digits - decimals.utf8.count) + decimals
-    while decimals.last == "0" { decimals.removeLast() }
-    return decimals.isEmpty ? "\(units / perSecond)" : "\(units / perSecond).\(decimals)"
   }
 }

@@ -57,7 +57,8 @@ struct PassthroughPlan {
       guard let mapping = segment.mapping else {
         throw ExportError(
           .unsupportedSource,
-          "the composition plays nothing at \(segment.target.secondsText) s; a copy has no picture for that",
+          "the composition plays nothing at \(segment.target.secondsText) s, and a copy has no "
+            + "picture for that",
           hint: "export it at a constant rate with --fps")
       }
       if let last = runs.last, last.end == mapping.source.start {
