@@ -12,7 +12,7 @@ struct SignalTests {
     let script = """
       "$1" record synthetic:320x240@240 -o "$2" --json --progress none \(more) &
       take=$!
-      until [ "$(stat -c %s "$2" 2>/dev/null || echo 0)" -gt 1500000 ]; do sleep 0.05; done
+      for try in $(seq 600); do [ "$(stat -c %s "$2" 2>/dev/null || echo 0)" -gt 1500000 ] && break; sleep 0.05; done
       kill -\(signal) $take
       wait $take
       """
@@ -57,7 +57,7 @@ struct SignalTests {
     let script = """
       "$1" retime "$2" -o "$3/slow.mp4" --speed 1/32 --fps 60 --pitch mute --progress none &
       export=$!
-      until ls -A "$3" | grep -q part; do sleep 0.05; done
+      for try in $(seq 600); do ls -A "$3" | grep -q part && break; sleep 0.05; done
       kill -INT $export
       wait $export
       """

@@ -73,7 +73,7 @@ extension VividTests {
       let script = """
         v4l2-ctl -d "$1" --stream-mmap --stream-count=100000 2>"$4" >/dev/null &
         other=$!
-        until [ -s "$4" ]; do sleep 0.1; done
+        for try in $(seq 600); do [ -s "$4" ] && break; sleep 0.1; done
         "$2" record "$1" -o "$3" -t 1
         status=$?
         kill -9 $other
