@@ -49,7 +49,7 @@ struct BadFileTests {
   }
 
   /// Root may read everything, so only others see this one.
-  @Test(.enabled(if: getuid() != 0))
+  @Test(.enabled(if: getuid() != 0, "root may read every file"))
   func `A file of someone else is a matter of permission`() throws {
     let path = try folder.write([1, 2, 3], as: "private.mov")
     chmod(path, 0)

@@ -55,7 +55,7 @@ struct PictureWriterTests {
     #expect(abs(level(planes, block: 0, bytesPerPixel: 1) - stored) <= 1)
   }
 
-  @Test(.enabled(if: FFmpeg.isInstalled))
+  @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
   func `A PNG file has the levels of the raw bytes`() async throws {
     let asset = try asset(MovieRecipe.constant(30, count: 3))
     var reader = try FrameReader(asset)

@@ -90,7 +90,7 @@ struct SoundReaderTests {
     }
   }
 
-  @Test(.enabled(if: FFmpeg.isInstalled))
+  @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
   func `What we read of AAC is what ffmpeg reads`() async throws {
     let asset = try asset("aac", count: 30_000, clicks: [500, 15_000])
     var reader = try SoundReader(asset)

@@ -63,7 +63,7 @@ struct ConstantRateTests {
     return (result, report)
   }
 
-  @Test(.enabled(if: FFmpeg.isInstalled))
+  @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
   func `Eleven seconds at 30 fps are 330 frames, each the last that is due`() async throws {
     let asset = try Asset.made(.constant(240, count: 960), in: folder)
     let composition = try asset.retimed([(range(1_000, 2_000), speed(1, 8))])

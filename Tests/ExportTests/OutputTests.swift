@@ -128,7 +128,9 @@ struct OutputTests {
     }
   }
 
-  @Test(.enabled(if: FFmpeg.isInstalled), arguments: ["mov", "mp4"])
+  @Test(
+    .enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"),
+    arguments: ["mov", "mp4"])
   func `Tags, turn, language and date are kept in both ways`(container: String) async throws {
     let asset = try asset {
       $0.metadata = [

@@ -54,7 +54,7 @@ struct PassthroughTests {
     return (result, report)
   }
 
-  @Test(.enabled(if: FFmpeg.isInstalled))
+  @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
   func `A second of four at one eighth lasts 11 s, and no time is off by any tick`() async throws {
     let recipe = MovieRecipe.constant(240, count: 960)
     let asset = try Asset.made(recipe, in: folder)
@@ -116,7 +116,7 @@ struct PassthroughTests {
     #expect(again.asset.duration == composition.duration)
   }
 
-  @Test(.enabled(if: FFmpeg.isInstalled))
+  @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
   func `A speed whose times fit no timescale is off by half a tick at most, and says so`()
     async throws
   {
