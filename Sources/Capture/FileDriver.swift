@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package import LibAV
+import LibAV
 import MediaTiming
 import Synchronization
 
@@ -27,15 +27,6 @@ package final class FileDriver: FrameDriver {
   private let isStopping = Atomic<Bool>(false)
   private let thread = Mutex<PlatformThread?>(nil)
   private let failure = Mutex<CaptureError?>(nil)
-
-  /// How the frames of a track are delivered.
-  package static func layout(of track: TrackFormat) -> Layout {
-    switch track.parameters.codecName {
-    case "mjpeg": .mjpeg
-    case "h264" where !track.parameters.isReordered: .h264
-    default: .yuv420p
-    }
-  }
 
   /// Prepares to play a file whose picture has this size.
   package init(
