@@ -70,8 +70,8 @@ let package = Package(
     .executableTarget(
       name: "RecordAndSlow", dependencies: ["Overcrank"], path: "Samples/RecordAndSlow"),
 
-    // What tests share. Subprocess runs other programs, because Foundation's Process and Swift
-    // Testing's exit tests wait for each other's children.
+    // What tests share: makers of movies, readers of painted numbers, and Subprocess to run the
+    // command and its judges (ffprobe, v4l2-ctl).
     .target(
       name: "TestSupport",
       dependencies: [
