@@ -79,7 +79,8 @@ let package = Package(
         .product(name: "Subprocess", package: "swift-subprocess"),
       ],
       path: "Tests/TestSupport"),
-    .testTarget(name: "CaptureTests", dependencies: ["Capture", "LibAV", "MediaTiming"]),
+    .testTarget(
+      name: "CaptureTests", dependencies: ["Capture", "LibAV", "MediaTiming", "TestSupport"]),
     .testTarget(
       name: "RecordingTests",
       dependencies: [

@@ -150,7 +150,7 @@ struct CaptureLoop {
         }
       case .frame(let buffer):
         if let reason = take(buffer) {
-          try buffer.giveBack()
+          try? buffer.giveBack()  // The take is whole; nobody needs this buffer again.
           return reason
         }
         try buffer.giveBack()
@@ -198,7 +198,7 @@ struct CaptureLoop {
     pending = MissingFrames()
     pendingPeriods = 0
     queuedCount += 1
-    return queuedCount == limit.frameCount ? .frames : nil
+    return limit.frameCount.map { queuedCount >= $0 } == true ? .frames : nil
   }
 
   /// Tells the two places where frames get lost before they reach us.

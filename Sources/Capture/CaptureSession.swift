@@ -40,4 +40,20 @@ public final class CaptureSession: Sendable {
     maximumByteCount = opened.maximumByteCount
     sound = opened.sound
   }
+
+  /// Joins a driver of any make to the device and the mode that it plays; it is not opened.
+  package init(
+    device: CaptureDevice, format: CaptureFormat, driver: any FrameDriver,
+    delivery: FrameDelivery, negotiatedFrameRate: FrameRate, maximumByteCount: Int,
+    sound: (source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64)? = nil
+  ) {
+    self.device = device
+    self.format = format
+    self.driver = driver
+    self.delivery = delivery
+    self.negotiatedFrameRate = negotiatedFrameRate
+    self.maximumByteCount = maximumByteCount
+    self.sound = sound
+    requestedFrameRate = format.maxFrameRate
+  }
 }

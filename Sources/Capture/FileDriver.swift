@@ -24,27 +24,42 @@ package final class FileDriver: FrameDriver {
   private let pace: Pace
   private let layout: Layout
   private let queue: SoftwareBufferQueue
+  private let isStarted = Atomic<Bool>(false)
   private let isStopping = Atomic<Bool>(false)
   private let thread = Mutex<PlatformThread?>(nil)
   private let failure = Mutex<CaptureError?>(nil)
 
-  /// Prepares to play a file whose picture has this size.
+  /// Prepares to play a file whose picture has this size; `bufferCount` is the most it may lend.
   package init(
     path: String, pace: Pace, layout: Layout, width: Int, height: Int, bufferCount: Int = 32
   ) {
     self.path = path
     self.pace = pace
     self.layout = layout
-    self.bufferCount = bufferCount
-    // A compressed frame is hardly ever larger than the picture it stands for.
-    queue = SoftwareBufferQueue(
-      count: bufferCount, bytesPerBuffer: max(65_536, width * height * 3 / 2))
+    // A file may state any size. Beyond this one no frame fits, and each says so.
+    let (width, height) = (min(max(0, width), Self.limit), min(max(0, height), Self.limit))
+    let chroma = (width + 1) / 2 * ((height + 1) / 2)
+    let bytes =
+      switch layout {
+      case .yuv420p: width * height + 2 * chroma
+      // Noise in the finest JPEG takes about as much as its samples, one for each colour.
+      case .mjpeg, .h264: 3 * width * height + 65_536
+      }
+    self.bufferCount = max(2, min(bufferCount, Self.totalByteLimit / max(1, bytes)))
+    queue = SoftwareBufferQueue(count: self.bufferCount, bytesPerBuffer: bytes)
   }
+
+  private static let limit = 16_384
+  private static let totalByteLimit = 1 << 30
 
   /// The most bytes that a frame can take.
   package var maximumByteCount: Int { queue.bytesPerBuffer }
 
   package func start() throws(CaptureError) {
+    guard !isStarted.exchange(true, ordering: .relaxed) else {
+      throw CaptureError(
+        .deviceFailed, "the file camera was started twice", hint: "open it again")
+    }
     let started = try PlatformThread { [self] in
       do throws(LibAVError) {
         try play()

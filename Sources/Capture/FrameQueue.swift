@@ -85,6 +85,9 @@ package final class FrameQueue: Sendable {
   deinit { munmap(memory, capacity) }
 
   /// Copies a frame in, or answers false when there is no room.
+  ///
+  /// An empty queue has room for every frame of up to half its capacity, less a record; whether
+  /// it has for a larger one depends on where the last one ended.
   package func push(_ frame: QueuedFrame) -> Bool {
     let needed = Self.recordBytes + Self.aligned(frame.bytes.count)
     let head = head.load(ordering: .relaxed)

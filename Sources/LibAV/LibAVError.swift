@@ -39,6 +39,9 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
   /// The errno behind the code, where it is one: `AVERROR(e)` is `-e`.
   package var systemErrorNumber: Int32? { code < 0 && code > -4096 ? -code : nil }
 
+  /// Whether the bytes themselves are to blame: another picture may well be read.
+  package var isInvalidData: Bool { code == CFFmpeg_INVALIDDATA }
+
   /// Whether the disk, or what this user may take of it, is full.
   package var isDiskFull: Bool {
     systemErrorNumber.map { [ENOSPC, EDQUOT, EFBIG].contains($0) } ?? false

@@ -6,7 +6,8 @@ import Glibc
 ///
 /// A growing file has its name from the start, because it is to be read while it grows. A whole
 /// file is written beside its target under a temporary name and renamed at the end; what was
-/// not finished is removed.
+/// not finished is removed. Either way a file that is to be replaced stays until there is
+/// something in its place.
 package struct MovieFile: ~Copyable {
   /// The name the user gave.
   package let target: String
@@ -14,23 +15,29 @@ package struct MovieFile: ~Copyable {
   package let writtenPath: String
   private let overwrites: Bool
   private var isFinished = false
+  /// Where the file that a growing one replaces lies until it does.
+  private var replacedPath: String?
 
   /// Why a file cannot be created at a path.
   package struct CreationError: Error, Sendable {
     package let path: String
-    /// The errno; `EEXIST` for a name that is taken.
+    /// The errno; `EEXIST` for a name that is taken, `ENOTSUP` for a device, pipe or socket.
     package let errorNumber: Int32
     /// Whether the name is taken by a file that may not be replaced.
     package var isNameTaken: Bool { errorNumber == EEXIST }
     /// Why, in the system's words.
-    package var reason: String { String(cString: strerror(errorNumber)) }
+    package var reason: String {
+      isNoFile ? "it is no ordinary file" : String(cString: strerror(errorNumber))
+    }
+    fileprivate var isNoFile = false
   }
 
   /// Creates the file, empty.
   ///
   /// - Parameters:
   ///   - target: The path to write to.
-  ///   - overwrites: Whether a file that exists may be replaced; it is, at the end.
+  ///   - overwrites: Whether a file that exists may be replaced; it is, at the end, or by
+  ///     ``dropReplaced()`` where the file grows.
   ///   - grows: Whether the file is to have its name from the start.
   /// - Throws: `CreationError` when the name is taken, the folder does not exist or may not be
   ///   written to.
@@ -43,17 +50,26 @@ package struct MovieFile: ~Copyable {
       guard status.st_mode & S_IFMT != S_IFDIR else {
         throw CreationError(path: target, errorNumber: EISDIR)
       }
+      guard [S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT) else {
+        throw CreationError(path: target, errorNumber: ENOTSUP, isNoFile: true)
+      }
     }
     // A name without its extension's meaning would choose another container, so it stays last.
     let (folder, name) = Self.split(target)
     let written = grows ? target : "\(folder).\(getpid()).part.\(name)"
-    // Never truncated in place: an old file is removed first, since cutting a big one stalls.
-    if unlink(written) != 0, Self.lastErrorNumber() != ENOENT {
+    // Never truncated in place, since cutting a big file stalls: an old one is put aside, and
+    // what an earlier process left under a temporary name is removed.
+    let aside = "\(folder).\(getpid()).old.\(name)"
+    if (grows ? rename(written, aside) : unlink(written)) == 0 {
+      replacedPath = grows ? aside : nil
+    } else if Self.lastErrorNumber() != ENOENT {
       throw CreationError(path: target, errorNumber: Self.lastErrorNumber())
     }
     let descriptor = open(written, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
     guard descriptor >= 0 else {
-      throw CreationError(path: target, errorNumber: Self.lastErrorNumber())
+      let errorNumber = Self.lastErrorNumber()
+      if let replacedPath { rename(replacedPath, target) }
+      throw CreationError(path: target, errorNumber: errorNumber)
     }
     close(descriptor)
     self.target = target
@@ -64,12 +80,20 @@ package struct MovieFile: ~Copyable {
 
   deinit {
     if !isFinished { unlink(writtenPath) }  // Nobody is left to tell.
+    if let replacedPath { unlink(replacedPath) }
   }
 
-  /// Removes what was written, whatever its name; for a recording that holds nothing.
+  /// Removes what was written, whatever its name, and gives what it was to replace its name
+  /// back; for a recording that holds nothing.
   package consuming func discard() {
     unlink(writtenPath)
     isFinished = true
+    if let aside = replacedPath.take() { rename(aside, target) }
+  }
+
+  /// Removes the file that a growing one replaces: from now on there is something in its place.
+  package mutating func dropReplaced() {
+    if let aside = replacedPath.take() { unlink(aside) }
   }
 
   /// Gives the finished file its name.

@@ -8,10 +8,15 @@ struct PictureLayout {
   /// Bytes from the first to just past the last that the picture uses.
   let byteCount: Int
 
+  private static let limit = 1 << 20
+
   init(
     width: Int, height: Int, pixelFormat: AVPixelFormat, bytesPerRow: Int
   ) throws(LibAVError) {
-    guard let description = av_pix_fmt_desc_get(pixelFormat), width > 0, height > 0 else {
+    // More than any driver has; products of such numbers always fit.
+    guard let description = av_pix_fmt_desc_get(pixelFormat), (1...Self.limit).contains(width),
+      (1...Self.limit).contains(height), (0...(Self.limit * 16)).contains(bytesPerRow)
+    else {
       throw LibAVError("lay out", "a \(width)x\(height) picture", code: CFFmpeg_EINVAL)
     }
     var planes: [(offset: Int, stride: Int, rows: Int, rowBytes: Int)] = []

@@ -54,13 +54,19 @@ public final class MovieFileOutput: Sendable {
   /// - Throws: `RecordingError` when the file cannot be created, `CaptureError` when the device
   ///   cannot be started and nothing was recorded.
   public func record(progress: (Progress) -> Void = { _ in }) throws -> RecordingReport {
-    let file: MovieFile
+    let queue = try FrameQueue(capacity: queueCapacity)
+    var file: MovieFile
     do throws(MovieFile.CreationError) {
       file = try MovieFile(creating: settings.path, overwrites: settings.overwrites, grows: true)
     } catch { throw RecordingError(error) }
-    let queue = try FrameQueue(capacity: queueCapacity)
-    let capture = try RunningCapture(
-      session: session, limit: settings.limit, queue: queue, control: control)
+    let capture: RunningCapture
+    do throws(CaptureError) {
+      capture = try RunningCapture(
+        session: session, limit: settings.limit, queue: queue, control: control)
+    } catch {
+      file.discard()
+      throw error
+    }
     var writer = makeWriter(path: file.writtenPath)
     var failure: LibAVError?
     while let error = queue.withNextFrame({ frame -> LibAVError? in
@@ -77,6 +83,7 @@ public final class MovieFileOutput: Sendable {
         failure = error
         control.stop(error.isDiskFull ? .diskFull : .error)
       }
+      if writer.ledger.stored > 0 { file.dropReplaced() }
       progress(
         Progress(
           stored: writer.ledger.stored, missing: control.missing.load(ordering: .relaxed),
@@ -88,21 +95,24 @@ public final class MovieFileOutput: Sendable {
       failure = failure ?? error
     }
     writer.settle()
-    if writer.ledger.stored == 0 {
-      file.discard()
-      if let error = summary.error { throw error }
-      throw failure.map(RecordingError.init)
-        ?? RecordingError(
-          .nothingStored, "\(session.deviceName) delivered no frame that could be stored",
-          hint: "check the camera, or record for longer")
+    if writer.ledger.stored > 0 {
+      let report = report(writer, summary, failure)
+      if report.ledger.stored > 0 { return report }
     }
-    return report(writer, summary, failure)
+    file.discard()
+    if let error = summary.error { throw error }
+    throw failure.map(RecordingError.init)
+      ?? RecordingError(
+        .nothingStored, "\(session.deviceName) delivered no frame that could be stored",
+        hint: "check the camera, or record for longer")
   }
 
   /// Two seconds of frames, within reason: a stalled writer loses nothing before that.
   private var queueCapacity: Int {
-    let perSecond = Double(session.maximumByteCount) * session.negotiatedFrameRate.doubleValue
-    return Int(min(max(2 * perSecond, 32e6), 512e6))
+    let frame = Double(session.maximumByteCount)
+    let seconds = 2 * frame * session.negotiatedFrameRate.doubleValue
+    // A frame of more than half the queue may never fit, so there is room for four.
+    return Int(max(min(max(seconds, 32e6), 512e6), 4 * (frame + 4_096)))
   }
 
   private func makeWriter(path: String) -> TakeWriter {
@@ -114,17 +124,17 @@ public final class MovieFileOutput: Sendable {
       soundCodec: settings.soundCodec ?? (plan.isLossless ? .pcm : .aac)
     ) { first in
       RecordingTags.metadata(
-        frameRate: session.negotiatedFrameRate, recording: Self.tag(session, first, gaps: []))
+        frameRate: session.negotiatedFrameRate, recording: Self.tag(session, first, gaps: nil))
     }
   }
 
   private static func tag(
-    _ session: CaptureSession, _ first: FrameStamp, gaps: [FrameGap]
+    _ session: CaptureSession, _ first: FrameStamp, gaps: [FrameGap]?
   ) -> RecordingTags.Recording {
     RecordingTags.Recording(
       device: session.deviceName, mode: session.modeName,
       firstCaptureNs: first.microseconds &* 1_000, firstSequence: Int64(first.sequence),
-      gaps: gaps.filter { $0.afterIndex >= 0 }.map {
+      gaps: gaps?.filter { $0.afterIndex >= 0 }.map {
         RecordingTags.Recording.Gap(afterIndex: $0.afterIndex, count: $0.count)
       })
   }
@@ -160,10 +170,16 @@ public final class MovieFileOutput: Sendable {
   /// Makes the file plain, and learns by reading it whether it can be played.
   private func finishFile(_ report: inout RecordingReport, _ writer: borrowing TakeWriter) {
     guard let first = writer.first else { return }
+    if report.problem?.code == .diskFull || report.problem?.code == .writeFailed {
+      // What was handed over and what reached the disk may differ: only the file knows.
+      report.keep(
+        first: PlainMovie.readablePictures(settings.path), of: writer.storedMicroseconds)
+    }
     let rate = taggedRate(&report)
     do {
       let pictures = try PlainMovie.rewrite(
-        settings.path, pictureEnd: writer.endMicroseconds, soundEnd: writer.soundSampleCount,
+        settings.path, pictureEnd: report.durationNanoseconds / 1_000,
+        soundEnd: writer.soundSampleCount,
         metadata: RecordingTags.metadata(
           frameRate: rate,
           recording: Self.tag(session, first, gaps: report.gaps)))
@@ -186,12 +202,26 @@ public final class MovieFileOutput: Sendable {
     let granted = session.negotiatedFrameRate
     guard let measured = report.measuredFrameRate, report.ledger.expected > 10,
       abs(measured.doubleValue / granted.doubleValue - 1) > 0.01,
-      let rate = try? FrameRate(measured)
+      let rate = Self.storable(measured)
     else { return granted }
     report.warnings.append(
       "the device granted \(granted) frames a second and delivered \(rate.doubleValue); the file "
         + "says what was delivered")
     return rate
+  }
+
+  /// The rate itself, or the nearest in whole millionths: a long take's fraction has numbers
+  /// that no rate holds.
+  private static func storable(_ rate: Rational) -> FrameRate? {
+    if let exact = try? FrameRate(rate) { return exact }
+    for unit in [1_000_000, 1_000, 1] as [Int64] {
+      if let scaled = try? rate.multiplied(by: Rational(unit)).rounded(.halfAwayFromZero),
+        let whole = Int64(exactly: scaled), let rate = try? FrameRate(whole, unit)
+      {
+        return rate
+      }
+    }
+    return nil
   }
 
   private static func measuredRate(_ summary: CaptureSummary) -> Rational? {

@@ -3,6 +3,14 @@ import Capture
 import LibAV
 import MediaTiming
 
+/// What a pipeline made of a frame.
+enum TakenFrame {
+  /// The packets that are ready now.
+  case packets([Packet])
+  /// The frame is damaged, and nothing can be made of it; the next may be whole.
+  case damaged
+}
+
 /// Turns captured frames into the packets that the file stores, in order of capture.
 ///
 /// Times are in microseconds, the driver's own unit; the file's timescale is 1 000 000.
@@ -13,7 +21,7 @@ protocol PicturePipeline {
   /// Takes a frame and gives the packets that are ready now.
   mutating func take(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
-  ) throws(LibAVError) -> [Packet]
+  ) throws(LibAVError) -> TakenFrame
 
   /// Gives the packets that were still inside.
   mutating func finish() throws(LibAVError) -> [Packet]
@@ -100,17 +108,17 @@ private struct CopyPipeline: PicturePipeline {
 
   mutating func take(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
-  ) throws(LibAVError) -> [Packet] {
+  ) throws(LibAVError) -> TakenFrame {
     let isKeyFrame = codec == "mjpeg" || AnnexB.holdsKeyFrame(bytes)
     let packet = try Packet(
       copying: bytes, pts: microseconds, dts: microseconds, duration: 0, isKeyFrame: isKeyFrame)
-    guard let headerFinder, parameters == nil else { return [packet] }
+    guard let headerFinder, parameters == nil else { return .packets([packet]) }
     let headers = BitstreamFilter.extradata(of: try headerFinder.filter.filter(packet))
     // Nothing before the first key frame can be shown.
-    guard isKeyFrame, !headers.isEmpty else { return [] }
+    guard isKeyFrame, !headers.isEmpty else { return .packets([]) }
     parameters = try CodecParameters(
       videoCodec: codec, width: delivery.width, height: delivery.height, extradata: headers)
-    return [packet]
+    return .packets([packet])
   }
 
   func finish() -> [Packet] { [] }
@@ -222,36 +230,53 @@ private struct EncodePipeline: PicturePipeline {
 
   mutating func take(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
-  ) throws(LibAVError) -> [Packet] {
+  ) throws(LibAVError) -> TakenFrame {
     switch delivery.layout {
     case .raw(let format, let bytesPerRow):
       let frame = try MediaFrame.picture(
         copying: bytes, width: delivery.width, height: delivery.height, pixelFormat: format,
         bytesPerRow: bytesPerRow)
-      return try encode(frame, at: microseconds)
+      return .packets(try encode(frame, at: microseconds))
     case .compressed:
-      try codecs.decoder?.send(
-        Packet(
-          copying: bytes, pts: microseconds, dts: microseconds, duration: 0, isKeyFrame: true))
-      return try encodeDecoded()
+      let packet = try Packet(
+        copying: bytes, pts: microseconds, dts: microseconds, duration: 0, isKeyFrame: true)
+      guard let frames = try decode(packet) else { return .damaged }
+      return .packets(try encode(frames))
     }
+  }
+
+  /// The pictures that are ready after a packet, or nil where it is damaged.
+  ///
+  /// A picture of another size than agreed is no picture of this take: encoders read as many
+  /// bytes as they were told at the start.
+  private func decode(_ packet: Packet?) throws(LibAVError) -> [MediaFrame]? {
+    var frames: [MediaFrame] = []
+    do throws(LibAVError) {
+      try codecs.decoder?.send(packet)
+      while let frame = try codecs.decoder?.nextFrame() { frames.append(frame) }
+    } catch  where error.isInvalidData {
+      return nil
+    }
+    let isWhole = frames.allSatisfy {
+      $0.width == delivery.width && $0.height == delivery.height
+    }
+    // JPEG gives a picture for each packet; H.264 may keep one back.
+    let isMissing = frames.isEmpty && packet != nil && delivery.layout == .compressed("mjpeg")
+    return isWhole && !isMissing ? frames : nil
   }
 
   mutating func finish() throws(LibAVError) -> [Packet] {
     var packets: [Packet] = []
     if codecs.decoder != nil {
-      try codecs.decoder?.send(nil)
-      packets = try encodeDecoded()
+      packets = try encode(try decode(nil) ?? [])
     }
     try codecs.encoder.send(nil)
     return try packets + readyPackets()
   }
 
-  private mutating func encodeDecoded() throws(LibAVError) -> [Packet] {
+  private mutating func encode(_ frames: [MediaFrame]) throws(LibAVError) -> [Packet] {
     var packets: [Packet] = []
-    while let frame = try codecs.decoder?.nextFrame() {
-      packets += try encode(frame, at: frame.pts ?? 0)
-    }
+    for frame in frames { packets += try encode(frame, at: frame.pts ?? 0) }
     return packets
   }
 

@@ -45,7 +45,7 @@ extension RecordingReport {
   ///   - times: The times of all frames that were counted, in microseconds from the first.
   mutating func keep(first count: Int64, of times: [Int64]) {
     let lost = ledger.stored - count
-    guard lost > 0 else { return }
+    guard lost > 0, times.indices.contains(Int(count)) else { return }
     ledger.stored = count
     ledger.lostWriter += lost
     let end = times[Int(count)].saturatingMultiplied(by: 1_000)

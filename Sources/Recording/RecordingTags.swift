@@ -23,7 +23,9 @@ enum RecordingTags {
     var mode: String
     var firstCaptureNs: Int64
     var firstSequence: Int64
-    var gaps: [Gap]
+    /// Nil while the file grows: nobody knows yet, and a kill must not leave a file that says
+    /// none.
+    var gaps: [Gap]?
   }
 
   static func metadata(frameRate: FrameRate, recording: Recording) -> [String: String] {

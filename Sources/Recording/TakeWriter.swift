@@ -37,6 +37,8 @@ struct TakeWriter: ~Copyable {
   /// Frames taken from the queue; those not stored in the end were lost by the writer.
   private var takenCount: Int64 = 0
   private var lastMicroseconds: Int64 = -1
+  /// Frames that turned out to be damaged, and all missing among them, after the last one taken.
+  private var missingSinceTaken: Int64 = 0
 
   init(
     path: String, plan: PicturePlan, delivery: FrameDelivery, frameRate: FrameRate,
@@ -56,8 +58,8 @@ struct TakeWriter: ~Copyable {
   /// Bytes in the file so far.
   private(set) var byteCount: Int64 = 0
 
-  /// The end of the last picture, in microseconds from the first.
-  var endMicroseconds: Int64 { max(0, lastMicroseconds) &+ lastDuration }
+  /// The end of the last picture stored, in microseconds from the first.
+  var endMicroseconds: Int64 { (storedMicroseconds.last ?? 0) &+ lastDuration }
 
   /// Counts a frame and what is missing before it, without storing it.
   mutating func refuse(_ frame: QueuedFrame) {
@@ -69,6 +71,16 @@ struct TakeWriter: ~Copyable {
   ///
   /// - Throws: `LibAVError` when the encoder or the file refuses it; it then counts as taken.
   mutating func store(_ frame: QueuedFrame) throws(LibAVError) {
+    let before = (first: first, microseconds: lastMicroseconds)
+    do throws(LibAVError) { try take(frame, before) } catch {
+      lastMicroseconds = before.microseconds
+      throw error
+    }
+  }
+
+  private mutating func take(
+    _ frame: QueuedFrame, _ before: (first: FrameStamp?, microseconds: Int64)
+  ) throws(LibAVError) {
     note(frame.missing, before: frame.stamp)
     takenCount += 1
     let origin = first?.microseconds ?? frame.stamp.microseconds
@@ -79,13 +91,24 @@ struct TakeWriter: ~Copyable {
     if pipeline == nil {
       pipeline = try plan.makePipeline(for: delivery, frameRate: frameRate)
     }
-    let packets = try pipeline?.take(frame.bytes, at: time) ?? []
-    guard !packets.isEmpty || pipeline?.parameters != nil else {
+    var missing = MissingFrames()
+    var packets: [Packet] = []
+    switch try pipeline?.take(frame.bytes, at: time) ?? .packets([]) {
+    case .damaged: missing.corrupt = 1
+    case .packets(let ready):
+      packets = ready
       // H.264 before its first key frame cannot be shown: the take begins with that one.
+      if ready.isEmpty, pipeline?.parameters == nil { missing.lostStart = 1 }
+    }
+    guard missing.count == 0 else {
+      // It was not taken after all: it is missing, where it would have been.
       takenCount -= 1
-      noteLostStart()
+      (first, lastMicroseconds) = before
+      note(missing, before: frame.stamp)
+      missingSinceTaken += frame.missing.count + 1
       return
     }
+    missingSinceTaken = 0
     for packet in packets { try write(packet) }
     let sound = try soundTrack?.advance(toMicroseconds: time)
     try writeSound(sound ?? [])
@@ -99,9 +122,12 @@ struct TakeWriter: ~Copyable {
     note(trailing, before: nil)
     for packet in try pipeline?.finish() ?? [] { try write(packet) }
     guard let last = waiting else { return }
-    // As in the middle of a take, the last picture stands until the next one would have come.
-    lastDuration = microseconds(ofPeriods: 1 + trailing.count)
-    try write(last, duration: lastDuration)
+    // As in the middle of a take, the last picture stands until the next one would have come,
+    // or as long as a movie can tell.
+    let periods = 1 + missingSinceTaken + trailing.count
+    let duration = min(microseconds(ofPeriods: periods), Int64(Int32.max))
+    try write(last, duration: duration)
+    lastDuration = duration
     waiting = nil
     let end = endMicroseconds
     let sound = try soundTrack?.finish(atMicroseconds: end)
@@ -122,13 +148,19 @@ struct TakeWriter: ~Copyable {
 
   /// Settles what was taken and never stored; to be called once, at the very end.
   mutating func settle() {
+    // What is missing among frames that were not stored is missing after the last that was.
+    gaps = gaps.map {
+      FrameGap(
+        afterIndex: min($0.afterIndex, ledger.stored - 1), count: $0.count,
+        nanoseconds: $0.nanoseconds, cause: $0.cause)
+    }
     let lost = takenCount - ledger.stored
     guard lost > 0 else { return }
     ledger.lostWriter += lost
     gaps.append(
       FrameGap(
         afterIndex: ledger.stored - 1, count: lost,
-        nanoseconds: dueNanoseconds(periodsAfterLast: 1), cause: .lostWriter))
+        nanoseconds: endMicroseconds.saturatingMultiplied(by: 1_000), cause: .lostWriter))
   }
 
   private mutating func note(_ missing: MissingFrames, before stamp: FrameStamp?) {
@@ -153,15 +185,6 @@ struct TakeWriter: ~Copyable {
           nanoseconds: cause == .lostStart ? 0 : dueNanoseconds(periodsAfterLast: 1),
           cause: cause))
     }
-  }
-
-  /// Counts a frame that nothing can be made of because the take has not begun.
-  private mutating func noteLostStart() {
-    var missing = MissingFrames()
-    missing.lostStart = 1
-    note(missing, before: nil)
-    first = nil
-    lastMicroseconds = -1
   }
 
   private func dueNanoseconds(periodsAfterLast: Int64) -> Int64 {

@@ -23,21 +23,6 @@ private func take(
   return try MovieFileOutput(session: session, settings: settings).record()
 }
 
-/// A disk of two mebibytes in memory.
-private enum SmallDisk {
-  static let canBeMade: Bool = {
-    guard getuid() == 0, let scratch = try? Scratch(), mount(at: scratch.path) else { return false }
-    unmount(scratch.path)
-    return true
-  }()
-
-  static func mount(at path: String) -> Bool {
-    Glibc.mount("tmpfs", path, "tmpfs", 0, "size=2m") == 0
-  }
-
-  static func unmount(_ path: String) { umount2(path, Int32(MNT_DETACH)) }
-}
-
 struct TakeTests {
   @Test(arguments: [
     ("mjpg", RecordingCodec.auto, "mjpeg"), ("mjpg", .copy, "mjpeg"), ("mjpg", .h264, "h264"),

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Glibc
+import LibAV
+import MediaTiming
+import TestSupport
+import Testing
+
+@testable import Capture
+@testable import Recording
+
+/// What cameras do that they should not.
+struct FaultyCameraTests {
+  @Test(arguments: [RecordingCodec.h264, .ffv1])
+  func `A damaged JPEG costs its own frame and not the take`(codec: RecordingCodec) throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(100)
+    var steps = try camera.frames(0..<60)
+    steps[20] = .picture(try camera.stamp(20), [UInt8](repeating: 0x12, count: 500))
+    steps[21] = .picture(try camera.stamp(21), [0xFF, 0xD8, 0xFF])
+    let (report, driver) = try camera.take(steps, codec: codec, to: scratch.file("take.mov"))
+    #expect(report.ledger.addsUp)
+    #expect(report.ledger.stored == 58)
+    #expect(report.ledger.corrupt == 2)
+    #expect(report.gaps.map(\.afterIndex) == [19])
+    #expect(report.gaps.map(\.count) == [2])
+    #expect(report.gaps.map(\.nanoseconds) == [200_000_000])
+    #expect(report.problem == nil)
+    #expect(report.stoppedBy == .duration)
+    #expect(driver.missingBuffers == 0)
+    let painted = try paintedNumbers(Asset(path: scratch.file("take.mov")))
+    #expect(painted == (0..<20).map { $0 } + (22..<60).map { $0 })
+  }
+
+  @Test func `A take that begins with damage begins with the first whole frame`() throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(100)
+    var steps = try camera.frames(0..<30)
+    steps[0] = .picture(try camera.stamp(0), [1, 2, 3])
+    let (report, _) = try camera.take(steps, codec: .h264, to: scratch.file("take.mov"))
+    #expect(report.ledger.addsUp)
+    #expect(report.ledger.stored == 29 && report.ledger.corrupt == 1)
+    #expect(report.gaps.map(\.afterIndex) == [-1])
+    let lines = try Asset(path: scratch.file("take.mov")).frameLines()
+    #expect(lines.first?.sequence == 1)
+    #expect(lines.first?.captureNanoseconds == 5_010_000_000)
+  }
+
+  @Test(arguments: [RecordingCodec.h264, .ffv1])
+  func `A picture of another size than agreed is a damaged one`(codec: RecordingCodec) throws {
+    let scratch = try Scratch()
+    var camera = try ScriptedCamera(100)
+    (camera.width, camera.height) = (320, 240)
+    var steps = try camera.frames(0..<20)
+    for (place, size) in [(5, (128, 96)), (10, (640, 480))] {
+      var other = camera
+      (other.width, other.height) = size
+      steps[place] = .picture(
+        try camera.stamp(Int64(place)), try other.pictures([place])[0])
+    }
+    let (report, _) = try camera.take(steps, codec: codec, to: scratch.file("take.mov"))
+    #expect(report.ledger.addsUp)
+    #expect(report.ledger.stored == 18 && report.ledger.corrupt == 2)
+    let painted = try paintedNumbers(Asset(path: scratch.file("take.mov")))
+    #expect(painted == (0..<20).filter { $0 != 5 && $0 != 10 })
+  }
+
+  @Test func `A time that no movie can hold ends the take, and all before it is kept`() throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(240)
+    var steps = try camera.frames(0..<100)
+    // More than 2^31 microseconds later.
+    steps.append(
+      .picture(
+        FrameStamp(sequence: 100, microseconds: camera.base + 3_600_000_000),
+        try camera.pictures([100])[0]))
+    let path = scratch.file("take.mov")
+    let (report, _) = try camera.take(steps, to: path)
+    #expect(report.stoppedBy == .error)
+    #expect(report.problem?.code == .writeFailed)
+    #expect(report.ledger.addsUp)
+    #expect(report.ledger.stored == 100 && report.ledger.lostWriter == 1)
+    #expect(report.isPlayable)
+    let asset = try Asset(path: path)
+    #expect(asset.videoTrack?.frameCount == 100)
+    #expect(try asset.duration.nanoseconds(.halfAwayFromZero) == report.durationNanoseconds)
+    #expect(report.durationNanoseconds < 420_000_000)
+    #expect(try !holdsBox("moof", path))
+    #expect(report.gaps.map(\.afterIndex) == [99])
+    #expect(report.gaps.allSatisfy { $0.nanoseconds < 420_000_000 })
+  }
+
+  @Test func `A clock that stands still or goes back makes a file whose times rise`() throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(100)
+    var steps = try camera.frames(0..<30)
+    let pictures = try camera.pictures(0..<30)
+    for (place, time) in [(10, 5_000_000), (11, 5_000_000), (12, -4)] as [(Int, Int64)] {
+      steps[place] = .picture(
+        FrameStamp(sequence: UInt32(place), microseconds: time), pictures[place])
+    }
+    let (report, _) = try camera.take(steps, to: scratch.file("take.mov"))
+    #expect(report.ledger.addsUp)
+    #expect(report.ledger.stored == 30)
+    #expect(report.intervals.map { $0.max <= 10_000_000 * 4 } == true)
+    let times = try Asset(path: scratch.file("take.mov")).frameLines().map(\.ptsNanoseconds)
+    #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
+    #expect(times[13] == 130_000_000)
+  }
+
+  @Test func `The rate that was delivered is in the file however long the take is`() throws {
+    let scratch = try Scratch()
+    var camera = try ScriptedCamera(240)
+    let picture = try camera.pictures([0])[0]
+    // It grants 240 and delivers a little over 120.
+    let steps = (0..<3_001).map {
+      ScriptedDriver.Step.picture(
+        FrameStamp(sequence: UInt32($0), microseconds: Int64($0) * 8_331), picture)
+    }
+    camera.base = 0
+    let (report, _) = try camera.take(steps, to: scratch.file("take.mov"))
+    #expect(report.measuredFrameRate == (try Rational(1_000_000, 8_331)))
+    let asset = try Asset(path: scratch.file("take.mov"))
+    let tagged = try #require(asset.captureFrameRate?.rate.doubleValue)
+    #expect(abs(tagged - 1_000_000 / 8_331) < 1e-3)
+    // The same where the rate has no short fraction.
+    let uneven = (0..<3_000).map {
+      ScriptedDriver.Step.picture(
+        FrameStamp(sequence: UInt32($0), microseconds: Int64($0) * 8_331 + ($0 == 0 ? 0 : 8)),
+        picture)
+    }
+    let path = scratch.file("uneven.mov")
+    let (second, _) = try camera.take(uneven, to: path)
+    let measured = try #require(second.measuredFrameRate?.doubleValue)
+    let rate = try #require(try Asset(path: path).captureFrameRate?.rate.doubleValue)
+    #expect(abs(rate - measured) < 1e-6)
+  }
+
+  @Test func `A clock that only goes back has no rate`() throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(100)
+    let pictures = try camera.pictures(0..<20)
+    let steps = pictures.enumerated().map {
+      ScriptedDriver.Step.picture(
+        FrameStamp(sequence: UInt32($0.offset), microseconds: 9_000_000 - Int64($0.offset)),
+        $0.element)
+    }
+    let (report, _) = try camera.take(steps, to: scratch.file("take.mov"))
+    #expect(report.measuredFrameRate == nil)
+    #expect(report.ledger.stored == 20 && report.ledger.addsUp)
+  }
+
+  @Test func `A device that goes away leaves a whole movie and says so`() throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(240)
+    let gone = CaptureError(.deviceLost, "gone", hint: "plug it in")
+    let steps = try camera.frames(0..<70) + [.failure(gone)]
+    let (report, driver) = try camera.take(steps, to: scratch.file("take.mov"))
+    #expect(report.stoppedBy == .deviceLost)
+    #expect(report.problem?.hint == "plug it in")
+    #expect(report.isPlayable && report.ledger.addsUp && report.ledger.stored == 70)
+    #expect(try !holdsBox("moof", scratch.file("take.mov")))
+    #expect(driver.missingBuffers == 0 && driver.stopCount == 1)
+  }
+}

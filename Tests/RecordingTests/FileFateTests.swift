@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import FormatDiscovery
+import Glibc
+import LibAV
+import MediaTiming
+import TestSupport
+import Testing
+
+@testable import Capture
+@testable import Recording
+
+/// What becomes of the file, and of one that was there before.
+struct FileFateTests {
+  private let refusal = CaptureError(.deviceBusy, "busy", hint: "close the other program")
+
+  /// Tries a take of a script over a file that holds something, with leave to replace it.
+  private func failedTake(
+    _ steps: [ScriptedDriver.Step], startError: CaptureError? = nil
+  ) throws -> (error: (any Error)?, left: [UInt8], names: [String]) {
+    let scratch = try Scratch()
+    let path = try scratch.write([1, 2, 3], as: "take.mov")
+    let camera = try ScriptedCamera(100)
+    var settings = RecordingSettings(path: path)
+    settings.overwrites = true
+    let output = try MovieFileOutput(
+      session: camera.session(ScriptedDriver(steps, startError: startError)), settings: settings)
+    var caught: (any Error)?
+    do { _ = try output.record() } catch { caught = error }
+    return (caught, try bytes(of: path), try scratch.names())
+  }
+
+  @Test func `A file that was to be replaced stays until there is a take in its place`() throws {
+    let busy = try failedTake([], startError: refusal)
+    #expect(busy.error as? CaptureError == refusal)
+    #expect(busy.left == [1, 2, 3] && busy.names == ["take.mov"])
+    let nothing = try failedTake([.ended])
+    #expect((nothing.error as? RecordingError)?.code == .nothingStored)
+    #expect(nothing.left == [1, 2, 3] && nothing.names == ["take.mov"])
+  }
+
+  @Test func `A file that may be replaced is, and nothing else is left`() throws {
+    let scratch = try Scratch()
+    let path = try scratch.write([1, 2, 3], as: "take.mov")
+    let camera = try ScriptedCamera(100)
+    let (report, _) = try camera.take(camera.frames(0..<30), to: path) { $0.overwrites = true }
+    #expect(report.isPlayable)
+    #expect(try Asset(path: path).videoTrack?.frameCount == 30)
+    #expect(try scratch.names() == ["take.mov"])
+  }
+
+  @Test func `A device that does not start leaves no file`() throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(100)
+    let output = try MovieFileOutput(
+      session: camera.session(ScriptedDriver([], startError: refusal)),
+      settings: RecordingSettings(path: scratch.file("take.mov")))
+    #expect(throws: refusal) { try output.record() }
+    #expect(try scratch.names() == [])
+  }
+
+  @Test func `What is no ordinary file is never replaced`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("pipe.mov")
+    #expect(mkfifo(path, 0o600) == 0)
+    let camera = try ScriptedCamera(100)
+    let error = #expect(throws: RecordingError.self) {
+      try camera.take(camera.frames(0..<5), to: path) { $0.overwrites = true }
+    }
+    #expect(error?.code == .cannotCreate)
+    #expect(error?.message.contains("no ordinary file") == true)
+    var status = stat()
+    #expect(lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
+  }
+
+  @Test func `A folder that is not there is named, and no frame is captured`() throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(100)
+    let driver = ScriptedDriver(try camera.frames(0..<5))
+    let output = try MovieFileOutput(
+      session: camera.session(driver),
+      settings: RecordingSettings(path: scratch.file("no/such/take.mov")))
+    let error = #expect(throws: RecordingError.self) { try output.record() }
+    #expect(error?.code == .cannotCreate)
+    #expect(error?.message.contains("no/such/take.mov") == true)
+    #expect(error?.hint.contains("folder") == true)
+    #expect(driver.stopCount == 0)
+  }
+
+  @Test func `A second take of the same output does not touch the first`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("take.mov")
+    let camera = try ScriptedCamera(100)
+    var settings = RecordingSettings(path: path)
+    settings.overwrites = true
+    let output = try MovieFileOutput(
+      session: camera.session(ScriptedDriver(try camera.frames(0..<30))), settings: settings)
+    _ = try output.record()
+    #expect(throws: RecordingError.self) { try output.record() }
+    #expect(try Asset(path: path).videoTrack?.frameCount == 30)
+  }
+
+  @Test(.enabled(if: SmallDisk.canBeMade, "a small disk is mounted, which only root may"))
+  func `A disk that is full from the start leaves no file and is named`() throws {
+    let scratch = try Scratch()
+    try #require(SmallDisk.mount(at: scratch.path))
+    defer { SmallDisk.unmount(scratch.path) }
+    // All but the last page, which names the file.
+    var filled = 0
+    let descriptor = open(scratch.file("full"), O_WRONLY | O_CREAT, 0o600)
+    let block = [UInt8](repeating: 0, count: 4_096)
+    while write(descriptor, block, block.count) == block.count { filled += 1 }
+    close(descriptor)
+    #expect(filled > 100)
+    let camera = try ScriptedCamera(100)
+    let error = #expect(throws: RecordingError.self) {
+      try camera.take(camera.frames(0..<100), to: scratch.file("take.mov"))
+    }
+    #expect(error?.code == .diskFull)
+    #expect(try scratch.names() == ["full"])
+  }
+
+  @Test func `A take may be stopped from another thread while it runs`() throws {
+    let scratch = try Scratch()
+    let camera = try CaptureDevice.named("synthetic:128x96@240")
+    let session = try CaptureSession(device: camera, format: camera.fastestFormat())
+    let output = try MovieFileOutput(
+      session: session, settings: RecordingSettings(path: scratch.file("take.mov")))
+    var stopper: PlatformThread?
+    let report = try output.record { progress in
+      if progress.stored >= 30, stopper == nil { stopper = try? PlatformThread { output.stop() } }
+    }
+    stopper?.join()
+    #expect(report.stoppedBy == .signal)
+    #expect(report.ledger.addsUp && report.isPlayable && report.ledger.stored >= 30)
+  }
+}

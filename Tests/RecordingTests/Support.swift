@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import FormatDiscovery
+import Glibc
+import LibAV
+import MediaTiming
+import TestSupport
+
+@testable import Capture
+@testable import Recording
+
+/// A camera that a script plays: what it says, without a clock.
+struct ScriptedCamera {
+  var width = 128
+  var height = 96
+  var rate: FrameRate
+  var layout = SyntheticDriver.Settings.Layout.mjpeg
+  /// The time of frame 0.
+  var base: Int64 = 5_000_000
+  var hasSound = false
+
+  init(_ framesPerSecond: Int64) throws { rate = try FrameRate(framesPerSecond, 1) }
+
+  /// What the driver says of a frame that comes in time.
+  func stamp(_ number: Int64) throws -> FrameStamp {
+    FrameStamp(
+      sequence: UInt32(truncatingIfNeeded: number),
+      microseconds: base + (try SyntheticDriver.microseconds(ofFrame: number, at: rate)))
+  }
+
+  /// The bytes of some pictures, as the synthetic camera draws them.
+  func pictures(_ numbers: some Sequence<Int>) throws -> [[UInt8]] {
+    let picture = TestPicture(width: width, height: height)
+    var maker: any PictureMaker =
+      switch layout {
+      case .grey: GreyPictureMaker(picture: picture)
+      case .yuyv: YUYVPictureMaker(picture: picture)
+      case .mjpeg: try JPEGPictureMaker(picture: picture)
+      }
+    let buffer = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: maker.maximumByteCount, alignment: 16)
+    defer { buffer.deallocate() }
+    return try numbers.map { number in
+      let count = try maker.make(number: number, isFlash: false, into: buffer)
+      return [UInt8](buffer.prefix(count))
+    }
+  }
+
+  /// Frames that come one after the other, each with its number painted.
+  func frames(_ numbers: Range<Int>) throws -> [ScriptedDriver.Step] {
+    try zip(numbers, pictures(numbers)).map { .picture(try stamp(Int64($0)), $1) }
+  }
+
+  /// The session of a script.
+  func session(_ driver: ScriptedDriver) throws -> CaptureSession {
+    let name = layout == .mjpeg ? "mjpg" : layout == .yuyv ? "yuyv" : "grey"
+    let device = try CaptureDevice.named(
+      "synthetic:\(width)x\(height)@\(rate.numerator)")
+    let delivered: FrameDelivery.Layout =
+      switch layout {
+      case .mjpeg: .compressed("mjpeg")
+      case .yuyv: .raw(PixelFormat(named: "yuyv422") ?? .gray8, bytesPerRow: 0)
+      case .grey: .raw(.gray8, bytesPerRow: 0)
+      }
+    let base = base
+    return CaptureSession(
+      device: device, format: try device.format(matching: ModeRequest(parsing: "/\(name)")),
+      driver: driver,
+      delivery: try FrameDelivery(layout: delivered, width: width, height: height),
+      negotiatedFrameRate: rate, maximumByteCount: width * height * 3,
+      sound: hasSound ? (SyntheticSound(), { base }) : nil)
+  }
+
+  /// Records a script.
+  func take(
+    _ steps: [ScriptedDriver.Step], codec: RecordingCodec = .auto, to path: String,
+    configure: (inout RecordingSettings) -> Void = { _ in },
+    progress: (MovieFileOutput.Progress) -> Void = { _ in }
+  ) throws -> (report: RecordingReport, driver: ScriptedDriver) {
+    let driver = ScriptedDriver(steps)
+    var settings = RecordingSettings(path: path)
+    settings.codec = codec
+    configure(&settings)
+    let output = try MovieFileOutput(session: session(driver), settings: settings)
+    return (try output.record(progress: progress), driver)
+  }
+}
+
+/// Whether a file holds a box of four letters.
+func holdsBox(_ name: String, _ path: String) throws -> Bool {
+  let bytes = try bytes(of: path)
+  let wanted = Array(name.utf8)
+  return bytes.indices.contains { place in
+    place + 4 <= bytes.count && bytes[place] == wanted[0]
+      && bytes[place..<(place + 4)].elementsEqual(wanted)
+  }
+}
+
+/// A disk of two mebibytes in memory.
+enum SmallDisk {
+  static let canBeMade: Bool = {
+    guard getuid() == 0, let scratch = try? Scratch(), mount(at: scratch.path) else { return false }
+    unmount(scratch.path)
+    return true
+  }()
+
+  static func mount(at path: String) -> Bool {
+    Glibc.mount("tmpfs", path, "tmpfs", 0, "size=2m") == 0
+  }
+
+  static func unmount(_ path: String) { umount2(path, Int32(MNT_DETACH)) }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Capture
+import Synchronization
+
+/// A driver that gives what a script says, at once: no clock, no threads.
+package final class ScriptedDriver: FrameDriver {
+  /// What one call of `dequeue` answers.
+  package enum Step: Sendable {
+    /// A frame of so many bytes, all alike.
+    case frame(FrameStamp, byteCount: Int)
+    /// A frame of these bytes.
+    case picture(FrameStamp, [UInt8])
+    /// No frame, after something was done on the capture thread.
+    case action(@Sendable () -> Void)
+    case nothing
+    case ended
+    case failure(CaptureError)
+    /// A frame whose buffer the driver refuses to take back.
+    case unreturnable(FrameStamp, byteCount: Int, CaptureError)
+  }
+
+  package let bufferCount: Int
+  private let steps: [Step]
+  private let startError: CaptureError?
+  private let next = Atomic<Int>(0)
+  private let lent = Atomic<Int>(0)
+  private let stops = Atomic<Int>(0)
+  // Written in the initialiser only.
+  private nonisolated(unsafe) let bytes: UnsafeRawBufferPointer
+
+  /// Prepares a script; `startError` is what switching the stream on throws.
+  package init(_ steps: [Step], bufferCount: Int = 4, startError: CaptureError? = nil) {
+    self.steps = steps
+    self.bufferCount = bufferCount
+    self.startError = startError
+    let largest = steps.map(\.byteCount).max() ?? 0
+    let memory = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: max(1, largest), alignment: 16)
+    memory.initializeMemory(as: UInt8.self, repeating: 7)
+    bytes = UnsafeRawBufferPointer(memory)
+  }
+
+  deinit { bytes.deallocate() }
+
+  /// Buffers that were lent and not given back.
+  package var missingBuffers: Int { lent.load(ordering: .acquiring) }
+  /// How often the stream was switched off.
+  package var stopCount: Int { stops.load(ordering: .acquiring) }
+
+  package func start() throws(CaptureError) {
+    if let startError { throw startError }
+  }
+
+  package func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult {
+    let index = next.wrappingAdd(1, ordering: .relaxed).oldValue
+    guard index < steps.count else { return .ended }
+    switch steps[index] {
+    case .nothing: return .none
+    case .ended: return .ended
+    case .failure(let error): throw error
+    case .action(let body):
+      body()
+      return .none
+    case .frame(let stamp, let count), .unreturnable(let stamp, let count, _):
+      return lend(stamp, UnsafeRawBufferPointer(rebasing: bytes.prefix(count)), index)
+    case .picture(let stamp, let picture):
+      // The loop copies a frame before it gives it back, and asks for none meanwhile.
+      let memory = UnsafeMutableRawBufferPointer(mutating: bytes)
+      memory.copyBytes(from: picture)
+      return lend(stamp, UnsafeRawBufferPointer(rebasing: bytes.prefix(picture.count)), index)
+    }
+  }
+
+  private func lend(
+    _ stamp: FrameStamp, _ bytes: UnsafeRawBufferPointer, _ index: Int
+  ) -> DequeueResult {
+    lent.wrappingAdd(1, ordering: .relaxed)
+    return .frame(LentBuffer(stamp: stamp, bytes: bytes, index: index, driver: self))
+  }
+
+  package func requeue(_ index: Int) throws(CaptureError) {
+    lent.wrappingSubtract(1, ordering: .relaxed)
+    if case .unreturnable(_, _, let error) = steps[index] { throw error }
+  }
+
+  package func stop() { stops.wrappingAdd(1, ordering: .relaxed) }
+}
+
+extension ScriptedDriver.Step {
+  fileprivate var byteCount: Int {
+    switch self {
+    case .frame(_, let count), .unreturnable(_, let count, _): count
+    case .picture(_, let bytes): bytes.count
+    default: 0
+    }
+  }
+}
