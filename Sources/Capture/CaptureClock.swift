@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+import V4L2
 
 /// The clock that V4L2 stamps frames with, CLOCK_MONOTONIC.
 package enum CaptureClock {
   /// Now, in nanoseconds.
-  package static func nanoseconds() -> Int64 {
-    var now = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &now)
-    return Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec)
-  }
+  package static func nanoseconds() -> Int64 { MonotonicClock.nanoseconds() }
 
   /// Now, in microseconds, rounded down.
   package static func microseconds() -> Int64 { nanoseconds() / 1_000 }

@@ -16,6 +16,9 @@ package final class BufferQueue: Sendable {
   /// The size of the smallest buffer.
   package var bytesPerBuffer: Int { buffers.lazy.map(\.count).min() ?? 0 }
 
+  /// The clock that the driver's times are of, in nanoseconds.
+  package func nanoseconds() -> Int64 { device.calls.nanoseconds() }
+
   private let device: VideoDevice
   // Written in the initialiser only. What the memory holds belongs to whoever dequeued it.
   private nonisolated(unsafe) let buffers: [UnsafeMutableRawBufferPointer]
@@ -48,7 +51,7 @@ package final class BufferQueue: Sendable {
           try device.map(length: Int(buffer.length), offset: Int64(buffer.m.offset)))
       }
     } catch {
-      for buffer in buffers { v4l2_munmap(buffer.baseAddress, buffer.count) }
+      for buffer in buffers { device.calls.unmap(buffer) }
       throw error
     }
     self.buffers = buffers
@@ -57,7 +60,7 @@ package final class BufferQueue: Sendable {
 
   deinit {
     // Before the device, which closes after this.
-    for buffer in buffers { v4l2_munmap(buffer.baseAddress, buffer.count) }
+    for buffer in buffers { device.calls.unmap(buffer) }
   }
 
   /// Hands every buffer to the driver and starts the stream: `VIDIOC_QBUF`, `VIDIOC_STREAMON`.

@@ -12,6 +12,8 @@ package struct VideoDevice: ~Copyable, Sendable {
   /// What the driver says it is and can do.
   package let capabilities: Capabilities
 
+  /// The way to the driver.
+  let calls: any DeviceCalls
   /// The open descriptor; it never leaves this file.
   private let descriptor: CInt
 
@@ -24,40 +26,35 @@ package struct VideoDevice: ~Copyable, Sendable {
   /// - Throws: ``DeviceError`` for `.open`: `.notFound`, `.noPermission`, `.unplugged`, or
   ///   `.notAVideoDevice` for anything else that can be opened.
   package init(opening path: String) throws(DeviceError) {
-    _ = Self.silencedLibrary
-    let descriptor = CVideo4Linux_open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+    let calls = DeviceSystem.calls
+    let descriptor = calls.open(path)
     try DeviceError.check(descriptor, .open, path)
+    // libv4l2's plugins may have changed what the device can do: it is asked through them.
     var answer = v4l2_capability()
-    func ask() -> CInt {
-      withUnsafeMutablePointer(to: &answer) {
-        CVideo4Linux_ioctl(descriptor, CVideo4Linux_VIDIOC_QUERYCAP, $0)
-      }
+    let result = withUnsafeMutablePointer(to: &answer) {
+      calls.control(descriptor, CVideo4Linux_VIDIOC_QUERYCAP, $0)
     }
-    // The kernel first: given anything but a video node, libv4l2's plugins print on stderr.
-    var result = ask()
-    if result >= 0 { result = CVideo4Linux_attach(descriptor) }
-    // Then the plugins, which may have changed what the device can do.
-    if result >= 0 { result = ask() }
     guard result >= 0 else {
-      _ = CVideo4Linux_close(descriptor)
+      _ = calls.close(descriptor)
       throw DeviceError(failing: .open, path, code: -result)
     }
     // Once every property is set, a throw would also run `deinit`; nothing throws from here on.
     self.path = path
     capabilities = Capabilities(answer)
+    self.calls = calls
     self.descriptor = descriptor
   }
 
-  deinit { _ = CVideo4Linux_close(descriptor) }  // Nobody is left to tell.
+  deinit { _ = calls.close(descriptor) }  // Nobody is left to tell.
 
   /// Makes a request, and answers with a value or a negative errno.
   borrowing func control<Argument>(_ request: UInt, _ argument: inout Argument) -> CInt {
-    withUnsafeMutablePointer(to: &argument) { CVideo4Linux_ioctl(descriptor, request, $0) }
+    withUnsafeMutablePointer(to: &argument) { calls.control(descriptor, request, $0) }
   }
 
   /// Waits for a frame; answers with poll(2)'s events, 0 at the time limit, or a negative errno.
   borrowing func poll(milliseconds: Int32) -> CInt {
-    CVideo4Linux_poll(descriptor, CShort(POLLIN), milliseconds)
+    calls.poll(descriptor, events: CShort(POLLIN), milliseconds: milliseconds)
   }
 
   /// Maps a buffer of the driver's, or throws ``DeviceError`` for `.mapBuffer`.
@@ -65,14 +62,11 @@ package struct VideoDevice: ~Copyable, Sendable {
     length: Int, offset: Int64
   ) throws(DeviceError) -> UnsafeMutableRawBufferPointer {
     var error: CInt = 0
-    guard let start = CVideo4Linux_map(descriptor, length, offset, &error) else {
+    guard let start = calls.map(descriptor, length: length, offset: offset, error: &error) else {
       throw DeviceError(failing: .mapBuffer, path, code: -error)
     }
     return UnsafeMutableRawBufferPointer(start: start, count: length)
   }
-
-  /// Keeps libv4l2 off stderr, once for the process; touching it is enough.
-  private static let silencedLibrary: Void = CVideo4Linux_silence()
 }
 
 extension VideoDevice {

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+import CVideo4Linux
+import Glibc
+
+/// The calls by which a driver is reached: the kernel's, or those of a driver in this process.
+///
+/// Each answers with a value or a negative errno. The seam lies here so that all above it, this
+/// room included, runs unchanged on a driver whose clock and faults a test controls.
+package protocol DeviceCalls: Sendable {
+  /// Opens a node for reading and writing without waiting: open(2).
+  func open(_ path: String) -> CInt
+
+  /// Closes a descriptor: close(2).
+  func close(_ descriptor: CInt) -> CInt
+
+  /// Makes a request: ioctl(2).
+  func control(_ descriptor: CInt, _ request: UInt, _ argument: UnsafeMutableRawPointer) -> CInt
+
+  /// Waits for one of poll(2)'s events; answers with those that came, or 0 at the time limit.
+  func poll(_ descriptor: CInt, events: CShort, milliseconds: CInt) -> CInt
+
+  /// Maps memory of the driver's: mmap(2); nil and `error` where it refuses.
+  func map(
+    _ descriptor: CInt, length: Int, offset: Int64, error: inout CInt
+  ) -> UnsafeMutableRawPointer?
+
+  /// Unmaps memory of the driver's: munmap(2).
+  func unmap(_ memory: UnsafeMutableRawBufferPointer)
+
+  /// The clock that the driver's times are of, in nanoseconds; `CLOCK_MONOTONIC` for the kernel.
+  func nanoseconds() -> Int64
+
+  /// The numbers of the nodes `/dev/video…`, or what stands for them, in no order.
+  func nodes() -> [String]
+}
+
+/// Where devices opened from here on are reached.
+package enum DeviceSystem {
+  /// The kernel's calls, unless a test puts a driver of its own in their place for its task.
+  @TaskLocal package static var calls: any DeviceCalls = KernelCalls()
+}
+
+/// The kernel's calls, through libv4l2 with its conversion switched off.
+struct KernelCalls: DeviceCalls {
+  init() {}
+
+  func open(_ path: String) -> CInt {
+    _ = Self.silencedLibrary
+    let descriptor = CVideo4Linux_open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+    guard descriptor >= 0 else { return descriptor }
+    // The kernel first: given anything but a video node, libv4l2's plugins print on stderr.
+    var answer = v4l2_capability()
+    var result = withUnsafeMutablePointer(to: &answer) {
+      CVideo4Linux_ioctl(descriptor, CVideo4Linux_VIDIOC_QUERYCAP, $0)
+    }
+    if result >= 0 { result = CVideo4Linux_attach(descriptor) }
+    guard result >= 0 else {
+      _ = CVideo4Linux_close(descriptor)
+      return result
+    }
+    return descriptor
+  }
+
+  func close(_ descriptor: CInt) -> CInt { CVideo4Linux_close(descriptor) }
+
+  func control(
+    _ descriptor: CInt, _ request: UInt, _ argument: UnsafeMutableRawPointer
+  ) -> CInt {
+    CVideo4Linux_ioctl(descriptor, request, argument)
+  }
+
+  func poll(_ descriptor: CInt, events: CShort, milliseconds: CInt) -> CInt {
+    CVideo4Linux_poll(descriptor, events, milliseconds)
+  }
+
+  func map(
+    _ descriptor: CInt, length: Int, offset: Int64, error: inout CInt
+  ) -> UnsafeMutableRawPointer? {
+    CVideo4Linux_map(descriptor, length, offset, &error)
+  }
+
+  func unmap(_ memory: UnsafeMutableRawBufferPointer) {
+    v4l2_munmap(memory.baseAddress, memory.count)
+  }
+
+  func nanoseconds() -> Int64 { MonotonicClock.nanoseconds() }
+
+  func nodes() -> [String] {
+    SystemFiles.entries(in: "/dev").filter {
+      $0.hasPrefix("video") && UInt32($0.dropFirst("video".count)) != nil
+    }.map { "/dev/\($0)" }
+  }
+
+  /// Keeps libv4l2 off stderr, once for the process; touching it is enough.
+  private static let silencedLibrary: Void = CVideo4Linux_silence()
+}
+
+/// The clock that the kernel stamps frames with, `CLOCK_MONOTONIC`.
+package enum MonotonicClock {
+  /// Now, in nanoseconds.
+  package static func nanoseconds() -> Int64 {
+    var now = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec)
+  }
+}
