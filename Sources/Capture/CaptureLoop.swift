@@ -37,27 +37,23 @@ public enum StopReason: String, Hashable, Sendable {
 }
 
 /// What the capture thread knows when it is done.
-package struct CaptureSummary: Sendable {
-  /// Frame periods of the take, by the driver's own numbers.
-  package var expected: Int64 = 0
-  /// Missing after the last frame queued.
-  package var trailing = MissingFrames()
-  /// From switching the stream on to the first period that the driver claims.
-  package var startupNanoseconds: Int64?
-  /// The first and the last frame queued or corrupt, and the periods between them.
-  package var firstMicroseconds: Int64?
-  package var lastMicroseconds: Int64?
-  package var periodsBetween: Int64 = 0
+package struct CaptureEnd: Sendable {
   package var stopReason = StopReason.signal
   package var error: CaptureError?
+  /// The first frame after a take that ended at a time, and that time.
+  package var next: FrameObservation?
+  package var microseconds: Int64?
+  /// Frames that arrived at the very end, for which not even a note found room.
+  package var unnoted: Int64 = 0
+  /// How long the device had been silent when the stream was switched off, in microseconds;
+  /// nil where the take ended with a frame.
+  package var silence: Int64?
 }
 
 /// What others may read of a running capture, and how they end it.
 package final class CaptureControl: Sendable {
-  /// Frames that reached the queue so far.
-  package let queued = Atomic<Int64>(0)
-  /// Frames missing so far, of any cause.
-  package let missing = Atomic<Int64>(0)
+  /// When the stream was switched on, in microseconds of the driver's clock.
+  package let switchedOn = Atomic<Int64>(0)
   private let stopRequest = Mutex<StopReason?>(nil)
   private let isStopRequested = Atomic<Bool>(false)
 
@@ -81,69 +77,65 @@ package final class CaptureControl: Sendable {
 struct CaptureLoop {
   let driver: any FrameDriver
   let frameRate: FrameRate
-  /// Bytes of a whole uncompressed frame; nil where frames are compressed.
-  let expectedByteCount: Int?
+  let wholeness: FrameWholeness
   let limit: CaptureLimit
   let queue: FrameQueue
   let control: CaptureControl
 
-  private var summary = CaptureSummary()
-  private var judge = FrameJudge()
-  private var pending = MissingFrames()
-  private var pendingPeriods: Int64 = 0
+  private var end = CaptureEnd()
+  private var clock: StampClock
+  /// When the last buffers were given back, as many as there are, in a ring.
+  private var returns: [Int64]
+  private var dequeuedCount = 0
   private var queuedCount: Int64 = 0
   /// The time of the first frame queued: the take's zero.
   private var origin: Int64?
-  private var lastDequeue: Int64 = 0
+  private var lastArrival: Int64 = 0
 
   init(
-    driver: any FrameDriver, frameRate: FrameRate, expectedByteCount: Int?, limit: CaptureLimit,
+    driver: any FrameDriver, frameRate: FrameRate, wholeness: FrameWholeness, limit: CaptureLimit,
     queue: FrameQueue, control: CaptureControl
   ) {
     self.driver = driver
     self.frameRate = frameRate
-    self.expectedByteCount = expectedByteCount
+    self.wholeness = wholeness
     self.limit = limit
     self.queue = queue
     self.control = control
+    clock = StampClock(
+      period: Int64(saturating: frameRate.frameDuration.doubleValue * 1_000_000))
+    returns = Array(repeating: .min, count: max(1, driver.bufferCount))
   }
 
   /// Captures until a limit, a request, the source's end or a failure, then stops the driver.
-  mutating func run() -> CaptureSummary {
-    let switchedOn = CaptureClock.nanoseconds()
+  mutating func run() -> CaptureEnd {
+    lastArrival = driver.microseconds()
+    control.switchedOn.store(lastArrival, ordering: .relaxed)
     do throws(CaptureError) {
       try driver.start()
-      summary.stopReason = try captureFrames()
+      end.stopReason = try captureFrames()
     } catch {
-      summary.error = error
-      summary.stopReason = error.code == .deviceLost ? .deviceLost : .error
+      end.error = error
+      end.stopReason = error.code == .deviceLost ? .deviceLost : .error
+    }
+    switch end.stopReason {
+    case .duration, .frames: break
+    default: end.silence = driver.microseconds() &- lastArrival
     }
     driver.stop()
-    summary.expected = judge.periods + periodsAfterLast
-    summary.trailing = pending
-    if let first = summary.firstMicroseconds {
-      let before = Double(firstPeriod) * frameRate.frameDuration.doubleValue * 1e9
-      summary.startupNanoseconds = (first &* 1_000) &- switchedOn &- Int64(saturating: before)
-    }
     queue.close()
-    return summary
+    return end
   }
-
-  /// Periods of the take after the last frame that arrived in it.
-  private var periodsAfterLast: Int64 = 0
-  /// The place of the first frame that arrived, from the first period claimed.
-  private var firstPeriod: Int64 = 0
 
   private mutating func captureFrames() throws(CaptureError) -> StopReason {
     let patience = max(
       5_000_000, Int64(saturating: 20 * frameRate.frameDuration.doubleValue * 1_000_000))
-    lastDequeue = CaptureClock.microseconds()
     while true {
       if let reason = control.requestedStop { return reason }
       switch try driver.dequeue(timeoutMilliseconds: 100) {
       case .ended: return .duration
       case .none:
-        guard CaptureClock.microseconds() - lastDequeue < patience else {
+        guard driver.microseconds() &- lastArrival < patience else {
           throw CaptureError(
             .noFrames, "the device delivered no frame for \(patience / 1_000_000) s",
             hint: "check its cable and input, or choose another mode")
@@ -154,84 +146,46 @@ struct CaptureLoop {
           return reason
         }
         try buffer.giveBack()
+        returns[(dequeuedCount - 1) % returns.count] = driver.microseconds()
       }
     }
   }
 
-  /// Judges one frame and hands it over; a reason to stop when it ends the take.
+  /// Notes one frame and hands it over; a reason to stop when it ends the take.
   private mutating func take(_ buffer: borrowing LentBuffer) -> StopReason? {
-    let stamp = buffer.stamp
-    let now = CaptureClock.microseconds()
-    let waited = now - lastDequeue
-    lastDequeue = now
+    var frame = observe(buffer.stamp)
     if let origin, let duration = limit.duration,
-      isAtOrAfter(duration, stamp.microseconds &- origin)
+      isAtOrAfter(duration, frame.microseconds &- origin)
     {
-      countMissingBeforeEnd(origin: origin, duration: duration, next: stamp, waited: waited)
+      end.next = frame
+      end.microseconds = origin &+ Int64(saturating: duration.doubleValue * 1_000_000)
       return .duration
     }
-    let step = judge.advance(to: stamp)
-    if summary.firstMicroseconds == nil {
-      summary.firstMicroseconds = stamp.microseconds
-      firstPeriod = step - 1
-      pending.lostStart += step - 1
+    if buffer.stamp.isCorrupt || !wholeness.holds(buffer.bytes) {
+      frame.fate = .corrupt
+    } else if queue.push(QueuedFrame(observation: frame, bytes: buffer.bytes)) {
+      end.unnoted = 0
+      if origin == nil { origin = frame.microseconds }
+      queuedCount += 1
+      return limit.frameCount.map { queuedCount >= $0 } == true ? .frames : nil
     } else {
-      summary.periodsBetween += step
-      countLost(step - 1, stamp: stamp, waited: waited)
+      frame.fate = .refused
     }
-    summary.lastMicroseconds = stamp.microseconds
-    pendingPeriods += step
-    let isShort = expectedByteCount.map { buffer.bytes.count < $0 } ?? buffer.bytes.isEmpty
-    if stamp.isCorrupt || isShort {
-      pending.corrupt += 1
-      return nil
-    }
-    let frame = QueuedFrame(
-      stamp: stamp, periods: pendingPeriods, missing: pending, bytes: buffer.bytes)
-    guard queue.push(frame) else {
-      pending.lostQueue += 1
-      return nil
-    }
-    control.missing.wrappingAdd(pending.count, ordering: .relaxed)
-    control.queued.wrappingAdd(1, ordering: .relaxed)
-    if origin == nil { origin = stamp.microseconds }
-    pending = MissingFrames()
-    pendingPeriods = 0
-    queuedCount += 1
-    return limit.frameCount.map { queuedCount >= $0 } == true ? .frames : nil
+    let note = QueuedFrame(observation: frame, bytes: UnsafeRawBufferPointer(start: nil, count: 0))
+    end.unnoted = queue.push(note) ? 0 : end.unnoted + 1
+    return nil
   }
 
-  /// Tells the two places where frames get lost before they reach us.
-  ///
-  /// A driver that knows says so. Of V4L2 we know when we last came for a frame: only when its
-  /// buffers could all have been filled since then was it left without one.
-  private mutating func countLost(_ count: Int64, stamp: FrameStamp, waited: Int64) {
-    guard count > 0 else { return }
-    let overruns: Int64
-    if let known = stamp.overrunsBefore {
-      overruns = min(count, Int64(known))
-    } else {
-      let filling = Double(driver.bufferCount - 1) * frameRate.frameDuration.doubleValue
-      overruns = Double(waited) >= filling * 1_000_000 ? count : 0
-    }
-    pending.lostKernel += overruns
-    pending.lostDevice += count - overruns
-  }
-
-  /// Counts the periods between the last frame and the end of the take, whose next frame came
-  /// only after the end.
-  private mutating func countMissingBeforeEnd(
-    origin: Int64, duration: MediaTime, next: FrameStamp, waited: Int64
-  ) {
-    let last = summary.lastMicroseconds ?? origin
-    let toEnd =
-      (duration.doubleValue - Double(last &- origin) / 1_000_000) * frameRate.doubleValue
-    var ahead = judge
-    let missing = ahead.advance(to: next) - 1
-    // Within a fiftieth of a period the end falls on a frame, whatever the driver rounded.
-    let within = max(0, min(missing, Int64(saturating: (toEnd - 0.02).rounded(.up) - 1)))
-    periodsAfterLast = within
-    countLost(within, stamp: next, waited: waited)
+  private mutating func observe(_ stamp: FrameStamp) -> FrameObservation {
+    lastArrival = driver.microseconds()
+    let (time, isJump) = clock.read(stamp, arrival: lastArrival)
+    var frame = FrameObservation(stamp: stamp, microseconds: time, arrival: lastArrival)
+    frame.isClockJump = isJump
+    frame.unnoted = end.unnoted
+    // Its place in the ring is that of the frame as many before it as there are buffers.
+    frame.oldestReturn = returns[dequeuedCount % returns.count]
+    dequeuedCount += 1
+    return frame
   }
 
   private func isAtOrAfter(_ duration: MediaTime, _ microseconds: Int64) -> Bool {

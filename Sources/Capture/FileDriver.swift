@@ -20,6 +20,8 @@ package final class FileDriver: FrameDriver {
   package enum Layout: Sendable { case mjpeg, h264, yuv420p }
 
   package let bufferCount: Int
+  /// A file's frames are as far apart as they are; none of them is lost.
+  package var countsExactly: Bool { true }
   private let path: String
   private let pace: Pace
   private let layout: Layout

@@ -14,18 +14,20 @@ package struct FrameDelivery: Sendable {
   package let layout: Layout
   package let width: Int
   package let height: Int
-  /// Bytes of a whole frame of pixels, fewer mean a damaged one; nil for compressed frames.
-  package let expectedByteCount: Int?
+  /// What tells a whole frame from a damaged one.
+  package let wholeness: FrameWholeness
 
   package init(layout: Layout, width: Int, height: Int) throws(LibAVError) {
     self.layout = layout
     self.width = width
     self.height = height
     switch layout {
-    case .compressed: expectedByteCount = nil
+    case .compressed(let codec):
+      wholeness = FrameWholeness(byteCount: nil, isJPEG: codec == "mjpeg")
     case .raw(let format, let bytesPerRow):
-      expectedByteCount = try MediaFrame.byteCount(
+      let count = try MediaFrame.byteCount(
         width: width, height: height, pixelFormat: format, bytesPerRow: bytesPerRow)
+      wholeness = FrameWholeness(byteCount: count, isJPEG: false)
     }
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A frame as its driver describes it, before anyone judges it.
-package struct FrameStamp: Sendable {
+package struct FrameStamp: Hashable, Sendable {
   /// The driver's count of frames, which goes on when frames are lost, and wraps at 2^32.
   package var sequence: UInt32
   /// The driver's time of the frame, in microseconds of the monotonic clock.
@@ -25,6 +25,11 @@ package protocol FrameDriver: AnyObject, Sendable {
   /// How many buffers the driver fills in turn.
   var bufferCount: Int { get }
 
+  /// Whether the driver is known to count right, so that times say nothing about losses.
+  var countsExactly: Bool { get }
+  /// The clock that the driver's times are of, in microseconds.
+  func microseconds() -> Int64
+
   /// Starts the stream; frames become available from here on.
   func start() throws(CaptureError)
 
@@ -38,6 +43,11 @@ package protocol FrameDriver: AnyObject, Sendable {
 
   /// Ends the stream; buffers still lent stay readable until the driver goes.
   func stop()
+}
+
+extension FrameDriver {
+  package var countsExactly: Bool { false }
+  package func microseconds() -> Int64 { CaptureClock.microseconds() }
 }
 
 /// What came of waiting for a frame.

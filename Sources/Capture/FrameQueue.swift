@@ -3,43 +3,20 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Frames missing before a frame or after the last, by what became of them.
-package struct MissingFrames: Hashable, Sendable {
-  /// Lost before the first frame arrived.
-  package var lostStart: Int64 = 0
-  /// Lost in device or bus.
-  package var lostDevice: Int64 = 0
-  /// Lost because the driver had no free buffer.
-  package var lostKernel: Int64 = 0
-  /// Lost because the queue to the writer was full.
-  package var lostQueue: Int64 = 0
-  /// Arrived damaged, and not kept.
-  package var corrupt: Int64 = 0
-
-  package init() {}
-
-  /// All of them.
-  package var count: Int64 { lostStart + lostDevice + lostKernel + lostQueue + corrupt }
-}
-
-/// A frame in the queue between the capture thread and the writer.
+/// A frame in the queue between the capture thread and the writer, or a note that one arrived.
 package struct QueuedFrame {
-  /// What the driver said of it.
-  package var stamp: FrameStamp
-  /// Frame periods from the frame queued before to this one, or from the first period claimed.
-  ///
-  /// 1 where nothing is missing; lost and corrupt ones are included.
-  package var periods: Int64
-  /// What became of the periods before this frame.
-  package var missing: MissingFrames
-  /// The bytes, valid until the queue is told to release the frame.
+  /// What was seen of it.
+  package var observation: FrameObservation
+  /// The bytes, valid until the queue is told to release the frame; none where the frame is not
+  /// in the queue but only noted.
   package var bytes: UnsafeRawBufferPointer
 }
 
 /// Frames in order of capture, copied once into memory that was reserved beforehand.
 ///
 /// One thread pushes and never waits: it shares two counters with the other thread, no lock.
-/// One thread takes frames out. A full queue refuses the frame, and the pusher counts it.
+/// One thread takes frames out. A full queue refuses the frame; room for notes about refused
+/// frames is kept longer.
 package final class FrameQueue: Sendable {
   private struct Record {
     /// Bytes of record and frame.
@@ -60,6 +37,8 @@ package final class FrameQueue: Sendable {
   private let isClosed = Atomic<Bool>(false)
   private let signal = DispatchSemaphore(value: 0)
   private static let alignment = 64
+  /// Room that only notes may take.
+  private static let reserve = 512 << 10
   private static let recordBytes =
     (MemoryLayout<Record>.size + alignment - 1) / alignment * alignment
 
@@ -67,7 +46,7 @@ package final class FrameQueue: Sendable {
   ///
   /// - Throws: `CaptureError` with `.outOfMemory` when the system refuses them.
   package init(capacity: Int) throws(CaptureError) {
-    let rounded = max(1 << 20, (capacity + 4_095) / 4_096 * 4_096)
+    let rounded = max(1 << 20, (capacity + Self.reserve + 4_095) / 4_096 * 4_096)
     // Pages are taken only when they are first written: an idle queue costs nothing.
     guard
       let memory = mmap(
@@ -95,7 +74,8 @@ package final class FrameQueue: Sendable {
     let offset = head % capacity
     // A record never wraps: what is left at the end is skipped when it is too short.
     let skipped = capacity - offset < needed ? capacity - offset : 0
-    guard used + skipped + needed <= capacity else { return false }
+    let reserve = frame.observation.fate == .queued ? Self.reserve : 0
+    guard used + skipped + needed + reserve <= capacity else { return false }
     if skipped > 0 { storeRecordEnd(at: offset, skipped) }
     let start = memory + (offset + skipped) % capacity
     var record = Record(totalBytes: needed, frame: frame)

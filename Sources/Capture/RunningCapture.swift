@@ -7,7 +7,7 @@ package final class RunningCapture: Sendable {
   private let result: ResultBox
 
   private final class ResultBox: Sendable {
-    let summary = Mutex(CaptureSummary())
+    let end = Mutex(CaptureEnd())
   }
 
   /// Starts capturing into a queue.
@@ -21,16 +21,16 @@ package final class RunningCapture: Sendable {
     thread = try PlatformThread(urgency: .realTime) {
       var loop = CaptureLoop(
         driver: session.driver, frameRate: session.negotiatedFrameRate,
-        expectedByteCount: session.delivery.expectedByteCount, limit: limit, queue: queue,
+        wholeness: session.delivery.wholeness, limit: limit, queue: queue,
         control: control)
-      let summary = loop.run()
-      result.summary.withLock { $0 = summary }
+      let end = loop.run()
+      result.end.withLock { $0 = end }
     }
   }
 
   /// Waits for the capture to end and tells what it knows; to be called once.
-  package func summary() -> CaptureSummary {
+  package func end() -> CaptureEnd {
     thread.join()
-    return result.summary.withLock { $0 }
+    return result.end.withLock { $0 }
   }
 }

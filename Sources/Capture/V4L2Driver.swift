@@ -14,6 +14,8 @@ final class V4L2Driver: FrameDriver {
     bufferCount = queue.count
   }
 
+  func microseconds() -> Int64 { queue.nanoseconds() / 1_000 }
+
   func start() throws(CaptureError) {
     do throws(DeviceError) { try queue.start() } catch { throw CaptureError(error) }
   }
@@ -24,11 +26,12 @@ final class V4L2Driver: FrameDriver {
       dequeued = try queue.dequeue(timeoutMilliseconds: timeoutMilliseconds)
     } catch { throw CaptureError(error) }
     guard let dequeued else { return .none }
-    // A clock the driver does not name cannot be compared with ours: then ours is the time.
+    // A clock the driver does not name cannot be compared with ours, and none is no time at all:
+    // then ours is the time.
+    let isTimed = dequeued.clock == .monotonic && dequeued.microseconds != 0
     var stamp = FrameStamp(
       sequence: dequeued.sequence,
-      microseconds: dequeued.clock == .monotonic
-        ? dequeued.microseconds : CaptureClock.microseconds())
+      microseconds: isTimed ? dequeued.microseconds : microseconds())
     stamp.isCorrupt = dequeued.isError
     return .frame(
       LentBuffer(stamp: stamp, bytes: dequeued.bytes, index: dequeued.index, driver: self))

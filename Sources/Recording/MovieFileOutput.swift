@@ -83,24 +83,22 @@ public final class MovieFileOutput: Sendable {
         failure = error
         control.stop(error.isDiskFull ? .diskFull : .error)
       }
-      if writer.ledger.stored > 0 { file.dropReplaced() }
+      if writer.storedCount > 0 { file.dropReplaced() }
       progress(
         Progress(
-          stored: writer.ledger.stored, missing: control.missing.load(ordering: .relaxed),
+          stored: writer.storedCount, missing: writer.account.ledger.dropped,
           seconds: Double(writer.endMicroseconds) / 1_000_000, queueFill: queue.fillLevel,
           bytes: writer.byteCount))
     }
-    let summary = capture.summary()
-    do throws(LibAVError) { try writer.finish(trailing: summary.trailing) } catch {
-      failure = failure ?? error
-    }
-    writer.settle()
-    if writer.ledger.stored > 0 {
-      let report = report(writer, summary, failure)
+    let end = capture.end()
+    writer.close(end)
+    do throws(LibAVError) { try writer.finish() } catch { failure = failure ?? error }
+    if writer.storedCount > 0 {
+      let report = report(writer, end, failure)
       if report.ledger.stored > 0 { return report }
     }
     file.discard()
-    if let error = summary.error { throw error }
+    if let error = end.error { throw error }
     throw failure.map(RecordingError.init)
       ?? RecordingError(
         .nothingStored, "\(session.deviceName) delivered no frame that could be stored",
@@ -116,12 +114,15 @@ public final class MovieFileOutput: Sendable {
   }
 
   private func makeWriter(path: String) -> TakeWriter {
-    let session = session
+    let (session, control) = (session, control)
     return TakeWriter(
       path: path, plan: plan, delivery: session.delivery,
       frameRate: session.negotiatedFrameRate,
       sound: settings.recordsSound ? session.sound : nil,
-      soundCodec: settings.soundCodec ?? (plan.isLossless ? .pcm : .aac)
+      soundCodec: settings.soundCodec ?? (plan.isLossless ? .pcm : .aac),
+      account: FrameAccount(
+        frameRate: session.negotiatedFrameRate, trustsCounter: session.driver.countsExactly
+      ) { control.switchedOn.load(ordering: .relaxed) }
     ) { first in
       RecordingTags.metadata(
         frameRate: session.negotiatedFrameRate, recording: Self.tag(session, first, gaps: nil))
@@ -129,34 +130,35 @@ public final class MovieFileOutput: Sendable {
   }
 
   private static func tag(
-    _ session: CaptureSession, _ first: FrameStamp, gaps: [FrameGap]?
+    _ session: CaptureSession, _ first: FrameObservation, gaps: [FrameGap]?
   ) -> RecordingTags.Recording {
     RecordingTags.Recording(
       device: session.deviceName, mode: session.modeName,
-      firstCaptureNs: first.microseconds &* 1_000, firstSequence: Int64(first.sequence),
+      firstCaptureNs: first.microseconds &* 1_000, firstSequence: Int64(first.stamp.sequence),
       gaps: gaps?.filter { $0.afterIndex >= 0 }.map {
         RecordingTags.Recording.Gap(afterIndex: $0.afterIndex, count: $0.count)
       })
   }
 
   private func report(
-    _ writer: borrowing TakeWriter, _ summary: CaptureSummary, _ failure: LibAVError?
+    _ writer: borrowing TakeWriter, _ end: CaptureEnd, _ failure: LibAVError?
   ) -> RecordingReport {
     var report = RecordingReport(
       requestedFrameRate: session.requestedFrameRate,
       negotiatedFrameRate: session.negotiatedFrameRate)
     report.path = settings.path
     report.mode = session.modeName
-    report.ledger = writer.ledger
-    report.ledger.expected = summary.expected
-    report.gaps = writer.gaps
+    report.ledger = writer.account.ledger
+    report.gaps = writer.account.gaps
     report.intervals = FrameIntervals(microseconds: writer.storedMicroseconds)
     report.durationNanoseconds = writer.endMicroseconds.saturatingMultiplied(by: 1_000)
-    report.startupNanoseconds = summary.startupNanoseconds
-    report.stoppedBy = summary.stopReason
+    report.startupNanoseconds = writer.account.startupNanoseconds
+    report.stoppedBy = end.stopReason
     report.codec = plan.codecName
-    report.measuredFrameRate = Self.measuredRate(summary)
-    if let error = summary.error {
+    report.measuredFrameRate = writer.account.measuredFrameRate
+    // Of what the writer took, not all may have come out of its encoder and into the file.
+    report.keep(first: writer.storedCount, of: writer.storedMicroseconds)
+    if let error = end.error {
       report.problem = RecordingError(
         RecordingError.Code(rawValue: error.code.rawValue), error.message, hint: error.hint)
     } else if let failure {
@@ -222,13 +224,5 @@ public final class MovieFileOutput: Sendable {
       }
     }
     return nil
-  }
-
-  private static func measuredRate(_ summary: CaptureSummary) -> Rational? {
-    guard let first = summary.firstMicroseconds, let last = summary.lastMicroseconds,
-      summary.periodsBetween > 0
-    else { return nil }
-    return try? Rational(
-      Int128(summary.periodsBetween) * 1_000_000, Int128(last) - Int128(first))
   }
 }

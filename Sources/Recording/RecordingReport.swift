@@ -45,11 +45,13 @@ extension RecordingReport {
   ///   - times: The times of all frames that were counted, in microseconds from the first.
   mutating func keep(first count: Int64, of times: [Int64]) {
     let lost = ledger.stored - count
-    guard lost > 0, times.indices.contains(Int(count)) else { return }
+    guard lost > 0 else { return }
     ledger.stored = count
     ledger.lostWriter += lost
-    let end = times[Int(count)].saturatingMultiplied(by: 1_000)
-    durationNanoseconds = end
+    if times.indices.contains(Int(count)) {
+      durationNanoseconds = times[Int(count)].saturatingMultiplied(by: 1_000)
+    }
+    let end = durationNanoseconds
     intervals = FrameIntervals(microseconds: Array(times.prefix(Int(count))))
     // What was missing among the lost ones is now missing after the last that is left.
     var after = FrameGap(afterIndex: count - 1, count: lost, nanoseconds: end, cause: .lostWriter)

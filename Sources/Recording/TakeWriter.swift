@@ -15,14 +15,16 @@ struct TakeWriter: ~Copyable {
   let sound: (source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64)?
   let soundCodec: SoundCodec
   /// The file's tags, from the driver's time and number of the first frame.
-  let makeMetadata: (_ first: FrameStamp) -> [String: String]
+  let makeMetadata: (_ first: FrameObservation) -> [String: String]
 
-  private(set) var ledger = FrameLedger()
-  private(set) var gaps: [FrameGap] = []
+  /// The books of the take; of what it took, not all may be stored in the end.
+  private(set) var account: FrameAccount
+  /// Frames in the file.
+  private(set) var storedCount: Int64 = 0
   /// The times of all stored frames, in microseconds from the first.
   private(set) var storedMicroseconds: [Int64] = []
-  /// The driver's time and number of the first frame.
-  private(set) var first: FrameStamp?
+  /// The first frame that is stored.
+  private(set) var first: FrameObservation?
   /// How long the last picture lasts; set by ``finish(trailing:)``.
   private(set) var lastDuration: Int64 = 0
   /// Samples of sound that belong to the take.
@@ -34,17 +36,14 @@ struct TakeWriter: ~Copyable {
   private var videoIndex = 0
   private var soundIndex = 0
   private var waiting: Packet?
-  /// Frames taken from the queue; those not stored in the end were lost by the writer.
-  private var takenCount: Int64 = 0
   private var lastMicroseconds: Int64 = -1
-  /// Frames that turned out to be damaged, and all missing among them, after the last one taken.
-  private var missingSinceTaken: Int64 = 0
 
   init(
     path: String, plan: PicturePlan, delivery: FrameDelivery, frameRate: FrameRate,
     sound: (source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64)?,
     soundCodec: SoundCodec,
-    makeMetadata: @escaping (_ first: FrameStamp) -> [String: String]
+    account: FrameAccount,
+    makeMetadata: @escaping (_ first: FrameObservation) -> [String: String]
   ) {
     self.path = path
     self.plan = plan
@@ -52,6 +51,7 @@ struct TakeWriter: ~Copyable {
     self.frameRate = frameRate
     self.sound = sound
     self.soundCodec = soundCodec
+    self.account = account
     self.makeMetadata = makeMetadata
   }
 
@@ -61,70 +61,59 @@ struct TakeWriter: ~Copyable {
   /// The end of the last picture stored, in microseconds from the first.
   var endMicroseconds: Int64 { (storedMicroseconds.last ?? 0) &+ lastDuration }
 
-  /// Counts a frame and what is missing before it, without storing it.
+  /// Enters a frame in the books without storing it, since nothing can be stored any more.
   mutating func refuse(_ frame: QueuedFrame) {
-    note(frame.missing, before: frame.stamp)
-    takenCount += 1
+    account.enter(frame.observation, frame.observation.fate.outcome)
   }
 
-  /// Stores a frame.
+  /// Stores a frame, or enters a note of one that did not get this far.
   ///
   /// - Throws: `LibAVError` when the encoder or the file refuses it; it then counts as taken.
   mutating func store(_ frame: QueuedFrame) throws(LibAVError) {
+    var outcome = frame.observation.fate.outcome
+    guard outcome == .taken else { return account.enter(frame.observation, outcome) }
     let before = (first: first, microseconds: lastMicroseconds)
-    do throws(LibAVError) { try take(frame, before) } catch {
+    do throws(LibAVError) { outcome = try take(frame) } catch {
       lastMicroseconds = before.microseconds
+      account.enter(frame.observation, .taken)
       throw error
     }
+    if outcome != .taken { (first, lastMicroseconds) = before }
+    account.enter(frame.observation, outcome)
   }
 
-  private mutating func take(
-    _ frame: QueuedFrame, _ before: (first: FrameStamp?, microseconds: Int64)
-  ) throws(LibAVError) {
-    note(frame.missing, before: frame.stamp)
-    takenCount += 1
-    let origin = first?.microseconds ?? frame.stamp.microseconds
-    if first == nil { first = frame.stamp }
+  private mutating func take(_ frame: QueuedFrame) throws(LibAVError) -> FrameOutcome {
+    let observation = frame.observation
+    let origin = first?.microseconds ?? observation.microseconds
+    if first == nil { first = observation }
     // A driver whose time stands still or goes back must not make a file that does.
-    let time = max(frame.stamp.microseconds &- origin, lastMicroseconds &+ 1)
+    let time = max(observation.microseconds &- origin, lastMicroseconds &+ 1)
     lastMicroseconds = time
     if pipeline == nil {
       pipeline = try plan.makePipeline(for: delivery, frameRate: frameRate)
     }
-    var missing = MissingFrames()
-    var packets: [Packet] = []
     switch try pipeline?.take(frame.bytes, at: time) ?? .packets([]) {
-    case .damaged: missing.corrupt = 1
-    case .packets(let ready):
-      packets = ready
+    case .damaged: return .corrupt
+    case .packets(let packets):
       // H.264 before its first key frame cannot be shown: the take begins with that one.
-      if ready.isEmpty, pipeline?.parameters == nil { missing.lostStart = 1 }
+      if packets.isEmpty, pipeline?.parameters == nil { return .unshowable }
+      for packet in packets { try write(packet) }
     }
-    guard missing.count == 0 else {
-      // It was not taken after all: it is missing, where it would have been.
-      takenCount -= 1
-      (first, lastMicroseconds) = before
-      note(missing, before: frame.stamp)
-      missingSinceTaken += frame.missing.count + 1
-      return
-    }
-    missingSinceTaken = 0
-    for packet in packets { try write(packet) }
     let sound = try soundTrack?.advance(toMicroseconds: time)
     try writeSound(sound ?? [])
     byteCount = writer?.byteCount() ?? 0
+    return .taken
   }
 
   /// Stores what is still inside and closes the file, in fragments as it is.
   ///
   /// - Throws: `LibAVError`; what was stored until then can still be played.
-  mutating func finish(trailing: MissingFrames) throws(LibAVError) {
-    note(trailing, before: nil)
+  mutating func finish() throws(LibAVError) {
     for packet in try pipeline?.finish() ?? [] { try write(packet) }
     guard let last = waiting else { return }
     // As in the middle of a take, the last picture stands until the next one would have come,
     // or as long as a movie can tell.
-    let periods = 1 + missingSinceTaken + trailing.count
+    let periods = 1 + account.periodsSinceTaken
     let duration = min(microseconds(ofPeriods: periods), Int64(Int32.max))
     try write(last, duration: duration)
     lastDuration = duration
@@ -146,52 +135,8 @@ struct TakeWriter: ~Copyable {
     return max(1, exact ?? Int64(Int32.max))
   }
 
-  /// Settles what was taken and never stored; to be called once, at the very end.
-  mutating func settle() {
-    // What is missing among frames that were not stored is missing after the last that was.
-    gaps = gaps.map {
-      FrameGap(
-        afterIndex: min($0.afterIndex, ledger.stored - 1), count: $0.count,
-        nanoseconds: $0.nanoseconds, cause: $0.cause)
-    }
-    let lost = takenCount - ledger.stored
-    guard lost > 0 else { return }
-    ledger.lostWriter += lost
-    gaps.append(
-      FrameGap(
-        afterIndex: ledger.stored - 1, count: lost,
-        nanoseconds: endMicroseconds.saturatingMultiplied(by: 1_000), cause: .lostWriter))
-  }
-
-  private mutating func note(_ missing: MissingFrames, before stamp: FrameStamp?) {
-    ledger.lostStart += missing.lostStart
-    ledger.lostDevice += missing.lostDevice
-    ledger.lostKernel += missing.lostKernel
-    ledger.lostQueue += missing.lostQueue
-    ledger.corrupt += missing.corrupt
-    let causes: [(FrameGap.Cause, Int64)] = [
-      (.lostStart, missing.lostStart), (.lostDevice, missing.lostDevice),
-      (.lostKernel, missing.lostKernel), (.lostQueue, missing.lostQueue),
-      (.corrupt, missing.corrupt),
-    ]
-    for (cause, count) in causes where count > 0 {
-      if let last = gaps.last, last.afterIndex == takenCount - 1, last.cause == cause {
-        gaps[gaps.count - 1].count += count
-        continue
-      }
-      gaps.append(
-        FrameGap(
-          afterIndex: takenCount - 1, count: count,
-          nanoseconds: cause == .lostStart ? 0 : dueNanoseconds(periodsAfterLast: 1),
-          cause: cause))
-    }
-  }
-
-  private func dueNanoseconds(periodsAfterLast: Int64) -> Int64 {
-    let period = Double(periodsAfterLast) * frameRate.frameDuration.doubleValue
-    return max(0, lastMicroseconds).saturatingMultiplied(by: 1_000)
-      &+ Int64(saturating: (period * 1e9).rounded())
-  }
+  /// Closes the books, before ``finish()``: how long the last picture stands follows from them.
+  mutating func close(_ end: CaptureEnd) { account.close(end) }
 
   /// Opens the file before its first packet: only then is everything known that it must say.
   private mutating func begin() throws(LibAVError) {
@@ -227,7 +172,7 @@ struct TakeWriter: ~Copyable {
   private mutating func write(_ packet: Packet, duration: Int64) throws(LibAVError) {
     let time = packet.pts ?? 0
     try writer?.write(packet, track: videoIndex, pts: time, dts: time, duration: duration)
-    ledger.stored += 1
+    storedCount += 1
     storedMicroseconds.append(time)
   }
 
@@ -236,6 +181,17 @@ struct TakeWriter: ~Copyable {
       guard let pts = packet.pts else { continue }
       try writer?.write(
         packet, track: soundIndex, pts: pts, dts: packet.dts ?? pts, duration: packet.duration)
+    }
+  }
+}
+
+extension FrameObservation.Fate {
+  /// What became of the frame, unless the writer still finds out otherwise.
+  fileprivate var outcome: FrameOutcome {
+    switch self {
+    case .queued: .taken
+    case .corrupt: .corrupt
+    case .refused: .refused
     }
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import MediaTiming
+import Synchronization
 import TestSupport
 import Testing
 
@@ -14,20 +15,42 @@ private struct Log: Equatable {
   var lostKernel = 0
 }
 
-/// Runs the loop over a script with a queue that never fills, and gathers what was queued.
+/// Runs the loop over a script with a queue that never fills, and keeps the books.
 private func capture(
   _ steps: [ScriptedDriver.Step], rate: FrameRate, limit: CaptureLimit = CaptureLimit(),
-  capacity: Int = 64 << 20, expectedByteCount: Int? = nil
-) throws -> (summary: CaptureSummary, frames: [QueuedFrame], driver: ScriptedDriver) {
+  capacity: Int = 64 << 20, wholeness: FrameWholeness = FrameWholeness(byteCount: nil, isJPEG: false)
+) throws -> Taken {
   let driver = ScriptedDriver(steps)
   let queue = try FrameQueue(capacity: capacity)
+  let control = CaptureControl()
   var loop = CaptureLoop(
-    driver: driver, frameRate: rate, expectedByteCount: expectedByteCount, limit: limit,
-    queue: queue, control: CaptureControl())
-  let summary = loop.run()
-  var frames: [QueuedFrame] = []
-  while let frame = queue.withNextFrame({ $0 }) { frames.append(frame) }
-  return (summary, frames, driver)
+    driver: driver, frameRate: rate, wholeness: wholeness, limit: limit, queue: queue,
+    control: control)
+  let end = loop.run()
+  var account = FrameAccount(frameRate: rate, trustsCounter: false) {
+    control.switchedOn.load(ordering: .relaxed)
+  }
+  var frames: [FrameObservation] = []
+  while let frame = queue.withNextFrame({ $0 }) {
+    switch frame.observation.fate {
+    case .queued:
+      frames.append(frame.observation)
+      account.enter(frame.observation, .taken)
+    case .corrupt: account.enter(frame.observation, .corrupt)
+    case .refused: account.enter(frame.observation, .refused)
+    }
+  }
+  account.close(end)
+  #expect(account.ledger.addsUp)
+  return Taken(end: end, account: account, frames: frames, driver: driver)
+}
+
+private struct Taken {
+  let end: CaptureEnd
+  let account: FrameAccount
+  let frames: [FrameObservation]
+  let driver: ScriptedDriver
+  var ledger: FrameLedger { account.ledger }
 }
 
 private func stamp(_ number: Int64, _ rate: FrameRate, base: Int64 = 5_000_000) throws -> FrameStamp
@@ -35,13 +58,6 @@ private func stamp(_ number: Int64, _ rate: FrameRate, base: Int64 = 5_000_000) 
   FrameStamp(
     sequence: UInt32(truncatingIfNeeded: number),
     microseconds: base + (try SyntheticDriver.microseconds(ofFrame: number, at: rate)))
-}
-
-private func add(_ missing: MissingFrames, to log: inout Log) {
-  log.corrupt += Int(missing.corrupt)
-  log.lostStart += Int(missing.lostStart)
-  log.lostDevice += Int(missing.lostDevice)
-  log.lostKernel += Int(missing.lostKernel)
 }
 
 struct CaptureLoopTests {
@@ -74,44 +90,47 @@ struct CaptureLoopTests {
       }
       if Int.random(in: 0..<50, using: &random) == 0 { steps.append(.nothing) }
     }
-    let (summary, frames, driver) = try capture(steps, rate: rate)
-    var counted = Log()
-    counted.stored = frames.count
-    for frame in frames { add(frame.missing, to: &counted) }
-    add(summary.trailing, to: &counted)
+    let taken = try capture(steps, rate: rate)
+    let counted = Log(
+      stored: Int(taken.ledger.stored), corrupt: Int(taken.ledger.corrupt),
+      lostStart: Int(taken.ledger.lostStart), lostDevice: Int(taken.ledger.lostDevice),
+      lostKernel: Int(taken.ledger.lostKernel))
     #expect(counted == truth)
-    #expect(summary.expected == number)
-    #expect(driver.missingBuffers == 0)
-    // Each frame's periods lead from the one before it exactly to it.
+    #expect(taken.ledger.expected == number)
+    #expect(taken.driver.missingBuffers == 0)
+    // Each gap is where the numbers jump.
+    var missing: [Int64: Int64] = [:]
+    for gap in taken.account.gaps { missing[gap.afterIndex, default: 0] += gap.count }
     var place: Int64 = -1
-    for frame in frames {
-      place += frame.periods
+    for (index, frame) in taken.frames.enumerated() {
+      place += 1 + (missing[Int64(index) - 1] ?? 0)
       #expect(place == Int64(frame.stamp.sequence))
-      #expect(frame.periods == frame.missing.count + 1)
     }
   }
 
   @Test func `Numbers wrap, repeat and go back without a gap being made up`() throws {
     let rate = try FrameRate(60, 1)
-    func steps(_ numbers: [UInt32]) -> [ScriptedDriver.Step] {
-      numbers.enumerated().map {
-        .frame(
-          FrameStamp(sequence: $0.element, microseconds: Int64($0.offset) * 16_667),
-          byteCount: 10)
-      }
-    }
-    let cases: [(numbers: [UInt32], expected: Int64, lost: Int64)] = [
-      ([4_294_967_294, 4_294_967_295, 0, 1], 4, 0),
-      ([4_294_967_294, 1], 4, 2),
-      ([0, 1, 1, 2], 4, 0),
-      ([0, 1, 2, 0, 1], 5, 0),
-      ([3, 4], 5, 0),
+    // The counter's word for each frame, and the period in which it really came.
+    let cases: [(numbers: [UInt32], periods: [Int64], expected: Int64, lost: Int64)] = [
+      ([4_294_967_294, 4_294_967_295, 0, 1], [0, 1, 2, 3], 4, 0),
+      ([4_294_967_294, 1, 2, 3], [0, 3, 4, 5], 6, 2),
+      ([0, 1, 1, 2], [0, 1, 2, 3], 4, 0),
+      ([0, 1, 2, 0, 1], [0, 1, 2, 3, 4], 5, 0),
+      ([0, 1, 2, 0, 1], [0, 1, 2, 5, 6], 7, 2),
+      ([0, 1, 3, 4, 5], [0, 1, 2, 3, 4], 5, 0),
+      ([0, 1, 2, 3, 4], [0, 1, 4, 5, 6], 7, 2),
+      ([0, 1, 2, 4, 5], [0, 1, 3, 4, 5], 6, 1),
+      ([3, 4], [3, 4], 5, 0),
     ]
-    for (numbers, expected, lost) in cases {
-      let (summary, frames, _) = try capture(steps(numbers), rate: rate)
-      #expect(summary.expected == expected, "\(numbers)")
-      #expect(frames.count == numbers.count)
-      #expect(frames.reduce(0) { $0 + $1.missing.lostDevice } == lost, "\(numbers)")
+    for (numbers, periods, expected, lost) in cases {
+      let steps = zip(numbers, periods).map {
+        ScriptedDriver.Step.frame(
+          FrameStamp(sequence: $0, microseconds: $1 * 16_667), byteCount: 10)
+      }
+      let taken = try capture(steps, rate: rate)
+      #expect(taken.ledger.expected == expected, "\(numbers)")
+      #expect(taken.frames.count == numbers.count)
+      #expect(taken.ledger.lostDevice == lost, "\(numbers)")
     }
   }
 
@@ -123,13 +142,13 @@ struct CaptureLoopTests {
     let steps = try (0..<Int64(count + 20)).map {
       ScriptedDriver.Step.frame(try stamp($0, rate), byteCount: 10)
     }
-    let (summary, frames, driver) = try capture(
+    let taken = try capture(
       steps, rate: rate, limit: CaptureLimit(duration: MediaTime(seconds: 4)))
-    #expect(frames.count == count)
-    #expect(summary.expected == Int64(count))
-    #expect(summary.trailing == MissingFrames())
-    #expect(summary.stopReason == .duration)
-    #expect(driver.missingBuffers == 0)
+    #expect(taken.frames.count == count)
+    #expect(taken.ledger.expected == Int64(count))
+    #expect(taken.ledger.dropped == 0)
+    #expect(taken.end.stopReason == .duration)
+    #expect(taken.driver.missingBuffers == 0)
   }
 
   @Test func `What is lost at the very end of a take is counted, and no more`() throws {
@@ -138,11 +157,11 @@ struct CaptureLoopTests {
     let steps = try (Array(0..<236) + [242]).map {
       ScriptedDriver.Step.frame(try stamp(Int64($0), rate), byteCount: 10)
     }
-    let (summary, frames, _) = try capture(
+    let taken = try capture(
       steps, rate: rate, limit: CaptureLimit(duration: MediaTime(seconds: 1)))
-    #expect(frames.count == 236)
-    #expect(summary.trailing.lostDevice == 4)
-    #expect(summary.expected == 240)
+    #expect(taken.frames.count == 236)
+    #expect(taken.ledger.lostDevice == 4)
+    #expect(taken.ledger.expected == 240)
   }
 
   @Test func `A number of frames is the number of frames in hand`() throws {
@@ -150,11 +169,11 @@ struct CaptureLoopTests {
     let steps = try (0..<Int64(50)).map {
       ScriptedDriver.Step.frame(try stamp($0 * 2, rate), byteCount: 10)
     }
-    let (summary, frames, _) = try capture(
+    let taken = try capture(
       steps, rate: rate, limit: CaptureLimit(frameCount: 10))
-    #expect(frames.count == 10)
-    #expect(summary.stopReason == .frames)
-    #expect(summary.expected == 19)
+    #expect(taken.frames.count == 10)
+    #expect(taken.end.stopReason == .frames)
+    #expect(taken.ledger.expected == 19)
   }
 
   @Test func `A full queue loses frames under its own name, and later ones get through`() throws {
@@ -163,10 +182,10 @@ struct CaptureLoopTests {
       ScriptedDriver.Step.frame(try stamp($0, rate), byteCount: 300_000)
     }
     // A mebibyte holds three such frames; nobody takes any out until the end.
-    let (summary, frames, _) = try capture(steps, rate: rate, capacity: 1 << 20)
-    #expect(frames.count == 3)
-    #expect(summary.trailing.lostQueue == 17)
-    #expect(summary.expected == 20)
+    let taken = try capture(steps, rate: rate, capacity: 1 << 20)
+    #expect(taken.frames.count == 3)
+    #expect(taken.ledger.lostQueue == 17)
+    #expect(taken.ledger.expected == 20)
   }
 
   @Test func `A short frame of pixels is a damaged one`() throws {
@@ -174,10 +193,10 @@ struct CaptureLoopTests {
     let steps = try [100, 99, 100, 0].enumerated().map {
       ScriptedDriver.Step.frame(try stamp(Int64($0.offset), rate), byteCount: $0.element)
     }
-    let (summary, frames, _) = try capture(steps, rate: rate, expectedByteCount: 100)
-    #expect(frames.count == 2)
-    #expect(frames[1].missing.corrupt == 1)
-    #expect(summary.trailing.corrupt == 1)
+    let taken = try capture(steps, rate: rate, wholeness: FrameWholeness(byteCount: 100, isJPEG: false))
+    #expect(taken.frames.count == 2)
+    #expect(taken.ledger.corrupt == 2)
+    #expect(taken.account.gaps.map(\.afterIndex) == [0, 1])
   }
 
   @Test func `A driver that fails ends the take with what was captured`() throws {
@@ -186,11 +205,11 @@ struct CaptureLoopTests {
     let steps: [ScriptedDriver.Step] = [
       .frame(try stamp(0, rate), byteCount: 10), .failure(gone),
     ]
-    let (summary, frames, driver) = try capture(steps, rate: rate)
-    #expect(frames.count == 1)
-    #expect(summary.stopReason == .deviceLost)
-    #expect(summary.error == gone)
-    #expect(driver.missingBuffers == 0)
+    let taken = try capture(steps, rate: rate)
+    #expect(taken.frames.count == 1)
+    #expect(taken.end.stopReason == .deviceLost)
+    #expect(taken.end.error == gone)
+    #expect(taken.driver.missingBuffers == 0)
   }
 
   @Test func `No time that a driver gives traps`() throws {
@@ -202,9 +221,9 @@ struct CaptureLoopTests {
           .frame(FrameStamp(sequence: 9_999, microseconds: first), byteCount: 1),
           .frame(FrameStamp(sequence: 4_000_000_000, microseconds: second), byteCount: 1),
         ]
-        let (summary, _, _) = try capture(
+        let taken = try capture(
           steps, rate: rate, limit: CaptureLimit(duration: MediaTime(seconds: .max)))
-        #expect(summary.expected > 0)
+        #expect(taken.ledger.expected > 0)
       }
     }
   }

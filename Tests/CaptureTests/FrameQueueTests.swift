@@ -8,8 +8,9 @@ import Testing
 struct FrameQueueTests {
   private func frame(_ number: UInt32, _ bytes: UnsafeRawBufferPointer) -> QueuedFrame {
     QueuedFrame(
-      stamp: FrameStamp(sequence: number, microseconds: Int64(number)), periods: 1,
-      missing: MissingFrames(), bytes: bytes)
+      observation: FrameObservation(
+        stamp: FrameStamp(sequence: number, microseconds: Int64(number)),
+        microseconds: Int64(number), arrival: 0), bytes: bytes)
   }
 
   @Test func `Frames of any size come out in order with their bytes, around the end and again`()
@@ -39,10 +40,10 @@ struct FrameQueueTests {
     while true {
       let number = queue.withNextFrame { frame -> UInt32 in
         for place in stride(from: 0, to: frame.bytes.count, by: 64)
-        where frame.bytes[place] != UInt8(truncatingIfNeeded: Int(frame.stamp.sequence) &+ place) {
+        where frame.bytes[place] != UInt8(truncatingIfNeeded: Int(frame.observation.stamp.sequence) &+ place) {
           damaged += 1
         }
-        return frame.stamp.sequence
+        return frame.observation.stamp.sequence
       }
       guard let number else { break }
       #expect(number == next)
@@ -52,7 +53,7 @@ struct FrameQueueTests {
     #expect(next == count)
     #expect(damaged == 0)
     // The end is there for whoever asks again.
-    #expect(queue.withNextFrame { $0.stamp.sequence } == nil)
+    #expect(queue.withNextFrame { $0.observation.stamp.sequence } == nil)
   }
 
   @Test func `A full queue refuses, and takes again once there is room`() throws {
@@ -63,7 +64,7 @@ struct FrameQueueTests {
       while queue.push(frame(pushed, bytes)) { pushed += 1 }
     }
     #expect(pushed == 5)
-    #expect(queue.withNextFrame { $0.stamp.sequence } == 0)
+    #expect(queue.withNextFrame { $0.observation.stamp.sequence } == 0)
     #expect(payload.withUnsafeBytes { queue.push(frame(pushed, $0)) })
     #expect(payload.withUnsafeBytes { !queue.push(frame(pushed, $0)) })
     // A frame larger than the whole queue never fits and never blocks.

@@ -25,6 +25,7 @@ package final class ScriptedDriver: FrameDriver {
   private let next = Atomic<Int>(0)
   private let lent = Atomic<Int>(0)
   private let stops = Atomic<Int>(0)
+  private let clock: Atomic<Int64>
   // Written in the initialiser only.
   private nonisolated(unsafe) let bytes: UnsafeRawBufferPointer
 
@@ -33,6 +34,8 @@ package final class ScriptedDriver: FrameDriver {
     self.steps = steps
     self.bufferCount = bufferCount
     self.startError = startError
+    // Long enough before the first frame for any number that it may begin with.
+    clock = Atomic(steps.lazy.compactMap(\.stamp).first.map { $0.microseconds &- 60_000_000 } ?? 0)
     let largest = steps.map(\.byteCount).max() ?? 0
     let memory = UnsafeMutableRawBufferPointer.allocate(
       byteCount: max(1, largest), alignment: 16)
@@ -46,6 +49,9 @@ package final class ScriptedDriver: FrameDriver {
   package var missingBuffers: Int { lent.load(ordering: .acquiring) }
   /// How often the stream was switched off.
   package var stopCount: Int { stops.load(ordering: .acquiring) }
+
+  /// The time of the last frame, as long as times go on as a clock does.
+  package func microseconds() -> Int64 { clock.load(ordering: .relaxed) }
 
   package func start() throws(CaptureError) {
     if let startError { throw startError }
@@ -75,6 +81,10 @@ package final class ScriptedDriver: FrameDriver {
     _ stamp: FrameStamp, _ bytes: UnsafeRawBufferPointer, _ index: Int
   ) -> DequeueResult {
     lent.wrappingAdd(1, ordering: .relaxed)
+    let now = clock.load(ordering: .relaxed)
+    let passed = stamp.microseconds.subtractingReportingOverflow(now)
+    let isClock = !passed.overflow && (0...120_000_000).contains(passed.partialValue)
+    clock.store(isClock ? stamp.microseconds : now &+ 10_000, ordering: .relaxed)
     return .frame(LentBuffer(stamp: stamp, bytes: bytes, index: index, driver: self))
   }
 
@@ -87,6 +97,13 @@ package final class ScriptedDriver: FrameDriver {
 }
 
 extension ScriptedDriver.Step {
+  fileprivate var stamp: FrameStamp? {
+    switch self {
+    case .frame(let stamp, _), .picture(let stamp, _), .unreturnable(let stamp, _, _): stamp
+    default: nil
+    }
+  }
+
   fileprivate var byteCount: Int {
     switch self {
     case .frame(_, let count), .unreturnable(_, let count, _): count

@@ -2,8 +2,9 @@
 
 /// What became of every frame period of a take.
 ///
-/// `expected` is the span of the driver's sequence numbers, counted on the capture thread. The
-/// categories are counted where each thing happens. The ledger adds up when the two agree.
+/// `expected` counts frame periods, which sequence numbers and time stamps together tell; the
+/// categories count frames, each where it is known what became of it. The ledger adds up when
+/// the two agree.
 public struct FrameLedger: Hashable, Sendable {
   /// Frame periods from the first that the driver claims to the end of the take.
   public var expected: Int64 = 0
@@ -59,6 +60,8 @@ public struct FrameGap: Hashable, Sendable {
     case lostQueue = "lost_queue"
     /// Refused by the encoder or the file.
     case lostWriter = "lost_writer"
+    /// Due, and nobody knows whether they ever were: the device fell silent before its end.
+    case unknown
   }
 
   /// The stored frame after which they are missing, from 0; -1 before the first.

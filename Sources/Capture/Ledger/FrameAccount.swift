@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+package import MediaTiming
+
+/// What in the end became of a frame that arrived.
+package enum FrameOutcome: Hashable, Sendable {
+  /// The writer has it.
+  case taken
+  /// Nothing can be made of its bytes.
+  case corrupt
+  /// It cannot be shown, because what it builds on was never in hand.
+  case unshowable
+  /// Our queue had no room for it.
+  case refused
+}
+
+/// Keeps the books of a take: each frame period is entered once, under what became of it.
+///
+/// Frames are entered in the order of capture, with what became of those that arrived. Where
+/// frames are missing between them, and how many, ``FrameTimeline`` decides; when buffers were
+/// given back tells whether the driver had nowhere to put them. `expected` grows by periods, the
+/// categories by frames: that the two agree is what the ledger proves.
+package struct FrameAccount {
+  /// The categories so far; `stored` is what the writer took.
+  package private(set) var ledger = FrameLedger()
+  /// Where frames are missing, in order; indices are those of the frames taken.
+  package private(set) var gaps: [FrameGap] = []
+  /// Periods after the last frame taken, all of them missing.
+  package private(set) var periodsSinceTaken: Int64 = 0
+  /// From switching the stream on to the first period that the driver claims.
+  package private(set) var startupNanoseconds: Int64?
+
+  private let switchedOn: @Sendable () -> Int64
+  private var timeline: FrameTimeline
+  private var open: [(frame: FrameObservation, outcome: FrameOutcome)] = []
+  private var first: FrameObservation?
+  private var last: FrameObservation?
+  private var periodsBetween: Int64 = 0
+  /// The time of the first frame taken, from which gaps are dated.
+  private var origin: Int64?
+
+  /// Opens the books.
+  ///
+  /// - Parameters:
+  ///   - frameRate: The rate that the driver granted.
+  ///   - trustsCounter: Whether the sequence is known to be right, and time is not asked.
+  ///   - switchedOn: Tells when the stream was switched on, in microseconds of the driver's
+  ///     clock; asked when the first frame is entered.
+  package init(
+    frameRate: FrameRate, trustsCounter: Bool, switchedOn: @escaping @Sendable () -> Int64
+  ) {
+    self.switchedOn = switchedOn
+    timeline = FrameTimeline(
+      period: frameRate.frameDuration.doubleValue * 1e6, trustsCounter: trustsCounter)
+  }
+
+  /// The rate that the device delivered, losses included; nil for fewer than two frames.
+  package var measuredFrameRate: Rational? {
+    guard let first, let last, periodsBetween > 0 else { return nil }
+    return try? Rational(
+      Int128(periodsBetween) * 1_000_000, Int128(last.microseconds) - Int128(first.microseconds))
+  }
+
+  /// Enters a frame that arrived, after all that arrived before it.
+  package mutating func enter(_ frame: FrameObservation, _ outcome: FrameOutcome) {
+    open.append((frame, outcome))
+    timeline.add(FrameTimeline.Reading(frame))
+    enterDecided()
+  }
+
+  /// Closes the books: what is missing between the last frame and the end of the take.
+  package mutating func close(_ end: CaptureEnd) {
+    if let next = end.next { timeline.add(FrameTimeline.Reading(next)) }
+    enterDecided()
+    timeline.finish()
+    enterDecided()
+    // The frame after the end, if there is one, is the one step more than there are frames.
+    if let next = end.next, let step = lastStep, let last {
+      enterMissing(before: next, after: last, Self.within(end, step - 1, last, timeline.period))
+    } else if end.unnoted > 0, let last {
+      ledger.expected += end.unnoted
+      enter(.lostQueue, end.unnoted, due: due(1, after: last))
+    } else if let silence = end.silence, let last {
+      // Nobody knows whether the camera made any.
+      let periods = max(0, Int64(saturating: Double(silence) / timeline.period) - 1)
+      ledger.expected += periods
+      enter(.unknown, periods, due: due(1, after: last))
+    }
+  }
+
+  /// How many of the missing were due before the end.
+  private static func within(
+    _ end: CaptureEnd, _ missing: Int64, _ last: FrameObservation, _ period: Double
+  ) -> Int64 {
+    guard let time = end.microseconds else { return max(0, missing) }
+    let periods = Double(time &- last.microseconds) / period
+    // Within a fiftieth of a period the end falls on a frame, whatever the driver rounded.
+    return max(0, min(missing, Int64(saturating: (periods - 0.02).rounded(.up)) &- 1))
+  }
+
+  /// The step to the frame after the end.
+  private var lastStep: Int64?
+
+  private mutating func enterDecided() {
+    for step in timeline.steps {
+      guard !open.isEmpty else {
+        lastStep = step
+        break
+      }
+      let (frame, outcome) = open.removeFirst()
+      if let last {
+        periodsBetween += step
+        enterMissing(before: frame, after: last, step - 1)
+      } else {
+        enterStart(frame)
+      }
+      enterArrived(frame, outcome)
+      last = frame
+    }
+  }
+
+  /// Enters the frames before the first, by the driver's own count.
+  ///
+  /// Drivers count from 0 when the stream is switched on (`v4l2_buffer`). A number that the time
+  /// since then has no room for is of a driver that does not.
+  private mutating func enterStart(_ frame: FrameObservation) {
+    first = frame
+    let switchedOn = switchedOn()
+    let count = Int64(frame.stamp.sequence)
+    let room = Double(frame.arrival &- switchedOn) / timeline.period + 2
+    let lost = Double(count) <= room ? count : 0
+    ledger.expected += lost
+    enter(.lostStart, lost, due: 0)
+    let before = Int64(saturating: (Double(lost) * timeline.period * 1_000).rounded())
+    startupNanoseconds =
+      (frame.microseconds &- switchedOn).saturatingMultiplied(by: 1_000) &- before
+  }
+
+  /// Enters frames that never arrived, in the order in which they can have been lost.
+  private mutating func enterMissing(
+    before frame: FrameObservation, after last: FrameObservation, _ count: Int64
+  ) {
+    guard count > 0 else { return }
+    ledger.expected += count
+    let unnoted = min(count, frame.unnoted)
+    enter(.lostQueue, unnoted, due: due(1, after: last))
+    let lost = count - unnoted
+    let kernel = min(lost, overruns(before: frame, after: last, lost))
+    // While all buffers were full none could arrive, so those come first.
+    enter(.lostKernel, kernel, due: due(1 + unnoted, after: last))
+    enter(.lostDevice, lost - kernel, due: due(1 + unnoted + kernel, after: last))
+  }
+
+  /// How many frames came while the driver had no buffer: all were full or in our hands.
+  private func overruns(
+    before frame: FrameObservation, after last: FrameObservation, _ count: Int64
+  ) -> Int64 {
+    if let known = frame.stamp.overrunsBefore { return Int64(known) }
+    guard frame.oldestReturn > last.microseconds else { return 0 }
+    let blocked = Double(frame.oldestReturn &- last.microseconds) / timeline.period
+    return min(count, Int64(saturating: blocked.rounded(.down)))
+  }
+
+  private mutating func enterArrived(_ frame: FrameObservation, _ outcome: FrameOutcome) {
+    ledger.expected += 1
+    switch outcome {
+    case .taken:
+      if origin == nil { origin = frame.microseconds }
+      ledger.stored += 1
+      periodsSinceTaken = 0
+    case .corrupt: enter(.corrupt, 1, due: frame.microseconds)
+    case .unshowable: enter(.lostStart, 1, due: frame.microseconds)
+    case .refused: enter(.lostQueue, 1, due: frame.microseconds)
+    }
+  }
+
+  /// Enters missing frames in a category and in the list of gaps.
+  private mutating func enter(_ cause: FrameGap.Cause, _ count: Int64, due: Int64) {
+    guard count > 0 else { return }
+    ledger[cause] += count
+    periodsSinceTaken += count
+    let after = ledger.stored - 1
+    if let last = gaps.last, last.afterIndex == after, last.cause == cause {
+      gaps[gaps.count - 1].count += count
+      return
+    }
+    let nanoseconds = origin.map { max(0, due &- $0).saturatingMultiplied(by: 1_000) } ?? 0
+    gaps.append(
+      FrameGap(afterIndex: after, count: count, nanoseconds: nanoseconds, cause: cause))
+  }
+
+  /// When a period after a frame was due, in microseconds of the driver's clock.
+  private func due(_ periods: Int64, after frame: FrameObservation) -> Int64 {
+    frame.microseconds &+ Int64(saturating: (Double(periods) * timeline.period).rounded())
+  }
+}
+
+extension FrameTimeline.Reading {
+  fileprivate init(_ frame: FrameObservation) {
+    self.init(
+      sequence: frame.stamp.sequence, microseconds: frame.microseconds,
+      isClockJump: frame.isClockJump, minimumStep: frame.unnoted + 1)
+  }
+}
+
+extension FrameLedger {
+  /// The category of a cause.
+  fileprivate subscript(cause: FrameGap.Cause) -> Int64 {
+    get {
+      switch cause {
+      case .corrupt: corrupt
+      case .lostStart: lostStart
+      case .lostDevice: lostDevice
+      case .lostKernel: lostKernel
+      case .lostQueue: lostQueue
+      case .lostWriter: lostWriter
+      case .unknown: unknown
+      }
+    }
+    set {
+      switch cause {
+      case .corrupt: corrupt = newValue
+      case .lostStart: lostStart = newValue
+      case .lostDevice: lostDevice = newValue
+      case .lostKernel: lostKernel = newValue
+      case .lostQueue: lostQueue = newValue
+      case .lostWriter: lostWriter = newValue
+      case .unknown: unknown = newValue
+      }
+    }
+  }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Finds the slots of a few frames that counter and clock disagree about.
+///
+/// It is a shortest path (Viterbi 1967): each frame may take the slot that the counter says or
+/// one of the two that its time is between, slots rise, a frame costs the square of its distance
+/// from its slot, and a contradiction of the counter costs a quarter. So a frame that comes late
+/// and is followed by one in time is late; one that is a whole period late and stays so, or
+/// whose counter makes up for it afterwards, is not where the counter says.
+struct SlotSearch {
+  private static let contradictionCost = 0.25
+  private static let pathLimit = 6
+
+  /// What was found of a frame.
+  struct Step {
+    /// Periods from the frame before.
+    let step: Int64
+    /// Whether the counter says otherwise, or nothing.
+    let isContradiction: Bool
+  }
+
+  /// The end of a path: a frame in a slot, and where it came from.
+  private struct Node {
+    let slot: Int64
+    let cost: Double
+    let parent: Int
+    let isContradiction: Bool
+  }
+
+  private let grid: SlotGrid
+  private var nodes: [Node] = []
+  /// The first node of the frame that is being placed.
+  private var stage = 0
+  /// Where the clock jumped, what follows is measured from there; in periods.
+  private var shift = 0.0
+
+  init(grid: SlotGrid) { self.grid = grid }
+
+  /// The periods from each frame to the next.
+  mutating func steps(
+    from last: (reading: FrameTimeline.Reading, slot: Int64), to readings: [FrameTimeline.Reading]
+  ) -> [Step] {
+    nodes.reserveCapacity(1 + readings.count * 3 * Self.pathLimit)
+    nodes.append(Node(slot: last.slot, cost: 0, parent: 0, isContradiction: false))
+    var before = last.reading
+    for reading in readings {
+      let parents = stage..<nodes.count
+      stage = nodes.count
+      let counted = SlotGrid.counted(from: before, to: reading)
+      for parent in parents { extend(parent, to: reading, counted) }
+      keepBest()
+      if reading.isClockJump { shift = grid.offset(of: reading, from: nodes[stage].slot) }
+      before = reading
+    }
+    var steps: [Step] = []
+    steps.reserveCapacity(readings.count)
+    var index = stage
+    while index > 0 {
+      let node = nodes[index]
+      steps.append(
+        Step(
+          step: node.slot &- nodes[node.parent].slot, isContradiction: node.isContradiction))
+      index = node.parent
+    }
+    return steps.reversed()
+  }
+
+  /// Goes on from a path by one frame, in every way worth a look.
+  private mutating func extend(
+    _ parent: Int, to reading: FrameTimeline.Reading, _ counted: Int64?
+  ) {
+    let from = nodes[parent].slot
+    let lowest = from &+ max(1, reading.minimumStep)
+    if let counted {
+      let slot = from &+ counted
+      let late = self.late(reading, slot)
+      add(slot, parent, late, isContradiction: false)
+      guard abs(late) > SlotGrid.near else { return }
+      let low = slot &+ Int64(saturating: late.rounded(.down))
+      for candidate in [low, low &+ 1] where candidate != slot && candidate >= lowest {
+        add(candidate, parent, self.late(reading, candidate), isContradiction: true)
+      }
+    } else {
+      // The counter says nothing: the clock alone decides.
+      let nearest = from &+ Int64(saturating: late(reading, from).rounded())
+      for candidate in [nearest, nearest &+ 1, nearest &- 1] {
+        let slot = max(candidate, lowest)
+        add(slot, parent, late(reading, slot), isContradiction: true)
+      }
+    }
+  }
+
+  /// How late a frame is for a slot, in periods; not at all where its clock jumped.
+  private func late(_ reading: FrameTimeline.Reading, _ slot: Int64) -> Double {
+    reading.isClockJump ? 0 : grid.offset(of: reading, from: slot) - shift
+  }
+
+  /// Keeps the cheapest way to a slot.
+  private mutating func add(_ slot: Int64, _ parent: Int, _ late: Double, isContradiction: Bool) {
+    let price = isContradiction ? Self.contradictionCost : 0
+    let node = Node(
+      slot: slot, cost: nodes[parent].cost + late * late + price, parent: parent,
+      isContradiction: isContradiction)
+    if let index = nodes[stage...].firstIndex(where: { $0.slot == slot }) {
+      if node.cost < nodes[index].cost { nodes[index] = node }
+    } else {
+      nodes.append(node)
+    }
+  }
+
+  /// Leaves the few cheapest paths, the cheapest first.
+  private mutating func keepBest() {
+    nodes[stage...].sort { $0.cost < $1.cost }
+    let extra = nodes.count - stage - Self.pathLimit
+    if extra > 0 { nodes.removeLast(extra) }
+  }
+}
