@@ -18,7 +18,8 @@ private struct Log: Equatable {
 /// Runs the loop over a script with a queue that never fills, and keeps the books.
 private func capture(
   _ steps: [ScriptedDriver.Step], rate: FrameRate, limit: CaptureLimit = CaptureLimit(),
-  capacity: Int = 64 << 20, wholeness: FrameWholeness = FrameWholeness(byteCount: nil, isJPEG: false)
+  capacity: Int = 64 << 20,
+  wholeness: FrameWholeness = FrameWholeness(byteCount: nil, isJPEG: false)
 ) throws -> Taken {
   let driver = ScriptedDriver(steps)
   let queue = try FrameQueue(capacity: capacity)
@@ -193,7 +194,8 @@ struct CaptureLoopTests {
     let steps = try [100, 99, 100, 0].enumerated().map {
       ScriptedDriver.Step.frame(try stamp(Int64($0.offset), rate), byteCount: $0.element)
     }
-    let taken = try capture(steps, rate: rate, wholeness: FrameWholeness(byteCount: 100, isJPEG: false))
+    let taken = try capture(
+      steps, rate: rate, wholeness: FrameWholeness(byteCount: 100, isJPEG: false))
     #expect(taken.frames.count == 2)
     #expect(taken.ledger.corrupt == 2)
     #expect(taken.account.gaps.map(\.afterIndex) == [0, 1])

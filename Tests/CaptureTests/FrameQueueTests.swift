@@ -40,7 +40,9 @@ struct FrameQueueTests {
     while true {
       let number = queue.withNextFrame { frame -> UInt32 in
         for place in stride(from: 0, to: frame.bytes.count, by: 64)
-        where frame.bytes[place] != UInt8(truncatingIfNeeded: Int(frame.observation.stamp.sequence) &+ place) {
+        where frame.bytes[place]
+          != UInt8(truncatingIfNeeded: Int(frame.observation.stamp.sequence) &+ place)
+        {
           damaged += 1
         }
         return frame.observation.stamp.sequence
