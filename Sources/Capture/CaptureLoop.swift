@@ -83,14 +83,10 @@ struct CaptureLoop {
   let control: CaptureControl
 
   private var end = CaptureEnd()
-  private var clock: StampClock
-  /// When the last buffers were given back, as many as there are, in a ring.
-  private var returns: [Int64]
-  private var dequeuedCount = 0
+  private var observer: FrameObserver
   private var queuedCount: Int64 = 0
   /// The time of the first frame queued: the take's zero.
   private var origin: Int64?
-  private var lastArrival: Int64 = 0
 
   init(
     driver: any FrameDriver, frameRate: FrameRate, wholeness: FrameWholeness, limit: CaptureLimit,
@@ -102,15 +98,12 @@ struct CaptureLoop {
     self.limit = limit
     self.queue = queue
     self.control = control
-    clock = StampClock(
-      period: Int64(saturating: frameRate.frameDuration.doubleValue * 1_000_000))
-    returns = Array(repeating: .min, count: max(1, driver.bufferCount))
+    observer = FrameObserver(driver: driver, frameRate: frameRate)
   }
 
   /// Captures until a limit, a request, the source's end or a failure, then stops the driver.
   mutating func run() -> CaptureEnd {
-    lastArrival = driver.microseconds()
-    control.switchedOn.store(lastArrival, ordering: .relaxed)
+    control.switchedOn.store(observer.lastArrival, ordering: .relaxed)
     do throws(CaptureError) {
       try driver.start()
       end.stopReason = try captureFrames()
@@ -120,7 +113,7 @@ struct CaptureLoop {
     }
     switch end.stopReason {
     case .duration, .frames: break
-    default: end.silence = driver.microseconds() &- lastArrival
+    default: end.silence = driver.microseconds() &- observer.lastArrival
     }
     driver.stop()
     queue.close()
@@ -128,32 +121,26 @@ struct CaptureLoop {
   }
 
   private mutating func captureFrames() throws(CaptureError) -> StopReason {
-    let patience = max(
-      5_000_000, Int64(saturating: 20 * frameRate.frameDuration.doubleValue * 1_000_000))
     while true {
       if let reason = control.requestedStop { return reason }
       switch try driver.dequeue(timeoutMilliseconds: 100) {
       case .ended: return .duration
-      case .none:
-        guard driver.microseconds() &- lastArrival < patience else {
-          throw CaptureError(
-            .noFrames, "the device delivered no frame for \(patience / 1_000_000) s",
-            hint: "check its cable and input, or choose another mode")
-        }
+      case .none: try observer.checkSilence()
       case .frame(let buffer):
         if let reason = take(buffer) {
           try? buffer.giveBack()  // The take is whole; nobody needs this buffer again.
           return reason
         }
         try buffer.giveBack()
-        returns[(dequeuedCount - 1) % returns.count] = driver.microseconds()
+        observer.noteReturn()
       }
     }
   }
 
   /// Notes one frame and hands it over; a reason to stop when it ends the take.
   private mutating func take(_ buffer: borrowing LentBuffer) -> StopReason? {
-    var frame = observe(buffer.stamp)
+    var frame = observer.observe(buffer.stamp)
+    frame.unnoted = end.unnoted
     if let origin, let duration = limit.duration,
       isAtOrAfter(duration, frame.microseconds &- origin)
     {
@@ -174,18 +161,6 @@ struct CaptureLoop {
     let note = QueuedFrame(observation: frame, bytes: UnsafeRawBufferPointer(start: nil, count: 0))
     end.unnoted = queue.push(note) ? 0 : end.unnoted + 1
     return nil
-  }
-
-  private mutating func observe(_ stamp: FrameStamp) -> FrameObservation {
-    lastArrival = driver.microseconds()
-    let (time, isJump) = clock.read(stamp, arrival: lastArrival)
-    var frame = FrameObservation(stamp: stamp, microseconds: time, arrival: lastArrival)
-    frame.isClockJump = isJump
-    frame.unnoted = end.unnoted
-    // Its place in the ring is that of the frame as many before it as there are buffers.
-    frame.oldestReturn = returns[dequeuedCount % returns.count]
-    dequeuedCount += 1
-    return frame
   }
 
   private func isAtOrAfter(_ duration: MediaTime, _ microseconds: Int64) -> Bool {

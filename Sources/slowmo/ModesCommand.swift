@@ -12,6 +12,7 @@ struct ModesCommand: ParsableCommand, Verb {
         slowmo modes synthetic
         slowmo modes synthetic --min-fps 120 --size 640x480
         slowmo modes synthetic --fourcc mjpg --json
+        slowmo modes synthetic --size 640x480 --fourcc mjpg --min-fps 240 --probe 100ms
       """)
 
   @Argument(help: "The device: /dev/video0, cam0, a part of its id, synthetic or file:PATH.")
@@ -31,9 +32,27 @@ struct ModesCommand: ParsableCommand, Verb {
     transform: { try ModeRequest(parsing: "/\($0)") })
   var fourcc: ModeRequest?
 
+  @Option(
+    help: "Stream each mode listed for so long, such as 2s, and tell what it delivers.",
+    transform: positiveDuration)
+  var probe: MediaTime?
+
   @OptionGroup var common: CommonOptions
 
   struct Document: Encodable {
+    struct Measured: Encodable {
+      @Nullable var fps: String?
+      @Nullable var fpsValue: Double?
+      let jitterNs: Int64
+      let dropped: Int64
+
+      init(_ measurement: RateMeasurement) {
+        fps = measurement.frameRate?.description
+        fpsValue = measurement.frameRate?.doubleValue
+        jitterNs = measurement.jitterNanoseconds
+        dropped = measurement.dropped
+      }
+    }
     struct Mode: Encodable {
       let id: String
       let fourcc: String
@@ -47,8 +66,9 @@ struct ModesCommand: ParsableCommand, Verb {
       let minFps: String
       let minFpsValue: Double
       let highFrameRate: Bool
+      @Nullable var measured: Measured?
 
-      init(_ format: CaptureFormat) {
+      init(_ format: CaptureFormat, _ measurement: RateMeasurement?) {
         id = format.id
         fourcc = format.fourcc.description
         compressed = format.isCompressed
@@ -61,6 +81,7 @@ struct ModesCommand: ParsableCommand, Verb {
         minFps = format.minFrameRate.description
         minFpsValue = format.minFrameRate.doubleValue
         highFrameRate = format.isHighFrameRate
+        measured = measurement.map(Measured.init)
       }
     }
     let schema = schemaName("modes")
@@ -81,17 +102,43 @@ struct ModesCommand: ParsableCommand, Verb {
         && fourcc.map { $0.matches(format) } ?? true
     }
     let fastest = FormatSelection.fastest(among: formats)
+    var measurements: [String: RateMeasurement] = [:]
+    if let probe {
+      for format in formats where !Interrupt.isRequested {
+        measurements[format.id] = measure(device, format, for: probe)
+      }
+    }
     guard common.json else {
       for format in formats {
         let mark = format.id == fastest?.id ? "  (fastest)" : ""
-        Output.line("\(format.id)  \(format.maxFrameRate.doubleValue) fps\(mark)")
+        let measured = measurements[format.id].map { "  \(Self.text($0))" } ?? ""
+        Output.line("\(format.id)  \(format.maxFrameRate.doubleValue) fps\(measured)\(mark)")
       }
-      return .done
+      return Interrupt.isRequested ? Interrupt.status : .done
     }
     try Output.document(
       Document(
-        device: device.path ?? device.id, modes: formats.map(Document.Mode.init),
-        fastest: fastest?.id))
-    return .done
+        device: device.path ?? device.id,
+        modes: formats.map { Document.Mode($0, measurements[$0.id]) }, fastest: fastest?.id))
+    return Interrupt.isRequested ? Interrupt.status : .done
+  }
+
+  /// What a mode delivers; nil, after a warning, where it does not stream.
+  private func measure(
+    _ device: CaptureDevice, _ format: CaptureFormat, for duration: MediaTime
+  ) -> RateMeasurement? {
+    do {
+      return try CaptureSession(device: device, format: format)
+        .measure(for: duration, until: { Interrupt.isRequested })
+    } catch {
+      Output.note("slowmo: warning: \(format.id) was not measured: \(error)")
+      return nil
+    }
+  }
+
+  private static func text(_ measurement: RateMeasurement) -> String {
+    let rate = measurement.frameRate.map { "\(($0.doubleValue * 1_000).rounded() / 1_000)" }
+    let jitter = measurement.jitterNanoseconds / 1_000
+    return "measured \(rate ?? "no") fps, jitter \(jitter) us, \(measurement.dropped) dropped"
   }
 }

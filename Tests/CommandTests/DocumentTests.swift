@@ -9,7 +9,9 @@ struct DocumentTests {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let commands: [[String]] = [
-      ["devices"], ["modes", "synthetic"], ["modes", "file:\(take)"], ["info", take],
+      ["devices"], ["modes", "synthetic"],
+      ["modes", "synthetic", "--min-fps", "240", "--fourcc", "grey", "--probe", "100ms"],
+      ["modes", "file:\(take)"], ["info", take],
       ["record", "synthetic:320x240@60", "-o", "a.mov", "-t", "0.5", "--progress", "none"],
       ["record", "synthetic:320x240@60?drop=100%", "-o", "b.mov", "-t", "0.5"],
       ["record", "synthetic", "-o", "c.mov", "--dry-run"],

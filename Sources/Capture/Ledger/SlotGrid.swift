@@ -51,7 +51,8 @@ struct SlotGrid {
   /// Lays the grid over the first frames.
   mutating func begin(with readings: [FrameTimeline.Reading]) {
     guard let first = readings.first else { return }
-    if let changed = changedPeriod(of: Array(readings.dropFirst()), after: first) {
+    // Of a camera's first word there is nothing to contradict it yet: two frames are enough.
+    if let changed = changedPeriod(of: Array(readings.dropFirst()), after: first, atLeast: 2) {
       period = changed
     }
     origin = first.microseconds
@@ -113,9 +114,9 @@ struct SlotGrid {
   /// In low light a camera exposes for longer and delivers half as many frames: those are not
   /// lost, they never were.
   func changedPeriod(
-    of readings: [FrameTimeline.Reading], after first: FrameTimeline.Reading
+    of readings: [FrameTimeline.Reading], after first: FrameTimeline.Reading,
+    atLeast count: Int = 7
   ) -> Double? {
-    guard readings.count >= 7 else { return nil }
     var periods: [Double] = []
     var last = first
     for reading in readings {
@@ -124,7 +125,7 @@ struct SlotGrid {
       }
       last = reading
     }
-    guard periods.count >= 7 else { return nil }
+    guard periods.count >= count else { return nil }
     periods.sort()
     let median = periods[periods.count / 2]
     let (low, high) = (periods[periods.count / 4], periods[periods.count * 3 / 4])

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+import MediaTiming
+
+/// What the thread that takes frames from a driver notes of each, without allocating.
+struct FrameObserver {
+  /// When the last frame was taken, or the stream switched on; microseconds of the driver's clock.
+  private(set) var lastArrival: Int64
+  private let driver: any FrameDriver
+  /// A device that is silent for so long, in microseconds, has failed.
+  private let patience: Int64
+  private var clock: StampClock
+  /// When the last buffers were given back, as many as there are, in a ring.
+  private var returns: [Int64]
+  private var count = 0
+
+  init(driver: any FrameDriver, frameRate: FrameRate) {
+    self.driver = driver
+    let period = frameRate.frameDuration.doubleValue * 1_000_000
+    patience = max(5_000_000, Int64(saturating: 20 * period))
+    clock = StampClock(period: Int64(saturating: period))
+    returns = Array(repeating: .min, count: max(1, driver.bufferCount))
+    lastArrival = driver.microseconds()
+  }
+
+  /// Notes a frame that was taken just now.
+  mutating func observe(_ stamp: FrameStamp) -> FrameObservation {
+    lastArrival = driver.microseconds()
+    let (time, isJump) = clock.read(stamp, arrival: lastArrival)
+    var frame = FrameObservation(stamp: stamp, microseconds: time, arrival: lastArrival)
+    frame.isClockJump = isJump
+    // Its place in the ring is that of the frame as many before it as there are buffers.
+    frame.oldestReturn = returns[count % returns.count]
+    count += 1
+    return frame
+  }
+
+  /// Notes that the last frame's buffer was given back just now.
+  mutating func noteReturn() {
+    returns[(count + returns.count - 1) % returns.count] = driver.microseconds()
+  }
+
+  /// Gives a device up that has been silent for too long.
+  func checkSilence() throws(CaptureError) {
+    guard driver.microseconds() &- lastArrival >= patience else { return }
+    throw CaptureError(
+      .noFrames, "the device delivered no frame for \(patience / 1_000_000) s",
+      hint: "check its cable and input, or choose another mode")
+  }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+public import MediaTiming
+
+/// What a device delivered while it was watched: the only proof of its rate.
+public struct RateMeasurement: Hashable, Sendable {
+  /// The rate of the device, losses included; nil for fewer than two frames.
+  public var frameRate: Rational?
+  /// How far from the median the interval from one frame to the next is, in nanoseconds: 95 in
+  /// 100 are not farther.
+  public var jitterNanoseconds: Int64 = 0
+  /// The longest interval, in nanoseconds.
+  public var longestNanoseconds: Int64 = 0
+  /// What became of each frame period; what arrived whole counts as stored.
+  public var ledger = FrameLedger()
+
+  /// Makes a measurement without frames.
+  public init() {}
+
+  /// Frames that were due and did not arrive whole.
+  public var dropped: Int64 { ledger.dropped }
+}
+
+extension RateMeasurement {
+  /// Switches a driver's stream on, watches it for some time, and switches it off.
+  ///
+  /// - Parameters:
+  ///   - driver: The driver, not streaming.
+  ///   - frameRate: The rate that it granted.
+  ///   - wholeness: What tells a whole frame from a damaged one.
+  ///   - duration: How long to watch, from the first frame on; longer where the rate is so low
+  ///     that three frames take longer.
+  ///   - isStopped: Asked after each frame whether to give up; what was seen so far counts.
+  /// - Throws: `CaptureError` when the device fails or delivers nothing.
+  package init(
+    of driver: any FrameDriver, frameRate: FrameRate, wholeness: FrameWholeness,
+    for duration: MediaTime, until isStopped: () -> Bool = { false }
+  ) throws(CaptureError) {
+    self.init()
+    var observer = FrameObserver(driver: driver, frameRate: frameRate)
+    let switchedOn = observer.lastArrival
+    var account = FrameAccount(frameRate: frameRate, trustsCounter: driver.countsExactly) {
+      switchedOn
+    }
+    var times: [Int64] = []
+    defer { driver.stop() }
+    try driver.start()
+    watching: while !isStopped() {
+      switch try driver.dequeue(timeoutMilliseconds: 100) {
+      case .ended: break watching
+      case .none: try observer.checkSilence()
+      case .frame(let buffer):
+        let frame = observer.observe(buffer.stamp)
+        let isWhole = !buffer.stamp.isCorrupt && wholeness.holds(buffer.bytes)
+        try buffer.giveBack()
+        observer.noteReturn()
+        account.enter(frame, isWhole ? .taken : .corrupt)
+        times.append(frame.microseconds)
+        let passed = MediaTime(microseconds: frame.microseconds &- (times.first ?? 0))
+        if times.count >= 3, passed >= duration { break watching }
+      }
+    }
+    account.close(CaptureEnd(stopReason: .duration))
+    self.frameRate = account.measuredFrameRate
+    ledger = account.ledger
+    let intervals = zip(times.dropFirst(), times).map { $0 &- $1 }.sorted()
+    guard let longest = intervals.last else { return }
+    let median = intervals[intervals.count / 2]
+    let deviations = intervals.map { abs(Int64(saturating: Double($0 &- median))) }.sorted()
+    jitterNanoseconds = deviations[(deviations.count * 95 + 99) / 100 - 1]
+      .saturatingMultiplied(by: 1_000)
+    longestNanoseconds = longest.saturatingMultiplied(by: 1_000)
+  }
+}
+
+extension CaptureSession {
+  /// Watches what the device delivers in this mode, without recording it.
+  ///
+  /// The stream is on only meanwhile.
+  ///
+  /// - Parameters:
+  ///   - duration: How long to watch, from the first frame on.
+  ///   - isStopped: Asked after each frame whether to give up.
+  /// - Returns: What was seen.
+  /// - Throws: `CaptureError` when the device fails or delivers nothing.
+  public func measure(
+    for duration: MediaTime, until isStopped: () -> Bool = { false }
+  ) throws(CaptureError) -> RateMeasurement {
+    try RateMeasurement(
+      of: driver, frameRate: negotiatedFrameRate, wholeness: delivery.wholeness, for: duration,
+      until: isStopped)
+  }
+}
