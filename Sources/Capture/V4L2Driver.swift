@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import FormatDiscovery
 import V4L2
 
 /// A V4L2 device that was set to a mode: its driver's buffers as everyone else sees them.
@@ -8,9 +9,12 @@ final class V4L2Driver: FrameDriver {
 
   /// Takes the device over and asks for its buffers.
   ///
+  /// - Parameters:
+  ///   - device: The device, set to its mode.
+  ///   - planes: Where a frame lies in several planes of memory, the bytes to take of each.
   /// - Throws: `DeviceError` with `.busy` when another program streams from it.
-  init(_ device: consuming VideoDevice) throws(DeviceError) {
-    queue = try BufferQueue(device)
+  init(_ device: consuming VideoDevice, joining planes: [Int]) throws(DeviceError) {
+    queue = try BufferQueue(device, joining: planes)
     bufferCount = queue.count
   }
 
@@ -62,8 +66,15 @@ extension CaptureError {
       case .busy: .deviceBusy
       case .unplugged, .notFound, .notAVideoDevice: .deviceLost
       case .noBandwidth, .notSupported: .modeRefused
-      case .other: .deviceFailed
+      case .noSignal, .unstableSignal, .signalOutOfRange, .other: .deviceFailed
       }
     self.init(code, error.description, hint: error.hint)
+  }
+}
+
+extension CaptureError {
+  /// An error of finding and opening the device, which is worded for users already.
+  init(_ error: DiscoveryError) {
+    self.init(Code(rawValue: error.code.rawValue), error.message, hint: error.hint)
   }
 }

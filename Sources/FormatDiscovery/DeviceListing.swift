@@ -44,7 +44,7 @@ extension CaptureDevice {
         case .noPermission, .busy:
           guard isFirstNode(number) else { continue }
           devices.append(CaptureDevice(unopenedNode: path, identity))
-        case .unplugged, .noBandwidth, .notSupported, .other: break
+        default: break
         }
         warnings.append("\(error.description); \(error.hint)")
       }
@@ -92,7 +92,7 @@ extension CaptureDevice {
       guard count > 0, let path = device.path else { return device }
       return CaptureDevice(
         id: "\(device.id)-\(count + 1)", node: path, name: device.name, driver: device.driver,
-        bus: device.bus)
+        bus: device.bus, choice: device.choice)
     }
   }
 }
