@@ -57,7 +57,7 @@ struct OpenedDevice {
     }
     let planes = try Self.planesToJoin(granted, layout, of: format, path)
     do throws(DeviceError) {
-      driver = try V4L2Driver(node, joining: planes)
+      driver = try V4L2Driver(node, joining: planes, frameDuration: duration)
     } catch { throw CaptureError(error) }
     negotiatedFrameRate = rate
     maximumByteCount = planes.isEmpty ? Int(granted.bytesPerFrame) : planes.reduce(0, +)

@@ -1,27 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 import FormatDiscovery
+import MediaTiming
 import V4L2
 
 /// A V4L2 device that was set to a mode: its driver's buffers as everyone else sees them.
 final class V4L2Driver: FrameDriver {
   let bufferCount: Int
+  let exposureGuard: ExposureGuard?
   private let queue: BufferQueue
 
-  /// Takes the device over and asks for its buffers.
+  /// Takes the device over, whose frame duration was set, and asks for its buffers.
   ///
   /// - Parameters:
   ///   - device: The device, set to its mode.
   ///   - planes: Where a frame lies in several planes of memory, the bytes to take of each.
+  ///   - frameDuration: The frame duration that was granted, in seconds.
   /// - Throws: `DeviceError` with `.busy` when another program streams from it.
-  init(_ device: consuming VideoDevice, joining planes: [Int]) throws(DeviceError) {
+  init(
+    _ device: consuming VideoDevice, joining planes: [Int], frameDuration: MediaTime
+  ) throws(DeviceError) {
     queue = try BufferQueue(device, joining: planes)
     bufferCount = queue.count
+    exposureGuard = ExposureGuard(QueueControls(queue: queue), frameDuration: frameDuration)
   }
 
   func microseconds() -> Int64 { queue.nanoseconds() / 1_000 }
 
   func start() throws(CaptureError) {
-    do throws(DeviceError) { try queue.start() } catch { throw CaptureError(error) }
+    // The controls are the user's again whenever the stream is off.
+    exposureGuard?.apply()
+    do throws(DeviceError) { try queue.start() } catch {
+      exposureGuard?.restore()
+      throw CaptureError(error)
+    }
   }
 
   func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult {
@@ -54,6 +65,31 @@ final class V4L2Driver: FrameDriver {
 
   func stop() {
     try? queue.stop()  // Of a device that is gone there is nothing to stop.
+    exposureGuard?.restore()
+  }
+}
+
+/// The controls of a device whose buffers run.
+private struct QueueControls: ControlPort {
+  let queue: BufferQueue
+
+  func range(of id: UInt32) -> ControlRange? {
+    guard let control = try? queue.describeControl(id), control.isWritable else { return nil }
+    switch control.kind {
+    case .menu(let items):
+      return ControlRange(
+        minimum: control.minimum, maximum: control.maximum, items: Set(items.keys))
+    case .integer, .boolean:
+      return ControlRange(
+        minimum: control.minimum, maximum: control.maximum, step: control.step)
+    default: return nil
+    }
+  }
+
+  func value(of id: UInt32) throws(DeviceError) -> Int64 { try queue.controlValue(id) }
+
+  func set(_ id: UInt32, to value: Int64) throws(DeviceError) {
+    try queue.setControl(id, to: value)
   }
 }
 

@@ -8,7 +8,7 @@ import CVideo4Linux
 ///
 /// A frame is lent where the driver put it. Only formats that lie in several pieces of memory
 /// are copied, into memory that each buffer has for that from the beginning.
-package final class BufferQueue: Sendable {
+package final class BufferQueue: ControlChannel, Sendable {
   /// What most kernels give at most (`VIDEO_MAX_FRAME`): 133 ms of 240 fps.
   package static let usualCount: UInt32 = 32
 
@@ -18,6 +18,11 @@ package final class BufferQueue: Sendable {
   package var count: Int { buffers.count }
   /// The most bytes that a frame of the smallest buffer takes.
   package var bytesPerBuffer: Int { buffers.lazy.map(\.capacity).min() ?? 0 }
+
+  /// Makes a request of the device while it streams, from any thread.
+  package func control<Argument>(_ request: UInt, _ argument: inout Argument) -> CInt {
+    device.control(request, &argument)
+  }
 
   /// The clock that the driver's times are of, in nanoseconds.
   package func nanoseconds() -> Int64 { device.calls.nanoseconds() }

@@ -27,6 +27,10 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case wait = "wait for a frame of"
     case dequeue = "take a frame from"
     case giveBack = "give a buffer back to"
+    case listControls = "list the controls of"
+    case readControl = "read a control of"
+    case setControl = "set a control of"
+    case setPriority = "take the settings of"
   }
 
   /// What the code means for the user.
