@@ -53,6 +53,8 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
   public let kind: Kind
   /// What media the device gives.
   public let media: [MediaType]
+  /// Why the device cannot be asked what it is, a line for people; nil for all others.
+  public internal(set) var problem: String?
   package let source: Source
   /// What the device's name says about its input; nil leaves all as it is.
   package let choice: InputChoice?

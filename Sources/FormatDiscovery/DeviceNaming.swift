@@ -89,7 +89,8 @@ extension CaptureDevice {
         .notACaptureDevice, "\(path) is a video device that gives no pictures",
         hint: "its pictures may come from another node: slowmo devices")
     }
-    return CaptureDevice(node: path, capabilities, DeviceIdentity())
+    return CaptureDevice(
+      node: path, capabilities, DeviceIdentity(nodeFolder: DeviceSystem.calls.nodeFolder))
   }
 
   /// The camera that a file plays, if the file is there.

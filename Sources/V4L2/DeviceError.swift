@@ -6,6 +6,7 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
   /// What was tried, worded to complete "Could not … /dev/video0".
   package enum Operation: String, Sendable {
     case open
+    case watch = "watch for devices in"
     case listFormats = "list the formats of"
     case listSizes = "list the frame sizes of"
     case listIntervals = "list the frame rates of"

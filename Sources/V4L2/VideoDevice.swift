@@ -73,6 +73,18 @@ package struct VideoDevice: ~Copyable, Sendable {
 }
 
 extension VideoDevice {
+  /// The number of a node, which says in which order devices came: 3 of `/dev/video3`.
+  ///
+  /// Nil for paths that are not called so.
+  package static func number(ofNode path: String) -> UInt32? {
+    guard let name = path.split(separator: "/").last, name.hasPrefix("video") else { return nil }
+    let digits = name.dropFirst("video".count)
+    guard digits.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains) else {
+      return nil
+    }
+    return UInt32(digits)
+  }
+
   /// What a driver says it is and can do: `VIDIOC_QUERYCAP`.
   package struct Capabilities: Hashable, Sendable {
     /// The driver's name: `uvcvideo`.
