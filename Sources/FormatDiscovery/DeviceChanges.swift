@@ -17,7 +17,9 @@ public enum CaptureDeviceChange: Hashable, Sendable {
 /// There is no end but cancelling the task that asks. Changes that nobody has asked for yet are
 /// kept; only one task at a time may ask.
 public struct CaptureDeviceChanges: AsyncSequence, Sendable {
+  /// A device that came or went.
   public typealias Element = CaptureDeviceChange
+  /// Watching does not fail once it has begun.
   public typealias Failure = Never
 
   fileprivate let stream: AsyncStream<CaptureDeviceChange>
@@ -30,6 +32,7 @@ public struct CaptureDeviceChanges: AsyncSequence, Sendable {
     public mutating func next() async -> CaptureDeviceChange? { await iterator.next() }
   }
 
+  /// Makes what the `for` loop asks.
   public func makeAsyncIterator() -> AsyncIterator {
     AsyncIterator(iterator: stream.makeAsyncIterator())
   }

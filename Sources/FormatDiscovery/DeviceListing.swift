@@ -37,10 +37,11 @@ extension CaptureDevice {
   /// The camera that is always there.
   static var synthetic: CaptureDevice { CaptureDevice(SyntheticCamera(), id: "synthetic") }
 
-  /// Nodes by their numbers.
+  /// Nodes by the numbers that their names end in.
   static func inOrder(_ nodes: some Sequence<String>) -> [String] {
-    func key(_ path: String) -> (UInt32, String) {
-      (VideoDevice.number(ofNode: path) ?? .max, path)
+    func key(_ path: String) -> (UInt64, String) {
+      let digits = path.reversed().prefix { $0.isASCII && $0.isNumber }.reversed()
+      return (UInt64(String(digits)) ?? .max, path)
     }
     return nodes.sorted { key($0) < key($1) }
   }

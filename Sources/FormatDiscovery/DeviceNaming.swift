@@ -70,19 +70,18 @@ extension CaptureDevice {
 
   /// The device behind a path.
   private static func node(_ path: String) throws(DiscoveryError) -> CaptureDevice {
-    switch SystemFiles.kind(of: path) {
-    case .regular: throw isFile(path)
-    case .directory, .other:
-      throw DiscoveryError(
-        .notACaptureDevice, "\(path) is not a video device",
-        hint: "see which devices there are with: slowmo devices")
-    case .characterDevice, nil: break  // What is missing, opening tells.
-    }
     let capabilities: VideoDevice.Capabilities
     do throws(DeviceError) {
       capabilities = try VideoDevice(opening: path).capabilities
     } catch {
-      throw DiscoveryError(error)
+      switch SystemFiles.kind(of: path) {
+      case .regular: throw isFile(path)
+      case .directory, .other:
+        throw DiscoveryError(
+          .notACaptureDevice, "\(path) is not a video device",
+          hint: "see which devices there are with: slowmo devices")
+      case .characterDevice, nil: throw DiscoveryError(error)
+      }
     }
     guard capabilities.isVideoCapture else {
       throw DiscoveryError(
