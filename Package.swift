@@ -66,7 +66,7 @@ let package = Package(
     .testTarget(name: "V4L2Tests", dependencies: ["V4L2", "CVideo4Linux", "MediaTiming"]),
     .testTarget(
       name: "FormatDiscoveryTests",
-      dependencies: ["FormatDiscovery", "V4L2", "CFFmpeg", "MediaTiming"]),
+      dependencies: ["FormatDiscovery", "V4L2", "CVideo4Linux", "CFFmpeg", "MediaTiming"]),
     .executableTarget(
       name: "RecordAndSlow", dependencies: ["Overcrank"], path: "Samples/RecordAndSlow"),
 

@@ -6,6 +6,7 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
   /// What was tried, worded to complete "Could not … /dev/video0".
   package enum Operation: String, Sendable {
     case open
+    case watch = "watch for devices in"
     case listFormats = "list the formats of"
     case listSizes = "list the frame sizes of"
     case listIntervals = "list the frame rates of"
@@ -13,6 +14,13 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case setFormat = "set the format of"
     case readFrameDuration = "read the frame duration of"
     case setFrameDuration = "set the frame duration of"
+    case listInputs = "list the inputs of"
+    case readInput = "read the input of"
+    case setInput = "choose the input of"
+    case listTimings = "list the timings of"
+    case readTimings = "read the timings of"
+    case detectTimings = "detect the timings at"
+    case setTimings = "set the timings of"
     case requestBuffers = "get buffers from"
     case mapBuffer = "map a buffer of"
     case start
@@ -42,6 +50,12 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case noBandwidth
     /// The device cannot do what was asked: `EINVAL`, `ENOTSUP`.
     case notSupported
+    /// Nothing comes in at the input: `ENOLINK`.
+    case noSignal
+    /// What comes in is no stable picture: `ENOLCK`.
+    case unstableSignal
+    /// What comes in is more, or less, than the device can take: `ERANGE` when it is detected.
+    case signalOutOfRange
     /// Anything else.
     case other
   }
@@ -71,7 +85,10 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case (ENODEV, _), (ENXIO, _): .unplugged
     case (ENOTTY, .open): .notAVideoDevice
     case (ENOSPC, .start): .noBandwidth
-    case (EINVAL, _), (ENOTSUP, _): .notSupported
+    case (ENOLINK, _): .noSignal
+    case (ENOLCK, _): .unstableSignal
+    case (ERANGE, .detectTimings), (ERANGE, .setTimings): .signalOutOfRange
+    case (EINVAL, _), (ENOTSUP, _), (ENOTTY, _), (ENODATA, _): .notSupported
     default: .other
     }
   }
@@ -86,6 +103,10 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
       case .notAVideoDevice: "It is not a video device"
       // The kernel's words, "No space left on device", send people to their disk.
       case .noBandwidth: "The bus has no bandwidth left for this mode"
+      // "Link has been severed", "No locks available", "Numerical result out of range".
+      case .noSignal: "There is no signal"
+      case .unstableSignal: "The signal is not stable"
+      case .signalOutOfRange: "The signal is out of the range that the device can take"
       default: String(cString: strerror(code))  // Of this thread's own, in glibc.
       }
     return "Could not \(operation.rawValue) \(path): \(why)"
@@ -103,6 +124,14 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
       "\(holders.map(\.description).joined(separator: ", ")) has it open; close that first"
     case .unplugged: "it was unplugged or its driver is gone; plug it in again"
     case .noBandwidth: "choose a compressed or slower mode, or another USB port"
+    case .noSignal:
+      "check the cable, and that the source is switched on; its inputs are listed by: slowmo modes \(path)"
+    case .unstableSignal: "try again in a moment, or with another cable"
+    case .signalOutOfRange: "choose a smaller or slower picture at the source"
+    case .notSupported where operation == .setInput:
+      "its inputs are listed by: slowmo modes \(path)"
+    case .notSupported where operation == .detectTimings || operation == .setTimings:
+      "only inputs such as HDMI have timings, within the device's limits; its inputs are listed by: slowmo modes \(path)"
     case .notSupported: "choose another mode; they are listed by: slowmo modes \(path)"
     case .other: "unplug it and plug it in again; the kernel's words are in: sudo dmesg"
     }
