@@ -93,8 +93,15 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Whether the driver said that it has no frame duration to set (no `V4L2_CAP_TIMEPERFRAME`).
-  package var keepsNoFrameDuration: Bool { operation == .setFrameDuration && code == ENOTSUP }
+  /// Whether the driver said that it has no frame duration to set (no `V4L2_CAP_TIMEPERFRAME`, or
+  /// no such request at all).
+  package var keepsNoFrameDuration: Bool {
+    (operation == .setFrameDuration || operation == .readFrameDuration)
+      && (code == ENOTSUP || code == ENOTTY)
+  }
+
+  /// Whether there is not enough memory for the buffers.
+  package var isOutOfMemory: Bool { code == ENOMEM }
 
   /// One line: `Could not open /dev/video99: No such file or directory`.
   package var description: String {
