@@ -63,7 +63,8 @@ let package = Package(
     .testTarget(
       name: "MediaTimingTests",
       dependencies: ["MediaTiming", .product(name: "BigInt", package: "BigInt")]),
-    .testTarget(name: "V4L2Tests", dependencies: ["V4L2", "CVideo4Linux", "MediaTiming"]),
+    .testTarget(
+      name: "V4L2Tests", dependencies: ["V4L2", "CVideo4Linux", "MediaTiming", "TestSupport"]),
     .testTarget(
       name: "FormatDiscoveryTests",
       dependencies: ["FormatDiscovery", "V4L2", "CFFmpeg", "MediaTiming"]),
@@ -75,7 +76,7 @@ let package = Package(
     .target(
       name: "TestSupport",
       dependencies: [
-        "Assets", "Capture", "LibAV", "MediaTiming",
+        "Assets", "Capture", "LibAV", "V4L2", "CVideo4Linux", "MediaTiming",
         .product(name: "Subprocess", package: "swift-subprocess"),
       ],
       path: "Tests/TestSupport"),

@@ -62,6 +62,8 @@ extension CaptureError {
       case .busy: .deviceBusy
       case .unplugged, .notFound, .notAVideoDevice: .deviceLost
       case .noBandwidth, .notSupported: .modeRefused
+      case .outOfRange: .controlOutOfRange
+      case .readOnly: .controlReadOnly
       case .other: .deviceFailed
       }
     self.init(code, error.description, hint: error.hint)

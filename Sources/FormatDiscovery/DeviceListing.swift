@@ -44,7 +44,7 @@ extension CaptureDevice {
         case .noPermission, .busy:
           guard isFirstNode(number) else { continue }
           devices.append(CaptureDevice(unopenedNode: path, identity))
-        case .unplugged, .noBandwidth, .notSupported, .other: break
+        case .unplugged, .noBandwidth, .notSupported, .outOfRange, .readOnly, .other: break
         }
         warnings.append("\(error.description); \(error.hint)")
       }

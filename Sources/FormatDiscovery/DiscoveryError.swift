@@ -53,7 +53,7 @@ public struct DiscoveryError: Error, Hashable, Sendable, CustomStringConvertible
       case .busy: .busy
       case .unplugged: .unplugged
       case .notAVideoDevice: .notACaptureDevice
-      case .noBandwidth, .notSupported, .other: .deviceFailed
+      case .noBandwidth, .notSupported, .outOfRange, .readOnly, .other: .deviceFailed
       }
     self.init(code, error.description, hint: error.hint)
   }

@@ -63,6 +63,15 @@ package final class BufferQueue: Sendable {
     for buffer in buffers { device.calls.unmap(buffer) }
   }
 
+  /// Lends the device to `body`, which may read and set controls while frames stream.
+  ///
+  /// From any thread: the kernel takes requests one after the other.
+  package func withDevice<Result, Failure: Error>(
+    _ body: (borrowing VideoDevice) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try body(device)
+  }
+
   /// Hands every buffer to the driver and starts the stream: `VIDIOC_QBUF`, `VIDIOC_STREAMON`.
   ///
   /// Bytes dequeued before an earlier stop are overwritten from here on.

@@ -54,7 +54,12 @@ package struct VideoDevice: ~Copyable, Sendable {
 
   /// Waits for a frame; answers with poll(2)'s events, 0 at the time limit, or a negative errno.
   borrowing func poll(milliseconds: Int32) -> CInt {
-    calls.poll(descriptor, events: CShort(POLLIN), milliseconds: milliseconds)
+    poll(events: CShort(POLLIN), milliseconds: milliseconds)
+  }
+
+  /// Waits for one of poll(2)'s events; answers with those that came, as above.
+  borrowing func poll(events: CShort, milliseconds: Int32) -> CInt {
+    calls.poll(descriptor, events: events, milliseconds: milliseconds)
   }
 
   /// Maps a buffer of the driver's, or throws ``DeviceError`` for `.mapBuffer`.
