@@ -81,7 +81,8 @@ let package = Package(
       ],
       path: "Tests/TestSupport"),
     .testTarget(
-      name: "CaptureTests", dependencies: ["Capture", "LibAV", "MediaTiming", "TestSupport"]),
+      name: "CaptureTests",
+      dependencies: ["Capture", "FormatDiscovery", "V4L2", "LibAV", "MediaTiming", "TestSupport"]),
     .testTarget(
       name: "RecordingTests",
       dependencies: [

@@ -27,6 +27,9 @@ package protocol FrameDriver: AnyObject, Sendable {
 
   /// Whether the driver is known to count right, so that times say nothing about losses.
   var countsExactly: Bool { get }
+  /// What keeps a camera from lengthening its frames while its stream is on; nil where nothing
+  /// would.
+  var exposureGuard: ExposureGuard? { get }
   /// The clock that the driver's times are of, in microseconds.
   func microseconds() -> Int64
 
@@ -47,6 +50,7 @@ package protocol FrameDriver: AnyObject, Sendable {
 
 extension FrameDriver {
   package var countsExactly: Bool { false }
+  package var exposureGuard: ExposureGuard? { nil }
   package func microseconds() -> Int64 { CaptureClock.microseconds() }
 }
 

@@ -35,7 +35,7 @@ struct OpenedDevice {
       _ = try device.setFormat(fourcc: format.fourcc.rawValue, width: width, height: height)
       duration = try Self.lock(&device, format.minFrameDuration)
       granted = try device.currentFormat()
-      driver = try V4L2Driver(device)
+      driver = try V4L2Driver(device, frameDuration: duration)
     } catch { throw CaptureError(error) }
     guard granted.fourcc == format.fourcc.rawValue, granted.width == width,
       granted.height == height

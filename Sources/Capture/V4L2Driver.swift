@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
+import MediaTiming
 import V4L2
 
 /// A V4L2 device that was set to a mode: its driver's buffers as everyone else sees them.
 final class V4L2Driver: FrameDriver {
   let bufferCount: Int
+  let exposureGuard: ExposureGuard?
   private let queue: BufferQueue
 
-  /// Takes the device over and asks for its buffers.
+  /// Takes the device over, whose frame duration was set, and asks for its buffers.
   ///
   /// - Throws: `DeviceError` with `.busy` when another program streams from it.
-  init(_ device: consuming VideoDevice) throws(DeviceError) {
+  init(_ device: consuming VideoDevice, frameDuration: MediaTime) throws(DeviceError) {
     queue = try BufferQueue(device)
     bufferCount = queue.count
+    exposureGuard = ExposureGuard(QueueControls(queue: queue), frameDuration: frameDuration)
   }
 
   func microseconds() -> Int64 { queue.nanoseconds() / 1_000 }
 
   func start() throws(CaptureError) {
-    do throws(DeviceError) { try queue.start() } catch { throw CaptureError(error) }
+    // The controls are the user's again whenever the stream is off.
+    exposureGuard?.apply()
+    do throws(DeviceError) { try queue.start() } catch {
+      exposureGuard?.restore()
+      throw CaptureError(error)
+    }
   }
 
   func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult {
@@ -50,6 +58,29 @@ final class V4L2Driver: FrameDriver {
 
   func stop() {
     try? queue.stop()  // Of a device that is gone there is nothing to stop.
+    exposureGuard?.restore()
+  }
+}
+
+/// The controls of a device whose buffers run.
+private struct QueueControls: ControlPort {
+  let queue: BufferQueue
+
+  func range(of id: UInt32) -> ControlRange? {
+    guard let control = try? queue.control(ControlID(rawValue: id)), control.isWritable,
+      control.holdsNumber, control.kind != .bitmask
+    else { return nil }
+    return ControlRange(
+      minimum: control.minimum, maximum: control.maximum, step: control.step,
+      items: control.kind.isMenu ? Set(control.menu.map(\.index)) : nil)
+  }
+
+  func value(of id: UInt32) throws(DeviceError) -> Int64 {
+    try queue.requireNumber(of: ControlID(rawValue: id))
+  }
+
+  func set(_ id: UInt32, to value: Int64) throws(DeviceError) {
+    try queue.set(ControlID(rawValue: id), to: value)
   }
 }
 

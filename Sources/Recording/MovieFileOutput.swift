@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Capture
+import FormatDiscovery
 import LibAV
 import MediaTiming
 import Synchronization
@@ -60,7 +61,11 @@ public final class MovieFileOutput: Sendable {
       file = try MovieFile(creating: settings.path, overwrites: settings.overwrites, grows: true)
     } catch { throw RecordingError(error) }
     let capture: RunningCapture
+    var proof: FrameRateProof?
     do throws(CaptureError) {
+      if settings.provesFrameRate, session.device.kind == .v4l2 {
+        proof = try session.proveFrameRate { control.requestedStop != nil }
+      }
       capture = try RunningCapture(
         session: session, limit: settings.limit, queue: queue, control: control)
     } catch {
@@ -94,7 +99,7 @@ public final class MovieFileOutput: Sendable {
     writer.close(end)
     do throws(LibAVError) { try writer.finish() } catch { failure = failure ?? error }
     if writer.storedCount > 0 {
-      let report = report(writer, end, failure)
+      let report = report(writer, end, failure, proof)
       if report.ledger.stored > 0 { return report }
     }
     file.discard()
@@ -141,7 +146,8 @@ public final class MovieFileOutput: Sendable {
   }
 
   private func report(
-    _ writer: borrowing TakeWriter, _ end: CaptureEnd, _ failure: LibAVError?
+    _ writer: borrowing TakeWriter, _ end: CaptureEnd, _ failure: LibAVError?,
+    _ proof: FrameRateProof?
   ) -> RecordingReport {
     var report = RecordingReport(
       requestedFrameRate: session.requestedFrameRate,
@@ -156,6 +162,8 @@ public final class MovieFileOutput: Sendable {
     report.stoppedBy = end.stopReason
     report.codec = plan.codecName
     report.measuredFrameRate = writer.account.measuredFrameRate
+    report.proof = proof
+    if session.device.kind == .v4l2 { judgeRate(&report, writer.account) }
     // Of what the writer took, not all may have come out of its encoder and into the file.
     report.keep(first: writer.storedCount, of: writer.storedMicroseconds)
     if let error = end.error {
@@ -167,6 +175,21 @@ public final class MovieFileOutput: Sendable {
     }
     finishFile(&report, writer)
     return report
+  }
+
+  /// Says why the take's rate is not the one asked for, if it is not, and which controls the
+  /// camera would not take back.
+  private func judgeRate(_ report: inout RecordingReport, _ account: FrameAccount) {
+    var measurement = RateMeasurement()
+    measurement.frameRate = account.measuredFrameRate
+    measurement.ledger = account.ledger
+    if account.ledger.expected > 10 { report.rateCause = session.judge(measurement).cause }
+    let names = session.unrestoredControls
+    guard !names.isEmpty else { return }
+    report.warnings.append(
+      "\(session.deviceName) did not take back what was set for the take: "
+        + "\(names.joined(separator: ", ")); set it again with: slowmo controls "
+        + session.deviceName)
   }
 
   /// Makes the file plain, and learns by reading it whether it can be played.

@@ -15,6 +15,10 @@ public struct RecordingReport: Sendable {
   public var negotiatedFrameRate: FrameRate
   /// The rate that the device delivered, losses included; nil for fewer than two frames.
   public var measuredFrameRate: Rational?
+  /// What was measured before the take began; nil where nothing was.
+  public var proof: FrameRateProof?
+  /// Why the rate of the take is not the one that was asked for; nil where it is.
+  public var rateCause: RateCause?
   /// How long the file plays, in nanoseconds.
   public var durationNanoseconds: Int64 = 0
   /// From switching the stream on to the first period that the driver claims, in nanoseconds.

@@ -59,6 +59,9 @@ public struct RecordingSettings: Sendable {
   public var recordsSound = true
   /// Whether a file of this name may be replaced.
   public var overwrites = false
+  /// Whether a camera's rate is measured for half a second before the take begins; what plays a
+  /// camera keeps its rate anyway.
+  public var provesFrameRate = true
   /// When the take is over by itself.
   public var limit = CaptureLimit()
 

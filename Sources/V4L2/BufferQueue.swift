@@ -5,7 +5,7 @@ import CVideo4Linux
 ///
 /// It owns the device and the mappings, and unmaps and closes when it goes. One thread
 /// dequeues; buffers may be given back from any thread. Nothing is allocated for a frame.
-package final class BufferQueue: Sendable {
+package final class BufferQueue: ControlChannel, Sendable {
   /// What most kernels give at most (`VIDEO_MAX_FRAME`): 133 ms of 240 fps.
   package static let usualCount: UInt32 = 32
 
@@ -15,6 +15,11 @@ package final class BufferQueue: Sendable {
   package var count: Int { buffers.count }
   /// The size of the smallest buffer.
   package var bytesPerBuffer: Int { buffers.lazy.map(\.count).min() ?? 0 }
+
+  /// Makes a request of the device while it streams, from any thread.
+  package func control<Argument>(_ request: UInt, _ argument: inout Argument) -> CInt {
+    device.control(request, &argument)
+  }
 
   /// The clock that the driver's times are of, in nanoseconds.
   package func nanoseconds() -> Int64 { device.calls.nanoseconds() }
@@ -61,15 +66,6 @@ package final class BufferQueue: Sendable {
   deinit {
     // Before the device, which closes after this.
     for buffer in buffers { device.calls.unmap(buffer) }
-  }
-
-  /// Lends the device to `body`, which may read and set controls while frames stream.
-  ///
-  /// From any thread: the kernel takes requests one after the other.
-  package func withDevice<Result, Failure: Error>(
-    _ body: (borrowing VideoDevice) throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    try body(device)
   }
 
   /// Hands every buffer to the driver and starts the stream: `VIDIOC_QBUF`, `VIDIOC_STREAMON`.

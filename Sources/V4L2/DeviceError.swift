@@ -26,7 +26,7 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case subscribe = "watch for events of"
     case waitForEvent = "wait for an event of"
     case readPriority = "read the priority on"
-    case setPriority = "set the priority on"
+    case setPriority = "take the settings of"
   }
 
   /// What the code means for the user.

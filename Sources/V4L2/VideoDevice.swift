@@ -48,7 +48,7 @@ package struct VideoDevice: ~Copyable, Sendable {
   deinit { _ = calls.close(descriptor) }  // Nobody is left to tell.
 
   /// Makes a request, and answers with a value or a negative errno.
-  borrowing func control<Argument>(_ request: UInt, _ argument: inout Argument) -> CInt {
+  package borrowing func control<Argument>(_ request: UInt, _ argument: inout Argument) -> CInt {
     withUnsafeMutablePointer(to: &argument) { calls.control(descriptor, request, $0) }
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package import CVideo4Linux
+import Glibc
 import Synchronization
 package import V4L2
 
@@ -93,7 +94,9 @@ package final class ScriptedControls: DeviceCalls {
   }
 
   package func poll(_ descriptor: CInt, events: CShort, milliseconds: CInt) -> CInt {
-    state.withLock { state in
+    // A thread that waits must not take a whole core from the others.
+    if milliseconds > 0 { usleep(200) }
+    return state.withLock { state in
       if state.isUnplugged { return CInt(POLLERR | POLLHUP) }
       return state.events.isEmpty ? 0 : CInt(POLLPRI)
     }

@@ -113,7 +113,7 @@ extension CameraControls {
     guard let node else { return nil }
     // Kernels that have the control, but not the question for its greatest value, have the
     // default, which is everything.
-    for kind in [VideoDevice.ValueKind.maximum, .default] {
+    for kind in [ControlValueKind.maximum, .default] {
       let answer = try? node.use { device throws(DeviceError) in try device.value(of: control, kind)
       }
       if case .rectangle(let whole) = answer, whole.width > 0, whole.height > 0 { return whole }

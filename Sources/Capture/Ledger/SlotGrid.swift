@@ -51,10 +51,7 @@ struct SlotGrid {
   /// Lays the grid over the first frames.
   mutating func begin(with readings: [FrameTimeline.Reading]) {
     guard let first = readings.first else { return }
-    // Of a camera's first word there is nothing to contradict it yet: two frames are enough.
-    if let changed = changedPeriod(of: Array(readings.dropFirst()), after: first, atLeast: 2) {
-      period = changed
-    }
+    if let real = Self.medianPeriod(of: readings), abs(real / period - 1) > 0.04 { period = real }
     origin = first.microseconds
     // The phase that most of them have: the very first may have come at any time.
     var phases: [Double] = []
@@ -109,13 +106,34 @@ struct SlotGrid {
     }
   }
 
+  /// The period that these frames keep over half of them (Theil 1950, Sen 1968); nil where they
+  /// do not agree on one: most of many frames, or all of a few.
+  private static func medianPeriod(of readings: [FrameTimeline.Reading]) -> Double? {
+    guard readings.count >= 3 else { return nil }
+    let half = readings.count / 2
+    let slopes = zip(readings, readings.dropFirst(half)).enumerated().compactMap {
+      index, ends -> Double? in
+      var counted: Int64 = 0
+      for place in index..<(index + half) {
+        let (last, next) = (readings[place], readings[place + 1])
+        guard !next.isClockJump, let steps = Self.counted(from: last, to: next) else { return nil }
+        counted &+= steps
+      }
+      return Double(ends.1.microseconds &- ends.0.microseconds) / Double(counted)
+    }.filter { $0 > 0 }.sorted()
+    guard slopes.count >= 2 else { return nil }
+    let median = slopes[slopes.count / 2]
+    let spare = readings.count >= 8 ? slopes.count / 4 : 0
+    let agree = slopes[spare] > median * 0.9 && slopes[slopes.count - 1 - spare] < median * 1.1
+    return agree ? median : nil
+  }
+
   /// Another period that these frames keep among themselves, or nil where they keep this one.
   ///
   /// In low light a camera exposes for longer and delivers half as many frames: those are not
   /// lost, they never were.
   func changedPeriod(
-    of readings: [FrameTimeline.Reading], after first: FrameTimeline.Reading,
-    atLeast count: Int = 7
+    of readings: [FrameTimeline.Reading], after first: FrameTimeline.Reading
   ) -> Double? {
     var periods: [Double] = []
     var last = first
@@ -125,7 +143,7 @@ struct SlotGrid {
       }
       last = reading
     }
-    guard periods.count >= count else { return nil }
+    guard periods.count >= 7 else { return nil }
     periods.sort()
     let median = periods[periods.count / 2]
     let (low, high) = (periods[periods.count / 4], periods[periods.count * 3 / 4])

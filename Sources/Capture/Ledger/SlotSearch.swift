@@ -4,7 +4,8 @@
 ///
 /// It is a shortest path (Viterbi 1967): each frame may take the slot that the counter says or
 /// one of the two that its time is between, slots rise, a frame costs the square of its distance
-/// from its slot, and a contradiction of the counter costs a quarter. So a frame that comes late
+/// from its slot, but no more than a period's, and a contradiction of the counter costs a
+/// quarter. So a frame that comes late
 /// and is followed by one in time is late; one that is a whole period late and stays so, or
 /// whose counter makes up for it afterwards, is not where the counter says.
 struct SlotSearch {
@@ -99,7 +100,7 @@ struct SlotSearch {
   private mutating func add(_ slot: Int64, _ parent: Int, _ late: Double, isContradiction: Bool) {
     let price = isContradiction ? Self.contradictionCost : 0
     let node = Node(
-      slot: slot, cost: nodes[parent].cost + late * late + price, parent: parent,
+      slot: slot, cost: nodes[parent].cost + min(1, late * late) + price, parent: parent,
       isContradiction: isContradiction)
     if let index = nodes[stage...].firstIndex(where: { $0.slot == slot }) {
       if node.cost < nodes[index].cost { nodes[index] = node }

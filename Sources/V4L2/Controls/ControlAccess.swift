@@ -13,29 +13,29 @@ package struct ControlSetting: Hashable, Sendable {
   }
 }
 
-extension VideoDevice {
-  /// Which of a control's values is meant: `V4L2_CTRL_WHICH_…`.
-  package enum ValueKind: Sendable {
-    case current
-    case `default`
-    /// The least a structure may be, where the kernel is new enough to say.
-    case minimum
-    /// The greatest a structure may be, where the kernel is new enough to say.
-    case maximum
+/// Which of a control's values is meant: `V4L2_CTRL_WHICH_…`.
+package enum ControlValueKind: Sendable {
+  case current
+  case `default`
+  /// The least a structure may be, where the kernel is new enough to say.
+  case minimum
+  /// The greatest a structure may be, where the kernel is new enough to say.
+  case maximum
 
-    var which: UInt32 {
-      switch self {
-      case .current: UInt32(V4L2_CTRL_WHICH_CUR_VAL)
-      case .default: UInt32(V4L2_CTRL_WHICH_DEF_VAL)
-      case .minimum: UInt32(CVideo4Linux_CTRL_WHICH_MIN_VAL)
-      case .maximum: UInt32(CVideo4Linux_CTRL_WHICH_MAX_VAL)
-      }
+  fileprivate var which: UInt32 {
+    switch self {
+    case .current: UInt32(V4L2_CTRL_WHICH_CUR_VAL)
+    case .default: UInt32(V4L2_CTRL_WHICH_DEF_VAL)
+    case .minimum: UInt32(CVideo4Linux_CTRL_WHICH_MIN_VAL)
+    case .maximum: UInt32(CVideo4Linux_CTRL_WHICH_MAX_VAL)
     }
   }
+}
 
-  /// No payload is this long; one that is would take the memory of the machine.
-  private static let payloadLimit = 1 << 20
+/// No payload is this long; one that is would take the memory of the machine.
+private let payloadLimit = 1 << 20
 
+extension ControlChannel where Self: ~Copyable {
   /// Reads what a control holds: `VIDIOC_G_EXT_CTRLS` (`VIDIOC_G_CTRL` for older drivers).
   ///
   /// - Parameters:
@@ -46,7 +46,7 @@ extension VideoDevice {
   /// - Throws: ``DeviceError`` for `.readControl`: `.unplugged`, `.notSupported` where there is no
   ///   such control or value, `EIO` when the camera fails.
   package borrowing func value(
-    of control: DeviceControl, _ kind: ValueKind = .current
+    of control: DeviceControl, _ kind: ControlValueKind = .current
   ) throws(DeviceError) -> ControlValue? {
     guard control.kind != .button, control.kind != .heading, !control.flags.contains(.writeOnly)
     else { return nil }
@@ -69,8 +69,16 @@ extension VideoDevice {
   /// - Returns: The number, or nil where the device has no such control or it holds no number.
   /// - Throws: ``DeviceError`` for `.readControl`, as ``value(of:_:)`` does.
   package borrowing func number(of id: ControlID) throws(DeviceError) -> Int64? {
-    guard let control = try control(id) else { return nil }
+    guard let control = try controlWithoutMenu(id) else { return nil }
     return try value(of: control)?.number
+  }
+
+  /// Reads the number that a control holds, which must be there.
+  ///
+  /// - Throws: ``DeviceError`` for `.readControl`, as ``value(of:_:)`` does.
+  package borrowing func requireNumber(of id: ControlID) throws(DeviceError) -> Int64 {
+    if let number = try number(of: id) { return number }
+    throw DeviceError(.readControl, path, code: ENOTSUP, control: id.wellKnownName)
   }
 
   /// Sets a control: `VIDIOC_S_EXT_CTRLS` (`VIDIOC_S_CTRL` for older drivers).
@@ -124,7 +132,7 @@ extension VideoDevice {
   ///   `.notSupported` where the device has no such control.
   @discardableResult
   package borrowing func set(_ id: ControlID, to number: Int64) throws(DeviceError) -> Int64 {
-    guard let control = try control(id) else {
+    guard let control = try controlWithoutMenu(id) else {
       throw DeviceError(.setControl, path, code: ENOTSUP, control: id.wellKnownName)
     }
     return try set(control, to: .number(number)).number ?? number
@@ -163,11 +171,11 @@ extension VideoDevice {
 
   /// Reads a value that no number holds; nil where it is too long to be one.
   private borrowing func payload(
-    of control: DeviceControl, _ kind: ValueKind
+    of control: DeviceControl, _ kind: ControlValueKind
   ) throws(DeviceError) -> ControlValue? {
     let (length, overflow) = control.elementSize.multipliedReportingOverflow(
       by: max(control.elementCount, 1))
-    guard !overflow, (1...Self.payloadLimit).contains(length) else { return nil }
+    guard !overflow, (1...payloadLimit).contains(length) else { return nil }
     var bytes = [UInt8](repeating: 0, count: length)
     // A text may have grown since it was described: the driver then says how long it is.
     for _ in 0..<2 {
@@ -188,7 +196,7 @@ extension VideoDevice {
           ControlValue(UnsafeRawBufferPointer(rebasing: memory.prefix(count)), of: control)
         }
       }
-      guard result == -ENOSPC, needed > bytes.count, needed <= Self.payloadLimit else {
+      guard result == -ENOSPC, needed > bytes.count, needed <= payloadLimit else {
         throw failure(.readControl, control, code: -result)
       }
       bytes = [UInt8](repeating: 0, count: needed)

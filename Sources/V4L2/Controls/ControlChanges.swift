@@ -5,7 +5,7 @@ import Glibc
 ///
 /// Each control's value is remembered once, before its first change. The device is lent for each
 /// call, so that changes may be made before a ``BufferQueue`` takes the device over, and taken
-/// back after, by ``BufferQueue/withDevice(_:)``.
+/// back on the queue.
 ///
 /// ```swift
 /// var changes = ControlChanges()
@@ -35,7 +35,7 @@ package struct ControlChanges: Sendable {
   ///   the device has no such control.
   @discardableResult
   package mutating func set(
-    _ id: ControlID, to number: Int64, on device: borrowing VideoDevice
+    _ id: ControlID, to number: Int64, on device: borrowing some ControlChannel & ~Copyable
   ) throws(DeviceError) -> Int64 {
     guard let control = try device.control(id) else {
       throw DeviceError(.setControl, device.path, code: ENOTSUP, control: id.wellKnownName)
@@ -53,7 +53,8 @@ package struct ControlChanges: Sendable {
   /// - Throws: ``DeviceError`` for `.readControl` and `.setControl`.
   @discardableResult
   package mutating func set(
-    _ control: DeviceControl, to value: ControlValue, on device: borrowing VideoDevice
+    _ control: DeviceControl, to value: ControlValue,
+    on device: borrowing some ControlChannel & ~Copyable
   ) throws(DeviceError) -> ControlValue {
     let isKnown = remembered.contains { $0.control.id == control.id }
     let old = isKnown ? nil : try device.value(of: control)
@@ -69,7 +70,9 @@ package struct ControlChanges: Sendable {
   ///
   /// - Parameter device: The device, which may be streaming.
   /// - Returns: What went wrong, in the order it did.
-  package mutating func restore(on device: borrowing VideoDevice) -> [DeviceError] {
+  package mutating func restore(on device: borrowing some ControlChannel & ~Copyable)
+    -> [DeviceError]
+  {
     var failures: [DeviceError] = []
     for setting in remembered.reversed() {
       do throws(DeviceError) {

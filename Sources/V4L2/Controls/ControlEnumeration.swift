@@ -2,12 +2,12 @@
 import CVideo4Linux
 import Glibc
 
-extension VideoDevice {
-  /// No driver has this many; one that does would never end.
-  private static let controlLimit = 4096
-  /// No menu has this many items, whatever its driver says its last one is.
-  private static let menuLimit: Int64 = 1024
+/// No driver has this many; one that does would never end.
+private let controlLimit = 4096
+/// No menu has this many items, whatever its driver says its last one is.
+private let menuLimit: Int64 = 1024
 
+extension ControlChannel where Self: ~Copyable {
   /// Lists the controls in the order of their numbers, headlines and disabled ones included.
   ///
   /// The corresponding requests are `VIDIOC_QUERY_EXT_CTRL` (`VIDIOC_QUERYCTRL` where the driver
@@ -21,7 +21,7 @@ extension VideoDevice {
     var controls: [DeviceControl] = []
     var last: UInt32 = 0
     let next = UInt32(V4L2_CTRL_FLAG_NEXT_CTRL) | UInt32(V4L2_CTRL_FLAG_NEXT_COMPOUND)
-    while controls.count < Self.controlLimit {
+    while controls.count < controlLimit {
       let answer = describe(last | next)
       switch answer {
       case .success(let control):
@@ -45,10 +45,15 @@ extension VideoDevice {
   /// - Returns: The control, or nil where the device has none of that number, or has disabled it.
   /// - Throws: ``DeviceError`` for `.readControl`: `.unplugged`, `EIO` when the camera fails.
   package borrowing func control(_ id: ControlID) throws(DeviceError) -> DeviceControl? {
+    guard let control = try controlWithoutMenu(id) else { return nil }
+    return try withMenu(control)
+  }
+
+  /// Describes one control without asking for each item of its menu.
+  borrowing func controlWithoutMenu(_ id: ControlID) throws(DeviceError) -> DeviceControl? {
     do throws(DeviceError) {
       let control = try describe(id.rawValue).get()
-      guard !control.flags.contains(.disabled) else { return nil }
-      return try withMenu(control)
+      return control.flags.contains(.disabled) ? nil : control
     } catch  where error.code == EINVAL || error.code == ENOTTY {
       return nil
     } catch {
@@ -92,7 +97,7 @@ extension VideoDevice {
   private borrowing func withMenu(_ control: DeviceControl) throws(DeviceError) -> DeviceControl {
     guard control.kind.isMenu else { return control }
     let first = max(control.minimum, 0)
-    let last = min(control.maximum, first.addingReportingOverflow(Self.menuLimit).partialValue)
+    let last = min(control.maximum, first.addingReportingOverflow(menuLimit).partialValue)
     guard first <= last else { return control }
     var described = control
     for index in first...last {

@@ -164,6 +164,9 @@ package struct DeviceControl: Hashable, Sendable {
     return spelled
   }
 
+  /// Whether the control can be set at all, be it inactive now or not.
+  package var isWritable: Bool { flags.isDisjoint(with: [.disabled, .readOnly]) }
+
   /// Whether the value is a number and not an array or a structure of them.
   package var holdsNumber: Bool { kind.isNumber && !flags.contains(.hasPayload) }
 

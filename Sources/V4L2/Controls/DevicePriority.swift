@@ -15,7 +15,7 @@ package enum DevicePriority: UInt32, Hashable, Sendable, Comparable {
   }
 }
 
-extension VideoDevice {
+extension ControlChannel where Self: ~Copyable {
   /// Reads the highest priority that any program has on the device: `VIDIOC_G_PRIORITY`.
   ///
   /// - Returns: The priority, or nil where nobody has one or the driver keeps none.

@@ -56,6 +56,25 @@ struct RecordDocument: Encodable {
     }
   }
 
+  /// What was measured before the take.
+  struct Proof: Encodable {
+    let locked: Bool
+    @Nullable var cause: String?
+    @Nullable var fps: String?
+    @Nullable var fpsValue: Double?
+    let jitterNs: Int64
+    let dropped: Int64
+
+    init(_ proof: FrameRateProof) {
+      locked = proof.isLocked
+      cause = proof.cause?.rawValue
+      fps = proof.measurement.frameRate?.description
+      fpsValue = proof.measurement.frameRate?.doubleValue
+      jitterNs = proof.measurement.jitterNanoseconds
+      dropped = proof.measurement.dropped
+    }
+  }
+
   let schema = schemaName("record")
   let file: String
   let mode: String
@@ -66,6 +85,9 @@ struct RecordDocument: Encodable {
   let negotiatedFpsValue: Double
   @Nullable var measuredFps: String?
   @Nullable var measuredFpsValue: Double?
+  /// Why the measured rate is not the one that was asked for.
+  @Nullable var rateCause: String?
+  @Nullable var proof: Proof?
   let durationNs: Int64
   @Nullable var startupNs: Int64?
   let ledger: Ledger
@@ -79,8 +101,8 @@ struct RecordDocument: Encodable {
 
   enum CodingKeys: CodingKey {
     case schema, file, mode, codec, requestedFps, requestedFpsValue, negotiatedFps
-    case negotiatedFpsValue, measuredFps, measuredFpsValue, durationNs, startupNs, ledger, gaps
-    case intervals, stoppedBy, playable, warnings, error
+    case negotiatedFpsValue, measuredFps, measuredFpsValue, rateCause, proof, durationNs, startupNs
+    case ledger, gaps, intervals, stoppedBy, playable, warnings, error
   }
 
   init(_ report: RecordingReport, _ problem: CommandError?) {
@@ -93,6 +115,8 @@ struct RecordDocument: Encodable {
     negotiatedFpsValue = report.negotiatedFrameRate.doubleValue
     measuredFps = report.measuredFrameRate?.description
     measuredFpsValue = report.measuredFrameRate?.doubleValue
+    rateCause = report.rateCause?.rawValue
+    proof = report.proof.map(Proof.init)
     durationNs = report.durationNanoseconds
     startupNs = report.startupNanoseconds
     ledger = Ledger(report.ledger)
@@ -119,7 +143,8 @@ enum RecordText {
         + "\(decimal(Double(report.durationNanoseconds) / 1e9, 3)) s, \(report.codec), "
         + "mode \(report.mode)",
       "rate: asked \(decimal(report.requestedFrameRate.doubleValue, 3)), "
-        + "granted \(decimal(report.negotiatedFrameRate.doubleValue, 3)), measured \(measured)",
+        + "granted \(decimal(report.negotiatedFrameRate.doubleValue, 3)), measured \(measured)"
+        + (report.rateCause.map { ": \($0.words)" } ?? ""),
       "ledger: expected \(ledger.expected) = stored \(ledger.stored) + corrupt \(ledger.corrupt)"
         + " + lost (start \(ledger.lostStart), device \(ledger.lostDevice), "
         + "kernel \(ledger.lostKernel), queue \(ledger.lostQueue), writer \(ledger.lostWriter))"
@@ -141,6 +166,19 @@ enum RecordText {
     lines.append(
       "stopped by \(report.stoppedBy.rawValue), \(report.isPlayable ? "playable" : "not playable")")
     return lines
+  }
+}
+
+extension RateCause {
+  /// What to tell people, and what they can do.
+  fileprivate var words: String {
+    switch self {
+    case .driverClamp: "the driver grants no other; slowmo modes lists what it has"
+    case .lowLight: "the camera takes longer in this light; more light helps"
+    case .exposure: "the exposure is longer than a frame; shorten exposure_time_absolute"
+    case .bandwidth: "frames are lost on the bus; try a compressed mode or another port"
+    case .falseReport: "the camera does not run at the rate that its driver tells"
+    }
   }
 }
 

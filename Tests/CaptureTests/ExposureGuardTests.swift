@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+import MediaTiming
+import Synchronization
+import TestSupport
+import Testing
+import V4L2
+
+@testable import Capture
+
+/// A camera that is nothing but its controls, and fails when it is told to.
+private final class PaperCamera: ControlPort {
+  struct State {
+    var values: [UInt32: Int64]
+    var ranges: [UInt32: ControlRange]
+    var calls = 0
+    /// The calls that fail, by their number.
+    var failures: Set<Int> = []
+    /// What happens at a call, whether it fails or not.
+    var refused: Set<UInt32> = []
+    var writes: [UInt32] = []
+  }
+
+  let state: Mutex<State>
+
+  init(_ controls: [ExposureGuard.Control: (value: Int64, range: ControlRange)]) {
+    state = Mutex(
+      State(
+        values: Dictionary(uniqueKeysWithValues: controls.map { ($0.key.rawValue, $0.value.value) }),
+        ranges: Dictionary(
+          uniqueKeysWithValues: controls.map { ($0.key.rawValue, $0.value.range) })))
+  }
+
+  /// A webcam in its usual state: exposure by aperture priority, and free to slow down.
+  static func webcam(mode: Int64 = 3, exposure: Int64 = 300) -> PaperCamera {
+    PaperCamera([
+      .exposureAuto: (mode, ControlRange(minimum: 0, maximum: 3, items: [1, 3])),
+      .exposureAbsolute: (exposure, ControlRange(minimum: 3, maximum: 2_047)),
+      .exposureAutoPriority: (1, ControlRange(minimum: 0, maximum: 1)),
+      .wideDynamicRange: (1, ControlRange(minimum: 0, maximum: 1)),
+    ])
+  }
+
+  func value(_ control: ExposureGuard.Control) -> Int64? {
+    state.withLock { $0.values[control.rawValue] }
+  }
+
+  func range(of id: UInt32) -> ControlRange? { state.withLock { $0.ranges[id] } }
+
+  func value(of id: UInt32) throws(DeviceError) -> Int64 {
+    let value = state.withLock { state -> Int64? in
+      state.calls += 1
+      return state.failures.contains(state.calls) ? nil : state.values[id]
+    }
+    guard let value else { throw DeviceError(.readControl, "/dev/paper", code: 5) }
+    return value
+  }
+
+  func set(_ id: UInt32, to value: Int64) throws(DeviceError) {
+    let isDone = state.withLock { state -> Bool in
+      state.calls += 1
+      guard state.ranges[id]?.contains(value) == true, !state.refused.contains(id) else {
+        return false
+      }
+      state.writes.append(id)
+      state.values[id] = value
+      // The bus may fail after the camera has understood.
+      return !state.failures.contains(state.calls)
+    }
+    guard isDone else { throw DeviceError(.setControl, "/dev/paper", code: 22) }
+  }
+}
+
+struct ExposureGuardTests {
+  private let frame: MediaTime
+
+  init() throws { frame = try MediaTime(value: 1, timescale: 240) }
+
+  @Test(arguments: [
+    (1, 240, 41), (1, 120, 83), (1, 100, 99), (1, 30, 333), (1_001, 240_000, 41), (1, 10_000, 1),
+    (1, 960, 10),
+  ])
+  func `The longest exposure is the last 100 us that are shorter than a frame`(
+    numerator: Int64, denominator: Int64, expected: Int64
+  ) throws {
+    let duration = try MediaTime(Rational(Int128(numerator), Int128(denominator)))
+    #expect(ExposureGuard.longestExposure(in: duration) == expected)
+  }
+
+  @Test func `Automatic exposure stays, but may not lengthen frames`() {
+    let camera = PaperCamera.webcam()
+    let guardian = ExposureGuard(camera, frameDuration: frame)
+    guardian.apply()
+    #expect(camera.value(.exposureAuto) == 3)
+    #expect(camera.value(.exposureAutoPriority) == 0)
+    #expect(camera.value(.wideDynamicRange) == 0)
+    #expect(camera.value(.exposureAbsolute) == 300)
+    #expect(guardian.weaknesses.isEmpty)
+    guardian.restore()
+    #expect(camera.value(.exposureAutoPriority) == 1)
+    #expect(camera.value(.wideDynamicRange) == 1)
+  }
+
+  @Test func `An exposure set by hand is kept below the frame, and given back`() {
+    let camera = PaperCamera.webcam(mode: 1)
+    let guardian = ExposureGuard(camera, frameDuration: frame)
+    guardian.apply()
+    #expect(camera.value(.exposureAbsolute) == 41)
+    guardian.restore()
+    #expect(camera.value(.exposureAbsolute) == 300)
+    #expect(guardian.unrestored.isEmpty)
+  }
+
+  @Test func `Exposure is taken over by hand where nothing else helps`() {
+    let camera = PaperCamera.webcam()
+    let guardian = ExposureGuard(camera, frameDuration: frame)
+    #expect(guardian.canExposeManually)
+    guardian.willExposeManually()
+    guardian.apply()
+    #expect(camera.value(.exposureAuto) == 1)
+    #expect(camera.value(.exposureAbsolute) == 41)
+    guardian.restore()
+    #expect(camera.value(.exposureAuto) == 3)
+    #expect(camera.value(.exposureAbsolute) == 300)
+  }
+
+  @Test func `What cannot be prevented is named`() {
+    let camera = PaperCamera.webcam(mode: 1)
+    camera.state.withLock {
+      $0.refused = [ExposureGuard.Control.exposureAbsolute.rawValue]
+    }
+    let guardian = ExposureGuard(camera, frameDuration: frame)
+    guardian.apply()
+    #expect(guardian.weaknesses == [.keepsLongExposure])
+    let automatic = PaperCamera.webcam()
+    automatic.state.withLock {
+      $0.refused = [ExposureGuard.Control.exposureAutoPriority.rawValue]
+    }
+    let other = ExposureGuard(automatic, frameDuration: frame)
+    other.apply()
+    #expect(other.weaknesses == [.keepsDynamicFrameRate])
+  }
+
+  @Test func `A camera that keeps what it was given is named with the control`() {
+    let camera = PaperCamera.webcam()
+    let guardian = ExposureGuard(camera, frameDuration: frame)
+    guardian.apply()
+    camera.state.withLock {
+      $0.refused = [ExposureGuard.Control.exposureAutoPriority.rawValue]
+    }
+    guardian.restore()
+    #expect(guardian.unrestored == ["exposure_dynamic_framerate"])
+  }
+
+  @Test func `Whatever fails on the way, every control is given back`() {
+    for seed in 0..<1_000 {
+      var random = SeededGenerator(seed: UInt64(seed))
+      let camera = PaperCamera.webcam(
+        mode: [1, 3].randomElement(using: &random) ?? 3,
+        exposure: Int64.random(in: 3...2_047, using: &random))
+      let before = camera.state.withLock { $0.values }
+      // Single calls fail, never three in a row.
+      let failures = Set((0..<8).map { _ in Int.random(in: 0..<16, using: &random) * 4 })
+      camera.state.withLock { $0.failures = failures }
+      let guardian = ExposureGuard(camera, frameDuration: frame)
+      if Bool.random(using: &random) { guardian.willExposeManually() }
+      guardian.apply()
+      if Bool.random(using: &random) { guardian.apply() }
+      guardian.restore()
+      #expect(camera.state.withLock { $0.values } == before, "seed \(seed)")
+      #expect(guardian.unrestored.isEmpty)
+    }
+  }
+}
