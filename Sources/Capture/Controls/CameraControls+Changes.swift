@@ -31,8 +31,8 @@ extension CameraControls {
   public func changes(
     of names: [String] = []
   ) throws(CaptureError) -> AsyncThrowingStream<CameraControlChange, any Error> {
-    guard let path = node?.path else { throw missing("controls") }
-    let watched = try ControlledNode(path)
+    guard let node else { throw missing("controls") }
+    let watched = try ControlledNode(reopening: node)
     var spelled: [ControlID: String] = [:]
     let controls = try watched.use { device throws(DeviceError) in try device.controls() }
     for control in controls

@@ -78,13 +78,20 @@ public final class CameraControls: Sendable {
 
 /// An open device that several owners of settings share.
 final class ControlledNode: Sendable {
-  let path: String
   private let device: VideoDevice
 
   init(_ path: String) throws(CaptureError) {
-    self.path = path
     do throws(DeviceError) {
       device = try VideoDevice(opening: path)
+    } catch {
+      throw CaptureError(error)
+    }
+  }
+
+  /// Opens the same node again.
+  init(reopening node: ControlledNode) throws(CaptureError) {
+    do throws(DeviceError) {
+      device = try VideoDevice(reopening: node.device)
     } catch {
       throw CaptureError(error)
     }
