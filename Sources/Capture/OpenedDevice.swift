@@ -14,7 +14,7 @@ struct OpenedDevice {
 
   init(_ device: CaptureDevice, _ format: CaptureFormat) throws(CaptureError) {
     switch device.source {
-    case .v4l2(let path): try self.init(path: path, format)
+    case .v4l2(let path): try self.init(device, path: path, format)
     case .synthetic(let camera): try self.init(camera, format)
     case .file(let camera): try self.init(camera, format)
     }
@@ -24,18 +24,22 @@ struct OpenedDevice {
   ///
   /// S_FMT, then S_PARM, which S_FMT would reset, then the read-back of both. A rate that comes back other than asked is reported, not refused: the
   /// report tells requested, negotiated and measured apart.
-  private init(path: String, _ format: CaptureFormat) throws(CaptureError) {
+  private init(
+    _ device: CaptureDevice, path: String, _ format: CaptureFormat
+  ) throws(CaptureError) {
     guard let layout = format.layout, let width = UInt32(exactly: format.width),
       let height = UInt32(exactly: format.height)
     else { throw .unstorable(format) }
+    var node: VideoDevice
     let granted: StreamFormat
     let duration: MediaTime
+    do throws(DiscoveryError) {
+      node = try device.openNode(at: path)
+    } catch { throw CaptureError(error) }
     do throws(DeviceError) {
-      var device = try VideoDevice(opening: path)
-      _ = try device.setFormat(fourcc: format.fourcc.rawValue, width: width, height: height)
-      duration = try Self.lock(&device, format.minFrameDuration)
-      granted = try device.currentFormat()
-      driver = try V4L2Driver(device, frameDuration: duration)
+      _ = try node.setFormat(fourcc: format.fourcc.rawValue, width: width, height: height)
+      duration = try Self.lock(&node, format.minFrameDuration)
+      granted = try node.currentFormat()
     } catch { throw CaptureError(error) }
     guard granted.fourcc == format.fourcc.rawValue, granted.width == width,
       granted.height == height
@@ -51,10 +55,36 @@ struct OpenedDevice {
         .modeRefused, "\(path) grants a frame duration of \(duration) s, which is no rate",
         hint: "choose another mode; slowmo modes \(path) lists them")
     }
+    let planes = try Self.planesToJoin(granted, layout, of: format, path)
+    do throws(DeviceError) {
+      driver = try V4L2Driver(node, joining: planes, frameDuration: duration)
+    } catch { throw CaptureError(error) }
     negotiatedFrameRate = rate
-    maximumByteCount = Int(granted.bytesPerFrame)
+    maximumByteCount = planes.isEmpty ? Int(granted.bytesPerFrame) : planes.reduce(0, +)
     delivery = try Self.delivery(
       layout, width: format.width, height: format.height, bytesPerRow: Int(granted.bytesPerLine))
+  }
+
+  /// The bytes of each plane of the picture, where they lie apart and are to be joined; empty
+  /// for a frame in one piece.
+  private static func planesToJoin(
+    _ granted: StreamFormat, _ layout: PixelLayout, of format: CaptureFormat, _ path: String
+  ) throws(CaptureError) -> [Int] {
+    let planes = granted.planes
+    if planes.count == 1, layout.separatePlaneCount == 1 { return [] }
+    guard planes.count == layout.separatePlaneCount, case .pixels(let name) = layout.coding,
+      let picture = PixelFormat(named: name),
+      let sizes = try? MediaFrame.planeByteCounts(
+        width: format.width, height: format.height, pixelFormat: picture,
+        bytesPerRow: planes.map { Int($0.bytesPerLine) }),
+      zip(sizes, planes).allSatisfy({ $0 <= Int($1.byteCount) })
+    else {
+      throw CaptureError(
+        .modeRefused,
+        "\(path) delivers \(format.fourcc) in \(planes.count) planes that cannot be joined",
+        hint: "choose a format whose frames lie in one piece; slowmo modes \(path) lists them")
+    }
+    return sizes
   }
 
   /// Asks for the frame duration; a driver that keeps none has the one rate it lists.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import FormatDiscovery
 import MediaTiming
 import V4L2
 
@@ -10,9 +11,15 @@ final class V4L2Driver: FrameDriver {
 
   /// Takes the device over, whose frame duration was set, and asks for its buffers.
   ///
+  /// - Parameters:
+  ///   - device: The device, set to its mode.
+  ///   - planes: Where a frame lies in several planes of memory, the bytes to take of each.
+  ///   - frameDuration: The frame duration that was granted, in seconds.
   /// - Throws: `DeviceError` with `.busy` when another program streams from it.
-  init(_ device: consuming VideoDevice, frameDuration: MediaTime) throws(DeviceError) {
-    queue = try BufferQueue(device)
+  init(
+    _ device: consuming VideoDevice, joining planes: [Int], frameDuration: MediaTime
+  ) throws(DeviceError) {
+    queue = try BufferQueue(device, joining: planes)
     bufferCount = queue.count
     exposureGuard = ExposureGuard(QueueControls(queue: queue), frameDuration: frameDuration)
   }
@@ -95,8 +102,15 @@ extension CaptureError {
       case .noBandwidth, .notSupported: .modeRefused
       case .outOfRange: .controlOutOfRange
       case .readOnly: .controlReadOnly
-      case .other: .deviceFailed
+      case .noSignal, .unstableSignal, .signalOutOfRange, .other: .deviceFailed
       }
     self.init(code, error.description, hint: error.hint)
+  }
+}
+
+extension CaptureError {
+  /// An error of finding and opening the device, which is worded for users already.
+  init(_ error: DiscoveryError) {
+    self.init(Code(rawValue: error.code.rawValue), error.message, hint: error.hint)
   }
 }

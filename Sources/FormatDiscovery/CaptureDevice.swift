@@ -53,9 +53,16 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
   public let kind: Kind
   /// What media the device gives.
   public let media: [MediaType]
+  /// Why the device cannot be asked what it is, a line for people; nil for all others.
+  public internal(set) var problem: String?
   package let source: Source
+  /// What the device's name says about its input; nil leaves all as it is.
+  package let choice: InputChoice?
 
-  init(id: String, node path: String, name: String, driver: String, bus: String) {
+  init(
+    id: String, node path: String, name: String, driver: String, bus: String,
+    choice: InputChoice? = nil
+  ) {
     self.id = id
     self.path = path
     self.name = name
@@ -64,6 +71,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     kind = .v4l2
     media = [.video]
     source = .v4l2(path: path)
+    self.choice = choice
   }
 
   init(_ camera: SyntheticCamera, id: String) {
@@ -75,6 +83,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     kind = .synthetic
     media = [.video]
     source = .synthetic(camera)
+    choice = nil
   }
 
   init(_ camera: FileCamera, id: String) {
@@ -86,32 +95,53 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     kind = .file
     media = [.video]
     source = .file(camera)
+    choice = nil
+  }
+
+  /// The same device, at the input that was chosen.
+  func choosing(_ choice: InputChoice?) -> CaptureDevice {
+    guard let choice, let path, kind == .v4l2 else { return self }
+    return CaptureDevice(
+      id: id, node: path, name: name, driver: driver, bus: bus, choice: choice)
   }
 
   /// The name that messages use: the path of a node, or what was written.
-  var spokenName: String { kind == .v4l2 ? path ?? id : id }
+  var spokenName: String {
+    guard kind == .v4l2, let path else { return id }
+    return choice.map { "'\(path)?\($0.text)'" } ?? path
+  }
 }
 
 extension CaptureDevice {
   /// Lists the modes of the device, in the driver's order.
   ///
-  /// Only enumeration is used, so another program may stream meanwhile. Of a range of sizes the
-  /// smallest and the largest are listed.
+  /// Only enumeration is used, so another program may stream meanwhile; input and timings are set
+  /// where the device's name chooses them. Of a range of sizes those that matter are listed:
+  /// ``FormatList/formats`` tells which.
   ///
   /// - Throws: `DiscoveryError`: `.notFound`, `.noPermission`, `.unplugged`,
-  ///   `.notACaptureDevice`; for a file `.fileNotFound` or `.badFile`.
+  ///   `.notACaptureDevice`, `.noSignal`; for a file `.fileNotFound` or `.badFile`.
   public func formats() throws(DiscoveryError) -> [CaptureFormat] { try formatList().formats }
 
-  /// Lists the modes of the device, and what of the driver's answers makes no sense.
+  /// Lists the modes of the device, its inputs, and what of the driver's answers makes no sense.
   ///
+  /// - Parameter size: A size to list, too, where it lies in a range of sizes.
+  /// - Returns: The modes, with their ranges of sizes, and the inputs.
   /// - Throws: `DiscoveryError` as ``formats()`` does.
-  public func formatList() throws(DiscoveryError) -> FormatList {
+  public func formatList(
+    including size: ModeRequest.Size? = nil
+  ) throws(DiscoveryError) -> FormatList {
     switch source {
-    case .synthetic(let camera): return FormatList(formats: camera.formats, warnings: [])
-    case .file(let camera): return FormatList(formats: try camera.formats(), warnings: [])
+    case .synthetic(let camera): return FormatList(formats: camera.formats)
+    case .file(let camera): return FormatList(formats: try camera.formats())
     case .v4l2(let path):
+      let device = try openNode(at: path)
       do throws(DeviceError) {
-        return try FormatList(asking: VideoDevice(opening: path))
+        let inputs = try CaptureInputs(of: device)
+        let incoming = try inputs?.incomingPicture(of: device)
+        var list = try FormatList(asking: device, for: size, incoming: incoming)
+        list.inputs = inputs
+        return list
       } catch {
         throw DiscoveryError(error)
       }
@@ -139,7 +169,8 @@ extension CaptureDevice {
   ///
   /// A range of rates is narrowed to that rate. Where no mode has the rate exactly, one that is
   /// nearer to it than 60 is to 59.94 fits too: drivers simplify their fractions. The synthetic
-  /// camera fits every size and rate that it can draw, listed or not.
+  /// camera fits every size and rate that it can draw, listed or not, and so does a device whose
+  /// sizes come as a range: its driver is asked for the rates at the size wanted.
   ///
   /// - Parameters:
   ///   - request: The size, rate and pixel format wanted, as far as they matter.
@@ -151,17 +182,23 @@ extension CaptureDevice {
     matching request: ModeRequest, where isWanted: (CaptureFormat) -> Bool = { _ in true }
   ) throws(DiscoveryError) -> CaptureFormat {
     let offered: [CaptureFormat]
+    var sizeRanges: [FrameSizeRange] = []
     if case .synthetic(let camera) = source {
       offered = try camera.formats(for: request)
     } else {
-      offered = try formats()
+      let list = try formatList(including: request.size)
+      offered = list.formats
+      sizeRanges = list.sizeRanges
     }
     let wanted = offered.filter(isWanted)
     if let format = request.choose(from: wanted) { return format }
     if let format = offered.first(where: request.matches), !format.isStorable {
       throw DiscoveryError(
         .noMatchingFormat,
-        "The pixel format \(format.fourcc) of \(spokenName) cannot be stored",
+        "The pixel format \(format.fourcc) of \(spokenName) cannot be stored"
+          + (format.fourcc.separatePlaneCount > 1
+            ? ": its \(format.fourcc.separatePlaneCount) planes lie apart, in an order that "
+              + "nothing else has" : ""),
         hint: "its other modes are listed by: slowmo modes \(spokenName)")
     }
     let isUnwanted = request.choose(from: offered) != nil
@@ -169,16 +206,23 @@ extension CaptureDevice {
       .noMatchingFormat,
       "\(spokenName) has no " + (request == .any ? "mode" : "mode \(request)")
         + (isUnwanted ? " that fits the other options" : ""),
-      hint: request.advice(among: wanted, of: spokenName))
+      hint: request.advice(among: wanted, sizeRanges, of: spokenName))
   }
 }
 
 extension ModeRequest {
   /// What to try instead of a request that nothing fits.
-  fileprivate func advice(among formats: [CaptureFormat], of device: String) -> String {
+  fileprivate func advice(
+    among formats: [CaptureFormat], _ sizeRanges: [FrameSizeRange], of device: String
+  ) -> String {
     let list = "all are listed by: slowmo modes \(device)"
     let sameSize = formats.filter { $0.width == size?.width && $0.height == size?.height }
-    if let best = FormatSelection.fastest(among: sameSize) {
+    if let size, sameSize.isEmpty,
+      let range = sizeRanges.first(where: { fourcc.map($0.fourcc.isNamed) ?? true })
+    {
+      return "the nearest size is \(range.nearest(to: size)): it has \(range); \(list)"
+    }
+    if let best = FormatSelection.fastest(among: sameSize, evenBeyondSource: true) {
       return "the fastest of that size is \(best.id); \(list)"
     }
     guard let best = FormatSelection.fastest(among: formats) else { return list }

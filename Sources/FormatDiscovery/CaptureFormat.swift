@@ -20,6 +20,13 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
   public let isCompressed: Bool
   /// Whether a library makes the format from another one; it is then never chosen.
   public let isEmulated: Bool
+  /// Whether the driver would enlarge what comes in, or claims more than any cable carries.
+  ///
+  /// Drivers that scale give the sizes that their scaler can make, whatever the picture: vivid
+  /// lists 16384x8640 for PAL. Such a mode is never chosen unless its size is asked for. It is
+  /// one of a range of sizes, and wider or higher than the digital timings or the television
+  /// standard in force; where neither is known, more than 7680x4320 pixels 60 times a second.
+  public let isBeyondSource: Bool
   /// The frame rates of the format.
   public let frameRateRange: FrameRateRange
   /// The place in the driver's list, from 0, which is its order of preference.
@@ -27,13 +34,15 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
 
   package init(
     fourcc: FourCC, width: Int, height: Int, isCompressed: Bool, isEmulated: Bool = false,
-    frameRateRange: FrameRateRange, driverOrder: Int, id: String? = nil
+    isBeyondSource: Bool = false, frameRateRange: FrameRateRange, driverOrder: Int,
+    id: String? = nil
   ) {
     self.fourcc = fourcc
     self.width = width
     self.height = height
     self.isCompressed = isCompressed
     self.isEmulated = isEmulated
+    self.isBeyondSource = isBeyondSource
     self.frameRateRange = frameRateRange
     self.driverOrder = driverOrder
     self.id =
@@ -74,7 +83,8 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
   private func withRange(_ range: FrameRateRange, id: String) -> CaptureFormat {
     CaptureFormat(
       fourcc: fourcc, width: width, height: height, isCompressed: isCompressed,
-      isEmulated: isEmulated, frameRateRange: range, driverOrder: driverOrder, id: id)
+      isEmulated: isEmulated, isBeyondSource: isBeyondSource, frameRateRange: range,
+      driverOrder: driverOrder, id: id)
   }
 
   private static func id(

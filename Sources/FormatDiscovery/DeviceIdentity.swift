@@ -3,11 +3,25 @@ import V4L2
 
 /// The lasting name of a device node, whose number changes with every restart.
 struct DeviceIdentity {
-  /// The names that udev made, by the node they point to.
+  /// The names that udev made of the device's own words, by the node they point to.
   private let links: [String: String]
+  /// The names that udev made of the socket it is plugged in to.
+  private let places: [String: String]
 
-  /// Reads the links of a folder such as `/dev/v4l/by-id`.
-  init(linksIn folder: String = "/dev/v4l/by-id") {
+  /// Reads udev's links, as they are now.
+  ///
+  /// - Parameter nodeFolder: The folder that nodes are in, `/dev`.
+  init(nodeFolder: String) {
+    self.init(linksIn: "\(nodeFolder)/v4l/by-id", placesIn: "\(nodeFolder)/v4l/by-path")
+  }
+
+  /// Reads the links of folders such as `/dev/v4l/by-id` and `/dev/v4l/by-path`.
+  init(linksIn folder: String, placesIn other: String? = nil) {
+    links = Self.links(in: folder)
+    places = other.map(Self.links(in:)) ?? [:]
+  }
+
+  private static func links(in folder: String) -> [String: String] {
     var links: [String: String] = [:]
     // Sorted, so that of two links to one node the same wins each time.
     for name in SystemFiles.entries(in: folder).sorted() {
@@ -16,11 +30,11 @@ struct DeviceIdentity {
       }
       links[node] = name
     }
-    self.links = links
+    return links
   }
 
-  /// The name of a node: udev's, or the same made of the USB device's own words, or what is
-  /// sure to exist, driver and bus.
+  /// The name of a node: udev's, or the same made of the USB device's own words, or udev's name
+  /// of the socket it is in, or what is sure to exist, driver and bus.
   ///
   /// - Parameters:
   ///   - node: The path without symbolic links.
@@ -29,7 +43,9 @@ struct DeviceIdentity {
   /// - Returns: The name, of letters that a command line leaves alone.
   func name(of node: String, driver: String, bus: String) -> String {
     if let link = links[node] { return Self.withoutFirstIndex(link) }
-    return Self.usbName(of: node) ?? Self.cleaned("\(driver)-\(bus)")
+    if let name = Self.usbName(of: node) { return name }
+    if let place = places[node] { return Self.withoutFirstIndex(place) }
+    return Self.cleaned("\(driver)-\(bus)")
   }
 
   /// `usb-046d_HD_Pro_Webcam_C920_A1B2C3-video-index0` without its end; others of the same

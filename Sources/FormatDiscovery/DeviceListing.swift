@@ -18,44 +18,32 @@ extension CaptureDevice {
   /// Finds the cameras of this machine, and the synthetic camera, and tells what could not be
   /// asked.
   ///
-  /// Cameras are the nodes `/dev/video…` that give pictures by their own capabilities; a webcam
-  /// has another node, for metadata, that does not. A camera that one has no permission for is
-  /// there all the same: a node that may not be opened, and so cannot be asked what it gives, is
-  /// listed with a warning and with what the kernel tells about it to everyone, if it is the
-  /// first node of its device.
-  public static func list() -> DeviceList { list(in: "/dev", identity: DeviceIdentity()) }
-
-  static func list(in folder: String, identity: DeviceIdentity) -> DeviceList {
-    let numbers = SystemFiles.entries(in: folder).compactMap { name in
-      name.hasPrefix("video") ? UInt32(name.dropFirst("video".count)) : nil
-    }
-    var devices: [CaptureDevice] = []
-    var warnings: [String] = []
-    for number in numbers.sorted() {
-      let path = "\(folder)/video\(number)"
-      do throws(DeviceError) {
-        let capabilities = try VideoDevice(opening: path).capabilities
-        if capabilities.isVideoCapture {
-          devices.append(CaptureDevice(node: path, capabilities, identity))
-        }
-      } catch {
-        switch error.reason {
-        case .notFound, .notAVideoDevice: continue  // Gone since, or never one.
-        case .noPermission, .busy:
-          guard isFirstNode(number) else { continue }
-          devices.append(CaptureDevice(unopenedNode: path, identity))
-        case .unplugged, .noBandwidth, .notSupported, .outOfRange, .readOnly, .other: break
-        }
-        warnings.append("\(error.description); \(error.hint)")
-      }
-    }
-    devices.append(CaptureDevice(SyntheticCamera(), id: "synthetic"))
-    return DeviceList(devices: withUniqueIDs(devices), warnings: warnings)
+  /// Cameras are the nodes `/dev/video…` that give pictures of their own by their own
+  /// capabilities; a webcam has another node, for metadata, that does not, and neither do outputs,
+  /// touch pads and codecs. A camera that one has no permission for is there all the same: a node
+  /// that may not be opened, and so cannot be asked what it gives, is listed with a warning, with
+  /// its ``problem``, and with what the kernel tells about it to everyone, if it is the first node
+  /// of its device.
+  public static func list() -> DeviceList {
+    let calls = DeviceSystem.calls
+    let identity = DeviceIdentity(nodeFolder: calls.nodeFolder)
+    var nodes: [NodeInspection] = []
+    for path in inOrder(calls.nodes()) { nodes.append(NodeInspection(path, identity)) }
+    return DeviceList(
+      devices: withUniqueIDs(nodes.compactMap(\.device)) + [synthetic],
+      warnings: nodes.compactMap(\.warning))
   }
 
-  /// Whether a node is the first of its device, which is the one that gives pictures.
-  private static func isFirstNode(_ number: UInt32) -> Bool {
-    SystemFiles.firstLine(of: "/sys/class/video4linux/video\(number)/index") ?? "0" == "0"
+  /// The camera that is always there.
+  static var synthetic: CaptureDevice { CaptureDevice(SyntheticCamera(), id: "synthetic") }
+
+  /// Nodes by the numbers that their names end in.
+  static func inOrder(_ nodes: some Sequence<String>) -> [String] {
+    func key(_ path: String) -> (UInt64, String) {
+      let digits = path.reversed().prefix { $0.isASCII && $0.isNumber }.reversed()
+      return (UInt64(String(digits)) ?? .max, path)
+    }
+    return nodes.sorted { key($0) < key($1) }
   }
 
   /// A node that was opened and told what it is.
@@ -70,7 +58,7 @@ extension CaptureDevice {
   }
 
   /// A node that would not open, as the kernel describes it to everyone.
-  private init(unopenedNode path: String, _ identity: DeviceIdentity) {
+  fileprivate init(unopenedNode path: String, _ identity: DeviceIdentity, problem: String) {
     let node = path.split(separator: "/").last.map(String.init) ?? path
     let entry = "/sys/class/video4linux/\(node)"
     func lastPart(_ link: String) -> String? {
@@ -81,6 +69,16 @@ extension CaptureDevice {
     self.init(
       id: identity.name(of: path, driver: driver, bus: bus), node: path,
       name: SystemFiles.firstLine(of: "\(entry)/name") ?? node, driver: driver, bus: bus)
+    self.problem = problem
+  }
+
+  /// The same device by another id.
+  func renamed(_ id: String) -> CaptureDevice {
+    guard kind == .v4l2, let path, id != self.id else { return self }
+    var device = CaptureDevice(
+      id: id, node: path, name: name, driver: driver, bus: bus, choice: choice)
+    device.problem = problem
+    return device
   }
 
   /// The devices with different ids: nodes of one device on one bus are told apart by a number.
@@ -89,10 +87,49 @@ extension CaptureDevice {
     return devices.map { device in
       let count = seen[device.id, default: 0]
       seen[device.id] = count + 1
-      guard count > 0, let path = device.path else { return device }
-      return CaptureDevice(
-        id: "\(device.id)-\(count + 1)", node: path, name: device.name, driver: device.driver,
-        bus: device.bus)
+      return count > 0 ? device.renamed("\(device.id)-\(count + 1)") : device
     }
+  }
+}
+
+/// What a node is found to be.
+struct NodeInspection {
+  /// The camera that the node is; nil for anything else, and for what is gone.
+  let device: CaptureDevice?
+  /// Why the node could not be asked.
+  let warning: String?
+  /// Whether it is for want of permission that it could not be asked.
+  let isForbidden: Bool
+
+  /// Opens a node, asks it what it is, and closes it.
+  init(_ path: String, _ identity: DeviceIdentity) {
+    do throws(DeviceError) {
+      let capabilities = try VideoDevice(opening: path).capabilities
+      device =
+        capabilities.isVideoCapture ? CaptureDevice(node: path, capabilities, identity) : nil
+      warning = nil
+      isForbidden = false
+    } catch {
+      isForbidden = error.reason == .noPermission
+      switch error.reason {
+      case .noPermission, .busy:
+        guard Self.isFirstNode(path) else {
+          (device, warning) = (nil, nil)
+          return
+        }
+        device = CaptureDevice(unopenedNode: path, identity, problem: error.description)
+        warning = "\(error.description); \(error.hint)"
+      case .notFound, .notAVideoDevice:  // Gone since, or never one.
+        (device, warning) = (nil, nil)
+      default:
+        (device, warning) = (nil, "\(error.description); \(error.hint)")
+      }
+    }
+  }
+
+  /// Whether a node is the first of its device, which is the one that gives pictures.
+  private static func isFirstNode(_ path: String) -> Bool {
+    let name = path.split(separator: "/").last.map(String.init) ?? path
+    return SystemFiles.firstLine(of: "/sys/class/video4linux/\(name)/index") ?? "0" == "0"
   }
 }

@@ -7,6 +7,11 @@ extension CaptureDevice {
   /// A name is a path (`/dev/video0`, or a link to it), `cam0` (the place in ``discover()``),
   /// part of an id (`usb-046d_`), `synthetic` with a mode and faults if wanted
   /// (`synthetic:1280x720@240?drop=5%&seed=7`), or a file to play (`file:clip.mp4?pace=max`).
+  /// A device of several inputs takes `?input=3` (a number, or part of the input's name), and an
+  /// input such as HDMI `timings=query` (those of what comes in), `timings=index=3` (of the
+  /// driver's list) or `timings=cvt,width=640,height=480,fps=120`, with `reduced-blanking=1` or
+  /// `2` if wanted: `/dev/video0?input=3&timings=query`. They are put in force when the device is
+  /// next used, and stay in force; without them nothing is changed.
   /// Nothing stands in for a device that is not there.
   ///
   /// - Throws: `DiscoveryError`: `.notFound`, `.noPermission`, `.unplugged`; `.notACaptureDevice`
@@ -15,8 +20,12 @@ extension CaptureDevice {
   public static func named(_ name: String) throws(DiscoveryError) -> CaptureDevice {
     if let camera = try SyntheticCamera(parsing: name) { return CaptureDevice(camera, id: name) }
     if let camera = try FileCamera(parsing: name) { return try file(camera, name) }
-    if name.contains("/") { return try node(name) }
-    return try find(name, among: discover())
+    let (place, choice) = try InputChoice.split(name)
+    let device = place.contains("/") ? try node(place) : try find(place, among: discover())
+    guard let choice, device.kind != .v4l2 else { return device.choosing(choice) }
+    throw DiscoveryError(
+      .badName, "\(device.id) has no inputs to choose from: ?\(choice.text)",
+      hint: "leave that out")
   }
 
   /// Finds a device in a list by its place or a part of its id.
@@ -61,26 +70,26 @@ extension CaptureDevice {
 
   /// The device behind a path.
   private static func node(_ path: String) throws(DiscoveryError) -> CaptureDevice {
-    switch SystemFiles.kind(of: path) {
-    case .regular: throw isFile(path)
-    case .directory, .other:
-      throw DiscoveryError(
-        .notACaptureDevice, "\(path) is not a video device",
-        hint: "see which devices there are with: slowmo devices")
-    case .characterDevice, nil: break  // What is missing, opening tells.
-    }
     let capabilities: VideoDevice.Capabilities
     do throws(DeviceError) {
       capabilities = try VideoDevice(opening: path).capabilities
     } catch {
-      throw DiscoveryError(error)
+      switch SystemFiles.kind(of: path) {
+      case .regular: throw isFile(path)
+      case .directory, .other:
+        throw DiscoveryError(
+          .notACaptureDevice, "\(path) is not a video device",
+          hint: "see which devices there are with: slowmo devices")
+      case .characterDevice, nil: throw DiscoveryError(error)
+      }
     }
     guard capabilities.isVideoCapture else {
       throw DiscoveryError(
         .notACaptureDevice, "\(path) is a video device that gives no pictures",
         hint: "its pictures may come from another node: slowmo devices")
     }
-    return CaptureDevice(node: path, capabilities, DeviceIdentity())
+    return CaptureDevice(
+      node: path, capabilities, DeviceIdentity(nodeFolder: DeviceSystem.calls.nodeFolder))
   }
 
   /// The camera that a file plays, if the file is there.

@@ -21,6 +21,8 @@ public struct DiscoveryError: Error, Hashable, Sendable, CustomStringConvertible
     public static let unplugged = Code(rawValue: "device_lost")
     /// The device or its driver failed.
     public static let deviceFailed = Code(rawValue: "device_failed")
+    /// Nothing usable comes in at the input: no signal, an unstable one, or one out of range.
+    public static let noSignal = Code(rawValue: "no_signal")
     /// The text is not in the syntax of device names, or fits several devices.
     public static let badName = Code(rawValue: "bad_name")
     /// The text is not in the syntax of modes.
@@ -53,6 +55,7 @@ public struct DiscoveryError: Error, Hashable, Sendable, CustomStringConvertible
       case .busy: .busy
       case .unplugged: .unplugged
       case .notAVideoDevice: .notACaptureDevice
+      case .noSignal, .unstableSignal, .signalOutOfRange: .noSignal
       case .noBandwidth, .notSupported, .outOfRange, .readOnly, .other: .deviceFailed
       }
     self.init(code, error.description, hint: error.hint)

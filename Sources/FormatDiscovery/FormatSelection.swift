@@ -7,7 +7,8 @@ public enum FormatSelection {
   ///
   /// The highest rate wins, compared exactly. Among equals the larger picture wins, then
   /// compressed before colour before grey before a sensor's mosaic, then more bits for each
-  /// pixel, then the driver's order. Emulated formats are never chosen.
+  /// pixel, then the driver's order. Emulated formats are never chosen, nor those that are
+  /// larger than what comes in (``CaptureFormat/isBeyondSource``).
   ///
   /// - Parameters:
   ///   - formats: The formats to choose from.
@@ -17,8 +18,17 @@ public enum FormatSelection {
     among formats: some Sequence<CaptureFormat>,
     where isWanted: (CaptureFormat) -> Bool = { _ in true }
   ) -> CaptureFormat? {
+    fastest(among: formats, evenBeyondSource: false, where: isWanted)
+  }
+
+  /// The same, where a size that was asked for counts even if it is larger than what comes in.
+  static func fastest(
+    among formats: some Sequence<CaptureFormat>, evenBeyondSource: Bool,
+    where isWanted: (CaptureFormat) -> Bool = { _ in true }
+  ) -> CaptureFormat? {
     var best: Rank?
     for format in formats where isWanted(format) {
+      if format.isBeyondSource, !evenBeyondSource { continue }
       guard let rank = Rank(format) else { continue }
       if let leader = best, !(rank.isFaster(than: leader)) { continue }
       best = rank

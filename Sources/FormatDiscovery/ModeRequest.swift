@@ -99,16 +99,19 @@ public struct ModeRequest: Hashable, Sendable {
     var candidates = formats.filter { matchesPicture($0) && $0.isStorable && !$0.isEmulated }
     let exact = candidates.filter { $0.fourcc.description == fourcc }
     if !exact.isEmpty { candidates = exact }
-    guard let rate else { return FormatSelection.fastest(among: candidates) }
+    // A size that is asked for is meant, even where the driver has to enlarge the picture.
+    func fastest(_ formats: [CaptureFormat]) -> CaptureFormat? {
+      FormatSelection.fastest(among: formats, evenBeyondSource: size != nil)
+    }
+    guard let rate else { return fastest(candidates) }
     let atRate = candidates.compactMap { $0.narrowed(to: rate) }
-    if !atRate.isEmpty { return FormatSelection.fastest(among: atRate) }
-    let near = candidates.flatMap { format in
-      [format.minFrameRate, format.maxFrameRate].filter { $0.isNear(rate) }
-        .compactMap(format.narrowed)
+    if let format = fastest(atRate) { return format }
+    let near = candidates.compactMap { format -> CaptureFormat? in
+      let nearest = format.frameRateRange.nearest(to: rate)
+      return nearest.isNear(rate) ? format.narrowed(to: nearest) : nil
     }
     guard let nearest = near.map({ $0.maxFrameRate.distance(to: rate) }).min() else { return nil }
-    return FormatSelection.fastest(
-      among: near, where: { $0.maxFrameRate.distance(to: rate) == nearest })
+    return fastest(near.filter { $0.maxFrameRate.distance(to: rate) == nearest })
   }
 
   private static func size(_ text: Substring) -> Size? {
@@ -127,7 +130,7 @@ public struct ModeRequest: Hashable, Sendable {
 extension ModeRequest: CustomStringConvertible {
   /// The mode as it is written; nothing for ``any``.
   public var description: String {
-    (size.map { "\($0.width)x\($0.height)" } ?? "") + (rate.map { "@\($0.modeText)" } ?? "")
+    (size.map(\.description) ?? "") + (rate.map { "@\($0.modeText)" } ?? "")
       + (fourcc.map { "/\($0)" } ?? "")
   }
 }

@@ -38,6 +38,9 @@ public struct PixelLayout: Hashable, Sendable {
   public let bitsPerPixel: Int
   /// What the format shows.
   public let colourClass: ColourClass
+  /// The planes of memory that a frame lies in, where each plane of the picture has its own; 1
+  /// for all other formats.
+  public let separatePlaneCount: Int
 
   /// Finds the layout of a format, or nil for one that FFmpeg has no like of.
   public init?(_ fourcc: FourCC) {
@@ -45,11 +48,14 @@ public struct PixelLayout: Hashable, Sendable {
     self = layout
   }
 
-  init(_ fourcc: FourCC, _ coding: Coding, _ bitsPerPixel: Int, _ colourClass: ColourClass) {
+  init(
+    _ fourcc: FourCC, _ coding: Coding, _ bitsPerPixel: Int, _ colourClass: ColourClass
+  ) {
     self.fourcc = fourcc
     self.coding = coding
     self.bitsPerPixel = bitsPerPixel
     self.colourClass = colourClass
+    separatePlaneCount = fourcc.separatePlaneCount
   }
 
   private static let byFourCC = Dictionary(

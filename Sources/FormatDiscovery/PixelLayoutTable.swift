@@ -8,7 +8,7 @@ extension PixelLayout {
   /// read in opposite directions: V4L2's ABGR32 (`AR24`) is B, G, R, A in memory, FFmpeg's bgra.
   ///
   /// Left out on purpose: `YV12` and `YVU9` (the chroma planes are swapped, which FFmpeg has no
-  /// name for), `NV61` and `VYUY` (the same), `Y04` and `Y06`, the packed `Y10B` and `Y10P`,
+  /// name for), `NV61`, `NM61`, `YM21`, `YM61`, `YM42` and `VYUY` (the same), `Y04` and `Y06`, the packed `Y10B` and `Y10P`,
   /// sensor mosaics of 10 to 14 bits (FFmpeg has 8 and 16; read as 16 they would be 4 to 64
   /// times too dark), and HSV.
   static let table: [PixelLayout] =
@@ -26,12 +26,14 @@ extension PixelLayout {
       .colour, 12,
       [
         ("YU12", "yuv420p"), ("NV12", "nv12"), ("NV21", "nv21"), ("411P", "yuv411p"),
+        // The same, each plane in a piece of memory of its own.
+        ("YM12", "yuv420p"), ("NM12", "nv12"), ("NM21", "nv21"),
       ])
     + rows(
       .colour, 16,
       [
         ("YUYV", "yuyv422"), ("UYVY", "uyvy422"), ("YVYU", "yvyu422"),
-        ("422P", "yuv422p"), ("NV16", "nv16"),
+        ("422P", "yuv422p"), ("NV16", "nv16"), ("YM16", "yuv422p"), ("NM16", "nv16"),
         // 5 and 6 bits. FFmpeg ignores the top bit of 15, be it alpha (A…) or nothing (X…).
         ("RGBP", "rgb565le"), ("RGBR", "rgb565be"),
         ("RGBO", "rgb555le"), ("AR15", "rgb555le"), ("XR15", "rgb555le"),
@@ -46,6 +48,7 @@ extension PixelLayout {
       .colour, 24,
       [
         ("RGB3", "rgb24"), ("BGR3", "bgr24"), ("NV24", "nv24"), ("NV42", "nv42"),
+        ("YM24", "yuv444p"),
         ("P010", "p010le"),
       ])
     + rows(
@@ -82,6 +85,18 @@ extension PixelLayout {
   ) -> [PixelLayout] {
     names.compactMap { name, ffmpeg in
       FourCC(name).map { PixelLayout($0, coding(ffmpeg), bits, colourClass) }
+    }
+  }
+}
+
+extension FourCC {
+  /// The planes of memory that a frame of the format lies in: those of linux/videodev2.h whose
+  /// names end in M, where each plane of the picture has its own; 1 for all others.
+  var separatePlaneCount: Int {
+    switch description {
+    case "NM12", "NM21", "NM16", "NM61", "VM12", "MM21": 2
+    case "YM12", "YM21", "YM16", "YM61", "YM24", "YM42": 3
+    default: 1
     }
   }
 }

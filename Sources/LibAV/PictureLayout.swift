@@ -45,6 +45,28 @@ struct PictureLayout {
 }
 
 extension MediaFrame {
+  /// The bytes of each plane of a packed picture, whose rows lie as far apart as is said.
+  ///
+  /// - Parameters:
+  ///   - width: Pixels per row.
+  ///   - height: Rows.
+  ///   - pixelFormat: The picture's format.
+  ///   - bytesPerRow: The bytes from row to row, one for each plane.
+  /// - Returns: The bytes, one for each plane.
+  /// - Throws: `LibAVError` for "lay out" a picture whose planes are not in the usual proportion,
+  ///   so that joined they would be no picture.
+  package static func planeByteCounts(
+    width: Int, height: Int, pixelFormat: PixelFormat, bytesPerRow: [Int]
+  ) throws(LibAVError) -> [Int] {
+    let layout = try PictureLayout(
+      width: width, height: height, pixelFormat: pixelFormat,
+      bytesPerRow: bytesPerRow.first ?? 0)
+    guard layout.planes.map({ $0.stride }) == bytesPerRow else {
+      throw LibAVError("lay out", "a \(width)x\(height) picture", code: CFFmpeg_EINVAL)
+    }
+    return layout.planes.map { $0.stride * $0.rows }
+  }
+
   /// The picture at a larger size, its last column and row repeated; itself where it has the size.
   ///
   /// - Throws: `LibAVError` for "lay out" or "allocate".

@@ -5,6 +5,9 @@ import CVideo4Linux
 ///
 /// It owns the device and the mappings, and unmaps and closes when it goes. One thread
 /// dequeues; buffers may be given back from any thread. Nothing is allocated for a frame.
+///
+/// A frame is lent where the driver put it. Only formats that lie in several pieces of memory
+/// are copied, into memory that each buffer has for that from the beginning.
 package final class BufferQueue: ControlChannel, Sendable {
   /// What most kernels give at most (`VIDEO_MAX_FRAME`): 133 ms of 240 fps.
   package static let usualCount: UInt32 = 32
@@ -13,8 +16,8 @@ package final class BufferQueue: ControlChannel, Sendable {
   package var path: String { device.path }
   /// How many buffers the driver gave, which may be fewer or more than asked for.
   package var count: Int { buffers.count }
-  /// The size of the smallest buffer.
-  package var bytesPerBuffer: Int { buffers.lazy.map(\.count).min() ?? 0 }
+  /// The most bytes that a frame of the smallest buffer takes.
+  package var bytesPerBuffer: Int { buffers.lazy.map(\.capacity).min() ?? 0 }
 
   /// Makes a request of the device while it streams, from any thread.
   package func control<Argument>(_ request: UInt, _ argument: inout Argument) -> CInt {
@@ -26,37 +29,39 @@ package final class BufferQueue: ControlChannel, Sendable {
 
   private let device: VideoDevice
   // Written in the initialiser only. What the memory holds belongs to whoever dequeued it.
-  private nonisolated(unsafe) let buffers: [UnsafeMutableRawBufferPointer]
+  private nonisolated(unsafe) let buffers: [MappedBuffer]
 
   /// Takes the device over, and asks its driver for buffers.
   ///
   /// The corresponding requests are `VIDIOC_REQBUFS`, `VIDIOC_QUERYBUF` and mmap(2).
   ///
+  /// - Parameters:
+  ///   - device: The device, set to its format.
+  ///   - count: How many buffers to ask for.
+  ///   - joining: Where a frame lies in several planes of memory, the bytes to take of each, in
+  ///     order; the frame is then lent as one piece. Empty for formats of one plane.
   /// - Throws: ``DeviceError`` for `.requestBuffers` (`.busy` when another program streams,
-  ///   `ENOMEM` when the driver has none to give) or `.mapBuffer`.
+  ///   `ENOMEM` when the driver has none to give) or `.mapBuffer` (`ENOTSUP` for planes that
+  ///   nobody said how to join).
   package init(
-    _ device: consuming VideoDevice, count: UInt32 = usualCount
+    _ device: consuming VideoDevice, count: UInt32 = usualCount, joining: [Int] = []
   ) throws(DeviceError) {
     var request = v4l2_requestbuffers()
     request.count = count
-    request.type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+    request.type = device.bufferType
     request.memory = V4L2_MEMORY_MMAP.rawValue
     try DeviceError.check(
       device.control(CVideo4Linux_VIDIOC_REQBUFS, &request), .requestBuffers, device.path)
     guard request.count > 0 else {
       throw DeviceError(.requestBuffers, device.path, code: ENOMEM)
     }
-    var buffers: [UnsafeMutableRawBufferPointer] = []
+    var buffers: [MappedBuffer] = []
     do throws(DeviceError) {
       for index in 0..<request.count {
-        var buffer = v4l2_buffer(index: index)
-        try DeviceError.check(
-          device.control(CVideo4Linux_VIDIOC_QUERYBUF, &buffer), .mapBuffer, device.path)
-        buffers.append(
-          try device.map(length: Int(buffer.length), offset: Int64(buffer.m.offset)))
+        buffers.append(try MappedBuffer(index, of: device, joining: joining))
       }
     } catch {
-      for buffer in buffers { device.calls.unmap(buffer) }
+      for buffer in buffers { buffer.unmap(device.calls) }
       throw error
     }
     self.buffers = buffers
@@ -65,7 +70,7 @@ package final class BufferQueue: ControlChannel, Sendable {
 
   deinit {
     // Before the device, which closes after this.
-    for buffer in buffers { device.calls.unmap(buffer) }
+    for buffer in buffers { buffer.unmap(device.calls) }
   }
 
   /// Hands every buffer to the driver and starts the stream: `VIDIOC_QBUF`, `VIDIOC_STREAMON`.
@@ -76,7 +81,7 @@ package final class BufferQueue: ControlChannel, Sendable {
   ///   carry the mode, `.busy`, `.unplugged`.
   package func start() throws(DeviceError) {
     for index in buffers.indices { try giveBack(index) }
-    var type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+    var type = device.bufferType
     try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMON, &type), .start, path)
   }
 
@@ -84,7 +89,7 @@ package final class BufferQueue: ControlChannel, Sendable {
   ///
   /// - Throws: ``DeviceError`` for `.stop`.
   package func stop() throws(DeviceError) {
-    var type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+    var type = device.bufferType
     try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMOFF, &type), .stop, path)
   }
 
@@ -99,15 +104,17 @@ package final class BufferQueue: ControlChannel, Sendable {
     try DeviceError.check(events, .wait, path)
     guard events != 0 else { return nil }
     // One for each poll: a second, which finds nothing, makes libv4l2 log an error.
-    var buffer = v4l2_buffer(index: 0)
-    let result = device.control(CVideo4Linux_VIDIOC_DQBUF, &buffer)
+    let (result, frame) = device.ask(CVideo4Linux_VIDIOC_DQBUF, buffer: 0) {
+      (result, buffer, planes) -> (CInt, Dequeued?) in
+      guard result >= 0, buffers.indices.contains(Int(buffer.index)) else { return (result, nil) }
+      return (result, Dequeued(buffer, bytes: buffers[Int(buffer.index)].frame(planes)))
+    }
     if result == -EAGAIN { return nil }
     try DeviceError.check(result, .dequeue, path)
-    let index = Int(buffer.index)
-    guard buffers.indices.contains(index) else {
+    guard let frame else {
       throw DeviceError(.dequeue, path, code: EIO)  // No buffer of ours: the driver is mad.
     }
-    return Dequeued(buffer, memory: UnsafeRawBufferPointer(buffers[index]))
+    return frame
   }
 
   /// Gives a buffer back to the driver, from any thread: `VIDIOC_QBUF`.
@@ -115,8 +122,10 @@ package final class BufferQueue: ControlChannel, Sendable {
   /// - Throws: ``DeviceError`` for `.giveBack`: `EINVAL` for a buffer that the driver has, or
   ///   that is none; `.unplugged`.
   package func giveBack(_ index: Int) throws(DeviceError) {
-    var buffer = v4l2_buffer(index: UInt32(clamping: index))
-    try DeviceError.check(device.control(CVideo4Linux_VIDIOC_QBUF, &buffer), .giveBack, path)
+    let result = device.ask(CVideo4Linux_VIDIOC_QBUF, buffer: UInt32(clamping: index)) {
+      (result, _, _) in result
+    }
+    try DeviceError.check(result, .giveBack, path)
   }
 }
 
@@ -143,9 +152,9 @@ package struct Dequeued {
   /// The `V4L2_BUF_FLAG_…` of the buffer.
   package let flags: UInt32
 
-  init(_ buffer: v4l2_buffer, memory: UnsafeRawBufferPointer) {
+  init(_ buffer: v4l2_buffer, bytes: UnsafeRawBufferPointer) {
     index = Int(buffer.index)
-    bytes = UnsafeRawBufferPointer(rebasing: memory.prefix(Int(buffer.bytesused)))
+    self.bytes = bytes
     sequence = buffer.sequence
     microseconds =
       Int64(buffer.timestamp.tv_sec) &* 1_000_000 &+ Int64(buffer.timestamp.tv_usec)
@@ -162,15 +171,5 @@ package struct Dequeued {
     case UInt32(V4L2_BUF_FLAG_TIMESTAMP_COPY): .copied
     default: .unknown
     }
-  }
-}
-
-extension v4l2_buffer {
-  /// A question about a mapped capture buffer.
-  fileprivate init(index: UInt32) {
-    self.init()
-    self.index = index
-    type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
-    memory = V4L2_MEMORY_MMAP.rawValue
   }
 }

@@ -30,8 +30,15 @@ package protocol DeviceCalls: Sendable {
   /// The clock that the driver's times are of, in nanoseconds; `CLOCK_MONOTONIC` for the kernel.
   func nanoseconds() -> Int64
 
-  /// The numbers of the nodes `/dev/video…`, or what stands for them, in no order.
+  /// The nodes `/dev/video…`, or what stands for them, as paths in no order.
   func nodes() -> [String]
+
+  /// The folder that nodes appear in and go from, and udev's links below `v4l` with them.
+  var nodeFolder: String { get }
+}
+
+extension DeviceCalls {
+  package var nodeFolder: String { "/dev" }
 }
 
 /// Where devices opened from here on are reached.
@@ -42,7 +49,10 @@ package enum DeviceSystem {
 
 /// The kernel's calls, through libv4l2 with its conversion switched off.
 struct KernelCalls: DeviceCalls {
-  init() {}
+  let nodeFolder: String
+
+  /// - Parameter nodeFolder: What stands for `/dev` when devices are looked for.
+  init(nodeFolder: String = "/dev") { self.nodeFolder = nodeFolder }
 
   func open(_ path: String) -> CInt {
     _ = Self.silencedLibrary
@@ -53,7 +63,11 @@ struct KernelCalls: DeviceCalls {
     var result = withUnsafeMutablePointer(to: &answer) {
       CVideo4Linux_ioctl(descriptor, CVideo4Linux_VIDIOC_QUERYCAP, $0)
     }
-    if result >= 0 { result = CVideo4Linux_attach(descriptor) }
+    // Multi-planar nodes are used as they are: libv4l2's plugin for them announces itself on
+    // stdout, makes them look single-planar, and fails at formats of several planes. libv4l2
+    // passes requests of a node that it does not know to the kernel.
+    let isMultiPlanar = VideoDevice.Capabilities(answer).bufferKind == .multiPlanar
+    if result >= 0, !isMultiPlanar { result = CVideo4Linux_attach(descriptor) }
     guard result >= 0 else {
       _ = CVideo4Linux_close(descriptor)
       return result
@@ -86,9 +100,9 @@ struct KernelCalls: DeviceCalls {
   func nanoseconds() -> Int64 { MonotonicClock.nanoseconds() }
 
   func nodes() -> [String] {
-    SystemFiles.entries(in: "/dev").filter {
-      $0.hasPrefix("video") && UInt32($0.dropFirst("video".count)) != nil
-    }.map { "/dev/\($0)" }
+    SystemFiles.entries(in: nodeFolder).map { "\(nodeFolder)/\($0)" }.filter {
+      VideoDevice.number(ofNode: $0) != nil
+    }
   }
 
   /// Keeps libv4l2 off stderr, once for the process; touching it is enough.

@@ -6,6 +6,7 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
   /// What was tried, worded to complete "Could not … /dev/video0".
   package enum Operation: String, Sendable {
     case open
+    case watch = "watch for devices in"
     case listFormats = "list the formats of"
     case listSizes = "list the frame sizes of"
     case listIntervals = "list the frame rates of"
@@ -13,6 +14,13 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case setFormat = "set the format of"
     case readFrameDuration = "read the frame duration of"
     case setFrameDuration = "set the frame duration of"
+    case listInputs = "list the inputs of"
+    case readInput = "read the input of"
+    case setInput = "choose the input of"
+    case listTimings = "list the timings of"
+    case readTimings = "read the timings of"
+    case detectTimings = "detect the timings at"
+    case setTimings = "set the timings of"
     case requestBuffers = "get buffers from"
     case mapBuffer = "map a buffer of"
     case start
@@ -49,6 +57,12 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case readOnly
     /// The device cannot do what was asked: `EINVAL`, `ENOTSUP`.
     case notSupported
+    /// Nothing comes in at the input: `ENOLINK`.
+    case noSignal
+    /// What comes in is no stable picture: `ENOLCK`.
+    case unstableSignal
+    /// What comes in is more, or less, than the device can take: `ERANGE` when it is detected.
+    case signalOutOfRange
     /// Anything else.
     case other
   }
@@ -85,7 +99,10 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case (ENODEV, _), (ENXIO, _): .unplugged
     case (ENOTTY, .open): .notAVideoDevice
     case (ENOSPC, .start): .noBandwidth
-    case (EINVAL, _), (ENOTSUP, _): .notSupported
+    case (ENOLINK, _): .noSignal
+    case (ENOLCK, _): .unstableSignal
+    case (ERANGE, .detectTimings), (ERANGE, .setTimings): .signalOutOfRange
+    case (EINVAL, _), (ENOTSUP, _), (ENOTTY, _), (ENODATA, _): .notSupported
     default: .other
     }
   }
@@ -104,6 +121,10 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
       case .busy where operation == .setControl:
         "It cannot be changed while the camera streams, or another program has priority"
       case .noBandwidth: "The bus has no bandwidth left for this mode"
+      // "Link has been severed", "No locks available", "Numerical result out of range".
+      case .noSignal: "There is no signal"
+      case .unstableSignal: "The signal is not stable"
+      case .signalOutOfRange: "The signal is out of the range that the device can take"
       default: String(cString: strerror(code))  // Of this thread's own, in glibc.
       }
     return "Could not \(operation.rawValue) \(subject)\(path): \(why)"
@@ -142,6 +163,14 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case .noBandwidth: "choose a compressed or slower mode, or another USB port"
     case .notSupported where isAboutControls:
       "what the camera can do is listed by: slowmo controls \(path)"
+    case .noSignal:
+      "check the cable, and that the source is switched on; its inputs are listed by: slowmo modes \(path)"
+    case .unstableSignal: "try again in a moment, or with another cable"
+    case .signalOutOfRange: "choose a smaller or slower picture at the source"
+    case .notSupported where operation == .setInput:
+      "its inputs are listed by: slowmo modes \(path)"
+    case .notSupported where operation == .detectTimings || operation == .setTimings:
+      "only inputs such as HDMI have timings, within the device's limits; its inputs are listed by: slowmo modes \(path)"
     case .notSupported: "choose another mode; they are listed by: slowmo modes \(path)"
     case .other where operation == .setControl:
       "the camera refused it; try again after setting its automatic controls by hand"

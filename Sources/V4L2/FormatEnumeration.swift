@@ -75,7 +75,7 @@ package enum DriverIntervals: Hashable, Sendable {
 
 extension VideoDevice {
   /// No driver lists this many; one that does would never end.
-  private static let listLimit: UInt32 = 4096
+  static let listLimit: UInt32 = 4096
 
   /// Lists the pixel formats in the driver's order: `VIDIOC_ENUM_FMT`.
   ///
@@ -85,7 +85,7 @@ extension VideoDevice {
     for index in 0..<Self.listLimit {
       var entry = v4l2_fmtdesc()
       entry.index = index
-      entry.type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+      entry.type = bufferType
       guard try has(CVideo4Linux_VIDIOC_ENUM_FMT, &entry, .listFormats) else { break }
       formats.append(
         V4L2PixelFormat(
@@ -157,7 +157,7 @@ extension VideoDevice {
   }
 
   /// Asks for one entry of a list; false at its end, or where the driver keeps no such list.
-  private borrowing func has<Entry>(
+  borrowing func has<Entry>(
     _ request: UInt, _ entry: inout Entry, _ operation: DeviceError.Operation
   ) throws(DeviceError) -> Bool {
     let result = control(request, &entry)

@@ -9,19 +9,45 @@ package struct StreamFormat: Hashable, Sendable {
   package let width: UInt32
   /// Lines.
   package let height: UInt32
-  /// Bytes from one line to the next, padding included; 0 for compressed formats.
-  package let bytesPerLine: UInt32
-  /// The most bytes that a frame takes.
-  package let bytesPerFrame: UInt32
+  /// The planes of memory that a frame lies in, one after the other, from the first.
+  ///
+  /// All but a few formats have one, which holds every plane of the picture.
+  package let planes: [Plane]
   /// Whether every frame is a whole picture and not one of its interlaced fields.
   package let isProgressive: Bool
+
+  /// One of the pieces of memory that make up a frame.
+  package struct Plane: Hashable, Sendable {
+    /// Bytes from one line to the next, padding included; 0 for compressed formats.
+    package let bytesPerLine: UInt32
+    /// The most bytes that a frame takes here.
+    package let byteCount: UInt32
+  }
+
+  /// Bytes from one line of the first plane to the next; 0 for compressed formats.
+  package var bytesPerLine: UInt32 { planes.first?.bytesPerLine ?? 0 }
+  /// The most bytes that a frame takes, in all its planes.
+  package var bytesPerFrame: UInt32 {
+    UInt32(clamping: planes.reduce(0 as UInt64) { $0 + UInt64($1.byteCount) })
+  }
 
   init(_ pixels: v4l2_pix_format) {
     fourcc = pixels.pixelformat
     width = pixels.width
     height = pixels.height
-    bytesPerLine = pixels.bytesperline
-    bytesPerFrame = pixels.sizeimage
+    planes = [Plane(bytesPerLine: pixels.bytesperline, byteCount: pixels.sizeimage)]
+    isProgressive = pixels.field == V4L2_FIELD_NONE.rawValue
+  }
+
+  init(_ pixels: v4l2_pix_format_mplane) {
+    fourcc = pixels.pixelformat
+    width = pixels.width
+    height = pixels.height
+    planes = withUnsafeBytes(of: pixels.plane_fmt) { bytes in
+      bytes.bindMemory(to: v4l2_plane_pix_format.self).prefix(Int(pixels.num_planes)).map {
+        Plane(bytesPerLine: $0.bytesperline, byteCount: $0.sizeimage)
+      }
+    }
     isProgressive = pixels.field == V4L2_FIELD_NONE.rawValue
   }
 }
@@ -32,9 +58,9 @@ extension VideoDevice {
   /// - Throws: ``DeviceError`` for `.readFormat`.
   package borrowing func currentFormat() throws(DeviceError) -> StreamFormat {
     var format = v4l2_format()
-    format.type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+    format.type = bufferType
     try DeviceError.check(control(CVideo4Linux_VIDIOC_G_FMT, &format), .readFormat, path)
-    return StreamFormat(format.fmt.pix)
+    return streamFormat(format)
   }
 
   /// Asks for a format of whole pictures, and returns what the driver granted: `VIDIOC_S_FMT`.
@@ -48,13 +74,28 @@ extension VideoDevice {
     fourcc: UInt32, width: UInt32, height: UInt32
   ) throws(DeviceError) -> StreamFormat {
     var format = v4l2_format()
-    format.type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
-    format.fmt.pix.pixelformat = fourcc
-    format.fmt.pix.width = width
-    format.fmt.pix.height = height
-    format.fmt.pix.field = V4L2_FIELD_NONE.rawValue
+    format.type = bufferType
+    switch capabilities.bufferKind {
+    case .singlePlanar:
+      format.fmt.pix.pixelformat = fourcc
+      format.fmt.pix.width = width
+      format.fmt.pix.height = height
+      format.fmt.pix.field = V4L2_FIELD_NONE.rawValue
+    case .multiPlanar:
+      format.fmt.pix_mp.pixelformat = fourcc
+      format.fmt.pix_mp.width = width
+      format.fmt.pix_mp.height = height
+      format.fmt.pix_mp.field = V4L2_FIELD_NONE.rawValue
+    }
     try DeviceError.check(control(CVideo4Linux_VIDIOC_S_FMT, &format), .setFormat, path)
-    return StreamFormat(format.fmt.pix)
+    return streamFormat(format)
+  }
+
+  private borrowing func streamFormat(_ format: v4l2_format) -> StreamFormat {
+    switch capabilities.bufferKind {
+    case .singlePlanar: StreamFormat(format.fmt.pix)
+    case .multiPlanar: StreamFormat(format.fmt.pix_mp)
+    }
   }
 
   /// Reads the frame duration in force, in seconds: `VIDIOC_G_PARM`.
@@ -100,7 +141,7 @@ extension VideoDevice {
     _ operation: DeviceError.Operation
   ) throws(DeviceError) -> v4l2_streamparm {
     var parameters = v4l2_streamparm()
-    parameters.type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
+    parameters.type = bufferType
     try DeviceError.check(control(CVideo4Linux_VIDIOC_G_PARM, &parameters), operation, path)
     return parameters
   }

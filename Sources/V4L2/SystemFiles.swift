@@ -27,6 +27,12 @@ package enum SystemFiles {
     }
   }
 
+  /// Whether nobody but its owner may use what is at a path.
+  package static func isForOwnerOnly(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & 0o077 == 0
+  }
+
   /// The names in a folder, without `.` and `..`, in no order; none when it cannot be read.
   package static func entries(in path: String) -> [String] {
     guard let directory = opendir(path) else { return [] }

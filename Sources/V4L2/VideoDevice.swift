@@ -57,6 +57,9 @@ package struct VideoDevice: ~Copyable, Sendable {
 
   deinit { _ = calls.close(descriptor) }  // Nobody is left to tell.
 
+  /// The number that requests for streams of this node carry: `V4L2_BUF_TYPE_VIDEO_CAPTURE…`.
+  var bufferType: UInt32 { capabilities.bufferKind.type }
+
   /// Makes a request, and answers with a value or a negative errno.
   package borrowing func control<Argument>(_ request: UInt, _ argument: inout Argument) -> CInt {
     withUnsafeMutablePointer(to: &argument) { calls.control(descriptor, request, $0) }
@@ -85,6 +88,18 @@ package struct VideoDevice: ~Copyable, Sendable {
 }
 
 extension VideoDevice {
+  /// The number of a node, which says in which order devices came: 3 of `/dev/video3`.
+  ///
+  /// Nil for paths that are not called so.
+  package static func number(ofNode path: String) -> UInt32? {
+    guard let name = path.split(separator: "/").last, name.hasPrefix("video") else { return nil }
+    let digits = name.dropFirst("video".count)
+    guard digits.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains) else {
+      return nil
+    }
+    return UInt32(digits)
+  }
+
   /// What a driver says it is and can do: `VIDIOC_QUERYCAP`.
   package struct Capabilities: Hashable, Sendable {
     /// The driver's name: `uvcvideo`.
@@ -105,12 +120,24 @@ extension VideoDevice {
       flags = isPerNode ? answer.device_caps : answer.capabilities
     }
 
-    /// Whether the node gives pictures, in one plane of memory, through mapped buffers.
+    /// Whether the node gives pictures of its own, through mapped buffers.
     ///
-    /// A touch pad says that it captures, too.
+    /// A touch pad says that it captures, too, and some codecs, whose pictures are what was put
+    /// in; nodes for metadata and for output do not.
     package var isVideoCapture: Bool {
-      let needed = UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_STREAMING)
-      return flags & needed == needed && flags & UInt32(V4L2_CAP_TOUCH) == 0
+      has(V4L2_CAP_STREAMING)
+        && (has(V4L2_CAP_VIDEO_CAPTURE) || has(V4L2_CAP_VIDEO_CAPTURE_MPLANE))
+        && !has(V4L2_CAP_TOUCH) && !has(V4L2_CAP_VIDEO_M2M) && !has(V4L2_CAP_VIDEO_M2M_MPLANE)
+    }
+
+    /// How the node describes the memory of its pictures; the plain way where it knows both.
+    package var bufferKind: BufferKind {
+      has(V4L2_CAP_VIDEO_CAPTURE_MPLANE) && !has(V4L2_CAP_VIDEO_CAPTURE)
+        ? .multiPlanar : .singlePlanar
+    }
+
+    private func has(_ flag: some BinaryInteger) -> Bool {
+      flags & UInt32(truncatingIfNeeded: flag) != 0
     }
   }
 }

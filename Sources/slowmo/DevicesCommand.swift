@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import ArgumentParser
+import Dispatch
 import Overcrank
 
 /// `slowmo devices`: what cameras there are.
@@ -11,11 +12,16 @@ struct DevicesCommand: ParsableCommand, Verb {
       EXAMPLES
         slowmo devices
         slowmo devices --json
+        timeout --preserve-status -s INT 1 slowmo devices --watch --json
 
       A device is then named by its path (/dev/video0), its place in this list (cam0) or a part
       of its id. Besides, synthetic:1280x720@240 is a camera of the program's own, and
-      file:clip.mp4 plays a file as one.
+      file:clip.mp4 plays a file as one. --watch tells of those that are there, then of each that
+      comes and goes, a line each, until Ctrl-C; with --json each line is a document.
       """)
+
+  @Flag(help: "Go on, and tell of devices as they come and go.")
+  var watch = false
 
   @OptionGroup var common: CommonOptions
 
@@ -28,6 +34,18 @@ struct DevicesCommand: ParsableCommand, Verb {
       @Nullable var bus: String?
       let kind: String
       let media: [String]
+      @Nullable var problem: String?
+
+      init(_ device: CaptureDevice) {
+        id = device.id
+        path = device.path
+        name = device.name
+        driver = device.driver
+        bus = device.bus
+        kind = device.kind.rawValue
+        media = device.media.map(\.rawValue)
+        problem = device.problem
+      }
     }
     let schema = schemaName("devices")
     let devices: [Device]
@@ -35,23 +53,77 @@ struct DevicesCommand: ParsableCommand, Verb {
     enum CodingKeys: CodingKey { case schema, devices }
   }
 
+  /// A line of `--watch --json`.
+  struct Event: Encodable {
+    let schema = schemaName("devices.event")
+    let event: String
+    let id: String
+    @Nullable var path: String?
+    @Nullable var device: Document.Device?
+
+    enum CodingKeys: CodingKey { case schema, event, id, path, device }
+
+    init(_ change: CaptureDeviceChange) {
+      switch change {
+      case .added(let added):
+        event = "added"
+        id = added.id
+        path = added.path
+        device = Document.Device(added)
+      case .removed(let removed, let place):
+        event = "removed"
+        id = removed
+        path = place
+        device = nil
+      }
+    }
+  }
+
   func perform() throws -> ExitStatus {
+    if watch { return try tellChanges() }
     let list = CaptureDevice.list()
     for warning in list.warnings { Output.note("slowmo: warning: \(warning)") }
-    let devices = list.devices
     guard common.json else {
-      for (index, device) in devices.enumerated() {
-        Output.line("cam\(index)  \(device.path ?? device.id)  \(device.name)  (\(device.id))")
+      for (index, device) in list.devices.enumerated() {
+        Output.line("cam\(index)  \(Self.line(device))")
       }
       return .done
     }
-    try Output.document(
-      Document(
-        devices: devices.map {
-          Document.Device(
-            id: $0.id, path: $0.path, name: $0.name, driver: $0.driver, bus: $0.bus,
-            kind: $0.kind.rawValue, media: $0.media.map(\.rawValue))
-        }))
+    try Output.document(Document(devices: list.devices.map(Document.Device.init)))
     return .done
+  }
+
+  /// Tells of changes until Ctrl-C, or until nobody reads them.
+  private func tellChanges() throws -> ExitStatus {
+    let changes = try CaptureDevice.changes()
+    let json = common.json
+    let done = DispatchSemaphore(value: 0)
+    let task = Task {
+      for await change in changes {
+        guard Self.tell(change, json: json) else { break }
+      }
+      done.signal()
+    }
+    Interrupt.onFirst { task.cancel() }
+    done.wait()
+    return .done
+  }
+
+  /// Writes a line at once; false when its reader is gone.
+  private static func tell(_ change: CaptureDeviceChange, json: Bool) -> Bool {
+    guard !json else {
+      guard let data = try? Output.encode(Event(change), isPretty: false) else { return false }
+      return Output.line(String(decoding: data, as: UTF8.self))
+    }
+    switch change {
+    case .added(let device):
+      if let problem = device.problem { Output.note("slowmo: warning: \(problem)") }
+      return Output.line("added  \(line(device))")
+    case .removed(let id, let path): return Output.line("removed  \(path ?? id)  (\(id))")
+    }
+  }
+
+  private static func line(_ device: CaptureDevice) -> String {
+    "\(device.path ?? device.id)  \(device.name)  (\(device.id))"
   }
 }

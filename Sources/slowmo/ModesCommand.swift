@@ -13,6 +13,12 @@ struct ModesCommand: ParsableCommand, Verb {
         slowmo modes synthetic --min-fps 120 --size 640x480
         slowmo modes synthetic --fourcc mjpg --json
         slowmo modes synthetic --size 640x480 --fourcc mjpg --min-fps 240 --probe 100ms
+
+      A device of several inputs shows those of the input in force; '/dev/video0?input=3' chooses
+      another, by its number or a part of its name. For an input such as HDMI,
+      '/dev/video0?timings=query' sets it to what comes in, and timings=index=3 or
+      timings=cvt,width=640,height=480,fps=120 to what is said. Both stay in force.
+      Where sizes come as a range, the well-known ones of it are listed; --size asks for any other.
       """)
 
   @Argument(help: "The device: /dev/video0, cam0, a part of its id, synthetic or file:PATH.")
@@ -67,6 +73,9 @@ struct ModesCommand: ParsableCommand, Verb {
       let minFpsValue: Double
       let highFrameRate: Bool
       @Nullable var measured: Measured?
+      @Nullable var frameDurationStep: String?
+      let emulated: Bool
+      let beyondSource: Bool
 
       init(_ format: CaptureFormat, _ measurement: RateMeasurement?) {
         id = format.id
@@ -82,19 +91,27 @@ struct ModesCommand: ParsableCommand, Verb {
         minFpsValue = format.minFrameRate.doubleValue
         highFrameRate = format.isHighFrameRate
         measured = measurement.map(Measured.init)
+        frameDurationStep = format.frameRateRange.frameDurationStep?.seconds.description
+        emulated = format.isEmulated
+        beyondSource = format.isBeyondSource
       }
     }
     let schema = schemaName("modes")
     let device: String
     let modes: [Mode]
     @Nullable var fastest: String?
+    let sizeRanges: [SizeRangeDocument]
+    @Nullable var input: CurrentInputDocument?
+    let inputs: [InputDocument]
 
-    enum CodingKeys: CodingKey { case schema, device, modes, fastest }
+    enum CodingKeys: CodingKey {
+      case schema, device, modes, fastest, sizeRanges, input, inputs
+    }
   }
 
   func perform() throws -> ExitStatus {
     let device = try CaptureDevice.named(self.device)
-    let list = try device.formatList()
+    let list = try device.formatList(including: size?.size)
     for warning in list.warnings { Output.note("slowmo: warning: \(warning)") }
     let formats = list.formats.filter { format in
       minFPS.map { format.maxFrameRate >= $0 } ?? true
@@ -109,9 +126,13 @@ struct ModesCommand: ParsableCommand, Verb {
       }
     }
     guard common.json else {
+      for line in list.inputs.map(InputText.lines) ?? [] { Output.note(line) }
       for format in formats {
-        let mark = format.id == fastest?.id ? "  (fastest)" : ""
         let measured = measurements[format.id].map { "  \(Self.text($0))" } ?? ""
+        let mark =
+          (format.id == fastest?.id ? "  (fastest)" : "")
+          + (format.isEmulated ? "  (emulated)" : "")
+          + (format.isBeyondSource ? "  (larger than what comes in)" : "")
         Output.line("\(format.id)  \(format.maxFrameRate.doubleValue) fps\(measured)\(mark)")
       }
       return Interrupt.isRequested ? Interrupt.status : .done
@@ -119,7 +140,10 @@ struct ModesCommand: ParsableCommand, Verb {
     try Output.document(
       Document(
         device: device.path ?? device.id,
-        modes: formats.map { Document.Mode($0, measurements[$0.id]) }, fastest: fastest?.id))
+        modes: formats.map { Document.Mode($0, measurements[$0.id]) }, fastest: fastest?.id,
+        sizeRanges: list.sizeRanges.map(SizeRangeDocument.init),
+        input: list.inputs.flatMap(CurrentInputDocument.init),
+        inputs: (list.inputs?.all ?? []).map(InputDocument.init)))
     return Interrupt.isRequested ? Interrupt.status : .done
   }
 

@@ -25,7 +25,8 @@ private final class PaperCamera: ControlPort {
   init(_ controls: [ExposureGuard.Control: (value: Int64, range: ControlRange)]) {
     state = Mutex(
       State(
-        values: Dictionary(uniqueKeysWithValues: controls.map { ($0.key.rawValue, $0.value.value) }),
+        values: Dictionary(
+          uniqueKeysWithValues: controls.map { ($0.key.rawValue, $0.value.value) }),
         ranges: Dictionary(
           uniqueKeysWithValues: controls.map { ($0.key.rawValue, $0.value.range) })))
   }

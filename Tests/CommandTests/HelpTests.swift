@@ -15,7 +15,9 @@ struct HelpTests {
     #expect(help.status == 0)
     #expect(help.errors.isEmpty)
     let lines = help.output.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
-    let examples = lines.filter { $0.hasPrefix("slowmo ") && !$0.contains("<") }
+    let examples = lines.filter {
+      ["slowmo ", "timeout "].contains(where: $0.hasPrefix) && !$0.contains("<")
+    }
     #expect(!examples.isEmpty)
     // What most examples work on, and what one of them writes into.
     let take = try await Takes.plain()

@@ -85,7 +85,9 @@ struct DeviceNamingTests {
     for name in ["video0", "video", "videox", "video-1", "video99999999999"] {
       #expect(FileManager.default.createFile(atPath: "\(folder)/\(name)", contents: nil))
     }
-    let list = CaptureDevice.list(in: folder, identity: DeviceIdentity(linksIn: folder))
+    let list = DeviceSystem.$calls.withValue(KernelCalls(nodeFolder: folder)) {
+      CaptureDevice.list()
+    }
     #expect(list.devices.map(\.id) == ["synthetic"])
     #expect(list.warnings == [])
   }
@@ -101,10 +103,21 @@ struct DeviceNamingTests {
       try FileManager.default.createSymbolicLink(
         atPath: "\(folder)/\(link)", withDestinationPath: node)
     }
-    let identity = DeviceIdentity(linksIn: folder)
+    let places = "\(folder)/by-path"
+    try FileManager.default.createDirectory(atPath: places, withIntermediateDirectories: true)
+    for (link, node) in [
+      ("pci-0000:00:14.0-usb-0:1:1.0-video-index0", "/dev/null"),
+      ("pci-0000:00:14.0-usb-0:2:1.0-video-index0", "/dev/random"),
+    ] {
+      try FileManager.default.createSymbolicLink(
+        atPath: "\(places)/\(link)", withDestinationPath: node)
+    }
+    let identity = DeviceIdentity(linksIn: folder, placesIn: places)
     func name(_ node: String) -> String { identity.name(of: node, driver: "d r", bus: "usb:1/2") }
     #expect(name("/dev/null") == "usb-046d_C920_AB")
     #expect(name("/dev/full") == "usb-046d_C920_AB-video-index2")
+    // Without words of its own, the socket names it, and without that driver and bus.
+    #expect(name("/dev/random") == "pci-0000:00:14.0-usb-0:2:1.0")
     #expect(name("/dev/zero") == "d_r-usb:1_2")
   }
 }

@@ -43,7 +43,7 @@ struct FourCCTests {
 /// Claims about the table of what can be stored.
 struct PixelLayoutTests {
   @Test func `Every format is in the table once, by a name that is a code`() {
-    #expect(PixelLayout.table.count == 58)
+    #expect(PixelLayout.table.count == 64)
     #expect(Set(PixelLayout.table.map(\.fourcc)).count == PixelLayout.table.count)
   }
 

@@ -34,6 +34,11 @@ struct TableSource: FormatSource {
 
   var rows: [Row]
   var failure: DeviceError?
+  var inForce: DriverSize?
+  /// Answers for sizes of their own, where a driver's rates depend on the size.
+  var rates: (@Sendable (DriverSize) -> DriverIntervals)?
+
+  func sizeInForce() -> DriverSize? { inForce }
 
   func formats() -> [V4L2PixelFormat] {
     rows.enumerated().map { index, row in
@@ -49,7 +54,7 @@ struct TableSource: FormatSource {
   }
 
   func intervals(of fourcc: UInt32, at size: DriverSize) -> DriverIntervals {
-    row(fourcc)?.intervals ?? .discrete([])
+    rates?(size) ?? row(fourcc)?.intervals ?? .discrete([])
   }
 
   private func row(_ fourcc: UInt32) -> Row? {

@@ -11,16 +11,26 @@ struct DequeuedTests {
   ) {
     var buffer = v4l2_buffer()
     change(&buffer)
-    withUnsafeTemporaryAllocation(byteCount: 100, alignment: 1) { memory in
-      body(Dequeued(buffer, memory: UnsafeRawBufferPointer(memory)))
-    }
+    body(Dequeued(buffer, bytes: UnsafeRawBufferPointer(start: nil, count: 0)))
   }
 
   @Test(
     "A frame never has more bytes than are mapped",
-    arguments: [(0, 0), (1, 1), (100, 100), (101, 100), (UInt32.max, 100)] as [(UInt32, Int)])
-  func byteCount(claimed: UInt32, expected: Int) {
-    withFrame({ $0.bytesused = claimed }) { #expect($0.bytes.count == expected) }
+    arguments: [
+      (0, 0, 0..<0), (1, 0, 0..<1), (100, 0, 0..<100), (101, 0, 0..<100),
+      (UInt32.max, 0, 0..<100),
+      // What is in front of the data counts as used.
+      (50, 10, 10..<50), (101, 10, 10..<100), (10, 10, 10..<10), (10, 11, 10..<10),
+      (UInt32.max, UInt32.max, 100..<100),
+    ] as [(UInt32, UInt32, Range<Int>)])
+  func byteCount(claimed: UInt32, offset: UInt32, expected: Range<Int>) {
+    var plane = v4l2_plane()
+    plane.bytesused = claimed
+    plane.data_offset = offset
+    let memory = (0..<100).map(UInt8.init)
+    memory.withUnsafeBytes { memory in
+      #expect(Array(plane.payload(in: memory)) == expected.map(UInt8.init))
+    }
   }
 
   @Test(

@@ -4,8 +4,11 @@ import Glibc
 
 /// Standard output for data, standard error for everything else.
 enum Output {
-  /// Writes a line of data; a reader that went away is not an error of ours.
-  static func line(_ text: String) { write(Array((text + "\n").utf8), to: STDOUT_FILENO) }
+  /// Writes a line of data; a reader that went away is not an error of ours, and answers false.
+  @discardableResult
+  static func line(_ text: String) -> Bool {
+    write(Array((text + "\n").utf8), to: STDOUT_FILENO)
+  }
 
   /// Writes a line for people.
   static func note(_ text: String) { write(Array((text + "\n").utf8), to: STDERR_FILENO) }
@@ -24,15 +27,17 @@ enum Output {
     return try encoder.encode(document)
   }
 
-  /// Writes all bytes, however often the system must be asked.
-  static func write(_ bytes: [UInt8], to descriptor: Int32) {
+  /// Writes all bytes, however often the system must be asked; false where it refuses.
+  @discardableResult
+  static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
     bytes.withUnsafeBytes { buffer in
       var place = 0
       while place < buffer.count, let start = buffer.baseAddress {
         let count = Glibc.write(descriptor, start + place, buffer.count - place)
-        guard count >= 0 || errno == EINTR else { return }
+        guard count >= 0 || errno == EINTR else { return false }
         place += max(0, count)
       }
+      return true
     }
   }
 }

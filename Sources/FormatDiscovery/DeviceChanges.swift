@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+import Dispatch
+import Synchronization
+import V4L2
+
+/// A device that came, or one that went.
+public enum CaptureDeviceChange: Hashable, Sendable {
+  /// The device is there now.
+  case added(CaptureDevice)
+  /// The device of that id, at that node, is gone; one that comes back has the same id if it has
+  /// a serial number, and perhaps another path.
+  case removed(id: String, path: String?)
+}
+
+/// The devices that are there, then those that come and go, for as long as somebody asks.
+///
+/// There is no end but cancelling the task that asks. Changes that nobody has asked for yet are
+/// kept; only one task at a time may ask.
+public struct CaptureDeviceChanges: AsyncSequence, Sendable {
+  /// A device that came or went.
+  public typealias Element = CaptureDeviceChange
+  /// Watching does not fail once it has begun.
+  public typealias Failure = Never
+
+  fileprivate let stream: AsyncStream<CaptureDeviceChange>
+
+  /// What the `for` loop asks.
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    fileprivate var iterator: AsyncStream<CaptureDeviceChange>.AsyncIterator
+
+    /// Waits for the next change; nil once the task is cancelled.
+    public mutating func next() async -> CaptureDeviceChange? { await iterator.next() }
+  }
+
+  /// Makes what the `for` loop asks.
+  public func makeAsyncIterator() -> AsyncIterator {
+    AsyncIterator(iterator: stream.makeAsyncIterator())
+  }
+}
+
+extension CaptureDevice {
+  /// Watches devices come and go: first an `.added` for each that is there, in the order of
+  /// ``discover()``, then every change.
+  ///
+  /// The folder of the nodes is watched before it is listed, so that nothing is missed in between,
+  /// and nothing is asked again and again. A node that appears and may not be opened yet is told
+  /// of when udev has given it to more than its owner; one that is taken out and put
+  /// back is removed and added, even if it comes back as it was.
+  ///
+  /// - Throws: `DiscoveryError` with `.deviceFailed` when this user watches too many files.
+  public static func changes() throws(DiscoveryError) -> CaptureDeviceChanges {
+    let calls = DeviceSystem.calls
+    let watch: FolderWatch
+    do throws(DeviceError) {
+      watch = try FolderWatch(of: calls.nodeFolder)
+    } catch {
+      throw DiscoveryError(error)
+    }
+    let (stream, continuation) = AsyncStream.makeStream(of: CaptureDeviceChange.self)
+    let monitor = DeviceMonitor(watch, calls)
+    let queue = DispatchQueue(label: "devices")
+    let source = DispatchSource.makeReadSource(fileDescriptor: watch.descriptor, queue: queue)
+    source.setEventHandler { for change in monitor.update() { continuation.yield(change) } }
+    // The descriptor must stay open until nobody waits for it.
+    source.setCancelHandler { withExtendedLifetime(watch) {} }
+    // A dispatch source may be cancelled from any thread.
+    nonisolated(unsafe) let cancellable = source
+    continuation.onTermination = { _ in cancellable.cancel() }
+    queue.async {
+      for change in monitor.begin() { continuation.yield(change) }
+      cancellable.activate()
+    }
+    return CaptureDeviceChanges(stream: stream)
+  }
+}
+
+/// What is known of the devices while they are watched; used by one queue.
+final class DeviceMonitor: Sendable {
+  private struct State {
+    /// The cameras by their node, with the ids that they have by themselves.
+    var cameras: [String: CaptureDevice] = [:]
+    /// Nodes that appeared without permission, which udev is about to give.
+    var held: Set<String> = []
+    /// What was told, ids made different.
+    var told: [CaptureDevice] = []
+  }
+
+  private let watch: FolderWatch
+  private let calls: any DeviceCalls
+  private let state = Mutex(State())
+
+  init(_ watch: FolderWatch, _ calls: any DeviceCalls) {
+    self.watch = watch
+    self.calls = calls
+  }
+
+  private var folder: String { calls.nodeFolder }
+  private var linkFolders: [String] {
+    ["\(folder)/v4l", "\(folder)/v4l/by-id", "\(folder)/v4l/by-path"]
+  }
+
+  /// Begins to watch, and answers with what is there.
+  func begin() -> [CaptureDeviceChange] {
+    watch.add(folder)
+    return state.withLock { state in
+      watchLinks()
+      DeviceSystem.$calls.withValue(calls) { inspectAll(&state) }
+      state.told = told(state) + [.synthetic]
+      return state.told.map { .added($0) }
+    }
+  }
+
+  /// Answers with what has changed since.
+  func update() -> [CaptureDeviceChange] {
+    let events = watch.take()
+    return state.withLock { state in
+      var replaced: Set<String> = []
+      watchLinks()
+      DeviceSystem.$calls.withValue(calls) {
+        guard let events else {
+          inspectAll(&state)
+          return
+        }
+        let identity = DeviceIdentity(nodeFolder: folder)
+        let nodes = nodes(events, state)
+        for path in nodes.touched {
+          if nodes.gone.contains(path) {
+            state.cameras[path] = nil
+            state.held.remove(path)
+          }
+          inspect(path, identity, &state)
+        }
+        replaced = nodes.gone
+        // udev's links come after the node, and name it.
+        for (path, camera) in state.cameras {
+          let node = SystemFiles.resolved(path) ?? path
+          state.cameras[path] = camera.renamed(
+            identity.name(of: node, driver: camera.driver, bus: camera.bus))
+        }
+      }
+      return changes(&state, replaced)
+    }
+  }
+
+  /// Folders of links come with the first camera and go with the last.
+  private func watchLinks() {
+    for folder in linkFolders { watch.add(folder) }
+  }
+
+  private func inspectAll(_ state: inout State) {
+    let identity = DeviceIdentity(nodeFolder: folder)
+    state.held = []
+    state.cameras = [:]
+    for path in calls.nodes() { state.cameras[path] = NodeInspection(path, identity).device }
+  }
+
+  /// The nodes that events are about, and those of them that went, even if others came in their
+  /// place since.
+  private func nodes(
+    _ events: [FolderWatch.Event], _ state: State
+  ) -> (touched: Set<String>, gone: Set<String>) {
+    var touched: Set<String> = []
+    var gone: Set<String> = []
+    for event in events {
+      let path = "\(event.folder)/\(event.name)"
+      if event.folder == folder {
+        guard VideoDevice.number(ofNode: path) != nil else { continue }
+        touched.insert(path)
+        if event.change == .disappeared { gone.insert(path) }
+      } else if event.change == .appeared, let node = SystemFiles.resolved(path),
+        state.held.contains(node)
+      {
+        touched.insert(node)
+      }
+    }
+    return (touched, gone)
+  }
+
+  private func inspect(_ path: String, _ identity: DeviceIdentity, _ state: inout State) {
+    let node = NodeInspection(path, identity)
+    // As the kernel makes it, a node is its owner's alone; udev gives it to others next.
+    if node.isForbidden, state.cameras[path] == nil, SystemFiles.isForOwnerOnly(path) {
+      state.held.insert(path)
+      return
+    }
+    state.held.remove(path)
+    state.cameras[path] = node.device
+  }
+
+  private func told(_ state: State) -> [CaptureDevice] {
+    let cameras = CaptureDevice.inOrder(state.cameras.keys).compactMap { state.cameras[$0] }
+    return CaptureDevice.withUniqueIDs(cameras)
+  }
+
+  private func changes(_ state: inout State, _ replaced: Set<String>) -> [CaptureDeviceChange] {
+    let now = told(state) + [.synthetic]
+    func stays(_ device: CaptureDevice) -> Bool {
+      now.contains(device) && !replaced.contains(device.path ?? "")
+    }
+    let gone = state.told.filter { !stays($0) }
+    let stayed = Set(state.told.filter(stays))
+    state.told = now
+    return gone.map { .removed(id: $0.id, path: $0.path) }
+      + now.filter { !stayed.contains($0) }.map { .added($0) }
+  }
+}

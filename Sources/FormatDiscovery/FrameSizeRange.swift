@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+import V4L2
+
+/// The sizes of a pixel format that come as a range: a grid of pixels.
+///
+/// ``CaptureFormat``s are listed for the sizes of the grid that matter; any other size of it can
+/// be asked for, and the driver is then asked for the rates at that size.
+public struct FrameSizeRange: Hashable, Sendable, CustomStringConvertible {
+  /// The pixel format.
+  public let fourcc: FourCC
+  /// The smallest size.
+  public let smallest: ModeRequest.Size
+  /// The largest size.
+  public let largest: ModeRequest.Size
+  /// What neighbouring sizes differ by: pixels per line, and lines.
+  public let step: ModeRequest.Size
+
+  /// Sizes by the names of people and of monitors, from QQVGA to 8K.
+  static let wellKnown: [ModeRequest.Size] = [
+    (160, 120), (176, 144), (240, 160), (320, 180), (320, 200), (320, 240), (352, 288),
+    (424, 240), (480, 270), (640, 360), (640, 400), (640, 480), (720, 480), (720, 576),
+    (800, 480), (800, 600), (848, 480), (960, 540), (960, 720), (1024, 576), (1024, 768),
+    (1280, 720), (1280, 800), (1280, 960), (1280, 1024), (1440, 1080), (1600, 900),
+    (1600, 1200), (1920, 1080), (1920, 1200), (2048, 1536), (2560, 1440), (2560, 1600),
+    (2592, 1944), (3840, 2160), (4096, 2160), (7680, 4320),
+  ].map { ModeRequest.Size(width: $0, height: $1) }
+
+  /// Reads a driver's range, or answers nil where it is none.
+  init?(_ fourcc: FourCC, _ smallest: DriverSize, _ largest: DriverSize, step: DriverSize?) {
+    guard smallest.isSensible, largest.isSensible, smallest.width <= largest.width,
+      smallest.height <= largest.height
+    else { return nil }
+    self.fourcc = fourcc
+    self.smallest = ModeRequest.Size(smallest)
+    self.largest = ModeRequest.Size(largest)
+    // Where nothing is between the ends, drivers write steps of 0.
+    let step = ModeRequest.Size(step ?? DriverSize(width: 1, height: 1))
+    self.step = ModeRequest.Size(width: max(1, step.width), height: max(1, step.height))
+  }
+
+  /// Whether a size lies on the grid.
+  public func contains(_ size: ModeRequest.Size) -> Bool {
+    size == largest
+      || (smallest.width...largest.width).contains(size.width)
+        && (smallest.height...largest.height).contains(size.height)
+        && (size.width - smallest.width).isMultiple(of: step.width)
+        && (size.height - smallest.height).isMultiple(of: step.height)
+  }
+
+  /// The size of the grid that is the nearest, each side by itself.
+  public func nearest(to size: ModeRequest.Size) -> ModeRequest.Size {
+    if contains(size) { return size }
+    func side(_ wanted: Int, _ least: Int, _ most: Int, _ step: Int) -> Int {
+      let inside = min(max(wanted, least), most) - least
+      let steps = min((inside + step / 2) / step, (most - least) / step)
+      return least + steps * step
+    }
+    return ModeRequest.Size(
+      width: side(size.width, smallest.width, largest.width, step.width),
+      height: side(size.height, smallest.height, largest.height, step.height))
+  }
+
+  /// The sizes of the grid to list: its ends, the well-known ones, and those given.
+  func sizesToList(besides others: [ModeRequest.Size]) -> [ModeRequest.Size] {
+    let between = (Self.wellKnown + others).filter {
+      contains($0) && $0 != smallest && $0 != largest
+    }
+    let middle = Set(between).sorted { ($0.area, $0.width) < ($1.area, $1.width) }
+    return smallest == largest ? [smallest] : [smallest] + middle + [largest]
+  }
+
+  /// The range as `YUYV 16x16 to 16384x8640 in steps of 2x2`.
+  public var description: String {
+    "\(fourcc) \(smallest) to \(largest) in steps of \(step)"
+  }
+}
+
+extension ModeRequest.Size: CustomStringConvertible {
+  init(_ size: DriverSize) { self.init(width: Int(size.width), height: Int(size.height)) }
+
+  /// The size as `640x480`.
+  public var description: String { "\(width)x\(height)" }
+
+  /// Pixels in a picture; both sides fit 32 bits, so the product fits.
+  var area: Int { width * height }
+
+  /// The size as drivers are asked, which counts in 32 bits.
+  var driverSize: DriverSize? {
+    guard let width = UInt32(exactly: width), let height = UInt32(exactly: height) else {
+      return nil
+    }
+    return DriverSize(width: width, height: height)
+  }
+}
+
+extension DriverSize {
+  /// Whether both sides are above zero and fit the 32 bits that everybody else counts in.
+  var isSensible: Bool {
+    let sides = 1...UInt32(Int32.max)
+    return sides.contains(width) && sides.contains(height)
+  }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+package import V4L2
+
+/// What a device's name says about its input: `/dev/video0?input=3&timings=query`.
+package struct InputChoice: Hashable, Sendable {
+  /// Which timings the input is to be set to.
+  package enum Timings: Hashable, Sendable {
+    /// Those of what comes in.
+    case detected
+    /// Those that the driver lists at this place, from 0.
+    case listed(Int)
+    case computed(VideoTimings)
+  }
+
+  /// The input's number or name, as it was written; nil leaves it as it is.
+  package let input: String?
+  /// The timings; nil leaves them as they are.
+  package let timings: Timings?
+  /// The options as they were written, without the question mark.
+  let text: String
+
+  /// Takes the options off a device's name.
+  ///
+  /// - Returns: The name without them, and what they say; nil where there are none.
+  /// - Throws: `DiscoveryError` with `.badName` for options that do not exist, or mean nothing.
+  static func split(
+    _ name: String
+  ) throws(DiscoveryError) -> (name: String, choice: InputChoice?) {
+    guard let question = name.lastIndex(of: "?"),
+      // A file may be called so; whoever has one means it.
+      SystemFiles.kind(of: name) == nil,
+      let parts = try SourceName(name, kind: String(name[..<question]))
+    else { return (name, nil) }
+    var input: String?
+    var timings: Timings?
+    for option in parts.options {
+      switch option.key {
+      case "input":
+        guard !option.value.isEmpty else {
+          throw parts.failure("input= names none", hint: "write a number or a name: input=3")
+        }
+        input = option.value
+      case "timings":
+        guard let read = Timings(option.value) else {
+          throw parts.failure("\"\(option.value)\" are no timings", hint: Timings.syntax)
+        }
+        timings = read
+      default:
+        throw parts.failure(
+          "a video device has no option \"\(option.key)\"", hint: "it has input=3 and timings=query"
+        )
+      }
+    }
+    let text = String(name[name.index(after: question)...])
+    return (
+      String(name[..<question]), InputChoice(input: input, timings: timings, text: text)
+    )
+  }
+}
+
+extension InputChoice.Timings {
+  fileprivate static let syntax =
+    "write timings=query, timings=index=3, or timings=cvt,width=640,height=480,fps=120 with "
+    + "reduced-blanking=1 or 2 if wanted"
+
+  /// Reads timings as v4l2-ctl writes them; nil for text that is none.
+  fileprivate init?(_ text: String) {
+    if text == "query" {
+      self = .detected
+      return
+    }
+    var numbers: [String: Int] = [:]
+    let words = text.split(separator: ",", omittingEmptySubsequences: false)
+    let isComputed = words.first == "cvt"
+    for word in words.dropFirst(isComputed ? 1 : 0) {
+      let parts = word.split(separator: "=", omittingEmptySubsequences: false)
+      guard parts.count == 2, let number = UInt16(parts[1]), numbers[String(parts[0])] == nil
+      else { return nil }
+      numbers[String(parts[0])] = Int(number)
+    }
+    guard isComputed else {
+      guard numbers.count == 1, let index = numbers["index"] else { return nil }
+      self = .listed(index)
+      return
+    }
+    let known: Set = ["width", "height", "fps", "reduced-blanking"]
+    guard known.isSuperset(of: numbers.keys), let width = numbers["width"],
+      let height = numbers["height"], let rate = numbers["fps"],
+      let blanking = VideoTimings.Blanking(rawValue: numbers["reduced-blanking"] ?? 0),
+      let timings = VideoTimings.coordinated(
+        width: width, height: height, framesPerSecond: rate, blanking: blanking)
+    else { return nil }
+    self = .computed(timings)
+  }
+}
+
+extension CaptureDevice {
+  /// Opens the node of the device, and puts in force what its name says of input and timings.
+  ///
+  /// What is in force already is not set again, and what the name leaves open stays as it is.
+  /// The choice remains in force afterwards, as that of any other program does.
+  ///
+  /// - Throws: `DiscoveryError`: `.notFound`, `.noPermission`, `.busy`, `.unplugged`; `.badName`
+  ///   for an input or timings that the device does not have; `.noSignal` where there is none to
+  ///   take timings from.
+  package func openNode(at path: String) throws(DiscoveryError) -> VideoDevice {
+    var refusal: DiscoveryError?
+    let device: VideoDevice
+    do throws(DeviceError) {
+      device = try open(path, &refusal)
+    } catch {
+      throw DiscoveryError(error)
+    }
+    if let refusal { throw refusal }
+    return device
+  }
+
+  private func open(
+    _ path: String, _ refusal: inout DiscoveryError?
+  ) throws(DeviceError) -> VideoDevice {
+    var device = try VideoDevice(opening: path)
+    refusal = try choice?.apply(to: &device)
+    return device
+  }
+}
+
+extension InputChoice {
+  /// Puts the choice in force, or answers what the device does not have of it.
+  fileprivate func apply(to device: inout VideoDevice) throws(DeviceError) -> DiscoveryError? {
+    if let input {
+      let inputs = try device.inputs()
+      guard let index = Self.index(of: input, among: inputs) else {
+        let names = inputs.map { "\($0.index) (\($0.name))" }.joined(separator: ", ")
+        return DiscoveryError(
+          .badName, "\(device.path) has no input \"\(input)\"",
+          hint: inputs.isEmpty ? "it does not tell inputs apart" : "its inputs are \(names)")
+      }
+      if try device.currentInput() != index { try device.setInput(index) }
+    }
+    guard let timings else { return nil }
+    let wanted: DriverTimings
+    switch timings {
+    case .detected: wanted = try device.detectedTimings()
+    case .computed(let computed): wanted = computed.driver
+    case .listed(let place):
+      let list = try device.listedTimings()
+      guard list.indices.contains(place) else {
+        return DiscoveryError(
+          .badName, "\(device.path) lists no timings with index=\(place)",
+          hint: list.isEmpty
+            ? "only inputs such as HDMI have timings: slowmo modes \(device.path)"
+            : "it lists index=0 to index=\(list.count - 1)")
+      }
+      wanted = list[place]
+    }
+    if try device.timings() != wanted { _ = try device.setTimings(wanted) }
+    return nil
+  }
+
+  /// The input that a number or a name means: the whole name, or a part that no other has.
+  static func index(of text: String, among inputs: [DriverInput]) -> UInt32? {
+    if let number = UInt32(text) { return inputs.first { $0.index == number }?.index }
+    let name = text.lowercased()
+    if let exact = inputs.first(where: { $0.name.lowercased() == name }) { return exact.index }
+    let matches = inputs.filter { $0.name.lowercased().contains(name) }
+    return matches.count == 1 ? matches.first?.index : nil
+  }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+public import MediaTiming
+package import V4L2
+
+/// The digital timings of the picture on a cable such as HDMI.
+public struct VideoTimings: Hashable, Sendable, CustomStringConvertible {
+  package let driver: DriverTimings
+
+  package init(_ driver: DriverTimings) { self.driver = driver }
+
+  /// Pixels per line of the picture.
+  public var width: Int { Int(driver.width) }
+  /// Lines of the picture, those of both fields.
+  public var height: Int { Int(driver.height) }
+  /// Whether the picture comes as two fields of lines.
+  public var isInterlaced: Bool { driver.isInterlaced }
+  /// Pixels a second, those that are not seen included.
+  public var pixelClock: UInt64 { driver.pixelClock }
+  /// Pixels per line, those that are not seen included.
+  public var totalWidth: Int { Int(driver.totalWidth) }
+  /// Lines of a frame, those that are not seen included.
+  public var totalHeight: Int { Int(driver.totalHeight) }
+
+  /// Whole pictures a second, exactly, or nil where the numbers make no rate.
+  public var frameRate: FrameRate? {
+    // Each is a sum of a few 32-bit numbers, so that the product fits.
+    let pixels = Int128(driver.totalWidth) * Int128(driver.totalHeight)
+    guard pixels > 0, driver.pixelClock > 0,
+      var rate = try? Rational(Int128(driver.pixelClock), pixels)
+    else { return nil }
+    if driver.flags & DriverTimings.reducedRate != 0 {
+      guard let slower = try? Rational(1000, 1001).multiplied(by: rate) else { return nil }
+      rate = slower
+    }
+    return try? FrameRate(rate)
+  }
+
+  /// The picture as monitors show it: `1280x720p 60.000 Hz`, with fields a second for `i`.
+  public var description: String {
+    let rate = (frameRate?.doubleValue ?? 0) * (isInterlaced ? 2 : 1)
+    let thousandths = Int((rate * 1000).rounded())
+    let digits = String(thousandths % 1000)
+    let fraction = String(repeating: "0", count: 3 - digits.count) + digits
+    return "\(width)x\(height)\(isInterlaced ? "i" : "p") \(thousandths / 1000).\(fraction) Hz"
+  }
+}
+
+extension VideoTimings {
+  /// How much of a line is left to monitors with a beam to lead back.
+  public enum Blanking: Int, Hashable, Sendable {
+    /// Enough for a tube.
+    case normal = 0
+    /// Less, as flat screens do with: CVT-RB.
+    case reduced = 1
+    /// The least: CVT-RB version 2.
+    case reducedTwice = 2
+  }
+
+  /// Computes the timings of a picture by VESA's Coordinated Video Timings 1.2.
+  ///
+  /// The arithmetic is on whole numbers, the length of a line in whole nanoseconds, as v4l2-ctl
+  /// and the kernel compute it, so that their numbers come out: the rate is not quite the one
+  /// asked for (`frameRate` tells it), since the pixel clock goes in steps of 250 kHz, or 1 kHz
+  /// for version 2 of reduced blanking.
+  ///
+  /// - Parameters:
+  ///   - width: Pixels per line, 1 to 32767.
+  ///   - height: Lines, 1 to 32767.
+  ///   - framesPerSecond: The rate, 1 to 1000.
+  ///   - blanking: What is left besides the picture.
+  /// - Returns: The timings, or nil for numbers that the formula has no answer for.
+  public static func coordinated(
+    width: Int, height: Int, framesPerSecond: Int, blanking: Blanking = .normal
+  ) -> VideoTimings? {
+    guard (1...32_767).contains(width), (1...32_767).contains(height),
+      (1...1000).contains(framesPerSecond)
+    else { return nil }
+    let picture = CoordinatedPicture(width: width, height: height, rate: framesPerSecond)
+    let timings = blanking == .normal ? picture.normal() : picture.reduced(blanking)
+    return timings.map(VideoTimings.init)
+  }
+}
+
+/// VESA's formula, with its own constants: lengths in nanoseconds, pixels in cells of eight.
+private struct CoordinatedPicture {
+  let width: Int
+  let height: Int
+  let rate: Int
+
+  private static let cell = 8
+  private static let second = 1_000_000_000
+
+  /// Lines of the vertical sync, by which a monitor tells the shape of the picture.
+  private var syncLines: Int {
+    let shapes = [(4, 3, 4), (16, 9, 5), (16, 10, 6), (5, 4, 7), (15, 9, 7)]
+    let matching = shapes.first { across, down, _ in
+      width == (height * across / down) / Self.cell * Self.cell
+    }
+    return matching?.2 ?? 10
+  }
+
+  private var roundedWidth: Int { width / Self.cell * Self.cell }
+
+  func normal() -> DriverTimings? {
+    let frontLines = 3
+    // The sync and the back porch take 550 µs together.
+    let retrace = 550_000
+    let line = (Self.second - retrace * rate) / ((height + frontLines) * rate)
+    guard line > 0, roundedWidth > 0 else { return nil }
+    let syncAndBack = max(retrace / line + 1, syncLines + frontLines)
+    // The share of a line that is blank, in thousandths of a percent: 30 less 0.3 a microsecond.
+    let blankShare = max(20_000, 30_000 - 300 * line / 1000)
+    let blank =
+      (roundedWidth * blankShare / (100_000 - blankShare)) / (2 * Self.cell) * (2 * Self.cell)
+    let total = roundedWidth + blank
+    let sync = (total * 8 / 100) / Self.cell * Self.cell
+    let clock = total * Self.second / line
+    return timings(
+      clock: clock - clock % 250_000,
+      horizontal: (blank - blank / 2 - sync, sync, blank / 2),
+      vertical: (frontLines, syncLines, syncAndBack - syncLines), isReduced: false)
+  }
+
+  func reduced(_ blanking: VideoTimings.Blanking) -> DriverTimings? {
+    let isSecond = blanking == .reducedTwice
+    let sync = isSecond ? 8 : syncLines
+    let leastFront = isSecond ? 1 : 3
+    let leastBack = isSecond ? 6 : 7
+    let blank = isSecond ? 80 : 160
+    // All blank lines take 460 µs together.
+    let retrace = 460_000
+    let line = (Self.second - retrace * rate) / (height * rate)
+    guard line > 0 else { return nil }
+    let blankLines = max(retrace / line + 1, leastFront + sync + leastBack)
+    // Version 2 goes by single pixels.
+    let total = (isSecond ? width : roundedWidth) + blank
+    let clock = rate * total * (height + blankLines)
+    let front = isSecond ? blankLines - leastBack - sync : leastFront
+    return timings(
+      clock: clock - clock % (isSecond ? 1000 : 250_000),
+      horizontal: (blank - blank / 2 - 32, 32, blank / 2),
+      vertical: (front, sync, blankLines - front - sync), isReduced: true)
+  }
+
+  private func timings(
+    clock: Int, horizontal: (Int, Int, Int), vertical: (Int, Int, Int), isReduced: Bool
+  ) -> DriverTimings? {
+    func blanking(
+      _ lengths: (Int, Int, Int), isPositive: Bool
+    ) -> DriverTimings.Blanking? {
+      guard let front = UInt32(exactly: lengths.0), let sync = UInt32(exactly: lengths.1),
+        let back = UInt32(exactly: lengths.2)
+      else { return nil }
+      return DriverTimings.Blanking(
+        frontPorch: front, sync: sync, backPorch: back, isSyncPositive: isPositive)
+    }
+    guard clock > 0, let width = UInt32(exactly: width), let height = UInt32(exactly: height),
+      let horizontal = blanking(horizontal, isPositive: isReduced),
+      let vertical = blanking(vertical, isPositive: !isReduced)
+    else { return nil }
+    var timings = DriverTimings(
+      width: width, height: height, pixelClock: UInt64(clock), horizontal: horizontal,
+      vertical: vertical, standards: .cvt)
+    if isReduced { timings.flags = DriverTimings.reducedBlanking }
+    return timings
+  }
+}

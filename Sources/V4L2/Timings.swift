@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+import CVideo4Linux
+
+/// The digital timings of a picture on a cable such as HDMI, as BT.656 and BT.1120 count them.
+package struct DriverTimings: Hashable, Sendable {
+  /// What a line, or a field of lines, has besides the picture, in the order of time.
+  package struct Blanking: Hashable, Sendable {
+    package var frontPorch: UInt32
+    package var sync: UInt32
+    package var backPorch: UInt32
+    /// Whether the sync is a pulse upwards.
+    package var isSyncPositive: Bool
+
+    package init(frontPorch: UInt32, sync: UInt32, backPorch: UInt32, isSyncPositive: Bool) {
+      self.frontPorch = frontPorch
+      self.sync = sync
+      self.backPorch = backPorch
+      self.isSyncPositive = isSyncPositive
+    }
+
+    /// Pixels or lines in all.
+    package var total: UInt64 { UInt64(frontPorch) + UInt64(sync) + UInt64(backPorch) }
+  }
+
+  /// Which documents a picture's timings stand in: `V4L2_DV_BT_STD_…`.
+  package struct Standards: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt32
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
+    package static let cea861 = Standards(rawValue: 1)
+    package static let dmt = Standards(rawValue: 2)
+    package static let cvt = Standards(rawValue: 4)
+    package static let gtf = Standards(rawValue: 8)
+  }
+
+  /// Pixels of the picture in a line.
+  package var width: UInt32
+  /// Lines of the picture, those of both fields.
+  package var height: UInt32
+  package var isInterlaced = false
+  /// Pixels a second, blanking included.
+  package var pixelClock: UInt64
+  package var horizontal: Blanking
+  package var vertical: Blanking
+  /// The blanking of the second field; all zero for whole pictures.
+  package var secondField = Blanking(
+    frontPorch: 0, sync: 0, backPorch: 0, isSyncPositive: false)
+  package var standards: Standards
+  /// The `V4L2_DV_FL_…`.
+  package var flags: UInt32 = 0
+  /// The number in CTA-861's list of pictures; 0 where it is in none.
+  package var vic: UInt8 = 0
+
+  package init(
+    width: UInt32, height: UInt32, pixelClock: UInt64, horizontal: Blanking,
+    vertical: Blanking, standards: Standards
+  ) {
+    self.width = width
+    self.height = height
+    self.pixelClock = pixelClock
+    self.horizontal = horizontal
+    self.vertical = vertical
+    self.standards = standards
+  }
+
+  /// `V4L2_DV_FL_REDUCED_BLANKING`.
+  package static let reducedBlanking: UInt32 = 1
+  /// `V4L2_DV_FL_REDUCED_FPS`: the pixel clock runs slower by 1000/1001 than it says.
+  package static let reducedRate: UInt32 = 4
+
+  /// Pixels in a whole line.
+  package var totalWidth: UInt64 { UInt64(width) + horizontal.total }
+  /// Lines in a whole frame, those of both fields.
+  package var totalHeight: UInt64 { UInt64(height) + vertical.total + secondField.total }
+}
+
+extension DriverTimings {
+  /// The timings a driver wrote, or nil for a kind that is not known.
+  init?(_ timings: v4l2_dv_timings) {
+    guard timings.type == UInt32(V4L2_DV_BT_656_1120) else { return nil }
+    let bt = timings.bt
+    self.init(
+      width: bt.width, height: bt.height, pixelClock: bt.pixelclock,
+      horizontal: Blanking(
+        frontPorch: bt.hfrontporch, sync: bt.hsync, backPorch: bt.hbackporch,
+        isSyncPositive: bt.polarities & UInt32(V4L2_DV_HSYNC_POS_POL) != 0),
+      vertical: Blanking(
+        frontPorch: bt.vfrontporch, sync: bt.vsync, backPorch: bt.vbackporch,
+        isSyncPositive: bt.polarities & UInt32(V4L2_DV_VSYNC_POS_POL) != 0),
+      standards: Standards(rawValue: bt.standards))
+    isInterlaced = bt.interlaced == UInt32(V4L2_DV_INTERLACED)
+    if isInterlaced {
+      secondField = Blanking(
+        frontPorch: bt.il_vfrontporch, sync: bt.il_vsync, backPorch: bt.il_vbackporch,
+        isSyncPositive: vertical.isSyncPositive)
+    }
+    flags = bt.flags
+    vic = bt.cea861_vic
+  }
+
+  /// The timings as a driver reads them.
+  var driversOwn: v4l2_dv_timings {
+    var timings = v4l2_dv_timings()
+    timings.type = UInt32(V4L2_DV_BT_656_1120)
+    timings.bt.width = width
+    timings.bt.height = height
+    timings.bt.interlaced = UInt32(isInterlaced ? V4L2_DV_INTERLACED : V4L2_DV_PROGRESSIVE)
+    timings.bt.polarities =
+      (horizontal.isSyncPositive ? UInt32(V4L2_DV_HSYNC_POS_POL) : 0)
+      | (vertical.isSyncPositive ? UInt32(V4L2_DV_VSYNC_POS_POL) : 0)
+    timings.bt.pixelclock = pixelClock
+    timings.bt.hfrontporch = horizontal.frontPorch
+    timings.bt.hsync = horizontal.sync
+    timings.bt.hbackporch = horizontal.backPorch
+    timings.bt.vfrontporch = vertical.frontPorch
+    timings.bt.vsync = vertical.sync
+    timings.bt.vbackporch = vertical.backPorch
+    timings.bt.il_vfrontporch = secondField.frontPorch
+    timings.bt.il_vsync = secondField.sync
+    timings.bt.il_vbackporch = secondField.backPorch
+    timings.bt.standards = standards.rawValue
+    timings.bt.flags = flags
+    timings.bt.cea861_vic = vic
+    return timings
+  }
+}
+
+/// The timings that a device can take: `VIDIOC_DV_TIMINGS_CAP`.
+package struct DriverTimingsLimits: Hashable, Sendable {
+  package let smallest: DriverSize
+  package let largest: DriverSize
+  /// Pixels a second, the least and the most.
+  package let lowestClock: UInt64
+  package let highestClock: UInt64
+}
+
+extension VideoDevice {
+  /// Lists the timings that the input in force knows by itself: `VIDIOC_ENUM_DV_TIMINGS`.
+  ///
+  /// - Throws: ``DeviceError`` for `.listTimings`.
+  package borrowing func listedTimings() throws(DeviceError) -> [DriverTimings] {
+    var list: [DriverTimings] = []
+    for index in 0..<Self.listLimit {
+      var entry = v4l2_enum_dv_timings()
+      entry.index = index
+      guard try has(CVideo4Linux_VIDIOC_ENUM_DV_TIMINGS, &entry, .listTimings) else { break }
+      if let timings = DriverTimings(entry.timings) { list.append(timings) }
+    }
+    return list
+  }
+
+  /// Reads the timings that the input in force is set to: `VIDIOC_G_DV_TIMINGS`.
+  ///
+  /// - Returns: The timings, or nil for an input without.
+  /// - Throws: ``DeviceError`` for `.readTimings`.
+  package borrowing func timings() throws(DeviceError) -> DriverTimings? {
+    var timings = v4l2_dv_timings()
+    guard try has(CVideo4Linux_VIDIOC_G_DV_TIMINGS, &timings, .readTimings) else { return nil }
+    return DriverTimings(timings)
+  }
+
+  /// Asks what comes in at the input in force, and changes nothing: `VIDIOC_QUERY_DV_TIMINGS`.
+  ///
+  /// - Throws: ``DeviceError`` for `.detectTimings`: `.noSignal`, `.unstableSignal`,
+  ///   `.signalOutOfRange`; `.notSupported` for an input without timings.
+  package borrowing func detectedTimings() throws(DeviceError) -> DriverTimings {
+    var answer = v4l2_dv_timings()
+    try DeviceError.check(
+      control(CVideo4Linux_VIDIOC_QUERY_DV_TIMINGS, &answer), .detectTimings, path)
+    guard let timings = DriverTimings(answer) else {
+      throw DeviceError(.detectTimings, path, code: ENOTSUP)
+    }
+    return timings
+  }
+
+  /// Sets the input in force to timings, and the format to their size: `VIDIOC_S_DV_TIMINGS`.
+  ///
+  /// - Returns: The timings now in force, which a driver may have rounded.
+  /// - Throws: ``DeviceError`` for `.setTimings`: `.busy` while another program streams,
+  ///   `.signalOutOfRange` or `.notSupported` for timings that the device cannot take.
+  package mutating func setTimings(
+    _ timings: DriverTimings
+  ) throws(DeviceError) -> DriverTimings {
+    var request = timings.driversOwn
+    try DeviceError.check(
+      control(CVideo4Linux_VIDIOC_S_DV_TIMINGS, &request), .setTimings, path)
+    return DriverTimings(request) ?? timings
+  }
+
+  /// Reads which timings the input in force can take: `VIDIOC_DV_TIMINGS_CAP`.
+  ///
+  /// - Returns: The limits, or nil where the driver does not tell.
+  /// - Throws: ``DeviceError`` for `.readTimings`.
+  package borrowing func timingsLimits() throws(DeviceError) -> DriverTimingsLimits? {
+    var answer = v4l2_dv_timings_cap()
+    guard try has(CVideo4Linux_VIDIOC_DV_TIMINGS_CAP, &answer, .readTimings),
+      answer.type == UInt32(V4L2_DV_BT_656_1120)
+    else { return nil }
+    let limits = answer.bt
+    return DriverTimingsLimits(
+      smallest: DriverSize(width: limits.min_width, height: limits.min_height),
+      largest: DriverSize(width: limits.max_width, height: limits.max_height),
+      lowestClock: limits.min_pixelclock, highestClock: limits.max_pixelclock)
+  }
+}

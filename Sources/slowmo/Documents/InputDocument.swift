@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+import Overcrank
+
+/// One of a device's inputs.
+struct InputDocument: Encodable {
+  let index: Int
+  let name: String
+  let kind: String
+  let problems: [String]
+  let hasTimings: Bool
+  let hasStandards: Bool
+
+  init(_ input: CaptureInput) {
+    index = input.index
+    name = input.name
+    kind = input.kind.rawValue
+    problems = input.problems.map(\.rawValue)
+    hasTimings = input.hasTimings
+    hasStandards = input.hasStandards
+  }
+}
+
+/// The input in force, and what is known of its timings.
+struct CurrentInputDocument: Encodable {
+  let index: Int
+  let name: String
+  let kind: String
+  let problems: [String]
+  @Nullable var timings: TimingsDocument?
+  @Nullable var detectedTimings: TimingsDocument?
+  @Nullable var detectionProblem: String?
+
+  init?(_ inputs: CaptureInputs) {
+    guard let input = inputs.current else { return nil }
+    index = input.index
+    name = input.name
+    kind = input.kind.rawValue
+    problems = input.problems.map(\.rawValue)
+    timings = inputs.timings.map(TimingsDocument.init)
+    detectedTimings = inputs.detectedTimings.map(TimingsDocument.init)
+    detectionProblem = inputs.detectionProblem
+  }
+}
+
+/// The digital timings of a picture.
+struct TimingsDocument: Encodable {
+  let width: Int
+  let height: Int
+  let interlaced: Bool
+  let pixelClock: UInt64
+  let totalWidth: Int
+  let totalHeight: Int
+  @Nullable var fps: String?
+  @Nullable var fpsValue: Double?
+
+  init(_ timings: VideoTimings) {
+    width = timings.width
+    height = timings.height
+    interlaced = timings.isInterlaced
+    pixelClock = timings.pixelClock
+    totalWidth = timings.totalWidth
+    totalHeight = timings.totalHeight
+    fps = timings.frameRate?.description
+    fpsValue = timings.frameRate?.doubleValue
+  }
+}
+
+/// The sizes of a format that come as a range.
+struct SizeRangeDocument: Encodable {
+  let fourcc: String
+  let minWidth: Int
+  let maxWidth: Int
+  let stepWidth: Int
+  let minHeight: Int
+  let maxHeight: Int
+  let stepHeight: Int
+
+  init(_ range: FrameSizeRange) {
+    fourcc = range.fourcc.description
+    minWidth = range.smallest.width
+    maxWidth = range.largest.width
+    stepWidth = range.step.width
+    minHeight = range.smallest.height
+    maxHeight = range.largest.height
+    stepHeight = range.step.height
+  }
+}
+
+/// What people are told of a device's inputs, where there is anything to tell.
+enum InputText {
+  static func lines(_ inputs: CaptureInputs) -> [String] {
+    var lines: [String] = []
+    if inputs.all.count > 1 {
+      let names = inputs.all.map { "\($0.index) (\($0.name))" }.joined(separator: ", ")
+      lines.append("slowmo: inputs: \(names)")
+    }
+    guard let input = inputs.current else { return lines }
+    let problems = input.problems.map { $0.rawValue.replacing("_", with: " ") }
+    if inputs.all.count > 1 || !problems.isEmpty {
+      lines.append(
+        "slowmo: input in force: \(input.index) (\(input.name))"
+          + (problems.isEmpty ? "" : ": " + problems.joined(separator: ", ")))
+    }
+    if let timings = inputs.timings { lines.append("slowmo: set to \(timings)") }
+    if let detected = inputs.detectedTimings { lines.append("slowmo: detected \(detected)") }
+    if let problem = inputs.detectionProblem { lines.append("slowmo: \(problem)") }
+    return lines
+  }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+import CVideo4Linux
+import Foundation
+import MediaTiming
+import Synchronization
+import Testing
+
+@testable import FormatDiscovery
+@testable import V4L2
+
+/// Claims about inputs, on a card with a webcam's, a television's and an HDMI socket.
+struct CaptureInputTests {
+  private static let hd = VideoTimings.coordinated(width: 1280, height: 720, framesPerSecond: 60)
+  private static let vga = VideoTimings.coordinated(width: 640, height: 480, framesPerSecond: 120)
+
+  private let folder = "/tmp/inputs-\(UUID().uuidString)"
+  private let driver: StubDriver
+  private let path: String
+
+  init() throws {
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    path = "\(folder)/video0"
+    driver = StubDriver(
+      folder,
+      [
+        "card": StubDriver.Node(
+          capabilities: UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_STREAMING),
+          rows: [
+            .init(
+              fourcc: "YUYV",
+              sizes: .stepwise(
+                smallest: DriverSize(width: 16, height: 16),
+                largest: DriverSize(width: 16384, height: 8640),
+                step: DriverSize(width: 2, height: 2)),
+              intervals: .discrete([DriverFraction(1, 60)]))
+          ],
+          inputs: [
+            .init(name: "Camera 0"), .init(name: "S-Video 0", standard: 0xff),
+            .init(name: "HDMI 0", timings: Self.hd?.driver, detected: Self.vga?.driver),
+            .init(name: "HDMI 1", timings: Self.hd?.driver, detectionError: ENOLINK),
+            .init(name: "HDMI 2", timings: Self.hd?.driver, detectionError: ENOLCK),
+            .init(name: "HDMI 3", timings: Self.hd?.driver, detectionError: ERANGE),
+          ])
+      ])
+    try driver.plug(0, "card")
+  }
+
+  private func list(_ options: String = "") throws -> FormatList {
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    return try DeviceSystem.$calls.withValue(driver) {
+      try CaptureDevice.named(path + options).formatList()
+    }
+  }
+
+  private func count(_ request: UInt) -> Int {
+    driver.state.withLock { $0.requests[request, default: 0] }
+  }
+
+  @Test func `Without options nothing is set, and the input in force is told`() throws {
+    let inputs = try #require(try list().inputs)
+    #expect(inputs.all.map(\.name).first == "Camera 0")
+    #expect(inputs.all.count == 6)
+    #expect(inputs.current?.index == 0)
+    #expect(inputs.timings == nil && inputs.detectionProblem == nil)
+    #expect(count(CVideo4Linux_VIDIOC_S_INPUT) == 0)
+    #expect(count(CVideo4Linux_VIDIOC_S_DV_TIMINGS) == 0)
+    #expect(count(CVideo4Linux_VIDIOC_QUERY_DV_TIMINGS) == 0)
+    #expect(count(CVideo4Linux_VIDIOC_S_FMT) == 0)
+  }
+
+  @Test(
+    "An input is chosen by number, name, or a part of one",
+    arguments: [("1", 1), ("hdmi 0", 2), ("S-Video", 1), ("camera", 0), ("2", 2)])
+  func choosing(text: String, index: Int) throws {
+    #expect(try list("?input=\(text)").inputs?.current?.index == index)
+  }
+
+  @Test(
+    "What is no input, and timings that an input does not have, are refused",
+    arguments: [
+      ("?input=9", "bad_name"), ("?input=hdmi", "bad_name"), ("?input=aerial", "bad_name"),
+      ("?input=0&timings=query", "device_failed"), ("?input=3&timings=query", "no_signal"),
+      ("?input=4&timings=query", "no_signal"), ("?input=5&timings=query", "no_signal"),
+      ("?input=2&timings=index=7", "bad_name"),
+      ("?timings=cvt,width=640,height=480,fps=60", "device_failed"),
+    ])
+  func refused(options: String, code: String) throws {
+    let error = try #require(throws: DiscoveryError.self) { try list(options) }
+    #expect(error.code.rawValue == code, "\(error)")
+  }
+
+  @Test(
+    "Each reason for no picture has its words",
+    arguments: [
+      (3, "There is no signal"), (4, "The signal is not stable"),
+      (5, "The signal is out of the range that the device can take"),
+    ])
+  func words(input: Int, why: String) throws {
+    let inputs = try #require(try list("?input=\(input)").inputs)
+    #expect(inputs.detectionProblem == "Could not detect the timings at \(path): \(why)")
+    #expect(inputs.detectedTimings == nil)
+    #expect(inputs.timings == Self.hd)
+  }
+
+  @Test func `The fastest mode is no larger than what the input is set to`() throws {
+    func fastest(_ options: String) throws -> String? {
+      try driver.plug(0, "card")
+      let list = try DeviceSystem.$calls.withValue(driver) {
+        try CaptureDevice.named(path + options).formatList()
+      }
+      return FormatSelection.fastest(among: list.formats)?.id
+    }
+    #expect(try fastest("?input=2") == "1280x720@60/yuyv")
+    #expect(try fastest("?input=1") == "720x576@60/yuyv")
+    #expect(try fastest("?input=2&timings=query") == "640x480@60/yuyv")
+    let wide = "?timings=cvt,width=1366,height=768,fps=60"
+    #expect(try fastest(wide) == "1366x768@60/yuyv")
+    // What is in force already is not set again.
+    let before = count(CVideo4Linux_VIDIOC_S_DV_TIMINGS)
+    #expect(try fastest("?input=2" + wide.replacing("?", with: "&")) == "1366x768@60/yuyv")
+    #expect(count(CVideo4Linux_VIDIOC_S_DV_TIMINGS) == before)
+    // Without anything known, the limit is what cables carry.
+    #expect(try fastest("?input=0") == "7680x4320@60/yuyv")
+    try FileManager.default.removeItem(atPath: folder)
+  }
+}

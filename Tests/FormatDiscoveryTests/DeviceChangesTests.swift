@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+import CVideo4Linux
+import Foundation
+import MediaTiming
+import Testing
+
+@testable import FormatDiscovery
+@testable import V4L2
+
+/// A folder that stands for `/dev`, with nodes that come and go.
+private final class ScratchDevices {
+  static let capture = UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_STREAMING)
+
+  let folder = "/tmp/devices-\(UUID().uuidString)"
+  let driver: StubDriver
+
+  init() throws {
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    driver = StubDriver(
+      folder,
+      [
+        "camera": StubDriver.Node(card: "Camera", capabilities: Self.capture),
+        "other": StubDriver.Node(card: "Other", capabilities: Self.capture),
+        "planes": StubDriver.Node(
+          card: "Planes",
+          capabilities: UInt32(V4L2_CAP_VIDEO_CAPTURE_MPLANE) | UInt32(V4L2_CAP_STREAMING)),
+        "metadata": StubDriver.Node(
+          capabilities: UInt32(V4L2_CAP_META_CAPTURE) | UInt32(V4L2_CAP_STREAMING)),
+        "output": StubDriver.Node(
+          capabilities: UInt32(V4L2_CAP_VIDEO_OUTPUT) | UInt32(V4L2_CAP_STREAMING)),
+        "codec": StubDriver.Node(
+          capabilities: UInt32(V4L2_CAP_VIDEO_M2M_MPLANE) | UInt32(V4L2_CAP_STREAMING)),
+        "touch": StubDriver.Node(capabilities: Self.capture | UInt32(V4L2_CAP_TOUCH)),
+        "still": StubDriver.Node(capabilities: UInt32(V4L2_CAP_VIDEO_CAPTURE)),
+      ])
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+  /// Links a node as udev does.
+  func link(_ number: Int, as name: String) throws {
+    let links = "\(folder)/v4l/by-id"
+    try FileManager.default.createDirectory(atPath: links, withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(
+      atPath: "\(links)/\(name)", withDestinationPath: "../../video\(number)")
+  }
+
+  func with<Answer>(_ body: () throws -> Answer) rethrows -> Answer {
+    try DeviceSystem.$calls.withValue(driver, operation: body)
+  }
+
+  /// A change in a line: `+video0 Camera`, `-video0`.
+  static func text(_ change: CaptureDeviceChange) -> String {
+    func node(_ path: String?) -> String {
+      path?.split(separator: "/").last.map(String.init) ?? "synthetic"
+    }
+    return switch change {
+    case .added(let device): "+\(node(device.path)) \(device.name)"
+    case .removed(_, let path): "-\(node(path))"
+    }
+  }
+}
+
+/// Claims about which nodes are cameras.
+struct DeviceListingTests {
+  @Test func `Only nodes that give pictures of their own are cameras, by the order of nodes`()
+    throws
+  {
+    let devices = try ScratchDevices()
+    for (number, text) in [
+      (10, "camera"), (2, "planes"), (0, "camera"), (1, "metadata"), (3, "output"), (4, "codec"),
+      (5, "touch"), (6, "still"), (7, "no driver"), (8, "forbidden"),
+    ] {
+      try devices.driver.plug(number, text)
+    }
+    let list = devices.with { CaptureDevice.list() }
+    #expect(
+      list.devices.map(\.name) == ["Camera", "Planes", "video8", "Camera", "Synthetic camera"])
+    #expect(list.devices.map(\.problem).compactMap(\.self).count == 1)
+    let forbidden = try #require(list.devices.first { $0.problem != nil })
+    #expect(forbidden.problem == "Could not open \(devices.folder)/video8: Permission denied")
+    #expect(list.warnings.count == 1)
+    // The same name and bus: told apart by a number.
+    #expect(list.devices.map(\.id).contains("stub-Camera-2"))
+  }
+}
+
+/// Claims about devices that come and go.
+///
+/// No test waits for a time: each waits for a change.
+@Suite(.timeLimit(.minutes(1)))
+struct DeviceChangesTests {
+  @Test func `Those that are there come first, then each that comes and goes`() async throws {
+    let devices = try ScratchDevices()
+    try devices.driver.plug(1, "other")
+    try devices.driver.plug(0, "camera")
+    var changes = try devices.with { try CaptureDevice.changes() }.makeAsyncIterator()
+    func next() async -> String { await changes.next().map(ScratchDevices.text) ?? "end" }
+    #expect(await next() == "+video0 Camera")
+    #expect(await next() == "+video1 Other")
+    #expect(await next() == "+synthetic Synthetic camera")
+    try devices.driver.plug(12, "metadata")
+    try devices.driver.plug(11, "camera")
+    #expect(await next() == "+video11 Camera")
+    devices.driver.unplug(1)
+    #expect(await next() == "-video1")
+    devices.driver.unplug(12)
+    devices.driver.unplug(0)
+    #expect(await next() == "-video0")
+    // The other camera had a number to its name, which it needs no more.
+    #expect(await next() == "-video11")
+    #expect(await next() == "+video11 Camera")
+  }
+
+  @Test func `A device that comes back as it was has gone and come`() async throws {
+    let devices = try ScratchDevices()
+    try devices.driver.plug(0, "camera")
+    var changes = try devices.with { try CaptureDevice.changes() }.makeAsyncIterator()
+    func next() async -> String { await changes.next().map(ScratchDevices.text) ?? "end" }
+    #expect(await next() == "+video0 Camera")
+    #expect(await next() == "+synthetic Synthetic camera")
+    for _ in 0..<20 {
+      devices.driver.unplug(0)
+      try devices.driver.plug(0, "camera")
+      #expect(await next() == "-video0")
+      #expect(await next() == "+video0 Camera")
+    }
+  }
+
+  @Test func `A node is told of when udev has given it to others, with udev's name`() async throws {
+    let devices = try ScratchDevices()
+    let changes = try devices.with { try CaptureDevice.changes() }
+    var iterator = changes.makeAsyncIterator()
+    #expect(await iterator.next().map(ScratchDevices.text) == "+synthetic Synthetic camera")
+    // As the kernel makes it; then as udev gives it to the group.
+    try devices.driver.plug(0, "forbidden", mode: 0o600)
+    try devices.driver.plug(1, "camera")
+    #expect(await iterator.next().map(ScratchDevices.text) == "+video1 Camera")
+    try devices.link(0, as: "usb-Maker_Camera_7-video-index0")
+    try devices.driver.plug(0, "camera")
+    guard case .added(let device) = await iterator.next() else {
+      Issue.record("no device was added")
+      return
+    }
+    #expect(device.path == "\(devices.folder)/video0")
+    #expect(device.id == "usb-Maker_Camera_7")
+    #expect(device.problem == nil)
+    // Permission taken away is told, too, and is not absence.
+    try devices.driver.plug(0, "forbidden", mode: 0o660)
+    #expect(await iterator.next() == .removed(id: "usb-Maker_Camera_7", path: device.path))
+    guard case .added(let forbidden) = await iterator.next() else {
+      Issue.record("no device was added")
+      return
+    }
+    #expect(forbidden.problem?.hasSuffix("Permission denied") == true)
+  }
+
+  @Test func `Nothing is missed while a hundred come and go`() async throws {
+    let devices = try ScratchDevices()
+    let changes = try devices.with { try CaptureDevice.changes() }
+    let driver = devices.driver
+    let plugging = Task.detached {
+      for number in 0..<100 {
+        try driver.plug(number, "camera")
+        if number % 3 == 0 { driver.unplug(number) }
+      }
+      try driver.plug(1000, "other")
+    }
+    var present: Set<String> = []
+    for await change in changes {
+      switch change {
+      case .added(let device): present.insert(device.path ?? device.id)
+      case .removed(let id, let path): present.remove(path ?? id)
+      }
+      // What was plugged in last is the last to be told of.
+      if present.contains("\(devices.folder)/video1000") { break }
+    }
+    try await plugging.value
+    let expected = (0..<100).filter { $0 % 3 != 0 }.map { "\(devices.folder)/video\($0)" }
+    #expect(present == Set(expected + ["synthetic", "\(devices.folder)/video1000"]))
+  }
+
+  @Test func `Cancelling ends it`() async throws {
+    let devices = try ScratchDevices()
+    let changes = try devices.with { try CaptureDevice.changes() }
+    let counting = Task {
+      var count = 0
+      for await _ in changes { count += 1 }
+      return count
+    }
+    counting.cancel()
+    #expect(await counting.value <= 1)
+    // One that nobody asks closes what it watches.
+    _ = try devices.with { try CaptureDevice.changes() }
+  }
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+import MediaTiming
+import Testing
+
+@testable import FormatDiscovery
+@testable import V4L2
+
+/// Claims about sizes that come as a range.
+struct SizeRangeTests {
+  private let smallest = DriverSize(width: 16, height: 16)
+  private let largest = DriverSize(width: 1920, height: 1200)
+
+  private func source(_ sizes: DriverSizes, _ fps: UInt32 = 60) -> TableSource {
+    TableSource(rows: [
+      .init(fourcc: "NV12", sizes: sizes, intervals: .discrete([DriverFraction(1, fps)]))
+    ])
+  }
+
+  private func stepwise(_ width: UInt32, _ height: UInt32) -> DriverSizes {
+    .stepwise(
+      smallest: smallest, largest: largest, step: DriverSize(width: width, height: height))
+  }
+
+  @Test func `The ends are listed, and every well-known size that lies on the grid`() throws {
+    let list = try FormatList(asking: source(stepwise(16, 8)))
+    let sizes = list.formats.map { ModeRequest.Size(width: $0.width, height: $0.height) }
+    #expect(sizes.first == .init(width: 16, height: 16))
+    #expect(sizes.last == .init(width: 1920, height: 1200))
+    let all = FrameSizeRange.wellKnown.filter {
+      $0.width <= 1920 && $0.height <= 1200 && $0.width % 16 == 0 && $0.height % 8 == 0
+    }
+    #expect(Set(sizes).isSuperset(of: all))
+    #expect(Set(sizes).count == sizes.count)
+    // 180 lines are no multiple of 8 above 16, and 424 pixels none of 16.
+    #expect(!sizes.contains(.init(width: 320, height: 180)))
+    #expect(!sizes.contains(.init(width: 424, height: 240)))
+    #expect(list.sizeRanges.map(\.description) == ["NV12 16x16 to 1920x1200 in steps of 16x8"])
+    for name in ["160x120", "320x240", "640x480", "800x600", "1280x720", "640x400", "1280x800"] {
+      #expect(sizes.contains { $0.description == name }, "\(name)")
+    }
+  }
+
+  @Test func `The size in force, the picture that comes in and the size asked for are listed`()
+    throws
+  {
+    var source = source(stepwise(2, 2))
+    source.inForce = DriverSize(width: 722, height: 482)
+    let list = try FormatList(
+      asking: source, for: ModeRequest.Size(width: 1000, height: 500),
+      incoming: IncomingPicture(size: ModeRequest.Size(width: 1366, height: 768)))
+    let ids = list.formats.map(\.id)
+    #expect(ids.contains("722x482@60/nv12"))
+    #expect(ids.contains("1000x500@60/nv12"))
+    #expect(ids.contains("1366x768@60/nv12"))
+    let off = try FormatList(asking: source, for: ModeRequest.Size(width: 1001, height: 500))
+    #expect(!off.formats.contains { $0.width == 1001 })
+  }
+
+  @Test func `The rates are those of each size, not of the smallest`() throws {
+    var source = source(.continuous(smallest: smallest, largest: largest))
+    // A sensor of 240 Mpixel/s that no size makes faster than 480.
+    source.rates = { size in
+      .discrete([DriverFraction(max(1, size.width * size.height / 500_000), 480)])
+    }
+    let list = try FormatList(
+      asking: source, for: ModeRequest.Size(width: 1001, height: 1001), incoming: nil)
+    func rate(_ width: Int) -> String? {
+      list.formats.first { $0.width == width && $0.height != 360 }?.maxFrameRate.description
+    }
+    #expect(rate(16) == "480/1")
+    #expect(rate(1001) == "240/1")
+    #expect(rate(1920) == "120/1")
+  }
+
+  @Test func `Sizes that cannot come in are not the fastest, unless they are asked for`() throws {
+    let huge = DriverSizes.stepwise(
+      smallest: smallest, largest: DriverSize(width: 16384, height: 8640),
+      step: DriverSize(width: 2, height: 2))
+    // Nothing known: more than 8K at 60 comes through no cable.
+    let unknown = try FormatList(asking: source(huge))
+    #expect(FormatSelection.fastest(among: unknown.formats)?.id == "7680x4320@60/nv12")
+    #expect(unknown.formats.last?.isBeyondSource == true)
+    let pal = IncomingPicture(size: ModeRequest.Size(width: 720, height: 576))
+    let television = try FormatList(asking: source(huge, 25), incoming: pal)
+    #expect(FormatSelection.fastest(among: television.formats)?.id == "720x576@25/nv12")
+    func choice(_ mode: String) throws -> String? {
+      try ModeRequest(parsing: mode).choose(from: television.formats)?.id
+    }
+    #expect(try choice("@25") == "720x576@25/nv12")
+    #expect(try choice("1920x1080") == "1920x1080@25/nv12")
+    // What a driver lists as single sizes is its own word, and taken for it.
+    let discrete = try FormatList(
+      asking: source(.discrete([DriverSize(width: 16384, height: 8640)])), incoming: pal)
+    #expect(FormatSelection.fastest(among: discrete.formats)?.id == "16384x8640@60/nv12")
+  }
+
+  @Test(
+    "A size that is not on the grid has a nearest one",
+    arguments: [
+      ("641x481", "640x480"), ("1x1", "16x16"), ("9999x9999", "1920x1200"),
+      ("31x19", "32x16"), ("31x20", "32x24"), ("1920x1199", "1920x1200"), ("640x480", "640x480"),
+    ])
+  func nearest(size: String, expected: String) throws {
+    let range = try #require(
+      FrameSizeRange(.yuyv, smallest, largest, step: DriverSize(width: 16, height: 8)))
+    let size = try #require(try ModeRequest(parsing: size).size)
+    #expect(range.nearest(to: size).description == expected)
+    #expect(range.contains(range.nearest(to: size)))
+  }
+
+  @Test func `A range of one size is that size, and one of none is left out with a warning`()
+    throws
+  {
+    let one = try FormatList(asking: source(.continuous(smallest: smallest, largest: smallest)))
+    #expect(one.formats.map(\.id) == ["16x16@60/nv12"])
+    let none = try FormatList(asking: source(.continuous(smallest: largest, largest: smallest)))
+    #expect(none.formats == [])
+    #expect(none.warnings == ["NV12: the driver's range of frame sizes is none; left out"])
+    // Steps of nothing, as drivers write that have one size.
+    let still = try FormatList(asking: source(stepwise(0, 0)))
+    #expect(still.sizeRanges.map(\.step.description) == ["1x1"])
+  }
+}
+
+/// Claims about rates that come as a range.
+struct FrameRateRangeTests {
+  private func range(_ text: String, step: (Int64, Int32)?) throws -> FrameRateRange {
+    let ends = text.split(separator: "-")
+    return FrameRateRange(
+      try FrameRate(parsing: String(ends[0])), try FrameRate(parsing: String(ends[1])),
+      frameDurationStep: try step.map { try MediaTime(value: $0.0, timescale: $0.1) })
+  }
+
+  @Test(
+    "A rate is in a range of steps if its duration is whole steps from the shortest",
+    arguments: [
+      ("120", true), ("60", true), ("40", true), ("100", false), ("59.94", false), ("1", true),
+      ("0.5", false), ("240", false),
+    ])
+  func steps(rate: String, expected: Bool) throws {
+    // 1/120 s to 1 s in steps of 1/120 s.
+    let range = try range("1-120", step: (1, 120))
+    #expect(range.contains(try FrameRate(parsing: rate)) == expected)
+  }
+
+  @Test(
+    "The nearest rate of a range is the one with the nearest duration",
+    arguments: [
+      ("120", "120/1"), ("100", "120/1"), ("70", "60/1"), ("59.94", "60/1"), ("500", "120/1"),
+      ("0.1", "1/1"), ("1.001", "1/1"),
+    ])
+  func nearest(rate: String, expected: String) throws {
+    let range = try range("1-120", step: (1, 120))
+    #expect(range.nearest(to: try FrameRate(parsing: rate)).description == expected)
+  }
+
+  @Test func `The longest duration counts even where no whole step ends on it`() throws {
+    let range = try range("7-120", step: (1, 100))
+    #expect(range.contains(try FrameRate(7, 1)))
+    #expect(range.nearest(to: try FrameRate(6, 1)).description == "7/1")
+  }
+
+  @Test func `A range holds another if it has all its steps`() throws {
+    let fine = try range("1-120", step: (1, 240))
+    let coarse = try range("1-120", step: (1, 120))
+    let free = try range("1-120", step: nil)
+    #expect(fine.contains(coarse) && !coarse.contains(fine))
+    #expect(free.contains(fine) && !fine.contains(free))
+    #expect(coarse.contains(FrameRateRange(try FrameRate(60, 1))))
+    #expect(!coarse.contains(FrameRateRange(try FrameRate(100, 1))))
+  }
+
+  @Test func `A mode off the steps is refused, one nearly on them is snapped`() throws {
+    let rate = try range("1-120", step: (1, 120))
+    let format = CaptureFormat(
+      fourcc: .grey, width: 640, height: 480, isCompressed: false, frameRateRange: rate,
+      driverOrder: 0)
+    func choice(_ mode: String) throws -> String? {
+      try ModeRequest(parsing: mode).choose(from: [format])?.id
+    }
+    #expect(try choice("@60") == "640x480@60/grey")
+    #expect(try choice("@100") == nil)
+    #expect(try choice("@60.01") == "640x480@60/grey")
+    #expect(try choice("@59.94") == nil)
+  }
+}
