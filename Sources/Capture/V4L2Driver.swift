@@ -105,22 +105,20 @@ private struct QueueControls: ControlPort {
   let queue: BufferQueue
 
   func range(of id: UInt32) -> ControlRange? {
-    guard let control = try? queue.describeControl(id), control.isWritable else { return nil }
-    switch control.kind {
-    case .menu(let items):
-      return ControlRange(
-        minimum: control.minimum, maximum: control.maximum, items: Set(items.keys))
-    case .integer, .boolean:
-      return ControlRange(
-        minimum: control.minimum, maximum: control.maximum, step: control.step)
-    default: return nil
-    }
+    guard let control = try? queue.control(ControlID(rawValue: id)), control.isWritable,
+      control.holdsNumber, control.kind != .bitmask
+    else { return nil }
+    return ControlRange(
+      minimum: control.minimum, maximum: control.maximum, step: control.step,
+      items: control.kind.isMenu ? Set(control.menu.map(\.index)) : nil)
   }
 
-  func value(of id: UInt32) throws(DeviceError) -> Int64 { try queue.controlValue(id) }
+  func value(of id: UInt32) throws(DeviceError) -> Int64 {
+    try queue.requireNumber(of: ControlID(rawValue: id))
+  }
 
   func set(_ id: UInt32, to value: Int64) throws(DeviceError) {
-    try queue.setControl(id, to: value)
+    try queue.set(ControlID(rawValue: id), to: value)
   }
 }
 
@@ -133,6 +131,8 @@ extension CaptureError {
       case .busy: .deviceBusy
       case .unplugged, .notFound, .notAVideoDevice: .deviceLost
       case .noBandwidth, .notSupported: .modeRefused
+      case .outOfRange: .controlOutOfRange
+      case .readOnly: .controlReadOnly
       case .noSignal, .unstableSignal, .signalOutOfRange: .deviceFailed
       case .other: error.isOutOfMemory ? .outOfMemory : .deviceFailed
       }

@@ -100,7 +100,8 @@ struct FakeCameraTests {
     for seed in 0..<1_000 {
       var random = SeededGenerator(seed: UInt64(seed))
       let call = Int.random(in: 1...900, using: &random)
-      let machine = try FakeDeviceCalls("hfr-usb dark=\(seed % 3) abortcall=\(call) mjpegbytes=4000")
+      let machine = try FakeDeviceCalls(
+        "hfr-usb dark=\(seed % 3) abortcall=\(call) mjpegbytes=4000")
       let before = values(machine)
       do {
         let session = try session(machine, "640x360@240/mjpg")
