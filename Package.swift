@@ -70,17 +70,28 @@ let package = Package(
     .executableTarget(
       name: "RecordAndSlow", dependencies: ["Overcrank"], path: "Samples/RecordAndSlow"),
 
+    // A driver that is a program: cameras of many kinds with faults on demand, and a log of what
+    // really became of each frame.
+    .target(name: "FakeVideo4Linux", path: "Tests/FakeVideo4Linux"),
+    // Long takes of it, judged against that log; run by Tests/run.sh.
+    .executableTarget(
+      name: "LedgerSoak",
+      dependencies: ["Capture", "FormatDiscovery", "V4L2", "MediaTiming", "TestSupport"],
+      path: "Tests/LedgerSoak"),
     // What tests share: makers of movies, readers of painted numbers, and Subprocess to run the
     // command and its judges (ffprobe, v4l2-ctl).
     .target(
       name: "TestSupport",
       dependencies: [
-        "Assets", "Capture", "LibAV", "MediaTiming",
+        "Assets", "Capture", "FakeVideo4Linux", "LibAV", "MediaTiming", "V4L2",
         .product(name: "Subprocess", package: "swift-subprocess"),
       ],
       path: "Tests/TestSupport"),
     .testTarget(
-      name: "CaptureTests", dependencies: ["Capture", "LibAV", "MediaTiming", "TestSupport"]),
+      name: "CaptureTests",
+      dependencies: [
+        "Capture", "FormatDiscovery", "LibAV", "MediaTiming", "TestSupport", "V4L2",
+      ]),
     .testTarget(
       name: "RecordingTests",
       dependencies: [

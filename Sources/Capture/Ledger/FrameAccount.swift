@@ -157,7 +157,8 @@ package struct FrameAccount {
     if let known = frame.stamp.overrunsBefore { return Int64(known) }
     guard frame.oldestReturn > last.microseconds else { return 0 }
     let blocked = Double(frame.oldestReturn &- last.microseconds) / timeline.period
-    return min(count, Int64(saturating: blocked.rounded(.down)))
+    // The frame's own time jitters, so what ended just before a period was due did not end in time.
+    return min(count, Int64(saturating: (blocked + 0.2).rounded(.down)))
   }
 
   private mutating func enterArrived(_ frame: FrameObservation, _ outcome: FrameOutcome) {

@@ -99,7 +99,7 @@ struct FrameTimeline {
     }
     var search = SlotSearch(grid: grid)
     let found = search.steps(from: last, to: pending)
-    let isOpen = found.suffix(held).contains { $0.isContradiction }
+    let isOpen = found.suffix(held).contains(where: \.isOpen)
     let count = isOpen ? max(0, pending.count - held) : pending.count
     for index in 0..<count { decide(pending[index], found[index].step) }
     pending.removeFirst(count)

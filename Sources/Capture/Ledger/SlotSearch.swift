@@ -4,8 +4,8 @@
 ///
 /// It is a shortest path (Viterbi 1967): each frame may take the slot that the counter says or
 /// one of the two that its time is between, slots rise, a frame costs the square of its distance
-/// from its slot, but no more than a period's, and a contradiction of the counter costs a
-/// quarter. So a frame that comes late
+/// from its slot, and a contradiction of the counter a quarter for each period, but neither more
+/// than one. So a frame that comes late
 /// and is followed by one in time is late; one that is a whole period late and stays so, or
 /// whose counter makes up for it afterwards, is not where the counter says.
 struct SlotSearch {
@@ -16,8 +16,9 @@ struct SlotSearch {
   struct Step {
     /// Periods from the frame before.
     let step: Int64
-    /// Whether the counter says otherwise, or nothing.
-    let isContradiction: Bool
+    /// Whether the frames after this one may still say otherwise: it is far from its slot, or
+    /// the counter contradicts it or says nothing.
+    let isOpen: Bool
   }
 
   /// The end of a path: a frame in a slot, and where it came from.
@@ -25,7 +26,7 @@ struct SlotSearch {
     let slot: Int64
     let cost: Double
     let parent: Int
-    let isContradiction: Bool
+    let isOpen: Bool
   }
 
   private let grid: SlotGrid
@@ -42,7 +43,7 @@ struct SlotSearch {
     from last: (reading: FrameTimeline.Reading, slot: Int64), to readings: [FrameTimeline.Reading]
   ) -> [Step] {
     nodes.reserveCapacity(1 + readings.count * 3 * Self.pathLimit)
-    nodes.append(Node(slot: last.slot, cost: 0, parent: 0, isContradiction: false))
+    nodes.append(Node(slot: last.slot, cost: 0, parent: 0, isOpen: false))
     var before = last.reading
     for reading in readings {
       let parents = stage..<nodes.count
@@ -58,9 +59,7 @@ struct SlotSearch {
     var index = stage
     while index > 0 {
       let node = nodes[index]
-      steps.append(
-        Step(
-          step: node.slot &- nodes[node.parent].slot, isContradiction: node.isContradiction))
+      steps.append(Step(step: node.slot &- nodes[node.parent].slot, isOpen: node.isOpen))
       index = node.parent
     }
     return steps.reversed()
@@ -75,18 +74,21 @@ struct SlotSearch {
     if let counted {
       let slot = from &+ counted
       let late = self.late(reading, slot)
-      add(slot, parent, late, isContradiction: false)
+      add(slot, parent, late, isOpen: abs(late) > SlotGrid.near)
       guard abs(late) > SlotGrid.near else { return }
       let low = slot &+ Int64(saturating: late.rounded(.down))
       for candidate in [low, low &+ 1] where candidate != slot && candidate >= lowest {
-        add(candidate, parent, self.late(reading, candidate), isContradiction: true)
+        let apart = Double(candidate > slot ? candidate &- slot : slot &- candidate)
+        add(
+          candidate, parent, self.late(reading, candidate), isOpen: true,
+          price: min(1, Self.contradictionCost * apart))
       }
     } else {
       // The counter says nothing: the clock alone decides.
       let nearest = from &+ Int64(saturating: late(reading, from).rounded())
       for candidate in [nearest, nearest &+ 1, nearest &- 1] {
         let slot = max(candidate, lowest)
-        add(slot, parent, late(reading, slot), isContradiction: true)
+        add(slot, parent, late(reading, slot), isOpen: true)
       }
     }
   }
@@ -97,11 +99,12 @@ struct SlotSearch {
   }
 
   /// Keeps the cheapest way to a slot.
-  private mutating func add(_ slot: Int64, _ parent: Int, _ late: Double, isContradiction: Bool) {
-    let price = isContradiction ? Self.contradictionCost : 0
+  private mutating func add(
+    _ slot: Int64, _ parent: Int, _ late: Double, isOpen: Bool, price: Double = 0
+  ) {
     let node = Node(
       slot: slot, cost: nodes[parent].cost + min(1, late * late) + price, parent: parent,
-      isContradiction: isContradiction)
+      isOpen: isOpen)
     if let index = nodes[stage...].firstIndex(where: { $0.slot == slot }) {
       if node.cost < nodes[index].cost { nodes[index] = node }
     } else {

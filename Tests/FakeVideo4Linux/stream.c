@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Buffers and the stream: REQBUFS, QUERYBUF, QBUF, DQBUF, STREAMON, STREAMOFF.
+#include "model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/// Whether this call of its kind is one that is to fail.
+static bool is_to_fail(device_node *node, int kind) {
+  int64_t *left = &node->options.fail_at[kind];
+  if (*left == 0) return false;
+  return --*left == 0;
+}
+
+static bool is_mplane(const device_node *node) {
+  return (node->kind->capabilities & V4L2_CAP_VIDEO_CAPTURE_MPLANE) != 0;
+}
+
+void release_buffers(device_node *node) {
+  if (node->buffer_count > 0) munmap(
+    node->buffers[0].memory, (size_t)node->buffer_length * node->buffer_count);
+  node->buffer_count = 0;
+  node->buffer_owner = -1;
+  free(node->jpeg);
+  node->jpeg = NULL;
+}
+
+static int request_buffers(device_node *node, int handle, struct v4l2_requestbuffers *request) {
+  if (request->type != buffer_type(node) || request->memory != V4L2_MEMORY_MMAP) return -EINVAL;
+  if (node->options.busy) return -EBUSY;
+  if (node->buffer_count > 0 && node->buffer_owner != handle) return -EBUSY;
+  if (node->is_streaming) return -EBUSY;
+  if (is_to_fail(node, 0)) return -ENOMEM;
+  release_buffers(node);
+  if (request->count == 0) return 0;
+  uint32_t count = request->count > MAX_BUFFERS ? MAX_BUFFERS : request->count;
+  uint32_t length = (node->size_image + 4095) / 4096 * 4096;
+  uint8_t *memory = mmap(
+    NULL, (size_t)length * count, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return -ENOMEM;
+  uint32_t fourcc = node->format->fourcc;
+  if (fourcc == V4L2_PIX_FMT_MJPEG || fourcc == V4L2_PIX_FMT_JPEG)
+    node->jpeg = make_grey_jpeg(
+      node->width, node->height, node->options.mjpeg_bytes, &node->jpeg_length,
+      &node->jpeg_number);
+  for (uint32_t index = 0; index < count; index++) {
+    frame_buffer *buffer = &node->buffers[index];
+    *buffer = (frame_buffer){.state = WITH_USER, .memory = memory + (size_t)index * length};
+    // The picture lies in the buffer from the start; only its number changes.
+    if (node->jpeg != NULL && node->jpeg_length <= length)
+      memcpy(buffer->memory, node->jpeg, node->jpeg_length);
+  }
+  node->buffer_count = request->count = count;
+  node->buffer_length = length;
+  node->buffer_owner = handle;
+  node->queued_start = node->queued_count = node->done_start = node->done_count = 0;
+  request->capabilities = V4L2_BUF_CAP_SUPPORTS_MMAP;
+  return 0;
+}
+
+/// Writes what a buffer is to the caller's structure, in one plane or the other.
+static void describe_buffer(const device_node *node, uint32_t index, struct v4l2_buffer *answer) {
+  const frame_buffer *buffer = &node->buffers[index];
+  answer->index = index;
+  answer->flags = V4L2_BUF_FLAG_MAPPED | V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC | buffer->flags;
+  if (buffer->state == QUEUED) answer->flags |= V4L2_BUF_FLAG_QUEUED;
+  if (buffer->state == DONE) answer->flags |= V4L2_BUF_FLAG_DONE;
+  answer->field = V4L2_FIELD_NONE;
+  answer->sequence = buffer->sequence;
+  int64_t seconds = buffer->microseconds / 1000000;
+  int64_t rest = buffer->microseconds % 1000000;
+  if (rest < 0) {
+    seconds -= 1;
+    rest += 1000000;
+  }
+  answer->timestamp.tv_sec = seconds;
+  answer->timestamp.tv_usec = rest;
+  answer->memory = V4L2_MEMORY_MMAP;
+  uint32_t offset = index * node->buffer_length;
+  if (!is_mplane(node)) {
+    answer->bytesused = buffer->bytes_used;
+    answer->length = node->buffer_length;
+    answer->m.offset = offset;
+    return;
+  }
+  answer->m.planes[0].bytesused = buffer->bytes_used;
+  answer->m.planes[0].length = node->buffer_length;
+  answer->m.planes[0].m.mem_offset = offset;
+  answer->m.planes[0].data_offset = 0;
+  answer->length = 1;
+}
+
+static int check_buffer(const device_node *node, const struct v4l2_buffer *buffer) {
+  if (buffer->type != buffer_type(node)) return -EINVAL;
+  if (is_mplane(node) && (buffer->length < 1 || buffer->m.planes == NULL)) return -EINVAL;
+  return 0;
+}
+
+static int queue_buffer(device_node *node, struct v4l2_buffer *request) {
+  int result = check_buffer(node, request);
+  if (result < 0) return result;
+  if (request->index >= node->buffer_count || request->memory != V4L2_MEMORY_MMAP) return -EINVAL;
+  frame_buffer *buffer = &node->buffers[request->index];
+  if (buffer->state != WITH_USER) return -EINVAL;
+  if (is_to_fail(node, 1)) return -EIO;
+  // What is over by now found the queue as it was.
+  generate(node);
+  if (node->is_gone) return -ENODEV;
+  buffer->state = QUEUED;
+  buffer->flags = 0;
+  node->queued[(node->queued_start + node->queued_count) % MAX_BUFFERS] = request->index;
+  node->queued_count++;
+  describe_buffer(node, request->index, request);
+  return 0;
+}
+
+static int dequeue_buffer(device_node *node, struct v4l2_buffer *request) {
+  int result = check_buffer(node, request);
+  if (result < 0) return result;
+  if (!node->is_streaming) return -EINVAL;
+  generate(node);
+  if (node->done_count == 0) return node->is_gone ? -ENODEV : -EAGAIN;
+  if (is_to_fail(node, 2)) return -EIO;
+  uint32_t index = node->done[node->done_start];
+  node->done_start = (node->done_start + 1) % MAX_BUFFERS;
+  node->done_count--;
+  node->buffers[index].state = WITH_USER;
+  describe_buffer(node, index, request);
+  return 0;
+}
+
+static int switch_on(device_node *node, int handle, uint32_t type) {
+  if (type != buffer_type(node)) return -EINVAL;
+  if (node->options.busy || (node->buffer_owner >= 0 && node->buffer_owner != handle))
+    return -EBUSY;
+  if (node->buffer_count == 0) return -EINVAL;
+  if (node->options.no_bandwidth) return -ENOSPC;
+  if (is_to_fail(node, 3)) return -EIO;
+  if (node->is_streaming) return 0;
+  node->is_streaming = true;
+  start_generator(node);
+  return 0;
+}
+
+static int switch_off(device_node *node, uint32_t type) {
+  if (type != buffer_type(node)) return -EINVAL;
+  generate(node);
+  node->is_streaming = false;
+  node->queued_start = node->queued_count = node->done_start = node->done_count = 0;
+  for (uint32_t index = 0; index < node->buffer_count; index++)
+    node->buffers[index].state = WITH_USER;
+  return 0;
+}
+
+int stream_request(device_node *node, int handle, unsigned long request, void *argument) {
+  switch (request) {
+  case VIDIOC_REQBUFS: return request_buffers(node, handle, argument);
+  case VIDIOC_QUERYBUF: {
+    struct v4l2_buffer *buffer = argument;
+    int result = check_buffer(node, buffer);
+    if (result < 0) return result;
+    if (buffer->index >= node->buffer_count) return -EINVAL;
+    describe_buffer(node, buffer->index, buffer);
+    return 0;
+  }
+  case VIDIOC_QBUF: return queue_buffer(node, argument);
+  case VIDIOC_DQBUF: return dequeue_buffer(node, argument);
+  case VIDIOC_STREAMON: return switch_on(node, handle, *(uint32_t *)argument);
+  case VIDIOC_STREAMOFF: return switch_off(node, *(uint32_t *)argument);
+  default: return -ENOTTY;
+  }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+import Capture
+import FormatDiscovery
+import Glibc
+import MediaTiming
+import TestSupport
+import V4L2
+
+// Runs takes of a fake camera with random faults through the capture loop and the books, and
+// compares the books with the generator's own log: every count, and every gap in its place.
+//
+//   LedgerSoak [SEEDS] [FRAMES]      100 takes of 1 000 000 frames each, unless told otherwise
+
+let seeds = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 100
+let frames = CommandLine.arguments.dropFirst(2).first.flatMap { Int64($0) } ?? 1_000_000
+
+var total = Comparison()
+let start = CaptureClock.nanoseconds()
+for seed in 1...max(1, seeds) {
+  let comparison = try Take(seed: UInt64(seed), frames: frames).compare()
+  for problem in comparison.problems { print("seed \(seed): \(problem)") }
+  total.add(comparison)
+}
+let seconds = Double(CaptureClock.nanoseconds() - start) / 1e9
+print(total.text)
+print("\(Int(Double(total.periods) / seconds)) periods a second")
+exit(total.problems.isEmpty ? 0 : 1)
