@@ -66,7 +66,9 @@ let package = Package(
     .testTarget(name: "V4L2Tests", dependencies: ["V4L2", "CVideo4Linux", "MediaTiming"]),
     .testTarget(
       name: "FormatDiscoveryTests",
-      dependencies: ["FormatDiscovery", "V4L2", "CVideo4Linux", "CFFmpeg", "MediaTiming"]),
+      dependencies: [
+        "FormatDiscovery", "V4L2", "CVideo4Linux", "CFFmpeg", "MediaTiming", "TestSupport",
+      ]),
     .executableTarget(
       name: "RecordAndSlow", dependencies: ["Overcrank"], path: "Samples/RecordAndSlow"),
 

@@ -26,7 +26,8 @@ struct Comparison {
       problems.append("\(ledger.expected) periods, \(truth.count) generated")
     }
     let real = Set(Self.gaps(truth.prefix(Int(ledger.expected))))
-    let found = Set(account.gaps.map { Gap(after: $0.afterIndex, cause: $0.cause, count: $0.count) })
+    let found = Set(
+      account.gaps.map { Gap(after: $0.afterIndex, cause: $0.cause, count: $0.count) })
     for gap in real { causes[gap.cause, default: (0, 0, 0)].real += gap.count }
     for gap in real.intersection(found) { causes[gap.cause, default: (0, 0, 0)].found += gap.count }
     for gap in found.subtracting(real) { causes[gap.cause, default: (0, 0, 0)].madeUp += gap.count }

@@ -187,7 +187,7 @@ extension VividTests {
       try await v4l2ctl("-i", "3")
       try await v4l2ctl("-c", "dv_timings_signal_mode=0")
       // 1280x720 at 60, which vivid begins with.
-      try await v4l2ctl("--set-dv-bt-timings", "index=9")
+      try await v4l2ctl("--set-dv-bt-timings", "index=7")
       try await v4l2ctl("-i", "0")
       if let failure { throw failure }
     }
