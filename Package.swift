@@ -63,7 +63,8 @@ let package = Package(
     .testTarget(
       name: "MediaTimingTests",
       dependencies: ["MediaTiming", .product(name: "BigInt", package: "BigInt")]),
-    .testTarget(name: "V4L2Tests", dependencies: ["V4L2", "CVideo4Linux", "MediaTiming"]),
+    .testTarget(
+      name: "V4L2Tests", dependencies: ["V4L2", "CVideo4Linux", "MediaTiming", "TestSupport"]),
     .testTarget(
       name: "FormatDiscoveryTests",
       dependencies: [
@@ -85,7 +86,7 @@ let package = Package(
     .target(
       name: "TestSupport",
       dependencies: [
-        "Assets", "Capture", "FakeVideo4Linux", "LibAV", "MediaTiming", "V4L2",
+        "Assets", "Capture", "CVideo4Linux", "FakeVideo4Linux", "LibAV", "MediaTiming", "V4L2",
         .product(name: "Subprocess", package: "swift-subprocess"),
       ],
       path: "Tests/TestSupport"),

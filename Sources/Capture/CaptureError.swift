@@ -20,6 +20,18 @@ public struct CaptureError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let deviceFailed = Code(rawValue: "device_failed")
     /// The file that plays the camera cannot be read.
     public static let badFile = Code(rawValue: "invalid_data")
+    /// The text sets no control.
+    public static let badAssignment = Code(rawValue: "bad_assignment")
+    /// The device has no control of that name.
+    public static let controlNotFound = Code(rawValue: "control_not_found")
+    /// The device has no such control, or cannot do what it is asked for.
+    public static let controlNotSupported = Code(rawValue: "control_not_supported")
+    /// The control does not take such a value.
+    public static let controlOutOfRange = Code(rawValue: "control_out_of_range")
+    /// The control can only be read.
+    public static let controlReadOnly = Code(rawValue: "control_read_only")
+    /// The control has no effect while an automatic decides.
+    public static let controlInactive = Code(rawValue: "control_inactive")
     /// Not enough memory for the buffers.
     public static let outOfMemory = Code(rawValue: "out_of_memory")
   }

@@ -33,10 +33,12 @@ struct OpenedDevice {
     var node: VideoDevice
     let granted: StreamFormat
     let duration: MediaTime
+    let durationBefore: MediaTime?
     do throws(DiscoveryError) {
       node = try device.openNode(at: path)
     } catch { throw CaptureError(error) }
     do throws(DeviceError) {
+      durationBefore = try Self.durationInForce(node)
       _ = try node.setFormat(fourcc: format.fourcc.rawValue, width: width, height: height)
       duration = try Self.lock(&node, format.minFrameDuration)
       granted = try node.currentFormat()
@@ -57,7 +59,8 @@ struct OpenedDevice {
     }
     let planes = try Self.planesToJoin(granted, layout, of: format, path)
     do throws(DeviceError) {
-      driver = try V4L2Driver(node, joining: planes, frameDuration: duration)
+      driver = try V4L2Driver(
+        node, joining: planes, frameDuration: duration, durationBefore: durationBefore)
     } catch { throw CaptureError(error) }
     negotiatedFrameRate = rate
     maximumByteCount = planes.isEmpty ? Int(granted.bytesPerFrame) : planes.reduce(0, +)
@@ -85,6 +88,17 @@ struct OpenedDevice {
         hint: "choose a format whose frames lie in one piece; slowmo modes \(path) lists them")
     }
     return sizes
+  }
+
+  /// The frame duration in force; nil where the driver keeps none.
+  private static func durationInForce(
+    _ device: borrowing VideoDevice
+  ) throws(DeviceError) -> MediaTime? {
+    do throws(DeviceError) {
+      return try device.frameDuration()
+    } catch  where error.keepsNoFrameDuration {
+      return nil
+    }
   }
 
   /// Asks for the frame duration; a driver that keeps none has the one rate it lists.

@@ -43,6 +43,9 @@ package final class PlatformThread: Sendable {
 
   /// Waits until the body has returned; to be called once.
   package func join() { pthread_join(thread, nil) }
+
+  /// Lets the thread go on by itself, in place of joining it.
+  package func detach() { pthread_detach(thread) }
 }
 
 private final class Body: Sendable {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import FormatDiscovery
 import MediaTiming
+import Synchronization
 import V4L2
 
 /// A V4L2 device that was set to a mode: its driver's buffers as everyone else sees them.
@@ -8,6 +9,11 @@ final class V4L2Driver: FrameDriver {
   let bufferCount: Int
   let exposureGuard: ExposureGuard?
   private let queue: BufferQueue
+  /// The frame duration that was granted, and the one that was in force before.
+  private let frameDuration: MediaTime
+  private let durationBefore: MediaTime?
+  /// Whether the device is at the duration before, since a control could not go back otherwise.
+  private let isDurationGivenBack = Atomic<Bool>(false)
 
   /// Takes the device over, whose frame duration was set, and asks for its buffers.
   ///
@@ -15,24 +21,43 @@ final class V4L2Driver: FrameDriver {
   ///   - device: The device, set to its mode.
   ///   - planes: Where a frame lies in several planes of memory, the bytes to take of each.
   ///   - frameDuration: The frame duration that was granted, in seconds.
+  ///   - durationBefore: The one that was in force before; nil where it is not known.
   /// - Throws: `DeviceError` with `.busy` when another program streams from it.
   init(
-    _ device: consuming VideoDevice, joining planes: [Int], frameDuration: MediaTime
+    _ device: consuming VideoDevice, joining planes: [Int], frameDuration: MediaTime,
+    durationBefore: MediaTime?
   ) throws(DeviceError) {
     queue = try BufferQueue(device, joining: planes)
     bufferCount = queue.count
+    self.frameDuration = frameDuration
+    self.durationBefore = durationBefore
     exposureGuard = ExposureGuard(QueueControls(queue: queue), frameDuration: frameDuration)
   }
 
   func microseconds() -> Int64 { queue.nanoseconds() / 1_000 }
 
   func start() throws(CaptureError) {
-    // The controls are the user's again whenever the stream is off.
-    exposureGuard?.apply()
-    do throws(DeviceError) { try queue.start() } catch {
-      exposureGuard?.restore()
+    do throws(DeviceError) {
+      if isDurationGivenBack.exchange(false, ordering: .relaxed) {
+        _ = try queue.setFrameDuration(frameDuration)
+      }
+      // The controls are the user's again whenever the stream is off.
+      exposureGuard?.apply()
+      try queue.start()
+    } catch {
+      giveBackControls()
       throw CaptureError(error)
     }
+  }
+
+  /// Gives the controls back, at the frame duration that they were set for where they need it;
+  /// what the camera does not take is in the report, by name.
+  private func giveBackControls() {
+    if exposureGuard?.hasShortenedExposure == true, let durationBefore {
+      isDurationGivenBack.store(true, ordering: .relaxed)
+      Self.insist(on: { () throws(DeviceError) in _ = try queue.setFrameDuration(durationBefore) })
+    }
+    exposureGuard?.restore()
   }
 
   func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult {
@@ -64,8 +89,14 @@ final class V4L2Driver: FrameDriver {
   }
 
   func stop() {
-    try? queue.stop()  // Of a device that is gone there is nothing to stop.
-    exposureGuard?.restore()
+    // Of a device that is gone there is nothing to stop.
+    Self.insist(on: { () throws(DeviceError) in try queue.stop() })
+    giveBackControls()
+  }
+
+  /// Tries what must not fail a few times: what a bus error spoils now may succeed a moment later.
+  private static func insist(on body: () throws(DeviceError) -> Void) {
+    for _ in 0..<3 where (try? body()) != nil { break }
   }
 }
 
@@ -74,22 +105,20 @@ private struct QueueControls: ControlPort {
   let queue: BufferQueue
 
   func range(of id: UInt32) -> ControlRange? {
-    guard let control = try? queue.describeControl(id), control.isWritable else { return nil }
-    switch control.kind {
-    case .menu(let items):
-      return ControlRange(
-        minimum: control.minimum, maximum: control.maximum, items: Set(items.keys))
-    case .integer, .boolean:
-      return ControlRange(
-        minimum: control.minimum, maximum: control.maximum, step: control.step)
-    default: return nil
-    }
+    guard let control = try? queue.control(ControlID(rawValue: id)), control.isWritable,
+      control.holdsNumber, control.kind != .bitmask
+    else { return nil }
+    return ControlRange(
+      minimum: control.minimum, maximum: control.maximum, step: control.step,
+      items: control.kind.isMenu ? Set(control.menu.map(\.index)) : nil)
   }
 
-  func value(of id: UInt32) throws(DeviceError) -> Int64 { try queue.controlValue(id) }
+  func value(of id: UInt32) throws(DeviceError) -> Int64 {
+    try queue.requireNumber(of: ControlID(rawValue: id))
+  }
 
   func set(_ id: UInt32, to value: Int64) throws(DeviceError) {
-    try queue.setControl(id, to: value)
+    try queue.set(ControlID(rawValue: id), to: value)
   }
 }
 
@@ -102,7 +131,10 @@ extension CaptureError {
       case .busy: .deviceBusy
       case .unplugged, .notFound, .notAVideoDevice: .deviceLost
       case .noBandwidth, .notSupported: .modeRefused
-      case .noSignal, .unstableSignal, .signalOutOfRange, .other: .deviceFailed
+      case .outOfRange: .controlOutOfRange
+      case .readOnly: .controlReadOnly
+      case .noSignal, .unstableSignal, .signalOutOfRange: .deviceFailed
+      case .other: error.isOutOfMemory ? .outOfMemory : .deviceFailed
       }
     self.init(code, error.description, hint: error.hint)
   }

@@ -56,7 +56,7 @@ public struct DiscoveryError: Error, Hashable, Sendable, CustomStringConvertible
       case .unplugged: .unplugged
       case .notAVideoDevice: .notACaptureDevice
       case .noSignal, .unstableSignal, .signalOutOfRange: .noSignal
-      case .noBandwidth, .notSupported, .other: .deviceFailed
+      case .noBandwidth, .notSupported, .outOfRange, .readOnly, .other: .deviceFailed
       }
     self.init(code, error.description, hint: error.hint)
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CVideo4Linux
+package import MediaTiming
 
 /// The buffers that a driver fills in turn, mapped into this process.
 ///
@@ -22,6 +23,13 @@ package final class BufferQueue: ControlChannel, Sendable {
   /// Makes a request of the device while it streams, from any thread.
   package func control<Argument>(_ request: UInt, _ argument: inout Argument) -> CInt {
     device.control(request, &argument)
+  }
+
+  /// Asks for a frame duration while the stream is off, as the device itself would.
+  ///
+  /// - Throws: ``DeviceError`` for `.setFrameDuration`.
+  package func setFrameDuration(_ duration: MediaTime) throws(DeviceError) -> MediaTime {
+    try device.setFrameDuration(duration)
   }
 
   /// The clock that the driver's times are of, in nanoseconds.

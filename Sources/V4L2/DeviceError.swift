@@ -29,8 +29,11 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case dequeue = "take a frame from"
     case giveBack = "give a buffer back to"
     case listControls = "list the controls of"
-    case readControl = "read a control of"
-    case setControl = "set a control of"
+    case readControl = "read"
+    case setControl = "set"
+    case subscribe = "watch for events of"
+    case waitForEvent = "wait for an event of"
+    case readPriority = "read the priority on"
     case setPriority = "take the settings of"
   }
 
@@ -40,7 +43,7 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case noPermission
     /// There is no such node: `ENOENT`, `ENOTDIR`.
     case notFound
-    /// Another program streams from the device: `EBUSY`.
+    /// Another program streams from the device or has the control: `EBUSY`.
     case busy
     /// The node is there, the device behind it is gone: `ENODEV`, `ENXIO`.
     case unplugged
@@ -48,6 +51,10 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case notAVideoDevice
     /// The bus has no room for such a stream: `ENOSPC` when it is started.
     case noBandwidth
+    /// The control does not take this value: `ERANGE`, `EINVAL` when it is set.
+    case outOfRange
+    /// The control cannot be set, or not while an automatic decides: `EACCES` when it is set.
+    case readOnly
     /// The device cannot do what was asked: `EINVAL`, `ENOTSUP`.
     case notSupported
     /// Nothing comes in at the input: `ENOLINK`.
@@ -65,20 +72,27 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
   package let path: String
   /// The number of the error, above zero, as errno(3) lists them.
   package let code: Int32
+  /// The control it was about, as v4l2-ctl spells it, or nil where it was about none.
+  package let control: String?
   /// The programs that had the node open when it was busy.
   package let holders: [DeviceHolder]
 
   package init(
-    _ operation: Operation, _ path: String, code: Int32, holders: [DeviceHolder] = []
+    _ operation: Operation, _ path: String, code: Int32, holders: [DeviceHolder] = [],
+    control: String? = nil
   ) {
     self.operation = operation
     self.path = path
     self.code = code
     self.holders = holders
+    self.control = control
   }
 
   package var reason: Reason {
     switch (code, operation) {
+    case (EACCES, .setControl): .readOnly
+    case (EACCES, .readControl): .notSupported
+    case (ERANGE, .setControl), (EINVAL, .setControl): .outOfRange
     case (EACCES, _), (EPERM, _): .noPermission
     case (ENOENT, _), (ENOTDIR, _): .notFound
     case (EBUSY, _): .busy
@@ -93,8 +107,15 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Whether the driver said that it has no frame duration to set (no `V4L2_CAP_TIMEPERFRAME`).
-  package var keepsNoFrameDuration: Bool { operation == .setFrameDuration && code == ENOTSUP }
+  /// Whether the driver said that it has no frame duration to set (no `V4L2_CAP_TIMEPERFRAME`, or
+  /// no such request at all).
+  package var keepsNoFrameDuration: Bool {
+    (operation == .setFrameDuration || operation == .readFrameDuration)
+      && (code == ENOTSUP || code == ENOTTY)
+  }
+
+  /// Whether there is not enough memory for the buffers.
+  package var isOutOfMemory: Bool { code == ENOMEM }
 
   /// One line: `Could not open /dev/video99: No such file or directory`.
   package var description: String {
@@ -102,6 +123,10 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
       switch reason {
       case .notAVideoDevice: "It is not a video device"
       // The kernel's words, "No space left on device", send people to their disk.
+      case .outOfRange: "It does not take this value"
+      case .readOnly: "It cannot be set, or not as the camera is set now"
+      case .busy where operation == .setControl:
+        "It cannot be changed while the camera streams, or another program has priority"
       case .noBandwidth: "The bus has no bandwidth left for this mode"
       // "Link has been severed", "No locks available", "Numerical result out of range".
       case .noSignal: "There is no signal"
@@ -109,7 +134,22 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
       case .signalOutOfRange: "The signal is out of the range that the device can take"
       default: String(cString: strerror(code))  // Of this thread's own, in glibc.
       }
-    return "Could not \(operation.rawValue) \(path): \(why)"
+    return "Could not \(operation.rawValue) \(subject)\(path): \(why)"
+  }
+
+  private var isAboutControls: Bool {
+    switch operation {
+    case .listControls, .readControl, .setControl, .subscribe, .readPriority, .setPriority: true
+    default: false
+    }
+  }
+
+  /// What of the device it was about, in front of its path.
+  private var subject: String {
+    switch operation {
+    case .readControl, .setControl: "\(control ?? "controls") of "
+    default: ""
+    }
   }
 
   /// What to try next: one line without a final period.
@@ -123,7 +163,13 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case .busy:
       "\(holders.map(\.description).joined(separator: ", ")) has it open; close that first"
     case .unplugged: "it was unplugged or its driver is gone; plug it in again"
+    case .outOfRange:
+      "its range and its items are listed by: slowmo controls \(path)"
+    case .readOnly:
+      "switch off the automatic that governs it first; see: slowmo controls \(path)"
     case .noBandwidth: "choose a compressed or slower mode, or another USB port"
+    case .notSupported where isAboutControls:
+      "what the camera can do is listed by: slowmo controls \(path)"
     case .noSignal:
       "check the cable, and that the source is switched on; its inputs are listed by: slowmo modes \(path)"
     case .unstableSignal: "try again in a moment, or with another cable"
@@ -133,6 +179,8 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case .notSupported where operation == .detectTimings || operation == .setTimings:
       "only inputs such as HDMI have timings, within the device's limits; its inputs are listed by: slowmo modes \(path)"
     case .notSupported: "choose another mode; they are listed by: slowmo modes \(path)"
+    case .other where operation == .setControl:
+      "the camera refused it; try again after setting its automatic controls by hand"
     case .other: "unplug it and plug it in again; the kernel's words are in: sudo dmesg"
     }
   }
@@ -146,8 +194,14 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Makes the error of a call that failed just now, and looks for who holds a busy device.
-  init(failing operation: Operation, _ path: String, code: Int32) {
+  init(failing operation: Operation, _ path: String, code: Int32, control: String? = nil) {
     self.init(
-      operation, path, code: code, holders: code == EBUSY ? DeviceHolder.find(of: path) : [])
+      operation, path, code: code, holders: code == EBUSY ? DeviceHolder.find(of: path) : [],
+      control: control)
+  }
+
+  /// The same failure of another operation, on a control.
+  func during(_ operation: Operation, _ control: String?) -> DeviceError {
+    DeviceError(operation, path, code: code, holders: holders, control: control)
   }
 }

@@ -114,7 +114,7 @@ extension VideoDevice {
   ///   rounds to what it supports, and that is not an error.
   /// - Throws: ``DeviceError`` for `.setFrameDuration`: `.busy` while streaming; `ENOTSUP` when
   ///   the driver keeps no frame duration, `EINVAL` when the fraction does not fit its 32 bits.
-  package mutating func setFrameDuration(
+  package borrowing func setFrameDuration(
     _ duration: MediaTime
   ) throws(DeviceError) -> MediaTime {
     precondition(duration > .zero, "A frame duration is above zero seconds.")

@@ -26,7 +26,17 @@ package struct VideoDevice: ~Copyable, Sendable {
   /// - Throws: ``DeviceError`` for `.open`: `.notFound`, `.noPermission`, `.unplugged`, or
   ///   `.notAVideoDevice` for anything else that can be opened.
   package init(opening path: String) throws(DeviceError) {
-    let calls = DeviceSystem.calls
+    try self.init(opening: path, DeviceSystem.calls)
+  }
+
+  /// Opens the node of a device again, which gives a handle with events and a priority of its own.
+  ///
+  /// - Throws: ``DeviceError`` for `.open`, as ``init(opening:)`` does.
+  package init(reopening device: borrowing VideoDevice) throws(DeviceError) {
+    try self.init(opening: device.path, device.calls)
+  }
+
+  private init(opening path: String, _ calls: any DeviceCalls) throws(DeviceError) {
     let descriptor = calls.open(path)
     try DeviceError.check(descriptor, .open, path)
     // libv4l2's plugins may have changed what the device can do: it is asked through them.
@@ -57,7 +67,12 @@ package struct VideoDevice: ~Copyable, Sendable {
 
   /// Waits for a frame; answers with poll(2)'s events, 0 at the time limit, or a negative errno.
   borrowing func poll(milliseconds: Int32) -> CInt {
-    calls.poll(descriptor, events: CShort(POLLIN), milliseconds: milliseconds)
+    poll(events: CShort(POLLIN), milliseconds: milliseconds)
+  }
+
+  /// Waits for one of poll(2)'s events; answers with those that came, as above.
+  borrowing func poll(events: CShort, milliseconds: Int32) -> CInt {
+    calls.poll(descriptor, events: events, milliseconds: milliseconds)
   }
 
   /// Maps a buffer of the driver's, or throws ``DeviceError`` for `.mapBuffer`.

@@ -29,8 +29,8 @@ struct Slowmo: ParsableCommand {
       """,
     version: VersionText.text,
     subcommands: [
-      DevicesCommand.self, ModesCommand.self, RecordCommand.self, InfoCommand.self,
-      RetimeCommand.self, FramesCommand.self,
+      DevicesCommand.self, ModesCommand.self, ControlsCommand.self, RecordCommand.self,
+      InfoCommand.self, RetimeCommand.self, FramesCommand.self,
     ])
 
   static func main() {

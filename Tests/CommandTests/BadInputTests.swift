@@ -115,6 +115,16 @@ struct BadInputTests {
         name: "uncompressed pictures of a camera that compresses",
         arguments: ["record", "file:\(take)", "--codec", "raw", "-o", "out.mov"], status: 64,
         names: "mjpeg"),
+      Case(
+        name: "a setting of a camera that has none",
+        arguments: ["controls", "synthetic", "gain=1"],
+        status: 64, names: "gain"),
+      Case(
+        name: "a setting without a value", arguments: ["controls", "synthetic", "gain"], status: 64,
+        names: "gain"),
+      Case(
+        name: "settings of no device", arguments: ["controls", "/dev/video99"], status: 69,
+        names: "/dev/video99"),
       Case(name: "an unknown verb", arguments: ["slowdown"], status: 64, names: "slowdown"),
       Case(
         name: "an unknown option", arguments: ["info", take, "--fast"], status: 64, names: "--fast"),

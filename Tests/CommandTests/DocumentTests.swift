@@ -9,7 +9,8 @@ struct DocumentTests {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let commands: [[String]] = [
-      ["devices"], ["modes", "synthetic"],
+      ["devices"], ["controls", "synthetic"], ["controls", "synthetic", "gain=1"],
+      ["controls", "/dev/video99"], ["modes", "synthetic"],
       ["modes", "synthetic", "--min-fps", "240", "--fourcc", "grey", "--probe", "100ms"],
       ["modes", "file:\(take)"], ["info", take],
       ["record", "synthetic:320x240@60", "-o", "a.mov", "-t", "0.5", "--progress", "none"],

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package import Capture
 package import FakeVideo4Linux
-package import V4L2
+import Glibc
+import Synchronization
+import V4L2
 
 /// The fake machine's driver at the seam where the kernel's would be: its own clock, its own
 /// faults, and a log of what really became of each frame period.
@@ -14,6 +16,7 @@ package final class FakeDeviceCalls: DeviceCalls {
   /// What became of a frame period, by the generator's own log.
   package typealias Truth = fakevideo_truth
 
+  private let gate = Mutex<(@Sendable () -> Bool)?>(nil)
   // Made in the initialiser; the library guards it with a lock of its own.
   private nonisolated(unsafe) let machine: OpaquePointer
 
@@ -37,8 +40,19 @@ package final class FakeDeviceCalls: DeviceCalls {
 
   deinit { fakevideo_destroy(machine) }
 
+  /// Makes no frames as long as this says no: on a clock of its own a camera is faster than
+  /// whoever takes its frames.
+  package func pace(_ isReady: @escaping @Sendable () -> Bool) {
+    gate.withLock { $0 = isReady }
+  }
+
   /// Lets time pass while nobody asks for frames.
   package func advance(nanoseconds: Int64) { fakevideo_advance(machine, nanoseconds) }
+
+  /// A control as the camera has it, whoever asks; -1 where it has none such.
+  package func controlValue(_ id: UInt32, ofNode node: Int32 = 0) -> Int64 {
+    fakevideo_control(machine, node, id, -1)
+  }
 
   /// How often a request was made.
   package func callCount(_ request: UInt) -> Int64 {
@@ -66,7 +80,8 @@ package final class FakeDeviceCalls: DeviceCalls {
   }
 
   package func poll(_ descriptor: CInt, events: CShort, milliseconds: CInt) -> CInt {
-    fakevideo_poll(machine, descriptor, events, milliseconds)
+    if let isReady = gate.withLock({ $0 }) { while !isReady() { sched_yield() } }
+    return fakevideo_poll(machine, descriptor, events, milliseconds)
   }
 
   package func map(

@@ -74,6 +74,12 @@ package final class ExposureGuard: Sendable {
     return max(1, (units ?? 1) - 1)
   }
 
+  /// Whether the exposure itself was shortened; some cameras take the old one back only at a
+  /// frame duration that is as long.
+  package var hasShortenedExposure: Bool {
+    state.withLock { $0.changes.contains { $0.control == .exposureAbsolute } }
+  }
+
   /// What may still lengthen frames.
   package var weaknesses: Set<Weakness> { state.withLock { $0.weaknesses } }
 
@@ -150,10 +156,8 @@ package final class ExposureGuard: Sendable {
   /// Gives every control back as it was, the last one first.
   package func restore() {
     state.withLock { state in
-      state.unrestored = []
-      for (control, before) in state.changes.reversed() where !giveBack(control, before) {
-        state.unrestored.append(control)
-      }
+      state.unrestored = state.changes.reversed().filter { !giveBack($0.control, $0.before) }
+        .map(\.control)
       state.changes = []
     }
   }

@@ -80,7 +80,9 @@ struct CommandError: Error {
 
   private static func status(_ code: String) -> ExitStatus {
     switch code {
-    case "bad_name", "bad_mode", "no_matching_format", "codec_refused",
+    case "bad_name", "bad_mode", "no_matching_format", "codec_refused", "bad_assignment",
+      "control_not_found", "control_out_of_range", "control_read_only", "control_inactive",
+      "control_not_supported",
       "unsupported_container", "sound_refused", "outside_source":
       .usage
     case "invalid_data", "cut_not_on_key_frame", "unsupported_source": .badData

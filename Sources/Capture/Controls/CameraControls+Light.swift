@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+import V4L2
+
+/// Whether the lamp lights all the time.
+public enum TorchMode: String, Hashable, Sendable, CaseIterable {
+  case off
+  case on
+}
+
+/// Whether the lamp flashes when it is told to.
+public enum FlashMode: String, Hashable, Sendable, CaseIterable {
+  case off
+  case on
+}
+
+// A lamp is most often a device of its own, and the camera's node then has none of its controls.
+extension CameraControls {
+  /// Whether the camera's own node has a lamp that can light all the time.
+  public var hasTorch: Bool { has(.flashMode, item: ControlItem.lampLights) }
+
+  /// Whether the camera's own node has a lamp that can flash.
+  public var hasFlash: Bool { has(.flashMode, item: ControlItem.lampFlashes) }
+
+  /// Whether the lamp lights, or nil where there is none.
+  public var torchMode: TorchMode? {
+    get throws(CaptureError) {
+      guard hasTorch, let mode = try number(.flashMode) else { return nil }
+      return mode == ControlItem.lampLights ? .on : .off
+    }
+  }
+
+  /// How bright the lamp is, from 0 to 1; 0 while it is off, nil where there is none.
+  ///
+  /// A lamp of one brightness is at 1 while it lights.
+  public var torchLevel: Double? {
+    get throws(CaptureError) {
+      guard let mode = try torchMode else { return nil }
+      guard mode == .on else { return 0 }
+      guard let control = try find(.torchIntensity), control.maximum > 0,
+        let current = try value(control).number
+      else { return 1 }
+      return min(max(Double(current) / Double(control.maximum), 0), 1)
+    }
+  }
+
+  /// Switches the lamp on or off: `V4L2_CID_FLASH_LED_MODE`.
+  ///
+  /// - Throws: `CaptureError` with `.controlNotSupported` where there is no lamp.
+  public func setTorchMode(_ mode: TorchMode) throws(CaptureError) {
+    guard hasTorch else { throw missing("torch") }
+    try setLamp(mode == .on ? ControlItem.lampLights : ControlItem.lampOff)
+  }
+
+  /// Switches the lamp on with a brightness: `V4L2_CID_FLASH_TORCH_INTENSITY`.
+  ///
+  /// - Parameter level: Above 0, to 1, as a share of the lamp's greatest current; the nearest
+  ///   current that it takes is set.
+  /// - Throws: `CaptureError` with `.controlOutOfRange`, `.controlNotSupported`.
+  public func setTorchModeOn(level: Double) throws(CaptureError) {
+    guard hasTorch else { throw missing("torch") }
+    guard level > 0, level <= 1 else {
+      throw outOfRange("the torch level", "\(level)", takes: "numbers above 0, to 1")
+    }
+    if let control = try find(.torchIntensity) {
+      let current = (Double(control.maximum) * level).rounded()
+      try set(control, control.nearestValue(to: Int64(saturating: current)))
+    }
+    try setLamp(ControlItem.lampLights)
+  }
+
+  /// Whether the lamp is set to flash, or nil where it cannot.
+  public var flashMode: FlashMode? {
+    get throws(CaptureError) {
+      guard hasFlash, let mode = try number(.flashMode) else { return nil }
+      return mode == ControlItem.lampFlashes ? .on : .off
+    }
+  }
+
+  /// Sets the lamp to flash, or not: `V4L2_CID_FLASH_LED_MODE`.
+  ///
+  /// - Throws: `CaptureError` with `.controlNotSupported` where there is no lamp that flashes.
+  public func setFlashMode(_ mode: FlashMode) throws(CaptureError) {
+    guard hasFlash else { throw missing("flash") }
+    try setLamp(mode == .on ? ControlItem.lampFlashes : ControlItem.lampOff)
+  }
+
+  /// Flashes now: `V4L2_CID_FLASH_STROBE`.
+  ///
+  /// - Throws: `CaptureError` with `.controlNotSupported` where software cannot; `.deviceFailed`
+  ///   where the lamp is too hot or not ready.
+  public func fireFlash() throws(CaptureError) { try set(.flashStrobe, 1) }
+
+  private func setLamp(_ mode: Int64) throws(CaptureError) {
+    try set(.flashMode, mode)
+  }
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+public import FormatDiscovery
+import Synchronization
+package import V4L2
+
+/// The settings of a camera: focus, exposure, white balance, zoom, light.
+///
+/// The counterpart of those properties of `AVCaptureDevice`, with their meaning. It holds a handle
+/// of its own on the device until it goes, so that settings may be read and changed while a
+/// session captures. What is set stays with the camera, also after the program has ended.
+///
+/// A camera has some of these settings and not others: each has a question that tells, and using
+/// one that is not there throws. The synthetic camera and files have none.
+///
+/// ```swift
+/// let controls = try CameraControls(device: camera)
+/// if controls.isExposureModeSupported(.custom) {
+///   try controls.setExposureModeCustom(
+///     duration: MediaTime(microseconds: 4_000), gain: nil, rounding: .towardZero)
+/// }
+/// ```
+public final class CameraControls: Sendable {
+  /// The handle, or nil for a device that has no settings.
+  let node: ControlledNode?
+  /// How messages name the device.
+  let deviceName: String
+  let state = Mutex(State())
+
+  /// What is remembered between calls.
+  struct State {
+    var zoomRamp: Task<Double, any Error>?
+    var lastExposure: Int64?
+    var lastTemperature: Int64?
+  }
+
+  /// Opens a device for its settings.
+  ///
+  /// - Parameter device: The camera, which may be capturing.
+  /// - Throws: `CaptureError` with `.deviceLost`, `.noPermission`.
+  public init(device: CaptureDevice) throws(CaptureError) {
+    deviceName = device.path ?? device.id
+    if case .v4l2(let path) = device.source {
+      node = try ControlledNode(path)
+    } else {
+      node = nil
+    }
+  }
+
+  /// Opens a node for its settings.
+  package init(path: String) throws(CaptureError) {
+    deviceName = path
+    node = try ControlledNode(path)
+  }
+
+  deinit { state.withLock { $0.zoomRamp?.cancel() } }
+
+  /// Lends the open device, for what this type does not cover.
+  ///
+  /// - Returns: What `body` returns; nil where there is no device.
+  package func withDevice<Result>(
+    _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
+  ) throws(CaptureError) -> Result? {
+    try node?.use(body)
+  }
+
+  /// The highest priority that any program has on the device, or nil where it keeps none.
+  package func priority() throws(CaptureError) -> DevicePriority? {
+    let answer = try withDevice { device throws(DeviceError) in try device.priority() }
+    return answer ?? nil
+  }
+
+  /// Sets the priority of this handle: `.record` keeps others from changing the device.
+  package func setPriority(_ priority: DevicePriority) throws(CaptureError) {
+    guard let node else { throw missing("priorities") }
+    try node.use { device throws(DeviceError) in try device.setPriority(priority) }
+  }
+}
+
+/// An open device that several owners of settings share.
+final class ControlledNode: Sendable {
+  private let device: VideoDevice
+
+  init(_ path: String) throws(CaptureError) {
+    do throws(DeviceError) {
+      device = try VideoDevice(opening: path)
+    } catch {
+      throw CaptureError(error)
+    }
+  }
+
+  /// Opens the same node again.
+  init(reopening node: ControlledNode) throws(CaptureError) {
+    do throws(DeviceError) {
+      device = try VideoDevice(reopening: node.device)
+    } catch {
+      throw CaptureError(error)
+    }
+  }
+
+  /// Lends the device, and words its errors as this room does.
+  func use<Result>(
+    _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
+  ) throws(CaptureError) -> Result {
+    do throws(DeviceError) {
+      return try body(device)
+    } catch {
+      throw CaptureError(error)
+    }
+  }
+}
+
+extension CameraControls {
+  /// The control of that number, or nil where the device has none.
+  func find(_ id: ControlID) throws(CaptureError) -> DeviceControl? {
+    guard let node else { return nil }
+    return try node.use { device throws(DeviceError) in try device.control(id) }
+  }
+
+  /// The control of that number, or the error that there is none.
+  func require(_ id: ControlID) throws(CaptureError) -> DeviceControl {
+    guard let control = try find(id) else { throw missing(id.wellKnownName) }
+    return control
+  }
+
+  /// Whether the device has the control; of a device that is gone, false.
+  func has(_ id: ControlID) -> Bool { (try? find(id)) != nil }
+
+  /// Whether the device has the control, with an item of that number in its menu.
+  func has(_ id: ControlID, item: Int64) -> Bool {
+    guard let control = try? find(id) else { return false }
+    return control.menu.contains { $0.index == item }
+  }
+
+  /// The number that the control holds, or nil where the device has no such control.
+  func number(_ id: ControlID) throws(CaptureError) -> Int64? {
+    guard let control = try find(id) else { return nil }
+    return try value(control).number
+  }
+
+  /// What a control holds; of one that holds nothing, the number zero.
+  func value(_ control: DeviceControl) throws(CaptureError) -> ControlValue {
+    guard let node else { return .number(0) }
+    let value = try node.use { device throws(DeviceError) in try device.value(of: control) }
+    return value ?? .number(0)
+  }
+
+  /// Sets a control that must be there; returns what the driver took.
+  @discardableResult
+  func set(_ id: ControlID, _ number: Int64) throws(CaptureError) -> Int64 {
+    try set(require(id), number)
+  }
+
+  /// Sets a control; returns what the driver took.
+  @discardableResult
+  func set(_ control: DeviceControl, _ number: Int64) throws(CaptureError) -> Int64 {
+    guard let node else { throw missing(control.spelledName) }
+    let granted = try node.use { device throws(DeviceError) in
+      try device.set(control, to: .number(number))
+    }
+    return granted.number ?? number
+  }
+
+  /// Sets a control where the device has it.
+  func setIfPresent(_ id: ControlID, _ number: Int64) throws(CaptureError) {
+    if let control = try find(id) { try set(control, number) }
+  }
+
+  /// The error that the device has no such setting.
+  func missing(_ what: String) -> CaptureError {
+    CaptureError(
+      .controlNotSupported, "\(deviceName) has no \(what)",
+      hint: "what it has is listed by: slowmo controls \(deviceName)")
+  }
+
+  /// The error that a setting does not take a value.
+  func outOfRange(_ what: String, _ value: String, takes range: String) -> CaptureError {
+    CaptureError(
+      .controlOutOfRange, "\(what) of \(deviceName) cannot be \(value)",
+      hint: "it takes \(range)")
+  }
+}
+
+extension DeviceControl {
+  /// The value at a place of the range, where 0 is the minimum and 1 the maximum.
+  func value(at fraction: Double) -> Int64 {
+    let span = Double(maximum) - Double(minimum)
+    return nearestValue(to: Int64(saturating: (Double(minimum) + span * fraction).rounded()))
+  }
+
+  /// The place of a value in the range, from 0 to 1; nil where the range is none.
+  func fraction(of value: Int64) -> Double? {
+    guard minimum < maximum else { return nil }
+    let span = Double(maximum) - Double(minimum)
+    return min(max((Double(value) - Double(minimum)) / span, 0), 1)
+  }
+}

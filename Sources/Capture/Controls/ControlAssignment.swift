@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+import MediaTiming
+import V4L2
+
+/// A control and the value it is to get, as somebody wrote them: `exposure_time_absolute=4ms`.
+///
+/// | The control is | The value is written |
+/// |---|---|
+/// | a number | `40`, `-3`, `0x1f`; in its own unit |
+/// | a time | also `4ms`, `250us`, `0.004s`, if it is a whole number of the unit |
+/// | a switch | `0`, `1`, `on`, `off`, `true`, `false` |
+/// | a menu | the item's number, or its name in any case: `1`, `"Manual Mode"` |
+/// | text | as it is |
+/// | an array | `1,2,3` |
+/// | a rectangle | `640x480+0+0`: width, height, left, top |
+/// | a button | anything |
+///
+/// `default` sets a number back to what it was when the driver was loaded.
+public struct ControlAssignment: Hashable, Sendable {
+  /// The control, as ``CameraControl/name`` has it, or its number: `0x009a0902`.
+  public let name: String
+  /// The value as it was written.
+  public let text: String
+
+  /// Makes an assignment.
+  public init(name: String, text: String) {
+    self.name = name
+    self.text = text
+  }
+
+  /// Reads `NAME=VALUE`.
+  ///
+  /// - Throws: `CaptureError` with `.badAssignment` for text without a name and an equals sign.
+  public init(parsing text: String) throws(CaptureError) {
+    let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, !parts[0].isEmpty else {
+      throw CaptureError(
+        .badAssignment, "\"\(text)\" sets no control",
+        hint: "write NAME=VALUE, such as gain=64")
+    }
+    self.init(name: String(parts[0]), text: String(parts[1]))
+  }
+}
+
+extension CameraControls {
+  /// Sets controls by name, all or none.
+  ///
+  /// Everything is checked before the first is written: names, values, ranges, and whether an
+  /// automatic stands in the way that the same call does not switch off. Automatics are written
+  /// before what they govern, the others in their order. Where the camera then refuses one after
+  /// all, those before it are set back.
+  ///
+  /// - Parameter assignments: The controls and their values, each control once.
+  /// - Returns: What the driver then holds, in the order of the assignments.
+  /// - Throws: `CaptureError` with `.controlNotFound`, `.controlOutOfRange`, `.controlReadOnly`,
+  ///   `.controlInactive`, `.badAssignment`; `.deviceBusy`, `.deviceLost` or `.deviceFailed` when
+  ///   the camera refuses.
+  @discardableResult
+  public func set(_ assignments: [ControlAssignment]) throws(CaptureError) -> [CameraControl] {
+    let controls = try described()
+    var settings: [ControlSetting] = []
+    for assignment in assignments {
+      let control = try find(assignment.name, among: controls)
+      guard !settings.contains(where: { $0.control.id == control.id }) else {
+        throw CaptureError(
+          .badAssignment, "\(assignment.name) is set twice", hint: "set each control once")
+      }
+      let value = try control.value(parsing: assignment.text, of: deviceName)
+      settings.append(ControlSetting(control, to: value))
+    }
+    for setting in settings { try refuseUnsettable(setting.control, among: controls, settings) }
+    try write(inOrder(settings))
+    let held = try list()
+    return settings.compactMap { setting in
+      held.first { $0.id == setting.control.id.rawValue }
+    }
+  }
+
+  private func find(
+    _ name: String, among controls: [DeviceControl]
+  ) throws(CaptureError) -> DeviceControl {
+    let number = name.hasPrefix("0x") ? UInt32(name.dropFirst(2), radix: 16) : nil
+    let found = controls.filter { $0.spelledName == name || $0.id.rawValue == number }
+    if let control = found.first, found.count == 1 { return control }
+    if found.count > 1 {
+      let numbers = found.map { "0x\(String($0.id.rawValue, radix: 16))" }
+      throw CaptureError(
+        .controlNotFound, "\(deviceName) has several controls named \(name)",
+        hint: "name one by its number: \(numbers.joined(separator: ", "))")
+    }
+    let nearest = Spelling.nearest(to: name, among: controls.map(\.spelledName))
+    throw CaptureError(
+      .controlNotFound, "\(deviceName) has no control named \(name)",
+      hint: controls.isEmpty
+        ? "it has none"
+        : nearest.isEmpty
+          ? "all are listed by: slowmo controls \(deviceName)"
+          : "did you mean \(nearest.joined(separator: " or "))?")
+  }
+
+  private func refuseUnsettable(
+    _ control: DeviceControl, among controls: [DeviceControl], _ settings: [ControlSetting]
+  ) throws(CaptureError) {
+    let name = control.spelledName
+    if control.flags.contains(.readOnly) {
+      throw CaptureError(
+        .controlReadOnly, "\(name) of \(deviceName) can only be read",
+        hint: "the camera sets it by itself")
+    }
+    if control.flags.contains(.grabbed) {
+      let other = DeviceHolder.find(of: deviceName).map(\.description).joined(separator: ", ")
+      throw CaptureError(
+        .deviceBusy, "\(name) of \(deviceName) cannot be changed while the camera streams",
+        hint: other.isEmpty ? "stop the recording first" : "\(other) has it open; close that first")
+    }
+    guard control.flags.contains(.inactive) else { return }
+    let automatic = controls.first { $0.id == control.id.automatic }
+    if let automatic {
+      // The same call may switch the automatic off.
+      let planned = settings.first { $0.control.id == automatic.id }?.value.number
+      if let planned, automatic.id.isManual(at: planned) { return }
+    }
+    throw CaptureError(
+      .controlInactive, "\(name) of \(deviceName) has no effect now",
+      hint: automatic.flatMap(\.advice) ?? "another control switches it off")
+  }
+
+  /// Automatics first; what they govern would be refused otherwise.
+  private func inOrder(_ settings: [ControlSetting]) -> [ControlSetting] {
+    let automatics = Set(settings.compactMap(\.control.id.automatic))
+    return settings.filter { automatics.contains($0.control.id) }
+      + settings.filter { !automatics.contains($0.control.id) }
+  }
+
+  private func write(_ settings: [ControlSetting]) throws(CaptureError) {
+    guard let node else { return }
+    var changes = ControlChanges()
+    do throws(CaptureError) {
+      for setting in settings {
+        // Described anew: the one before may have changed its range.
+        _ = try node.use { device throws(DeviceError) in
+          let control = try device.control(setting.control.id) ?? setting.control
+          return try changes.set(control, to: setting.value, on: device)
+        }
+      }
+    } catch {
+      // What cannot be set back is told by the error that began it.
+      _ = try? node.use { device throws(DeviceError) in changes.restore(on: device) }
+      throw error
+    }
+  }
+}
+
+extension DeviceControl {
+  /// How to switch this automatic off, where it says so.
+  fileprivate var advice: String? {
+    if kind.isMenu {
+      guard let item = menu.first(where: { id.isManual(at: $0.index) }) else { return nil }
+      return "switch the automatic off first: \(spelledName)=\(item.index) (\(item.name))"
+    }
+    return "switch the automatic off first: \(spelledName)=0"
+  }
+}
+
+/// Which of many names somebody may have meant.
+enum Spelling {
+  /// The names that need the fewest changes, or hold the text; at most three.
+  static func nearest(to text: String, among names: [String]) -> [String] {
+    let limit = max(2, text.utf8.count / 3)
+    let scored = names.map { name in
+      (name, name.contains(text) || text.contains(name) ? 1 : distance(text, name))
+    }
+    // Sorting is not stable: of equals, the driver's order decides.
+    return scored.enumerated().filter { $0.element.1 <= limit }
+      .sorted { ($0.element.1, $0.offset) < ($1.element.1, $1.offset) }
+      .prefix(3).map(\.element.0)
+  }
+
+  /// How many letters must be put in, taken out or exchanged (Levenshtein).
+  static func distance(_ left: String, _ right: String) -> Int {
+    let right = Array(right.utf8)
+    var row = Array(0...right.count)
+    for (index, letter) in left.utf8.enumerated() {
+      var diagonal = row[0]
+      row[0] = index + 1
+      for place in right.indices {
+        let change = diagonal + (letter == right[place] ? 0 : 1)
+        diagonal = row[place + 1]
+        row[place + 1] = min(change, row[place] + 1, row[place + 1] + 1)
+      }
+    }
+    return row[right.count]
+  }
+}

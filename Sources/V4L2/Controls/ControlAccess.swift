@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+import CVideo4Linux
+import Glibc
+
+/// A value for a control, to be set together with others.
+package struct ControlSetting: Hashable, Sendable {
+  package let control: DeviceControl
+  package let value: ControlValue
+
+  package init(_ control: DeviceControl, to value: ControlValue) {
+    self.control = control
+    self.value = value
+  }
+}
+
+/// Which of a control's values is meant: `V4L2_CTRL_WHICH_…`.
+package enum ControlValueKind: Sendable {
+  case current
+  case `default`
+  /// The least a structure may be, where the kernel is new enough to say.
+  case minimum
+  /// The greatest a structure may be, where the kernel is new enough to say.
+  case maximum
+
+  fileprivate var which: UInt32 {
+    switch self {
+    case .current: UInt32(V4L2_CTRL_WHICH_CUR_VAL)
+    case .default: UInt32(V4L2_CTRL_WHICH_DEF_VAL)
+    case .minimum: UInt32(CVideo4Linux_CTRL_WHICH_MIN_VAL)
+    case .maximum: UInt32(CVideo4Linux_CTRL_WHICH_MAX_VAL)
+    }
+  }
+}
+
+/// No payload is this long; one that is would take the memory of the machine.
+private let payloadLimit = 1 << 20
+
+extension ControlChannel where Self: ~Copyable {
+  /// Reads what a control holds: `VIDIOC_G_EXT_CTRLS` (`VIDIOC_G_CTRL` for older drivers).
+  ///
+  /// - Parameters:
+  ///   - control: The control, as the device describes it.
+  ///   - kind: Which of its values.
+  /// - Returns: The value, or nil for a control that holds none: a button, a headline, one that
+  ///   can only be written.
+  /// - Throws: ``DeviceError`` for `.readControl`: `.unplugged`, `.notSupported` where there is no
+  ///   such control or value, `EIO` when the camera fails.
+  package borrowing func value(
+    of control: DeviceControl, _ kind: ControlValueKind = .current
+  ) throws(DeviceError) -> ControlValue? {
+    guard control.kind != .button, control.kind != .heading, !control.flags.contains(.writeOnly)
+    else { return nil }
+    guard control.holdsNumber else { return try payload(of: control, kind) }
+    var entry = v4l2_ext_control()
+    entry.id = control.id.rawValue
+    let result = exchange(CVideo4Linux_VIDIOC_G_EXT_CTRLS, which: kind.which, &entry).code
+    if result >= 0 { return .number(entry.number(of: control.kind)) }
+    guard result == -ENOTTY, kind == .current else {
+      throw failure(.readControl, control, code: -result)
+    }
+    var old = v4l2_control(id: control.id.rawValue, value: 0)
+    let answer = self.control(CVideo4Linux_VIDIOC_G_CTRL, &old)
+    guard answer >= 0 else { throw failure(.readControl, control, code: -answer) }
+    return .number(Int64(old.value))
+  }
+
+  /// Reads the number that a control holds.
+  ///
+  /// - Returns: The number, or nil where the device has no such control or it holds no number.
+  /// - Throws: ``DeviceError`` for `.readControl`, as ``value(of:_:)`` does.
+  package borrowing func number(of id: ControlID) throws(DeviceError) -> Int64? {
+    guard let control = try controlWithoutMenu(id) else { return nil }
+    return try value(of: control)?.number
+  }
+
+  /// Reads the number that a control holds, which must be there.
+  ///
+  /// - Throws: ``DeviceError`` for `.readControl`, as ``value(of:_:)`` does.
+  package borrowing func requireNumber(of id: ControlID) throws(DeviceError) -> Int64 {
+    if let number = try number(of: id) { return number }
+    throw DeviceError(.readControl, path, code: ENOTSUP, control: id.wellKnownName)
+  }
+
+  /// Sets a control: `VIDIOC_S_EXT_CTRLS` (`VIDIOC_S_CTRL` for older drivers).
+  ///
+  /// A driver may round or clamp the value; that is no error, and is what is returned. Buffers
+  /// may stream meanwhile.
+  ///
+  /// - Parameters:
+  ///   - control: The control, as the device describes it.
+  ///   - value: The value; of a button it does not matter.
+  /// - Returns: The value that the driver says it took.
+  /// - Throws: ``DeviceError`` for `.setControl`: `.outOfRange`, `.readOnly`, `.busy` when it is
+  ///   grabbed or another program has a higher priority, `.unplugged`, `EIO` when the camera
+  ///   refuses.
+  @discardableResult
+  package borrowing func set(
+    _ control: DeviceControl, to value: ControlValue
+  ) throws(DeviceError) -> ControlValue {
+    if case .number(let number) = value, control.holdsNumber || control.kind == .button {
+      var entry = v4l2_ext_control()
+      entry.id = control.id.rawValue
+      guard entry.put(number, control.kind) else {
+        throw failure(.setControl, control, code: ERANGE)
+      }
+      let result = exchange(CVideo4Linux_VIDIOC_S_EXT_CTRLS, which: 0, &entry).code
+      if result >= 0 { return .number(entry.number(of: control.kind)) }
+      guard result == -ENOTTY else { throw failure(.setControl, control, code: -result) }
+      var old = v4l2_control(id: control.id.rawValue, value: Int32(clamping: number))
+      let answer = self.control(CVideo4Linux_VIDIOC_S_CTRL, &old)
+      guard answer >= 0 else { throw failure(.setControl, control, code: -answer) }
+      return .number(Int64(old.value))
+    }
+    guard var bytes = value.payload(of: control) else {
+      throw failure(.setControl, control, code: ERANGE)
+    }
+    let result = bytes.withUnsafeMutableBytes { memory in
+      var entry = v4l2_ext_control()
+      entry.id = control.id.rawValue
+      entry.size = UInt32(clamping: memory.count)
+      entry.ptr = memory.baseAddress
+      return exchange(CVideo4Linux_VIDIOC_S_EXT_CTRLS, which: 0, &entry).code
+    }
+    guard result >= 0 else { throw failure(.setControl, control, code: -result) }
+    return bytes.withUnsafeBytes { ControlValue($0, of: control) }
+  }
+
+  /// Sets a control by its number to a number.
+  ///
+  /// - Returns: The value that the driver says it took.
+  /// - Throws: ``DeviceError`` for `.setControl`, as ``set(_:to:)-(DeviceControl,_)`` does, with
+  ///   `.notSupported` where the device has no such control.
+  @discardableResult
+  package borrowing func set(_ id: ControlID, to number: Int64) throws(DeviceError) -> Int64 {
+    guard let control = try controlWithoutMenu(id) else {
+      throw DeviceError(.setControl, path, code: ENOTSUP, control: id.wellKnownName)
+    }
+    return try set(control, to: .number(number)).number ?? number
+  }
+
+  /// Sets controls that hold numbers in one request, so that the driver may apply them at once.
+  ///
+  /// The corresponding request is one `VIDIOC_S_EXT_CTRLS` with `V4L2_CTRL_WHICH_CUR_VAL`.
+  ///
+  /// - Parameter settings: Controls and their numbers; the order is kept.
+  /// - Throws: ``DeviceError`` for `.setControl`, naming the control that was refused where the
+  ///   driver says which. Where it does not, nothing was set.
+  package borrowing func set(_ settings: [ControlSetting]) throws(DeviceError) {
+    guard let first = settings.first else { return }
+    var entries: [v4l2_ext_control] = []
+    for setting in settings {
+      var entry = v4l2_ext_control()
+      entry.id = setting.control.id.rawValue
+      guard let number = setting.value.number, entry.put(number, setting.control.kind) else {
+        throw failure(.setControl, setting.control, code: ERANGE)
+      }
+      entries.append(entry)
+    }
+    let (code, place) = entries.withUnsafeMutableBufferPointer {
+      exchange(CVideo4Linux_VIDIOC_S_EXT_CTRLS, which: 0, $0)
+    }
+    if code >= 0 { return }
+    if code == -ENOTTY {
+      for setting in settings { try set(setting.control, to: setting.value) }
+      return
+    }
+    let named = settings.indices.contains(place) ? settings[place].control.spelledName : nil
+    let only = settings.count == 1 ? first.control.spelledName : nil
+    throw DeviceError(failing: .setControl, path, code: -code, control: named ?? only)
+  }
+
+  /// Reads a value that no number holds; nil where it is too long to be one.
+  private borrowing func payload(
+    of control: DeviceControl, _ kind: ControlValueKind
+  ) throws(DeviceError) -> ControlValue? {
+    let (length, overflow) = control.elementSize.multipliedReportingOverflow(
+      by: max(control.elementCount, 1))
+    guard !overflow, (1...payloadLimit).contains(length) else { return nil }
+    var bytes = [UInt8](repeating: 0, count: length)
+    // A text may have grown since it was described: the driver then says how long it is.
+    for _ in 0..<2 {
+      var needed = 0
+      let result = bytes.withUnsafeMutableBytes { memory in
+        var entry = v4l2_ext_control()
+        entry.id = control.id.rawValue
+        entry.size = UInt32(clamping: memory.count)
+        entry.ptr = memory.baseAddress
+        let code = exchange(CVideo4Linux_VIDIOC_G_EXT_CTRLS, which: kind.which, &entry).code
+        needed = Int(entry.size)
+        return code
+      }
+      if result >= 0 {
+        // A dynamic array tells here how much of it there is.
+        let count = control.flags.contains(.dynamicArray) ? min(needed, bytes.count) : bytes.count
+        return bytes.withUnsafeBytes { memory in
+          ControlValue(UnsafeRawBufferPointer(rebasing: memory.prefix(count)), of: control)
+        }
+      }
+      guard result == -ENOSPC, needed > bytes.count, needed <= payloadLimit else {
+        throw failure(.readControl, control, code: -result)
+      }
+      bytes = [UInt8](repeating: 0, count: needed)
+    }
+    return nil
+  }
+
+  private borrowing func exchange(
+    _ request: UInt, which: UInt32, _ entry: inout v4l2_ext_control
+  ) -> (code: CInt, place: Int) {
+    withUnsafeMutablePointer(to: &entry) {
+      exchange(request, which: which, UnsafeMutableBufferPointer(start: $0, count: 1))
+    }
+  }
+
+  /// Makes a request about several controls, and tells which of them was refused.
+  private borrowing func exchange(
+    _ request: UInt, which: UInt32, _ entries: UnsafeMutableBufferPointer<v4l2_ext_control>
+  ) -> (code: CInt, place: Int) {
+    var controls = v4l2_ext_controls()
+    controls.which = which
+    controls.count = UInt32(clamping: entries.count)
+    controls.controls = entries.baseAddress
+    let code = control(request, &controls)
+    return (code, Int(controls.error_idx))
+  }
+
+  private borrowing func failure(
+    _ operation: DeviceError.Operation, _ control: DeviceControl, code: Int32
+  ) -> DeviceError {
+    DeviceError(failing: operation, path, code: code, control: control.spelledName)
+  }
+}
+
+extension v4l2_ext_control {
+  /// Puts a number where the control's kind has it; false where it does not fit there.
+  fileprivate mutating func put(_ number: Int64, _ kind: DeviceControl.Kind) -> Bool {
+    switch kind {
+    case .integer64: value64 = number
+    case .bitmask:
+      // Its 32 bits may be written as a number with or without a sign.
+      let signed = Int32(exactly: number)
+      guard let bits = UInt32(exactly: number).map(Int32.init(bitPattern:)) ?? signed else {
+        return false
+      }
+      value = bits
+    default:
+      guard let small = Int32(exactly: number) else { return false }
+      value = small
+    }
+    return true
+  }
+
+  fileprivate func number(of kind: DeviceControl.Kind) -> Int64 {
+    switch kind {
+    case .integer64: value64
+    case .bitmask: Int64(UInt32(bitPattern: value))
+    default: Int64(value)
+    }
+  }
+}

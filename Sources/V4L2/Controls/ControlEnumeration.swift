@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+import CVideo4Linux
+import Glibc
+
+/// No driver has this many; one that does would never end.
+private let controlLimit = 4096
+/// No menu has this many items, whatever its driver says its last one is.
+private let menuLimit: Int64 = 1024
+
+extension ControlChannel where Self: ~Copyable {
+  /// Lists the controls in the order of their numbers, headlines and disabled ones included.
+  ///
+  /// The corresponding requests are `VIDIOC_QUERY_EXT_CTRL` (`VIDIOC_QUERYCTRL` where the driver
+  /// is older) and `VIDIOC_QUERYMENU`. Where a camera fails to describe one of its controls, the
+  /// well-known ones behind it are asked for one by one, and that one is left out.
+  ///
+  /// - Returns: The controls; none when the device has none.
+  /// - Throws: ``DeviceError`` for `.listControls`: `.unplugged`, and what the driver says when
+  ///   it describes no control at all.
+  package borrowing func controls() throws(DeviceError) -> [DeviceControl] {
+    var controls: [DeviceControl] = []
+    var last: UInt32 = 0
+    let next = UInt32(V4L2_CTRL_FLAG_NEXT_CTRL) | UInt32(V4L2_CTRL_FLAG_NEXT_COMPOUND)
+    while controls.count < controlLimit {
+      let answer = describe(last | next)
+      switch answer {
+      case .success(let control):
+        // Numbers that do not grow would never end.
+        guard control.id.rawValue > last else { return controls }
+        controls.append(try withMenu(control))
+        last = control.id.rawValue
+      case .failure(let error) where error.code == EINVAL:
+        // The end; or a driver from before there was a "next".
+        return last == 0 ? try wellKnownControls(above: 0, after: nil) : controls
+      case .failure(let error) where error.code == ENOTTY && last == 0: return []
+      case .failure(let error):
+        return controls + (try wellKnownControls(above: last, after: error))
+      }
+    }
+    return controls
+  }
+
+  /// Describes one control, with its menu: `VIDIOC_QUERY_EXT_CTRL`, `VIDIOC_QUERYMENU`.
+  ///
+  /// - Returns: The control, or nil where the device has none of that number, or has disabled it.
+  /// - Throws: ``DeviceError`` for `.readControl`: `.unplugged`, `EIO` when the camera fails.
+  package borrowing func control(_ id: ControlID) throws(DeviceError) -> DeviceControl? {
+    guard let control = try controlWithoutMenu(id) else { return nil }
+    return try withMenu(control)
+  }
+
+  /// Describes one control without asking for each item of its menu.
+  borrowing func controlWithoutMenu(_ id: ControlID) throws(DeviceError) -> DeviceControl? {
+    do throws(DeviceError) {
+      let control = try describe(id.rawValue).get()
+      return control.flags.contains(.disabled) ? nil : control
+    } catch  where error.code == EINVAL || error.code == ENOTTY {
+      return nil
+    } catch {
+      throw error.during(.readControl, id.wellKnownName)
+    }
+  }
+
+  /// The well-known controls, asked for one by one; `error` is thrown where there are none.
+  private borrowing func wellKnownControls(
+    above last: UInt32, after error: DeviceError?
+  ) throws(DeviceError) -> [DeviceControl] {
+    if let error, error.reason == .unplugged { throw error }
+    var controls: [DeviceControl] = []
+    for id in ControlID.wellKnown where id.rawValue > last {
+      guard case .success(let control) = describe(id.rawValue) else { continue }
+      controls.append(try withMenu(control))
+    }
+    if let error, last == 0, controls.isEmpty { throw error }
+    return controls
+  }
+
+  /// Asks the driver for the description of a control, or of the next one.
+  private borrowing func describe(_ id: UInt32) -> Result<DeviceControl, DeviceError> {
+    var query = v4l2_query_ext_ctrl()
+    query.id = id
+    let result = control(CVideo4Linux_VIDIOC_QUERY_EXT_CTRL, &query)
+    if result >= 0 { return .success(DeviceControl(query)) }
+    guard result == -ENOTTY else { return .failure(failure(-result)) }
+    var old = v4l2_queryctrl()
+    // Only numbers fit the old request, which knows no compound ones.
+    old.id = id & ~UInt32(V4L2_CTRL_FLAG_NEXT_COMPOUND)
+    let answer = control(CVideo4Linux_VIDIOC_QUERYCTRL, &old)
+    return answer >= 0 ? .success(DeviceControl(old)) : .failure(failure(-answer))
+  }
+
+  private borrowing func failure(_ code: Int32) -> DeviceError {
+    DeviceError(.listControls, path, code: code)
+  }
+
+  /// The control with the items of its menu; an item that the driver refuses is a hole.
+  private borrowing func withMenu(_ control: DeviceControl) throws(DeviceError) -> DeviceControl {
+    guard control.kind.isMenu else { return control }
+    let first = max(control.minimum, 0)
+    let last = min(control.maximum, first.addingReportingOverflow(menuLimit).partialValue)
+    guard first <= last else { return control }
+    var described = control
+    for index in first...last {
+      var item = v4l2_querymenu()
+      item.id = control.id.rawValue
+      guard let number = UInt32(exactly: index) else { break }
+      item.index = number
+      let result = self.control(CVideo4Linux_VIDIOC_QUERYMENU, &item)
+      if result == -ENODEV { throw DeviceError(.listControls, path, code: ENODEV) }
+      guard result >= 0 else { continue }
+      if control.kind == .integerMenu {
+        let value = item.value
+        described.menu.append(
+          DeviceControl.MenuItem(index: index, name: String(value), number: value))
+      } else {
+        let name = withUnsafeBytes(of: item.name) { SystemFiles.text($0) }
+        described.menu.append(DeviceControl.MenuItem(index: index, name: name))
+      }
+    }
+    return described
+  }
+}
+
+extension DeviceControl {
+  /// What the extended request answered; numbers that fit no Swift one are the nearest.
+  init(_ query: v4l2_query_ext_ctrl) {
+    let dimensions = withUnsafeBytes(of: query.dims) {
+      Array($0.bindMemory(to: UInt32.self).prefix(Int(min(query.nr_of_dims, 4)))).map(Int.init)
+    }
+    self.init(
+      id: ControlID(rawValue: query.id),
+      name: withUnsafeBytes(of: query.name) { SystemFiles.text($0) },
+      kind: Kind(query.type), minimum: query.minimum, maximum: query.maximum,
+      step: Int64(clamping: query.step), defaultValue: query.default_value,
+      flags: Flags(rawValue: query.flags), elementSize: Int(query.elem_size),
+      elementCount: Int(query.elems), dimensions: dimensions)
+  }
+
+  /// What the old request answered.
+  init(_ query: v4l2_queryctrl) {
+    let kind = Kind(query.type)
+    var flags = Flags(rawValue: query.flags)
+    if kind == .text { flags.insert(.hasPayload) }
+    // The bits of a mask came through a signed number.
+    let maximum = kind == .bitmask ? Int64(UInt32(bitPattern: query.maximum)) : Int64(query.maximum)
+    self.init(
+      id: ControlID(rawValue: query.id),
+      name: withUnsafeBytes(of: query.name) { SystemFiles.text($0) },
+      kind: kind, minimum: Int64(query.minimum), maximum: maximum, step: Int64(query.step),
+      defaultValue: Int64(query.default_value), flags: flags,
+      elementSize: kind == .text ? Int(max(query.maximum, 0)) + 1 : 4)
+  }
+}

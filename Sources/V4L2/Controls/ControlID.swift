@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+import CVideo4Linux
+
+/// The number by which a driver knows one of its controls: `V4L2_CID_…`.
+package struct ControlID: RawRepresentable, Hashable, Sendable {
+  package let rawValue: UInt32
+
+  package init(rawValue: UInt32) { self.rawValue = rawValue }
+
+  private init(_ number: Int32) { self.init(rawValue: UInt32(bitPattern: number)) }
+
+  // The image itself.
+  package static let brightness = ControlID(V4L2_CID_BRIGHTNESS)
+  package static let contrast = ControlID(V4L2_CID_CONTRAST)
+  package static let saturation = ControlID(V4L2_CID_SATURATION)
+  package static let hue = ControlID(V4L2_CID_HUE)
+  package static let hueAutomatic = ControlID(V4L2_CID_HUE_AUTO)
+  package static let gamma = ControlID(V4L2_CID_GAMMA)
+  package static let sharpness = ControlID(V4L2_CID_SHARPNESS)
+  package static let backlightCompensation = ControlID(V4L2_CID_BACKLIGHT_COMPENSATION)
+  package static let automaticBrightness = ControlID(V4L2_CID_AUTOBRIGHTNESS)
+  package static let chromaGain = ControlID(V4L2_CID_CHROMA_GAIN)
+  package static let automaticChroma = ControlID(V4L2_CID_CHROMA_AGC)
+  package static let isMirrored = ControlID(V4L2_CID_HFLIP)
+  package static let isFlipped = ControlID(V4L2_CID_VFLIP)
+  /// In degrees.
+  package static let rotation = ControlID(V4L2_CID_ROTATE)
+  /// A menu: off, 50 Hz, 60 Hz, automatic.
+  package static let powerLineFrequency = ControlID(V4L2_CID_POWER_LINE_FREQUENCY)
+
+  // White balance.
+  package static let automaticWhiteBalance = ControlID(V4L2_CID_AUTO_WHITE_BALANCE)
+  /// A button: measures once.
+  package static let whiteBalanceOnce = ControlID(V4L2_CID_DO_WHITE_BALANCE)
+  package static let redBalance = ControlID(V4L2_CID_RED_BALANCE)
+  package static let blueBalance = ControlID(V4L2_CID_BLUE_BALANCE)
+  /// In kelvin.
+  package static let whiteBalanceTemperature = ControlID(V4L2_CID_WHITE_BALANCE_TEMPERATURE)
+  /// A menu: manual, automatic, incandescent, ….
+  package static let whiteBalancePreset = ControlID(V4L2_CID_AUTO_N_PRESET_WHITE_BALANCE)
+
+  // Exposure.
+  /// In a unit of the driver's, for sensors most often lines.
+  package static let exposure = ControlID(V4L2_CID_EXPOSURE)
+  package static let automaticGain = ControlID(V4L2_CID_AUTOGAIN)
+  package static let gain = ControlID(V4L2_CID_GAIN)
+  package static let analogueGain = ControlID(V4L2_CID_ANALOGUE_GAIN)
+  /// A menu: automatic, manual, shutter priority, aperture priority.
+  package static let automaticExposure = ControlID(V4L2_CID_EXPOSURE_AUTO)
+  /// In units of 100 µs.
+  package static let exposureTime = ControlID(V4L2_CID_EXPOSURE_ABSOLUTE)
+  /// Whether automatic exposure may lower the frame rate.
+  package static let exposureMayLowerRate = ControlID(V4L2_CID_EXPOSURE_AUTO_PRIORITY)
+  /// In thousandths of an EV.
+  package static let exposureBias = ControlID(V4L2_CID_AUTO_EXPOSURE_BIAS)
+  package static let exposureMetering = ControlID(V4L2_CID_EXPOSURE_METERING)
+  /// In thousandths of an ISO value.
+  package static let isoSensitivity = ControlID(V4L2_CID_ISO_SENSITIVITY)
+  package static let automaticISO = ControlID(V4L2_CID_ISO_SENSITIVITY_AUTO)
+  package static let wideDynamicRange = ControlID(V4L2_CID_WIDE_DYNAMIC_RANGE)
+  package static let imageStabilization = ControlID(V4L2_CID_IMAGE_STABILIZATION)
+  /// A set of bits: exposure, white balance, focus.
+  package static let lock3A = ControlID(V4L2_CID_3A_LOCK)
+
+  // The lens.
+  /// In a unit of the driver's; greater is closer.
+  package static let focus = ControlID(V4L2_CID_FOCUS_ABSOLUTE)
+  package static let focusRelative = ControlID(V4L2_CID_FOCUS_RELATIVE)
+  package static let automaticFocus = ControlID(V4L2_CID_FOCUS_AUTO)
+  package static let automaticFocusStart = ControlID(V4L2_CID_AUTO_FOCUS_START)
+  package static let automaticFocusStop = ControlID(V4L2_CID_AUTO_FOCUS_STOP)
+  /// A set of bits: busy, reached, failed.
+  package static let automaticFocusStatus = ControlID(V4L2_CID_AUTO_FOCUS_STATUS)
+  package static let automaticFocusRange = ControlID(V4L2_CID_AUTO_FOCUS_RANGE)
+  /// In a unit of the driver's.
+  package static let zoom = ControlID(V4L2_CID_ZOOM_ABSOLUTE)
+  package static let zoomRelative = ControlID(V4L2_CID_ZOOM_RELATIVE)
+  package static let zoomContinuous = ControlID(V4L2_CID_ZOOM_CONTINUOUS)
+  package static let iris = ControlID(V4L2_CID_IRIS_ABSOLUTE)
+  /// In arc seconds.
+  package static let pan = ControlID(V4L2_CID_PAN_ABSOLUTE)
+  /// In arc seconds.
+  package static let tilt = ControlID(V4L2_CID_TILT_ABSOLUTE)
+  /// Whether the shutter in front of the lens is closed.
+  package static let privacy = ControlID(V4L2_CID_PRIVACY)
+  /// A menu: front, back, external.
+  package static let cameraOrientation = ControlID(V4L2_CID_CAMERA_ORIENTATION)
+  /// How the sensor is mounted, in degrees.
+  package static let sensorRotation = ControlID(V4L2_CID_CAMERA_SENSOR_ROTATION)
+
+  // The region that exposure and focus look at, of USB cameras.
+  /// A rectangle in pixels of the sensor.
+  package static let regionOfInterest = ControlID(
+    rawValue: UInt32(CVideo4Linux_CID_UVC_REGION_OF_INTEREST_RECT))
+  /// A set of bits: which automatics look at the region.
+  package static let regionOfInterestAutomatics = ControlID(
+    rawValue: UInt32(CVideo4Linux_CID_UVC_REGION_OF_INTEREST_AUTO))
+
+  // The lamp.
+  /// A menu: none, flash, torch.
+  package static let flashMode = ControlID(V4L2_CID_FLASH_LED_MODE)
+  package static let flashStrobeSource = ControlID(V4L2_CID_FLASH_STROBE_SOURCE)
+  /// A button: fires.
+  package static let flashStrobe = ControlID(V4L2_CID_FLASH_STROBE)
+  package static let flashStrobeStop = ControlID(V4L2_CID_FLASH_STROBE_STOP)
+  package static let flashStrobeStatus = ControlID(V4L2_CID_FLASH_STROBE_STATUS)
+  /// In microseconds.
+  package static let flashTimeout = ControlID(V4L2_CID_FLASH_TIMEOUT)
+  /// In milliamperes.
+  package static let flashIntensity = ControlID(V4L2_CID_FLASH_INTENSITY)
+  /// In milliamperes.
+  package static let torchIntensity = ControlID(V4L2_CID_FLASH_TORCH_INTENSITY)
+  /// A set of bits; any of them switches the lamp off.
+  package static let flashFault = ControlID(V4L2_CID_FLASH_FAULT)
+  package static let flashReady = ControlID(V4L2_CID_FLASH_READY)
+
+  // The sensor's timing.
+  package static let horizontalBlanking = ControlID(V4L2_CID_HBLANK)
+  package static let verticalBlanking = ControlID(V4L2_CID_VBLANK)
+  package static let pixelRate = ControlID(V4L2_CID_PIXEL_RATE)
+
+  /// The control whose automatic decides whether this one may be set, or nil.
+  package var automatic: ControlID? {
+    switch self {
+    case .exposureTime, .exposure, .iris: .automaticExposure
+    case .gain, .analogueGain: .automaticGain
+    case .isoSensitivity: .automaticISO
+    case .focus, .focusRelative: .automaticFocus
+    case .whiteBalanceTemperature, .redBalance, .blueBalance, .whiteBalanceOnce:
+      .automaticWhiteBalance
+    case .hue: .hueAutomatic
+    case .brightness: .automaticBrightness
+    case .chromaGain: .automaticChroma
+    default: nil
+    }
+  }
+
+  /// Whether this control, which is an automatic, leaves those it governs to the user.
+  ///
+  /// - Parameter value: What the control is set to.
+  /// - Returns: Whether controls of which this is the ``automatic`` may then be set.
+  package func isManual(at value: Int64) -> Bool {
+    // Of exposure, the shutter is the user's in two of the four modes.
+    guard self == .automaticExposure else { return value == 0 }
+    return value == Int64(V4L2_EXPOSURE_MANUAL.rawValue)
+      || value == Int64(V4L2_EXPOSURE_SHUTTER_PRIORITY.rawValue)
+  }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+import CVideo4Linux
+
+/// What a control holds.
+package enum ControlValue: Hashable, Sendable {
+  /// A number: of integers, booleans, menus (the item's index) and bitmasks.
+  case number(Int64)
+  case text(String)
+  case rectangle(ControlRectangle)
+  /// The elements of an array; the width and height of an area.
+  case numbers([Int64])
+  /// A structure that this program does not know.
+  case bytes([UInt8])
+
+  /// The number, where there is one.
+  package var number: Int64? {
+    guard case .number(let number) = self else { return nil }
+    return number
+  }
+}
+
+/// A part of the sensor, in its pixels.
+package struct ControlRectangle: Hashable, Sendable {
+  package var left: Int32
+  package var top: Int32
+  package var width: UInt32
+  package var height: UInt32
+
+  package init(left: Int32, top: Int32, width: UInt32, height: UInt32) {
+    self.left = left
+    self.top = top
+    self.width = width
+    self.height = height
+  }
+}
+
+extension ControlValue {
+  /// Makes the value of a control from the memory that its driver filled.
+  init(_ memory: UnsafeRawBufferPointer, of control: DeviceControl) {
+    /// The elements of one integer type, as many as are whole.
+    func elements<Number: FixedWidthInteger>(_: Number.Type) -> ControlValue {
+      let size = MemoryLayout<Number>.size
+      return .numbers(
+        (0..<memory.count / size).map {
+          Int64(memory.loadUnaligned(fromByteOffset: $0 * size, as: Number.self))
+        })
+    }
+    switch control.kind {
+    case .text: self = .text(SystemFiles.text(memory))
+    case .rectangle where memory.count >= MemoryLayout<v4l2_rect>.size && control.elementCount == 1:
+      let rectangle = memory.loadUnaligned(as: v4l2_rect.self)
+      self = .rectangle(
+        ControlRectangle(
+          left: rectangle.left, top: rectangle.top, width: rectangle.width,
+          height: rectangle.height))
+    case .unsigned8: self = elements(UInt8.self)
+    case .unsigned16: self = elements(UInt16.self)
+    case .unsigned32, .area: self = elements(UInt32.self)
+    case .integer64: self = elements(Int64.self)
+    case .integer, .boolean, .menu, .bitmask, .integerMenu: self = elements(Int32.self)
+    default: self = .bytes(Array(memory))
+    }
+  }
+
+  /// The memory that sets a control to the value, or nil where it does not fit the control.
+  func payload(of control: DeviceControl) -> [UInt8]? {
+    /// The elements as one integer type; nil where one does not fit it.
+    func bytes<Number: FixedWidthInteger>(_ numbers: [Int64], _: Number.Type) -> [UInt8]? {
+      var bytes: [UInt8] = []
+      for number in numbers {
+        guard let number = Number(exactly: number) else { return nil }
+        withUnsafeBytes(of: number) { bytes.append(contentsOf: $0) }
+      }
+      return bytes
+    }
+    switch (self, control.kind) {
+    case (.text(let text), .text):
+      // A zero byte inside would end the text early.
+      guard !text.utf8.contains(0), Int64(text.utf8.count) <= control.maximum else { return nil }
+      return Array(text.utf8) + [0]
+    case (.rectangle(let value), .rectangle):
+      let rectangle = v4l2_rect(
+        left: value.left, top: value.top, width: value.width, height: value.height)
+      return withUnsafeBytes(of: rectangle) { Array($0) }
+    case (.numbers(let numbers), .unsigned8): return bytes(numbers, UInt8.self)
+    case (.numbers(let numbers), .unsigned16): return bytes(numbers, UInt16.self)
+    case (.numbers(let numbers), .unsigned32), (.numbers(let numbers), .area):
+      return bytes(numbers, UInt32.self)
+    case (.numbers(let numbers), .integer64): return bytes(numbers, Int64.self)
+    case (.numbers(let numbers), let kind) where kind.isNumber: return bytes(numbers, Int32.self)
+    case (.bytes(let bytes), .other): return bytes
+    default: return nil
+    }
+  }
+}

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+import FormatDiscovery
+import MediaTiming
+import TestSupport
+import Testing
+import V4L2
+
+@testable import Capture
+
+/// Claims about the settings of a camera, on a driver that says what a test wants.
+struct CameraControlsTests {
+  private func items(_ names: [Int64: String]) -> [DeviceControl.MenuItem] {
+    names.sorted { $0.key < $1.key }.map { DeviceControl.MenuItem(index: $0.key, name: $0.value) }
+  }
+
+  /// A webcam as they are: two of the four modes of exposure, everything automatic.
+  private func webcam() -> ScriptedControls {
+    ScriptedControls([
+      DeviceControl(
+        id: .automaticExposure, name: "Auto Exposure", kind: .menu, maximum: 3, defaultValue: 3,
+        menu: items([1: "Manual Mode", 3: "Aperture Priority Mode"])),
+      DeviceControl(
+        id: .exposureTime, name: "Exposure Time, Absolute", kind: .integer, minimum: 1,
+        maximum: 5000, defaultValue: 157, flags: [.inactive, .volatile]),
+      DeviceControl(
+        id: .exposureMayLowerRate, name: "Exposure, Dynamic Framerate", kind: .boolean,
+        maximum: 1, defaultValue: 1),
+      DeviceControl(
+        id: .gain, name: "Gain", kind: .integer, maximum: 255, step: 5, defaultValue: 60),
+      DeviceControl(
+        id: .automaticFocus, name: "Focus, Automatic Continuous", kind: .boolean, maximum: 1,
+        defaultValue: 1),
+      DeviceControl(
+        id: .focus, name: "Focus, Absolute", kind: .integer, maximum: 250, step: 5,
+        flags: .inactive),
+      DeviceControl(
+        id: .automaticWhiteBalance, name: "White Balance, Automatic", kind: .boolean, maximum: 1,
+        defaultValue: 1),
+      DeviceControl(
+        id: .whiteBalanceTemperature, name: "White Balance Temperature", kind: .integer,
+        minimum: 2000, maximum: 6500, step: 10, defaultValue: 4000, flags: .inactive),
+      DeviceControl(
+        id: .zoom, name: "Zoom, Absolute", kind: .integer, minimum: 100, maximum: 500,
+        defaultValue: 100),
+      DeviceControl(
+        id: .powerLineFrequency, name: "Power Line Frequency", kind: .menu, maximum: 2,
+        menu: items([0: "Disabled", 1: "50 Hz", 2: "60 Hz"])),
+      DeviceControl(id: .privacy, name: "Privacy", kind: .boolean, maximum: 1, flags: .readOnly),
+    ])
+  }
+
+  /// Everything that few cameras have.
+  private func studio() -> ScriptedControls {
+    ScriptedControls([
+      DeviceControl(id: .lock3A, name: "3A Lock", kind: .bitmask, maximum: 7),
+      DeviceControl(
+        id: .automaticExposure, name: "Auto Exposure", kind: .menu, maximum: 1,
+        menu: items([0: "Auto Mode", 1: "Manual Mode"])),
+      DeviceControl(
+        id: .automaticFocus, name: "Focus, Automatic Continuous", kind: .boolean, maximum: 1),
+      DeviceControl(id: .automaticFocusStart, name: "Auto Focus, Start", kind: .button),
+      DeviceControl(
+        id: .automaticFocusStatus, name: "Auto Focus, Status", kind: .bitmask, maximum: 7,
+        flags: [.readOnly, .volatile]),
+      DeviceControl(id: .whiteBalanceOnce, name: "Do White Balance", kind: .button),
+      DeviceControl(
+        id: .exposureBias, name: "Auto Exposure, Bias", kind: .integerMenu, maximum: 2,
+        defaultValue: 1,
+        menu: [-1500, 0, 1500].enumerated().map {
+          DeviceControl.MenuItem(index: Int64($0), name: "\($1)", number: Int64($1))
+        }),
+      DeviceControl(
+        id: .isoSensitivity, name: "ISO Sensitivity", kind: .integerMenu, maximum: 1,
+        menu: [100_000, 400_000].enumerated().map {
+          DeviceControl.MenuItem(index: Int64($0), name: "\($1)", number: Int64($1))
+        }),
+      DeviceControl(id: .isMirrored, name: "Horizontal Flip", kind: .boolean, maximum: 1),
+      DeviceControl(id: .isFlipped, name: "Vertical Flip", kind: .boolean, maximum: 1),
+      DeviceControl(
+        id: .flashMode, name: "LED Mode", kind: .menu, maximum: 2,
+        menu: items([0: "Off", 1: "Flash", 2: "Torch"])),
+      DeviceControl(
+        id: .torchIntensity, name: "Intensity, Torch Mode", kind: .integer, minimum: 20,
+        maximum: 200, step: 20, defaultValue: 20),
+      DeviceControl(
+        id: .regionOfInterest, name: "Region of Interest Rectangle", kind: .rectangle,
+        flags: .hasPayload, elementSize: 16),
+      DeviceControl(
+        id: .regionOfInterestAutomatics, name: "Region Of Interest Auto Ctrls", kind: .bitmask,
+        maximum: 0b1001),
+    ])
+  }
+
+  private func controls(_ driver: ScriptedControls) throws -> CameraControls {
+    try DeviceSystem.$calls.withValue(driver) { try CameraControls(path: "/dev/video0") }
+  }
+
+  @Test func `Exposure by hand switches the automatic off first`() throws {
+    let driver = webcam()
+    let controls = try controls(driver)
+    #expect(try controls.exposureMode == .continuousAutoExposure)
+    let range = try #require(try controls.exposureDurationRange)
+    #expect(range == MediaTime(microseconds: 100)...MediaTime(microseconds: 500_000))
+    let granted = try controls.setExposureModeCustom(
+      duration: MediaTime(microseconds: 4_166), gain: 20, rounding: .towardZero)
+    #expect(granted.duration == MediaTime(microseconds: 4_100))
+    #expect(granted.gain == 20)
+    #expect(
+      driver.numbersWritten == ["auto_exposure=1", "exposure_time_absolute=41", "gain=20"])
+    #expect(try controls.exposureMode == .custom)
+  }
+
+  @Test func `What is out of range changes nothing`() throws {
+    let driver = webcam()
+    let controls = try controls(driver)
+    let error = try #require(throws: CaptureError.self) {
+      try controls.setExposureModeCustom(
+        duration: MediaTime(seconds: 1), gain: nil, rounding: .towardZero)
+    }
+    #expect(error.code == .controlOutOfRange)
+    #expect(error.hint == "it takes 0.0001 s to 0.5 s")
+    for code in [
+      code { try controls.setExposureModeCustom(duration: nil, gain: 256, rounding: .towardZero) },
+      code { try controls.setFocusModeLocked(lensPosition: .nan) },
+      code { try controls.setFocusModeLocked(lensPosition: 1.01) },
+      code { try controls.setWhiteBalanceModeLocked(temperature: 1999) },
+      code { try controls.setVideoZoomFactor(5.01) },
+      code { try controls.setVideoZoomFactor(.infinity) },
+      code { try controls.rampToVideoZoomFactor(2, withRate: 0) },
+    ] { #expect(code == .controlOutOfRange) }
+    #expect(driver.writes == [])
+  }
+
+  @Test func `A camera without a lock is held at what it had chosen`() throws {
+    let driver = webcam()
+    let controls = try controls(driver)
+    try controls.setExposureMode(.locked)
+    #expect(
+      driver.numbersWritten == ["auto_exposure=1", "exposure_time_absolute=157", "gain=60"])
+    try controls.setExposureMode(.continuousAutoExposure)
+    #expect(driver.numbersWritten.last == "auto_exposure=3")
+    #expect(!controls.isExposureModeSupported(.autoExpose))
+  }
+
+  @Test func `A camera with a lock is locked, and the other locks stay`() throws {
+    let driver = studio()
+    let controls = try controls(driver)
+    driver.change { $0.values[.lock3A] = .number(0b010) }
+    try controls.setExposureMode(.locked)
+    #expect(try controls.exposureMode == .locked)
+    #expect(try controls.whiteBalanceMode == .locked)
+    try controls.setExposureMode(.continuousAutoExposure)
+    #expect(
+      driver.numbersWritten == ["3a_lock=3", "3a_lock=2", "auto_exposure=0"])
+  }
+
+  @Test func `The lens is at 0 when it is as close as it can`() throws {
+    let driver = webcam()
+    let controls = try controls(driver)
+    #expect(try controls.focusMode == .continuousAutoFocus)
+    try controls.setFocusModeLocked(lensPosition: 0)
+    try controls.setFocusModeLocked(lensPosition: 0.7)
+    #expect(
+      driver.numbersWritten == [
+        "focus_automatic_continuous=0", "focus_absolute=250", "focus_automatic_continuous=0",
+        "focus_absolute=75",
+      ])
+    #expect(try controls.lensPosition == 0.7)
+    #expect(try controls.focusMode == .locked)
+    #expect(!controls.isFocusModeSupported(.autoFocus))
+    #expect(try controls.isAdjustingFocus == nil)
+  }
+
+  @Test func `Focus once stops focusing for good, and is told while it lasts`() throws {
+    let driver = studio()
+    let controls = try controls(driver)
+    driver.change { $0.values[.automaticFocus] = .number(1) }
+    try controls.setFocusMode(.autoFocus)
+    #expect(driver.numbersWritten == ["focus_automatic_continuous=0", "auto_focus_start=0"])
+    driver.change { $0.values[.automaticFocusStatus] = .number(1) }
+    #expect(try controls.focusMode == .autoFocus)
+    #expect(try controls.isAdjustingFocus == true)
+    driver.change { $0.values[.automaticFocusStatus] = .number(2) }
+    #expect(try controls.focusMode == .locked)
+  }
+
+  @Test func `White balance is set in kelvin`() throws {
+    let driver = webcam()
+    let controls = try controls(driver)
+    #expect(try controls.whiteBalanceMode == .continuousAutoWhiteBalance)
+    #expect(try controls.setWhiteBalanceModeLocked(temperature: 3204) == 3200)
+    #expect(
+      driver.numbersWritten == ["white_balance_automatic=0", "white_balance_temperature=3200"])
+    #expect(try controls.whiteBalanceMode == .locked)
+    #expect(try controls.whiteBalanceTemperatureRange == 2000...6500)
+    #expect(!controls.isWhiteBalanceModeSupported(.autoWhiteBalance))
+    #expect(try self.controls(studio()).isWhiteBalanceModeSupported(.autoWhiteBalance))
+  }
+
+  @Test func `The bias is in thousandths of an EV, from a menu of numbers`() throws {
+    let driver = studio()
+    let controls = try controls(driver)
+    #expect(try controls.exposureTargetBiases == [-1500, 0, 1500])
+    #expect(try controls.exposureTargetBias == 0)
+    #expect(try controls.setExposureTargetBias(1000) == 1500)
+    #expect(code { try controls.setExposureTargetBias(1501) } == .controlOutOfRange)
+    #expect(try controls.isoValues == [100, 400])
+    try controls.setISO(400)
+    #expect(try controls.iso == 400)
+    #expect(code { try controls.setISO(200) } == .controlOutOfRange)
+  }
+
+  @Test func `A point of interest is a region about it, inside the sensor`() throws {
+    let driver = studio()
+    driver.change {
+      $0.values[.regionOfInterest] = .rectangle(
+        ControlRectangle(left: 0, top: 0, width: 1280, height: 720))
+    }
+    let controls = try controls(driver)
+    #expect(controls.isExposurePointOfInterestSupported)
+    #expect(try controls.exposurePointOfInterest == nil)
+    try controls.setExposurePointOfInterest(PointOfInterest(x: 0.5, y: 0.5))
+    #expect(try controls.exposurePointOfInterest == PointOfInterest(x: 0.5, y: 0.5))
+    #expect(try controls.focusPointOfInterest == nil)
+    try controls.setFocusPointOfInterest(PointOfInterest(x: 1, y: 0))
+    #expect(
+      driver.change { $0.values[.regionOfInterest] }
+        == .rectangle(ControlRectangle(left: 960, top: 0, width: 320, height: 180)))
+    #expect(driver.change { $0.values[.regionOfInterestAutomatics] } == .number(0b1001))
+    #expect(
+      code { try controls.setFocusPointOfInterest(PointOfInterest(x: -0.1, y: 0)) }
+        == .controlOutOfRange)
+  }
+
+  @Test func `Mirroring and turning upside down do not disturb each other`() throws {
+    let driver = studio()
+    let controls = try controls(driver)
+    for isMirrored in [false, true] {
+      for angle: Int64 in [0, 180] {
+        try controls.setVideoMirrored(isMirrored)
+        try controls.setVideoRotationAngle(angle)
+        #expect(try controls.isVideoMirrored == isMirrored)
+        #expect(try controls.videoRotationAngle == angle)
+        #expect(driver.change { $0.values[.isFlipped] } == .number(angle == 180 ? 1 : 0))
+        #expect(
+          driver.change { $0.values[.isMirrored] }
+            == .number(isMirrored != (angle == 180) ? 1 : 0))
+      }
+    }
+    #expect(code { try controls.setVideoRotationAngle(90) } == .controlNotSupported)
+  }
+
+  @Test func `The lamp lights as a share of its greatest current`() throws {
+    let driver = studio()
+    let controls = try controls(driver)
+    #expect(controls.hasTorch && controls.hasFlash)
+    #expect(try controls.torchLevel == 0)
+    try controls.setTorchModeOn(level: 0.5)
+    #expect(try controls.torchMode == .on)
+    #expect(try controls.torchLevel == 0.5)
+    #expect(driver.numbersWritten == ["intensity_torch_mode=100", "led_mode=2"])
+    try controls.setFlashMode(.on)
+    #expect(try controls.torchMode == .off)
+    #expect(try controls.flashMode == .on)
+    #expect(code { try controls.setTorchModeOn(level: 0) } == .controlOutOfRange)
+  }
+
+  @Test func `What a camera has not is nil, false or refused`() throws {
+    for controls in [
+      try controls(ScriptedControls([])), try CameraControls(device: .named("synthetic")),
+    ] {
+      #expect(try controls.list() == [])
+      #expect(try controls.focusMode == nil && controls.exposureMode == nil)
+      #expect(try controls.whiteBalanceMode == nil && controls.videoZoomFactor == nil)
+      #expect(try controls.isVideoMirrored == nil && controls.videoRotationAngle == nil)
+      #expect(try controls.torchMode == nil && controls.powerLineFrequency == nil)
+      #expect(!controls.hasTorch && !controls.hasFlash && !controls.isVideoZoomSupported)
+      for mode in ExposureMode.allCases { #expect(!controls.isExposureModeSupported(mode)) }
+      for mode in FocusMode.allCases { #expect(!controls.isFocusModeSupported(mode)) }
+      for mode in WhiteBalanceMode.allCases {
+        #expect(!controls.isWhiteBalanceModeSupported(mode))
+      }
+      for code in [
+        code { try controls.setFocusMode(.locked) },
+        code { try controls.setVideoHDREnabled(false) },
+        code { try controls.setAutoVideoFrameRateEnabled(false) },
+        code { try controls.setVideoZoomFactor(1) }, code { try controls.setTorchMode(.off) },
+        code { try controls.setFocusPointOfInterest(PointOfInterest(x: 0, y: 0)) },
+        code { _ = try controls.changes() },
+      ] { #expect(code == .controlNotSupported) }
+    }
+  }
+
+  @Test func `A camera is adjusting while what it chose changes from question to question`() throws
+  {
+    let driver = webcam()
+    let controls = try controls(driver)
+    #expect(try controls.isAdjustingExposure == nil)
+    #expect(try controls.isAdjustingExposure == false)
+    driver.change { $0.values[.exposureTime] = .number(99) }
+    #expect(try controls.isAdjustingExposure == true)
+    #expect(try controls.isAdjustingWhiteBalance == nil)
+  }
+
+  @Test func `Flicker, privacy and the frame rate are told and set`() throws {
+    let driver = webcam()
+    let controls = try controls(driver)
+    #expect(try controls.powerLineFrequency == .off)
+    try controls.setPowerLineFrequency(.hertz50)
+    #expect(try controls.powerLineFrequency == .hertz50)
+    #expect(code { try controls.setPowerLineFrequency(.automatic) } == .controlNotSupported)
+    #expect(try controls.isPrivacyShutterClosed == false)
+    #expect(try controls.isAutoVideoFrameRateEnabled == true)
+    try controls.setAutoVideoFrameRateEnabled(false)
+    #expect(try controls.isAutoVideoFrameRateEnabled == false)
+  }
+
+  @Test func `Changes are told as they happen, until the device is gone`() async throws {
+    let driver = webcam()
+    let controls = try controls(driver)
+    #expect(code { _ = try controls.changes(of: ["gian"]) } == .controlNotSupported)
+    let changes = try controls.changes(of: ["gain"])
+    #expect(driver.change { $0.subscriptions } == [.gain])
+    driver.send(change: .gain, to: 7)
+    driver.send(change: .focus, to: 8)
+    driver.send(change: .gain, to: 9)
+    var values: [Int64?] = []
+    do {
+      for try await change in changes {
+        #expect(change.name == "gain")
+        values.append(change.value)
+        if values.count == 2 { driver.change { $0.isUnplugged = true } }
+      }
+      Issue.record("the sequence ended without saying why")
+    } catch let error as CaptureError {
+      #expect(error.code == .deviceLost)
+    }
+    #expect(values == [7, 9])
+  }
+
+  /// The kind of error that a call throws, or nil where it throws none.
+  private func code(_ body: () throws -> Void) -> CaptureError.Code? {
+    do {
+      try body()
+      return nil
+    } catch {
+      return (error as? CaptureError)?.code
+    }
+  }
+
+  private func code<Result>(_ body: () throws -> Result) -> CaptureError.Code? {
+    code { _ = try body() }
+  }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+import FormatDiscovery
+import MediaTiming
+import TestSupport
+import Testing
+import V4L2
+
+@testable import Capture
+
+/// Opens the only camera of a fake machine in a mode.
+private func session(_ machine: FakeDeviceCalls, _ mode: String) throws -> CaptureSession {
+  try DeviceSystem.$calls.withValue(machine) {
+    let camera = try CaptureDevice.named("/dev/fakevideo0")
+    let format = try camera.format(matching: ModeRequest(parsing: mode))
+    return try CaptureSession(device: camera, format: format)
+  }
+}
+
+/// Captures without storing anything, and keeps the books.
+private func take(
+  _ session: CaptureSession, on machine: FakeDeviceCalls, _ limit: CaptureLimit
+) throws -> (end: CaptureEnd, account: FrameAccount, times: [Int64]) {
+  let queue = try FrameQueue(capacity: 64 << 20)
+  machine.pace { queue.fillLevel < 0.5 }
+  let control = CaptureControl()
+  let capture = try RunningCapture(
+    session: session, limit: limit, queue: queue, control: control)
+  var account = FrameAccount(
+    frameRate: session.negotiatedFrameRate, trustsCounter: session.driver.countsExactly
+  ) { 0 }
+  var times: [Int64] = []
+  while queue.withNextFrame({ (frame: QueuedFrame) -> Void in
+    let isWhole = frame.observation.fate == .queued
+    account.enter(frame.observation, isWhole ? .taken : .corrupt)
+    if isWhole { times.append(frame.observation.microseconds) }
+  }) != nil {}
+  let end = capture.end()
+  account.close(end)
+  return (end, account, times)
+}
+
+struct FakeCameraTests {
+  private static let controls = ExposureGuard.Control.allCases
+
+  /// The camera's controls as they are behind everyone's back.
+  private func values(_ machine: FakeDeviceCalls) -> [Int64] {
+    Self.controls.map { machine.controlValue($0.rawValue) }
+  }
+
+  @Test(arguments: [1, 2])
+  func `A camera that halves its rate in low light keeps it once it is locked`(
+    darkness: Int
+  ) throws {
+    let machine = try FakeDeviceCalls("hfr-usb dark=\(darkness)")
+    let before = values(machine)
+    let session = try session(machine, "640x360@240/mjpg")
+    let proof = try session.proveFrameRate()
+    #expect(proof.isLocked, "\(proof)")
+    let (_, account, times) = try take(session, on: machine, CaptureLimit(frameCount: 10_000))
+    let rate = try #require(account.measuredFrameRate).doubleValue
+    #expect(abs(rate / 240 - 1) <= 0.001)
+    let stretched = zip(times.dropFirst(), times).filter { $0 - $1 > 4_167 * 3 / 2 }
+    #expect(stretched.isEmpty)
+    #expect(account.ledger.addsUp && account.ledger.dropped == 0)
+    #expect(values(machine) == before)
+  }
+
+  @Test func `Without its lock the same camera is half as fast`() throws {
+    let machine = try FakeDeviceCalls("hfr-usb dark=2")
+    let session = try session(machine, "640x360@240/mjpg")
+    let measured = try session.measure(for: CaptureSession.proofDuration)
+    #expect(measured.frameRate.map { abs($0.doubleValue - 120) < 0.1 } == true)
+    // Half as many frames, but none of them lost.
+    #expect(measured.dropped == 0)
+  }
+
+  @Test(arguments: [5.0, 50, 120, 239, 1_000])
+  func `A driver that tells a rate at which it does not run is caught in half a second`(
+    rate: Double
+  ) throws {
+    let machine = try FakeDeviceCalls("hfr-usb lie=\(rate)")
+    let session = try session(machine, "640x360@240/mjpg")
+    let start = machine.nanoseconds()
+    let proof = try session.proveFrameRate()
+    // The second half is for the try with an exposure set by hand.
+    let frames = max(0.5, 2 / rate) + 2 / rate
+    #expect(Double(machine.nanoseconds() - start) / 1e9 <= 2 * (frames + 0.1))
+    #expect(proof.negotiated.doubleValue == 240)
+    let measured = try #require(proof.measurement.frameRate).doubleValue
+    if rate == 239 {
+      #expect(proof.isLocked)  // Within what crystals and fractions differ by.
+    } else {
+      #expect(!proof.isLocked && proof.cause == .falseReport)
+    }
+    #expect(abs(measured / rate - 1) < 0.001)
+  }
+
+  @Test func `Whatever fails on the way, every control of the camera is given back`() throws {
+    var failed = 0
+    for seed in 0..<1_000 {
+      var random = SeededGenerator(seed: UInt64(seed))
+      let call = Int.random(in: 1...900, using: &random)
+      let machine = try FakeDeviceCalls(
+        "hfr-usb dark=\(seed % 3) abortcall=\(call) mjpegbytes=4000")
+      let before = values(machine)
+      do {
+        let session = try session(machine, "640x360@240/mjpg")
+        _ = try session.proveFrameRate()
+        let (end, _, _) = try take(session, on: machine, CaptureLimit(frameCount: 100))
+        if end.error != nil { failed += 1 }
+      } catch { failed += 1 }
+      #expect(values(machine) == before, "seed \(seed), call \(call)")
+    }
+    #expect(failed > 100)
+  }
+
+  @Test(arguments: [
+    ("hfr-usb busy=1", CaptureError.Code.deviceBusy),
+    ("hfr-usb nobandwidth=1", .modeRefused), ("hfr-usb streamon-fails=1", .deviceFailed),
+    ("hfr-usb reqbufs-fails=1", .outOfMemory),
+  ])
+  func `A stream that cannot start says why`(
+    configuration: String, code: CaptureError.Code
+  ) throws {
+    let machine = try FakeDeviceCalls(configuration)
+    let error = #expect(throws: CaptureError.self) {
+      let (end, _, _) = try take(
+        session(machine, "640x360@240/mjpg"), on: machine, CaptureLimit(frameCount: 10))
+      if let error = end.error { throw error }
+    }
+    #expect(error?.code == code, "\(error?.description ?? "")")
+    #expect(error?.hint.isEmpty == false)
+  }
+
+  @Test func `A device that goes away ends the take with what arrived`() throws {
+    let machine = try FakeDeviceCalls("hfr-usb unplug=300")
+    let (end, account, _) = try take(
+      session(machine, "640x360@240/mjpg"), on: machine, CaptureLimit())
+    #expect(end.stopReason == .deviceLost)
+    #expect(account.ledger.stored == 300)
+    #expect(account.ledger.addsUp && account.ledger.dropped == 0)
+  }
+
+  @Test func `A rate that another program changes is measured, and no frame is made up`() throws {
+    let machine = try FakeDeviceCalls("hfr-usb rateswap=500")
+    let (_, account, _) = try take(
+      session(machine, "640x360@240/mjpg"), on: machine, CaptureLimit(frameCount: 1_500))
+    #expect(account.ledger.stored == 1_500)
+    #expect(account.ledger.dropped == 0)
+    let rate = try #require(account.measuredFrameRate).doubleValue
+    #expect(rate > 130 && rate < 160)
+  }
+
+  @Test(arguments: ["tiny", "mono-hfr", "mplane-sensor", "fixed-rate", "odd-rates", "uvc-webcam"])
+  func `Every fault at once, in every kind of stream, is found in its place`(
+    description: String
+  ) throws {
+    let log = TruthLog()
+    let machine = try FakeDeviceCalls("\(description) faults=0.01 jitter=0.2 start=3 seed=9")
+    machine.onTruth(log)
+    let session = try DeviceSystem.$calls.withValue(machine) {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      return try CaptureSession(device: camera, format: try camera.fastestFormat())
+    }
+    let (_, account, _) = try take(session, on: machine, CaptureLimit(frameCount: 900))
+    #expect(account.ledger.addsUp)
+    let expected = log.causes.prefix(Int(account.ledger.expected))
+    #expect(account.ledger.expected <= log.causes.count)
+    for cause in FrameGap.Cause.allCases {
+      let found = account.gaps.filter { $0.cause == cause }.reduce(0) { $0 + $1.count }
+      #expect(found == expected.count { $0 == cause }, "\(cause)")
+    }
+  }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+package import CVideo4Linux
+import Glibc
+import Synchronization
+package import V4L2
+
+/// A driver that has controls and nothing else, and answers as its test says.
+package final class ScriptedControls: DeviceCalls {
+  /// What the driver holds, and what it was asked.
+  package struct State: Sendable {
+    package var controls: [DeviceControl]
+    package var values: [ControlID: ControlValue] = [:]
+    /// Every value that was taken, in the order they came.
+    package var writes: [Write] = []
+    /// What is refused when it is written, read or described, with which error.
+    package var writeErrors: [ControlID: Int32] = [:]
+    package var readErrors: [ControlID: Int32] = [:]
+    package var queryErrors: [ControlID: Int32] = [:]
+    /// Whether the requests of 2014 and later are known.
+    package var isModern = true
+    /// Whether the flag that asks for the next control is known.
+    package var knowsNext = true
+    package var priority: UInt32 = 2
+    package var priorityError: Int32?
+    package var events: [v4l2_event] = []
+    package var subscriptions: Set<ControlID> = []
+    package var isUnplugged = false
+    package var openCount = 0
+    /// What else changes when a control is written.
+    package var onWrite: (@Sendable (Write, inout State) -> Void)?
+
+    package init(_ controls: [DeviceControl]) {
+      self.controls = controls
+      for control in controls where control.holdsNumber {
+        values[control.id] = .number(control.defaultValue)
+      }
+    }
+
+    /// Sets the flags of a control, as a driver does when an automatic takes over.
+    package mutating func setFlags(_ flags: DeviceControl.Flags, of id: ControlID) {
+      guard let place = controls.firstIndex(where: { $0.id == id }) else { return }
+      let old = controls[place]
+      controls[place] = DeviceControl(
+        id: id, name: old.name, kind: old.kind, minimum: old.minimum, maximum: old.maximum,
+        step: old.step, defaultValue: old.defaultValue, flags: flags, menu: old.menu,
+        elementSize: old.elementSize, elementCount: old.elementCount, dimensions: old.dimensions)
+    }
+  }
+
+  /// A value that a control was set to.
+  package struct Write: Hashable, Sendable {
+    package let id: ControlID
+    package let value: ControlValue
+
+    package init(_ id: ControlID, _ value: ControlValue) {
+      self.id = id
+      self.value = value
+    }
+  }
+
+  private let state: Mutex<State>
+
+  package init(_ controls: [DeviceControl]) { state = Mutex(State(controls)) }
+
+  /// Changes what the driver holds, as a camera or another program would.
+  package func change<Result>(_ body: (inout State) -> Result) -> Result {
+    state.withLock { body(&$0) }
+  }
+
+  /// What was written so far.
+  package var writes: [Write] { state.withLock { $0.writes } }
+
+  /// The numbers that were written so far, with their controls.
+  package var numbersWritten: [String] {
+    writes.map { "\($0.id.wellKnownName)=\($0.value.number.map(String.init) ?? "?")" }
+  }
+
+  package func open(_ path: String) -> CInt {
+    state.withLock { state in
+      state.openCount += 1
+      return 3
+    }
+  }
+
+  package func close(_ descriptor: CInt) -> CInt {
+    state.withLock { $0.openCount -= 1 }
+    return 0
+  }
+
+  package func control(
+    _ descriptor: CInt, _ request: UInt, _ argument: UnsafeMutableRawPointer
+  ) -> CInt {
+    state.withLock { $0.answer(request, argument) }
+  }
+
+  package func poll(_ descriptor: CInt, events: CShort, milliseconds: CInt) -> CInt {
+    // A thread that waits must not take a whole core from the others.
+    if milliseconds > 0 { usleep(200) }
+    return state.withLock { state in
+      if state.isUnplugged { return CInt(POLLERR | POLLHUP) }
+      return state.events.isEmpty ? 0 : CInt(POLLPRI)
+    }
+  }
+
+  package func map(
+    _ descriptor: CInt, length: Int, offset: Int64, error: inout CInt
+  ) -> UnsafeMutableRawPointer? {
+    error = -ENOMEM
+    return nil
+  }
+
+  package func unmap(_ memory: UnsafeMutableRawBufferPointer) {}
+
+  package func nanoseconds() -> Int64 { 0 }
+
+  package func nodes() -> [String] { ["/dev/video0"] }
+
+  /// Tells of a control that changed by itself.
+  package func send(change id: ControlID, to number: Int32) {
+    var event = v4l2_event()
+    event.type = UInt32(V4L2_EVENT_CTRL)
+    event.id = id.rawValue
+    event.u.ctrl.changes = UInt32(V4L2_EVENT_CTRL_CH_VALUE)
+    event.u.ctrl.type = V4L2_CTRL_TYPE_INTEGER.rawValue
+    event.u.ctrl.value = number
+    state.withLock { $0.events.append(event) }
+  }
+}
