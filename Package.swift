@@ -67,7 +67,9 @@ let package = Package(
       name: "V4L2Tests", dependencies: ["V4L2", "CVideo4Linux", "MediaTiming", "TestSupport"]),
     .testTarget(
       name: "FormatDiscoveryTests",
-      dependencies: ["FormatDiscovery", "V4L2", "CVideo4Linux", "CFFmpeg", "MediaTiming"]),
+      dependencies: [
+        "FormatDiscovery", "V4L2", "CVideo4Linux", "CFFmpeg", "MediaTiming", "TestSupport",
+      ]),
     .executableTarget(
       name: "RecordAndSlow", dependencies: ["Overcrank"], path: "Samples/RecordAndSlow"),
 

@@ -222,6 +222,9 @@ extension ModeRequest {
     {
       return "the nearest size is \(range.nearest(to: size)): it has \(range); \(list)"
     }
+    if let rate, let nearest = nearestMode(among: formats) {
+      return "the nearest to \(rate.modeText) is \(nearest.id); \(list)"
+    }
     if let best = FormatSelection.fastest(among: sameSize, evenBeyondSource: true) {
       return "the fastest of that size is \(best.id); \(list)"
     }

@@ -177,9 +177,11 @@ final class DeviceMonitor: Sendable {
   }
 
   private func inspect(_ path: String, _ identity: DeviceIdentity, _ state: inout State) {
+    // As the kernel makes it, a node is its owner's alone; udev gives it to others next. Looked at
+    // first: whatever changes after this is an event to come.
+    let isForOwnerOnly = SystemFiles.isForOwnerOnly(path)
     let node = NodeInspection(path, identity)
-    // As the kernel makes it, a node is its owner's alone; udev gives it to others next.
-    if node.isForbidden, state.cameras[path] == nil, SystemFiles.isForOwnerOnly(path) {
+    if node.isForbidden, state.cameras[path] == nil, isForOwnerOnly {
       state.held.insert(path)
       return
     }

@@ -114,6 +114,14 @@ public struct ModeRequest: Hashable, Sendable {
     return fastest(near.filter { $0.maxFrameRate.distance(to: rate) == nearest })
   }
 
+  /// The mode of the size and pixel format asked for that comes nearest to the rate asked for.
+  func nearestMode(among formats: [CaptureFormat]) -> CaptureFormat? {
+    guard let rate else { return nil }
+    let modes = formats.filter { matchesPicture($0) && $0.isStorable && !$0.isEmulated }
+      .compactMap { $0.narrowed(to: $0.frameRateRange.nearest(to: rate)) }
+    return modes.min { $0.maxFrameRate.distance(to: rate) < $1.maxFrameRate.distance(to: rate) }
+  }
+
   private static func size(_ text: Substring) -> Size? {
     let sides = text.split(separator: "x", omittingEmptySubsequences: false)
     guard sides.count == 2, sides.allSatisfy({ $0.utf8.allSatisfy(isDigit) }),

@@ -5,7 +5,19 @@ import Testing
 /// The machine under test: one with the kernel's virtual V4L2 driver loaded.
 enum Vivid {
   /// The first node of a vivid capture device, or nil where there is none.
-  static let node: String? = {
+  static var node: String? { nodes.first }
+
+  /// The first of those that describe pictures by planes, or nil where vivid was not told to.
+  static let multiPlanarNode: String? = {
+    // 2 for each device that does; the driver says it of itself only to who opens it.
+    let path = "/sys/module/vivid/parameters/multiplanar"
+    let values =
+      (try? String(contentsOfFile: path, encoding: .utf8))?
+      .trimmingCharacters(in: .whitespacesAndNewlines).split(separator: ",") ?? []
+    return zip(nodes, values).first { $0.1 == "2" }?.0
+  }()
+
+  private static let nodes: [String] = {
     let folder = "/sys/class/video4linux"
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
     return
@@ -15,7 +27,7 @@ enum Vivid {
         return title?.contains("vivid") == true && title?.contains("-vid-cap") == true
       }
       .sorted { $0.localizedStandardCompare($1) == .orderedAscending }
-      .first.map { "/dev/\($0)" }
+      .map { "/dev/\($0)" }
   }()
 
   static var isPresent: Bool { node != nil }

@@ -16,6 +16,7 @@ extension VividTests {
     private let node = Vivid.node ?? ""
 
     @Test func `The modes are those of v4l2-ctl, triple for triple`() async throws {
+      try await useInput(0)
       let listing = try await run("v4l2-ctl", ["-d", node, "--list-formats-ext"])
       #expect(listing.status == 0)
       let theirs = triples(inListing: listing.output)
@@ -30,6 +31,7 @@ extension VividTests {
     }
 
     @Test func `The fastest mode is 320x180 at 60`() async throws {
+      try await useInput(0)
       let modes = try await run(slowmoPath, ["modes", node, "--json"]).document()
       let fastest = try #require(modes["fastest"] as? String)
       print("vivid: fastest \(fastest)")
@@ -42,6 +44,11 @@ extension VividTests {
       let device = try #require(list.first { $0["path"] as? String == node })
       #expect(device["driver"] as? String == "vivid")
       #expect(device["kind"] as? String == "v4l2")
+    }
+
+    private func useInput(_ input: Int) async throws {
+      let finished = try await run("v4l2-ctl", ["-d", node, "-i", "\(input)"])
+      try #require(finished.status == 0, "\(finished.output)\(finished.errors)")
     }
 
     private func triples(inListing text: String) -> [Triple] {

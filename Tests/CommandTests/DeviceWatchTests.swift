@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+
+/// What `devices --watch` prints, and how it ends.
+struct DeviceWatchTests {
+  /// Watches until the first line is there, then interrupts.
+  private func watch(_ options: String, signal: String = "INT") async throws -> Finished {
+    let scratch = try Scratch()
+    let script = """
+      "$1" devices --watch \(options) >"$2" &
+      watching=$!
+      for try in $(seq 600); do grep -q synthetic "$2" && break; sleep 0.05; done
+      kill -\(signal) $watching
+      wait $watching
+      status=$?
+      cat "$2"
+      exit $status
+      """
+    return try await run("bash", ["-c", script, "bash", slowmoPath, scratch.file("lines")])
+  }
+
+  @Test(arguments: ["INT", "TERM"])
+  func `It tells of those that are there at once, and a signal ends it well`(signal: String)
+    async throws
+  {
+    let finished = try await watch("", signal: signal)
+    #expect(finished.status == 0, "\(finished.errors)")
+    let last = try #require(finished.output.split(separator: "\n").last)
+    #expect(last == "added  synthetic  Synthetic camera  (synthetic)")
+  }
+
+  @Test func `With --json each line is a document that fits its schema`() async throws {
+    let finished = try await watch("--json")
+    #expect(finished.status == 0, "\(finished.errors)")
+    let lines = finished.output.split(separator: "\n")
+    let devices = try await slowmo("devices", "--json").document()["devices"] as? [Any]
+    #expect(lines.count == devices?.count)
+    let script = """
+      import json, jsonschema, sys
+      schema = json.load(open(sys.argv[1]))
+      jsonschema.Draft202012Validator.check_schema(schema)
+      for line in sys.argv[2:]:
+        jsonschema.Draft202012Validator(schema).validate(json.loads(line))
+      """
+    let schema = "\(checkout)/Sources/slowmo/Schemas/devices.event.schema.json"
+    let valid = try await run(
+      "/usr/bin/python3", ["-c", script, schema] + lines.map(String.init))
+    #expect(valid.status == 0, "\(valid.errors)")
+    let gone = #"{"schema":"slowmo.devices.event/1","event":"removed","id":"a","path":null}"#
+    let invalid = try await run("/usr/bin/python3", ["-c", script, schema, gone])
+    #expect(invalid.status != 0, "a removed device without its key passed")
+  }
+
+  @Test func `A reader that goes away ends it`() async throws {
+    let finished = try await run(
+      "bash", ["-c", "\"$1\" devices --watch | true; exit ${PIPESTATUS[1]}", "bash", slowmoPath])
+    #expect(finished.status == 0)
+  }
+}

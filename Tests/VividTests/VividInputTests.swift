@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+
+extension VividTests {
+  /// The other inputs of vivid, whose sizes come as a range, and its multi-planar nodes.
+  @Suite struct Inputs {
+    private let node = Vivid.node ?? ""
+
+    @Test(arguments: [0, 1, 2, 3])
+    func `The formats and their sizes are those of v4l2-ctl on every input`(input: Int)
+      async throws
+    {
+      try await restoring {
+        let modes = try await modes("\(node)?input=\(input)")
+        let inputs = try #require(modes["inputs"] as? [[String: Any]])
+        let names = inputs.compactMap { $0["name"] as? String }
+        #expect(names == ["Webcam 0", "TV 0", "S-Video 0", "HDMI 0"])
+        let current = try #require(modes["input"] as? [String: Any])
+        #expect(current["index"] as? Int == input)
+        let theirs = try await listing(node)
+        let ours = try shapes(modes)
+        print("vivid: input \(input): \(ours.count) shapes by slowmo, \(theirs.count) by v4l2-ctl")
+        #expect(theirs.count > 80)
+        #expect(ours == theirs)
+      }
+    }
+
+    @Test func `The rates of a range are those of v4l2-ctl at every size`() async throws {
+      try await restoring {
+        let modes = try await modes("\(node)?input=3")
+        let list = try #require(modes["modes"] as? [[String: Any]])
+        let yuyv = list.filter { $0["fourcc"] as? String == "YUYV" }
+        #expect(yuyv.count > 30)
+        for mode in yuyv {
+          let width = try #require(mode["width"] as? Int)
+          let height = try #require(mode["height"] as? Int)
+          let asked = "width=\(width),height=\(height),pixelformat=YUYV"
+          let theirs = try await run(
+            "v4l2-ctl", ["-d", node, "--list-frameintervals", asked])
+          let rate = String(format: "%.3f", try #require(mode["max_fps_value"] as? Double))
+          #expect(theirs.output.contains("(\(rate) fps)"), "\(width)x\(height): \(theirs.output)")
+        }
+        // The size of the picture that comes in, not that of the largest scaler.
+        #expect((modes["fastest"] as? String)?.hasPrefix("1280x720@60/") == true)
+        let other = try await run(
+          slowmoPath, ["modes", node, "--size", "1000x500", "--fourcc", "yuyv"])
+        #expect(other.output.hasPrefix("1000x500@60/yuyv  60.0 fps"), "\(other.output)")
+      }
+    }
+
+    @Test func `Computed timings are set, read back, and recorded at`() async throws {
+      try await restoring {
+        let device = "\(node)?input=hdmi&timings=cvt,width=640,height=480,fps=120"
+        let modes = try await modes(device)
+        let input = try #require(modes["input"] as? [String: Any])
+        let ours = try #require(input["timings"] as? [String: Any])
+        let read = try await run("v4l2-ctl", ["-d", node, "--get-dv-timings"]).output
+        #expect(read.contains("Pixelclock: \(ours["pixel_clock"] as? Int ?? 0) Hz"), "\(read)")
+        #expect(read.contains("Total width: 848") && read.contains("Total height: 518"), "\(read)")
+        #expect(ours["total_width"] as? Int == 848 && ours["total_height"] as? Int == 518)
+        // The same numbers from v4l2-ctl make the same of the driver.
+        let cvt = "cvt,width=640,height=480,fps=120"
+        try await v4l2ctl("--set-dv-bt-timings", cvt)
+        #expect(try await run("v4l2-ctl", ["-d", node, "--get-dv-timings"]).output == read)
+        let fastest = try #require(modes["fastest"] as? String)
+        #expect(fastest.hasPrefix("640x480@"))
+        let max = try #require(
+          (modes["modes"] as? [[String: Any]])?.first?["max_fps_value"] as? Double)
+        #expect(abs(max - 119) < 0.5)
+        let file = "\(Vivid.folder)/timings.mov"
+        let take = try await run(
+          slowmoPath,
+          ["record", device, "-o", file, "-y", "--mode", "640x480/grey", "-t", "1", "--json"])
+        #expect(take.status == 0, "\(take.errors)")
+        #expect(try take.document()["playable"] as? Bool == true)
+      }
+    }
+
+    @Test func `What is detected is taken, and each want of a signal has its words`() async throws {
+      try await restoring {
+        try await v4l2ctl("-i", "3")
+        try await v4l2ctl("--set-dv-bt-timings", "cvt,width=800,height=600,fps=60")
+        // What comes in is then another of vivid's list.
+        try await v4l2ctl("-c", "dv_timings_signal_mode=4,dv_timings=10")
+        let found = try await modes("\(node)?timings=query")
+        let input = try #require(found["input"] as? [String: Any])
+        let set = try #require(input["timings"] as? [String: Any])
+        let detected = try #require(input["detected_timings"] as? [String: Any])
+        #expect(set["width"] as? Int == detected["width"] as? Int)
+        #expect(set["width"] as? Int != 800)
+        for (mode, words) in [(1, "no signal"), (2, "not stable"), (3, "out of the range")] {
+          try await v4l2ctl("-c", "dv_timings_signal_mode=\(mode)")
+          let refused = try await run(slowmoPath, ["modes", "\(node)?timings=query", "--json"])
+          #expect(refused.status == 69, "\(refused.errors)")
+          let error = try #require(try refused.document()["error"] as? [String: Any])
+          #expect(error["code"] as? String == "no_signal")
+          #expect((error["message"] as? String)?.contains(words) == true, "\(refused.output)")
+          // Without the option nothing is set, and the list is there all the same.
+          let plain = try await modes(node)
+          let problem = (plain["input"] as? [String: Any])?["detection_problem"] as? String
+          #expect(problem?.contains(words) == true)
+        }
+        try await v4l2ctl("-c", "dv_timings_signal_mode=0")
+      }
+    }
+
+    @Test(
+      .enabled(if: Vivid.multiPlanarNode != nil, "LAB_VIVID makes no multi-planar vivid"))
+    func `A multi-planar node has the modes of v4l2-ctl`() async throws {
+      let node = try #require(Vivid.multiPlanarNode)
+      let modes = try await modes("\(node)?input=0")
+      let ours = try shapes(modes)
+      #expect(ours == (try await listing(node)))
+      #expect(ours.contains { $0.hasPrefix("NM12 ") } && ours.contains { $0.hasPrefix("YUYV ") })
+    }
+
+    @Test(
+      .enabled(if: Vivid.multiPlanarNode != nil, "LAB_VIVID makes no multi-planar vivid"),
+      arguments: ["yuyv", "nv12", "nm12", "ym12", "ym24"])
+    func `Frames of one plane and of several are recorded whole`(format: String) async throws {
+      let node = try #require(Vivid.multiPlanarNode)
+      let file = "\(Vivid.folder)/\(format).mov"
+      let take = try await run(
+        slowmoPath,
+        [
+          "record", "\(node)?input=0", "-o", file, "-y", "--mode", "320x180@30/\(format)",
+          "-t", "0.5", "--codec", "ffv1", "--json",
+        ])
+      #expect(take.status == 0, "\(take.errors)")
+      let ledger = try #require(try take.document()["ledger"] as? [String: Int])
+      #expect(ledger["corrupt"] == 0)
+      #expect(try #require(ledger["stored"]) > 5)
+      // vivid's colour bars: in each plane the middle of a bar is what it is in every format.
+      let colours = try await run(
+        "ffmpeg",
+        [
+          "-v", "error", "-i", file, "-frames:v", "1", "-vf",
+          "format=rgb24,crop=240:2:40:170,scale=6:1:flags=area", "-f", "rawvideo", "-c:v",
+          "rawvideo", "\(Vivid.folder)/\(format).rgb", "-y",
+        ])
+      #expect(colours.status == 0, "\(colours.errors)")
+      let rgb = try Data(contentsOf: URL(fileURLWithPath: "\(Vivid.folder)/\(format).rgb"))
+      let bars = stride(from: 0, to: rgb.count - 2, by: 3).map { place in
+        rgb[place..<place + 3].map { $0 > 96 }
+      }
+      // Yellow, cyan, green, magenta, red, blue.
+      #expect(
+        bars == [
+          [true, true, false], [false, true, true], [false, true, false], [true, false, true],
+          [true, false, false], [false, false, true],
+        ], "\(Array(rgb))")
+    }
+
+    @Test(
+      .enabled(if: Vivid.multiPlanarNode != nil, "LAB_VIVID makes no multi-planar vivid"))
+    func `A format whose planes nothing can hold is refused by name`() async throws {
+      let node = try #require(Vivid.multiPlanarNode)
+      let take = try await run(
+        slowmoPath,
+        ["record", "\(node)?input=0", "-o", "\(Vivid.folder)/x.mov", "--mode", "/nm61"])
+      #expect(take.status == 64)
+      #expect(take.errors.contains("NM61"), "\(take.errors)")
+    }
+
+    private func modes(_ device: String) async throws -> [String: Any] {
+      let finished = try await run(slowmoPath, ["modes", device, "--json"])
+      try #require(finished.status == 0, "\(finished.output)\(finished.errors)")
+      return try finished.document()
+    }
+
+    private func v4l2ctl(_ arguments: String...) async throws {
+      let finished = try await run("v4l2-ctl", ["-d", node] + arguments)
+      try #require(finished.status == 0, "\(finished.output)\(finished.errors)")
+    }
+
+    /// Leaves the webcam behind, whatever happens meanwhile.
+    private func restoring(_ body: () async throws -> Void) async throws {
+      let failure: (any Error)?
+      do {
+        try await body()
+        failure = nil
+      } catch {
+        failure = error
+      }
+      try await v4l2ctl("-i", "3")
+      try await v4l2ctl("-c", "dv_timings_signal_mode=0")
+      // 1280x720 at 60, which vivid begins with.
+      try await v4l2ctl("--set-dv-bt-timings", "index=7")
+      try await v4l2ctl("-i", "0")
+      if let failure { throw failure }
+    }
+
+    /// Format and size, or range of sizes, in the words of v4l2-ctl: `YUYV Stepwise 16x16 - …`.
+    private func listing(_ node: String) async throws -> Set<String> {
+      let text = try await run("v4l2-ctl", ["-d", node, "--list-formats-ext"]).output
+      var shapes: Set<String> = []
+      var fourcc = ""
+      // Most lines are rates, and matching is slow where the machine is emulated.
+      for line in text.utf8.split(separator: UInt8(ascii: "\n")).map(Substring.init) {
+        guard let first = line.utf8.first(where: { $0 > 0x20 }),
+          first == UInt8(ascii: "[") || first == UInt8(ascii: "S")
+        else { continue }
+        if let match = line.firstMatch(of: /^\s*\[\d+\]: '(.+?)\s*(-BE)?' \(/) {
+          fourcc = String(match.1) + (match.2.map(String.init) ?? "")
+        } else if let match = line.firstMatch(of: /Size: (.*\S)/) {
+          shapes.insert("\(fourcc) \(match.1)")
+        }
+      }
+      return shapes
+    }
+
+    private func shapes(_ document: [String: Any]) throws -> Set<String> {
+      let ranges = try #require(document["size_ranges"] as? [[String: Any]])
+      let modes = try #require(document["modes"] as? [[String: Any]])
+      func number(_ object: [String: Any], _ key: String) throws -> Int {
+        try #require(object[key] as? Int)
+      }
+      let ofRanges = try ranges.map { range in
+        let least = "\(try number(range, "min_width"))x\(try number(range, "min_height"))"
+        let most = "\(try number(range, "max_width"))x\(try number(range, "max_height"))"
+        let step = "\(try number(range, "step_width"))/\(try number(range, "step_height"))"
+        let fourcc = try #require(range["fourcc"] as? String)
+        return "\(fourcc) Stepwise \(least) - \(most) with step \(step)"
+      }
+      let ranged = Set(ranges.compactMap { $0["fourcc"] as? String })
+      let discrete = try modes.compactMap { mode -> String? in
+        let fourcc = try #require(mode["fourcc"] as? String)
+        guard !ranged.contains(fourcc) else { return nil }
+        return "\(fourcc) Discrete \(try number(mode, "width"))x\(try number(mode, "height"))"
+      }
+      return Set(ofRanges + discrete)
+    }
+  }
+}
