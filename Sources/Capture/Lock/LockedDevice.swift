@@ -146,13 +146,13 @@ public struct LockedDevice: ~Copyable {
   func sharingSettings() throws(CaptureError) {
     do throws(DeviceError) {
       try node?.setPriority(.interactive)
-    } catch where error.reason != .notSupported { throw CaptureError(error) } catch {}
+    } catch  where error.reason != .notSupported { throw CaptureError(error) } catch {}
   }
 
   private static func takeSettings(of node: borrowing VideoDevice) throws(DeviceError) {
     do throws(DeviceError) {
       try node.setPriority(.record)
-    } catch where error.reason != .notSupported { throw error } catch {}
+    } catch  where error.reason != .notSupported { throw error } catch {}
   }
 
   /// The frame duration in force; nil where the driver keeps none.
@@ -161,7 +161,7 @@ public struct LockedDevice: ~Copyable {
   ) throws(DeviceError) -> MediaTime? {
     do throws(DeviceError) {
       return try node.frameDuration()
-    } catch where error.keepsNoFrameDuration { return nil }
+    } catch  where error.keepsNoFrameDuration { return nil }
   }
 
   /// The rate of a frame duration in force; one frame a second where the driver keeps none.
@@ -179,7 +179,7 @@ public struct LockedDevice: ~Copyable {
   private mutating func setDuration(_ duration: MediaTime) throws(DeviceError) -> MediaTime {
     do throws(DeviceError) {
       return try node?.setFrameDuration(duration) ?? duration
-    } catch where error.keepsNoFrameDuration { return duration }
+    } catch  where error.keepsNoFrameDuration { return duration }
   }
 }
 
