@@ -29,11 +29,19 @@ public final class CaptureSession: Sendable {
   ///
   /// - Throws: `CaptureError` when the device is busy, gone or not permitted, or grants another
   ///   mode than it offered.
-  public init(device: CaptureDevice, format: CaptureFormat) throws(CaptureError) {
-    self.device = device
-    self.format = format
-    requestedFrameRate = format.maxFrameRate
-    let opened = try OpenedDevice(device, format)
+  public convenience init(device: CaptureDevice, format: CaptureFormat) throws(CaptureError) {
+    var locked = try device.lockForConfiguration()
+    try locked.setActiveFormat(format)
+    try locked.sharingSettings()
+    try self.init(locked)
+  }
+
+  /// Takes over a device that was set to a mode.
+  init(_ locked: consuming LockedDevice) throws(CaptureError) {
+    device = locked.device
+    format = locked.activeFormat
+    requestedFrameRate = locked.requestedFrameRate
+    let opened = try OpenedDevice(locked)
     negotiatedFrameRate = opened.negotiatedFrameRate
     delivery = opened.delivery
     driver = opened.driver

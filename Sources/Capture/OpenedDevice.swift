@@ -12,50 +12,29 @@ struct OpenedDevice {
   let maximumByteCount: Int
   var sound: (source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64)?
 
-  init(_ device: CaptureDevice, _ format: CaptureFormat) throws(CaptureError) {
-    switch device.source {
-    case .v4l2(let path): try self.init(device, path: path, format)
-    case .synthetic(let camera): try self.init(camera, format)
-    case .file(let camera): try self.init(camera, format)
+  /// Opens what a device stands for, in the mode it was set to.
+  init(_ locked: consuming LockedDevice) throws(CaptureError) {
+    switch locked.device.source {
+    case .v4l2(let path): try self.init(locked, path: path)
+    case .synthetic(let camera): try self.init(camera, locked.activeFormat)
+    case .file(let camera): try self.init(camera, locked.activeFormat)
     }
   }
 
-  /// Sets a V4L2 device to the mode.
-  ///
-  /// S_FMT, then S_PARM, which S_FMT would reset, then the read-back of both. A rate that comes back other than asked is reported, not refused: the
-  /// report tells requested, negotiated and measured apart.
-  private init(
-    _ device: CaptureDevice, path: String, _ format: CaptureFormat
-  ) throws(CaptureError) {
-    guard let layout = format.layout, let width = UInt32(exactly: format.width),
-      let height = UInt32(exactly: format.height)
-    else { throw .unstorable(format) }
-    var node: VideoDevice
-    let granted: StreamFormat
-    let duration: MediaTime
-    let durationBefore: MediaTime?
-    do throws(DiscoveryError) {
-      node = try device.openNode(at: path)
-    } catch { throw CaptureError(error) }
-    do throws(DeviceError) {
-      durationBefore = try Self.durationInForce(node)
-      _ = try node.setFormat(fourcc: format.fourcc.rawValue, width: width, height: height)
-      duration = try Self.lock(&node, format.minFrameDuration)
-      granted = try node.currentFormat()
-    } catch { throw CaptureError(error) }
-    guard granted.fourcc == format.fourcc.rawValue, granted.width == width,
-      granted.height == height
-    else {
-      throw CaptureError(
-        .modeRefused,
-        "\(path) was asked for \(format.id) and set itself to "
-          + "\(granted.width)x\(granted.height)/\(FourCC(rawValue: granted.fourcc))",
-        hint: "choose another mode; slowmo modes \(path) lists them")
-    }
+  /// Takes the node of a V4L2 device over; requested, granted and measured rates are told apart.
+  private init(_ locked: consuming LockedDevice, path: String) throws(CaptureError) {
+    let format = locked.activeFormat
+    guard let layout = format.layout else { throw .unstorable(format) }
+    let duration = locked.activeVideoMinFrameDuration
+    let durationBefore = locked.durationBefore
     guard let rate = try? FrameRate(frameDuration: duration) else {
       throw CaptureError(
         .modeRefused, "\(path) grants a frame duration of \(duration) s, which is no rate",
         hint: "choose another mode; slowmo modes \(path) lists them")
+    }
+    guard let granted = locked.granted, let node = locked.node.take() else {
+      throw CaptureError(
+        .modeRefused, "\(path) was not set to a mode", hint: "set its active format first")
     }
     let planes = try Self.planesToJoin(granted, layout, of: format, path)
     do throws(DeviceError) {
@@ -88,28 +67,6 @@ struct OpenedDevice {
         hint: "choose a format whose frames lie in one piece; slowmo modes \(path) lists them")
     }
     return sizes
-  }
-
-  /// The frame duration in force; nil where the driver keeps none.
-  private static func durationInForce(
-    _ device: borrowing VideoDevice
-  ) throws(DeviceError) -> MediaTime? {
-    do throws(DeviceError) {
-      return try device.frameDuration()
-    } catch  where error.keepsNoFrameDuration {
-      return nil
-    }
-  }
-
-  /// Asks for the frame duration; a driver that keeps none has the one rate it lists.
-  private static func lock(
-    _ device: inout VideoDevice, _ duration: MediaTime
-  ) throws(DeviceError) -> MediaTime {
-    do throws(DeviceError) {
-      return try device.setFrameDuration(duration)
-    } catch  where error.keepsNoFrameDuration {
-      return duration
-    }
   }
 
   private init(_ camera: SyntheticCamera, _ format: CaptureFormat) throws(CaptureError) {
@@ -174,9 +131,19 @@ struct OpenedDevice {
 }
 
 extension CaptureError {
-  fileprivate static func unstorable(_ format: CaptureFormat) -> CaptureError {
+  static func unstorable(_ format: CaptureFormat) -> CaptureError {
     CaptureError(
       .modeRefused, "frames of the mode \(format.id) cannot be read",
       hint: "choose another mode with --mode")
+  }
+
+  static func refused(
+    _ format: CaptureFormat, _ granted: StreamFormat, by path: String
+  ) -> CaptureError {
+    CaptureError(
+      .modeRefused,
+      "\(path) was asked for \(format.id) and set itself to "
+        + "\(granted.width)x\(granted.height)/\(FourCC(rawValue: granted.fourcc))",
+      hint: "choose another mode; slowmo modes \(path) lists them")
   }
 }
