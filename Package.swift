@@ -75,7 +75,9 @@ let package = Package(
 
     // A driver that is a program: cameras of many kinds with faults on demand, and a log of what
     // really became of each frame.
-    .target(name: "FakeVideo4Linux", path: "Tests/FakeVideo4Linux"),
+    .target(
+      name: "FakeVideo4Linux", path: "Tests/FakeVideo4Linux",
+      exclude: ["preload", "build.sh", "check.sh", "README.md"]),
     // Long takes of it, judged against that log; run by Tests/run.sh.
     .executableTarget(
       name: "LedgerSoak",

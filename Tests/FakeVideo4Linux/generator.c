@@ -70,6 +70,7 @@ void start_generator(device_node *node) {
 static void log_period(
   device_node *node, uint8_t fate, uint8_t anomaly, uint32_t sequence, int64_t microseconds
 ) {
+  node->fates[fate]++;
   if (node->note == NULL) return;
   fakevideo_truth truth = {
     .period = node->period, .microseconds = microseconds, .sequence = sequence, .fate = fate,

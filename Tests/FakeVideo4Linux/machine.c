@@ -101,6 +101,7 @@ int fakevideo_open(fakevideo *machine, const char *path, int flags) {
       machine->handles[handle].is_open = true;
       machine->handles[handle].node = index;
       machine->handles[handle].priority = V4L2_PRIORITY_DEFAULT;
+      machine->nodes[index].was_opened = true;
       result = handle;
     }
   }
@@ -231,14 +232,18 @@ int fakevideo_poll(fakevideo *machine, int handle, short events, int millisecond
   return result < 0 ? result : result & (events | POLLERR | POLLHUP);
 }
 
+/// Whether a part of the buffers' memory is one whole buffer, or its beginning.
+static bool is_buffer(const device_node *node, size_t length, int64_t offset) {
+  return node->buffer_count > 0 && offset >= 0 && offset % node->buffer_length == 0
+    && offset / node->buffer_length < node->buffer_count && length <= node->buffer_length;
+}
+
 void *fakevideo_map(fakevideo *machine, int handle, size_t length, int64_t offset, int *error) {
   pthread_mutex_lock(&machine->lock);
   device_node *node = node_of(machine, handle);
   void *memory = NULL;
   *error = -EINVAL;
-  if (node != NULL && node->buffer_count > 0 && offset >= 0
-      && offset % node->buffer_length == 0 && offset / node->buffer_length < node->buffer_count
-      && length <= node->buffer_length) {
+  if (node != NULL && is_buffer(node, length, offset)) {
     memory = node->buffers[offset / node->buffer_length].memory;
     *error = 0;
   }

@@ -12,6 +12,7 @@
 #define MAX_HANDLES 64
 #define MAX_NODES 32
 #define MAX_CONTROLS 24
+#define FATE_COUNT 7
 
 /// How a description gives the sizes or intervals of a format.
 typedef enum { DISCRETE, STEPWISE, CONTINUOUS } range_kind;
@@ -129,13 +130,22 @@ typedef struct {
   uint8_t *jpeg;
   uint32_t jpeg_length, jpeg_number;
 
+  /// The memory of the buffers: how much, and the file it is of where programs map it themselves.
+  size_t memory_length;
+  int memory_file;
+
   void (*note)(void *context, const fakevideo_truth *truth);
   void *context;
+  /// How many periods met which fate, over all streams, and how many frames were dequeued.
+  int64_t fates[FATE_COUNT], dequeued;
+  bool was_opened;
 } device_node;
 
 struct fakevideo {
   pthread_mutex_t lock;
   bool own_clock;
+  /// Whether programs map the buffers by themselves, as the preloaded library lets them.
+  bool shares_memory;
   int64_t now;
   device_node nodes[MAX_NODES];
   int node_count;
@@ -168,6 +178,12 @@ void generate(device_node *node);
 int64_t next_due(device_node *node);
 void start_generator(device_node *node);
 void release_buffers(device_node *node);
+
+/// For the preloaded library: when to look at a handle again (0: now, INT64_MAX: not by itself),
+/// the file that a handle's buffers lie in (or -errno), and a line of JSON on a node's log.
+int64_t wake_time(fakevideo *machine, int handle);
+int memory_file(fakevideo *machine, int handle, size_t length, int64_t offset);
+int print_counts(fakevideo *machine, int node, char *text, size_t size);
 /// Makes a JPEG of one grey, with room for a number, padded to a size.
 uint8_t *make_grey_jpeg(
   uint32_t width, uint32_t height, uint32_t bytes, uint32_t *length, uint32_t *number);

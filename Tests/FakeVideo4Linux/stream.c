@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buffers and the stream: REQBUFS, QUERYBUF, QBUF, DQBUF, STREAMON, STREAMOFF.
+#define _GNU_SOURCE  // memfd_create
 #include "model.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /// Whether this call of its kind is one that is to fail.
 static bool is_to_fail(device_node *node, int kind) {
@@ -19,12 +21,28 @@ static bool is_mplane(const device_node *node) {
 }
 
 void release_buffers(device_node *node) {
-  if (node->buffer_count > 0) munmap(
-    node->buffers[0].memory, (size_t)node->buffer_length * node->buffer_count);
+  if (node->buffer_count > 0) {
+    // What programs have mapped by themselves stays theirs.
+    munmap(node->buffers[0].memory, node->memory_length);
+    if (node->machine->shares_memory) close(node->memory_file);
+  }
   node->buffer_count = 0;
   node->buffer_owner = -1;
   free(node->jpeg);
   node->jpeg = NULL;
+}
+
+static uint8_t *make_memory(device_node *node, size_t length) {
+  int flags = MAP_SHARED | MAP_ANONYMOUS;
+  node->memory_length = length;
+  node->memory_file = -1;
+  if (node->machine->shares_memory) {
+    flags = MAP_SHARED;
+    node->memory_file = memfd_create("fakevideo", MFD_CLOEXEC);
+    if (node->memory_file < 0 || ftruncate(node->memory_file, (off_t)length) < 0) return NULL;
+  }
+  void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, flags, node->memory_file, 0);
+  return memory == MAP_FAILED ? NULL : memory;
 }
 
 static int request_buffers(device_node *node, int handle, struct v4l2_requestbuffers *request) {
@@ -37,9 +55,8 @@ static int request_buffers(device_node *node, int handle, struct v4l2_requestbuf
   if (request->count == 0) return 0;
   uint32_t count = request->count > MAX_BUFFERS ? MAX_BUFFERS : request->count;
   uint32_t length = (node->size_image + 4095) / 4096 * 4096;
-  uint8_t *memory = mmap(
-    NULL, (size_t)length * count, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return -ENOMEM;
+  uint8_t *memory = make_memory(node, (size_t)length * count);
+  if (memory == NULL) return -ENOMEM;
   uint32_t fourcc = node->format->fourcc;
   if (fourcc == V4L2_PIX_FMT_MJPEG || fourcc == V4L2_PIX_FMT_JPEG)
     node->jpeg = make_grey_jpeg(
@@ -127,6 +144,7 @@ static int dequeue_buffer(device_node *node, struct v4l2_buffer *request) {
   node->done_start = (node->done_start + 1) % MAX_BUFFERS;
   node->done_count--;
   node->buffers[index].state = WITH_USER;
+  node->dequeued++;
   describe_buffer(node, index, request);
   return 0;
 }

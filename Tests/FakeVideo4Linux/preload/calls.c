@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls by which programs reach a device node, in front of libc's. What is none of ours goes
+// on to libc unchanged.
+#define _GNU_SOURCE
+#include "preload.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/// The mode argument, which open(2) has only where it may make a file.
+#define MODE(flags) \
+  ({ \
+    mode_t mode = 0; \
+    if ((flags) & (O_CREAT | __O_TMPFILE)) { \
+      va_list list; \
+      va_start(list, flags); \
+      mode = va_arg(list, mode_t); \
+      va_end(list); \
+    } \
+    mode; \
+  })
+
+FRONT int open(const char *path, int flags, ...) {
+  mode_t mode = MODE(flags);
+  int node = node_of_path(path);
+  return node < 0 ? BEHIND(open)(path, flags, mode) : fake_open(path, node, flags);
+}
+
+FRONT int open64(const char *path, int flags, ...) {
+  mode_t mode = MODE(flags);
+  int node = node_of_path(path);
+  return node < 0 ? BEHIND(open64)(path, flags, mode) : fake_open(path, node, flags);
+}
+
+FRONT int openat(int folder, const char *path, int flags, ...) {
+  mode_t mode = MODE(flags);
+  int node = node_of_path(path);
+  return node < 0 ? BEHIND(openat)(folder, path, flags, mode) : fake_open(path, node, flags);
+}
+
+FRONT int openat64(int folder, const char *path, int flags, ...) {
+  mode_t mode = MODE(flags);
+  int node = node_of_path(path);
+  return node < 0 ? BEHIND(openat64)(folder, path, flags, mode) : fake_open(path, node, flags);
+}
+
+// What _FORTIFY_SOURCE makes of open(2) without a mode.
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+
+FRONT int __open_2(const char *path, int flags) {
+  int node = node_of_path(path);
+  return node < 0 ? BEHIND(__open_2)(path, flags) : fake_open(path, node, flags);
+}
+
+FRONT int __open64_2(const char *path, int flags) {
+  int node = node_of_path(path);
+  return node < 0 ? BEHIND(__open64_2)(path, flags) : fake_open(path, node, flags);
+}
+
+FRONT int close(int descriptor) {
+  int handle = handle_of(descriptor);
+  if (handle >= 0) fake_close(descriptor, handle);
+  return BEHIND(close)(descriptor);
+}
+
+FRONT int ioctl(int descriptor, unsigned long request, ...) {
+  va_list list;
+  va_start(list, request);
+  void *argument = va_arg(list, void *);
+  va_end(list);
+  int handle = handle_of(descriptor);
+  return handle < 0 ? BEHIND(ioctl)(descriptor, request, argument)
+                    : fake_ioctl(descriptor, handle, request, argument);
+}
+
+FRONT void *mmap(void *place, size_t length, int protection, int flags, int file, off_t offset) {
+  int handle = flags & MAP_ANONYMOUS ? -1 : handle_of(file);
+  return handle < 0 ? BEHIND(mmap)(place, length, protection, flags, file, offset)
+                    : fake_mmap(place, length, protection, flags, handle, offset);
+}
+
+FRONT void *mmap64(
+  void *place, size_t length, int protection, int flags, int file, off64_t offset
+) {
+  int handle = flags & MAP_ANONYMOUS ? -1 : handle_of(file);
+  return handle < 0 ? BEHIND(mmap64)(place, length, protection, flags, file, offset)
+                    : fake_mmap(place, length, protection, flags, handle, offset);
+}
+
+/// libv4l2 makes its calls by number.
+FRONT long syscall(long number, ...) {
+  va_list list;
+  va_start(list, number);
+  long a[6];
+  for (int index = 0; index < 6; index++) a[index] = va_arg(list, long);
+  va_end(list);
+  int handle = -1;
+  switch (number) {
+  case SYS_openat:
+    if (node_of_path((const char *)a[1]) < 0) break;
+    return fake_open((const char *)a[1], 0, (int)a[2]);
+#ifdef SYS_open
+  case SYS_open:
+    if (node_of_path((const char *)a[0]) < 0) break;
+    return fake_open((const char *)a[0], 0, (int)a[1]);
+#endif
+  case SYS_close:
+    if ((handle = handle_of((int)a[0])) >= 0) fake_close((int)a[0], handle);
+    break;
+  case SYS_ioctl:
+    if ((handle = handle_of((int)a[0])) < 0) break;
+    return fake_ioctl((int)a[0], handle, (unsigned long)a[1], (void *)a[2]);
+  case SYS_mmap:
+    if (a[3] & MAP_ANONYMOUS || (handle = handle_of((int)a[4])) < 0) break;
+    return (long)fake_mmap((void *)a[0], (size_t)a[1], (int)a[2], (int)a[3], handle, a[5]);
+  default: break;
+  }
+  return kernel(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/// What the machine says of its descriptors in a list. A timer knows of frames only, not of
+/// errors and events, and it may wake for a frame that was lost.
+static int look(struct pollfd *entries, nfds_t count) {
+  int found = 0;
+  for (nfds_t index = 0; index < count; index++) {
+    int handle = handle_of(entries[index].fd);
+    if (handle < 0) {
+      if (entries[index].revents != 0) found++;
+      continue;
+    }
+    entries[index].revents =
+      (short)fakevideo_poll(the_machine(), handle, entries[index].events, 0);
+    if (entries[index].revents != 0) found++;
+    else set_alarm(entries[index].fd, handle);
+  }
+  return found;
+}
+
+static bool has_ours(const struct pollfd *entries, nfds_t count) {
+  for (nfds_t index = 0; index < count; index++)
+    if (handle_of(entries[index].fd) >= 0) return true;
+  return false;
+}
+
+static int64_t monotonic(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/// ppoll(2) on a list with some of ours; `limit` in nanoseconds, below 0 without end.
+static int poll_ours(
+  struct pollfd *entries, nfds_t count, int64_t limit, const sigset_t *signals
+) {
+  int64_t end = limit < 0 ? INT64_MAX : monotonic() + limit;
+  struct timespec none = {0, 0};
+  // First what is there already, without a wait.
+  int result = BEHIND(ppoll)(entries, count, &none, NULL);
+  for (;;) {
+    if (result < 0) return result;
+    result = look(entries, count);
+    int64_t left = end == INT64_MAX ? INT64_MAX : end - monotonic();
+    if (result > 0 || left <= 0) return result;
+    struct timespec wait = {left / 1000000000, left % 1000000000};
+    result = BEHIND(ppoll)(entries, count, limit < 0 ? NULL : &wait, signals);
+  }
+}
+
+FRONT int poll(struct pollfd *entries, nfds_t count, int milliseconds) {
+  if (!has_ours(entries, count)) return BEHIND(poll)(entries, count, milliseconds);
+  int64_t limit = milliseconds < 0 ? -1 : (int64_t)milliseconds * 1000000;
+  return poll_ours(entries, count, limit, NULL);
+}
+
+FRONT int ppoll(
+  struct pollfd *entries, nfds_t count, const struct timespec *limit, const sigset_t *signals
+) {
+  if (!has_ours(entries, count)) return BEHIND(ppoll)(entries, count, limit, signals);
+  int64_t nanoseconds = limit == NULL ? -1 : (int64_t)limit->tv_sec * 1000000000 + limit->tv_nsec;
+  return poll_ours(entries, count, nanoseconds, signals);
+}
