@@ -28,6 +28,9 @@ swift build -c release
 step "unit tests and command tests"
 SLOWMO="$PWD/.build/release/slowmo" swift test --skip-build
 
+step "the ledger, over long takes with faults of every class"
+.build/release/LedgerSoak
+
 step "the samples"
 clips=$(mktemp -d)
 trap 'rm -rf "$clips"' EXIT

@@ -5,8 +5,8 @@ public import MediaTiming
 public struct RateMeasurement: Hashable, Sendable {
   /// The rate of the device, losses included; nil for fewer than two frames.
   public var frameRate: Rational?
-  /// How far from the median the interval from one frame to the next is, in nanoseconds: 95 in
-  /// 100 are not farther.
+  /// How far from the median the interval from one frame to the next is, or from a multiple of it
+  /// where frames are missing, in nanoseconds: 95 in 100 are not farther.
   public var jitterNanoseconds: Int64 = 0
   /// The longest interval, in nanoseconds.
   public var longestNanoseconds: Int64 = 0
@@ -65,10 +65,18 @@ extension RateMeasurement {
     let intervals = zip(times.dropFirst(), times).map { $0 &- $1 }.sorted()
     guard let longest = intervals.last else { return }
     let median = intervals[intervals.count / 2]
-    let deviations = intervals.map { abs(Int64(saturating: Double($0 &- median))) }.sorted()
+    let deviations = intervals.map { Self.deviation($0, from: max(1, median)) }.sorted()
     jitterNanoseconds = deviations[(deviations.count * 95 + 99) / 100 - 1]
       .saturatingMultiplied(by: 1_000)
     longestNanoseconds = longest.saturatingMultiplied(by: 1_000)
+  }
+}
+
+extension RateMeasurement {
+  /// How far an interval is from the nearest multiple of the usual one, and be it the first.
+  private static func deviation(_ interval: Int64, from usual: Int64) -> Int64 {
+    let periods = max(1, Int64(saturating: (Double(interval) / Double(usual)).rounded()))
+    return abs(Int64(saturating: Double(interval) - Double(periods) * Double(usual)))
   }
 }
 

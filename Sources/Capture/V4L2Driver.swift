@@ -78,14 +78,7 @@ final class V4L2Driver: FrameDriver {
   }
 
   func requeue(_ index: Int) throws(CaptureError) {
-    do throws(DeviceError) {
-      try queue.giveBack(index)
-    } catch  where error.reason == .unplugged {
-      throw CaptureError(error)
-    } catch {
-      // A driver may refuse a buffer once; a second refusal is meant.
-      do throws(DeviceError) { try queue.giveBack(index) } catch { throw CaptureError(error) }
-    }
+    do throws(DeviceError) { try queue.giveBack(index) } catch { throw CaptureError(error) }
   }
 
   func stop() {

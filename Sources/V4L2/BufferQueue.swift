@@ -127,13 +127,19 @@ package final class BufferQueue: ControlChannel, Sendable {
 
   /// Gives a buffer back to the driver, from any thread: `VIDIOC_QBUF`.
   ///
+  /// A driver may refuse a buffer once; a second refusal is meant.
+  ///
   /// - Throws: ``DeviceError`` for `.giveBack`: `EINVAL` for a buffer that the driver has, or
   ///   that is none; `.unplugged`.
   package func giveBack(_ index: Int) throws(DeviceError) {
-    let result = device.ask(CVideo4Linux_VIDIOC_QBUF, buffer: UInt32(clamping: index)) {
+    if queueBuffer(index) >= 0 { return }
+    try DeviceError.check(queueBuffer(index), .giveBack, path)
+  }
+
+  private func queueBuffer(_ index: Int) -> CInt {
+    device.ask(CVideo4Linux_VIDIOC_QBUF, buffer: UInt32(clamping: index)) {
       (result, _, _) in result
     }
-    try DeviceError.check(result, .giveBack, path)
   }
 }
 

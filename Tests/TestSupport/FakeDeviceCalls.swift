@@ -16,7 +16,11 @@ package final class FakeDeviceCalls: DeviceCalls {
   /// What became of a frame period, by the generator's own log.
   package typealias Truth = fakevideo_truth
 
-  private let gate = Mutex<(@Sendable () -> Bool)?>(nil)
+  /// Boxed, because a mutex wraps a bare closure anew each time it lends it.
+  private struct Gate {
+    let isReady: @Sendable () -> Bool
+  }
+  private let gate = Mutex<Gate?>(nil)
   // Made in the initialiser; the library guards it with a lock of its own.
   private nonisolated(unsafe) let machine: OpaquePointer
 
@@ -43,7 +47,7 @@ package final class FakeDeviceCalls: DeviceCalls {
   /// Makes no frames as long as this says no: on a clock of its own a camera is faster than
   /// whoever takes its frames.
   package func pace(_ isReady: @escaping @Sendable () -> Bool) {
-    gate.withLock { $0 = isReady }
+    gate.withLock { $0 = Gate(isReady: isReady) }
   }
 
   /// Lets time pass while nobody asks for frames.
@@ -80,7 +84,7 @@ package final class FakeDeviceCalls: DeviceCalls {
   }
 
   package func poll(_ descriptor: CInt, events: CShort, milliseconds: CInt) -> CInt {
-    if let isReady = gate.withLock({ $0 }) { while !isReady() { sched_yield() } }
+    if let gate = gate.withLock({ $0 }) { while !gate.isReady() { sched_yield() } }
     return fakevideo_poll(machine, descriptor, events, milliseconds)
   }
 

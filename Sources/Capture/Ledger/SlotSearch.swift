@@ -5,7 +5,8 @@
 /// It is a shortest path (Viterbi 1967): each frame may take the slot that the counter says or
 /// one of the two that its time is between, slots rise, a frame costs the square of its distance
 /// from its slot, and a contradiction of the counter a quarter for each period, but neither more
-/// than one. So a frame that comes late
+/// than one. That the counter counted too many costs twice as much, unless it makes up for too
+/// few before: cameras tell gaps late, and never early. So a frame that comes late
 /// and is followed by one in time is late; one that is a whole period late and stays so, or
 /// whose counter makes up for it afterwards, is not where the counter says.
 struct SlotSearch {
@@ -27,6 +28,8 @@ struct SlotSearch {
     let cost: Double
     let parent: Int
     let isOpen: Bool
+    /// Periods that the counter still has to make up for.
+    let owed: Int64
   }
 
   private let grid: SlotGrid
@@ -43,7 +46,7 @@ struct SlotSearch {
     from last: (reading: FrameTimeline.Reading, slot: Int64), to readings: [FrameTimeline.Reading]
   ) -> [Step] {
     nodes.reserveCapacity(1 + readings.count * 3 * Self.pathLimit)
-    nodes.append(Node(slot: last.slot, cost: 0, parent: 0, isOpen: false))
+    nodes.append(Node(slot: last.slot, cost: 0, parent: 0, isOpen: false, owed: 0))
     var before = last.reading
     for reading in readings {
       let parents = stage..<nodes.count
@@ -74,21 +77,23 @@ struct SlotSearch {
     if let counted {
       let slot = from &+ counted
       let late = self.late(reading, slot)
-      add(slot, parent, late, isOpen: abs(late) > SlotGrid.near)
+      add(slot, parent, late, isOpen: abs(late) > SlotGrid.near, owed: nodes[parent].owed)
       guard abs(late) > SlotGrid.near else { return }
       let low = slot &+ Int64(saturating: late.rounded(.down))
       for candidate in [low, low &+ 1] where candidate != slot && candidate >= lowest {
-        let apart = Double(candidate > slot ? candidate &- slot : slot &- candidate)
+        let extra = candidate &- slot
+        let share = extra < 0 && nodes[parent].owed <= 0 ? 2 : 1
         add(
           candidate, parent, self.late(reading, candidate), isOpen: true,
-          price: min(1, Self.contradictionCost * apart))
+          price: min(1, Self.contradictionCost * Double(share) * abs(Double(extra))),
+          owed: nodes[parent].owed &+ extra)
       }
     } else {
       // The counter says nothing: the clock alone decides.
       let nearest = from &+ Int64(saturating: late(reading, from).rounded())
       for candidate in [nearest, nearest &+ 1, nearest &- 1] {
         let slot = max(candidate, lowest)
-        add(slot, parent, late(reading, slot), isOpen: true)
+        add(slot, parent, late(reading, slot), isOpen: true, owed: 0)
       }
     }
   }
@@ -100,11 +105,12 @@ struct SlotSearch {
 
   /// Keeps the cheapest way to a slot.
   private mutating func add(
-    _ slot: Int64, _ parent: Int, _ late: Double, isOpen: Bool, price: Double = 0
+    _ slot: Int64, _ parent: Int, _ late: Double, isOpen: Bool, price: Double = 0,
+    owed: Int64
   ) {
     let node = Node(
       slot: slot, cost: nodes[parent].cost + min(1, late * late) + price, parent: parent,
-      isOpen: isOpen)
+      isOpen: isOpen, owed: owed)
     if let index = nodes[stage...].firstIndex(where: { $0.slot == slot }) {
       if node.cost < nodes[index].cost { nodes[index] = node }
     } else {

@@ -45,8 +45,10 @@ public struct FrameRateProof: Hashable, Sendable {
     self.negotiated = negotiated
     self.measurement = measurement
     let measured = measurement.frameRate?.doubleValue ?? 0
-    if Self.areEqual(measured, negotiated.doubleValue) {
-      if !Self.areEqual(negotiated.doubleValue, requested.doubleValue) {
+    // The first and the last frame each may have come half a period early or late.
+    let blur = 1 / Double(max(1, measurement.ledger.expected))
+    if Self.areEqual(measured, negotiated.doubleValue, within: Self.tolerance + blur) {
+      if !Self.areEqual(negotiated.doubleValue, requested.doubleValue, within: Self.tolerance) {
         cause = .driverClamp
       } else {
         // The camera keeps its time; what is missing got lost on the way.
@@ -62,8 +64,8 @@ public struct FrameRateProof: Hashable, Sendable {
     }
   }
 
-  private static func areEqual(_ a: Double, _ b: Double) -> Bool {
-    abs(a - b) <= tolerance * max(a, b)
+  private static func areEqual(_ a: Double, _ b: Double, within share: Double) -> Bool {
+    abs(a - b) <= share * max(a, b)
   }
 }
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+
+extension VividTests {
+  /// What vivid does wrong on demand. The machine is slow, so vivid loses frames of its own as
+  /// well: claims are about what was asked of it, and about the books.
+  @Suite(.serialized) struct Faults {
+    private let node = Vivid.node ?? ""
+    private static let driver = "/sys/bus/platform/drivers/vivid"
+    private static let mode = ["--mode", "320x180@60/yuyv", "-t", "2"]
+
+    private func file(_ name: String) -> String { "\(Vivid.folder)/\(name).mov" }
+
+    @Test(arguments: [1, 50])
+    func `Dropped buffers are lost in the device, and the books add up`(percent: Int) async throws
+    {
+      try await Vivid.set("percentage_of_dropped_buffers", to: percent)
+      let take = try await Vivid.record(Self.mode, file: file("drops\(percent)"))
+      try await Vivid.set("percentage_of_dropped_buffers", to: 0)
+      try await Vivid.expectWhole(take, file: file("drops\(percent)"), stoppedBy: "duration")
+      let ledger = try Vivid.ledger(take)
+      print("vivid: \(percent) % dropped: \(ledger.sorted { $0.key < $1.key })")
+      #expect((115...125).contains(ledger["expected"] ?? 0))
+      if percent == 50 { #expect((40...90).contains(ledger["lost_device"] ?? 0)) }
+    }
+
+    @Test(arguments: [("wrap_sequence_number", 1), ("wrap_timestamp", 1), ("wrap_timestamp", 2)])
+    func `Numbers and times that wrap make no gap`(control: String, value: Int) async throws {
+      try await Vivid.set(control, to: value)
+      let name = "\(control)\(value)"
+      let take = try await Vivid.record(Self.mode, file: file(name))
+      try await Vivid.set(control, to: 0)
+      try await Vivid.expectWhole(take, file: file(name), stoppedBy: "duration")
+      let expected = try Vivid.ledger(take)["expected"] ?? 0
+      #expect((115...125).contains(expected))
+      let longest = try #require((take["intervals"] as? [String: Any])?["max_ns"] as? Int)
+      #expect(longest < 300_000_000)
+    }
+
+    @Test func `Damaged buffers are corrupt, not lost`() async throws {
+      let (status, take) = try await Vivid.record(
+        Self.mode, file: file("damaged"), meanwhile: "inject_v4l2_buf_flag_error=1")
+      #expect(status == 0)
+      try await Vivid.expectWhole(take, file: file("damaged"), stoppedBy: "duration")
+      #expect(try Vivid.ledger(take)["corrupt"] == 1)
+      let gaps = try #require(take["gaps"] as? [[String: Any]])
+      #expect(gaps.count { $0["cause"] as? String == "corrupt" } == 1)
+    }
+
+    @Test func `A buffer that is refused once costs no take`() async throws {
+      let (status, take) = try await Vivid.record(
+        Self.mode, file: file("refused"), meanwhile: "inject_vidioc_qbuf_error=1")
+      #expect(status == 0)
+      try await Vivid.expectWhole(take, file: file("refused"), stoppedBy: "duration")
+      try await Vivid.set("inject_vidioc_qbuf_error", to: 1)
+      let next = try await Vivid.record(Self.mode, file: file("refused"))
+      try await Vivid.expectWhole(next, file: file("refused"), stoppedBy: "duration")
+    }
+
+    @Test(arguments: ["inject_vidioc_reqbufs_error", "inject_vidioc_streamon_error"])
+    func `A stream that cannot start is named, and leaves no file`(control: String) async throws {
+      try await Vivid.set(control, to: 1)
+      let finished = try await run(
+        slowmoPath, ["record", node, "-o", file("none"), "--progress", "none"] + Self.mode)
+      #expect(finished.status == 69)
+      #expect(finished.errors.contains(node), "\(finished.errors)")
+      #expect(finished.errors.split(separator: "\n").count == 1, "\(finished.errors)")
+      #expect(!FileManager.default.fileExists(atPath: file("none")))
+    }
+
+    @Test func `A driver that gives up ends the take with what it delivered`() async throws {
+      let (status, take) = try await Vivid.record(
+        Self.mode, file: file("fatal"), meanwhile: "inject_fatal_streaming_error=1")
+      #expect(status == 69)
+      try await Vivid.expectWhole(take, file: file("fatal"), stoppedBy: "error")
+    }
+
+    @Test func `A rate that vivid does not reach shows in three figures and in the books`()
+      async throws
+    {
+      let input = try await run(
+        "sh",
+        [
+          "-c",
+          "v4l2-ctl -d \(node) -i 3 && v4l2-ctl -d \(node) "
+            + "--set-dv-bt-timings cvt,width=640,height=480,fps=120",
+        ])
+      try #require(input.status == 0, "\(input.errors)")
+      let take = try await Vivid.record(["--mode", "640x480/yuyv", "-t", "2"], file: file("hdmi"))
+      _ = try await run("v4l2-ctl", ["-d", node, "-i", "0"])
+      try await Vivid.expectWhole(take, file: file("hdmi"), stoppedBy: "duration")
+      let ledger = try Vivid.ledger(take)
+      let requested = try #require(take["requested_fps_value"] as? Double)
+      #expect(requested > 110)
+      print(
+        "vivid: HDMI at \(requested) fps, granted \(take["negotiated_fps_value"] ?? "") measured "
+          + "\(take["measured_fps_value"] ?? ""), cause \(take["rate_cause"] ?? ""): "
+          + "\(ledger.sorted { $0.key < $1.key })")
+      #expect(take["rate_cause"] as? String != nil)
+      #expect((ledger["lost_device"] ?? 0) * 10 > ledger["expected"] ?? 0)
+    }
+
+    @Test(.enabled(if: access("\(driver)/unbind", W_OK) == 0, "only root can put vivid back"))
+    func `A device that goes away ends the take with what arrived`() async throws {
+      let (status, take) = try await Vivid.record(
+        Self.mode, file: file("gone"), meanwhile: "disconnect=1")
+      // Nobody but who unplugged it so can plug it in again.
+      let back = try await run(
+        "sh",
+        [
+          "-c",
+          """
+          cd \(Self.driver) && echo vivid.0 >unbind && echo vivid.0 >bind
+          for try in $(seq 100); do [ -e \(node) ] && break; sleep 0.1; done
+          chgrp video /dev/video* && chmod 660 /dev/video*
+          """,
+        ])
+      #expect(back.status == 0, "\(back.errors)")
+      #expect(status == 69)
+      try await Vivid.expectWhole(take, file: file("gone"), stoppedBy: "device_lost")
+    }
+  }
+}
