@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -123,31 +124,29 @@ FRONT char *canonicalize_file_name(const char *path) {
   return node_of_path(path) < 0 ? BEHIND(canonicalize_file_name)(path) : strdup(path);
 }
 
-/// A file of /sys for a node of ours, or NULL.
-static FILE *open_uevent(const char *path) {
+/// A file of /sys for a node of ours, opened, or -1. It has a descriptor of its own, since C++'s
+/// streams read from that.
+static int open_uevent(const char *path) {
   unsigned minor_number;
   int end = 0;
-  if (strncmp(path, "/sys/dev/char/", 14) != 0) return NULL;
-  if (sscanf(path + 14, "81:%u/uevent%n", &minor_number, &end) != 1 || end == 0) return NULL;
+  if (strncmp(path, "/sys/dev/char/", 14) != 0) return -1;
+  if (sscanf(path + 14, "81:%u/uevent%n", &minor_number, &end) != 1 || end == 0) return -1;
   if (minor_number < FIRST_MINOR
       || minor_number >= (unsigned)(FIRST_MINOR + fakevideo_node_count(the_machine())))
-    return NULL;
-  char text[96];
-  int length = snprintf(
-    text, sizeof text, "MAJOR=81\nMINOR=%u\nDEVNAME=video%u\n", minor_number, minor_number);
-  FILE *file = fmemopen(NULL, (size_t)length + 1, "w+");
-  if (file == NULL) return NULL;
-  fputs(text, file);
-  rewind(file);
+    return -1;
+  int file = memfd_create("uevent", MFD_CLOEXEC);
+  if (file < 0) return -1;
+  dprintf(file, "MAJOR=81\nMINOR=%u\nDEVNAME=video%u\n", minor_number, minor_number);
+  lseek(file, 0, SEEK_SET);
   return file;
 }
 
 FRONT FILE *fopen(const char *restrict path, const char *restrict mode) {
-  FILE *file = open_uevent(path);
-  return file != NULL ? file : BEHIND(fopen)(path, mode);
+  int file = open_uevent(path);
+  return file >= 0 ? fdopen(file, mode) : BEHIND(fopen)(path, mode);
 }
 
 FRONT FILE *fopen64(const char *restrict path, const char *restrict mode) {
-  FILE *file = open_uevent(path);
-  return file != NULL ? file : BEHIND(fopen64)(path, mode);
+  int file = open_uevent(path);
+  return file >= 0 ? fdopen(file, mode) : BEHIND(fopen64)(path, mode);
 }
