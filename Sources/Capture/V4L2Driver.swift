@@ -133,8 +133,9 @@ extension CaptureError {
       case .noBandwidth, .notSupported: .modeRefused
       case .outOfRange: .controlOutOfRange
       case .readOnly: .controlReadOnly
-      case .noSignal, .unstableSignal, .signalOutOfRange: .deviceFailed
-      case .other: error.isOutOfMemory ? .outOfMemory : .deviceFailed
+      case .outOfMemory: .outOfMemory
+      case .noSignal, .unstableSignal, .signalOutOfRange, .tooManyFiles, .busFailure, .other:
+        .deviceFailed
       }
     self.init(code, error.description, hint: error.hint)
   }

@@ -56,7 +56,9 @@ public struct DiscoveryError: Error, Hashable, Sendable, CustomStringConvertible
       case .unplugged: .unplugged
       case .notAVideoDevice: .notACaptureDevice
       case .noSignal, .unstableSignal, .signalOutOfRange: .noSignal
-      case .noBandwidth, .notSupported, .outOfRange, .readOnly, .other: .deviceFailed
+      case .noBandwidth, .notSupported, .outOfRange, .readOnly, .outOfMemory, .tooManyFiles,
+        .busFailure, .other:
+        .deviceFailed
       }
     self.init(code, error.description, hint: error.hint)
   }

@@ -63,11 +63,13 @@ struct KernelCalls: DeviceCalls {
     var result = withUnsafeMutablePointer(to: &answer) {
       CVideo4Linux_ioctl(descriptor, CVideo4Linux_VIDIOC_QUERYCAP, $0)
     }
-    // Multi-planar nodes are used as they are: libv4l2's plugin for them announces itself on
-    // stdout, makes them look single-planar, and fails at formats of several planes. libv4l2
-    // passes requests of a node that it does not know to the kernel.
-    let isMultiPlanar = VideoDevice.Capabilities(answer).bufferKind == .multiPlanar
-    if result >= 0, !isMultiPlanar { result = CVideo4Linux_attach(descriptor) }
+    // Only single-planar cameras are shown to libv4l2: its plugin for multi-planar nodes announces
+    // itself on stdout, makes them look single-planar, and fails at formats of several planes.
+    // libv4l2 passes requests of a node that it does not know to the kernel.
+    let node = VideoDevice.Capabilities(answer)
+    if result >= 0, node.isVideoCapture, node.bufferKind == .singlePlanar {
+      result = CVideo4Linux_attach(descriptor)
+    }
     guard result >= 0 else {
       _ = CVideo4Linux_close(descriptor)
       return result

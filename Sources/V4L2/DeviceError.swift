@@ -63,7 +63,14 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case unstableSignal
     /// What comes in is more, or less, than the device can take: `ERANGE` when it is detected.
     case signalOutOfRange
-    /// Anything else.
+    /// There is no memory for the buffers: `ENOMEM`.
+    case outOfMemory
+    /// This program, or all together, have too many files open: `EMFILE`, `ENFILE`.
+    case tooManyFiles
+    /// The camera does not answer, or not so that it can be understood: `EPROTO`, `EPIPE`,
+    /// `EILSEQ`, `ETIME`, `ETIMEDOUT` of its bus.
+    case busFailure
+    /// The driver or the device gave up: `EIO`, and anything else.
     case other
   }
 
@@ -99,6 +106,10 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case (ENODEV, _), (ENXIO, _): .unplugged
     case (ENOTTY, .open): .notAVideoDevice
     case (ENOSPC, .start): .noBandwidth
+    case (ENOMEM, _): .outOfMemory
+    case (EMFILE, _), (ENFILE, _): .tooManyFiles
+    case (EPROTO, _), (EPIPE, _), (EILSEQ, _), (ETIME, _), (ETIMEDOUT, _): .busFailure
+    case (ESHUTDOWN, _): .unplugged
     case (ENOLINK, _): .noSignal
     case (ENOLCK, _): .unstableSignal
     case (ERANGE, .detectTimings), (ERANGE, .setTimings): .signalOutOfRange
@@ -112,77 +123,6 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
   package var keepsNoFrameDuration: Bool {
     (operation == .setFrameDuration || operation == .readFrameDuration)
       && (code == ENOTSUP || code == ENOTTY)
-  }
-
-  /// Whether there is not enough memory for the buffers.
-  package var isOutOfMemory: Bool { code == ENOMEM }
-
-  /// One line: `Could not open /dev/video99: No such file or directory`.
-  package var description: String {
-    let why: String =
-      switch reason {
-      case .notAVideoDevice: "It is not a video device"
-      // The kernel's words, "No space left on device", send people to their disk.
-      case .outOfRange: "It does not take this value"
-      case .readOnly: "It cannot be set, or not as the camera is set now"
-      case .busy where operation == .setControl:
-        "It cannot be changed while the camera streams, or another program has priority"
-      case .noBandwidth: "The bus has no bandwidth left for this mode"
-      // "Link has been severed", "No locks available", "Numerical result out of range".
-      case .noSignal: "There is no signal"
-      case .unstableSignal: "The signal is not stable"
-      case .signalOutOfRange: "The signal is out of the range that the device can take"
-      default: String(cString: strerror(code))  // Of this thread's own, in glibc.
-      }
-    return "Could not \(operation.rawValue) \(subject)\(path): \(why)"
-  }
-
-  private var isAboutControls: Bool {
-    switch operation {
-    case .listControls, .readControl, .setControl, .subscribe, .readPriority, .setPriority: true
-    default: false
-    }
-  }
-
-  /// What of the device it was about, in front of its path.
-  private var subject: String {
-    switch operation {
-    case .readControl, .setControl: "\(control ?? "controls") of "
-    default: ""
-    }
-  }
-
-  /// What to try next: one line without a final period.
-  package var hint: String {
-    switch reason {
-    case .noPermission:
-      "add yourself to the group video (sudo usermod -aG video $USER) and log in again"
-    case .notFound, .notAVideoDevice: "see which devices there are with: slowmo devices"
-    case .busy where holders.isEmpty:
-      "another program uses it; sudo fuser -v \(path) tells which, close that one"
-    case .busy:
-      "\(holders.map(\.description).joined(separator: ", ")) has it open; close that first"
-    case .unplugged: "it was unplugged or its driver is gone; plug it in again"
-    case .outOfRange:
-      "its range and its items are listed by: slowmo controls \(path)"
-    case .readOnly:
-      "switch off the automatic that governs it first; see: slowmo controls \(path)"
-    case .noBandwidth: "choose a compressed or slower mode, or another USB port"
-    case .notSupported where isAboutControls:
-      "what the camera can do is listed by: slowmo controls \(path)"
-    case .noSignal:
-      "check the cable, and that the source is switched on; its inputs are listed by: slowmo modes \(path)"
-    case .unstableSignal: "try again in a moment, or with another cable"
-    case .signalOutOfRange: "choose a smaller or slower picture at the source"
-    case .notSupported where operation == .setInput:
-      "its inputs are listed by: slowmo modes \(path)"
-    case .notSupported where operation == .detectTimings || operation == .setTimings:
-      "only inputs such as HDMI have timings, within the device's limits; its inputs are listed by: slowmo modes \(path)"
-    case .notSupported: "choose another mode; they are listed by: slowmo modes \(path)"
-    case .other where operation == .setControl:
-      "the camera refused it; try again after setting its automatic controls by hand"
-    case .other: "unplug it and plug it in again; the kernel's words are in: sudo dmesg"
-    }
   }
 
   /// Throws if `result` is a negative errno, which is how every shim reports failure.

@@ -6,6 +6,9 @@ import Testing
 @testable import V4L2
 
 /// What a choice costs, told and not judged: a debug build and a busy machine take what they take.
+///
+/// What it takes in earnest is told by
+/// `swift test -c release -Xswiftc -enable-testing --filter SelectionSpeed`.
 struct SelectionSpeedTests {
   @Test func `A choice among 2000 modes is timed`() throws {
     var random = SeededRandom(seed: 11)

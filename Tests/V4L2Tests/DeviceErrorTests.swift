@@ -54,6 +54,43 @@ struct DeviceErrorTests {
         "choose another mode; they are listed by: slowmo modes /dev/video0"
       ),
       (
+        DeviceError(.detectTimings, "/dev/video0", code: ENOLINK),
+        "Could not detect the timings at /dev/video0: There is no signal",
+        "check the cable, and that the source is switched on; inputs: slowmo modes /dev/video0"
+      ),
+      (
+        DeviceError(.detectTimings, "/dev/video0", code: ENOLCK),
+        "Could not detect the timings at /dev/video0: The signal is not stable",
+        "try again in a moment, or with another cable"
+      ),
+      (
+        DeviceError(.detectTimings, "/dev/video0", code: ERANGE),
+        "Could not detect the timings at /dev/video0: "
+          + "The signal is out of the range that the device can take",
+        "choose a smaller or slower picture at the source"
+      ),
+      (
+        DeviceError(.requestBuffers, "/dev/video0", code: ENOMEM),
+        "Could not get buffers from /dev/video0: Cannot allocate memory",
+        "close other programs, or choose a smaller mode"
+      ),
+      (
+        DeviceError(.setFrameDuration, "/dev/video0", code: EPIPE),
+        "Could not set the frame duration of /dev/video0: "
+          + "The camera does not answer on its bus (Broken pipe)",
+        "try another cable or port, without a hub, and a slower mode"
+      ),
+      (
+        DeviceError(.open, "/dev/video0", code: EMFILE),
+        "Could not open /dev/video0: Too many open files",
+        "close other programs, or allow more open files with: ulimit -n 4096"
+      ),
+      (
+        DeviceError(.setPriority, "/dev/video0", code: EBUSY),
+        "Could not take the settings of /dev/video0: Another program has them",
+        "another program uses it; sudo fuser -v /dev/video0 tells which, close that one"
+      ),
+      (
         DeviceError(.dequeue, "/dev/video0", code: EIO),
         "Could not take a frame from /dev/video0: Input/output error",
         "unplug it and plug it in again; the kernel's words are in: sudo dmesg"

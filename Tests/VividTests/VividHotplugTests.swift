@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+
+extension VividTests {
+  @Suite struct Hotplug {
+    private static let driver = "/sys/bus/platform/drivers/vivid"
+
+    @Test(.enabled(if: access("\(driver)/unbind", W_OK) == 0, "only root can unplug vivid"))
+    func `A device that is pulled out and put back is removed and added`() async throws {
+      let node = Vivid.node ?? ""
+      // Each step waits for the line that the one before must bring.
+      let script = """
+        cd "$3"
+        lines() { for try in $(seq 300); do [ "$(grep -c "$1" "$LINES_OF")" -ge "$2" ] && return; sleep 0.1; done; exit 3; }
+        LINES_OF="$4"
+        "$1" devices --watch --json >"$LINES_OF" &
+        watching=$!
+        lines synthetic 1
+        echo vivid.0 >unbind
+        lines "removed.*$2\\"" 1
+        echo vivid.0 >bind
+        lines "added.*$2\\"" 2
+        kill -INT $watching
+        wait $watching
+        status=$?
+        # What udev would do.
+        chgrp video /dev/video* && chmod 660 /dev/video*
+        exit $status
+        """
+      let file = "\(Vivid.folder)/changes.txt"
+      let finished = try await run(
+        "bash", ["-c", script, "bash", slowmoPath, node, Self.driver, file])
+      #expect(finished.status == 0, "\(finished.errors)")
+      let events = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")
+        .compactMap { line in
+          try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+        }
+        .filter { $0["path"] as? String == node }
+      print("vivid: \(events.compactMap { $0["event"] as? String })")
+      #expect(events.compactMap { $0["event"] as? String } == ["added", "removed", "added"])
+      #expect(Set(events.compactMap { $0["id"] as? String }).count == 1)
+    }
+  }
+}
