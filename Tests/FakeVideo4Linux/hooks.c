@@ -15,7 +15,8 @@ int64_t wake_time(fakevideo *machine, int handle) {
   device_node *node = node_at(machine, handle);
   int64_t time = 0;
   // Of a node that does not stream poll(2) says so at once.
-  if (node != NULL && node->is_streaming && !node->is_gone && node->done_count == 0) {
+  if (node != NULL && node->is_streaming && !node->is_gone && !node->is_broken
+      && node->done_count == 0) {
     int64_t due = next_due(node);
     time = node->queued_count == 0 ? INT64_MAX : due;
   }
@@ -27,6 +28,8 @@ int memory_file(fakevideo *machine, int handle, size_t length, int64_t offset) {
   int error = 0;
   void *memory = fakevideo_map(machine, handle, length, offset, &error);
   if (memory == NULL) return error;
+  // Mapped to see whether that is right; the kernel keeps what programs map of the file.
+  fakevideo_unmap(machine, memory, length);
   pthread_mutex_lock(&machine->lock);
   device_node *node = node_at(machine, handle);
   int file = node == NULL || node->buffer_count == 0 ? -EINVAL : node->memory_file;
