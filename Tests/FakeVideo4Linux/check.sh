@@ -31,13 +31,19 @@ with() {
 # says TEXT WHAT: the last program must have said this.
 says() { grep -q -- "$1" "$output" || fail "$2: no \"$1\" in its output"; }
 
-# lost_nothing FRAMES WHAT: the driver must have delivered so many, and lost none.
-lost_nothing() {
-  test -s "$truth" || { fail "$2: no truth was written"; return; }
-  grep -q '"corrupt":0,"lost_start":0,"lost_device":0,"lost_kernel":0' "$truth" \
-    || fail "$2 lost frames: $(cat "$truth")"
+# streams FRAMES CONFIGURATION COMMAND…: the program must take so many frames, and none may be
+# lost. It gets three tries: with four buffers of 4 ms it is the machine that may be too busy.
+streams() {
+  frames=$1
+  shift
+  for try in 1 2 3; do
+    with "$@"
+    test -s "$truth" || { fail "no truth was written: $*"; return; }
+    if grep -q '"corrupt":0,"lost_start":0,"lost_device":0,"lost_kernel":0' "$truth"; then break; fi
+    test "$try" -lt 3 || fail "frames were lost: $* ($(cat "$truth"))"
+  done
   taken=$(sed -n 's/.*"dequeued":\([0-9]*\).*/\1/p' "$truth" | head -n 1)
-  test "${taken:-0}" -ge "$1" || fail "$2 took $taken frames of $1"
+  test "${taken:-0}" -ge "$frames" || fail "$taken frames of $frames: $*"
 }
 
 "$here/build.sh" "$library"
@@ -51,20 +57,27 @@ if command -v v4l2-ctl >/dev/null; then
   says "auto_exposure" "v4l2-ctl --all"
   with hfr-usb v4l2-ctl -d /dev/fakevideo0 --list-formats-ext
   says "(240.000 fps)" "v4l2-ctl --list-formats-ext"
-  with hfr-usb v4l2-ctl -d /dev/fakevideo0 \
+  streams 480 hfr-usb v4l2-ctl -d /dev/fakevideo0 \
     --set-fmt-video=width=1280,height=720,pixelformat=MJPG --set-parm=240 \
     --stream-mmap=8 --stream-count=480
-  lost_nothing 480 "v4l2-ctl at 240 fps"
-  with "tiny" v4l2-ctl -d /dev/fakevideo0 --set-parm=1000 --stream-mmap=32 --stream-count=1000
-  lost_nothing 1000 "v4l2-ctl at 1000 fps"
+  streams 1000 tiny v4l2-ctl -d /dev/fakevideo0 --set-parm=1000 --stream-mmap=32 --stream-count=1000
 else
   echo "no v4l2-ctl (package v4l-utils): not tried" >&2
 fi
 
+if command -v v4l2-compliance >/dev/null; then
+  for description in uvc-webcam hfr-usb mono-hfr tiny odd-rates yuyv-1080p120 hdmi-card tv-card \
+    stepwise-sensor continuous-sensor mplane-sensor two-planes; do
+    with "$description" v4l2-compliance -s 10 -d /dev/fakevideo0
+    says "Failed: 0" "v4l2-compliance on $description"
+  done
+else
+  echo "no v4l2-compliance (package v4l-utils): not tried" >&2
+fi
+
 if command -v ffmpeg >/dev/null; then
-  with hfr-usb ffmpeg -v error -y -f v4l2 -input_format mjpeg -video_size 1280x720 \
+  streams 480 hfr-usb ffmpeg -v error -y -f v4l2 -input_format mjpeg -video_size 1280x720 \
     -framerate 240 -i /dev/fakevideo0 -frames:v 480 -c copy "$folder/take.mov"
-  lost_nothing 480 "ffmpeg at 240 fps"
   count=$(ffprobe -v error -count_packets -show_entries stream=nb_read_packets -of csv=p=0 \
     "$folder/take.mov" | tr -cd 0-9)
   test "${count:-0}" = 480 || fail "ffmpeg wrote $count frames of 480"
@@ -76,9 +89,8 @@ else
 fi
 
 if command -v gst-launch-1.0 >/dev/null; then
-  with hfr-usb gst-launch-1.0 -q v4l2src device=/dev/fakevideo0 num-buffers=480 \
+  streams 480 hfr-usb gst-launch-1.0 -q v4l2src device=/dev/fakevideo0 num-buffers=480 \
     ! image/jpeg,width=1280,height=720,framerate=240/1 ! fakesink
-  lost_nothing 480 "GStreamer at 240 fps"
 else
   echo "no gst-launch-1.0 (package gstreamer1.0-tools): not tried" >&2
 fi
@@ -86,9 +98,8 @@ fi
 if [ -n "${SLOWMO:-}" ]; then
   with hfr-usb "$SLOWMO" modes /dev/fakevideo0
   says "1280x720@240/mjpg" "slowmo modes"
-  with hfr-usb "$SLOWMO" record /dev/fakevideo0 --mode 1280x720@240/mjpg --frames 480 \
+  streams 480 hfr-usb "$SLOWMO" record /dev/fakevideo0 --mode 1280x720@240/mjpg --frames 480 \
     -y -o "$folder/slowmo.mov"
-  lost_nothing 480 "slowmo at 240 fps"
 fi
 
 test "$failures" -eq 0 || exit 1

@@ -11,8 +11,22 @@ static const description_control *controls_of(const device_node *node) {
   return node->kind->controls != NULL ? node->kind->controls : none;
 }
 
+static bool is_compound(const description_control *control) { return control->type == TYPE_RECT; }
+
+/// The control by its place among a driver's own, which is how these were counted once.
+static int private_index(const device_node *node, uint32_t place) {
+  const description_control *controls = controls_of(node);
+  for (int index = 0; controls[index].id != 0; index++) {
+    if (!V4L2_CTRL_DRIVER_PRIV(controls[index].id) || is_compound(&controls[index])) continue;
+    if (place-- == 0) return index;
+  }
+  return -1;
+}
+
 static int index_of(const device_node *node, uint32_t id) {
   const description_control *controls = controls_of(node);
+  if (id >= V4L2_CID_PRIVATE_BASE && id < V4L2_CID_PRIVATE_BASE + MAX_CONTROLS)
+    return private_index(node, id - V4L2_CID_PRIVATE_BASE);
   for (int index = 0; controls[index].id != 0; index++)
     if (controls[index].id == id) return index;
   return -1;
@@ -31,8 +45,6 @@ void set_default_controls(device_node *node) {
     node->values[index] = controls[index].value;
   node->region = whole;
 }
-
-static bool is_compound(const description_control *control) { return control->type == TYPE_RECT; }
 
 /// The control of this id, or the one after it where the caller walks the list.
 static int find(const device_node *node, uint32_t id) {
@@ -96,8 +108,10 @@ static int query_ext(const device_node *node, struct v4l2_query_ext_ctrl *query)
   int index = find(node, query->id);
   if (index < 0) return -EINVAL;
   const description_control *control = &controls_of(node)[index];
+  uint32_t asked = query->id;
   memset(query, 0, sizeof *query);
-  query->id = control->id;
+  bool is_by_place = asked >= V4L2_CID_PRIVATE_BASE && asked < V4L2_CTRL_FLAG_NEXT_COMPOUND;
+  query->id = is_by_place ? asked : control->id;
   query->type = control->type;
   strncpy(query->name, control->name, sizeof query->name - 1);
   query->minimum = control->minimum;
@@ -111,8 +125,7 @@ static int query_ext(const device_node *node, struct v4l2_query_ext_ctrl *query)
 }
 
 static int query_plain(const device_node *node, struct v4l2_queryctrl *query) {
-  // The old structure has no room for compound ones, and knows of no next one of those.
-  struct v4l2_query_ext_ctrl ext = {.id = query->id & ~V4L2_CTRL_FLAG_NEXT_COMPOUND};
+  struct v4l2_query_ext_ctrl ext = {.id = query->id};
   int result = query_ext(node, &ext);
   if (result < 0) return result;
   memset(query, 0, sizeof *query);
@@ -120,7 +133,7 @@ static int query_plain(const device_node *node, struct v4l2_queryctrl *query) {
   query->type = ext.type;
   memcpy(query->name, ext.name, sizeof query->name);
   query->flags = ext.flags;
-  if (ext.flags & V4L2_CTRL_FLAG_HAS_PAYLOAD) return 0;
+  if (ext.flags & V4L2_CTRL_FLAG_HAS_PAYLOAD) return 0;  // Its limits do not fit in here.
   query->minimum = (int32_t)ext.minimum;
   query->maximum = (int32_t)ext.maximum;
   query->step = (int32_t)ext.step;
@@ -282,21 +295,36 @@ static bool is_meant(uint32_t which, uint32_t id) {
   return V4L2_CTRL_ID2WHICH(id) == which;
 }
 
+/// Whether a control can be read or set at all.
+static int check_one(
+  const device_node *node, unsigned long request, uint32_t which,
+  const struct v4l2_ext_control *wish
+) {
+  int index = index_of(node, wish->id);
+  if (index < 0 || !is_meant(which, wish->id)) return -EINVAL;
+  const description_control *control = &controls_of(node)[index];
+  if (request == VIDIOC_G_EXT_CTRLS)
+    return control->flags & V4L2_CTRL_FLAG_WRITE_ONLY ? -EACCES : 0;
+  if (is_compound(control)) return 0;
+  int64_t value = control->type == V4L2_CTRL_TYPE_INTEGER64 ? wish->value64 : wish->value;
+  return fit(node, control, &value);
+}
+
 static int exchange(
   device_node *node, int handle, unsigned long request, struct v4l2_ext_controls *controls
 ) {
   uint32_t which = controls->which;
   bool is_special =
     which == V4L2_CTRL_WHICH_DEF_VAL || which == WHICH_MINIMUM || which == WHICH_MAXIMUM;
-  if (which == V4L2_CTRL_WHICH_REQUEST_VAL) return -EACCES;
+  if (which == V4L2_CTRL_WHICH_REQUEST_VAL) return -EINVAL;
   if (is_special && request != VIDIOC_G_EXT_CTRLS) return -EINVAL;
   controls->error_idx = controls->count;
   // All are looked at before the first is set; which one it was, only a trial tells.
   for (uint32_t index = 0; index < controls->count; index++) {
-    struct v4l2_ext_control *control = &controls->controls[index];
-    if (index_of(node, control->id) >= 0 && is_meant(which, control->id)) continue;
+    int result = check_one(node, request, which, &controls->controls[index]);
+    if (result == 0) continue;
     if (request == VIDIOC_TRY_EXT_CTRLS) controls->error_idx = index;
-    return -EINVAL;
+    return result;
   }
   for (uint32_t index = 0; index < controls->count; index++) {
     int result = exchange_one(node, handle, request, which, &controls->controls[index]);

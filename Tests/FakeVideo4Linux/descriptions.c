@@ -69,7 +69,7 @@ static const description_format continuous_formats[] = {
 static const description_size mplane_sizes[] = {
   {1280, 720, {{1, 120}, {1, 60}}}, {640, 480, {{1, 200}, {1, 90}}}, {0}};
 static const description_format mplane_formats[] = {
-  RAW(V4L2_PIX_FMT_NV12, "Y/UV 4:2:0", mplane_sizes), END_FORMATS};
+  RAW(V4L2_PIX_FMT_NV12, "Y/CbCr 4:2:0", mplane_sizes), END_FORMATS};
 
 static const description_size hdmi_sizes[] = {{1920, 1080, {{1, 60}}}, {0}};
 static const description_format hdmi_formats[] = {YUYV(hdmi_sizes), END_FORMATS};
@@ -88,7 +88,7 @@ static const description_format endless_formats[] = {MJPG(endless_sizes), END_FO
 static const description_size two_plane_sizes[] = {
   {1280, 720, {{1, 120}, {1, 60}}}, {640, 400, {{1, 240}}}, {0}};
 static const description_format two_plane_formats[] = {
-  {V4L2_PIX_FMT_NV12M, "Y/UV 4:2:0 (N-C)", 0, DISCRETE, two_plane_sizes, 0, 0, DISCRETE, 0, 2},
+  {V4L2_PIX_FMT_NV12M, "Y/CbCr 4:2:0 (N-C)", 0, DISCRETE, two_plane_sizes, 0, 0, DISCRETE, 0, 2},
   END_FORMATS};
 
 // A picture of 640x480 at 120 Hz, as VESA's formula for coordinated video timings has it.
@@ -130,6 +130,7 @@ static const description_format tv_formats[] = {YUYV(tv_sizes), END_FORMATS};
 
 // What a UVC camera has. The menu of exposure has holes.
 #define UVC_CONTROLS \
+  HEADING(V4L2_CID_USER_CLASS, "User Controls"), \
   NUMBER(V4L2_CID_BRIGHTNESS, "Brightness", 0, 255, 1, 128), \
   SWITCH(V4L2_CID_AUTO_WHITE_BALANCE, "White Balance, Automatic", 1), \
   NUMBER(V4L2_CID_GAIN, "Gain", 0, 255, 1, 64), \
@@ -137,6 +138,7 @@ static const description_format tv_formats[] = {YUYV(tv_sizes), END_FORMATS};
     V4L2_CID_POWER_LINE_FREQUENCY, "Power Line Frequency", 2, 2, "Disabled", "50 Hz", "60 Hz"), \
   NUMBER( \
     V4L2_CID_WHITE_BALANCE_TEMPERATURE, "White Balance Temperature", 2000, 7500, 10, 4000), \
+  HEADING(V4L2_CID_CAMERA_CLASS, "Camera Controls"), \
   MENU( \
     V4L2_CID_EXPOSURE_AUTO, "Auto Exposure", 3, 3, NULL, "Manual Mode", NULL, \
     "Aperture Priority Mode"), \
@@ -153,8 +155,7 @@ static const description_control uvc_controls[] = {UVC_CONTROLS, END_CONTROLS};
 
 // And what the better ones have besides, one control of every type among it.
 static const description_control webcam_controls[] = {
-  HEADING(V4L2_CID_USER_CLASS, "User Controls"), UVC_CONTROLS,
-  HEADING(V4L2_CID_CAMERA_CLASS, "Camera Controls"),
+  UVC_CONTROLS,
   SWITCH(V4L2_CID_HFLIP, "Horizontal Flip", 0), SWITCH(V4L2_CID_VFLIP, "Vertical Flip", 0),
   NUMBER(V4L2_CID_PAN_ABSOLUTE, "Pan, Absolute", -36000, 36000, 3600, 0),
   NUMBER(V4L2_CID_TILT_ABSOLUTE, "Tilt, Absolute", -36000, 36000, 3600, 0),
@@ -199,10 +200,9 @@ const description fake_descriptions[] = {
     .formats = two_plane_formats},
   {.name = "hdmi-card", .driver = "hdmi", .card = "HDMI Capture", .bus = "PCI:0000:04:00.0",
     .capabilities = CAMERA, .formats = hdmi_formats, .inputs = hdmi_inputs,
-    .timings = hdmi_timings, .fixed_rate = true},
+    .timings = hdmi_timings},
   {.name = "tv-card", .driver = "tv", .card = "TV Card", .bus = "PCI:0000:05:00.0",
-    .capabilities = CAMERA | V4L2_CAP_TUNER, .formats = tv_formats, .inputs = tv_inputs,
-    .fixed_rate = true},
+    .capabilities = CAMERA | V4L2_CAP_TUNER, .formats = tv_formats, .inputs = tv_inputs},
   {.name = "broken", .driver = "broken", .card = "A name of thirty-two characters..",
     .bus = "usb-broken", .capabilities = CAMERA, .formats = broken_formats},
   {.name = "endless", .driver = "broken", .card = "Endless Lists", .bus = "usb-endless",

@@ -84,7 +84,8 @@ static int subscribe(
   if (find(queue, wish->type, wish->id) >= 0) return 0;
   if (queue->subscription_count == MAX_EVENTS) return -ENOMEM;
   queue->subscriptions[queue->subscription_count++] = *wish;
-  if (wish->type == V4L2_EVENT_CTRL && wish->flags & V4L2_EVENT_SUB_FL_SEND_INITIAL) {
+  bool has_value = query.type != V4L2_CTRL_TYPE_CTRL_CLASS;
+  if (wish->type == V4L2_EVENT_CTRL && has_value && wish->flags & V4L2_EVENT_SUB_FL_SEND_INITIAL) {
     struct v4l2_event event =
       control_event(node, wish->id, V4L2_EVENT_CTRL_CH_VALUE | V4L2_EVENT_CTRL_CH_FLAGS);
     enqueue(node, queue, &event);

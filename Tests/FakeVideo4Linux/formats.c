@@ -41,8 +41,8 @@ int query_request(device_node *node, int handle, unsigned long request, void *ar
     memcpy(answer->card, node->kind->card, length < sizeof answer->card ? length : 32);
     strncpy((char *)answer->bus_info, node->kind->bus, sizeof answer->bus_info - 1);
     answer->version = 0x060100;
-    answer->device_caps = node->kind->capabilities;
-    answer->capabilities = node->kind->capabilities | V4L2_CAP_DEVICE_CAPS;
+    answer->device_caps = node->kind->capabilities | V4L2_CAP_EXT_PIX_FORMAT;
+    answer->capabilities = answer->device_caps | V4L2_CAP_DEVICE_CAPS;
     return 0;
   }
   default: return -ENOTTY;
@@ -107,10 +107,10 @@ static int enumerate_interval(const device_node *node, struct v4l2_frmivalenum *
     if (entry->index > 0) return -EINVAL;
     if (format->sizes != DISCRETE && !is_in_range(format, entry->width, entry->height))
       return -EINVAL;
-    entry->type = format->intervals == STEPWISE ? V4L2_FRMIVAL_TYPE_STEPWISE
-                                                : V4L2_FRMIVAL_TYPE_CONTINUOUS;
+    bool has_steps = format->intervals == STEPWISE;
+    entry->type = has_steps ? V4L2_FRMIVAL_TYPE_STEPWISE : V4L2_FRMIVAL_TYPE_CONTINUOUS;
     entry->stepwise = (struct v4l2_frmival_stepwise){
-      shortest(format, entry->width, entry->height), {1, 1}, {1, 10000},
+      shortest(format, entry->width, entry->height), {1, 1}, {1, has_steps ? 10000 : 1},
     };
     return 0;
   }
@@ -229,6 +229,11 @@ uint32_t plane_bytes(const device_node *node, uint32_t plane) {
   return (plane == 0 ? node->size_image - colour : colour) + node->options.data_offset;
 }
 
+uint32_t field_of(const device_node *node) {
+  // Television comes in two fields.
+  return node->standard != 0 ? V4L2_FIELD_INTERLACED : V4L2_FIELD_NONE;
+}
+
 static void tell_format(const device_node *node, struct v4l2_format *answer) {
   if (buffer_type(node) == V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE) {
     struct v4l2_pix_format_mplane *pixels = &answer->fmt.pix_mp;
@@ -237,6 +242,7 @@ static void tell_format(const device_node *node, struct v4l2_format *answer) {
     pixels->height = node->height;
     pixels->pixelformat = node->format->fourcc;
     pixels->field = V4L2_FIELD_NONE;
+    pixels->colorspace = V4L2_COLORSPACE_SRGB;
     pixels->num_planes = (uint8_t)plane_count(node);
     for (uint32_t plane = 0; plane < plane_count(node); plane++) {
       pixels->plane_fmt[plane].sizeimage = plane_bytes(node, plane);
@@ -249,8 +255,7 @@ static void tell_format(const device_node *node, struct v4l2_format *answer) {
   pixels->width = node->width;
   pixels->height = node->height;
   pixels->pixelformat = node->format->fourcc;
-  // Television comes in two fields.
-  pixels->field = node->standard != 0 ? V4L2_FIELD_INTERLACED : V4L2_FIELD_NONE;
+  pixels->field = field_of(node);
   pixels->bytesperline = node->bytes_per_line;
   pixels->sizeimage = node->size_image;
   pixels->colorspace = V4L2_COLORSPACE_SRGB;
@@ -297,7 +302,6 @@ static int exchange_rate(device_node *node, unsigned long request, struct v4l2_s
   memset(&rate->parm, 0, sizeof rate->parm);
   rate->parm.capture.capability = node->kind->fixed_rate ? 0 : V4L2_CAP_TIMEPERFRAME;
   rate->parm.capture.timeperframe = node->interval;
-  rate->parm.capture.readbuffers = 1;
   return 0;
 }
 

@@ -91,12 +91,12 @@ static void log_period(
   device_node *node, uint8_t fate, uint8_t anomaly, uint32_t sequence, int64_t microseconds
 ) {
   node->fates[fate]++;
-  if (node->note == NULL) return;
   fakevideo_truth truth = {
     .period = node->period, .microseconds = microseconds, .sequence = sequence, .fate = fate,
     .anomaly = anomaly,
   };
-  node->note(node->context, &truth);
+  if (node->log != NULL) node->log[node->logged++ % node->options.log_length] = truth;
+  if (node->note != NULL) node->note(node->context, &truth);
 }
 
 /// The fault that begins in this period, or FAULT_NONE where there is none; and how much of it.

@@ -135,6 +135,7 @@ static bool is_possible(const struct v4l2_dv_timings *timings) {
 
 static int set_timings(device_node *node, struct v4l2_dv_timings *wanted) {
   if (!is_possible(wanted)) return -EINVAL;
+  memset(wanted->bt.reserved, 0, sizeof wanted->bt.reserved);
   if (memcmp(wanted, &node->timings, sizeof *wanted) == 0) return 0;
   if (node->buffer_count > 0) return -EBUSY;
   node->timings = *wanted;
@@ -174,18 +175,35 @@ static int timings_request(device_node *node, unsigned long request, void *argum
 
 // MARK: - Television standards
 
+static int enumerate_standard(const device_node *node, struct v4l2_standard *answer) {
+  static const struct v4l2_standard all[] = {
+    {.id = V4L2_STD_PAL, .name = "PAL", .frameperiod = {1, 25}, .framelines = 625},
+    {.id = V4L2_STD_NTSC, .name = "NTSC", .frameperiod = {1001, 30000}, .framelines = 525}};
+  uint32_t left = answer->index;
+  for (size_t index = 0; index < sizeof all / sizeof *all; index++) {
+    if (!(all[index].id & input_of(node)->standards) || left-- > 0) continue;
+    uint32_t place = answer->index;
+    *answer = all[index];
+    answer->index = place;
+    return 0;
+  }
+  return -EINVAL;
+}
+
 static int standard_request(device_node *node, unsigned long request, void *argument) {
   bool has_any = false;
   for (uint32_t index = 0; index < input_count(node); index++)
     has_any |= inputs_of(node)[index].standards != 0;
   if (!has_any) return -ENOTTY;
   if (!has_standards(node)) return -ENODATA;
+  if (request == VIDIOC_ENUMSTD) return enumerate_standard(node, argument);
   v4l2_std_id *standard = argument;
   if (request != VIDIOC_S_STD) {
     *standard = node->standard;  // What comes in is what is expected.
     return 0;
   }
   if ((*standard & input_of(node)->standards) == 0) return -EINVAL;
+  if ((*standard & input_of(node)->standards) == node->standard) return 0;
   if (node->buffer_count > 0) return -EBUSY;
   node->standard = *standard & input_of(node)->standards;
   follow_signal(node);
@@ -205,6 +223,7 @@ int input_request(device_node *node, int handle, unsigned long request, void *ar
   case VIDIOC_DV_TIMINGS_CAP: return timings_request(node, request, argument);
   case VIDIOC_G_STD:
   case VIDIOC_S_STD:
+  case VIDIOC_ENUMSTD:
   case VIDIOC_QUERYSTD: return standard_request(node, request, argument);
   default: return -ENOTTY;
   }

@@ -100,7 +100,10 @@ fakevideo *fakevideo_create(
 }
 
 void fakevideo_destroy(fakevideo *machine) {
-  for (int index = 0; index < machine->node_count; index++) release_buffers(&machine->nodes[index]);
+  for (int index = 0; index < machine->node_count; index++) {
+    release_buffers(&machine->nodes[index]);
+    free(machine->nodes[index].log);
+  }
   free_blocks(machine, true);
   pthread_mutex_destroy(&machine->lock);
   free(machine);
@@ -183,8 +186,12 @@ int fakevideo_ioctl(fakevideo *machine, int handle, unsigned long request, void 
   machine->calls[_IOC_NR(request) & 255]++;
   machine->call_count++;
   device_node *node = node_of(machine, handle);
-  int result = -EBADF;
-  if (node != NULL) {
+  bool is_frame = request == VIDIOC_QBUF || request == VIDIOC_DQBUF;
+  int result = node == NULL ? -EBADF : 0;
+  // The requests of each frame need no preparation.
+  if (result == 0 && !(is_frame && argument != NULL))
+    result = take_argument((unsigned int)request, argument);
+  if (result == 0) {
     result = node->options.abort_call != 0 && machine->call_count == node->options.abort_call
       ? -EIO
       : make_request(machine, node, handle, (unsigned int)request, argument);

@@ -9,11 +9,11 @@
 #include <pthread.h>
 
 #define MAX_BUFFERS 32
-#define MAX_HANDLES 64
+#define MAX_HANDLES 128
 #define MAX_NODES 32
 #define MENU_ITEMS 8
 #define MAX_CONTROLS 40
-#define MAX_EVENTS 16
+#define MAX_EVENTS 64
 #define MAX_SCHEDULED 64
 #define MAX_FAILURES 16
 #define FATE_COUNT 7
@@ -160,6 +160,8 @@ typedef struct {
   double bandwidth;
   /// Seconds after which an unplugged device is there again; 0: never.
   double replug;
+  /// How many entries of the log are kept.
+  uint32_t log_length;
   /// Bytes before a plane's picture.
   uint32_t data_offset;
   /// What QUERY_DV_TIMINGS says instead of the truth: ENOLINK, ENOLCK, ERANGE.
@@ -180,6 +182,7 @@ typedef struct {
   uint32_t input;
   struct v4l2_dv_timings timings, signal;
   v4l2_std_id standard;
+  uint32_t frequency;
   /// The only size and rate that a signal leaves.
   description_size signal_sizes[2];
 
@@ -219,6 +222,9 @@ typedef struct {
 
   void (*note)(void *context, const fakevideo_truth *truth);
   void *context;
+  /// The last entries of the log, in a ring; and how many there have been.
+  fakevideo_truth *log;
+  int64_t logged;
   /// How many periods met which fate, over all streams, and how many frames were dequeued.
   int64_t fates[FATE_COUNT], dequeued;
   bool was_opened;
@@ -264,6 +270,9 @@ struct fakevideo {
 
 int64_t machine_now(const fakevideo *machine);
 bool parse_options(const char *text, size_t length, device_options *options, char *error, size_t size);
+/// What the kernel makes of an argument before a driver sees it: what the caller need not fill in
+/// is zeroed. An error where the request or the argument is none.
+int take_argument(unsigned long request, void *argument);
 /// The number of a request by its name without VIDIOC_, or 0; and an errno by its name, or 0.
 unsigned long request_named(const char *name, size_t length);
 int error_named(const char *name, size_t length);
@@ -276,6 +285,7 @@ int query_request(device_node *node, int handle, unsigned long request, void *ar
 int input_request(device_node *node, int handle, unsigned long request, void *argument);
 int format_request(device_node *node, int handle, unsigned long request, void *argument);
 int control_request(device_node *node, int handle, unsigned long request, void *argument);
+int tuner_request(device_node *node, int handle, unsigned long request, void *argument);
 int event_request(device_node *node, int handle, unsigned long request, void *argument);
 int stream_request(device_node *node, int handle, unsigned long request, void *argument);
 
@@ -287,6 +297,7 @@ const description_size *sizes_of(const device_node *node, const description_form
 bool follows_signal(const device_node *node);
 uint32_t buffer_type(const device_node *node);
 /// The planes of a frame, and the bytes that one takes at most.
+uint32_t field_of(const device_node *node);
 uint32_t plane_count(const device_node *node);
 uint32_t plane_bytes(const device_node *node, uint32_t plane);
 int64_t control_value(const device_node *node, uint32_t id, int64_t missing);

@@ -136,6 +136,7 @@ static const number_option numbers[] = {
   OPTION("mjpegbytes", SMALL, mjpeg_bytes), OPTION("stampwrap", PLAIN, stamp_wrap),
   OPTION("wrapafter", REAL, wrap_after), OPTION("buffers", SMALL, most_buffers),
   OPTION("minbuffers", SMALL, least_buffers), OPTION("dataoffset", SMALL, data_offset),
+  OPTION("log", SMALL, log_length),
 };
 
 static void put_number(device_options *options, const number_option *option, double value) {
@@ -201,6 +202,7 @@ static bool set_option(
 static void put_right(device_options *options) {
   if (options->apart < 1) options->apart = 1;
   if (options->most_buffers > MAX_BUFFERS) options->most_buffers = MAX_BUFFERS;
+  if (options->log_length < 1) options->log_length = 1;
   if (options->data_offset > 4096) options->data_offset = 4096;
 }
 
@@ -208,7 +210,8 @@ bool parse_options(
   const char *text, size_t length, device_options *options, char *error, size_t size
 ) {
   *options = (device_options){
-    .seed = 1, .apart = 12, .mjpeg_bytes = 102400, .most_buffers = MAX_BUFFERS, .wrap_after = 1};
+    .seed = 1, .apart = 12, .mjpeg_bytes = 102400, .most_buffers = MAX_BUFFERS, .wrap_after = 1,
+    .log_length = 4096};
   char copy[1024];
   if (length >= sizeof copy) return snprintf(error, size, "too many options"), false;
   memcpy(copy, text, length);

@@ -62,14 +62,20 @@ static int planned_failure(device_node *node, unsigned long request) {
 
 /// Whether uvcvideo gives this request to one handle only, until that is closed.
 static bool needs_privilege(const device_node *node, unsigned long request) {
-  if (strcmp(node->kind->driver, "uvcvideo") != 0) return false;
-  return request == VIDIOC_S_FMT || request == VIDIOC_S_PARM || request == VIDIOC_REQBUFS
-    || request == VIDIOC_S_INPUT || request == VIDIOC_STREAMON;
+  switch (request) {
+  case VIDIOC_S_FMT:
+  case VIDIOC_S_PARM:
+  case VIDIOC_S_INPUT:
+  case VIDIOC_REQBUFS:
+  case VIDIOC_STREAMON: return strcmp(node->kind->driver, "uvcvideo") == 0;
+  default: return false;
+  }
 }
 
 static int answer_request(device_node *node, int handle, unsigned long request, void *argument) {
-  int (*const subjects[])(device_node *, int, unsigned long, void *) = {
+  static int (*const subjects[])(device_node *, int, unsigned long, void *) = {
     stream_request, format_request, control_request, query_request, input_request, event_request,
+    tuner_request,
   };
   int result = -ENOTTY;
   for (size_t index = 0; index < sizeof subjects / sizeof *subjects && result == -ENOTTY; index++)

@@ -119,7 +119,7 @@ static void describe_buffer(const device_node *node, uint32_t index, struct v4l2
   answer->flags = V4L2_BUF_FLAG_MAPPED | V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC | buffer->flags;
   if (buffer->state == QUEUED) answer->flags |= V4L2_BUF_FLAG_QUEUED;
   if (buffer->state == DONE) answer->flags |= V4L2_BUF_FLAG_DONE;
-  answer->field = V4L2_FIELD_NONE;
+  answer->field = field_of(node);
   answer->sequence = buffer->sequence;
   int64_t seconds = buffer->microseconds / 1000000;
   int64_t rest = buffer->microseconds % 1000000;
@@ -210,6 +210,8 @@ static int switch_on(device_node *node, int handle, uint32_t type) {
   if (node->is_streaming) return 0;
   node->is_streaming = true;
   node->is_broken = false;
+  // Without memory for its log a machine goes on as well.
+  if (node->log == NULL) node->log = calloc(node->options.log_length, sizeof *node->log);
   start_generator(node);
   return 0;
 }
