@@ -77,7 +77,7 @@ let package = Package(
     // really became of each frame.
     .target(
       name: "FakeVideo4Linux", path: "Tests/FakeVideo4Linux",
-      exclude: ["preload", "build.sh", "check.sh", "README.md"]),
+      exclude: ["preload", "selftest", "build.sh", "check.sh", "README.md"]),
     // Long takes of it, judged against that log; run by Tests/run.sh.
     .executableTarget(
       name: "LedgerSoak",

@@ -25,7 +25,12 @@ static const description_format *find_format(const description *kind, uint32_t f
   return NULL;
 }
 
-int query_request(device_node *node, unsigned long request, void *argument) {
+const description_size *sizes_of(const device_node *node, const description_format *format) {
+  return follows_signal(node) ? node->signal_sizes : format->list;
+}
+
+int query_request(device_node *node, int handle, unsigned long request, void *argument) {
+  (void)handle;
   switch (request) {
   case VIDIOC_QUERYCAP: {
     struct v4l2_capability *answer = argument;
@@ -36,20 +41,10 @@ int query_request(device_node *node, unsigned long request, void *argument) {
     memcpy(answer->card, node->kind->card, length < sizeof answer->card ? length : 32);
     strncpy((char *)answer->bus_info, node->kind->bus, sizeof answer->bus_info - 1);
     answer->version = 0x060100;
-    answer->device_caps = node->kind->capabilities;
-    answer->capabilities = node->kind->capabilities | V4L2_CAP_DEVICE_CAPS;
+    answer->device_caps = node->kind->capabilities | V4L2_CAP_EXT_PIX_FORMAT;
+    answer->capabilities = answer->device_caps | V4L2_CAP_DEVICE_CAPS;
     return 0;
   }
-  case VIDIOC_ENUMINPUT: {
-    struct v4l2_input *input = argument;
-    if (input->index != 0) return -EINVAL;
-    memset(input, 0, sizeof *input);
-    strncpy((char *)input->name, "Camera 1", sizeof input->name - 1);
-    input->type = V4L2_INPUT_TYPE_CAMERA;
-    return 0;
-  }
-  case VIDIOC_G_INPUT: *(int *)argument = 0; return 0;
-  case VIDIOC_S_INPUT: return *(int *)argument == 0 ? 0 : -EINVAL;
   default: return -ENOTTY;
   }
 }
@@ -57,6 +52,8 @@ int query_request(device_node *node, unsigned long request, void *argument) {
 static int enumerate_format(const device_node *node, struct v4l2_fmtdesc *entry) {
   if (entry->type != buffer_type(node)) return -EINVAL;
   if (entry->index >= (uint32_t)format_count(node->kind)) return -EINVAL;
+  // A caller may ask for formats of one kind of colours only; these drivers do not tell.
+  entry->mbus_code = 0;
   const description_format *format = &node->kind->formats[entry->index];
   entry->flags = format->flags;
   entry->pixelformat = format->fourcc;
@@ -78,12 +75,13 @@ static int enumerate_size(const device_node *node, struct v4l2_frmsizeenum *entr
     };
     return 0;
   }
-  for (uint32_t index = 0; index <= entry->index; index++)
-    if (format->list[index].intervals[0].denominator == 0 && format->list[index].width == 0)
-      return -EINVAL;
+  const description_size *list = sizes_of(node, format);
+  uint32_t place = node->kind->is_endless ? 0 : entry->index;
+  for (uint32_t index = 0; index <= place; index++)
+    if (list[index].intervals[0].denominator == 0 && list[index].width == 0) return -EINVAL;
   entry->type = V4L2_FRMSIZE_TYPE_DISCRETE;
-  entry->discrete.width = format->list[entry->index].width;
-  entry->discrete.height = format->list[entry->index].height;
+  entry->discrete.width = list[place].width;
+  entry->discrete.height = list[place].height;
   return 0;
 }
 
@@ -109,16 +107,16 @@ static int enumerate_interval(const device_node *node, struct v4l2_frmivalenum *
     if (entry->index > 0) return -EINVAL;
     if (format->sizes != DISCRETE && !is_in_range(format, entry->width, entry->height))
       return -EINVAL;
-    entry->type = format->intervals == STEPWISE ? V4L2_FRMIVAL_TYPE_STEPWISE
-                                                : V4L2_FRMIVAL_TYPE_CONTINUOUS;
+    bool has_steps = format->intervals == STEPWISE;
+    entry->type = has_steps ? V4L2_FRMIVAL_TYPE_STEPWISE : V4L2_FRMIVAL_TYPE_CONTINUOUS;
     entry->stepwise = (struct v4l2_frmival_stepwise){
-      shortest(format, entry->width, entry->height), {1, 1}, {1, 10000},
+      shortest(format, entry->width, entry->height), {1, 1}, {1, has_steps ? 10000 : 1},
     };
     return 0;
   }
   // A size may stand in the list several times, each time with other rates.
-  uint32_t left = entry->index;
-  for (const description_size *size = format->list; size->width != 0; size++) {
+  uint32_t left = node->kind->is_endless ? 0 : entry->index;
+  for (const description_size *size = sizes_of(node, format); size->width != 0; size++) {
     if (size->width != entry->width || size->height != entry->height) continue;
     for (int index = 0; index < 8 && size->intervals[index].denominator != 0; index++) {
       if (left-- > 0) continue;
@@ -131,10 +129,11 @@ static int enumerate_interval(const device_node *node, struct v4l2_frmivalenum *
 }
 
 static void choose_size(
-  const description_format *format, uint32_t width, uint32_t height, uint32_t *chosen_width,
+  const device_node *node, uint32_t width, uint32_t height, uint32_t *chosen_width,
   uint32_t *chosen_height
 ) {
-  const description_size *list = format->list;
+  const description_format *format = node->format;
+  const description_size *list = sizes_of(node, format);
   if (format->sizes != DISCRETE) {
     uint32_t w = width < list[0].width ? list[0].width : width;
     uint32_t h = height < list[0].height ? list[0].height : height;
@@ -166,25 +165,29 @@ static uint32_t image_size(const device_node *node, uint32_t *bytes_per_line) {
     *bytes_per_line = node->width;
     return (uint32_t)pixels;
   case V4L2_PIX_FMT_NV12:
+  case V4L2_PIX_FMT_NV12M:
     *bytes_per_line = node->width;
     return (uint32_t)(pixels * 3 / 2);
-  default: return (uint32_t)(pixels * 2 > node->options.mjpeg_bytes ? pixels * 2 : node->options.mjpeg_bytes);
+  default: break;
   }
+  uint64_t most = pixels * 2 > node->options.mjpeg_bytes ? pixels * 2 : node->options.mjpeg_bytes;
+  return most > UINT32_MAX ? UINT32_MAX : (uint32_t)most;
 }
 
 static void take_format(device_node *node, uint32_t fourcc, uint32_t width, uint32_t height) {
   const description_format *format = find_format(node->kind, fourcc);
   node->format = format != NULL ? format : node->kind->formats;
-  choose_size(node->format, width, height, &node->width, &node->height);
+  choose_size(node, width, height, &node->width, &node->height);
   node->size_image = image_size(node, &node->bytes_per_line);
+  node->is_rate_stale = true;
   // As on UVC, a new format brings its own rate back.
   set_default_interval(node);
 }
 
 void set_default_format(device_node *node) {
   if (node->kind->formats == NULL) return;
-  take_format(node, node->kind->formats->fourcc, node->kind->formats->list->width,
-    node->kind->formats->list->height);
+  const description_size *first = sizes_of(node, node->kind->formats);
+  take_format(node, node->kind->formats->fourcc, first->width, first->height);
 }
 
 /// The listed duration nearest to a wish, in seconds.
@@ -199,7 +202,7 @@ static struct v4l2_fract nearest_interval(const device_node *node, double wish) 
   }
   struct v4l2_fract best = {1, 30};
   double apart = 1e9;
-  for (const description_size *size = node->format->list; size->width != 0; size++) {
+  for (const description_size *size = sizes_of(node, node->format); size->width != 0; size++) {
     if (size->width != node->width || size->height != node->height) continue;
     for (int index = 0; index < 8 && size->intervals[index].denominator != 0; index++) {
       struct v4l2_fract one = size->intervals[index];
@@ -215,6 +218,22 @@ static struct v4l2_fract nearest_interval(const device_node *node, double wish) 
 
 void set_default_interval(device_node *node) { node->interval = nearest_interval(node, 1.0 / 30); }
 
+uint32_t plane_count(const device_node *node) {
+  return node->format->planes > 1 ? node->format->planes : 1;
+}
+
+uint32_t plane_bytes(const device_node *node, uint32_t plane) {
+  if (plane_count(node) == 1) return node->size_image + node->options.data_offset;
+  // Brightness, then colour at half the lines.
+  uint32_t colour = node->size_image / 3;
+  return (plane == 0 ? node->size_image - colour : colour) + node->options.data_offset;
+}
+
+uint32_t field_of(const device_node *node) {
+  // Television comes in two fields.
+  return node->standard != 0 ? V4L2_FIELD_INTERLACED : V4L2_FIELD_NONE;
+}
+
 static void tell_format(const device_node *node, struct v4l2_format *answer) {
   if (buffer_type(node) == V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE) {
     struct v4l2_pix_format_mplane *pixels = &answer->fmt.pix_mp;
@@ -223,9 +242,12 @@ static void tell_format(const device_node *node, struct v4l2_format *answer) {
     pixels->height = node->height;
     pixels->pixelformat = node->format->fourcc;
     pixels->field = V4L2_FIELD_NONE;
-    pixels->num_planes = 1;
-    pixels->plane_fmt[0].sizeimage = node->size_image;
-    pixels->plane_fmt[0].bytesperline = node->bytes_per_line;
+    pixels->colorspace = V4L2_COLORSPACE_SRGB;
+    pixels->num_planes = (uint8_t)plane_count(node);
+    for (uint32_t plane = 0; plane < plane_count(node); plane++) {
+      pixels->plane_fmt[plane].sizeimage = plane_bytes(node, plane);
+      pixels->plane_fmt[plane].bytesperline = node->bytes_per_line;
+    }
     return;
   }
   struct v4l2_pix_format *pixels = &answer->fmt.pix;
@@ -233,14 +255,14 @@ static void tell_format(const device_node *node, struct v4l2_format *answer) {
   pixels->width = node->width;
   pixels->height = node->height;
   pixels->pixelformat = node->format->fourcc;
-  pixels->field = V4L2_FIELD_NONE;
+  pixels->field = field_of(node);
   pixels->bytesperline = node->bytes_per_line;
   pixels->sizeimage = node->size_image;
   pixels->colorspace = V4L2_COLORSPACE_SRGB;
 }
 
 static int exchange_format(
-  device_node *node, int handle, unsigned long request, struct v4l2_format *format
+  device_node *node, unsigned long request, struct v4l2_format *format
 ) {
   if (format->type != buffer_type(node) || node->format == NULL) return -EINVAL;
   bool isMany = format->type == V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE;
@@ -254,7 +276,6 @@ static int exchange_format(
     return 0;
   }
   if (request == VIDIOC_S_FMT) {
-    (void)handle;
     if (node->buffer_count > 0 || node->options.busy) return -EBUSY;
     take_format(node, fourcc, width, height);
   }
@@ -267,28 +288,32 @@ static int exchange_rate(device_node *node, unsigned long request, struct v4l2_s
   if (request == VIDIOC_S_PARM && node->kind->fixed_rate) return -ENOTTY;
   if (request == VIDIOC_S_PARM) {
     if (node->is_streaming) return -EBUSY;
+    struct v4l2_fract before = node->interval;
+    node->is_rate_stale = true;
     struct v4l2_fract wish = rate->parm.capture.timeperframe;
     if (wish.numerator == 0 || wish.denominator == 0) {
       set_default_interval(node);
     } else {
       node->interval = nearest_interval(node, (double)wish.numerator / wish.denominator);
     }
+    if (node->kind->exposure_follows_rate && memcmp(&before, &node->interval, sizeof before) != 0)
+      post_control(node, -1, V4L2_CID_EXPOSURE_ABSOLUTE, V4L2_EVENT_CTRL_CH_RANGE);
   }
   memset(&rate->parm, 0, sizeof rate->parm);
   rate->parm.capture.capability = node->kind->fixed_rate ? 0 : V4L2_CAP_TIMEPERFRAME;
   rate->parm.capture.timeperframe = node->interval;
-  rate->parm.capture.readbuffers = 1;
   return 0;
 }
 
 int format_request(device_node *node, int handle, unsigned long request, void *argument) {
+  (void)handle;
   switch (request) {
   case VIDIOC_ENUM_FMT: return enumerate_format(node, argument);
   case VIDIOC_ENUM_FRAMESIZES: return enumerate_size(node, argument);
   case VIDIOC_ENUM_FRAMEINTERVALS: return enumerate_interval(node, argument);
   case VIDIOC_G_FMT:
   case VIDIOC_S_FMT:
-  case VIDIOC_TRY_FMT: return exchange_format(node, handle, request, argument);
+  case VIDIOC_TRY_FMT: return exchange_format(node, request, argument);
   case VIDIOC_G_PARM:
   case VIDIOC_S_PARM: return exchange_rate(node, request, argument);
   default: return -ENOTTY;

@@ -13,7 +13,6 @@ static void real_period(const device_node *node, int64_t *numerator, int64_t *de
     *numerator = (int64_t)(1e9 / options->lie);
     *denominator = 1;
   }
-  if (options->dark == 0) return;
   int64_t mode = control_value(node, V4L2_CID_EXPOSURE_AUTO, V4L2_EXPOSURE_APERTURE_PRIORITY);
   bool is_manual = mode == V4L2_EXPOSURE_MANUAL || mode == V4L2_EXPOSURE_SHUTTER_PRIORITY;
   if (is_manual) {
@@ -23,6 +22,8 @@ static void real_period(const device_node *node, int64_t *numerator, int64_t *de
       *numerator = exposure;
       *denominator = 1;
     }
+  } else if (options->dark == 0) {
+    return;
   } else if (
     options->dark == 2 || control_value(node, V4L2_CID_EXPOSURE_AUTO_PRIORITY, 1) != 0) {
     *numerator *= 2;
@@ -36,6 +37,8 @@ static int64_t due(const device_node *node, int64_t period) {
 
 /// Goes on with another frame duration from the next period on, if it has changed.
 static void follow_rate(device_node *node) {
+  if (!node->is_rate_stale) return;
+  node->is_rate_stale = false;
   int64_t numerator, denominator;
   real_period(node, &numerator, &denominator);
   if (numerator == node->period_nanoseconds_numerator
@@ -52,9 +55,19 @@ int64_t next_due(device_node *node) {
   return due(node, node->period);
 }
 
+/// The microseconds at which a driver's clock begins again, or 0.
+static int64_t wrap_of(const device_node *node) {
+  switch (node->options.stamp_wrap) {
+  case 32: return (int64_t)1 << 32;
+  case 63: return INT64_MAX / 1000;  // Of nanoseconds: tv_sec then is near 9223372036.
+  default: return 0;
+  }
+}
+
 void start_generator(device_node *node) {
   node->period = 0;
   node->period_base = 0;
+  node->is_rate_stale = true;
   node->period_nanoseconds_denominator = 0;
   node->period_nanoseconds_numerator = 0;
   // Cameras need a moment before their first frame.
@@ -62,7 +75,14 @@ void start_generator(device_node *node) {
   node->sequence = node->options.first_sequence;
   node->delayed_gap = 0;
   node->pending_loss = 0;
+  node->next_scheduled = 0;
+  node->last_microseconds = 0;
   node->clock_offset = 0;
+  if (wrap_of(node) != 0) {
+    // The start is so far from the wrap, on a clock that has run for whatever time before.
+    int64_t left = (int64_t)(node->options.wrap_after * 1e6);
+    node->clock_offset = wrap_of(node) - left - node->start / 1000;
+  }
   node->next_fault = 40;
   node->random = node->options.seed * 0x2545F4914F6CDD1Du + 1;
 }
@@ -71,31 +91,47 @@ static void log_period(
   device_node *node, uint8_t fate, uint8_t anomaly, uint32_t sequence, int64_t microseconds
 ) {
   node->fates[fate]++;
-  if (node->note == NULL) return;
   fakevideo_truth truth = {
     .period = node->period, .microseconds = microseconds, .sequence = sequence, .fate = fate,
     .anomaly = anomaly,
   };
-  node->note(node->context, &truth);
+  if (node->log != NULL) node->log[node->logged++ % node->options.log_length] = truth;
+  if (node->note != NULL) node->note(node->context, &truth);
 }
 
-/// The fault that begins in this period, or FAULT_COUNT.
-static fault_kind begin_fault(device_node *node) {
-  if (node->period < node->next_fault) return FAULT_COUNT;
+/// The fault that begins in this period, or FAULT_NONE where there is none; and how much of it.
+static fault_kind begin_fault(device_node *node, int64_t *amount) {
+  *amount = 0;
+  const device_options *options = &node->options;
+  if (node->next_scheduled < options->schedule_count) {
+    const scheduled_fault *fault = &options->schedule[node->next_scheduled];
+    if (fault->period <= node->period) {
+      node->next_scheduled++;
+      *amount = fault->amount > 0 ? fault->amount : fault->kind == FAULT_SILENT ? 2 : 1;
+      return fault->kind;
+    }
+  }
+  if (node->period < node->next_fault) return FAULT_NONE;
   double place = random_share(&node->random);
-  for (int kind = 0; kind < FAULT_COUNT; kind++) {
+  for (int kind = 0; kind < RANDOM_FAULTS; kind++) {
     place -= node->options.faults[kind];
     if (place >= 0) continue;
     uint64_t more = next_random(&node->random) % (uint64_t)node->options.apart;
     node->next_fault = node->period + node->options.apart + (int64_t)more;
     return (fault_kind)kind;
   }
-  return FAULT_COUNT;
+  return FAULT_NONE;
+}
+
+static void unplug(device_node *node) {
+  node->is_gone = true;
+  node->gone_since = machine_now(node->machine);
 }
 
 /// Changes the numbers, or begins a loss, as a fault says; answers the anomaly.
-static uint8_t apply_fault(device_node *node, fault_kind fault, int64_t *late) {
+static uint8_t apply_fault(device_node *node, fault_kind fault, int64_t amount, int64_t *late) {
   int64_t some = 1 + (int64_t)(next_random(&node->random) % 4);
+  if (amount > 0) some = amount;
   int64_t period = node->period_nanoseconds_numerator / node->period_nanoseconds_denominator;
   switch (fault) {
   case FAULT_LOSS: node->pending_loss = some; node->pending_is_silent = false; return 0;
@@ -112,9 +148,29 @@ static uint8_t apply_fault(device_node *node, fault_kind fault, int64_t *late) {
   case FAULT_LATE:
     *late = period + (int64_t)(random_share(&node->random) * 4 * (double)period);
     return FAKEVIDEO_LATE;
+  case FAULT_UNPLUG: unplug(node); return 0;
+  case FAULT_EIO: node->is_broken = true; return 0;
+  case FAULT_RATE_SWAP:
+    node->interval.numerator *= 2;
+    node->is_rate_stale = true;
+    return 0;
+  case FAULT_SOURCE_CHANGE: change_signal(node); return 0;
   case FAULT_CLOCK_WRAP: node->clock_offset -= (int64_t)1 << 32; return FAKEVIDEO_CLOCK_WRAP;
   default: return 0;
   }
+}
+
+/// The period's time as the driver stamps it, in microseconds.
+static int64_t stamp(device_node *node, int64_t late, bool jitters) {
+  int64_t time = due(node, node->period) + late;
+  if (jitters && node->options.jitter > 0) {
+    double period =
+      (double)node->period_nanoseconds_numerator / (double)node->period_nanoseconds_denominator;
+    time += (int64_t)((random_share(&node->random) - 0.5) * node->options.jitter * period);
+  }
+  int64_t microseconds = time / 1000 + node->clock_offset;
+  int64_t wrap = wrap_of(node);
+  return wrap == 0 ? microseconds : microseconds % wrap;
 }
 
 /// Fills the oldest buffer that the driver has with this period's frame.
@@ -133,14 +189,11 @@ static void deliver(device_node *node, fault_kind fault, uint8_t anomaly, int64_
   } else if (node->delayed_gap == 2) {
     node->delayed_gap = 1;
   }
-  int64_t time = due(node, node->period) + late;
-  if (node->options.jitter > 0) {
-    double period =
-      (double)node->period_nanoseconds_numerator / (double)node->period_nanoseconds_denominator;
-    time += (int64_t)((random_share(&node->random) - 0.5) * node->options.jitter * period);
-  }
+  buffer->microseconds = stamp(node, late, true);
+  if (node->options.stamp_wrap != 0 && buffer->microseconds < node->last_microseconds)
+    anomaly |= FAKEVIDEO_CLOCK_WRAP;
+  node->last_microseconds = buffer->microseconds;
   buffer->sequence = node->sequence++;
-  buffer->microseconds = time / 1000 + node->clock_offset;
   buffer->flags = fault == FAULT_ERROR ? V4L2_BUF_FLAG_ERROR : 0;
   bool is_jpeg = node->jpeg != NULL;
   buffer->bytes_used = is_jpeg ? node->jpeg_length : node->size_image;
@@ -153,60 +206,68 @@ static void deliver(device_node *node, fault_kind fault, uint8_t anomaly, int64_
     buffer->bytes_used = node->jpeg_length - 2 - node->jpeg_length / 4;
     fate = FAKEVIDEO_TRUNCATED;
   }
-  uint32_t place = is_jpeg ? node->jpeg_number : 0;
+  uint32_t place = is_jpeg ? node->jpeg_number : node->options.data_offset;
   if (place + 8 <= node->buffer_length) memcpy(buffer->memory + place, &node->period, 8);
   log_period(node, fate, anomaly, buffer->sequence, buffer->microseconds);
 }
 
-static void make_period(device_node *node) {
+/// False where the device is no longer there to end the period.
+static bool make_period(device_node *node) {
   if (node->options.rate_swap != 0 && node->period == node->options.rate_swap) {
     // Another program asks for half the rate, as any may that the driver does not refuse.
     node->interval.numerator *= 2;
+    node->is_rate_stale = true;
     node->options.rate_swap = 0;
   }
-  int64_t late = 0;
+  int64_t late = 0, amount = 0;
   uint8_t anomaly = 0;
-  fault_kind fault = FAULT_COUNT;
+  fault_kind fault = FAULT_NONE;
   if (node->period < node->options.lost_at_start) {
-    log_period(node, FAKEVIDEO_LOST_START, 0, node->sequence++, 0);
-    return;
+    log_period(node, FAKEVIDEO_LOST_START, 0, node->sequence++, stamp(node, 0, false));
+    return true;
   }
   // Faults keep their distance from the losses of a full driver, too: of two that touch, nobody
   // could tell one from the other.
   if (node->queued_count < 4 && node->next_fault < node->period + node->options.apart)
     node->next_fault = node->period + node->options.apart;
   if (node->pending_loss == 0) {
-    fault = begin_fault(node);
-    if (fault != FAULT_COUNT) anomaly = apply_fault(node, fault, &late);
+    fault = begin_fault(node, &amount);
+    if (fault != FAULT_NONE) anomaly = apply_fault(node, fault, amount, &late);
+    if (node->is_gone || node->is_broken) return false;
   }
   if (node->pending_loss > 0) {
     node->pending_loss--;
-    if (!node->pending_is_silent) node->sequence++;
+    uint32_t sequence = node->pending_is_silent ? node->sequence : node->sequence++;
     log_period(
       node, FAKEVIDEO_LOST_DEVICE,
-      (uint8_t)(anomaly | (node->pending_is_silent ? FAKEVIDEO_SILENT : 0)), 0, 0);
-    return;
+      (uint8_t)(anomaly | (node->pending_is_silent ? FAKEVIDEO_SILENT : 0)), sequence,
+      stamp(node, 0, false));
+    return true;
   }
   if (node->queued_count == 0) {
-    log_period(node, FAKEVIDEO_LOST_KERNEL, anomaly, node->sequence++, 0);
-    return;
+    log_period(node, FAKEVIDEO_LOST_KERNEL, anomaly, node->sequence++, stamp(node, late, false));
+    return true;
   }
   deliver(node, fault, anomaly, late);
   // A consumer that is away: the machine's own clock runs on, and buffers fill.
   if (fault == FAULT_STALL && node->machine->own_clock) {
-    int64_t periods = node->buffer_count + 1 + (int64_t)(next_random(&node->random) % 20);
-    node->machine->now = (due(node, node->period + periods) + due(node, node->period + periods + 1)) / 2;
+    int64_t periods = amount > 0
+      ? amount
+      : node->buffer_count + 1 + (int64_t)(next_random(&node->random) % 20);
+    node->machine->now =
+      (due(node, node->period + periods) + due(node, node->period + periods + 1)) / 2;
   }
+  return true;
 }
 
 void generate(device_node *node) {
-  if (!node->is_streaming || node->is_gone) return;
+  if (!node->is_streaming || node->is_gone || node->is_broken) return;
   while (next_due(node) <= machine_now(node->machine)) {
     if (node->options.unplug != 0 && node->period >= node->options.unplug) {
-      node->is_gone = true;
+      unplug(node);
       return;
     }
-    make_period(node);
+    if (!make_period(node)) return;
     node->period++;
   }
 }

@@ -30,11 +30,12 @@ static bool add_node(
   snprintf(node->path, sizeof node->path, "/dev/fakevideo%d", machine->node_count++);
   node->kind = kind;
   node->options = *options;
-  node->buffer_owner = -1;
-  for (int index = 0; kind->controls != NULL && kind->controls[index].id != 0; index++)
-    node->values[index] = kind->controls[index].value;
-  set_default_format(node);
-  return true;
+  node->buffer_owner = node->holder = -1;
+  set_default_input(node);
+  set_default_controls(node);
+  if (kind->companion == NULL) return true;
+  const description *companion = find_description(kind->companion, strlen(kind->companion));
+  return add_node(machine, companion, options, error, size);
 }
 
 static bool add_line(fakevideo *machine, const char *line, size_t length, char *error, size_t size) {
@@ -52,6 +53,28 @@ static bool add_line(fakevideo *machine, const char *line, size_t length, char *
   return add_node(machine, kind, &options, error, size);
 }
 
+/// The length of a line, which a ';' ends, too; but one before a digit goes on with a schedule.
+static size_t line_length(const char *text) {
+  size_t length = 0;
+  for (;;) {
+    length += strcspn(text + length, "\n;");
+    if (text[length] != ';' || text[length + 1] < '0' || text[length + 1] > '9') return length;
+    length++;
+  }
+}
+
+/// One of each kind, but for those that come with another, and those that never end.
+static bool add_all(fakevideo *machine, char *error, size_t size) {
+  const char *companion = NULL;
+  for (const description *kind = fake_descriptions; kind->name != NULL; kind++) {
+    bool is_there = companion != NULL && strcmp(kind->name, companion) == 0;
+    companion = kind->companion;
+    if (is_there || kind->is_endless) continue;
+    if (!add_line(machine, kind->name, strlen(kind->name), error, size)) return false;
+  }
+  return true;
+}
+
 fakevideo *fakevideo_create(
   const char *configuration, bool ownClock, char *error, size_t errorSize
 ) {
@@ -62,11 +85,10 @@ fakevideo *fakevideo_create(
   machine->now = 1000000000000;
   bool isGood = true;
   if (configuration == NULL || configuration[strspn(configuration, " \n;")] == 0) {
-    for (const description *kind = fake_descriptions; kind->name != NULL && isGood; kind++)
-      isGood = add_line(machine, kind->name, strlen(kind->name), error, errorSize);
+    isGood = add_all(machine, error, errorSize);
   } else {
     while (isGood && *configuration != 0) {
-      size_t length = strcspn(configuration, "\n;");
+      size_t length = line_length(configuration);
       isGood = add_line(machine, configuration, length, error, errorSize);
       configuration += length;
       configuration += strspn(configuration, "\n;");
@@ -78,7 +100,11 @@ fakevideo *fakevideo_create(
 }
 
 void fakevideo_destroy(fakevideo *machine) {
-  for (int index = 0; index < machine->node_count; index++) release_buffers(&machine->nodes[index]);
+  for (int index = 0; index < machine->node_count; index++) {
+    release_buffers(&machine->nodes[index]);
+    free(machine->nodes[index].log);
+  }
+  free_blocks(machine, true);
   pthread_mutex_destroy(&machine->lock);
   free(machine);
 }
@@ -89,22 +115,48 @@ const char *fakevideo_node_path(fakevideo *machine, int index) {
   return index >= 0 && index < machine->node_count ? machine->nodes[index].path : NULL;
 }
 
+/// A device that was unplugged may be plugged in again; what was open before stays dead.
+static void plug_in(device_node *node) {
+  double gone = (double)(machine_now(node->machine) - node->gone_since) * 1e-9;
+  if (!node->is_gone || node->options.replug <= 0 || gone < node->options.replug) return;
+  fakevideo *machine = node->machine;
+  for (int handle = 0; handle < MAX_HANDLES; handle++)
+    if (&machine->nodes[machine->handles[handle].node] == node)
+      machine->handles[handle].is_stale = true;
+  node->is_streaming = false;
+  release_buffers(node);
+  node->holder = -1;
+  node->options.unplug = 0;
+  node->options.schedule_count = 0;
+  node->is_gone = false;
+}
+
+static int free_handle(const fakevideo *machine) {
+  for (int handle = 0; handle < MAX_HANDLES; handle++)
+    if (!machine->handles[handle].is_open) return handle;
+  return -EMFILE;
+}
+
+static int open_node(fakevideo *machine, int index) {
+  device_node *node = &machine->nodes[index];
+  plug_in(node);
+  if (node->is_gone) return -ENODEV;
+  int handle = free_handle(machine);
+  if (handle < 0) return handle;
+  memset(&machine->handles[handle], 0, sizeof machine->handles[handle]);
+  machine->handles[handle].is_open = true;
+  machine->handles[handle].node = index;
+  machine->handles[handle].priority = V4L2_PRIORITY_DEFAULT;
+  node->was_opened = true;
+  return handle;
+}
+
 int fakevideo_open(fakevideo *machine, const char *path, int flags) {
   (void)flags;
   pthread_mutex_lock(&machine->lock);
   int result = -ENOENT;
-  for (int index = 0; index < machine->node_count; index++) {
-    if (strcmp(machine->nodes[index].path, path) != 0) continue;
-    result = machine->nodes[index].is_gone ? -ENODEV : -EMFILE;
-    for (int handle = 0; handle < MAX_HANDLES && result == -EMFILE; handle++) {
-      if (machine->handles[handle].is_open) continue;
-      machine->handles[handle].is_open = true;
-      machine->handles[handle].node = index;
-      machine->handles[handle].priority = V4L2_PRIORITY_DEFAULT;
-      machine->nodes[index].was_opened = true;
-      result = handle;
-    }
-  }
+  for (int index = 0; index < machine->node_count; index++)
+    if (strcmp(machine->nodes[index].path, path) == 0) result = open_node(machine, index);
   pthread_mutex_unlock(&machine->lock);
   return result;
 }
@@ -123,67 +175,10 @@ int fakevideo_close(fakevideo *machine, int handle) {
     node->is_streaming = false;
     release_buffers(node);
   }
+  if (node != NULL && node->holder == handle) node->holder = -1;
   if (node != NULL) machine->handles[handle].is_open = false;
   pthread_mutex_unlock(&machine->lock);
   return node == NULL ? -EBADF : 0;
-}
-
-/// Whether a handle may change what others rely on: the highest priority goes first.
-static bool may_change(const fakevideo *machine, int handle) {
-  for (int other = 0; other < MAX_HANDLES; other++)
-    if (machine->handles[other].is_open && other != handle
-        && machine->handles[other].node == machine->handles[handle].node
-        && machine->handles[other].priority > machine->handles[handle].priority)
-      return false;
-  return true;
-}
-
-static bool is_change(unsigned long request) {
-  switch (request) {
-  case VIDIOC_S_FMT:
-  case VIDIOC_S_PARM:
-  case VIDIOC_S_CTRL:
-  case VIDIOC_S_EXT_CTRLS:
-  case VIDIOC_S_INPUT:
-  case VIDIOC_REQBUFS:
-  case VIDIOC_STREAMON: return true;
-  default: return false;
-  }
-}
-
-static int priority_request(fakevideo *machine, int handle, unsigned long request, uint32_t *value) {
-  if (request == VIDIOC_G_PRIORITY) {
-    uint32_t highest = V4L2_PRIORITY_UNSET;
-    for (int other = 0; other < MAX_HANDLES; other++)
-      if (machine->handles[other].is_open
-          && machine->handles[other].node == machine->handles[handle].node
-          && machine->handles[other].priority > highest)
-        highest = machine->handles[other].priority;
-    *value = highest;
-    return 0;
-  }
-  if (*value < V4L2_PRIORITY_BACKGROUND || *value > V4L2_PRIORITY_RECORD) return -EINVAL;
-  if (!may_change(machine, handle)) return -EBUSY;
-  machine->handles[handle].priority = *value;
-  return 0;
-}
-
-static int make_request(
-  fakevideo *machine, device_node *node, int handle, unsigned long request, void *argument
-) {
-  if (node->is_gone && request != VIDIOC_DQBUF) return -ENODEV;
-  if (request == VIDIOC_G_PRIORITY || request == VIDIOC_S_PRIORITY)
-    return priority_request(machine, handle, request, argument);
-  if (is_change(request) && !may_change(machine, handle)) return -EBUSY;
-  int (*const plain[])(device_node *, unsigned long, void *) = {query_request, control_request};
-  int (*const owned[])(device_node *, int, unsigned long, void *) = {
-    stream_request, format_request};
-  int result = -ENOTTY;
-  for (int index = 0; index < 2 && result == -ENOTTY; index++)
-    result = owned[index](node, handle, request, argument);
-  for (int index = 0; index < 2 && result == -ENOTTY; index++)
-    result = plain[index](node, request, argument);
-  return result;
 }
 
 int fakevideo_ioctl(fakevideo *machine, int handle, unsigned long request, void *argument) {
@@ -191,8 +186,12 @@ int fakevideo_ioctl(fakevideo *machine, int handle, unsigned long request, void 
   machine->calls[_IOC_NR(request) & 255]++;
   machine->call_count++;
   device_node *node = node_of(machine, handle);
-  int result = -EBADF;
-  if (node != NULL) {
+  bool is_frame = request == VIDIOC_QBUF || request == VIDIOC_DQBUF;
+  int result = node == NULL ? -EBADF : 0;
+  // The requests of each frame need no preparation.
+  if (result == 0 && !(is_frame && argument != NULL))
+    result = take_argument((unsigned int)request, argument);
+  if (result == 0) {
     result = node->options.abort_call != 0 && machine->call_count == node->options.abort_call
       ? -EIO
       : make_request(machine, node, handle, (unsigned int)request, argument);
@@ -201,41 +200,65 @@ int fakevideo_ioctl(fakevideo *machine, int handle, unsigned long request, void 
   return result;
 }
 
-/// The events that are there now.
-static int ready(device_node *node) {
+/// The events that are there now, of those that are waited for.
+static int ready(device_node *node, int handle, short events) {
+  fakevideo *machine = node->machine;
+  if (machine->handles[handle].is_stale) return POLLPRI | POLLERR | POLLHUP;
   generate(node);
-  if (node->done_count > 0) return POLLIN | POLLRDNORM;
-  if (node->is_gone) return POLLERR | POLLHUP;
-  return node->is_streaming ? 0 : POLLERR;
+  int found = machine->handles[handle].events.event_count > 0 ? POLLPRI : 0;
+  if (node->done_count > 0) found |= POLLIN | POLLRDNORM;
+  else if (node->is_gone) found |= POLLPRI | POLLERR | POLLHUP;
+  // Whoever waits for events only does not care about the stream.
+  else if ((!node->is_streaming || node->is_broken) && events & (POLLIN | POLLRDNORM))
+    found |= POLLERR;
+  return found & (events | POLLERR | POLLHUP);
+}
+
+/// Lets time go on to when there may be something to find, but no further than the deadline.
+static void wait_on(device_node *node, int64_t deadline) {
+  fakevideo *machine = node->machine;
+  bool is_running = node->is_streaming && !node->is_broken && !node->is_gone;
+  int64_t due = is_running ? next_due(node) : INT64_MAX;
+  if (due > deadline) due = deadline;
+  if (machine->own_clock && due != INT64_MAX) {
+    machine->now = due;
+    return;
+  }
+  // Not for long at a time: another thread may cause an event, or stop the stream.
+  int64_t soon = machine_now(machine) + 10000000;
+  if (due > soon) due = soon;
+  struct timespec until = {.tv_sec = due / 1000000000, .tv_nsec = due % 1000000000};
+  struct timespec moment = {.tv_nsec = 100000};
+  pthread_mutex_unlock(&machine->lock);
+  if (machine->own_clock) nanosleep(&moment, NULL);
+  else clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+  pthread_mutex_lock(&machine->lock);
 }
 
 int fakevideo_poll(fakevideo *machine, int handle, short events, int milliseconds) {
   pthread_mutex_lock(&machine->lock);
   device_node *node = node_of(machine, handle);
-  int result = node == NULL ? -EBADF : ready(node);
-  int64_t deadline = milliseconds < 0 ? INT64_MAX
-                                      : machine_now(machine) + (int64_t)milliseconds * 1000000;
+  int result = node == NULL ? -EBADF : ready(node, handle, events);
+  int64_t deadline =
+    milliseconds < 0 ? INT64_MAX : machine_now(machine) + (int64_t)milliseconds * 1000000;
   while (result == 0 && machine_now(machine) < deadline) {
-    int64_t due = next_due(node);
-    if (due > deadline) due = deadline;
-    if (machine->own_clock) {
-      machine->now = due;
-    } else {
-      pthread_mutex_unlock(&machine->lock);
-      struct timespec until = {.tv_sec = due / 1000000000, .tv_nsec = due % 1000000000};
-      clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
-      pthread_mutex_lock(&machine->lock);
-    }
-    result = ready(node);
+    wait_on(node, deadline);
+    node = node_of(machine, handle);
+    result = node == NULL ? -EBADF : ready(node, handle, events);
   }
   pthread_mutex_unlock(&machine->lock);
-  return result < 0 ? result : result & (events | POLLERR | POLLHUP);
+  return result;
 }
 
 /// Whether a part of the buffers' memory is one whole buffer, or its beginning.
 static bool is_buffer(const device_node *node, size_t length, int64_t offset) {
-  return node->buffer_count > 0 && offset >= 0 && offset % node->buffer_length == 0
-    && offset / node->buffer_length < node->buffer_count && length <= node->buffer_length;
+  if (node->buffer_count == 0 || offset < 0) return false;
+  int64_t index = offset / node->buffer_length, place = offset % node->buffer_length;
+  if (index >= node->buffer_count) return false;
+  // A plane begins with the buffer, or after the first one.
+  if (place == 0) return length <= node->plane_length[0];
+  return plane_count(node) > 1 && place == node->plane_length[0]
+    && length <= node->plane_length[1];
 }
 
 void *fakevideo_map(fakevideo *machine, int handle, size_t length, int64_t offset, int *error) {
@@ -244,18 +267,27 @@ void *fakevideo_map(fakevideo *machine, int handle, size_t length, int64_t offse
   void *memory = NULL;
   *error = -EINVAL;
   if (node != NULL && is_buffer(node, length, offset)) {
-    memory = node->buffers[offset / node->buffer_length].memory;
+    memory = node->memory->start + offset;
+    node->memory->maps++;
     *error = 0;
   }
   pthread_mutex_unlock(&machine->lock);
   return memory;
 }
 
-// The memory is the machine's until the buffers are released.
 int fakevideo_unmap(fakevideo *machine, void *start, size_t length) {
-  (void)machine;
   (void)length;
-  return start == NULL ? -EINVAL : 0;
+  pthread_mutex_lock(&machine->lock);
+  int result = -EINVAL;
+  const uint8_t *place = start;
+  for (memory_block *block = machine->memory; block != NULL && result < 0; block = block->next) {
+    if (place < block->start || place >= block->start + block->length || block->maps == 0) continue;
+    block->maps--;
+    result = 0;
+  }
+  free_blocks(machine, false);
+  pthread_mutex_unlock(&machine->lock);
+  return result;
 }
 
 int64_t fakevideo_now(fakevideo *machine) {

@@ -20,12 +20,28 @@ static bool is_mplane(const device_node *node) {
   return (node->kind->capabilities & V4L2_CAP_VIDEO_CAPTURE_MPLANE) != 0;
 }
 
+void free_blocks(fakevideo *machine, bool is_end) {
+  memory_block **place = &machine->memory;
+  while (*place != NULL) {
+    memory_block *block = *place;
+    if (!is_end && (block->maps > 0 || !block->is_released)) {
+      place = &block->next;
+      continue;
+    }
+    *place = block->next;
+    munmap(block->start, block->length);
+    free(block);
+  }
+}
+
 void release_buffers(device_node *node) {
   if (node->buffer_count > 0) {
     // What programs have mapped by themselves stays theirs.
-    munmap(node->buffers[0].memory, node->memory_length);
     if (node->machine->shares_memory) close(node->memory_file);
+    node->memory->is_released = true;
+    free_blocks(node->machine, false);
   }
+  node->memory = NULL;
   node->buffer_count = 0;
   node->buffer_owner = -1;
   free(node->jpeg);
@@ -34,15 +50,24 @@ void release_buffers(device_node *node) {
 
 static uint8_t *make_memory(device_node *node, size_t length) {
   int flags = MAP_SHARED | MAP_ANONYMOUS;
-  node->memory_length = length;
+  memory_block *block = calloc(1, sizeof *block);
+  if (block == NULL) return NULL;
   node->memory_file = -1;
   if (node->machine->shares_memory) {
     flags = MAP_SHARED;
     node->memory_file = memfd_create("fakevideo", MFD_CLOEXEC);
-    if (node->memory_file < 0 || ftruncate(node->memory_file, (off_t)length) < 0) return NULL;
+    if (node->memory_file >= 0 && ftruncate(node->memory_file, (off_t)length) < 0)
+      close(node->memory_file), node->memory_file = -1;
   }
   void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, flags, node->memory_file, 0);
-  return memory == MAP_FAILED ? NULL : memory;
+  if (memory == MAP_FAILED) {
+    if (node->memory_file >= 0) close(node->memory_file);
+    free(block);
+    return NULL;
+  }
+  *block = (memory_block){.next = node->machine->memory, .start = memory, .length = length};
+  node->memory = node->machine->memory = block;
+  return memory;
 }
 
 static int request_buffers(device_node *node, int handle, struct v4l2_requestbuffers *request) {
@@ -53,8 +78,18 @@ static int request_buffers(device_node *node, int handle, struct v4l2_requestbuf
   if (is_to_fail(node, 0)) return -ENOMEM;
   release_buffers(node);
   if (request->count == 0) return 0;
-  uint32_t count = request->count > MAX_BUFFERS ? MAX_BUFFERS : request->count;
-  uint32_t length = (node->size_image + 4095) / 4096 * 4096;
+  uint32_t count = request->count;
+  if (count < node->options.least_buffers) count = node->options.least_buffers;
+  if (count > node->options.most_buffers) count = node->options.most_buffers;
+  if (count == 0) {
+    request->count = 0;
+    return 0;
+  }
+  uint32_t length = 0;
+  for (uint32_t plane = 0; plane < plane_count(node); plane++) {
+    node->plane_length[plane] = (plane_bytes(node, plane) + 4095) / 4096 * 4096;
+    length += node->plane_length[plane];
+  }
   uint8_t *memory = make_memory(node, (size_t)length * count);
   if (memory == NULL) return -ENOMEM;
   uint32_t fourcc = node->format->fourcc;
@@ -84,7 +119,7 @@ static void describe_buffer(const device_node *node, uint32_t index, struct v4l2
   answer->flags = V4L2_BUF_FLAG_MAPPED | V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC | buffer->flags;
   if (buffer->state == QUEUED) answer->flags |= V4L2_BUF_FLAG_QUEUED;
   if (buffer->state == DONE) answer->flags |= V4L2_BUF_FLAG_DONE;
-  answer->field = V4L2_FIELD_NONE;
+  answer->field = field_of(node);
   answer->sequence = buffer->sequence;
   int64_t seconds = buffer->microseconds / 1000000;
   int64_t rest = buffer->microseconds % 1000000;
@@ -102,16 +137,24 @@ static void describe_buffer(const device_node *node, uint32_t index, struct v4l2
     answer->m.offset = offset;
     return;
   }
-  answer->m.planes[0].bytesused = buffer->bytes_used;
-  answer->m.planes[0].length = node->buffer_length;
-  answer->m.planes[0].m.mem_offset = offset;
-  answer->m.planes[0].data_offset = 0;
-  answer->length = 1;
+  // What is used counts from the plane's beginning, whatever lies before the picture.
+  uint32_t before = node->options.data_offset, left = buffer->bytes_used;
+  for (uint32_t plane = 0; plane < plane_count(node); plane++) {
+    uint32_t room = plane_bytes(node, plane) - before;
+    uint32_t used = left < room ? left : room;
+    left -= used;
+    answer->m.planes[plane] = (struct v4l2_plane){
+      .bytesused = used > 0 ? used + before : 0, .length = node->plane_length[plane],
+      .m.mem_offset = offset, .data_offset = before};
+    offset += node->plane_length[plane];
+  }
+  answer->length = plane_count(node);
 }
 
 static int check_buffer(const device_node *node, const struct v4l2_buffer *buffer) {
   if (buffer->type != buffer_type(node)) return -EINVAL;
-  if (is_mplane(node) && (buffer->length < 1 || buffer->m.planes == NULL)) return -EINVAL;
+  if (is_mplane(node) && (buffer->length < plane_count(node) || buffer->m.planes == NULL))
+    return -EINVAL;
   return 0;
 }
 
@@ -138,6 +181,7 @@ static int dequeue_buffer(device_node *node, struct v4l2_buffer *request) {
   if (result < 0) return result;
   if (!node->is_streaming) return -EINVAL;
   generate(node);
+  if (node->is_broken) return -EIO;
   if (node->done_count == 0) return node->is_gone ? -ENODEV : -EAGAIN;
   if (is_to_fail(node, 2)) return -EIO;
   uint32_t index = node->done[node->done_start];
@@ -149,15 +193,25 @@ static int dequeue_buffer(device_node *node, struct v4l2_buffer *request) {
   return 0;
 }
 
+/// Whether the mode needs more bytes a second than the bus carries.
+static bool needs_more_than_bus(const device_node *node) {
+  if (node->options.bandwidth == 0) return false;
+  double bytes = node->jpeg != NULL ? node->jpeg_length : node->size_image;
+  return bytes * node->interval.denominator / node->interval.numerator > node->options.bandwidth;
+}
+
 static int switch_on(device_node *node, int handle, uint32_t type) {
   if (type != buffer_type(node)) return -EINVAL;
   if (node->options.busy || (node->buffer_owner >= 0 && node->buffer_owner != handle))
     return -EBUSY;
   if (node->buffer_count == 0) return -EINVAL;
-  if (node->options.no_bandwidth) return -ENOSPC;
+  if (node->options.no_bandwidth || needs_more_than_bus(node)) return -ENOSPC;
   if (is_to_fail(node, 3)) return -EIO;
   if (node->is_streaming) return 0;
   node->is_streaming = true;
+  node->is_broken = false;
+  // Without memory for its log a machine goes on as well.
+  if (node->log == NULL) node->log = calloc(node->options.log_length, sizeof *node->log);
   start_generator(node);
   return 0;
 }
@@ -165,7 +219,7 @@ static int switch_on(device_node *node, int handle, uint32_t type) {
 static int switch_off(device_node *node, uint32_t type) {
   if (type != buffer_type(node)) return -EINVAL;
   generate(node);
-  node->is_streaming = false;
+  node->is_streaming = node->is_broken = false;
   node->queued_start = node->queued_count = node->done_start = node->done_count = 0;
   for (uint32_t index = 0; index < node->buffer_count; index++)
     node->buffers[index].state = WITH_USER;

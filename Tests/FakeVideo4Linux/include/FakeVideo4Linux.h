@@ -35,28 +35,43 @@ enum {
 
 /// What was odd about the numbers of a period.
 enum {
+  /// Counted twice: a gap in the sequence where nothing is lost.
   FAKEVIDEO_DOUBLE_COUNT = 1,
+  /// A loss that the sequence shows a frame too late.
   FAKEVIDEO_LATE_GAP = 2,
+  /// The sequence begins again at 0, is that of the frame before, or steps back.
   FAKEVIDEO_RESET = 4,
   FAKEVIDEO_REPEATED = 8,
   FAKEVIDEO_BACKWARDS = 16,
+  /// The stamp is a period late, or several.
   FAKEVIDEO_LATE = 32,
+  /// The clock of the stamps began again.
   FAKEVIDEO_CLOCK_WRAP = 64,
+  /// A loss that used no number up.
   FAKEVIDEO_SILENT = 128,
 };
 
 /// An entry of the log: one frame period since the stream was switched on.
 typedef struct {
   int64_t period;
-  /// The stamp as it was delivered.
+  /// The stamp as it was delivered, or would have been; so with the sequence.
   int64_t microseconds;
   uint32_t sequence;
   uint8_t fate;
   uint8_t anomaly;
 } fakevideo_truth;
 
+/// The sums of a node's log, over all its streams.
+typedef struct {
+  int64_t periods, delivered, corrupt_flag, short_frames, truncated, lost_start, lost_device,
+    lost_kernel;
+  /// Frames that were taken. Delivered ones that lay in a buffer when a stream ended were not.
+  int64_t dequeued;
+} fakevideo_counts;
+
 /// Builds a machine. The configuration has one device a line (or separated by ';'):
-/// "hfr-usb seed=7 loss=2%"; nothing means one of every kind. With `ownClock` time stands still
+/// "hfr-usb seed=7 loss=2%"; nothing means one of every kind. The README beside this tells of
+/// all kinds and options. With `ownClock` time stands still
 /// but for polls and fakevideo_advance(). Answers NULL, and why in `error`.
 fakevideo *fakevideo_create(
   const char *configuration, bool ownClock, char *error, size_t errorSize);
@@ -87,6 +102,14 @@ int64_t fakevideo_control(fakevideo *machine, int node, uint32_t id, int64_t mis
 void fakevideo_set_truth(
   fakevideo *machine, int node, void (*note)(void *context, const fakevideo_truth *truth),
   void *context);
+
+/// How many entries a node's log has had, over all its streams.
+int64_t fakevideo_truth_count(fakevideo *machine, int node);
+/// An entry by its place; -ERANGE for one that is not there, or no longer. The log keeps the last
+/// 4096 unless the configuration says otherwise ("log=100000").
+int fakevideo_truth_at(
+  fakevideo *machine, int node, int64_t index, fakevideo_truth *truth);
+fakevideo_counts fakevideo_truth_counts(fakevideo *machine, int node);
 
 #ifdef __cplusplus
 }

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -185,4 +186,51 @@ FRONT int ppoll(
   if (!has_ours(entries, count)) return BEHIND(ppoll)(entries, count, limit, signals);
   int64_t nanoseconds = limit == NULL ? -1 : (int64_t)limit->tv_sec * 1000000000 + limit->tv_nsec;
   return poll_ours(entries, count, nanoseconds, signals);
+}
+
+// MARK: - select(2)
+
+/// The events that stand for membership in select(2)'s three sets.
+static const short kinds[3] = {
+  POLLIN | POLLRDNORM | POLLHUP | POLLERR, POLLOUT | POLLWRNORM | POLLERR, POLLPRI};
+
+static int read_sets(int count, fd_set *const sets[3], struct pollfd *entries) {
+  int length = 0;
+  for (int descriptor = 0; descriptor < count; descriptor++) {
+    short events = 0;
+    for (int kind = 0; kind < 3; kind++)
+      if (sets[kind] != NULL && FD_ISSET(descriptor, sets[kind]))
+        events |= (short)(kinds[kind] & ~(POLLERR | POLLHUP));
+    if (events != 0) entries[length++] = (struct pollfd){.fd = descriptor, .events = events};
+  }
+  return length;
+}
+
+static int write_sets(fd_set *const sets[3], const struct pollfd *entries, int length) {
+  int found = 0;
+  for (int index = 0; index < length; index++) {
+    for (int kind = 0; kind < 3; kind++) {
+      int descriptor = entries[index].fd;
+      if (sets[kind] == NULL || !FD_ISSET(descriptor, sets[kind])) continue;
+      if (entries[index].revents & kinds[kind]) found++;
+      else FD_CLR(descriptor, sets[kind]);
+    }
+  }
+  return found;
+}
+
+/// A timer knows nothing of events, which is what the third set waits for.
+FRONT int select(
+  int count, fd_set *restrict readable, fd_set *restrict writable, fd_set *restrict special,
+  struct timeval *restrict limit
+) {
+  fd_set *const sets[3] = {readable, writable, special};
+  struct pollfd entries[FD_SETSIZE];
+  int length = count <= FD_SETSIZE ? read_sets(count, sets, entries) : 0;
+  if (!has_ours(entries, (nfds_t)length))
+    return BEHIND(select)(count, readable, writable, special, limit);
+  int64_t nanoseconds =
+    limit == NULL ? -1 : (int64_t)limit->tv_sec * 1000000000 + limit->tv_usec * 1000;
+  int result = poll_ours(entries, (nfds_t)length, nanoseconds, NULL);
+  return result < 0 ? result : write_sets(sets, entries, length);
 }

@@ -15,9 +15,11 @@
 
 enum { DESCRIPTORS = 65536 };
 
-// The handle behind each descriptor, plus one; and what its timer is set to.
+// The handle behind each descriptor, plus one; how many descriptors a handle has, and what their
+// timer is set to.
 static _Atomic int handles[DESCRIPTORS];
-static _Atomic int64_t alarms[DESCRIPTORS];
+static _Atomic int references[MAX_HANDLES];
+static _Atomic int64_t alarms[MAX_HANDLES];
 
 static fakevideo *machine;
 static pthread_once_t made = PTHREAD_ONCE_INIT;
@@ -80,7 +82,7 @@ __attribute__((destructor)) static void end(void) { write_truth(); }
 
 void set_alarm(int descriptor, int handle) {
   int64_t time = wake_time(machine, handle);
-  if (atomic_exchange(&alarms[descriptor], time) == time) return;
+  if (atomic_exchange(&alarms[handle], time) == time) return;
   // A time that is over makes the timer readable at once; 0 would switch it off.
   struct itimerspec value = {.it_value = {.tv_nsec = 1}};
   if (time != 0) value.it_value = (struct timespec){time / 1000000000, time % 1000000000};
@@ -101,14 +103,22 @@ int fake_open(const char *path, int node, int flags) {
     kernel(SYS_close, timer, 0, 0, 0, 0, 0);
     return answer(-EMFILE);
   }
-  atomic_store(&alarms[timer], -1);
+  atomic_store(&alarms[handle], -1);
+  atomic_store(&references[handle], 1);
   atomic_store_explicit(&handles[timer], handle + 1, memory_order_release);
   set_alarm(timer, handle);
   return timer;
 }
 
+void fake_duplicate(int descriptor, int handle) {
+  if (descriptor < 0 || descriptor >= DESCRIPTORS) return;
+  atomic_fetch_add(&references[handle], 1);
+  atomic_store_explicit(&handles[descriptor], handle + 1, memory_order_release);
+}
+
 void fake_close(int descriptor, int handle) {
   atomic_store(&handles[descriptor], 0);
+  if (atomic_fetch_sub(&references[handle], 1) > 1) return;
   fakevideo_close(machine, handle);
   write_truth();
 }

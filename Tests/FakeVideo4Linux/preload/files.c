@@ -4,10 +4,12 @@
 #define _GNU_SOURCE
 #include "preload.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -123,31 +125,39 @@ FRONT char *canonicalize_file_name(const char *path) {
   return node_of_path(path) < 0 ? BEHIND(canonicalize_file_name)(path) : strdup(path);
 }
 
-/// A file of /sys for a node of ours, or NULL.
-static FILE *open_uevent(const char *path) {
+/// Whether this is a path of /sys about a node of ours, and which file of it.
+static bool is_of_sys(const char *path, const char *name, unsigned *number) {
+  char rest[32] = "";
+  if (strncmp(path, "/sys/dev/char/", 14) != 0) return false;
+  if (sscanf(path + 14, "81:%u/%31s", number, rest) != 2 || strcmp(rest, name) != 0) return false;
+  return *number >= FIRST_MINOR
+    && *number < (unsigned)(FIRST_MINOR + fakevideo_node_count(the_machine()));
+}
+
+/// v4l2-compliance looks among these for a media controller, and takes it that there is a folder.
+FRONT DIR *opendir(const char *path) {
+  unsigned number;
+  return BEHIND(opendir)(is_of_sys(path, "device", &number) ? "/proc/self/task" : path);
+}
+
+/// A file of /sys for a node of ours, opened, or -1. It has a descriptor of its own, since C++'s
+/// streams read from that.
+static int open_uevent(const char *path) {
   unsigned minor_number;
-  int end = 0;
-  if (strncmp(path, "/sys/dev/char/", 14) != 0) return NULL;
-  if (sscanf(path + 14, "81:%u/uevent%n", &minor_number, &end) != 1 || end == 0) return NULL;
-  if (minor_number < FIRST_MINOR
-      || minor_number >= (unsigned)(FIRST_MINOR + fakevideo_node_count(the_machine())))
-    return NULL;
-  char text[96];
-  int length = snprintf(
-    text, sizeof text, "MAJOR=81\nMINOR=%u\nDEVNAME=video%u\n", minor_number, minor_number);
-  FILE *file = fmemopen(NULL, (size_t)length + 1, "w+");
-  if (file == NULL) return NULL;
-  fputs(text, file);
-  rewind(file);
+  if (!is_of_sys(path, "uevent", &minor_number)) return -1;
+  int file = memfd_create("uevent", MFD_CLOEXEC);
+  if (file < 0) return -1;
+  dprintf(file, "MAJOR=81\nMINOR=%u\nDEVNAME=video%u\n", minor_number, minor_number);
+  lseek(file, 0, SEEK_SET);
   return file;
 }
 
 FRONT FILE *fopen(const char *restrict path, const char *restrict mode) {
-  FILE *file = open_uevent(path);
-  return file != NULL ? file : BEHIND(fopen)(path, mode);
+  int file = open_uevent(path);
+  return file >= 0 ? fdopen(file, mode) : BEHIND(fopen)(path, mode);
 }
 
 FRONT FILE *fopen64(const char *restrict path, const char *restrict mode) {
-  FILE *file = open_uevent(path);
-  return file != NULL ? file : BEHIND(fopen64)(path, mode);
+  int file = open_uevent(path);
+  return file >= 0 ? fdopen(file, mode) : BEHIND(fopen64)(path, mode);
 }

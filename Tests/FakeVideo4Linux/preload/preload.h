@@ -28,6 +28,8 @@ int handle_of(int descriptor);
 
 /// The calls; each answers as libc's does.
 int fake_open(const char *path, int node, int flags);
+/// A second descriptor for the same handle; the last one that closes closes it.
+void fake_duplicate(int descriptor, int handle);
 void fake_close(int descriptor, int handle);
 int fake_ioctl(int descriptor, int handle, unsigned long request, void *argument);
 void *fake_mmap(

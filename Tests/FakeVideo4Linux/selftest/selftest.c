@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fake driver against itself: a million frames through its calls, each accounted for by the
+// log, and the price of one.
+#include "../include/FakeVideo4Linux.h"
+
+#include <linux/videodev2.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define CHECK(condition, ...) \
+  do { \
+    if (!(condition)) { \
+      fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition); \
+      fprintf(stderr, __VA_ARGS__); \
+      fprintf(stderr, "\n"); \
+      exit(1); \
+    } \
+  } while (0)
+
+enum { BUFFERS = 8 };
+
+typedef struct {
+  fakevideo *machine;
+  int handle;
+  uint8_t *memory[BUFFERS];
+  int64_t logged, fates[7], misplaced;
+} Camera;
+
+static void note(void *context, const fakevideo_truth *truth) {
+  Camera *camera = context;
+  if (truth->period != camera->logged++) camera->misplaced++;
+  camera->fates[truth->fate]++;
+}
+
+static void request(Camera *camera, unsigned long number, void *argument, const char *name) {
+  int result = fakevideo_ioctl(camera->machine, camera->handle, number, argument);
+  CHECK(result >= 0, "%s: %d", name, result);
+}
+
+static struct v4l2_buffer buffer_number(uint32_t index) {
+  return (struct v4l2_buffer){
+    .index = index, .type = V4L2_BUF_TYPE_VIDEO_CAPTURE, .memory = V4L2_MEMORY_MMAP};
+}
+
+static void start(Camera *camera, const char *configuration) {
+  char error[256] = "";
+  *camera = (Camera){.machine = fakevideo_create(configuration, true, error, sizeof error)};
+  CHECK(camera->machine != NULL, "%s", error);
+  camera->handle = fakevideo_open(camera->machine, fakevideo_node_path(camera->machine, 0), 2);
+  CHECK(camera->handle >= 0, "%d", camera->handle);
+  fakevideo_set_truth(camera->machine, 0, note, camera);
+  struct v4l2_requestbuffers buffers = {
+    .count = BUFFERS, .type = V4L2_BUF_TYPE_VIDEO_CAPTURE, .memory = V4L2_MEMORY_MMAP};
+  request(camera, VIDIOC_REQBUFS, &buffers, "REQBUFS");
+  for (uint32_t index = 0; index < BUFFERS; index++) {
+    struct v4l2_buffer buffer = buffer_number(index);
+    request(camera, VIDIOC_QUERYBUF, &buffer, "QUERYBUF");
+    int why = 0;
+    camera->memory[index] =
+      fakevideo_map(camera->machine, camera->handle, buffer.length, buffer.m.offset, &why);
+    CHECK(camera->memory[index] != NULL, "map: %d", why);
+    request(camera, VIDIOC_QBUF, &buffer, "QBUF");
+  }
+  request(camera, VIDIOC_STREAMON, &buffers.type, "STREAMON");
+}
+
+static void stop(Camera *camera) {
+  int type = V4L2_BUF_TYPE_VIDEO_CAPTURE;
+  request(camera, VIDIOC_STREAMOFF, &type, "STREAMOFF");
+  fakevideo_close(camera->machine, camera->handle);
+  fakevideo_destroy(camera->machine);
+}
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/// Takes frames, of which each must carry a later period than the one before.
+static void take(Camera *camera, int64_t count) {
+  int64_t last = -1;
+  for (int64_t frame = 0; frame < count; frame++) {
+    int events = fakevideo_poll(camera->machine, camera->handle, POLLIN, 1000);
+    CHECK(events & POLLIN, "frame %lld: events %d", (long long)frame, events);
+    struct v4l2_buffer buffer = buffer_number(0);
+    request(camera, VIDIOC_DQBUF, &buffer, "DQBUF");
+    int64_t period;
+    memcpy(&period, camera->memory[buffer.index], sizeof period);
+    CHECK(period > last, "period %lld after %lld", (long long)period, (long long)last);
+    last = period;
+    request(camera, VIDIOC_QBUF, &buffer, "QBUF");
+  }
+}
+
+static void run(const char *configuration, int64_t count) {
+  Camera camera;
+  start(&camera, configuration);
+  double begin = seconds();
+  take(&camera, count);
+  double cost = (seconds() - begin) * 1e9 / (double)count;
+  int64_t arrived = camera.fates[FAKEVIDEO_DELIVERED] + camera.fates[FAKEVIDEO_CORRUPT_FLAG]
+    + camera.fates[FAKEVIDEO_SHORT] + camera.fates[FAKEVIDEO_TRUNCATED];
+  CHECK(camera.misplaced == 0, "%lld periods out of order", (long long)camera.misplaced);
+  // Frames that lie filled when the stream ends are in the log, and were never taken.
+  CHECK(
+    arrived >= count && arrived <= count + BUFFERS, "%lld logged, %lld taken", (long long)arrived,
+    (long long)count);
+  printf(
+    "%-32s %.0f ns a frame; %lld periods, lost: start %lld, device %lld, kernel %lld\n",
+    configuration, cost, (long long)camera.logged, (long long)camera.fates[FAKEVIDEO_LOST_START],
+    (long long)camera.fates[FAKEVIDEO_LOST_DEVICE],
+    (long long)camera.fates[FAKEVIDEO_LOST_KERNEL]);
+  stop(&camera);
+}
+
+int main(int count, char **arguments) {
+  int64_t frames = count > 1 ? atoll(arguments[1]) : 1000000;
+  run("tiny", frames);
+  run("tiny seed=7 faults=0.2% jitter=0.2", frames);
+  run("tiny seed=9 start=3 loss=2% stall=0.01%", frames);
+  return 0;
+}
