@@ -15,8 +15,10 @@ extension DeviceError {
     }
   }
 
-  /// What happened. The kernel's own words stay where they say it; "No space left on device" for
-  /// a full bus, or "Link has been severed" for an input without a signal, do not.
+  /// What happened.
+  ///
+  /// The kernel's own words stay where they say it; "No space left on device" for a full bus, or
+  /// "Link has been severed" for an input without a signal, do not.
   private var explanation: String {
     switch reason {
     case .notAVideoDevice: "It is not a video device"

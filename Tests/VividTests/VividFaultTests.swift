@@ -4,8 +4,10 @@ import TestSupport
 import Testing
 
 extension VividTests {
-  /// What vivid does wrong on demand. The machine is slow, so vivid loses frames of its own as
-  /// well: claims are about what was asked of it, and about the books.
+  /// What vivid does wrong on demand.
+  ///
+  /// The machine is slow, so vivid loses frames of its own as well: claims are about what was
+  /// asked of it, and about the books.
   @Suite(.serialized) struct Faults {
     private let node = Vivid.node ?? ""
     private static let driver = "/sys/bus/platform/drivers/vivid"
@@ -14,8 +16,7 @@ extension VividTests {
     private func file(_ name: String) -> String { "\(Vivid.folder)/\(name).mov" }
 
     @Test(arguments: [1, 50])
-    func `Dropped buffers are lost in the device, and the books add up`(percent: Int) async throws
-    {
+    func `Dropped buffers are lost in the device, and the books add up`(percent: Int) async throws {
       try await Vivid.set("percentage_of_dropped_buffers", to: percent)
       let take = try await Vivid.record(Self.mode, file: file("drops\(percent)"))
       try await Vivid.set("percentage_of_dropped_buffers", to: 0)

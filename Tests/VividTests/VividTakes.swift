@@ -65,7 +65,8 @@ extension Vivid {
   }
 
   /// Whether a take is whole: a ledger that adds up, a file that plays all that is in it.
-  static func expectWhole(_ take: [String: Any], file: String, stoppedBy reason: String) async throws
+  static func expectWhole(_ take: [String: Any], file: String, stoppedBy reason: String)
+    async throws
   {
     let ledger = try ledger(take)
     expectSum(ledger)
