@@ -14,6 +14,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/attaswift/BigInt", from: "6.0.1"),
     .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
+    .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
   ],
   targets: [
     // C, at the bottom: only what Swift cannot import by itself.
@@ -37,7 +38,12 @@ let package = Package(
 
     // The way of a frame.
     .target(name: "FormatDiscovery", dependencies: ["V4L2", "LibAV", "MediaTiming"]),
-    .target(name: "Capture", dependencies: ["FormatDiscovery", "V4L2", "LibAV", "MediaTiming"]),
+    .target(
+      name: "Capture",
+      dependencies: [
+        "FormatDiscovery", "V4L2", "LibAV", "MediaTiming",
+        .product(name: "Histogram", package: "hdrhistogram-swift"),
+      ]),
     .target(
       name: "Recording", dependencies: ["Capture", "FormatDiscovery", "LibAV", "MediaTiming"]),
     .target(name: "Assets", dependencies: ["LibAV", "MediaTiming"]),

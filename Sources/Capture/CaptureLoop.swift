@@ -48,6 +48,7 @@ package struct CaptureEnd: Sendable {
   /// How long the device had been silent when the stream was switched off, in microseconds;
   /// nil where the take ended with a frame.
   package var silence: Int64?
+  package var cost = CaptureCost()
 }
 
 /// What others may read of a running capture, and how they end it.
@@ -117,6 +118,8 @@ struct CaptureLoop {
     }
     driver.stop()
     queue.close()
+    end.cost = observer.latencies.cost
+    end.cost.captureThread = CaptureCost.threadNanoseconds()
     return end
   }
 

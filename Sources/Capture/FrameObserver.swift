@@ -12,6 +12,7 @@ struct FrameObserver {
   /// When the last buffers were given back, as many as there are, in a ring.
   private var returns: [Int64]
   private var count = 0
+  private(set) var latencies = LatencyRecorder()
 
   init(driver: any FrameDriver, frameRate: FrameRate) {
     self.driver = driver
@@ -36,7 +37,9 @@ struct FrameObserver {
 
   /// Notes that the last frame's buffer was given back just now.
   mutating func noteReturn() {
-    returns[(count + returns.count - 1) % returns.count] = driver.microseconds()
+    let now = driver.microseconds()
+    returns[(count + returns.count - 1) % returns.count] = now
+    latencies.record(microseconds: now &- lastArrival)
   }
 
   /// Gives a device up that has been silent for too long.

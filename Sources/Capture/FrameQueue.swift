@@ -32,6 +32,8 @@ package final class FrameQueue: Sendable {
   // Written between `head` and `tail + capacity` by the pusher, read between `tail` and `head`
   // by the taker; the counters' ordering hands the bytes over.
   private nonisolated(unsafe) let memory: UnsafeMutableRawPointer
+  // Only the pusher's: where an empty queue was left for its beginning, until the taker follows.
+  private nonisolated(unsafe) var restart: (position: Int, offset: Int)?
   private let head = Atomic<Int>(0)
   private let tail = Atomic<Int>(0)
   private let isClosed = Atomic<Bool>(false)
@@ -70,12 +72,24 @@ package final class FrameQueue: Sendable {
   package func push(_ frame: QueuedFrame) -> Bool {
     let needed = Self.recordBytes + Self.aligned(frame.bytes.count)
     let head = head.load(ordering: .relaxed)
-    let used = head - tail.load(ordering: .acquiring)
+    let tail = tail.load(ordering: .acquiring)
     let offset = head % capacity
-    // A record never wraps: what is left at the end is skipped when it is too short.
-    let skipped = capacity - offset < needed ? capacity - offset : 0
+    if let mark = restart, tail > mark.position { restart = nil }
+    // A record never wraps: what is left at the end is skipped when it is too short. So it is
+    // when the queue is empty: the same few pages are used again, which the processor still has
+    // at hand, and no more memory is taken than frames ever waited.
+    let restarts =
+      head == tail && offset >= max(needed, Self.restartDistance(needed, in: capacity))
+    let skipped = restarts || capacity - offset < needed ? capacity - offset : 0
     let reserve = frame.observation.fate == .queued ? Self.reserve : 0
-    guard used + skipped + needed + reserve <= capacity else { return false }
+    if let mark = restart {
+      // Until the taker has passed the mark of the restart, the memory from there on is not ours.
+      guard offset + needed + reserve <= mark.offset else { return false }
+    } else {
+      let used = restarts ? 0 : head - tail + skipped
+      guard used + needed + reserve <= capacity else { return false }
+    }
+    if restarts { restart = (head, offset) }
     if skipped > 0 { storeRecordEnd(at: offset, skipped) }
     let start = memory + (offset + skipped) % capacity
     var record = Record(totalBytes: needed, frame: frame)
@@ -111,6 +125,8 @@ package final class FrameQueue: Sendable {
         }
       }
       let skipped = skippedBytes(at: tail % capacity)
+      // Told at once, since the pusher may be waiting for just this.
+      if skipped > 0 { self.tail.store(tail + skipped, ordering: .releasing) }
       let start = memory + (tail + skipped) % capacity
       let record = start.load(as: Record.self)
       defer { self.tail.store(tail + skipped + record.totalBytes, ordering: .releasing) }
@@ -121,6 +137,12 @@ package final class FrameQueue: Sendable {
   /// Bytes in use, as a share of the capacity from 0 to 1, for display.
   package var fillLevel: Double {
     Double(head.load(ordering: .relaxed) - tail.load(ordering: .relaxed)) / Double(capacity)
+  }
+
+  /// How far an empty queue goes on before it starts again from the beginning: far enough that
+  /// what lies before has room for the frames that come until the taker wakes up.
+  private static func restartDistance(_ needed: Int, in capacity: Int) -> Int {
+    min(max(16 << 20, 16 * needed), capacity / 2)
   }
 
   private static func aligned(_ count: Int) -> Int {

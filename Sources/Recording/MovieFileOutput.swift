@@ -72,6 +72,7 @@ public final class MovieFileOutput: Sendable {
       file.discard()
       throw error
     }
+    let startOfWriting = CaptureCost.threadNanoseconds()
     var writer = makeWriter(path: file.writtenPath)
     var failure: LibAVError?
     while let error = queue.withNextFrame({ frame -> LibAVError? in
@@ -95,7 +96,8 @@ public final class MovieFileOutput: Sendable {
           seconds: Double(writer.endMicroseconds) / 1_000_000, queueFill: queue.fillLevel,
           bytes: writer.byteCount))
     }
-    let end = capture.end()
+    var end = capture.end()
+    end.cost.writerThread = CaptureCost.threadNanoseconds() - startOfWriting
     writer.close(end)
     do throws(LibAVError) { try writer.finish() } catch { failure = failure ?? error }
     if writer.storedCount > 0 {
@@ -160,6 +162,7 @@ public final class MovieFileOutput: Sendable {
     report.durationNanoseconds = writer.endMicroseconds.saturatingMultiplied(by: 1_000)
     report.startupNanoseconds = writer.account.startupNanoseconds
     report.stoppedBy = end.stopReason
+    report.cost = end.cost
     report.codec = plan.codecName
     report.measuredFrameRate = writer.account.measuredFrameRate
     report.proof = proof

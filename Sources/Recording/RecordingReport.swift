@@ -29,6 +29,8 @@ public struct RecordingReport: Sendable {
   public var gaps: [FrameGap] = []
   /// The times from one stored frame to the next; nil for fewer than two.
   public var intervals: FrameIntervals?
+  /// What capturing cost.
+  public var cost = CaptureCost()
   /// Why the take ended.
   public var stoppedBy = StopReason.signal
   /// Whether the file can be played, as reading it back has shown.

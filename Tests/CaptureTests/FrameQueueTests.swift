@@ -73,4 +73,24 @@ struct FrameQueueTests {
     let huge = [UInt8](repeating: 1, count: 2 << 20)
     #expect(huge.withUnsafeBytes { !queue.push(frame(9, $0)) })
   }
+
+  @Test func `A queue that is emptied again and again stays where it began`() throws {
+    let queue = try FrameQueue(capacity: 64 << 20)
+    let payload = [UInt8](repeating: 1, count: 100_000)
+    var places: Set<Int> = []
+    for number in 0..<2_000 as Range<UInt32> {
+      payload.withUnsafeBytes { #expect(queue.push(frame(number, $0))) }
+      let place = queue.withNextFrame { frame -> Int in
+        #expect(frame.observation.stamp.sequence == number)
+        return Int(bitPattern: frame.bytes.baseAddress)
+      }
+      if let place { places.insert(place) }
+    }
+    let (first, last) = (places.min() ?? 0, places.max() ?? 0)
+    #expect(last - first < 20 << 20)
+    // A burst that nobody takes out still finds the whole queue.
+    var count = 0
+    while payload.withUnsafeBytes({ queue.push(frame(0, $0)) }) { count += 1 }
+    #expect(count > 400)
+  }
 }

@@ -188,8 +188,9 @@ func decimal(_ value: Double, _ places: Int) -> String {
   var scale = 1.0
   for _ in 0..<places { scale *= 10 }
   let units = Int64((abs(value) * scale).rounded())
-  let fraction = String(units % Int64(scale))
   let sign = value < 0 && units > 0 ? "-" : ""
+  guard places > 0 else { return "\(sign)\(units)" }
+  let fraction = String(units % Int64(scale))
   return "\(sign)\(units / Int64(scale)).\(String(repeating: "0", count: places - fraction.count))"
     + fraction
 }

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+import ArgumentParser
+import Glibc
+import Overcrank
+
+/// `slowmo bench`: what the work costs on this machine.
+struct BenchCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "bench",
+    abstract: "Measure what capturing costs on this machine.",
+    discussion: """
+      EXAMPLES
+        slowmo bench capture synthetic:640x480@240 -t 0.5
+        slowmo bench capture --mode 320x240@120/grey -t 0.5 --json
+
+      Each benchmark has its own --help. Two reports are compared by: slowmo bench diff
+      OLD.json NEW.json --fail-on 'drops>0'
+      """,
+    subcommands: [BenchCaptureCommand.self, BenchDiffCommand.self])
+}
+
+/// `slowmo bench capture [DEVICE]`: a take into a file that is thrown away, and what it cost.
+struct BenchCaptureCommand: ParsableCommand, Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "capture",
+    abstract: "Record for a while, and tell losses, latency, processor time and memory.",
+    discussion: """
+      EXAMPLES
+        slowmo bench capture synthetic:640x480@240 -t 0.5
+        slowmo bench capture synthetic --mode 320x240@120/grey -t 0.5 --codec raw
+        slowmo bench capture synthetic --mode 320x240@120/mjpg -t 0.2 --find-limit
+
+      The file is written to --folder and removed; one in memory (/dev/shm) keeps the disk out
+      of the figures. The synthetic camera draws its pictures in this process: its work is in
+      the processor time of the process, not in that of the two threads.
+      """)
+
+  @Argument(help: "The device: /dev/video0, cam0, a part of its id, synthetic or file:PATH.")
+  var device = "synthetic"
+
+  @Option(help: "The mode, as [WxH][@rate][/fourcc].", transform: ModeRequest.init(parsing:))
+  var mode: ModeRequest?
+
+  @Option(
+    name: [.customShort("t"), .long], parsing: .unconditional, help: "How long to record.",
+    transform: positiveDuration)
+  var duration: MediaTime?
+
+  @Option(help: "How to store pictures: auto, copy, h264, mjpeg, ffv1 or raw.")
+  var codec = RecordingCodec.auto
+
+  @Option(help: "Where the file is written meanwhile; /dev/shm, or else the folder of TMPDIR.")
+  var folder: String?
+
+  @Flag(help: "Find the highest rate without a loss, for the size and format of the mode.")
+  var findLimit = false
+
+  @OptionGroup var common: CommonOptions
+
+  func perform() throws -> ExitStatus {
+    let camera = try CaptureDevice.named(device)
+    let run = try measure(camera, mode)
+    var document = BenchDocument(run)
+    if findLimit { document.limitFps = try limit(camera, run.format).map(Double.init) }
+    if common.json {
+      try Output.document(document)
+    } else {
+      for line in document.lines { Output.line(line) }
+    }
+    return .done
+  }
+
+  /// Records once.
+  private func measure(_ camera: CaptureDevice, _ mode: ModeRequest?) throws -> BenchRun {
+    let format =
+      try mode.map { try camera.format(matching: $0, where: codec.suits) }
+      ?? camera.fastestFormat(where: codec.suits)
+    let path = "\(scratchFolder)/slowmo-bench-\(getpid()).mov"
+    defer { unlink(path) }
+    var settings = RecordingSettings(path: path)
+    settings.codec = codec
+    settings.overwrites = true
+    settings.limit = CaptureLimit(duration: duration ?? MediaTime(seconds: 5))
+    let movie = try MovieFileOutput(
+      session: CaptureSession(device: camera, format: format), settings: settings)
+    Interrupt.onFirst { movie.stop() }
+    var memory = MemorySamples()
+    let before = ProcessCost.now()
+    let report = try movie.record { state in memory.note(at: state.seconds) }
+    if let problem = report.problem { throw CommandError(problem) }
+    return BenchRun(
+      format: format, device: camera.path ?? camera.id, report: report,
+      processorNanoseconds: ProcessCost.now() - before, memory: memory)
+  }
+
+  /// The highest rate in whole frames a second that loses nothing, by halving; nil where even
+  /// the slowest loses.
+  private func limit(_ camera: CaptureDevice, _ format: CaptureFormat) throws -> Int? {
+    func isLossless(_ rate: Int) throws -> Bool {
+      let text = "\(format.width)x\(format.height)@\(rate)/\(format.fourcc)"
+      return try measure(camera, ModeRequest(parsing: text)).report.ledger.dropped == 0
+    }
+    var (good, bad) = (0, 4_000)
+    while bad - good > max(1, good / 20), !Interrupt.isRequested {
+      let rate = good == 0 ? min(240, bad / 2) : (good + bad) / 2
+      if try isLossless(rate) { good = rate } else { bad = rate }
+    }
+    return good == 0 ? nil : good
+  }
+
+  private var scratchFolder: String {
+    if let folder { return folder }
+    if access("/dev/shm", W_OK) == 0 { return "/dev/shm" }
+    return getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+  }
+}
+
+extension BenchDiffCommand {
+  /// A limit such as `drops>0`.
+  struct Limit {
+    let key: String
+    let isBroken: (Double) -> Bool
+    let text: String
+
+    init(parsing text: String) throws {
+      let comparisons: [(String, (Double, Double) -> Bool)] = [
+        (">=", (>=)), ("<=", (<=)), ("!=", (!=)), (">", (>)), ("<", (<)), ("=", (==)),
+      ]
+      for (sign, compare) in comparisons {
+        let parts = text.split(separator: sign, maxSplits: 1).map { $0.filter { $0 != " " } }
+        guard text.contains(sign), parts.count == 2, let number = Double(parts[1]) else { continue }
+        key = parts[0]
+        isBroken = { compare($0, number) }
+        self.text = text
+        return
+      }
+      throw ValidationError("\"\(text)\" is no limit; write one such as drops>0")
+    }
+  }
+}
+
+/// `slowmo bench diff OLD.json NEW.json`: what changed from one report to the next.
+struct BenchDiffCommand: ParsableCommand, Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "diff",
+    abstract: "Compare two reports, and hold the newer to limits.",
+    discussion: """
+      EXAMPLES
+        slowmo bench diff old.json new.json --fail-on 'drops>0'
+
+      A limit is a key of the report, one of > >= < <= = != and a number; a limit that holds true
+      of the newer report ends with exit code 10.
+      """)
+
+  @Argument(help: "The older report, as bench capture --json prints it.")
+  var old: String
+
+  @Argument(help: "The newer report.")
+  var new: String
+
+  @Option(
+    help: "What the newer report must not be, such as drops>0; may be repeated.",
+    transform: Limit.init(parsing:))
+  var failOn: [Limit] = []
+
+  @OptionGroup var common: CommonOptions
+
+  func perform() throws -> ExitStatus {
+    let (old, new) = (try BenchFigures(path: self.old), try BenchFigures(path: self.new))
+    var broken: [String] = []
+    for limit in failOn {
+      guard let value = new.numbers[limit.key] else {
+        throw CommandError.usage(
+          "\(self.new) has no number \(limit.key)",
+          hint: "it has \(new.numbers.keys.sorted().joined(separator: ", "))")
+      }
+      if limit.isBroken(value) { broken.append(limit.text) }
+    }
+    let document = BenchDiffDocument(old: old, new: new, broken: broken)
+    if common.json {
+      try Output.document(document)
+    } else {
+      for line in document.lines { Output.line(line) }
+    }
+    return broken.isEmpty ? .done : .limitBroken
+  }
+}
