@@ -12,6 +12,7 @@ static void real_period(const device_node *node, int64_t *numerator, int64_t *de
   if (options->lie > 0) {
     *numerator = (int64_t)(1e9 / options->lie);
     *denominator = 1;
+    if (options->dark == 0) return;  // Whatever it is set to.
   }
   int64_t mode = control_value(node, V4L2_CID_EXPOSURE_AUTO, V4L2_EXPOSURE_APERTURE_PRIORITY);
   bool is_manual = mode == V4L2_EXPOSURE_MANUAL || mode == V4L2_EXPOSURE_SHUTTER_PRIORITY;
