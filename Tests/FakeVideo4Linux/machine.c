@@ -39,7 +39,9 @@ static bool add_node(
   return add_node(machine, companion, options, error, size);
 }
 
-static bool add_line(fakevideo *machine, const char *line, size_t length, char *error, size_t size) {
+static bool add_line(
+  fakevideo *machine, const char *line, size_t length, char *error, size_t size
+) {
   while (length > 0 && (*line == ' ' || *line == '\t')) line++, length--;
   size_t name = strcspn(line, " \t\n;");
   if (name > length) name = length;
