@@ -59,7 +59,7 @@ if command -v v4l2-ctl >/dev/null; then
   says "(240.000 fps)" "v4l2-ctl --list-formats-ext"
   streams 480 hfr-usb v4l2-ctl -d /dev/fakevideo0 \
     --set-fmt-video=width=1280,height=720,pixelformat=MJPG --set-parm=240 \
-    --stream-mmap=8 --stream-count=480
+    --stream-mmap=32 --stream-count=480
   streams 1000 tiny v4l2-ctl -d /dev/fakevideo0 --set-parm=1000 --stream-mmap=32 --stream-count=1000
 else
   echo "no v4l2-ctl (package v4l-utils): not tried" >&2

@@ -12,6 +12,7 @@ static void real_period(const device_node *node, int64_t *numerator, int64_t *de
   if (options->lie > 0) {
     *numerator = (int64_t)(1e9 / options->lie);
     *denominator = 1;
+    if (options->dark == 0) return;  // Whatever it is set to.
   }
   int64_t mode = control_value(node, V4L2_CID_EXPOSURE_AUTO, V4L2_EXPOSURE_APERTURE_PRIORITY);
   bool is_manual = mode == V4L2_EXPOSURE_MANUAL || mode == V4L2_EXPOSURE_SHUTTER_PRIORITY;
@@ -146,7 +147,8 @@ static uint8_t apply_fault(device_node *node, fault_kind fault, int64_t amount, 
   case FAULT_REPEAT: node->sequence -= 1; return FAKEVIDEO_REPEATED;
   case FAULT_BACKWARDS: node->sequence -= (uint32_t)some + 1; return FAKEVIDEO_BACKWARDS;
   case FAULT_LATE:
-    *late = period + (int64_t)(random_share(&node->random) * 4 * (double)period);
+    *late = amount > 0 ? amount * period
+                       : period + (int64_t)(random_share(&node->random) * 4 * (double)period);
     return FAKEVIDEO_LATE;
   case FAULT_UNPLUG: unplug(node); return 0;
   case FAULT_EIO: node->is_broken = true; return 0;

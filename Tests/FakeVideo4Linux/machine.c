@@ -30,6 +30,7 @@ static bool add_node(
   snprintf(node->path, sizeof node->path, "/dev/fakevideo%d", machine->node_count++);
   node->kind = kind;
   node->options = *options;
+  if (!(kind->capabilities & V4L2_CAP_VIDEO_CAPTURE_MPLANE)) node->options.data_offset = 0;
   node->buffer_owner = node->holder = -1;
   set_default_input(node);
   set_default_controls(node);
@@ -38,7 +39,9 @@ static bool add_node(
   return add_node(machine, companion, options, error, size);
 }
 
-static bool add_line(fakevideo *machine, const char *line, size_t length, char *error, size_t size) {
+static bool add_line(
+  fakevideo *machine, const char *line, size_t length, char *error, size_t size
+) {
   while (length > 0 && (*line == ' ' || *line == '\t')) line++, length--;
   size_t name = strcspn(line, " \t\n;");
   if (name > length) name = length;

@@ -269,7 +269,8 @@ struct fakevideo {
 };
 
 int64_t machine_now(const fakevideo *machine);
-bool parse_options(const char *text, size_t length, device_options *options, char *error, size_t size);
+bool parse_options(
+  const char *text, size_t length, device_options *options, char *error, size_t size);
 /// What the kernel makes of an argument before a driver sees it: what the caller need not fill in
 /// is zeroed. An error where the request or the argument is none.
 int take_argument(unsigned long request, void *argument);

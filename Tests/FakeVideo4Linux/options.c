@@ -163,7 +163,8 @@ static bool set_number(device_options *options, const char *name, double value) 
     return true;
   }
   for (int kind = 0; kind < 4; kind++)
-    if (strcmp(name, failure_names[kind]) == 0) return options->fail_at[kind] = (int64_t)value, true;
+    if (strcmp(name, failure_names[kind]) == 0)
+      return options->fail_at[kind] = (int64_t)value, true;
   fault_kind kind = fault_named(name, strlen(name));
   if (kind >= RANDOM_FAULTS) return false;
   options->faults[kind] = value;
@@ -217,7 +218,8 @@ bool parse_options(
   memcpy(copy, text, length);
   copy[length] = 0;
   char *rest = NULL;
-  for (char *word = strtok_r(copy, " \t", &rest); word != NULL; word = strtok_r(NULL, " \t", &rest)) {
+  char *word = strtok_r(copy, " \t", &rest);
+  for (; word != NULL; word = strtok_r(NULL, " \t", &rest)) {
     char *equals = strchr(word, '=');
     if (equals == NULL) return snprintf(error, size, "\"%s\" is no KEY=VALUE", word), false;
     *equals = 0;

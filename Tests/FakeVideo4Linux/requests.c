@@ -31,7 +31,9 @@ static bool is_change(unsigned long request) {
   }
 }
 
-static int priority_request(fakevideo *machine, int handle, unsigned long request, uint32_t *value) {
+static int priority_request(
+  fakevideo *machine, int handle, unsigned long request, uint32_t *value
+) {
   if (request == VIDIOC_G_PRIORITY) {
     uint32_t highest = V4L2_PRIORITY_UNSET;
     for (int other = 0; other < MAX_HANDLES; other++)

@@ -26,7 +26,7 @@ struct FakeMachineTests {
       names == [
         "HD Pro Webcam", "High Frame Rate Camera", "Mono Global Shutter",
         "Uncompressed 1080p120", "Tiny Camera", "Odd Fractions", "One Rate", "Stepwise Sensor",
-        "Continuous Sensor", "Multi-planar Sensor", "HDMI Capture",
+        "Continuous Sensor", "Multi-planar Sensor", "Two Planes Sensor", "HDMI Capture", "TV Card",
         "A name of thirty-two characters.", "Synthetic camera",
       ])
     #expect(machine.nodes().count > names.count)

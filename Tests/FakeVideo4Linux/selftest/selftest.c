@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fake driver against itself: a million frames through its calls, each accounted for by the
 // log, and the price of one.
-#include "../include/FakeVideo4Linux.h"
+#include "selftest.h"
 
+#include <errno.h>
 #include <linux/videodev2.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#define CHECK(condition, ...) \
-  do { \
-    if (!(condition)) { \
-      fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition); \
-      fprintf(stderr, __VA_ARGS__); \
-      fprintf(stderr, "\n"); \
-      exit(1); \
-    } \
-  } while (0)
 
 enum { BUFFERS = 8 };
 
@@ -117,7 +106,83 @@ static void run(const char *configuration, int64_t count) {
   stop(&camera);
 }
 
+static void check_log(void) {
+  Camera camera;
+  start(&camera, "tiny at=10:loss*3;20:parity,30:double,40:reset;50:error,60:short log=100");
+  take(&camera, 90);
+  fakevideo_truth truth, next;
+  const struct {
+    int64_t period;
+    uint32_t sequence;
+    uint8_t fate, anomaly;
+  } expected[] = {
+    {9, 9, FAKEVIDEO_DELIVERED, 0}, {10, 10, FAKEVIDEO_LOST_DEVICE, 0},
+    {12, 12, FAKEVIDEO_LOST_DEVICE, 0}, {13, 13, FAKEVIDEO_DELIVERED, 0},
+    {20, 20, FAKEVIDEO_LOST_DEVICE, FAKEVIDEO_SILENT},
+    {21, 20, FAKEVIDEO_LOST_DEVICE, FAKEVIDEO_SILENT}, {22, 20, FAKEVIDEO_DELIVERED, 0},
+    {30, 29, FAKEVIDEO_DELIVERED, FAKEVIDEO_DOUBLE_COUNT},
+    {40, 0, FAKEVIDEO_DELIVERED, FAKEVIDEO_RESET}, {50, 10, FAKEVIDEO_CORRUPT_FLAG, 0},
+    {60, 20, FAKEVIDEO_SHORT, 0}, {61, 21, FAKEVIDEO_DELIVERED, 0},
+  };
+  for (size_t index = 0; index < sizeof expected / sizeof *expected; index++) {
+    int64_t period = expected[index].period;
+    CHECK(fakevideo_truth_at(camera.machine, 0, period, &truth) == 0, "%d", (int)period);
+    CHECK(truth.period == period, "%d", (int)truth.period);
+    CHECK(truth.sequence == expected[index].sequence, "%d: %u", (int)period, truth.sequence);
+    CHECK(truth.fate == expected[index].fate, "%d: %u", (int)period, truth.fate);
+    CHECK(truth.anomaly == expected[index].anomaly, "%d: %u", (int)period, truth.anomaly);
+    CHECK(fakevideo_truth_at(camera.machine, 0, period + 1, &next) == 0, "after %d", (int)period);
+    int64_t step = next.microseconds - truth.microseconds;
+    CHECK(step == 8333 || step == 8334, "%d: %d us", (int)period, (int)step);
+  }
+  fakevideo_counts counts = fakevideo_truth_counts(camera.machine, 0);
+  CHECK(counts.periods == 95 && counts.dequeued == 90, "%d", (int)counts.periods);
+  CHECK(counts.lost_device == 5, "%d", (int)counts.lost_device);
+  stop(&camera);
+}
+
+static void check_clocks(void) {
+  const struct {
+    const char *configuration;
+    int64_t wrap;
+  } clocks[] = {
+    {"tiny stampwrap=32 wrapafter=0.2", (int64_t)1 << 32},
+    {"tiny stampwrap=63 wrapafter=0.2", INT64_MAX / 1000},
+  };
+  for (int index = 0; index < 2; index++) {
+    Camera camera;
+    start(&camera, clocks[index].configuration);
+    take(&camera, 60);
+    fakevideo_truth first, truth, wrapped = {0};
+    CHECK(fakevideo_truth_at(camera.machine, 0, 0, &first) == 0, "no log");
+    int64_t left = clocks[index].wrap - first.microseconds;
+    CHECK(left > 190000 && left <= 200000, "%lld us to the wrap", (long long)left);
+    for (int64_t period = 0; period < 60; period++) {
+      CHECK(fakevideo_truth_at(camera.machine, 0, period, &truth) == 0, "no log");
+      if (truth.anomaly & FAKEVIDEO_CLOCK_WRAP) wrapped = truth;
+    }
+    CHECK(wrapped.period >= 23 && wrapped.period <= 25, "%lld", (long long)wrapped.period);
+    CHECK(wrapped.microseconds < 10000, "%lld", (long long)wrapped.microseconds);
+    stop(&camera);
+  }
+}
+
+static void check_breakdown(void) {
+  Camera camera;
+  start(&camera, "tiny at=20:eio");
+  take(&camera, 20);
+  CHECK(fakevideo_poll(camera.machine, camera.handle, POLLIN, 1000) == POLLERR, "no error");
+  struct v4l2_buffer buffer = buffer_number(0);
+  int result = fakevideo_ioctl(camera.machine, camera.handle, VIDIOC_DQBUF, &buffer);
+  CHECK(result == -EIO, "%d", result);
+  stop(&camera);
+}
+
 int main(int count, char **arguments) {
+  check_features();
+  check_log();
+  check_clocks();
+  check_breakdown();
   int64_t frames = count > 1 ? atoll(arguments[1]) : 1000000;
   run("tiny", frames);
   run("tiny seed=7 faults=0.2% jitter=0.2", frames);
