@@ -10,7 +10,7 @@
 # the rounds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# shellcheck source=../Samples/install-packages.sh
+# shellcheck source=Samples/install-packages.sh
 . Samples/install-packages.sh
 install_packages ffmpeg v4l-utils gstreamer1.0-tools gstreamer1.0-plugins-base \
   gstreamer1.0-plugins-good python3 >&2

@@ -5,6 +5,8 @@
 #define CFFMPEG_SHIM_H
 
 #include <errno.h>
+#include <malloc.h>
+
 #include <libavcodec/avcodec.h>
 #include <libavcodec/bsf.h>
 #include <libavformat/avformat.h>
@@ -30,5 +32,12 @@ static const int CFFmpeg_ENOMEM = AVERROR(ENOMEM);
 static const int CFFmpeg_EINVAL = AVERROR(EINVAL);
 static const int CFFmpeg_DECODER_NOT_FOUND = AVERROR_DECODER_NOT_FOUND;
 static const int CFFmpeg_ENCODER_NOT_FOUND = AVERROR_ENCODER_NOT_FOUND;
+
+/// mallopt(3), which the module of the C library leaves out: freed buffers of up to 32 MiB are kept
+/// for the next request, up to 256 MiB in all.
+static inline void CFFmpeg_keepLargeBuffers(void) {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 256 << 20);
+}
 
 #endif

@@ -141,6 +141,8 @@ package struct MovieWriter: ~Copyable {
       // The header waits for the first fragment, so that it can hold the sound's edit list.
       flags += ["empty_moov", "delay_moov", "default_base_moof"]
       av_dict_set_int(&options, "frag_duration", fragment, 0)
+      // An open fragment waits in memory, growing: large pictures are written sooner.
+      av_dict_set_int(&options, "frag_size", 8 << 20, 0)
       context.pointee.flags |= AVFMT_FLAG_FLUSH_PACKETS
     } else if settings.isFastStart {
       flags.append("faststart")

@@ -35,6 +35,7 @@ struct Slowmo: ParsableCommand {
 
   static func main() {
     Interrupt.install()
+    RecordingMemory.keepLargeBuffers()
     // Where no terminal says how wide it is, examples must not be broken in two.
     setenv("COLUMNS", "100", 0)
     let arguments = Array(CommandLine.arguments.dropFirst())

@@ -21,7 +21,8 @@ struct DocumentTests {
       ["frames", take, "--at", "1", "-o", "f.png", "--csv", "f.csv"],
       ["frames", take, "--csv", "g.csv", "--dry-run"],
       ["bench", "capture", "synthetic:320x240@60", "-t", "0.5"],
-      ["bench", "diff", "missing.json", "missing.json"], ["info", "missing.mov"], ["devices", "--nonsense"], ["nonsense"],
+      ["bench", "diff", "missing.json", "missing.json"], ["info", "missing.mov"],
+      ["devices", "--nonsense"], ["nonsense"],
     ]
     for command in commands {
       let finished = try await run(slowmoPath, command + ["--json"], in: scratch.path)

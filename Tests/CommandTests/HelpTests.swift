@@ -5,7 +5,9 @@ import Testing
 
 /// What help and README show is run, so that it stays true.
 struct HelpTests {
-  private static let verbs = ["devices", "modes", "controls", "record", "info", "retime", "frames", "bench"]
+  private static let verbs = [
+    "devices", "modes", "controls", "record", "info", "retime", "frames", "bench",
+  ]
 
   @Test(arguments: [""] + verbs)
   func `Every example of the help runs`(verb: String) async throws {
