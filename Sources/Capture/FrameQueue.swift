@@ -59,8 +59,6 @@ package final class FrameQueue: Sendable {
         .outOfMemory, "could not reserve \(rounded / 1_048_576) MiB for the frame queue",
         hint: "close other programs or choose a smaller mode")
     }
-    // Fewer and larger pages: the capturing thread is the one that touches each first.
-    madvise(memory, rounded, MADV_HUGEPAGE)
     self.capacity = rounded
     self.memory = memory
   }

@@ -38,8 +38,13 @@ struct SoundTrack: ~Copyable {
   /// Encodes whole blocks up to an instant of the take, and gives the packets that are ready.
   mutating func advance(toMicroseconds time: Int64) throws(LibAVError) -> [Packet] {
     let end = Self.sample(atMicroseconds: time)
-    while sampleCount + Int64(blockLength) <= end { try encode(blockLength) }
-    return try readyPackets()
+    var packets: [Packet] = []
+    // An encoder holds only a few blocks: where pictures are missing, many are due at once.
+    while sampleCount + Int64(blockLength) <= end {
+      try encode(blockLength)
+      packets += try readyPackets()
+    }
+    return packets
   }
 
   /// Encodes what is left up to the end of the take, exactly, and empties the encoder.
@@ -47,6 +52,7 @@ struct SoundTrack: ~Copyable {
     var packets = try advance(toMicroseconds: time)
     let rest = Self.sample(atMicroseconds: time) - sampleCount
     if rest > 0 { try encode(Int(rest)) }
+    packets += try readyPackets()
     try encoder.send(nil)
     packets += try readyPackets()
     return packets

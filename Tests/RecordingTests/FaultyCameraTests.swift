@@ -65,6 +65,22 @@ struct FaultyCameraTests {
     #expect(painted == (0..<20).filter { $0 != 5 && $0 != 10 })
   }
 
+  @Test(arguments: [SoundCodec.pcm, .aac])
+  func `Sound goes on where many pictures are missing`(codec: SoundCodec) throws {
+    let scratch = try Scratch()
+    var camera = try ScriptedCamera(100)
+    camera.hasSound = true
+    let path = scratch.file("take.mov")
+    let (report, _) = try camera.take(
+      try camera.frames(0..<30) + camera.frames(90..<120), to: path
+    ) { $0.soundCodec = codec }
+    #expect(report.problem == nil)
+    #expect(report.ledger.stored == 60 && report.ledger.lostDevice == 60)
+    let asset = try Asset(path: path)
+    #expect(try asset.duration.nanoseconds(.halfAwayFromZero) == 1_200_000_000)
+    #expect(asset.soundTrack?.sampleCount == 57_600)
+  }
+
   @Test func `A clock that runs ahead by an hour costs no frame and no time`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(240)
