@@ -89,6 +89,15 @@ let package = Package(
       name: "LedgerSoak",
       dependencies: ["Capture", "FormatDiscovery", "V4L2", "MediaTiming", "TestSupport"],
       path: "Tests/LedgerSoak"),
+    // Counts requests for memory by thread, and shows that capturing makes none; run by
+    // Tests/run.sh.
+    .target(name: "AllocationCounter", path: "Tests/AllocationCounter"),
+    .executableTarget(
+      name: "AllocationCheck",
+      dependencies: [
+        "AllocationCounter", "Capture", "FormatDiscovery", "V4L2", "MediaTiming", "TestSupport",
+      ],
+      path: "Tests/AllocationCheck"),
     // What tests share: makers of movies, readers of painted numbers, and Subprocess to run the
     // command and its judges (ffprobe, v4l2-ctl).
     .target(

@@ -31,6 +31,13 @@ SLOWMO="$PWD/.build/release/slowmo" swift test --skip-build
 step "the ledger, over long takes with faults of every class"
 .build/release/LedgerSoak
 
+step "memory that the capture thread asks for"
+.build/release/AllocationCheck
+if .build/release/AllocationCheck --waste >/dev/null; then
+  echo "AllocationCheck does not find what it is there to find" >&2
+  exit 1
+fi
+
 step "the samples"
 clips=$(mktemp -d)
 trap 'rm -rf "$clips"' EXIT
@@ -39,3 +46,6 @@ Samples/first-clip.sh "$clips"
 step "the real vivid driver, in the emulated machine"
 Tests/Lab/selftest.sh
 Tests/Lab/run-tests.sh
+
+step "under the sanitizers for threads and addresses"
+Tests/sanitize.sh

@@ -143,7 +143,10 @@ package struct MovieWriter: ~Copyable {
       av_dict_set_int(&options, "frag_duration", fragment, 0)
       // An open fragment waits in memory, growing: large pictures are written sooner.
       av_dict_set_int(&options, "frag_size", 8 << 20, 0)
-      context.pointee.flags |= AVFMT_FLAG_FLUSH_PACKETS
+      // By a name of its own: Swift 6.3 cannot build an access through a property of a value that
+      // cannot be copied for the thread sanitizer.
+      let file = context
+      file.pointee.flags |= AVFMT_FLAG_FLUSH_PACKETS
     } else if settings.isFastStart {
       flags.append("faststart")
     }

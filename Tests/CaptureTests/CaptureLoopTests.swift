@@ -109,6 +109,27 @@ struct CaptureLoopTests {
     }
   }
 
+  @Test(arguments: [(1 << 32, 0), (1 << 31, 6), (1 << 32, 6), (18_446_744_073_709_552, 0)])
+  func `A clock that wraps makes no gap and bends no interval`(
+    count: Int64, zeros: Int
+  ) throws {
+    let rate = try FrameRate(60, 1)
+    let wrap = (0..<zeros).reduce(count) { number, _ in number * 10 }
+    let steps = (0..<60).map { place in
+      // Frame 20 is late by 3 ms, and just there the clock wraps.
+      let time = wrap - 333_000 + Int64(place) * 16_667 + (place == 20 ? 3_000 : 0)
+      return ScriptedDriver.Step.frame(
+        FrameStamp(
+          sequence: UInt32(place), microseconds: place < 20 ? time : time &- wrap),
+        byteCount: 10)
+    }
+    let taken = try capture(steps, rate: rate)
+    #expect(taken.ledger.expected == 60 && taken.ledger.dropped == 0)
+    let times = taken.frames.map(\.microseconds)
+    #expect(!taken.frames.contains { $0.isClockJump })
+    #expect(times[20] - times[19] == 19_667 && times[21] - times[20] == 13_667)
+  }
+
   @Test func `Numbers wrap, repeat and go back without a gap being made up`() throws {
     let rate = try FrameRate(60, 1)
     // The counter's word for each frame, and the period in which it really came.

@@ -6,8 +6,11 @@
 /// passed here) is a wrap, which is undone exactly, or a jump, which is bridged by what the
 /// sequence and our own clock say.
 struct StampClock {
-  /// What counters of time count to: 32 bits of microseconds, 32 and 31 bits of seconds.
-  private static let wraps: [Int64] = [1 << 32, (1 << 32) * 1_000_000, (1 << 31) * 1_000_000]
+  /// What counters of time count to, in microseconds: 32 bits of them, 32 and 31 bits of seconds,
+  /// 64 bits of nanoseconds.
+  private static let wraps: [Int64] = [
+    1 << 32, (1 << 32) * 1_000_000, (1 << 31) * 1_000_000, 18_446_744_073_709_552,
+  ]
   /// Less than this is jitter.
   private static let slack: Int64 = 500_000
 
@@ -30,9 +33,7 @@ struct StampClock {
       let due = expected(stamp, arrival: arrival, after: last)
       let missing = due &- (time &- last.microseconds)
       if distance(missing, 0) > period {
-        let known = (Self.wraps + [offsetBefore &- offset]).first {
-          distance(missing, $0) < max(period, Self.slack)
-        }
+        let known = knownStep(missing)
         isJump = known == nil
         offsetBefore = offset
         offset = offset &+ (known ?? missing)
@@ -43,6 +44,15 @@ struct StampClock {
     if !lag.overflow { smallestLag = min(smallestLag, lag.partialValue) }
     last = (stamp.sequence, time, arrival)
     return (time, isJump)
+  }
+
+  /// The step of a clock that explains what is missing: a wrap, or the way back from a jump.
+  private func knownStep(_ missing: Int64) -> Int64? {
+    let slack = max(period, Self.slack)
+    // One after the other, since a list of them all would be made anew for each frame.
+    if let wrap = Self.wraps.first(where: { distance(missing, $0) < slack }) { return wrap }
+    let back = offsetBefore &- offset
+    return distance(missing, back) < slack ? back : nil
   }
 
   /// Whether no clock that only goes on can tell this time: it went back by more than jitter,

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+import AllocationCounter
+import Capture
+import Glibc
+import Synchronization
+
+/// A driver that notes, each time the capture thread comes for a frame, how often that thread
+/// has asked for memory so far.
+///
+/// From one visit to the next lies all that the thread does for a frame.
+final class CountingDriver: FrameDriver {
+  private let base: any FrameDriver
+  /// Every so many visits, memory is asked for on purpose; 0 for never.
+  private let waste: Int
+  // Written by the capture thread alone, read when it has ended.
+  private nonisolated(unsafe) let counts: UnsafeMutableBufferPointer<Int64>
+  private let visits = Atomic<Int>(0)
+
+  init(_ base: any FrameDriver, waste: Int) {
+    self.base = base
+    self.waste = waste
+    counts = .allocate(capacity: 20_000)
+    counts.initialize(repeating: 0)
+  }
+
+  deinit { counts.deallocate() }
+
+  /// The requests for memory from each visit to the next, once the stream is off.
+  var requests: [Int64] {
+    let count = min(visits.load(ordering: .acquiring), counts.count)
+    return (0..<max(0, count - 1)).map { counts[$0 + 1] - counts[$0] }
+  }
+
+  /// Waits until the capture thread came for so many frames more, or for as long as that.
+  func wait(forVisits count: Int, upToMilliseconds limit: Int) {
+    let goal = visits.load(ordering: .relaxed) + count
+    for _ in 0..<limit where visits.load(ordering: .relaxed) < goal { usleep(1_000) }
+  }
+
+  var bufferCount: Int { base.bufferCount }
+  var countsExactly: Bool { base.countsExactly }
+  func microseconds() -> Int64 { base.microseconds() }
+  func start() throws(CaptureError) { try base.start() }
+  func requeue(_ index: Int) throws(CaptureError) { try base.requeue(index) }
+  func stop() { base.stop() }
+
+  func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult {
+    let visit = visits.load(ordering: .relaxed)
+    if visit < counts.count { counts[visit] = allocation_count() }
+    visits.store(visit + 1, ordering: .releasing)
+    if waste > 0, visit % waste == 0 {
+      UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1).deallocate()
+    }
+    return try base.dequeue(timeoutMilliseconds: timeoutMilliseconds)
+  }
+}

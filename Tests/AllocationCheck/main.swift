@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+import AllocationCounter
+import Capture
+import FormatDiscovery
+import Glibc
+import MediaTiming
+import TestSupport
+import V4L2
+
+// Counts how often the capture thread asks for memory, and fails unless it is never once it is
+// under way: a lock in an allocator is a wait for whoever else allocates.
+//
+//   AllocationCheck              takes of the synthetic camera, and of a fake one behind V4L2
+//   AllocationCheck --waste      the same with a request in every hundredth frame: must fail
+
+/// By then every buffer has come round twice, and every lazy constant is there.
+let warmUp = 64
+let waste = CommandLine.arguments.contains("--waste") ? 100 : 0
+
+struct Outcome {
+  var frames = 0
+  var refused = 0
+  var requests: Int64 = 0
+}
+
+/// Captures, and counts; a writer that is too slow makes the queue refuse frames, which must cost
+/// no memory either.
+func take(
+  _ session: CaptureSession, frames: Int64, isSlow: Bool = false, machine: FakeDeviceCalls? = nil
+) throws -> Outcome {
+  let driver = CountingDriver(session.driver, waste: waste)
+  let counted = CaptureSession(
+    device: session.device, format: session.format, driver: driver, delivery: session.delivery,
+    negotiatedFrameRate: session.negotiatedFrameRate,
+    maximumByteCount: session.maximumByteCount)
+  let queue = try FrameQueue(capacity: isSlow ? 1 << 20 : 32 << 20)
+  if let machine { machine.pace { queue.fillLevel < 0.5 } }
+  let capture = try RunningCapture(
+    session: counted, limit: CaptureLimit(frameCount: frames), queue: queue,
+    control: CaptureControl())
+  var outcome = Outcome()
+  var refused = 0
+  while let isRefused = queue.withNextFrame({ $0.observation.fate == .refused }) {
+    if isRefused {
+      refused += 1
+    } else if isSlow {
+      // Stands still until ten frames came, or none comes any more.
+      driver.wait(forVisits: 10, upToMilliseconds: 100)
+    }
+  }
+  if let error = capture.end().error { throw error }
+  let requests = driver.requests.dropFirst(warmUp)
+  outcome.frames = requests.count
+  outcome.refused = refused
+  outcome.requests = requests.reduce(0, +)
+  return outcome
+}
+
+func session(_ name: String, _ mode: String) throws -> CaptureSession {
+  let camera = try CaptureDevice.named(name)
+  return try CaptureSession(
+    device: camera, format: try camera.format(matching: ModeRequest(parsing: mode)))
+}
+
+guard allocation_count() >= 0 else {
+  print("allocations: a sanitizer has the allocator; nothing was counted")
+  exit(0)
+}
+/// Prints what came of a take, and answers whether nothing was asked for.
+func isProved(_ name: String, _ outcome: Outcome) -> Bool {
+  print(
+    "allocations: \(name): \(outcome.requests) in \(outcome.frames) frames after warm-up"
+      + (outcome.refused > 0 ? ", \(outcome.refused) refused by a full queue" : ""))
+  return outcome.frames > 200 && outcome.requests == 0
+}
+
+var proofs: [Bool] = []
+for mode in ["640x480@240/mjpg", "640x480@240/yuyv", "320x240@960/grey"] {
+  proofs.append(
+    isProved("synthetic \(mode)", try take(session("synthetic", mode), frames: 480)))
+}
+let slow = try take(session("synthetic", "640x480@240/yuyv"), frames: 48, isSlow: true)
+proofs.append(isProved("synthetic, writer too slow", slow) && slow.refused > 0)
+// Behind the driver for V4L2, with lost, damaged and badly counted frames.
+let machine = try FakeDeviceCalls("hfr-usb seed=7 faults=1% jitter=0.1")
+try DeviceSystem.$calls.withValue(machine) {
+  proofs.append(
+    isProved(
+      "V4L2 640x360@240/mjpg with faults",
+      try take(session("/dev/fakevideo0", "640x360@240/mjpg"), frames: 5_000, machine: machine)))
+}
+exit(proofs.allSatisfy { $0 } ? 0 : 1)

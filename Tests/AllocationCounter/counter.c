@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands in front of the C library's allocator in the program it is linked into, for everyone:
+// Swift's runtime, libav and libv4l2 find these names first.
+#include "AllocationCounter.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define IS_SANITIZED 1
+#endif
+#endif
+
+#ifdef IS_SANITIZED
+int64_t allocation_count(void) { return -1; }
+#else
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+
+// In the program's own block of its threads' data, so that the counting allocates nothing.
+static _Thread_local int64_t count __attribute__((tls_model("initial-exec")));
+
+int64_t allocation_count(void) { return count; }
+
+void *malloc(size_t size) {
+  count++;
+  return __libc_malloc(size);
+}
+
+void *calloc(size_t number, size_t size) {
+  count++;
+  return __libc_calloc(number, size);
+}
+
+void *realloc(void *memory, size_t size) {
+  count++;
+  return __libc_realloc(memory, size);
+}
+
+void *memalign(size_t alignment, size_t size) {
+  count++;
+  return __libc_memalign(alignment, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
+
+int posix_memalign(void **memory, size_t alignment, size_t size) {
+  void *made = memalign(alignment, size);
+  if (made == NULL) return ENOMEM;
+  *memory = made;
+  return 0;
+}
+
+#endif
