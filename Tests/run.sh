@@ -46,6 +46,3 @@ Samples/first-clip.sh "$clips"
 step "the real vivid driver, in the emulated machine"
 Tests/Lab/selftest.sh
 Tests/Lab/run-tests.sh
-
-step "under the sanitizers for threads and addresses"
-Tests/sanitize.sh
