@@ -34,6 +34,10 @@ public struct CaptureError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let controlInactive = Code(rawValue: "control_inactive")
     /// Not enough memory for the buffers.
     public static let outOfMemory = Code(rawValue: "out_of_memory")
+    /// The picture cannot be converted.
+    public static let notConvertible = Code(rawValue: "not_convertible")
+    /// Inputs and outputs that do not go together.
+    public static let badConfiguration = Code(rawValue: "bad_configuration")
   }
 
   /// What kind of failure this is.

@@ -9,6 +9,24 @@ package struct Chapter: Sendable {
   package let end: Rational
 }
 
+/// Where a packet lies in its file, and what the index says of it.
+package struct PacketPlace: Sendable {
+  /// Bytes from the beginning of the file.
+  package let position: Int64
+  package let byteCount: Int
+  /// When it is decoded, in ticks of its track.
+  package let ticks: Int64
+  /// Whether decoding may start here.
+  package let isKeyFrame: Bool
+}
+
+/// Where all packets of a track lie.
+package struct PacketPlaces: Sendable {
+  /// The first packet itself, since it may carry what holds for all, such as a palette.
+  package let first: Packet
+  package let places: [PacketPlace]
+}
+
 /// An open movie file that gives its packets in the order they are stored.
 package struct Demuxer: ~Copyable {
   package let path: String
@@ -101,6 +119,32 @@ package struct Demuxer: ~Copyable {
       Int(avformat_index_get_entries_count(stream)),
       ticks == CFFmpeg_NOPTS || ticks <= 0 ? nil : ticks
     )
+  }
+
+  /// Reads the index of all tracks to the end of the file, and of each track's packets only the
+  /// first.
+  ///
+  /// There are no packets to be had afterwards. Failures are those of ``nextPacket()``.
+  package mutating func packetPlaces() throws(LibAVError) -> [Int: PacketPlaces] {
+    var firsts: [Int: Packet] = [:]
+    while firsts.count < tracks.count, let packet = try nextPacket() {
+      if firsts[packet.trackIndex] == nil { firsts[packet.trackIndex] = packet }
+      context.pointee.streams[packet.trackIndex]?.pointee.discard = AVDISCARD_ALL
+    }
+    while try nextPacket() != nil {}
+    var result: [Int: PacketPlaces] = [:]
+    for (track, first) in firsts {
+      guard let stream = context.pointee.streams[track] else { continue }
+      let places = (0..<avformat_index_get_entries_count(stream)).compactMap {
+        index -> PacketPlace? in
+        guard let entry = avformat_index_get_entry(stream, index)?.pointee else { return nil }
+        return PacketPlace(
+          position: entry.pos, byteCount: Int(entry.size), ticks: entry.timestamp,
+          isKeyFrame: entry.flags & AVINDEX_KEYFRAME != 0)
+      }
+      result[track] = PacketPlaces(first: first, places: places)
+    }
+    return result
   }
 
   /// Goes to the last key frame at or before a time of a track, in its ticks.

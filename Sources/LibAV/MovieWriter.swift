@@ -12,8 +12,8 @@ package struct MovieWriter: ~Copyable {
     package var container: String
     /// Ticks per second of the movie's own durations.
     package var movieTimescale: Int32
-    /// With a value, the file is written in fragments of about this many microseconds, so that
-    /// it can be read while it grows and after a kill.
+    /// With a value, the index in the head holds no packets; fragments of about this many
+    /// microseconds behind it have their own.
     package var fragmentMicroseconds: Int64?
     /// Whether the index is moved to the front at the end.
     package var isFastStart = false
@@ -39,11 +39,29 @@ package struct MovieWriter: ~Copyable {
   private var hasHeader = false
   private var hasTrailer = false
   private let scratch: UnsafeMutablePointer<AVPacket>
+  /// Where only the index is written, and where it begins.
+  private let index: (sink: IndexSink, start: Int64)?
 
   /// Opens a file that exists for writing.
   ///
   /// - Throws: `LibAVError` for "create".
   package init(path: String, settings: Settings) throws(LibAVError) {
+    try self.init(path: path, settings: settings, index: nil)
+  }
+
+  /// Prepares a new index for a file that holds its packets already, up to an end.
+  ///
+  /// The packets are entered by ``enter(_:like:placeholder:track:duration:)``; the file itself is
+  /// not touched.
+  ///
+  /// - Throws: `LibAVError` for "create".
+  package init(indexing path: String, upTo end: Int64, settings: Settings) throws(LibAVError) {
+    try self.init(path: path, settings: settings, index: (IndexSink(start: end), end))
+  }
+
+  private init(
+    path: String, settings: Settings, index: (sink: IndexSink, start: Int64)?
+  ) throws(LibAVError) {
     _ = LibAVLog.install
     _ = LibAVLog.takeLastLine()
     var made: UnsafeMutablePointer<AVFormatContext>?
@@ -54,7 +72,14 @@ package struct MovieWriter: ~Copyable {
       avformat_free_context(context)
       throw LibAVError("create", path, code: CFFmpeg_ENOMEM)
     }
-    let result = avio_open(&context.pointee.pb, "file:" + path, AVIO_FLAG_WRITE)
+    var result: Int32 = 0
+    if let index {
+      context.pointee.pb = index.sink.makeContext()
+      context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
+      if context.pointee.pb == nil { result = CFFmpeg_ENOMEM }
+    } else {
+      result = avio_open(&context.pointee.pb, "file:" + path, AVIO_FLAG_WRITE)
+    }
     guard result >= 0 else {
       avformat_free_context(context)
       var gone: UnsafeMutablePointer<AVPacket>? = packet
@@ -67,12 +92,17 @@ package struct MovieWriter: ~Copyable {
     self.path = path
     self.settings = settings
     self.context = context
+    self.index = index
     scratch = packet
   }
 
   deinit {
-    // Without its trailer the file is what its fragments are; nobody is left to tell.
-    avio_closep(&context.pointee.pb)
+    if index != nil {
+      IndexSink.free(&context.pointee.pb)
+    } else {
+      // Without its trailer the file is what its fragments are; nobody is left to tell.
+      avio_closep(&context.pointee.pb)
+    }
     avformat_free_context(context)
     var gone: UnsafeMutablePointer<AVPacket>? = scratch
     av_packet_free(&gone)
@@ -137,16 +167,9 @@ package struct MovieWriter: ~Copyable {
     defer { av_dict_free(&options) }
     var flags = ["use_metadata_tags"]
     if let fragment = settings.fragmentMicroseconds {
-      // By time, never by key frame: with MJPEG that would be a fragment for each picture.
-      // The header waits for the first fragment, so that it can hold the sound's edit list.
+      // The head waits for the first packets, so that it can hold the sound's edit list.
       flags += ["empty_moov", "delay_moov", "default_base_moof"]
       av_dict_set_int(&options, "frag_duration", fragment, 0)
-      // An open fragment waits in memory, growing: large pictures are written sooner.
-      av_dict_set_int(&options, "frag_size", 8 << 20, 0)
-      // By a name of its own: Swift 6.3 cannot build an access through a property of a value that
-      // cannot be copied for the thread sanitizer.
-      let file = context
-      file.pointee.flags |= AVFMT_FLAG_FLUSH_PACKETS
     } else if settings.isFastStart {
       flags.append("faststart")
     }
@@ -176,6 +199,63 @@ package struct MovieWriter: ~Copyable {
   package mutating func write(
     _ packet: Packet, track: Int, pts: Int64, dts: Int64, duration: Int64
   ) throws(LibAVError) {
+    try check(track, pts: pts, dts: dts, duration: duration, byteCount: packet.byteCount)
+    try LibAVError.check(av_packet_ref(scratch, packet.pointer), "write to", path)
+    defer { av_packet_unref(scratch) }
+    stamp(track, pts: pts, dts: dts, duration: duration)
+    try LibAVError.check(av_interleaved_write_frame(context, scratch), "write to", path)
+    try checkOutput()
+  }
+
+  /// Enters a packet that lies in the file already into the new index; the track's first also
+  /// with what it carries besides its bytes.
+  ///
+  /// - Throws: `LibAVError` as ``write(_:track:pts:dts:duration:)``.
+  package mutating func enter(
+    _ entry: PacketPlace, like first: Packet? = nil, placeholder: PlaceholderBytes, track: Int,
+    duration: Int64
+  ) throws(LibAVError) {
+    let time = entry.ticks
+    try check(track, pts: time, dts: time, duration: duration, byteCount: entry.byteCount)
+    defer { av_packet_unref(scratch) }
+    if let first {
+      try LibAVError.check(av_packet_copy_props(scratch, first.pointer), "index", path)
+    }
+    try placeholder.fill(scratch, byteCount: entry.byteCount)
+    scratch.pointee.flags = entry.isKeyFrame ? AV_PKT_FLAG_KEY : 0
+    stamp(track, pts: time, dts: time, duration: duration)
+    // libavformat turns grey round byte by byte as it writes it; that was done.
+    let parameters = tracks[track].stream.pointee.codecpar
+    let format = parameters?.pointee.format ?? 0
+    if format == AV_PIX_FMT_GRAY8.rawValue { parameters?.pointee.format = AV_PIX_FMT_NONE.rawValue }
+    defer { parameters?.pointee.format = format }
+    // Straight through: the sink learns where the packet lies, and throws its bytes away.
+    // (By a name of its own: Swift 6.3 cannot build an access through a property of a value that
+    // cannot be copied for the thread sanitizer.)
+    let file = context
+    file.pointee.pb.pointee.direct = 1
+    avio_seek(file.pointee.pb, entry.position, SEEK_SET)
+    try LibAVError.check(av_write_frame(context, scratch), "index", path)
+  }
+
+  /// Ends the new index and gives its bytes, which belong at the end of the file.
+  ///
+  /// - Throws: `LibAVError` for "index".
+  package mutating func finishIndex() throws(LibAVError) -> [UInt8] {
+    guard let index, hasHeader, !hasTrailer else { return [] }
+    hasTrailer = true
+    let file = context
+    file.pointee.pb.pointee.direct = 0
+    avio_seek(file.pointee.pb, index.start, SEEK_SET)
+    try LibAVError.check(av_write_trailer(context), "index", path)
+    avio_flush(context.pointee.pb)
+    return index.sink.bytes
+  }
+
+  /// Refuses what would make libavformat assert.
+  private mutating func check(
+    _ track: Int, pts: Int64, dts: Int64, duration: Int64, byteCount: Int
+  ) throws(LibAVError) {
     guard hasHeader, tracks.indices.contains(track) else {
       throw LibAVError("write before the header of", path, code: CFFmpeg_EINVAL)
     }
@@ -185,15 +265,16 @@ package struct MovieWriter: ~Copyable {
     // The limits of stts and ctts; libavformat asserts on the first and refuses the last.
     guard !overflow, isFirst || delta > 0, delta <= Int64(Int32.max), !offsetOverflow,
       offset >= 0, offset <= Int64(Int32.max), (0...Int64(Int32.max)).contains(duration),
-      packet.byteCount > 0
+      byteCount > 0
     else {
       throw LibAVError(
         "store a frame at \(pts) (decoded at \(dts), \(delta) after the one before) in", path,
         code: CFFmpeg_EINVAL)
     }
     tracks[track].lastDecodeTicks = dts
-    try LibAVError.check(av_packet_ref(scratch, packet.pointer), "write to", path)
-    defer { av_packet_unref(scratch) }
+  }
+
+  private func stamp(_ track: Int, pts: Int64, dts: Int64, duration: Int64) {
     let stream = tracks[track].stream
     scratch.pointee.stream_index = stream.pointee.index
     scratch.pointee.pts = pts
@@ -201,8 +282,6 @@ package struct MovieWriter: ~Copyable {
     scratch.pointee.duration = duration
     scratch.pointee.pos = -1
     av_packet_rescale_ts(scratch, tracks[track].timeBase, stream.pointee.time_base)
-    try LibAVError.check(av_interleaved_write_frame(context, scratch), "write to", path)
-    try checkOutput()
   }
 
   /// Writes the index and closes the file.

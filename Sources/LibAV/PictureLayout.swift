@@ -45,6 +45,20 @@ struct PictureLayout {
 }
 
 extension MediaFrame {
+  /// The bytes of a picture whose rows lie one behind the other, as a file stores them; nil for
+  /// one that lies in any other way.
+  package static func packedByteCount(
+    width: Int, height: Int, pixelFormat: PixelFormat, bytesPerRow: Int
+  ) -> Int? {
+    guard
+      let layout = try? PictureLayout(
+        width: width, height: height, pixelFormat: pixelFormat, bytesPerRow: bytesPerRow),
+      layout.planes.allSatisfy({ $0.stride == $0.rowBytes }),
+      av_image_get_buffer_size(pixelFormat, Int32(width), Int32(height), 1) == layout.byteCount
+    else { return nil }
+    return layout.byteCount
+  }
+
   /// The bytes of each plane of a packed picture, whose rows lie as far apart as is said.
   ///
   /// - Parameters:

@@ -60,6 +60,8 @@ package final class CodecParameters: @unchecked Sendable {
   package var height: Int { Int(pointer.pointee.height) }
   package var sampleRate: Int { Int(pointer.pointee.sample_rate) }
   package var channelCount: Int { Int(pointer.pointee.ch_layout.nb_channels) }
+  /// Samples that an encoder puts before the first of its sound.
+  package var initialPadding: Int { Int(pointer.pointee.initial_padding) }
   /// How wide a pixel is for its height; nil where the file does not say.
   package var pixelAspect: Encoder.PixelAspect? {
     let aspect = pointer.pointee.sample_aspect_ratio

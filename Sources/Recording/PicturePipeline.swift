@@ -5,8 +5,12 @@ import MediaTiming
 
 /// What a pipeline made of a frame.
 enum TakenFrame {
+  /// So many of the frame's bytes are what the file stores.
+  case asItIs(byteCount: Int, isKeyFrame: Bool)
   /// The packets that are ready now.
   case packets([Packet])
+  /// Nothing can be shown yet, not even later: a picture without the one it builds on.
+  case unshowable
   /// The frame is damaged, and nothing can be made of it; the next may be whole.
   case damaged
 }
@@ -67,9 +71,14 @@ enum PicturePlan: Equatable {
     for delivery: FrameDelivery, frameRate: FrameRate
   ) throws(LibAVError) -> any PicturePipeline {
     switch self {
-    case .copy(let codec): try CopyPipeline(codec: codec, delivery: delivery)
+    case .copy(let codec): return try CopyPipeline(codec: codec, delivery: delivery)
     case .encode(let encoder):
-      try EncodePipeline(encoder: encoder, delivery: delivery, frameRate: frameRate)
+      if encoder == "rawvideo",
+        let storing = try StorePipeline(delivery: delivery, frameRate: frameRate)
+      {
+        return storing
+      }
+      return try EncodePipeline(encoder: encoder, delivery: delivery, frameRate: frameRate)
     }
   }
 
@@ -110,15 +119,16 @@ private struct CopyPipeline: PicturePipeline {
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
   ) throws(LibAVError) -> TakenFrame {
     let isKeyFrame = codec == "mjpeg" || AnnexB.holdsKeyFrame(bytes)
+    let stored = TakenFrame.asItIs(byteCount: bytes.count, isKeyFrame: isKeyFrame)
+    guard let headerFinder, parameters == nil else { return stored }
     let packet = try Packet(
       copying: bytes, pts: microseconds, dts: microseconds, duration: 0, isKeyFrame: isKeyFrame)
-    guard let headerFinder, parameters == nil else { return .packets([packet]) }
     let headers = BitstreamFilter.extradata(of: try headerFinder.filter.filter(packet))
     // Nothing before the first key frame can be shown.
-    guard isKeyFrame, !headers.isEmpty else { return .packets([]) }
+    guard isKeyFrame, !headers.isEmpty else { return .unshowable }
     parameters = try CodecParameters(
       videoCodec: codec, width: delivery.width, height: delivery.height, extradata: headers)
-    return .packets([packet])
+    return stored
   }
 
   func finish() -> [Packet] { [] }
@@ -126,25 +136,6 @@ private struct CopyPipeline: PicturePipeline {
   private final class FilterBox {
     var filter: BitstreamFilter
     init(_ filter: consuming BitstreamFilter) { self.filter = filter }
-  }
-}
-
-/// The byte stream of H.264 Annex B, as far as a recorder must know it.
-enum AnnexB {
-  /// Whether a picture holds a slice of an IDR picture (NAL unit type 5).
-  static func holdsKeyFrame(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    var place = 0
-    while place + 3 < bytes.count {
-      if bytes[place] == 0, bytes[place + 1] == 0, bytes[place + 2] == 1 {
-        switch bytes[place + 3] & 0x1F {
-        case 5: return true
-        case 1: return false  // A slice of another picture: headers come before, not after.
-        default: place += 3
-        }
-      }
-      place += 1
-    }
-    return false
   }
 }
 

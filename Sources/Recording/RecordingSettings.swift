@@ -88,6 +88,8 @@ public struct RecordingError: Error, Hashable, Sendable, CustomStringConvertible
     public static let diskFull = Code(rawValue: "disk_full")
     /// The disk or the encoder failed.
     public static let writeFailed = Code(rawValue: "write_failed")
+    /// The output is connected to no camera, or to one that has stopped.
+    public static let notConnected = Code(rawValue: "not_connected")
     /// No frame arrived that could be stored.
     public static let nothingStored = Code(rawValue: "nothing_stored")
   }

@@ -13,7 +13,26 @@ struct SoundTrack: ~Copyable {
   /// Samples encoded so far.
   private(set) var sampleCount: Int64 = 0
 
-  var parameters: CodecParameters { encoder.parameters }
+  /// More packets than any of the encoders makes of a second: blocks have 1 024 samples.
+  static let packetsPerSecond = SyntheticSound.sampleRate / 1_024 + 1
+
+  /// What the head of the file says of the track.
+  ///
+  /// - Throws: `LibAVError` when there is no memory.
+  func head() throws(LibAVError) -> MovieHead.Track {
+    let parameters = encoder.parameters
+    let first = Int64(-parameters.initialPadding)
+    // Of sound the head needs no bytes, only that there are enough for a sample.
+    let silence = [UInt8](repeating: 0, count: 8 * SyntheticSound.channelCount)
+    let result = silence.withUnsafeBytes { bytes in
+      Result { () throws(LibAVError) in
+        try Packet(copying: bytes, pts: first, dts: first, duration: 1, isKeyFrame: true)
+      }
+    }
+    return MovieHead.Track(
+      parameters, timescale: Int32(SyntheticSound.sampleRate),
+      first: MovieHead.First(ticks: first, packet: try result.get()))
+  }
 
   /// Opens the encoder; `originMicroseconds` is the take's zero after the source's sample 0.
   init(

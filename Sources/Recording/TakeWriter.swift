@@ -5,8 +5,7 @@ import MediaTiming
 
 /// The work of the writer: takes frames from the queue, stores them, and keeps the ledger.
 ///
-/// The first stored frame is the take's zero. Each picture lasts until the next, so one packet
-/// always waits for the time of its successor.
+/// The first stored frame is the take's zero, and each picture lasts until the next.
 struct TakeWriter: ~Copyable {
   let path: String
   let plan: PicturePlan
@@ -31,12 +30,10 @@ struct TakeWriter: ~Copyable {
   private(set) var soundSampleCount: Int64 = 0
 
   private var pipeline: (any PicturePipeline)?
-  private var writer: MovieWriter?
+  private var movie: GrowingMovie?
   private var soundTrack: SoundTrack?
-  private var videoIndex = 0
-  private var soundIndex = 0
-  private var waiting: Packet?
   private var lastMicroseconds: Int64 = -1
+  private let periodMicroseconds: Int64
 
   init(
     path: String, plan: PicturePlan, delivery: FrameDelivery, frameRate: FrameRate,
@@ -53,6 +50,7 @@ struct TakeWriter: ~Copyable {
     self.soundCodec = soundCodec
     self.account = account
     self.makeMetadata = makeMetadata
+    periodMicroseconds = Self.microseconds(ofPeriods: 1, at: frameRate)
   }
 
   /// Bytes in the file so far.
@@ -94,14 +92,17 @@ struct TakeWriter: ~Copyable {
     }
     switch try pipeline?.take(frame.bytes, at: time) ?? .packets([]) {
     case .damaged: return .corrupt
+    // H.264 before its first key frame cannot be shown: the take begins with that one.
+    case .unshowable: return .unshowable
+    case .asItIs(let byteCount, let isKeyFrame):
+      let bytes = UnsafeRawBufferPointer(rebasing: frame.bytes[..<byteCount])
+      try write(bytes, at: time, isKeyFrame: isKeyFrame)
     case .packets(let packets):
-      // H.264 before its first key frame cannot be shown: the take begins with that one.
-      if packets.isEmpty, pipeline?.parameters == nil { return .unshowable }
       for packet in packets { try write(packet) }
     }
     let sound = try soundTrack?.advance(toMicroseconds: time)
     try writeSound(sound ?? [])
-    byteCount = writer?.byteCount() ?? 0
+    byteCount = movie?.byteCount ?? 0
     return .taken
   }
 
@@ -110,26 +111,25 @@ struct TakeWriter: ~Copyable {
   /// - Throws: `LibAVError`; what was stored until then can still be played.
   mutating func finish() throws(LibAVError) {
     for packet in try pipeline?.finish() ?? [] { try write(packet) }
-    guard let last = waiting else { return }
+    guard movie != nil else { return }
     // As in the middle of a take, the last picture stands until the next one would have come,
     // or as long as a movie can tell.
     let periods = 1 + account.periodsSinceTaken
-    let duration = min(microseconds(ofPeriods: periods), Int64(Int32.max))
-    try write(last, duration: duration)
-    lastDuration = duration
-    waiting = nil
+    lastDuration = min(
+      Self.microseconds(ofPeriods: periods, at: frameRate), Int64(Int32.max))
+    movie?.endLast(ofTrack: Self.pictures, duration: lastDuration)
     let end = endMicroseconds
     let sound = try soundTrack?.finish(atMicroseconds: end)
     try writeSound(sound ?? [])
     soundSampleCount = SoundTrack.sample(atMicroseconds: end)
-    try writer?.finish()
+    try movie?.finish()
   }
 
   /// How long some frame periods last, at least 1 µs.
   ///
   /// Rounded up, because drivers cut their times off: the frame that comes next is due at a time
   /// that is on average half a microsecond later than its predecessor's suggests.
-  private func microseconds(ofPeriods count: Int64) -> Int64 {
+  private static func microseconds(ofPeriods count: Int64, at frameRate: FrameRate) -> Int64 {
     let exact = try? frameRate.frameDuration.multiplied(by: Rational(count))
       .converted(to: 1_000_000, rounding: .towardPositiveInfinity).value
     return max(1, exact ?? Int64(Int32.max))
@@ -138,49 +138,73 @@ struct TakeWriter: ~Copyable {
   /// Closes the books, before ``finish()``: how long the last picture stands follows from them.
   mutating func close(_ end: CaptureEnd) { account.close(end) }
 
-  /// Opens the file before its first packet: only then is everything known that it must say.
-  private mutating func begin() throws(LibAVError) {
+  private static let pictures = 0
+  private static let sound = 1
+
+  /// Opens the file before its first picture: only then is everything known that it must say.
+  private mutating func begin(_ picture: UnsafeRawBufferPointer) throws(LibAVError) {
     guard let parameters = pipeline?.parameters, let first else {
       throw LibAVError("begin", path, code: -22)
     }
+    let packet = try Packet(copying: picture, pts: 0, dts: 0, duration: 1, isKeyFrame: true)
+    var tracks = [
+      MovieHead.Track(parameters, timescale: 1_000_000, first: .init(ticks: 0, packet: packet))
+    ]
     var settings = MovieWriter.Settings(container: "mov", movieTimescale: 1_000_000)
-    settings.fragmentMicroseconds = 250_000
     settings.metadata = makeMetadata(first)
-    var writer = try MovieWriter(path: path, settings: settings)
-    videoIndex = try writer.addTrack(parameters, timescale: 1_000_000)
     if let sound {
       let epoch = sound.epochMicroseconds()
       let track = try SoundTrack(
         source: sound.source, codec: soundCodec,
         originMicroseconds: first.microseconds &- epoch)
-      soundIndex = try writer.addTrack(
-        track.parameters, timescale: Int32(SyntheticSound.sampleRate))
+      tracks.append(try track.head())
       soundTrack = consume track
     }
-    try writer.begin()
-    self.writer = consume writer
+    let head = MovieHead(tracks: tracks, settings: settings)
+    movie = try GrowingMovie(path: path, head: head, layout: layout)
+  }
+
+  /// Fragments by time, never by key frame: with MJPEG that would be a fragment for each picture.
+  ///
+  /// With the frames that wait in the queue, a kill loses no more than a quarter of a second.
+  private var layout: GrowingMovie.Layout {
+    // More than come in that time, since a camera may be faster than it says.
+    let pictures = Int(min(frameRate.doubleValue, 10_000) / 4)
+    return GrowingMovie.Layout(
+      fragmentTicks: 200_000,
+      samplesPerFragment: pictures + (sound == nil ? 4 : SoundTrack.packetsPerSecond / 4 + 8))
   }
 
   private mutating func write(_ packet: Packet) throws(LibAVError) {
-    if writer == nil { try begin() }
-    if let before = waiting {
-      try write(before, duration: (packet.pts ?? 0) - (before.pts ?? 0))
+    // Nothing here is stored in another order than it is shown.
+    guard let time = packet.pts, packet.dts == time else {
+      throw LibAVError("store reordered frames in", path, code: -22)
     }
-    waiting = packet
+    let isKeyFrame = packet.isKeyFrame
+    try packet.withBytes { (bytes) throws(LibAVError) in
+      try write(bytes, at: time, isKeyFrame: isKeyFrame)
+    }
   }
 
-  private mutating func write(_ packet: Packet, duration: Int64) throws(LibAVError) {
-    let time = packet.pts ?? 0
-    try writer?.write(packet, track: videoIndex, pts: time, dts: time, duration: duration)
+  private mutating func write(
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, isKeyFrame: Bool
+  ) throws(LibAVError) {
+    if movie == nil { try begin(bytes) }
+    try movie?.append(
+      bytes, track: Self.pictures, ticks: microseconds, duration: periodMicroseconds,
+      isKeyFrame: isKeyFrame)
     storedCount += 1
-    storedMicroseconds.append(time)
+    storedMicroseconds.append(microseconds)
   }
 
   private mutating func writeSound(_ packets: [Packet]) throws(LibAVError) {
     for packet in packets {
-      guard let pts = packet.pts else { continue }
-      try writer?.write(
-        packet, track: soundIndex, pts: pts, dts: packet.dts ?? pts, duration: packet.duration)
+      guard let time = packet.pts else { continue }
+      let duration = packet.duration
+      try packet.withBytes { (bytes) throws(LibAVError) in
+        try movie?.append(
+          bytes, track: Self.sound, ticks: time, duration: duration, isKeyFrame: true)
+      }
     }
   }
 }

@@ -83,12 +83,14 @@ package final class BufferQueue: ControlChannel, Sendable {
 
   /// Hands every buffer to the driver and starts the stream: `VIDIOC_QBUF`, `VIDIOC_STREAMON`.
   ///
-  /// Bytes dequeued before an earlier stop are overwritten from here on.
+  /// Bytes dequeued before an earlier stop are overwritten from here on, but for those of the
+  /// buffers that are still lent.
   ///
+  /// - Parameter lent: The numbers of the buffers that are not to be handed over.
   /// - Throws: ``DeviceError`` for `.giveBack` or `.start`: `.noBandwidth` when the bus cannot
   ///   carry the mode, `.busy`, `.unplugged`.
-  package func start() throws(DeviceError) {
-    for index in buffers.indices { try giveBack(index) }
+  package func start(keeping lent: [Int] = []) throws(DeviceError) {
+    for index in buffers.indices where !lent.contains(index) { try giveBack(index) }
     var type = device.bufferType
     try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMON, &type), .start, path)
   }

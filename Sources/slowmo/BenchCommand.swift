@@ -81,12 +81,14 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     settings.codec = codec
     settings.overwrites = true
     settings.limit = CaptureLimit(duration: duration ?? MediaTime(seconds: 5))
-    let movie = try MovieFileOutput(
-      session: CaptureSession(device: camera, format: format), settings: settings)
+    let session = try CaptureSession(device: camera, format: format)
+    let movie = try MovieFileOutput(session: session, settings: settings)
     Interrupt.onFirst { movie.stop() }
     var memory = MemorySamples()
     let before = ProcessCost.now()
-    let report = try movie.record { state in memory.note(at: state.seconds) }
+    let report = try withExtendedLifetime(session) {
+      try movie.record { state in memory.note(at: state.seconds) }
+    }
     if let problem = report.problem { throw CommandError(problem) }
     return BenchRun(
       format: format, device: camera.path ?? camera.id, report: report,

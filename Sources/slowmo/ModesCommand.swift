@@ -152,7 +152,7 @@ struct ModesCommand: ParsableCommand, Verb {
     _ device: CaptureDevice, _ format: CaptureFormat, for duration: MediaTime
   ) -> RateMeasurement? {
     do {
-      return try CaptureSession(device: device, format: format)
+      return try DeviceInput(device: device, format: format)
         .measure(for: duration, until: { Interrupt.isRequested })
     } catch {
       Output.note("slowmo: warning: \(format.id) was not measured: \(error)")

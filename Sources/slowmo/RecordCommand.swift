@@ -80,17 +80,20 @@ struct RecordCommand: ParsableCommand, Verb {
     if writing.dryRun { return try plan(device, format) }
     if let report { try refuseExisting(report) }
 
-    let session = try CaptureSession(device: device, format: format)
+    let input = try DeviceInput(device: device, format: format)
+    let session = CaptureSession(input)
     let movie = try MovieFileOutput(session: session, settings: settings)
     Interrupt.onFirst { movie.stop() }
     let progress = ProgressReporter(writing.progress)
     progress.start(file: output)
-    let total = frames ?? duration.flatMap { try? expectedFrames($0, session) }
-    let result = try movie.record { state in
-      progress.update(
-        ProgressReporter.State(
-          frame: state.stored, totalFrames: total, seconds: state.seconds,
-          drops: state.missing, bytes: state.bytes, queueFill: state.queueFill))
+    let total = frames ?? duration.flatMap { try? expectedFrames($0, input) }
+    let result = try withExtendedLifetime(session) {
+      try movie.record { state in
+        progress.update(
+          ProgressReporter.State(
+            frame: state.stored, totalFrames: total, seconds: state.seconds,
+            drops: state.missing, bytes: state.bytes, queueFill: state.queueFill))
+      }
     }
     for warning in result.warnings { progress.warning(warning) }
     progress.end(file: output)
@@ -114,9 +117,9 @@ struct RecordCommand: ParsableCommand, Verb {
     return try device.format(matching: mode, where: codec.suits)
   }
 
-  private func expectedFrames(_ duration: MediaTime, _ session: CaptureSession) throws -> Int64? {
+  private func expectedFrames(_ duration: MediaTime, _ input: DeviceInput) throws -> Int64? {
     Int64(
-      exactly: try duration.seconds.multiplied(by: session.negotiatedFrameRate.framesPerSecond)
+      exactly: try duration.seconds.multiplied(by: input.negotiatedFrameRate.framesPerSecond)
         .rounded(.towardPositiveInfinity))
   }
 

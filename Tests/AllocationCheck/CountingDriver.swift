@@ -40,7 +40,7 @@ final class CountingDriver: FrameDriver {
   var bufferCount: Int { base.bufferCount }
   var countsExactly: Bool { base.countsExactly }
   func microseconds() -> Int64 { base.microseconds() }
-  func start() throws(CaptureError) { try base.start() }
+  func start(keeping lent: [Int]) throws(CaptureError) { try base.start(keeping: lent) }
   func requeue(_ index: Int) throws(CaptureError) { try base.requeue(index) }
   func stop() { base.stop() }
 

@@ -26,17 +26,17 @@ struct Outcome {
 /// Captures, and counts; a writer that is too slow makes the queue refuse frames, which must cost
 /// no memory either.
 func take(
-  _ session: CaptureSession, frames: Int64, isSlow: Bool = false, machine: FakeDeviceCalls? = nil
+  _ input: DeviceInput, frames: Int64, isSlow: Bool = false, machine: FakeDeviceCalls? = nil
 ) throws -> Outcome {
-  let driver = CountingDriver(session.driver, waste: waste)
-  let counted = CaptureSession(
-    device: session.device, format: session.format, driver: driver, delivery: session.delivery,
-    negotiatedFrameRate: session.negotiatedFrameRate,
-    maximumByteCount: session.maximumByteCount)
+  let driver = CountingDriver(input.driver, waste: waste)
+  let counted = DeviceInput(
+    device: input.device, format: input.format, driver: driver, delivery: input.delivery,
+    negotiatedFrameRate: input.negotiatedFrameRate,
+    maximumByteCount: input.maximumByteCount)
   let queue = try FrameQueue(capacity: isSlow ? 1 << 20 : 32 << 20)
   if let machine { machine.pace { queue.fillLevel < 0.5 } }
-  let capture = try RunningCapture(
-    session: counted, limit: CaptureLimit(frameCount: frames), queue: queue,
+  let capture = try RunningCapture.take(
+    from: counted, limit: CaptureLimit(frameCount: frames), queue: queue,
     control: CaptureControl())
   var outcome = Outcome()
   var refused = 0
@@ -48,7 +48,7 @@ func take(
       driver.wait(forVisits: 10, upToMilliseconds: 100)
     }
   }
-  if let error = capture.end().error { throw error }
+  if let error = capture.end?.error { throw error }
   let requests = driver.requests.dropFirst(warmUp)
   outcome.frames = requests.count
   outcome.refused = refused
@@ -56,9 +56,9 @@ func take(
   return outcome
 }
 
-func session(_ name: String, _ mode: String) throws -> CaptureSession {
+func input(_ name: String, _ mode: String) throws -> DeviceInput {
   let camera = try CaptureDevice.named(name)
-  return try CaptureSession(
+  return try DeviceInput(
     device: camera, format: try camera.format(matching: ModeRequest(parsing: mode)))
 }
 
@@ -77,9 +77,9 @@ func isProved(_ name: String, _ outcome: Outcome) -> Bool {
 var proofs: [Bool] = []
 for mode in ["640x480@240/mjpg", "640x480@240/yuyv", "320x240@960/grey"] {
   proofs.append(
-    isProved("synthetic \(mode)", try take(session("synthetic", mode), frames: 480)))
+    isProved("synthetic \(mode)", try take(input("synthetic", mode), frames: 480)))
 }
-let slow = try take(session("synthetic", "640x480@240/yuyv"), frames: 48, isSlow: true)
+let slow = try take(input("synthetic", "640x480@240/yuyv"), frames: 48, isSlow: true)
 proofs.append(isProved("synthetic, writer too slow", slow) && slow.refused > 0)
 // Behind the driver for V4L2, with lost, damaged and badly counted frames.
 let machine = try FakeDeviceCalls("hfr-usb seed=7 faults=1% jitter=0.1")
@@ -87,6 +87,6 @@ try DeviceSystem.$calls.withValue(machine) {
   proofs.append(
     isProved(
       "V4L2 640x360@240/mjpg with faults",
-      try take(session("/dev/fakevideo0", "640x360@240/mjpg"), frames: 5_000, machine: machine)))
+      try take(input("/dev/fakevideo0", "640x360@240/mjpg"), frames: 5_000, machine: machine)))
 }
 exit(proofs.allSatisfy { $0 } ? 0 : 1)

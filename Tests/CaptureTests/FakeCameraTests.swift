@@ -8,25 +8,25 @@ import V4L2
 @testable import Capture
 
 /// Opens the only camera of a fake machine in a mode.
-private func session(_ machine: FakeDeviceCalls, _ mode: String) throws -> CaptureSession {
+private func input(_ machine: FakeDeviceCalls, _ mode: String) throws -> DeviceInput {
   try DeviceSystem.$calls.withValue(machine) {
     let camera = try CaptureDevice.named("/dev/fakevideo0")
     let format = try camera.format(matching: ModeRequest(parsing: mode))
-    return try CaptureSession(device: camera, format: format)
+    return try DeviceInput(device: camera, format: format)
   }
 }
 
 /// Captures without storing anything, and keeps the books.
 private func take(
-  _ session: CaptureSession, on machine: FakeDeviceCalls, _ limit: CaptureLimit
+  _ input: DeviceInput, on machine: FakeDeviceCalls, _ limit: CaptureLimit
 ) throws -> (end: CaptureEnd, account: FrameAccount, times: [Int64]) {
   let queue = try FrameQueue(capacity: 64 << 20)
   machine.pace { queue.fillLevel < 0.5 }
   let control = CaptureControl()
-  let capture = try RunningCapture(
-    session: session, limit: limit, queue: queue, control: control)
+  let capture = try RunningCapture.take(
+    from: input, limit: limit, queue: queue, control: control)
   var account = FrameAccount(
-    frameRate: session.negotiatedFrameRate, trustsCounter: session.driver.countsExactly
+    frameRate: input.negotiatedFrameRate, trustsCounter: input.driver.countsExactly
   ) { 0 }
   var times: [Int64] = []
   while queue.withNextFrame({ (frame: QueuedFrame) -> Void in
@@ -34,7 +34,7 @@ private func take(
     account.enter(frame.observation, isWhole ? .taken : .corrupt)
     if isWhole { times.append(frame.observation.microseconds) }
   }) != nil {}
-  let end = capture.end()
+  let end = try #require(capture.end)
   account.close(end)
   return (end, account, times)
 }
@@ -53,10 +53,10 @@ struct FakeCameraTests {
   ) throws {
     let machine = try FakeDeviceCalls("hfr-usb dark=\(darkness)")
     let before = values(machine)
-    let session = try session(machine, "640x360@240/mjpg")
-    let proof = try session.proveFrameRate()
+    let input = try input(machine, "640x360@240/mjpg")
+    let proof = try input.proveFrameRate()
     #expect(proof.isLocked, "\(proof)")
-    let (_, account, times) = try take(session, on: machine, CaptureLimit(frameCount: 10_000))
+    let (_, account, times) = try take(input, on: machine, CaptureLimit(frameCount: 10_000))
     let rate = try #require(account.measuredFrameRate).doubleValue
     #expect(abs(rate / 240 - 1) <= 0.001)
     let stretched = zip(times.dropFirst(), times).filter { $0 - $1 > 4_167 * 3 / 2 }
@@ -67,8 +67,8 @@ struct FakeCameraTests {
 
   @Test func `Without its lock the same camera is half as fast`() throws {
     let machine = try FakeDeviceCalls("hfr-usb dark=2")
-    let session = try session(machine, "640x360@240/mjpg")
-    let measured = try session.measure(for: CaptureSession.proofDuration)
+    let input = try input(machine, "640x360@240/mjpg")
+    let measured = try input.measure(for: DeviceInput.proofDuration)
     #expect(measured.frameRate.map { abs($0.doubleValue - 120) < 0.1 } == true)
     // Half as many frames, but none of them lost.
     #expect(measured.dropped == 0)
@@ -79,9 +79,9 @@ struct FakeCameraTests {
     rate: Double
   ) throws {
     let machine = try FakeDeviceCalls("hfr-usb lie=\(rate)")
-    let session = try session(machine, "640x360@240/mjpg")
+    let input = try input(machine, "640x360@240/mjpg")
     let start = machine.nanoseconds()
-    let proof = try session.proveFrameRate()
+    let proof = try input.proveFrameRate()
     // The second half is for the try with an exposure set by hand.
     let frames = max(0.5, 2 / rate) + 2 / rate
     #expect(Double(machine.nanoseconds() - start) / 1e9 <= 2 * (frames + 0.1))
@@ -104,9 +104,9 @@ struct FakeCameraTests {
         "hfr-usb dark=\(seed % 3) abortcall=\(call) mjpegbytes=4000")
       let before = values(machine)
       do {
-        let session = try session(machine, "640x360@240/mjpg")
-        _ = try session.proveFrameRate()
-        let (end, _, _) = try take(session, on: machine, CaptureLimit(frameCount: 100))
+        let input = try input(machine, "640x360@240/mjpg")
+        _ = try input.proveFrameRate()
+        let (end, _, _) = try take(input, on: machine, CaptureLimit(frameCount: 100))
         if end.error != nil { failed += 1 }
       } catch { failed += 1 }
       #expect(values(machine) == before, "seed \(seed), call \(call)")
@@ -125,7 +125,7 @@ struct FakeCameraTests {
     let machine = try FakeDeviceCalls(configuration)
     let error = #expect(throws: CaptureError.self) {
       let (end, _, _) = try take(
-        session(machine, "640x360@240/mjpg"), on: machine, CaptureLimit(frameCount: 10))
+        input(machine, "640x360@240/mjpg"), on: machine, CaptureLimit(frameCount: 10))
       if let error = end.error { throw error }
     }
     #expect(error?.code == code, "\(error?.description ?? "")")
@@ -135,7 +135,7 @@ struct FakeCameraTests {
   @Test func `A device that goes away ends the take with what arrived`() throws {
     let machine = try FakeDeviceCalls("hfr-usb unplug=300")
     let (end, account, _) = try take(
-      session(machine, "640x360@240/mjpg"), on: machine, CaptureLimit())
+      input(machine, "640x360@240/mjpg"), on: machine, CaptureLimit())
     #expect(end.stopReason == .deviceLost)
     #expect(account.ledger.stored == 300)
     #expect(account.ledger.addsUp && account.ledger.dropped == 0)
@@ -144,7 +144,7 @@ struct FakeCameraTests {
   @Test func `A rate that another program changes is measured, and no frame is made up`() throws {
     let machine = try FakeDeviceCalls("hfr-usb rateswap=500")
     let (_, account, _) = try take(
-      session(machine, "640x360@240/mjpg"), on: machine, CaptureLimit(frameCount: 1_500))
+      input(machine, "640x360@240/mjpg"), on: machine, CaptureLimit(frameCount: 1_500))
     #expect(account.ledger.stored == 1_500)
     #expect(account.ledger.dropped == 0)
     let rate = try #require(account.measuredFrameRate).doubleValue
@@ -158,11 +158,11 @@ struct FakeCameraTests {
     let log = TruthLog()
     let machine = try FakeDeviceCalls("\(description) faults=0.01 jitter=0.2 start=3 seed=9")
     machine.onTruth(log)
-    let session = try DeviceSystem.$calls.withValue(machine) {
+    let input = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
-      return try CaptureSession(device: camera, format: try camera.fastestFormat())
+      return try DeviceInput(device: camera, format: try camera.fastestFormat())
     }
-    let (_, account, _) = try take(session, on: machine, CaptureLimit(frameCount: 900))
+    let (_, account, _) = try take(input, on: machine, CaptureLimit(frameCount: 900))
     #expect(account.ledger.addsUp)
     let expected = log.causes.prefix(Int(account.ledger.expected))
     #expect(account.ledger.expected <= log.causes.count)

@@ -53,27 +53,27 @@ struct LockedDeviceTests {
         try locked.setActiveVideoFrameDuration(tooShort)
       }
       #expect(error?.code == .modeRefused)
-      let session = try locked.makeSession()
-      #expect(session.negotiatedFrameRate == format.maxFrameRate)
-      // The session has the settings now, until it goes.
+      let input = try locked.makeInput()
+      #expect(input.negotiatedFrameRate == format.maxFrameRate)
+      // The input has the settings now, until it goes.
       #expect(intrude() == .busy)
     }
   }
 
-  @Test func `A session that was made without a lock leaves the settings to everyone`() throws {
+  @Test func `A input that was made without a lock leaves the settings to everyone`() throws {
     try onMachine("hfr-usb") { _ in
       let camera = try CaptureDevice.named("/dev/fakevideo0")
-      let session = try CaptureSession(device: camera, format: try camera.fastestFormat())
+      let input = try DeviceInput(device: camera, format: try camera.fastestFormat())
       let other = try VideoDevice(opening: "/dev/fakevideo0")
       try other.set(.gain, to: 10)
-      #expect(session.negotiatedFrameRate.doubleValue == 240)
+      #expect(input.negotiatedFrameRate.doubleValue == 240)
     }
   }
 
-  @Test func `A mode that was never set makes no session`() throws {
+  @Test func `A mode that was never set makes no input`() throws {
     try onMachine("fixed-rate") { _ in
       let camera = try CaptureDevice.named("/dev/fakevideo0")
-      #expect(throws: CaptureError.self) { try camera.lockForConfiguration().makeSession() }
+      #expect(throws: CaptureError.self) { try camera.lockForConfiguration().makeInput() }
     }
   }
 
@@ -81,6 +81,6 @@ struct LockedDeviceTests {
     let camera = try CaptureDevice.named("synthetic:320x240@120")
     var locked = try camera.lockForConfiguration()
     try locked.setActiveFormat(try camera.format(matching: ModeRequest(parsing: "/grey")))
-    #expect(try locked.makeSession().negotiatedFrameRate.doubleValue == 120)
+    #expect(try locked.makeInput().negotiatedFrameRate.doubleValue == 120)
   }
 }

@@ -109,7 +109,7 @@ struct SyntheticCameraTests {
     let driver = try SyntheticDriver(
       settings: SyntheticDriver.Settings(width: 128, height: 96, frameRate: rate, layout: .grey),
       bufferCount: 3)
-    try driver.start()
+    try driver.start(keeping: [])
     defer { driver.stop() }
     func next() throws -> LentBuffer {
       while true {

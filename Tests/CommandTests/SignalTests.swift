@@ -45,8 +45,8 @@ struct SignalTests {
     let info = try await slowmo("info", scratch.file("take.mov"), "--json")
     #expect(info.status == 0, "\(info.errors)")
     let video = try #require(try info.document()["video"] as? [String: Any])
-    // 250 ms at 240 frames a second make a fragment.
-    #expect(try #require(video["frame_count"] as? Int) >= 59)
+    // 200 ms at 240 frames a second make a fragment.
+    #expect(try #require(video["frame_count"] as? Int) >= 48)
     let probe = try await run("ffprobe", ["-v", "error", scratch.file("take.mov")])
     #expect(probe.status == 0, "\(probe.errors)")
   }

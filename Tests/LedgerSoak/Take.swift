@@ -26,14 +26,14 @@ struct Take {
     machine.onTruth(log)
     let queue = try FrameQueue(capacity: 8 << 20)
     machine.pace { queue.fillLevel < 0.5 }
-    let session = try DeviceSystem.$calls.withValue(machine) {
+    let input = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
-      return try CaptureSession(device: camera, format: try camera.fastestFormat())
+      return try DeviceInput(device: camera, format: try camera.fastestFormat())
     }
     let control = CaptureControl()
-    let capture = try RunningCapture(
-      session: session, limit: CaptureLimit(frameCount: frames), queue: queue, control: control)
-    var account = FrameAccount(frameRate: session.negotiatedFrameRate, trustsCounter: false) {
+    let capture = try RunningCapture.take(
+      from: input, limit: CaptureLimit(frameCount: frames), queue: queue, control: control)
+    var account = FrameAccount(frameRate: input.negotiatedFrameRate, trustsCounter: false) {
       control.switchedOn.load(ordering: .relaxed)
     }
     while queue.withNextFrame({ frame in
@@ -43,7 +43,7 @@ struct Take {
       case .refused: account.enter(frame.observation, .refused)
       }
     }) != nil {}
-    account.close(capture.end())
+    account.close(capture.end ?? CaptureEnd())
     return Comparison(account, log.causes)
   }
 }

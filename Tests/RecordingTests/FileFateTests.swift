@@ -23,8 +23,8 @@ struct FileFateTests {
     let camera = try ScriptedCamera(100)
     var settings = RecordingSettings(path: path)
     settings.overwrites = true
-    let output = try MovieFileOutput(
-      session: camera.session(ScriptedDriver(steps, startError: startError)), settings: settings)
+    let session = try camera.session(ScriptedDriver(steps, startError: startError))
+    let output = try MovieFileOutput(session: session, settings: settings)
     var caught: (any Error)?
     do { _ = try output.record() } catch { caught = error }
     return (caught, try bytes(of: path), try scratch.names())
@@ -52,9 +52,9 @@ struct FileFateTests {
   @Test func `A device that does not start leaves no file`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
+    let session = try camera.session(ScriptedDriver([], startError: refusal))
     let output = try MovieFileOutput(
-      session: camera.session(ScriptedDriver([], startError: refusal)),
-      settings: RecordingSettings(path: scratch.file("take.mov")))
+      session: session, settings: RecordingSettings(path: scratch.file("take.mov")))
     #expect(throws: refusal) { try output.record() }
     #expect(try scratch.names() == [])
   }
@@ -77,9 +77,9 @@ struct FileFateTests {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     let driver = ScriptedDriver(try camera.frames(0..<5))
+    let session = try camera.session(driver)
     let output = try MovieFileOutput(
-      session: camera.session(driver),
-      settings: RecordingSettings(path: scratch.file("no/such/take.mov")))
+      session: session, settings: RecordingSettings(path: scratch.file("no/such/take.mov")))
     let error = #expect(throws: RecordingError.self) { try output.record() }
     #expect(error?.code == .cannotCreate)
     #expect(error?.message.contains("no/such/take.mov") == true)
@@ -93,8 +93,8 @@ struct FileFateTests {
     let camera = try ScriptedCamera(100)
     var settings = RecordingSettings(path: path)
     settings.overwrites = true
-    let output = try MovieFileOutput(
-      session: camera.session(ScriptedDriver(try camera.frames(0..<30))), settings: settings)
+    let session = try camera.session(ScriptedDriver(try camera.frames(0..<30)))
+    let output = try MovieFileOutput(session: session, settings: settings)
     _ = try output.record()
     #expect(throws: RecordingError.self) { try output.record() }
     #expect(try Asset(path: path).videoTrack?.frameCount == 30)

@@ -64,11 +64,12 @@ struct ScriptedCamera {
       }
     let base = base
     return CaptureSession(
-      device: device, format: try device.format(matching: ModeRequest(parsing: "/\(name)")),
-      driver: driver,
-      delivery: try FrameDelivery(layout: delivered, width: width, height: height),
-      negotiatedFrameRate: rate, maximumByteCount: width * height * 3,
-      sound: hasSound ? (SyntheticSound(), { base }) : nil)
+      DeviceInput(
+        device: device, format: try device.format(matching: ModeRequest(parsing: "/\(name)")),
+        driver: driver,
+        delivery: try FrameDelivery(layout: delivered, width: width, height: height),
+        negotiatedFrameRate: rate, maximumByteCount: width * height * 3,
+        sound: hasSound ? (SyntheticSound(), { base }) : nil))
   }
 
   /// Records a script.
@@ -81,8 +82,9 @@ struct ScriptedCamera {
     var settings = RecordingSettings(path: path)
     settings.codec = codec
     configure(&settings)
-    let output = try MovieFileOutput(session: session(driver), settings: settings)
-    return (try output.record(progress: progress), driver)
+    let session = try session(driver)
+    let output = try MovieFileOutput(session: session, settings: settings)
+    return try withExtendedLifetime(session) { (try output.record(progress: progress), driver) }
   }
 }
 

@@ -53,7 +53,7 @@ package final class ScriptedDriver: FrameDriver {
   /// The time of the last frame, as long as times go on as a clock does.
   package func microseconds() -> Int64 { clock.load(ordering: .relaxed) }
 
-  package func start() throws(CaptureError) {
+  package func start(keeping lent: [Int]) throws(CaptureError) {
     if let startError { throw startError }
   }
 

@@ -30,6 +30,7 @@ package struct FrameAccount {
   package private(set) var startupNanoseconds: Int64?
 
   private let switchedOn: @Sendable () -> Int64
+  private let beginsWithStream: Bool
   private var timeline: FrameTimeline
   private var open: [(frame: FrameObservation, outcome: FrameOutcome)] = []
   private var first: FrameObservation?
@@ -43,12 +44,16 @@ package struct FrameAccount {
   /// - Parameters:
   ///   - frameRate: The rate that the driver granted.
   ///   - trustsCounter: Whether the sequence is known to be right, and time is not asked.
+  ///   - beginsWithStream: Whether the driver's first frame is the take's; a take that begins
+  ///     while the stream is on misses none of those before.
   ///   - switchedOn: Tells when the stream was switched on, in microseconds of the driver's
   ///     clock; asked when the first frame is entered.
   package init(
-    frameRate: FrameRate, trustsCounter: Bool, switchedOn: @escaping @Sendable () -> Int64
+    frameRate: FrameRate, trustsCounter: Bool, beginsWithStream: Bool = true,
+    switchedOn: @escaping @Sendable () -> Int64
   ) {
     self.switchedOn = switchedOn
+    self.beginsWithStream = beginsWithStream
     timeline = FrameTimeline(
       period: frameRate.frameDuration.doubleValue * 1e6, trustsCounter: trustsCounter)
   }
@@ -127,7 +132,7 @@ package struct FrameAccount {
     let switchedOn = switchedOn()
     let count = Int64(frame.stamp.sequence)
     let room = Double(frame.arrival &- switchedOn) / timeline.period + 2
-    let lost = Double(count) <= room ? count : 0
+    let lost = beginsWithStream && Double(count) <= room ? count : 0
     ledger.expected += lost
     enter(.lostStart, lost, due: 0)
     let before = Int64(saturating: (Double(lost) * timeline.period * 1_000).rounded())

@@ -69,7 +69,7 @@ public struct FrameRateProof: Hashable, Sendable {
   }
 }
 
-extension CaptureSession {
+extension DeviceInput {
   /// How long a device is watched before its rate counts as proved, from its first frame on.
   public static let proofDuration = MediaTime(microseconds: 500_000)
 
@@ -106,7 +106,7 @@ extension CaptureSession {
   }
 }
 
-extension CaptureSession {
+extension DeviceInput {
   /// The names of the controls that the camera did not take back when the stream ended.
   package var unrestoredControls: [String] { driver.exposureGuard?.unrestored ?? [] }
 }

@@ -24,7 +24,7 @@ extension CaptureDevice {
 /// var locked = try camera.lockForConfiguration()
 /// try locked.setActiveFormat(try camera.fastestFormat())
 /// try locked.setActiveVideoFrameDuration(MediaTime(value: 1, timescale: 120))
-/// let session = try locked.makeSession()
+/// let input = try locked.makeInput()
 /// ```
 public struct LockedDevice: ~Copyable {
   /// The device.
@@ -132,11 +132,11 @@ public struct LockedDevice: ~Copyable {
     return activeVideoMinFrameDuration
   }
 
-  /// Makes a session of the device as it is set; its settings stay taken as long as it lives.
+  /// Makes an input of the device as it is set; its settings stay taken as long as it lives.
   ///
   /// - Throws: `CaptureError` where the device is busy or its frames cannot be read.
-  public consuming func makeSession() throws(CaptureError) -> CaptureSession {
-    try CaptureSession(self)
+  public consuming func makeInput() throws(CaptureError) -> DeviceInput {
+    try DeviceInput(self)
   }
 
   /// Gives the settings back to every program; the mode stays set.

@@ -36,14 +36,14 @@ final class V4L2Driver: FrameDriver {
 
   func microseconds() -> Int64 { queue.nanoseconds() / 1_000 }
 
-  func start() throws(CaptureError) {
+  func start(keeping lent: [Int]) throws(CaptureError) {
     do throws(DeviceError) {
       if isDurationGivenBack.exchange(false, ordering: .relaxed) {
         _ = try queue.setFrameDuration(frameDuration)
       }
       // The controls are the user's again whenever the stream is off.
       exposureGuard?.apply()
-      try queue.start()
+      try queue.start(keeping: lent)
     } catch {
       giveBackControls()
       throw CaptureError(error)

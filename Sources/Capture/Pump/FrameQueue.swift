@@ -38,6 +38,15 @@ package final class FrameQueue: Sendable {
   private let tail = Atomic<Int>(0)
   private let isClosed = Atomic<Bool>(false)
   private let signal = DispatchSemaphore(value: 0)
+  // Whether the taker sleeps, or is about to.
+  private let isTakerWaiting = Atomic<Bool>(false)
+  // Only the pusher's: when and where it last looked whether the taker sleeps.
+  private nonisolated(unsafe) var lastWake = (arrival: Int64.min, head: 0)
+  /// How long frames may wait until the taker is woken, in microseconds of arrival: to wake a
+  /// thread costs as much as to copy a picture, so fast cameras have it done for several frames.
+  private static let wakeInterval: Int64 = 20_000
+  /// How long the taker sleeps at most, for frames that none followed.
+  private static let longestSleep = DispatchTimeInterval.milliseconds(50)
   private static let alignment = 64
   /// Room that only notes may take.
   private static let reserve = 512 << 10
@@ -99,15 +108,23 @@ package final class FrameQueue: Sendable {
     }
     record.frame.bytes = UnsafeRawBufferPointer(start: payload, count: frame.bytes.count)
     start.storeBytes(of: record, as: Record.self)
-    self.head.store(head + skipped + needed, ordering: .releasing)
-    signal.signal()
+    self.head.store(head + skipped + needed, ordering: .sequentiallyConsistent)
+    let isLate = frame.observation.arrival &- lastWake.arrival >= Self.wakeInterval
+    if isLate || lastWake.arrival == .min || head - lastWake.head > capacity / 16 {
+      lastWake = (frame.observation.arrival, head)
+      wakeTaker()
+    }
     return true
+  }
+
+  private func wakeTaker() {
+    if isTakerWaiting.exchange(false, ordering: .sequentiallyConsistent) { signal.signal() }
   }
 
   /// Says that no more frames will come.
   package func close() {
-    isClosed.store(true, ordering: .releasing)
-    signal.signal()
+    isClosed.store(true, ordering: .sequentiallyConsistent)
+    wakeTaker()
   }
 
   /// Waits for the next frame and shows it; nil once the queue is closed and empty.
@@ -115,13 +132,14 @@ package final class FrameQueue: Sendable {
     _ body: (QueuedFrame) throws(Failure) -> Result
   ) throws(Failure) -> Result? {
     while true {
-      signal.wait()
       let tail = tail.load(ordering: .relaxed)
       if head.load(ordering: .acquiring) == tail {
-        guard isClosed.load(ordering: .acquiring) else { continue }
+        // Whatever was pushed before the queue was closed is seen by whoever sees it closed.
+        let isClosed = isClosed.load(ordering: .acquiring)
         if head.load(ordering: .acquiring) == tail {
-          signal.signal()  // Whoever asks again must see the end too.
-          return nil
+          if isClosed { return nil }
+          sleep(at: tail)
+          continue
         }
       }
       let skipped = skippedBytes(at: tail % capacity)
@@ -134,6 +152,16 @@ package final class FrameQueue: Sendable {
     }
   }
 
+  /// Sleeps until the pusher wakes the taker, if there is still nothing to take.
+  private func sleep(at tail: Int) {
+    isTakerWaiting.store(true, ordering: .sequentiallyConsistent)
+    let isEmpty = head.load(ordering: .sequentiallyConsistent) == tail
+    if isEmpty, !isClosed.load(ordering: .sequentiallyConsistent) {
+      _ = signal.wait(timeout: .now() + Self.longestSleep)
+    }
+    isTakerWaiting.store(false, ordering: .relaxed)
+  }
+
   /// Bytes in use, as a share of the capacity from 0 to 1, for display.
   package var fillLevel: Double {
     Double(head.load(ordering: .relaxed) - tail.load(ordering: .relaxed)) / Double(capacity)
@@ -142,7 +170,7 @@ package final class FrameQueue: Sendable {
   /// How far an empty queue goes on before it starts again from the beginning: far enough that
   /// what lies before has room for the frames that come until the taker wakes up.
   private static func restartDistance(_ needed: Int, in capacity: Int) -> Int {
-    min(max(16 << 20, 16 * needed), capacity / 2)
+    min(max(8 << 20, 16 * needed), capacity / 2)
   }
 
   private static func aligned(_ count: Int) -> Int {

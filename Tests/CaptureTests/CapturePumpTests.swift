@@ -24,10 +24,12 @@ private func capture(
   let driver = ScriptedDriver(steps)
   let queue = try FrameQueue(capacity: capacity)
   let control = CaptureControl()
-  var loop = CaptureLoop(
-    driver: driver, frameRate: rate, wholeness: wholeness, limit: limit, queue: queue,
-    control: control)
-  let end = loop.run()
+  let take = TakeSink(limit: limit, queue: queue, control: control, endsCapture: true)
+  var pump = CapturePump(
+    loans: FrameLoans(driver), frameRate: rate, wholeness: wholeness, control: control,
+    switchboard: SinkSwitchboard([take]))
+  if (try? pump.start()) != nil { _ = pump.run() }
+  let end = try #require(take.end)
   var account = FrameAccount(frameRate: rate, trustsCounter: false) {
     control.switchedOn.load(ordering: .relaxed)
   }
@@ -61,7 +63,7 @@ private func stamp(_ number: Int64, _ rate: FrameRate, base: Int64 = 5_000_000) 
     microseconds: base + (try SyntheticDriver.microseconds(ofFrame: number, at: rate)))
 }
 
-struct CaptureLoopTests {
+struct CapturePumpTests {
   @Test(arguments: 0..<200)
   func `Random faults are each counted once, for what they are`(seed: Int) throws {
     var random = SeededGenerator(seed: UInt64(seed))

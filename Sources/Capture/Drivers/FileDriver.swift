@@ -26,7 +26,6 @@ package final class FileDriver: FrameDriver {
   private let pace: Pace
   private let layout: Layout
   private let queue: SoftwareBufferQueue
-  private let isStarted = Atomic<Bool>(false)
   private let isStopping = Atomic<Bool>(false)
   private let thread = Mutex<PlatformThread?>(nil)
   private let failure = Mutex<CaptureError?>(nil)
@@ -57,11 +56,10 @@ package final class FileDriver: FrameDriver {
   /// The most bytes that a frame can take.
   package var maximumByteCount: Int { queue.bytesPerBuffer }
 
-  package func start() throws(CaptureError) {
-    guard !isStarted.exchange(true, ordering: .relaxed) else {
-      throw CaptureError(
-        .deviceFailed, "the file camera was started twice", hint: "open it again")
-    }
+  package func start(keeping lent: [Int]) throws(CaptureError) {
+    isStopping.store(false, ordering: .relaxed)
+    failure.withLock { $0 = nil }
+    queue.restart(keeping: lent)
     let started = try PlatformThread { [self] in
       do throws(LibAVError) {
         try play()

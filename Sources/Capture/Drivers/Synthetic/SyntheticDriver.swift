@@ -69,11 +69,13 @@ package final class SyntheticDriver: FrameDriver {
   /// The capture time of frame 0, in microseconds; 0 before the start.
   package var firstFrameMicroseconds: Int64 { startMicroseconds.load(ordering: .acquiring) }
 
-  package func start() throws(CaptureError) {
+  package func start(keeping lent: [Int]) throws(CaptureError) {
     guard let maker = maker.withLock({ $0.take() }) else {
       throw CaptureError(
         .deviceFailed, "the synthetic camera was started twice", hint: "open it again")
     }
+    isStopping.store(false, ordering: .relaxed)
+    queue.restart(keeping: lent)
     // The first frame is complete one frame duration after the stream was switched on.
     let duration = settings.frameRate.frameDuration
     let start =
@@ -81,6 +83,7 @@ package final class SyntheticDriver: FrameDriver {
     startMicroseconds.store(start, ordering: .releasing)
     let started = try PlatformThread(urgency: .realTime) { [self] in
       generate(maker, startMicroseconds: start)
+      self.maker.withLock { $0 = maker }
     }
     thread.withLock { $0 = started }
   }

@@ -24,7 +24,7 @@ extension RateMeasurement {
   /// Switches a driver's stream on, watches it for some time, and switches it off.
   ///
   /// - Parameters:
-  ///   - driver: The driver, not streaming.
+  ///   - loans: The driver, not streaming.
   ///   - frameRate: The rate that it granted.
   ///   - wholeness: What tells a whole frame from a damaged one.
   ///   - duration: How long to watch, from the first frame on; longer where the rate is so low
@@ -32,18 +32,19 @@ extension RateMeasurement {
   ///   - isStopped: Asked after each frame whether to give up; what was seen so far counts.
   /// - Throws: `CaptureError` when the device fails or delivers nothing.
   package init(
-    of driver: any FrameDriver, frameRate: FrameRate, wholeness: FrameWholeness,
+    of loans: FrameLoans, frameRate: FrameRate, wholeness: FrameWholeness,
     for duration: MediaTime, until isStopped: () -> Bool = { false }
   ) throws(CaptureError) {
     self.init()
+    let driver = loans.driver
     var observer = FrameObserver(driver: driver, frameRate: frameRate)
     let switchedOn = observer.lastArrival
     var account = FrameAccount(frameRate: frameRate, trustsCounter: driver.countsExactly) {
       switchedOn
     }
     var times: [Int64] = []
-    defer { driver.stop() }
-    try driver.start()
+    defer { loans.stop() }
+    try loans.start()
     watching: while !isStopped() {
       switch try driver.dequeue(timeoutMilliseconds: 100) {
       case .ended: break watching
@@ -80,7 +81,7 @@ extension RateMeasurement {
   }
 }
 
-extension CaptureSession {
+extension DeviceInput {
   /// Watches what the device delivers in this mode, without recording it.
   ///
   /// The stream is on only meanwhile.
@@ -94,7 +95,7 @@ extension CaptureSession {
     for duration: MediaTime, until isStopped: () -> Bool = { false }
   ) throws(CaptureError) -> RateMeasurement {
     try RateMeasurement(
-      of: driver, frameRate: negotiatedFrameRate, wholeness: delivery.wholeness, for: duration,
+      of: loans, frameRate: negotiatedFrameRate, wholeness: delivery.wholeness, for: duration,
       until: isStopped)
   }
 }

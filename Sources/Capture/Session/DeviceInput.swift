@@ -4,7 +4,7 @@ import LibAV
 public import MediaTiming
 
 /// A device opened in one mode, its frame duration locked, ready to deliver frames.
-public final class CaptureSession: Sendable {
+public final class DeviceInput: Sendable {
   /// The device that was opened.
   public let device: CaptureDevice
   /// The mode that was asked for.
@@ -14,12 +14,14 @@ public final class CaptureSession: Sendable {
   /// The rate that the device granted, read back from it.
   public let negotiatedFrameRate: FrameRate
   package let delivery: FrameDelivery
-  package let driver: any FrameDriver
+  /// The driver, and which of its buffers are lent to whom.
+  package let loans: FrameLoans
   /// The most bytes that a frame can take.
   package let maximumByteCount: Int
   /// What is heard beside the pictures, and when its sample 0 sounds on the capture clock.
   package let sound: (source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64)?
 
+  package var driver: any FrameDriver { loans.driver }
   /// What errors call the device.
   package var deviceName: String { device.path ?? device.id }
   /// The mode as `modes` names it.
@@ -44,7 +46,7 @@ public final class CaptureSession: Sendable {
     let opened = try OpenedDevice(locked)
     negotiatedFrameRate = opened.negotiatedFrameRate
     delivery = opened.delivery
-    driver = opened.driver
+    loans = FrameLoans(opened.driver)
     maximumByteCount = opened.maximumByteCount
     sound = opened.sound
   }
@@ -57,7 +59,7 @@ public final class CaptureSession: Sendable {
   ) {
     self.device = device
     self.format = format
-    self.driver = driver
+    loans = FrameLoans(driver)
     self.delivery = delivery
     self.negotiatedFrameRate = negotiatedFrameRate
     self.maximumByteCount = maximumByteCount

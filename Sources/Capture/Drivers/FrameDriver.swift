@@ -34,7 +34,11 @@ package protocol FrameDriver: AnyObject, Sendable {
   func microseconds() -> Int64
 
   /// Starts the stream; frames become available from here on.
-  func start() throws(CaptureError)
+  ///
+  /// - Parameter lent: Buffers that are still lent, and not to be filled until they are given
+  ///   back.
+  /// - Throws: `CaptureError` when the device is busy, gone or fails.
+  func start(keeping lent: [Int]) throws(CaptureError)
 
   /// Waits for the next frame, up to a time limit.
   ///
@@ -69,7 +73,8 @@ package struct LentBuffer: ~Copyable {
   package let stamp: FrameStamp
   /// The frame's bytes; valid until the buffer is given back.
   package let bytes: UnsafeRawBufferPointer
-  private let index: Int
+  /// The buffer's number, as its driver counts them.
+  package let index: Int
   private let driver: any FrameDriver
   private var isReturned = false
 
@@ -91,4 +96,7 @@ package struct LentBuffer: ~Copyable {
     isReturned = true
     try driver.requeue(index)
   }
+
+  /// Leaves it to others to give the buffer back.
+  consuming func leave() { isReturned = true }
 }

@@ -12,7 +12,6 @@ final class SoftwareBufferQueue: Sendable {
     var filled: RingOfIndices
     var stamps: [FrameStamp]
     var byteCounts: [Int]
-    var isEnded = false
   }
 
   let count: Int
@@ -37,6 +36,17 @@ final class SoftwareBufferQueue: Sendable {
   }
 
   deinit { memory.deallocate() }
+
+  /// Makes every buffer free again that nobody holds, for a new stream.
+  func restart(keeping lent: [Int]) {
+    state.withLock { state in
+      while state.free.popFirst() != nil {}
+      while state.filled.popFirst() != nil {}
+      for index in 0..<count where !lent.contains(index) { state.free.append(index) }
+    }
+    while filledSignal.wait(timeout: .now()) == .success {}
+    while freeSignal.wait(timeout: .now()) == .success {}
+  }
 
   /// The whole memory of a buffer.
   func memory(of index: Int) -> UnsafeMutableRawBufferPointer {
@@ -64,7 +74,6 @@ final class SoftwareBufferQueue: Sendable {
 
   /// Says that no more buffers will be filled.
   func end() {
-    state.withLock { $0.isEnded = true }
     filledSignal.signal()
   }
 

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+import Dispatch
+import Synchronization
+
+/// The capture thread's end of a data output: lends each frame, or notes why not.
+final class DataSink: FrameSink {
+  let connection: CaptureConnection
+  let ring: LoanRing
+  let counters: DataOutputCounters
+  let options: Options
+  private let wake: DispatchSemaphore
+  // The capture thread's own: when the next frame is due, in microseconds.
+  private nonisolated(unsafe) var due: Int64?
+
+  /// What the output's user may change while frames flow.
+  final class Options: Sendable {
+    let discardsLate = Atomic<Bool>(true)
+    /// In microseconds; 0 for every frame.
+    let minFrameDuration = Atomic<Int64>(0)
+    /// Frames that wait or are in the user's hands.
+    let kept = Atomic<Int>(0)
+    /// Frames that wait.
+    let waiting = Atomic<Int>(0)
+    /// The most that may be kept: with the other outputs' shares no more than can be lent.
+    let maximumKept = Atomic<Int>(0)
+  }
+
+  init(
+    _ connection: CaptureConnection, ring: LoanRing, counters: DataOutputCounters,
+    options: Options, wake: DispatchSemaphore
+  ) {
+    self.connection = connection
+    self.ring = ring
+    self.counters = counters
+    self.options = options
+    self.wake = wake
+  }
+
+  func take(_ frame: inout ArrivedFrame) -> StopReason? {
+    guard connection.isEnabled else { return nil }
+    counters.offered.wrappingAdd(1, ordering: .relaxed)
+    let passage = lend(&frame)
+    if case .dropped(let reason) = passage { counters.note(reason) }
+    if ring.push(LoanRing.Entry(observation: frame.observation, passage: passage)) {
+      wake.signal()
+    } else if case .lent(let loan) = passage {
+      // There is room for all that can be lent, unless notes took it.
+      options.kept.wrappingSubtract(1, ordering: .relaxed)
+      options.waiting.wrappingSubtract(1, ordering: .relaxed)
+      frame.letGo(loan)
+      counters.note(.outOfBuffers)
+    }
+    return nil
+  }
+
+  func end(_ end: CaptureEnd) { due = nil }
+
+  var keepsFrames: Bool { true }
+
+  func allow(keeping count: Int) { options.maximumKept.store(count, ordering: .relaxed) }
+
+  private func lend(_ frame: inout ArrivedFrame) -> LoanRing.Passage {
+    guard frame.isWhole else { return .dropped(.corrupt) }
+    let time = frame.observation.microseconds
+    let duration = options.minFrameDuration.load(ordering: .relaxed)
+    // A driver's times jitter: what comes a little too soon is in time.
+    if let due, duration > 0, time &+ duration / 8 < due { return .dropped(.tooSoon) }
+    // One is in the user's hands, and none may wait behind it.
+    if options.discardsLate.load(ordering: .relaxed), options.waiting.load(ordering: .acquiring) > 0
+    {
+      return .dropped(.frameWasLate)
+    }
+    guard options.kept.load(ordering: .relaxed) < options.maximumKept.load(ordering: .relaxed),
+      let loan = frame.hold()
+    else { return .dropped(.outOfBuffers) }
+    options.kept.wrappingAdd(1, ordering: .relaxed)
+    options.waiting.wrappingAdd(1, ordering: .relaxed)
+    // From the last due time, so that a rate that is no part of the camera's does not sink.
+    due = duration > 0 ? max((due ?? time) &+ duration, time &+ duration / 2) : nil
+    return .lent(loan)
+  }
+}

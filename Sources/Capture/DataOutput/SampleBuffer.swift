@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+import LibAV
+public import MediaTiming
+import Synchronization
+
+/// What the bytes of a sample are.
+public struct FormatDescription: Hashable, Sendable {
+  /// How a picture is stored.
+  public enum Coding: Hashable, Sendable {
+    /// Compressed; FFmpeg's name of the codec: `mjpeg`, `h264`.
+    case compressed(String)
+    /// Pixels; FFmpeg's name of their format: `yuyv422`, `gray`.
+    case pixels(String)
+  }
+  /// How this picture is stored.
+  public let coding: Coding
+  /// Pixels from left to right.
+  public let width: Int
+  /// Pixels from top to bottom.
+  public let height: Int
+  /// Bytes from row to row of the first plane; 0 where rows are packed or the picture compressed.
+  public let bytesPerRow: Int
+}
+
+/// A captured picture with its time, in the camera's own buffer as long as nobody changes it.
+///
+/// The buffer goes back to the camera with the last reference: keep a few, not many, or the
+/// output drops frames with ``FrameDropReason/outOfBuffers``.
+public final class SampleBuffer: Sendable {
+  private enum Storage {
+    case lent(FrameLoans.Loan)
+    case own([UInt8])
+  }
+
+  /// What is known of a frame besides its picture.
+  public struct Attachments: Hashable, Sendable {
+    /// The driver's count of frames, which wraps at 2^32.
+    public var sequence: UInt32
+    /// Whether the driver's clock jumped just before it, so that time says nothing there.
+    public var isAfterClockJump: Bool
+    /// When it was taken from the driver, in the capture clock (CLOCK_MONOTONIC).
+    public var arrivalTime: MediaTime
+  }
+
+  /// What the bytes are.
+  public let formatDescription: FormatDescription
+  /// When the frame was captured, in the capture clock (CLOCK_MONOTONIC), as the driver says.
+  public let presentationTimeStamp: MediaTime
+  /// How long a frame lasts at the rate that the device granted.
+  public let duration: MediaTime
+  /// What else is known of the frame.
+  public let attachments: Attachments
+  /// When it is decoded: frames arrive in the order in which they are shown.
+  public var decodeTimeStamp: MediaTime { presentationTimeStamp }
+
+  private let loans: FrameLoans
+  private let storage: Mutex<Storage>
+  private let options: DataSink.Options
+  let converters: PictureConverters
+
+  init(
+    _ observation: FrameObservation, _ loan: FrameLoans.Loan, of input: DeviceInput,
+    options: DataSink.Options, converters: PictureConverters
+  ) {
+    formatDescription = FormatDescription(input.delivery)
+    presentationTimeStamp = MediaTime(microseconds: observation.microseconds)
+    duration = input.negotiatedFrameRate.frameDuration
+    attachments = Attachments(
+      sequence: observation.stamp.sequence, isAfterClockJump: observation.isClockJump,
+      arrivalTime: MediaTime(microseconds: observation.arrival))
+    loans = input.loans
+    storage = Mutex(.lent(loan))
+    self.options = options
+    self.converters = converters
+  }
+
+  deinit {
+    if case .lent(let loan) = storage.withLock({ $0 }) { giveBack(loan) }
+  }
+
+  /// Shows the bytes, which are valid inside the closure.
+  public func withBytes<Result, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    // Held during the call: the sample itself may let go of what it was lent meanwhile.
+    let storage = storage.withLock { storage in
+      if case .lent(let loan) = storage { loans.hold(loan) }
+      return storage
+    }
+    switch storage {
+    case .lent(let loan):
+      defer { loans.release(loan) }
+      return try body(loans.bytes(of: loan))
+    case .own(let bytes):
+      let result = bytes.withUnsafeBytes { buffer in
+        Swift.Result { () throws(Failure) in try body(buffer) }
+      }
+      return try result.get()
+    }
+  }
+
+  /// Lets the bytes be changed, which nobody else sees.
+  ///
+  /// They are changed in place where nobody else has the frame, and copied first where someone
+  /// has. One change is made at a time.
+  public func withMutableBytes<Result, Failure: Error>(
+    _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    // By a variable: what a lock gives out would have to be sendable.
+    var outcome: Swift.Result<Result, Failure>?
+    storage.withLock { storage in
+      if case .lent(let loan) = storage {
+        if loans.hasOneHolder(loan) {
+          let bytes = UnsafeMutableRawBufferPointer(mutating: loans.bytes(of: loan))
+          outcome = Swift.Result { () throws(Failure) in try body(bytes) }
+          return
+        }
+        let copy = Array(loans.bytes(of: loan))
+        giveBack(loan)
+        storage = .own(copy)
+      }
+      guard case .own(var bytes) = storage else { return }
+      storage = .own([])  // So that there is one reference, and nothing is copied again.
+      bytes.withUnsafeMutableBytes { buffer in
+        outcome = Swift.Result { () throws(Failure) in try body(buffer) }
+      }
+      storage = .own(bytes)
+    }
+    guard let outcome else { preconditionFailure("A sample has its bytes.") }
+    return try outcome.get()
+  }
+
+  private func giveBack(_ loan: FrameLoans.Loan) {
+    options.kept.wrappingSubtract(1, ordering: .relaxed)
+    loans.release(loan)
+  }
+}
+
+extension FormatDescription {
+  init(_ delivery: FrameDelivery) {
+    width = delivery.width
+    height = delivery.height
+    switch delivery.layout {
+    case .compressed(let codec):
+      coding = .compressed(codec)
+      bytesPerRow = 0
+    case .raw(let format, let bytes):
+      coding = .pixels(format.name)
+      bytesPerRow = bytes
+    }
+  }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+import Dispatch
+public import FormatDiscovery
+public import MediaTiming
+import Synchronization
+
+/// Hands captured frames to a program, one after the other, without a copy.
+///
+/// Frames are taken from ``frames`` by one task, or by a closure set with
+/// ``setSampleBufferHandler(on:_:)``. Whoever is slow loses frames of this output alone, and each
+/// is counted in ``ledger`` with its reason.
+///
+/// ```swift
+/// let output = VideoDataOutput()
+/// try session.addOutput(output)
+/// try session.startRunning()
+/// for await sample in output.frames { print(sample.presentationTimeStamp) }
+/// ```
+public final class VideoDataOutput: FrameOutput {
+  private let counters = DataOutputCounters()
+  private let options = DataSink.Options()
+  private let delivery: FrameDeliverer
+  private let sinks = Mutex<[ObjectIdentifier: DataSink]>([:])
+
+  /// Makes an output that is to be added to a session.
+  public init() { delivery = FrameDeliverer(counters) }
+
+  deinit { delivery.stop() }
+
+  /// Pictures.
+  public var mediaTypes: [MediaType] { [.video] }
+
+  /// Whether a frame that comes while another waits is dropped; true unless set otherwise.
+  ///
+  /// Otherwise frames wait until the buffers that may be lent, half of the camera's, are out.
+  public var alwaysDiscardsLateVideoFrames: Bool {
+    get { options.discardsLate.load(ordering: .relaxed) }
+    set { options.discardsLate.store(newValue, ordering: .relaxed) }
+  }
+
+  /// The shortest time from frame to frame; zero for every frame.
+  ///
+  /// In seconds, in whole microseconds rounded down. Frames that come sooner are left out.
+  public var minFrameDuration: MediaTime {
+    get { MediaTime(microseconds: options.minFrameDuration.load(ordering: .relaxed)) }
+    set {
+      let microseconds =
+        (try? newValue.converted(to: 1_000_000, rounding: .towardNegativeInfinity).value) ?? 0
+      options.minFrameDuration.store(max(0, microseconds), ordering: .relaxed)
+    }
+  }
+
+  /// What became of the frames so far.
+  public var ledger: DataOutputLedger { counters.ledger }
+
+  /// Frames that wait or are kept by the program; each is a buffer that the camera lacks.
+  public var keptCount: Int { options.kept.load(ordering: .relaxed) }
+
+  /// The frames in order of capture, for one task at a time; it ends when the output leaves its
+  /// session.
+  public var frames: VideoFrames { VideoFrames(delivery) }
+
+  /// The frames that were dropped, from now on; of those that nobody takes, the newest 256.
+  public var drops: AsyncStream<DroppedFrame> { delivery.drops.events() }
+
+  /// Has a closure called with each frame, one at a time and in order.
+  ///
+  /// - Parameters:
+  ///   - executor: Where it is called; nil for a thread of the output's own.
+  ///   - handler: The closure; while it works, frames are late.
+  public func setSampleBufferHandler(
+    on executor: (any SerialExecutor)? = nil, _ handler: @escaping @Sendable (SampleBuffer) -> Void
+  ) {
+    delivery.setHandler(executor.map { HandlerActor.wrap(handler, on: $0) } ?? handler)
+  }
+
+  package func sink(for connection: CaptureConnection) -> (any FrameSink)? {
+    guard connection.mediaType == .video else { return nil }
+    return sinks.withLock { sinks in
+      if let sink = sinks[ObjectIdentifier(connection)] { return sink }
+      // Everything that can be lent, and as many notes.
+      let ring = LoanRing(capacity: max(64, 2 * connection.input.loans.capacity))
+      delivery.begin(ring, from: connection.input, options)
+      let sink = DataSink(
+        connection, ring: ring, counters: counters, options: options, wake: delivery.wake)
+      sinks = [ObjectIdentifier(connection): sink]
+      return sink
+    }
+  }
+
+  package func didJoin(_ session: CaptureSession?) {
+    guard session == nil else { return }
+    sinks.withLock { $0 = [:] }
+    delivery.finishFrames()
+  }
+}
+
+/// A frame that an output did not get.
+public struct DroppedFrame: Hashable, Sendable {
+  /// When it was captured, in the capture clock (CLOCK_MONOTONIC).
+  public let presentationTimeStamp: MediaTime
+  /// The driver's count of frames.
+  public let sequence: UInt32
+  /// Why it was not delivered.
+  public let reason: FrameDropReason
+}
+
+/// The frames of a ``VideoDataOutput``, in order of capture.
+public struct VideoFrames: AsyncSequence, Sendable {
+  private let delivery: FrameDeliverer
+
+  init(_ delivery: FrameDeliverer) { self.delivery = delivery }
+
+  /// Takes one frame after the other.
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    fileprivate let delivery: FrameDeliverer
+
+    /// The next frame, as soon as there is one; nil when the task is cancelled or no more come.
+    public mutating func next(
+      isolation actor: isolated (any Actor)? = #isolation
+    ) async throws(Never) -> SampleBuffer? { await delivery.next() }
+  }
+
+  /// An iterator; frames go to one at a time.
+  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(delivery: delivery) }
+}
+
+/// Calls a closure on an executor of the caller's.
+private actor HandlerActor {
+  nonisolated let executor: any SerialExecutor
+  nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+  private let handler: @Sendable (SampleBuffer) -> Void
+
+  init(_ handler: @escaping @Sendable (SampleBuffer) -> Void, on executor: any SerialExecutor) {
+    self.handler = handler
+    self.executor = executor
+  }
+
+  func call(_ sample: SampleBuffer) { handler(sample) }
+
+  /// A closure that returns when the handler has, on its executor.
+  static func wrap(
+    _ handler: @escaping @Sendable (SampleBuffer) -> Void, on executor: any SerialExecutor
+  ) -> @Sendable (SampleBuffer) -> Void {
+    let actor = HandlerActor(handler, on: executor)
+    return { sample in
+      let isDone = DispatchSemaphore(value: 0)
+      Task {
+        await actor.call(sample)
+        isDone.signal()
+      }
+      isDone.wait()
+    }
+  }
+}

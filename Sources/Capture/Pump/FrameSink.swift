@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where frames go from the capture thread.
+///
+/// All calls come from that thread, so they neither wait nor ask for memory.
+package protocol FrameSink: AnyObject, Sendable {
+  /// Takes a frame, or leaves it.
+  ///
+  /// - Returns: Why the capture is to end with this frame, if it is.
+  func take(_ frame: inout ArrivedFrame) -> StopReason?
+
+  /// Learns that no more frames will come: the stream is off.
+  func end(_ end: CaptureEnd)
+
+  /// Whether the sink keeps frames beyond the call.
+  var keepsFrames: Bool { get }
+
+  /// Learns how many frames it may keep at a time; from any thread.
+  func allow(keeping count: Int)
+}
+
+extension FrameSink {
+  package var keepsFrames: Bool { false }
+  package func allow(keeping count: Int) {}
+}
+
+/// A frame that has just arrived, on its way past the sinks.
+package struct ArrivedFrame: ~Copyable {
+  package let observation: FrameObservation
+  package let isWhole: Bool
+  private let buffer: LentBuffer
+  private let loans: FrameLoans
+  private var loan: FrameLoans.Loan?
+
+  init(
+    _ buffer: consuming LentBuffer, _ observation: FrameObservation, isWhole: Bool,
+    loans: FrameLoans
+  ) {
+    self.buffer = buffer
+    self.observation = observation
+    self.isWhole = isWhole
+    self.loans = loans
+  }
+
+  /// The bytes, valid during the call.
+  package var bytes: UnsafeRawBufferPointer { buffer.bytes }
+
+  /// Keeps the frame beyond the call, until it is released; nil when too many are kept.
+  package mutating func hold() -> FrameLoans.Loan? {
+    if let loan {
+      loans.hold(loan)
+    } else {
+      loan = loans.lend(buffer.bytes, index: buffer.index)
+    }
+    return loan
+  }
+
+  /// Takes back a hold of this call.
+  package func letGo(_ loan: FrameLoans.Loan) { loans.letGo(loan) }
+
+  /// Gives the buffer back, or leaves that to the last who keeps it.
+  ///
+  /// - Throws: `CaptureError` when the driver does not take it.
+  consuming func finish() throws(CaptureError) {
+    if let loan, !loans.endLending(loan) { return buffer.leave() }
+    try buffer.giveBack()
+  }
+}

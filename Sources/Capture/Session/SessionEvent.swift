@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+import Synchronization
+
+/// What happens to a session.
+public enum SessionEvent: Hashable, Sendable {
+  /// Frames flow.
+  case didStartRunning
+  /// Frames flow no more; nobody has to do anything about it.
+  case didStopRunning
+  /// Frames flow no more for a reason that may pass.
+  case wasInterrupted(InterruptionReason)
+  /// The reason has passed.
+  case interruptionEnded
+  /// The session stopped because of an error.
+  case runtimeError(CaptureError)
+
+  /// Why a session does not run although it was told to.
+  public enum InterruptionReason: String, Hashable, Sendable {
+    /// Another program has the device.
+    case deviceInUse = "device_in_use"
+    /// The device was unplugged.
+    case deviceGone = "device_gone"
+  }
+}
+
+/// Tells several listeners of the same events.
+final class EventHub<Event: Sendable>: Sendable {
+  private struct State {
+    var listeners: [Int: AsyncStream<Event>.Continuation] = [:]
+    var next = 0
+  }
+  private let state = Mutex(State())
+
+  deinit { for listener in state.withLock({ $0.listeners.values }) { listener.finish() } }
+
+  /// The events from now on; of those that nobody takes, the newest 256 are kept.
+  func events() -> AsyncStream<Event> {
+    let (stream, continuation) = AsyncStream<Event>.makeStream(
+      bufferingPolicy: .bufferingNewest(256))
+    let number = state.withLock { state in
+      state.next += 1
+      state.listeners[state.next] = continuation
+      return state.next
+    }
+    continuation.onTermination = { [weak self] _ in
+      self?.state.withLock { _ = $0.listeners.removeValue(forKey: number) }
+    }
+    return stream
+  }
+
+  func send(_ event: Event) {
+    let listeners = state.withLock { Array($0.listeners.values) }
+    for listener in listeners { listener.yield(event) }
+  }
+}

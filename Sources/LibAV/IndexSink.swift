@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+import CFFmpeg
+import Glibc
+
+/// Takes what a muxer writes, and keeps only what lies behind the end of a file that exists.
+///
+/// The media are in that file already, so of them the muxer needs to know where they lie and no
+/// more: what is left is the index, which goes behind them.
+final class IndexSink {
+  /// Where the file ends and its index begins.
+  private let start: Int64
+  private(set) var bytes: [UInt8] = []
+  private var place: Int64 = 0
+  private static let bufferBytes = 1 << 16
+
+  init(start: Int64) { self.start = start }
+
+  /// An I/O context that writes here; the sink must outlive it.
+  func makeContext() -> UnsafeMutablePointer<AVIOContext>? {
+    guard let buffer = av_malloc(Self.bufferBytes) else { return nil }
+    let context = avio_alloc_context(
+      buffer.assumingMemoryBound(to: UInt8.self), Int32(Self.bufferBytes), 1,
+      Unmanaged.passUnretained(self).toOpaque(), nil,
+      { sink, source, count in
+        guard let sink, let source else { return CFFmpeg_EINVAL }
+        Unmanaged<IndexSink>.fromOpaque(sink).takeUnretainedValue()
+          .write(UnsafeRawBufferPointer(start: source, count: Int(count)))
+        return count
+      },
+      { sink, offset, whence in
+        guard let sink else { return -1 }
+        return Unmanaged<IndexSink>.fromOpaque(sink).takeUnretainedValue().seek(offset, whence)
+      })
+    if context == nil { av_free(buffer) }
+    return context
+  }
+
+  /// Frees a context of ``makeContext()`` and its buffer.
+  static func free(_ context: inout UnsafeMutablePointer<AVIOContext>?) {
+    av_free(context?.pointee.buffer)
+    avio_context_free(&context)
+  }
+
+  private func write(_ source: UnsafeRawBufferPointer) {
+    let first = place - start
+    place += Int64(source.count)
+    guard first >= 0 else { return }
+    let end = Int(first) + source.count
+    if bytes.count < end { bytes += repeatElement(0, count: end - bytes.count) }
+    bytes.withUnsafeMutableBytes {
+      UnsafeMutableRawBufferPointer(rebasing: $0[Int(first)..<end]).copyMemory(from: source)
+    }
+  }
+
+  private func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
+    switch whence & ~AVSEEK_FORCE {
+    case SEEK_SET: place = offset
+    case SEEK_CUR: place += offset
+    case AVSEEK_SIZE, SEEK_END: return start + Int64(bytes.count)
+    default: return -1
+    }
+    return place
+  }
+}
+
+/// Bytes that stand for those of packets which lie in a file already; nobody reads them.
+package final class PlaceholderBytes {
+  fileprivate var buffer: UnsafeMutablePointer<AVBufferRef>?
+  package let count: Int
+
+  /// Reserves as many bytes as the largest packet has.
+  ///
+  /// - Throws: `LibAVError` when there is no memory.
+  package init(count: Int) throws(LibAVError) {
+    self.count = count
+    // Zeros of calloc(3) are no memory until they are read.
+    let size = count + Int(AV_INPUT_BUFFER_PADDING_SIZE)
+    if let start = calloc(1, size) {
+      buffer = av_buffer_create(start.assumingMemoryBound(to: UInt8.self), size, nil, nil, 0)
+      if buffer == nil { free(start) }
+    }
+    guard buffer != nil else {
+      throw LibAVError("allocate", "a packet of \(count) bytes", code: CFFmpeg_ENOMEM)
+    }
+  }
+
+  deinit { av_buffer_unref(&buffer) }
+
+  /// Makes a packet of so many of the bytes.
+  func fill(_ packet: UnsafeMutablePointer<AVPacket>, byteCount: Int) throws(LibAVError) {
+    guard byteCount <= count, let shared = av_buffer_ref(buffer) else {
+      throw LibAVError("allocate", "a packet of \(byteCount) bytes", code: CFFmpeg_ENOMEM)
+    }
+    packet.pointee.buf = shared
+    packet.pointee.data = shared.pointee.data
+    packet.pointee.size = Int32(clamping: byteCount)
+  }
+}

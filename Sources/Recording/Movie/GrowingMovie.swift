@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+import LibAV
+
+/// A movie file that can be played while it grows: written in fragments, each sample once and
+/// straight to its place.
+///
+/// libavformat gathers a fragment in memory before it writes it, which copies every picture twice
+/// more; so only the head of the file is its work. Room for the `moof` of an open fragment is
+/// written before its samples: to close it takes no more of the disk, even of a full one.
+struct GrowingMovie: ~Copyable {
+  /// How long fragments are, and what they have room for.
+  struct Layout {
+    /// In ticks of the first track.
+    var fragmentTicks: Int64
+    /// Samples of all tracks; a fragment that has more ends early.
+    var samplesPerFragment: Int
+  }
+
+  private struct Track {
+    let form: StoredForm
+    /// The time of its first sample, which its times in the file are counted from.
+    let firstTicks: Int64
+    var lastTicks: Int64?
+  }
+
+  private let file: MovieBytes
+  private let layout: Layout
+  private var tracks: [Track]
+  private var fragment: MovieFragment?
+  private var fragmentCount: UInt32 = 0
+  private var scratch: ScratchBytes
+  /// Bytes in the file so far.
+  private(set) var byteCount: Int64
+
+  /// Places in a fragment are told in 31 bits.
+  private static let maximumFragmentBytes: Int64 = 1 << 30
+  /// Size and type of the `mdat` box.
+  private static let mediaHeadBytes = 8
+
+  /// Writes the head of a file that exists and is empty.
+  ///
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - head: What to say of the tracks; the first is the one of pictures.
+  ///   - layout: How it is cut into fragments.
+  /// - Throws: `LibAVError` where a track cannot be stored, or the file cannot be written.
+  init(path: String, head: MovieHead, layout: Layout) throws(LibAVError) {
+    let bytes = try head.bytes(path: path)
+    let file = try MovieBytes(opening: path)
+    try file.write(bytes, at: 0)
+    self.file = file
+    scratch = ScratchBytes()
+    tracks = head.tracks.map { Track(form: StoredForm($0.parameters), firstTicks: $0.first.ticks) }
+    self.layout = layout
+    byteCount = Int64(bytes.count)
+  }
+
+  /// Writes a sample; it lasts until the next of its track.
+  ///
+  /// - Parameters:
+  ///   - bytes: The sample.
+  ///   - track: Its track's place in the head.
+  ///   - ticks: When it is decoded and shown.
+  ///   - duration: How long it lasts if none follows, in ticks.
+  ///   - isKeyFrame: Whether decoding may start here.
+  /// - Throws: `LibAVError`: times that do not rise or are too far apart, a full disk. What was
+  ///   written before stays.
+  mutating func append(
+    _ bytes: UnsafeRawBufferPointer, track: Int, ticks: Int64, duration: Int64, isKeyFrame: Bool
+  ) throws(LibAVError) {
+    try check(bytes, track: track, ticks: ticks)
+    let time = ticks - tracks[track].firstTicks
+    fragment?.endLast(ofTrack: track, atTicks: time)
+    if let fragment {
+      let isLong = track == 0 && time - fragment.ticks >= layout.fragmentTicks
+      let isLarge = byteCount - fragment.start + Int64(bytes.count) > Self.maximumFragmentBytes
+      if isLong || isLarge || !fragment.hasRoom(in: headRoom) { try closeFragment() }
+    }
+    if fragment == nil {
+      let pictures = tracks[0].lastTicks.map { $0 - tracks[0].firstTicks } ?? 0
+      try openFragment(atTicks: track == 0 ? time : pictures)
+    }
+    let shaped = tracks[track].form.shape(bytes, in: &scratch)
+    try file.write(shaped, at: byteCount)
+    fragment?.append(
+      MovieFragment.Sample(
+        position: byteCount, byteCount: shaped.count, ticks: time, duration: duration,
+        isKeyFrame: isKeyFrame), track: track)
+    byteCount += Int64(shaped.count)
+    tracks[track].lastTicks = ticks
+  }
+
+  /// Sets how long the last sample of a track lasts, in ticks.
+  mutating func endLast(ofTrack track: Int, duration: Int64) {
+    guard let last = tracks[track].lastTicks else { return }
+    fragment?.endLast(ofTrack: track, atTicks: last - tracks[track].firstTicks + duration)
+  }
+
+  /// Closes the last fragment; nothing is written afterwards.
+  ///
+  /// - Throws: `LibAVError` for "write to": the fragment is then lost.
+  mutating func finish() throws(LibAVError) {
+    if fragment != nil { try closeFragment() }
+    // A sample that found no room may have been written in part.
+    file.truncate(to: byteCount)
+  }
+
+  /// Bytes kept for the `moof` of a fragment and what readers skip behind it.
+  private var headRoom: Int {
+    MovieFragment.maximumHeadBytes(
+      trackCount: tracks.count, sampleCount: layout.samplesPerFragment)
+  }
+
+  /// Takes room for the head, which readers skip until it is written.
+  private mutating func openFragment(atTicks ticks: Int64) throws(LibAVError) {
+    var head = BoxBytes()
+    head.free(headRoom)
+    // A box of size 0 goes to the end of the file, wherever that is by then.
+    head.append(UInt32(0))
+    head.append(BoxType.media)
+    try file.write(head.bytes, at: byteCount)
+    fragment = MovieFragment(start: byteCount, ticks: ticks, trackCount: tracks.count)
+    byteCount += Int64(head.bytes.count)
+  }
+
+  private mutating func closeFragment() throws(LibAVError) {
+    guard let closing = fragment.take() else { return }
+    fragmentCount += 1
+    var head = BoxBytes()
+    closing.writeHead(number: fragmentCount, into: &head)
+    head.free(headRoom - head.bytes.count)
+    let mediaBytes = byteCount - closing.start - Int64(headRoom)
+    head.append(UInt32(clamping: mediaBytes))
+    head.append(BoxType.media)
+    try file.write(head.bytes, at: closing.start)
+  }
+
+  /// Refuses what the boxes cannot hold.
+  private func check(
+    _ bytes: UnsafeRawBufferPointer, track: Int, ticks: Int64
+  ) throws(LibAVError) {
+    let last = tracks[track].lastTicks
+    let (step, overflow) = ticks.subtractingReportingOverflow(last ?? tracks[track].firstTicks)
+    guard !overflow, last == nil ? step == 0 : step > 0, step <= Int64(Int32.max),
+      (1...Int(Int32.max) / 2).contains(bytes.count)
+    else {
+      throw LibAVError(
+        "store a frame of \(bytes.count) bytes at \(ticks) (\(step) after the one before) in",
+        file.path, code: -22)
+    }
+  }
+}

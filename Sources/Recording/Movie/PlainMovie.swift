@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+import LibAV
+import MediaTiming
+
+/// Turns a recording that was written in fragments into a plain movie of the same packets.
+enum PlainMovie {
+  /// Gives the file a plain index behind its fragments, and lets that one count.
+  ///
+  /// Pictures and sound stay where they are: it takes no time, and no room for a copy. Until the
+  /// last step the fragments count, and in that step 16 bytes change: the first index becomes the
+  /// head of an `mdat` that holds all the fragments.
+  ///
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - pictureEnd: Where the last picture ends, in ticks of its track.
+  ///   - soundEnd: Where the sound ends, in samples: the last block may hold more than belongs.
+  ///   - metadata: The tags of the plain file.
+  /// - Returns: The number of pictures in the plain file.
+  /// - Throws: `LibAVError`; the file in fragments is then left as it was, and can be played.
+  static func finish(
+    _ path: String, pictureEnd: Int64, soundEnd: Int64, metadata: [String: String]
+  ) throws(LibAVError) -> Int64 {
+    let file = try MovieBoxes(opening: path)
+    let boxes = file.boxes()
+    guard let head = boxes.first(where: { $0.type == BoxType.movie }), head.byteCount >= 16
+    else { throw LibAVError("find the index of", path, code: -22) }
+    var source = try Demuxer(opening: path)
+    let tracks = try source.packetPlaces()
+    var settings = MovieWriter.Settings(container: "mov", movieTimescale: 1_000_000)
+    settings.metadata = metadata
+    var writer = try MovieWriter(indexing: path, upTo: file.byteCount, settings: settings)
+    var targets: [(track: TrackFormat, target: Int)] = []
+    for track in source.tracks where track.kind != .other {
+      guard let timescale = Int32(exactly: track.timeBase.denominator) else { continue }
+      let target = try writer.addTrack(
+        track.parameters, timescale: timescale, metadata: track.metadata)
+      targets.append((track, target))
+    }
+    try writer.begin()
+    let placeholder = try PlaceholderBytes(
+      count: tracks.values.flatMap(\.places).map(\.byteCount).max() ?? 0)
+    var pictures: Int64 = 0
+    for (track, target) in targets {
+      guard let packets = tracks[track.index] else { continue }
+      // What a full disk cut off is in no plain index.
+      let places = packets.places.filter { $0.position + Int64($0.byteCount) <= file.byteCount }
+      let end = track.kind == .video ? pictureEnd : soundEnd
+      if track.kind == .video { pictures += Int64(places.count) }
+      for (index, place) in places.enumerated() {
+        // Packets of a fragmented track need not carry their duration.
+        let next = index + 1 < places.count ? places[index + 1].ticks : end
+        try writer.enter(
+          place, like: index == 0 ? packets.first : nil, placeholder: placeholder, track: target,
+          duration: max(1, next - place.ticks))
+      }
+    }
+    try file.append(try writer.finishIndex())
+    try file.enclose(from: head)
+    // From here on nobody looks for fragments; that none are found is for those who search.
+    for box in boxes where box.type == BoxType.fragment { try? file.free(box) }
+    return pictures
+  }
+
+  /// How many pictures can be read from a file, up to where it breaks off.
+  static func readablePictures(_ path: String) -> Int64 {
+    guard var source = try? Demuxer(opening: path),
+      let track = source.tracks.first(where: { $0.kind == .video })
+    else { return 0 }
+    var count: Int64 = 0
+    // A file that cannot be read further has been read as far as it goes.
+    while let packet = try? source.nextPacket() {
+      if packet.trackIndex == track.index, !packet.isCorrupt { count += 1 }
+    }
+    return count
+  }
+}

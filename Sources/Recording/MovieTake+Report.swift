@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+import Capture
+import FormatDiscovery
+import LibAV
+import MediaTiming
+
+extension MovieTake {
+  /// Says what became of the take, and makes its file plain.
+  func report(
+    _ writer: borrowing TakeWriter, _ end: CaptureEnd, _ failure: LibAVError?,
+    _ proof: FrameRateProof?
+  ) -> RecordingReport {
+    var report = RecordingReport(
+      requestedFrameRate: input.requestedFrameRate,
+      negotiatedFrameRate: input.negotiatedFrameRate)
+    report.path = settings.path
+    report.mode = input.modeName
+    report.ledger = writer.account.ledger
+    report.gaps = writer.account.gaps
+    report.intervals = FrameIntervals(microseconds: writer.storedMicroseconds)
+    report.durationNanoseconds = writer.endMicroseconds.saturatingMultiplied(by: 1_000)
+    report.startupNanoseconds = writer.account.startupNanoseconds
+    report.stoppedBy = end.stopReason
+    report.cost = end.cost
+    report.codec = plan.codecName
+    report.measuredFrameRate = writer.account.measuredFrameRate
+    report.proof = proof
+    if input.device.kind == .v4l2 { judgeRate(&report, writer.account) }
+    // Of what the writer took, not all may have come out of its encoder and into the file.
+    report.keep(first: writer.storedCount, of: writer.storedMicroseconds)
+    if let error = end.error {
+      report.problem = RecordingError(
+        RecordingError.Code(rawValue: error.code.rawValue), error.message, hint: error.hint)
+    } else if let failure {
+      report.problem = RecordingError(failure)
+      if report.stoppedBy != .diskFull { report.stoppedBy = .error }
+    }
+    finishFile(&report, writer)
+    return report
+  }
+
+  /// Says why the take's rate is not the one asked for, if it is not, and which controls the
+  /// camera would not take back.
+  private func judgeRate(_ report: inout RecordingReport, _ account: FrameAccount) {
+    var measurement = RateMeasurement()
+    measurement.frameRate = account.measuredFrameRate
+    measurement.ledger = account.ledger
+    if account.ledger.expected > 10 { report.rateCause = input.judge(measurement).cause }
+    let names = input.unrestoredControls
+    guard !names.isEmpty else { return }
+    report.warnings.append(
+      "\(input.deviceName) did not take back what was set for the take: "
+        + "\(names.joined(separator: ", ")); set it again with: slowmo controls "
+        + input.deviceName)
+  }
+
+  /// Makes the file plain, and learns by reading it whether it can be played.
+  private func finishFile(_ report: inout RecordingReport, _ writer: borrowing TakeWriter) {
+    guard let first = writer.first else { return }
+    if report.problem?.code == .diskFull || report.problem?.code == .writeFailed {
+      // What was handed over and what reached the disk may differ: only the file knows.
+      report.keep(
+        first: PlainMovie.readablePictures(settings.path), of: writer.storedMicroseconds)
+    }
+    let rate = taggedRate(&report)
+    do {
+      let pictures = try PlainMovie.finish(
+        settings.path, pictureEnd: report.durationNanoseconds / 1_000,
+        soundEnd: writer.soundSampleCount,
+        metadata: RecordingTags.metadata(
+          frameRate: rate,
+          recording: Self.tag(input, first, gaps: report.gaps)))
+      report.isPlayable = pictures == report.ledger.stored
+      if !report.isPlayable {
+        report.warnings.append(
+          "only \(pictures) of \(report.ledger.stored) stored frames could be read back")
+      }
+    } catch {
+      // The file in fragments is still there under its name, with all that reached the disk.
+      report.warnings.append("the file stays in fragments: \(error)")
+      let readable = PlainMovie.readablePictures(settings.path)
+      report.isPlayable = readable > 0
+      report.keep(first: readable, of: writer.storedMicroseconds)
+    }
+  }
+
+  /// The rate the file is to carry: the granted one, unless the device did not keep it.
+  private func taggedRate(_ report: inout RecordingReport) -> FrameRate {
+    let granted = input.negotiatedFrameRate
+    guard let measured = report.measuredFrameRate, report.ledger.expected > 10,
+      abs(measured.doubleValue / granted.doubleValue - 1) > 0.01,
+      let rate = Self.storable(measured)
+    else { return granted }
+    report.warnings.append(
+      "the device granted \(granted) frames a second and delivered \(rate.doubleValue); the file "
+        + "says what was delivered")
+    return rate
+  }
+
+  /// The rate itself, or the nearest in whole millionths: a long take's fraction has numbers
+  /// that no rate holds.
+  private static func storable(_ rate: Rational) -> FrameRate? {
+    if let exact = try? FrameRate(rate) { return exact }
+    for unit in [1_000_000, 1_000, 1] as [Int64] {
+      if let scaled = try? rate.multiplied(by: Rational(unit)).rounded(.halfAwayFromZero),
+        let whole = Int64(exactly: scaled), let rate = try? FrameRate(whole, unit)
+      {
+        return rate
+      }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+import Capture
+import LibAV
+import MediaTiming
+
+/// Stores uncompressed frames whose rows lie one behind the other.
+struct StorePipeline: PicturePipeline {
+  let parameters: CodecParameters?
+  private let byteCount: Int
+
+  /// Prepares to store what the camera delivers; nil where its rows must be moved together.
+  init?(delivery: FrameDelivery, frameRate: FrameRate) throws(LibAVError) {
+    guard case .raw(let format, let bytesPerRow) = delivery.layout,
+      let byteCount = MediaFrame.packedByteCount(
+        width: delivery.width, height: delivery.height, pixelFormat: format,
+        bytesPerRow: bytesPerRow)
+    else { return nil }
+    self.byteCount = byteCount
+    var settings = Encoder.PictureSettings(
+      codec: "rawvideo", width: delivery.width, height: delivery.height, pixelFormat: format,
+      timescale: 1_000_000)
+    settings.frameRate = frameRate
+    settings.isFullRange = format.isFullRange
+    // The encoder only says what the file must say of its pictures.
+    parameters = try Encoder(picture: settings).parameters
+  }
+
+  func take(
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
+  ) throws(LibAVError) -> TakenFrame {
+    guard bytes.count >= byteCount else { return .damaged }
+    return .asItIs(byteCount: byteCount, isKeyFrame: true)
+  }
+
+  func finish() -> [Packet] { [] }
+}

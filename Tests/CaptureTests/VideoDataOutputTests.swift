@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+import Dispatch
+import FormatDiscovery
+import LibAV
+import MediaTiming
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Capture
+
+/// A camera that a script plays, joined to a session.
+private struct ScriptedSession {
+  let driver: ScriptedDriver
+  let input: DeviceInput
+  let session: CaptureSession
+
+  init(_ steps: [ScriptedDriver.Step], bufferCount: Int = 8, rate: Int64 = 240) throws {
+    driver = ScriptedDriver(steps, bufferCount: bufferCount)
+    let device = try CaptureDevice.named("synthetic:128x96@\(rate)")
+    input = DeviceInput(
+      device: device, format: try device.format(matching: ModeRequest(parsing: "/grey")),
+      driver: driver,
+      delivery: try FrameDelivery(layout: .raw(.gray8, bytesPerRow: 0), width: 128, height: 96),
+      negotiatedFrameRate: try FrameRate(rate, 1), maximumByteCount: 128 * 96)
+    session = CaptureSession(input)
+  }
+
+  /// Frame `number` of a camera of 240 fps.
+  static func frame(_ number: Int64, byteCount: Int = 128 * 96) throws -> ScriptedDriver.Step {
+    .frame(
+      FrameStamp(
+        sequence: UInt32(number),
+        microseconds: 5_000_000
+          + (try SyntheticDriver.microseconds(ofFrame: number, at: FrameRate(240, 1)))),
+      byteCount: byteCount)
+  }
+
+  /// Waits until the script is over.
+  func playToEnd() async throws {
+    let events = session.events
+    try session.startRunning()
+    for await event in events where event == .didStopRunning { break }
+  }
+}
+
+struct VideoDataOutputTests {
+  @Test func `Who takes frames as they come gets each of them in order`() async throws {
+    let taken = DispatchSemaphore(value: 0)
+    var steps: [ScriptedDriver.Step] = []
+    for number in 0..<300 {
+      steps += [try ScriptedSession.frame(Int64(number)), .action { taken.wait() }]
+    }
+    let scripted = try ScriptedSession(steps)
+    let output = VideoDataOutput()
+    try scripted.session.addOutput(output)
+    let task = Task {
+      var numbers: [UInt32] = []
+      for await sample in output.frames {
+        numbers.append(sample.attachments.sequence)
+        #expect(sample.withBytes { $0.count } == 128 * 96)
+        taken.signal()
+      }
+      return numbers
+    }
+    try await scripted.playToEnd()
+    scripted.session.removeOutput(output)
+    #expect(await task.value == (0..<300).map { UInt32($0) })
+    let expected = DataOutputLedger(offered: 300, delivered: 300, waiting: 0, dropped: [:])
+    #expect(output.ledger == expected && output.ledger.addsUp)
+    // The last may still have been lent when the stream went off, and then the driver gets none.
+    #expect(scripted.input.loans.lentCount == 0)
+  }
+
+  @Test func `While a handler works one frame waits, and those behind it are late`() async throws {
+    let (entered, mayLeave) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let first = try ScriptedSession.frame(0)
+    let others = try (1..<10).map { try ScriptedSession.frame(Int64($0)) }
+    let scripted = try ScriptedSession(
+      [first, .action { entered.wait() }] + others
+        + [.action { (0..<2).forEach { _ in mayLeave.signal() } }, .action { entered.wait() }])
+    let output = VideoDataOutput()
+    let drops = output.drops
+    try scripted.session.addOutput(output)
+    let numbers = Mutex<[UInt32]>([])
+    output.setSampleBufferHandler { sample in
+      numbers.withLock { $0.append(sample.attachments.sequence) }
+      entered.signal()
+      mayLeave.wait()
+    }
+    try await scripted.playToEnd()
+    #expect(numbers.withLock { $0 } == [0, 1])
+    let ledger = output.ledger
+    #expect(ledger.offered == 10 && ledger.delivered == 2 && ledger.addsUp)
+    #expect(ledger.dropped == [.frameWasLate: 8])
+    var told: [UInt32] = []
+    for await drop in drops {
+      #expect(drop.reason == .frameWasLate)
+      told.append(drop.sequence)
+      if told.count == 8 { break }
+    }
+    #expect(told == Array(2...9))
+  }
+
+  @Test func `Who keeps frames is lent no more than half of the buffers`() async throws {
+    let taken = DispatchSemaphore(value: 0)
+    let kept = Mutex<[SampleBuffer]>([])
+    var steps: [ScriptedDriver.Step] = []
+    for number in 0..<12 {
+      steps.append(try ScriptedSession.frame(Int64(number)))
+      if number < 4 { steps.append(.action { taken.wait() }) }
+    }
+    steps.append(.action { kept.withLock { $0.removeAll() } })
+    steps += [try ScriptedSession.frame(12), .action { taken.wait() }]
+    let scripted = try ScriptedSession(steps, bufferCount: 8)
+    let output = VideoDataOutput()
+    output.alwaysDiscardsLateVideoFrames = false
+    try scripted.session.addOutput(output)
+    output.setSampleBufferHandler { sample in
+      kept.withLock { $0.append(sample) }
+      taken.signal()
+    }
+    try await scripted.playToEnd()
+    #expect(output.ledger.dropped == [.outOfBuffers: 8])
+    #expect(output.ledger.delivered == 5 && output.ledger.addsUp)
+    #expect(kept.withLock { $0.map(\.attachments.sequence) } == [12])
+    #expect(scripted.input.loans.lentCount == 1)
+    kept.withLock { $0.removeAll() }
+    #expect(scripted.input.loans.lentCount == 0 && output.keptCount == 0)
+  }
+
+  @Test func `Damaged frames, and those that come too soon, have reasons of their own`()
+    async throws
+  {
+    let taken = DispatchSemaphore(value: 0)
+    var steps: [ScriptedDriver.Step] = []
+    for number in 0..<40 {
+      let isShort = number % 10 == 1
+      steps.append(try ScriptedSession.frame(Int64(number), byteCount: isShort ? 5 : 128 * 96))
+      if number % 4 == 0 { steps.append(.action { taken.wait() }) }
+    }
+    let scripted = try ScriptedSession(steps)
+    let output = VideoDataOutput()
+    output.minFrameDuration = try MediaTime(value: 1, timescale: 60)
+    try scripted.session.addOutput(output)
+    let numbers = Mutex<[UInt32]>([])
+    output.setSampleBufferHandler { sample in
+      numbers.withLock { $0.append(sample.attachments.sequence) }
+      taken.signal()
+    }
+    try await scripted.playToEnd()
+    #expect(numbers.withLock { $0 } == (0..<10).map { UInt32(4 * $0) })
+    #expect(output.ledger.dropped == [.corrupt: 4, .tooSoon: 26] && output.ledger.addsUp)
+  }
+
+  @Test func `A connection that is not enabled carries nothing`() async throws {
+    let scripted = try ScriptedSession(try (0..<5).map { try ScriptedSession.frame(Int64($0)) })
+    let output = VideoDataOutput()
+    try scripted.session.addOutput(output)
+    let connection = try #require(scripted.session.connections.first)
+    connection.isEnabled = false
+    try await scripted.playToEnd()
+    #expect(output.ledger == DataOutputLedger())
+  }
+
+  @Test func `What one changes in a frame the other does not see`() async throws {
+    let taken = DispatchSemaphore(value: 0)
+    let scripted = try ScriptedSession([
+      try ScriptedSession.frame(0), .action { (0..<2).forEach { _ in taken.wait() } },
+    ])
+    let samples = Mutex<[SampleBuffer]>([])
+    for _ in 0..<2 {
+      let output = VideoDataOutput()
+      try scripted.session.addOutput(output)
+      output.setSampleBufferHandler { sample in
+        samples.withLock { $0.append(sample) }
+        taken.signal()
+      }
+    }
+    try await scripted.playToEnd()
+    let both = samples.withLock { $0 }
+    try #require(both.count == 2)
+    let places = both.map { sample in sample.withBytes { $0.baseAddress } }
+    #expect(places[0] == places[1])
+    both[0].withMutableBytes { $0[0] = 99 }
+    #expect(both[0].withBytes { $0[0] } == 99 && both[1].withBytes { $0[0] } == 7)
+    // Now the other has the camera's buffer to itself.
+    both[1].withMutableBytes { $0[1] = 98 }
+    #expect(both[1].withBytes { $0.baseAddress } == places[1])
+    #expect(both[1].withBytes { $0[1] } == 98)
+  }
+
+  @Test(arguments: [("mjpg", 2.0), ("yuyv", 1.0), ("grey", 1.0)])
+  func `A picture is the same in every layout`(fourcc: String, tolerance: Double) async throws {
+    let device = try CaptureDevice.named("synthetic:320x240@30")
+    let session = try CaptureSession(
+      device: device, format: device.format(matching: ModeRequest(parsing: "/\(fourcc)")))
+    let output = VideoDataOutput()
+    try session.addOutput(output)
+    try session.startRunning()
+    var iterator = output.frames.makeAsyncIterator()
+    let sample = try #require(await iterator.next())
+    session.stopRunning()
+    let grey = try sample.picture(as: .gray)
+    let number = PaintedNumber.read(width: grey.width, height: grey.height) {
+      grey.bytes[$1 * grey.width + $0]
+    }
+    #expect(number == Int(sample.attachments.sequence))
+    let i420 = try sample.picture(as: .i420)
+    let nv12 = try sample.picture(as: .nv12)
+    let bgra = try sample.picture(as: .bgra)
+    let count = 320 * 240
+    #expect(grey.bytes.count == count && bgra.bytes.count == 4 * count)
+    #expect(i420.bytes.count == count * 3 / 2 && nv12.bytes.count == count * 3 / 2)
+    #expect(i420.bytes[..<count] == nv12.bytes[..<count])
+    var error = 0.0
+    for place in 0..<count {
+      let luma = Double(i420.bytes[place]) - 16
+      error += abs(luma * 255 / 219 - Double(grey.bytes[place]))
+      #expect(bgra.bytes[4 * place + 3] == 255)
+    }
+    #expect(error / Double(count) < tolerance)
+  }
+}
