@@ -105,6 +105,9 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
       id: id, node: path, name: name, driver: driver, bus: bus, choice: choice)
   }
 
+  /// The same device, at the input that another value of it chose.
+  package func choosing(from other: CaptureDevice) -> CaptureDevice { choosing(other.choice) }
+
   /// The name that messages use: the path of a node, or what was written.
   var spokenName: String {
     guard kind == .v4l2, let path else { return id }

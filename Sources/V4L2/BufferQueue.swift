@@ -90,9 +90,15 @@ package final class BufferQueue: ControlChannel, Sendable {
   /// - Throws: ``DeviceError`` for `.giveBack` or `.start`: `.noBandwidth` when the bus cannot
   ///   carry the mode, `.busy`, `.unplugged`.
   package func start(keeping lent: [Int] = []) throws(DeviceError) {
-    for index in buffers.indices where !lent.contains(index) { try giveBack(index) }
-    var type = device.bufferType
-    try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMON, &type), .start, path)
+    do throws(DeviceError) {
+      for index in buffers.indices where !lent.contains(index) { try giveBack(index) }
+      var type = device.bufferType
+      try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMON, &type), .start, path)
+    } catch {
+      // Otherwise the driver would keep the buffers, and refuse them at the next start.
+      try? stop()
+      throw error
+    }
   }
 
   /// Ends the stream; all buffers are this process's again: `VIDIOC_STREAMOFF`.
@@ -101,6 +107,20 @@ package final class BufferQueue: ControlChannel, Sendable {
   package func stop() throws(DeviceError) {
     var type = device.bufferType
     try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMOFF, &type), .stop, path)
+  }
+
+  /// Takes the buffers from the driver, so that it may be set to another format.
+  ///
+  /// The request is `VIDIOC_REQBUFS` of none. Their memory stays until this goes.
+  ///
+  /// - Throws: ``DeviceError`` for `.requestBuffers`: `.busy` by kernels before 5.0, which keep
+  ///   buffers that are mapped.
+  package func free() throws(DeviceError) {
+    var request = v4l2_requestbuffers()
+    request.type = device.bufferType
+    request.memory = V4L2_MEMORY_MMAP.rawValue
+    try DeviceError.check(
+      device.control(CVideo4Linux_VIDIOC_REQBUFS, &request), .requestBuffers, path)
   }
 
   /// Waits for the next frame: poll(2), then one `VIDIOC_DQBUF`.

@@ -14,7 +14,8 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     device: device, format: device.format(matching: ModeRequest(parsing: "/grey")))
 }
 
-struct CaptureSessionTests {
+// One after the other: the capture threads of many would take the machine.
+@Suite(.serialized) struct CaptureSessionTests {
   @Test func `Connections are formed for each pair that goes together, and go with either`() throws
   {
     let session = CaptureSession()
@@ -67,7 +68,7 @@ struct CaptureSessionTests {
     try session.addOutput(output)
     var kept: SampleBuffer?
     for round in 0..<4 {
-      try session.startRunning()
+      try await session.startRunning()
       #expect(session.isRunning)
       var iterator = output.frames.makeAsyncIterator()
       var count = 0
@@ -76,7 +77,7 @@ struct CaptureSessionTests {
         count += 1
         if round == 0, count == 10 { kept = sample }
       }
-      session.stopRunning()
+      await session.stopRunning()
       #expect(!session.isRunning)
       let sample = try #require(kept)
       let number = sample.withBytes { bytes in
@@ -93,7 +94,7 @@ struct CaptureSessionTests {
     let session = CaptureSession(try synthetic())
     let first = VideoDataOutput()
     try session.addOutput(first)
-    try session.startRunning()
+    try await session.startRunning()
     for _ in 0..<5 {
       let second = VideoDataOutput()
       try session.addOutput(second)
@@ -105,7 +106,7 @@ struct CaptureSessionTests {
       for _ in 0..<5 { #expect(await other.next() != nil) }
       #expect(second.ledger.offered == offered)
     }
-    session.stopRunning()
+    await session.stopRunning()
   }
 
   @Test func `A camera is switched in a running session, and its successor that fails is not`()
@@ -126,7 +127,7 @@ struct CaptureSessionTests {
     let session = CaptureSession(one)
     let output = VideoDataOutput()
     try session.addOutput(output)
-    try session.startRunning()
+    try await session.startRunning()
     func width() async -> Int? {
       var iterator = output.frames.makeAsyncIterator()
       return await iterator.next()?.formatDescription.width
@@ -135,19 +136,21 @@ struct CaptureSessionTests {
     session.beginConfiguration()
     session.removeInput(one)
     try session.addInput(failing)
-    let error = #expect(throws: CaptureError.self) { try session.commitConfiguration() }
+    let error = await #expect(throws: CaptureError.self) {
+      try await session.commitConfiguration()
+    }
     #expect(error?.code == .deviceFailed)
     #expect(session.inputs.count == 1 && session.inputs.first === one && session.isRunning)
     #expect(await width() == 128)
     session.beginConfiguration()
     session.removeInput(one)
     try session.addInput(two)
-    try session.commitConfiguration()
+    try await session.commitConfiguration()
     // What was lent of the first camera may still come before the second's.
     var seen = await width()
     while seen == 128 { seen = await width() }
     #expect(seen == 192 && session.isRunning)
-    session.stopRunning()
+    await session.stopRunning()
     #expect(one.loans.lentCount == 0)
   }
 
@@ -161,7 +164,7 @@ struct CaptureSessionTests {
     let output = VideoDataOutput()
     try session.addOutput(output)
     let events = session.events
-    try session.startRunning()
+    try await session.startRunning()
     var seen: [SessionEvent] = []
     for await event in events {
       seen.append(event)
@@ -172,52 +175,100 @@ struct CaptureSessionTests {
     #expect(output.ledger.offered == 50 && output.ledger.addsUp)
   }
 
-  @Test(arguments: 0..<20)
-  func `Whatever is done in whatever order, no buffer is missing at the end`(seed: Int) async throws
-  {
-    var random = SeededGenerator(seed: UInt64(seed) &+ 1_000)
-    let input = try synthetic("synthetic:128x96@1000")
-    let session = CaptureSession(input)
-    var outputs: [VideoDataOutput] = []
-    var kept: [SampleBuffer] = []
-    for _ in 0..<60 {
-      switch Int.random(in: 0..<9, using: &random) {
-      case 0: try session.startRunning()
-      case 1: session.stopRunning()
-      case 2 where outputs.count < 4:
-        let output = VideoDataOutput()
-        output.alwaysDiscardsLateVideoFrames = Bool.random(using: &random)
-        try session.addOutput(output)
-        outputs.append(output)
-      case 3:
-        if let output = outputs.popLast() {
-          session.removeOutput(output)
-          #expect(output.ledger.addsUp)
-        }
-      case 4:
-        if let connection = session.connections.randomElement(using: &random) {
-          connection.isEnabled.toggle()
-        }
-      case 5: kept.removeAll()
-      case 6: session.beginConfiguration()
-      case 7: try session.commitConfiguration()
-      default:
-        // Only where a frame is sure to come.
-        guard let connection = session.connections.last, connection.isEnabled, session.isRunning,
-          kept.count < 6, let output = connection.output as? VideoDataOutput
-        else { continue }
-        var iterator = output.frames.makeAsyncIterator()
-        if let sample = await iterator.next() { kept.append(sample) }
+  @Test func `An input comes back by itself when its device does`() async throws {
+    let machine = try FakeDeviceCalls("hfr-usb unplug=50 replug=1")
+    let input = try DeviceSystem.$calls.withValue(machine) {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      return try DeviceInput(device: camera, format: try camera.fastestFormat())
+    }
+    let session = CaptureSession(input, retryMilliseconds: 1)
+    let output = VideoDataOutput()
+    try session.addOutput(output)
+    let events = session.events
+    try await session.startRunning()
+    var kept: SampleBuffer?
+    var iterator = output.frames.makeAsyncIterator()
+    kept = await iterator.next()
+    let (lost, bytes) = (input.loans, try #require(kept).withBytes { Array($0) })
+    var seen: [SessionEvent] = []
+    for await event in events {
+      seen.append(event)
+      if event == .didStopRunning {
+        #expect(session.isInterrupted && !session.isRunning)
+        machine.advance(nanoseconds: 2_000_000_000)
       }
-      #expect(input.loans.lentCount <= input.loans.capacity)
+      if event == .didStartRunning, seen.count > 1 { break }
     }
-    for _ in 0..<60 { try session.commitConfiguration() }
-    session.stopRunning()
-    for output in outputs {
-      session.removeOutput(output)
-      #expect(output.ledger.addsUp)
+    #expect(
+      seen == [
+        .didStartRunning, .wasInterrupted(.deviceGone), .didStopRunning,
+        .interruptionEnded(.deviceGone), .didStartRunning,
+      ])
+    #expect(session.isRunning && !session.isInterrupted)
+    // What was kept of before is as it was, and frames of after come.
+    #expect(try #require(kept).withBytes { $0.elementsEqual(bytes) })
+    let offered = output.ledger.offered
+    while output.ledger.offered == offered { _ = await iterator.next() }
+    await session.stopRunning()
+    #expect(lost.lentCount == 1 && lost !== input.loans)
+    kept = nil
+    #expect(lost.lentCount == 0)
+    session.removeOutput(output)
+    #expect(output.ledger.addsUp)
+  }
+
+  @Test func `Nothing is waited for once a session was stopped or its input taken out`()
+    async throws
+  {
+    for takesOut in [false, true] {
+      let machine = try FakeDeviceCalls("hfr-usb unplug=5 replug=1")
+      let input = try DeviceSystem.$calls.withValue(machine) {
+        let camera = try CaptureDevice.named("/dev/fakevideo0")
+        return try DeviceInput(device: camera, format: try camera.fastestFormat())
+      }
+      let session = CaptureSession(input, retryMilliseconds: 1)
+      let events = session.events
+      try await session.startRunning()
+      for await event in events where event == .didStopRunning { break }
+      #expect(session.isInterrupted)
+      if takesOut { session.removeInput(input) } else { await session.stopRunning() }
+      #expect(!session.isInterrupted && !session.isRunning)
+      // And the next start opens the device anew.
+      machine.advance(nanoseconds: 2_000_000_000)
+      if takesOut {
+        await session.stopRunning()
+        try session.addInput(input)
+      }
+      try await session.startRunning()
+      #expect(session.isRunning)
+      await session.stopRunning()
     }
-    kept.removeAll()
-    outputs.removeAll()
+  }
+
+  @Test func `A runtime error is told, and the next start goes on`() async throws {
+    let machine = try FakeDeviceCalls("hfr-usb at=20:eio")
+    let input = try DeviceSystem.$calls.withValue(machine) {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      return try DeviceInput(device: camera, format: try camera.fastestFormat())
+    }
+    let session = CaptureSession(input)
+    let events = session.events
+    try await session.startRunning()
+    var seen: [SessionEvent] = []
+    for await event in events {
+      seen.append(event)
+      if event == .didStopRunning { break }
+    }
+    guard case .runtimeError(let error)? = seen.dropFirst().first else {
+      Issue.record("no runtime error, but \(seen)")
+      return
+    }
+    #expect(error.code == .deviceFailed && !session.isInterrupted)
+    let output = VideoDataOutput()
+    try session.addOutput(output)
+    try await session.startRunning()
+    var iterator = output.frames.makeAsyncIterator()
+    #expect(await iterator.next() != nil)
+    await session.stopRunning()
   }
 }

@@ -39,7 +39,7 @@ private struct ScriptedSession {
   /// Waits until the script is over.
   func playToEnd() async throws {
     let events = session.events
-    try session.startRunning()
+    try await session.startRunning()
     for await event in events where event == .didStopRunning { break }
   }
 }
@@ -70,6 +70,35 @@ struct VideoDataOutputTests {
     #expect(output.ledger == expected && output.ledger.addsUp)
     // The last may still have been lent when the stream went off, and then the driver gets none.
     #expect(scripted.input.loans.lentCount == 0)
+  }
+
+  @Test func `A task that is cancelled waits no more, and leaves another that waits alone`()
+    async throws
+  {
+    let output = VideoDataOutput()
+    for _ in 0..<200 {
+      let (first, second) = (
+        Task { await output.frames.first { _ in true } },
+        Task { await output.frames.first { _ in true } }
+      )
+      for task in [first, second].shuffled() { task.cancel() }
+      #expect(await first.value == nil)
+      #expect(await second.value == nil)
+    }
+    let isAsked = DispatchSemaphore(value: 0)
+    let scripted = try ScriptedSession([
+      .action { isAsked.wait() }, try ScriptedSession.frame(0),
+    ])
+    try scripted.session.addOutput(output)
+    try await scripted.session.startRunning()
+    let cancelled = Task { await output.frames.first { _ in true } }
+    cancelled.cancel()
+    _ = await cancelled.value
+    async let frame = output.frames.first { _ in true }
+    cancelled.cancel()
+    isAsked.signal()
+    #expect(await frame?.attachments.sequence == 0)
+    await scripted.session.stopRunning()
   }
 
   @Test func `While a handler works one frame waits, and those behind it are late`() async throws {
@@ -197,10 +226,10 @@ struct VideoDataOutputTests {
       device: device, format: device.format(matching: ModeRequest(parsing: "/\(fourcc)")))
     let output = VideoDataOutput()
     try session.addOutput(output)
-    try session.startRunning()
+    try await session.startRunning()
     var iterator = output.frames.makeAsyncIterator()
     let sample = try #require(await iterator.next())
-    session.stopRunning()
+    await session.stopRunning()
     let grey = try sample.picture(as: .gray)
     let number = PaintedNumber.read(width: grey.width, height: grey.height) {
       grey.bytes[$1 * grey.width + $0]

@@ -5,6 +5,8 @@ import Synchronization
 /// The capture thread's end of a data output: lends each frame, or notes why not.
 final class DataSink: FrameSink {
   let connection: CaptureConnection
+  /// Where the frames come from.
+  let loans: FrameLoans
   let ring: LoanRing
   let counters: DataOutputCounters
   let options: Options
@@ -23,13 +25,19 @@ final class DataSink: FrameSink {
     let waiting = Atomic<Int>(0)
     /// The most that may be kept: with the other outputs' shares no more than can be lent.
     let maximumKept = Atomic<Int>(0)
+    /// Whether more is kept than may be, and some of it waits.
+    var isOverShare: Bool {
+      waiting.load(ordering: .relaxed) > 0
+        && kept.load(ordering: .relaxed) > maximumKept.load(ordering: .relaxed)
+    }
   }
 
   init(
-    _ connection: CaptureConnection, ring: LoanRing, counters: DataOutputCounters,
-    options: Options, wake: DispatchSemaphore
+    _ connection: CaptureConnection, loans: FrameLoans, ring: LoanRing,
+    counters: DataOutputCounters, options: Options, wake: DispatchSemaphore
   ) {
     self.connection = connection
+    self.loans = loans
     self.ring = ring
     self.counters = counters
     self.options = options
@@ -57,7 +65,10 @@ final class DataSink: FrameSink {
 
   var keepsFrames: Bool { true }
 
-  func allow(keeping count: Int) { options.maximumKept.store(count, ordering: .relaxed) }
+  func allow(keeping count: Int) {
+    options.maximumKept.store(count, ordering: .relaxed)
+    if options.isOverShare { wake.signal() }
+  }
 
   private func lend(_ frame: inout ArrivedFrame) -> LoanRing.Passage {
     guard frame.isWhole else { return .dropped(.corrupt) }

@@ -8,14 +8,19 @@ import Synchronization
 final class FrameDeliverer: Sendable {
   private struct Source {
     let ring: LoanRing
-    let input: DeviceInput
+    let loans: FrameLoans
+    let format: FormatDescription
+    /// How long a frame lasts.
+    let duration: MediaTime
     let options: DataSink.Options
   }
 
   private struct State {
     var sources: [Source] = []
     var handler: (@Sendable (SampleBuffer) -> Void)?
-    var waiting: CheckedContinuation<SampleBuffer?, Never>?
+    /// Who waits for a frame, and the number of its call.
+    var waiting: (number: Int, continuation: CheckedContinuation<SampleBuffer?, Never>)?
+    var callCount = 0
     var hasThread = false
     /// Whether no more frames will come, until the output joins a session again.
     var isFinished = false
@@ -32,10 +37,15 @@ final class FrameDeliverer: Sendable {
   init(_ counters: DataOutputCounters) { self.counters = counters }
 
   /// Takes frames from a ring from now on, after those of rings before.
-  func begin(_ ring: LoanRing, from input: DeviceInput, _ options: DataSink.Options) {
+  func begin(
+    _ ring: LoanRing, _ loans: FrameLoans, from input: DeviceInput, _ options: DataSink.Options
+  ) {
+    let source = Source(
+      ring: ring, loans: loans, format: FormatDescription(input.delivery),
+      duration: input.negotiatedFrameRate.frameDuration, options: options)
     let needsThread = state.withLock { state in
       state.sources.removeAll { $0.ring.count == 0 }
-      state.sources.append(Source(ring: ring, input: input, options: options))
+      state.sources.append(source)
       state.isFinished = false
       defer { state.hasThread = true }
       return !state.hasThread
@@ -67,33 +77,63 @@ final class FrameDeliverer: Sendable {
   }
 
   /// Tells whoever waits for a frame that none will come.
-  private func dismiss() { state.withLock { $0.waiting.take() }?.resume(returning: nil) }
+  ///
+  /// - Parameter number: The call that is meant; nil for whichever waits.
+  private func dismiss(_ number: Int? = nil) {
+    let waiting = state.withLock { state in
+      number == nil || state.waiting?.number == number ? state.waiting.take() : nil
+    }
+    waiting?.continuation.resume(returning: nil)
+  }
 
   /// The next frame for a task that asks.
+  ///
+  /// A second task that asks takes the place of the first, which gets none.
   func next() async -> SampleBuffer? {
-    await withTaskCancellationHandler {
+    let number = state.withLock { state in
+      state.callCount += 1
+      return state.callCount
+    }
+    return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let before = state.withLock { state in
-          defer { state.waiting = state.isStopped || Task.isCancelled ? nil : continuation }
-          return state.isStopped || Task.isCancelled ? continuation : state.waiting
+        let dismissed: CheckedContinuation<SampleBuffer?, Never>? = state.withLock { state in
+          if state.isStopped || Task.isCancelled { return continuation }
+          defer { state.waiting = (number, continuation) }
+          return state.waiting?.continuation
         }
-        // A second task that asks takes the place of the first.
-        before?.resume(returning: nil)
+        dismissed?.resume(returning: nil)
         wake.signal()
       }
     } onCancel: {
-      dismiss()
+      dismiss(number)
     }
   }
 
   private func run() {
     while true {
       wake.wait()
-      while deliverOne() {}
+      while giveBackOne() || deliverOne() {}
       let (isFinished, isStopped) = state.withLock { ($0.isFinished, $0.isStopped) }
       if isFinished || isStopped { dismiss() }
       if isStopped { return drain() }
     }
+  }
+
+  /// Drops the oldest entry where more is kept than may be: others have joined, and are to get
+  /// their share.
+  private func giveBackOne() -> Bool {
+    guard let source = state.withLock({ $0.sources.first }), source.ring.count > 0,
+      source.options.isOverShare
+    else { return false }
+    guard let entry = source.ring.pop() else { return false }
+    guard case .lent(let loan) = entry.passage else {
+      tell(entry)
+      return true
+    }
+    giveBack(loan, to: source)
+    counters.note(.outOfBuffers)
+    tell(LoanRing.Entry(observation: entry.observation, passage: .dropped(.outOfBuffers)))
+    return true
   }
 
   /// Hands over the oldest entry, if there is one and someone to take it.
@@ -110,7 +150,7 @@ final class FrameDeliverer: Sendable {
     } else {
       // Who asks is known before a frame is taken for it: one that was cancelled takes none.
       guard let waiting = state.withLock({ $0.waiting.take() }) else { return false }
-      waiting.resume(returning: take(from: source))
+      waiting.continuation.resume(returning: take(from: source))
     }
     return true
   }
@@ -120,7 +160,8 @@ final class FrameDeliverer: Sendable {
     source.options.waiting.wrappingSubtract(1, ordering: .releasing)
     counters.delivered.wrappingAdd(1, ordering: .releasing)
     return SampleBuffer(
-      entry.observation, loan, of: source.input, options: source.options, converters: converters)
+      entry.observation, loan, of: source.loans, format: source.format,
+      duration: source.duration, options: source.options, converters: converters)
   }
 
   private func tell(_ entry: LoanRing.Entry?) {
@@ -135,11 +176,14 @@ final class FrameDeliverer: Sendable {
   private func drain() {
     for source in state.withLock({ $0.sources }) {
       while let entry = source.ring.pop() {
-        guard case .lent(let loan) = entry.passage else { continue }
-        source.options.kept.wrappingSubtract(1, ordering: .relaxed)
-        source.options.waiting.wrappingSubtract(1, ordering: .relaxed)
-        source.input.loans.release(loan)
+        if case .lent(let loan) = entry.passage { giveBack(loan, to: source) }
       }
     }
+  }
+
+  private func giveBack(_ loan: FrameLoans.Loan, to source: Source) {
+    source.options.kept.wrappingSubtract(1, ordering: .relaxed)
+    source.options.waiting.wrappingSubtract(1, ordering: .relaxed)
+    source.loans.release(loan)
   }
 }

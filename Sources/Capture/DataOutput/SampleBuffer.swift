@@ -59,16 +59,17 @@ public final class SampleBuffer: Sendable {
   let converters: PictureConverters
 
   init(
-    _ observation: FrameObservation, _ loan: FrameLoans.Loan, of input: DeviceInput,
-    options: DataSink.Options, converters: PictureConverters
+    _ observation: FrameObservation, _ loan: FrameLoans.Loan, of loans: FrameLoans,
+    format: FormatDescription, duration: MediaTime, options: DataSink.Options,
+    converters: PictureConverters
   ) {
-    formatDescription = FormatDescription(input.delivery)
+    formatDescription = format
     presentationTimeStamp = MediaTime(microseconds: observation.microseconds)
-    duration = input.negotiatedFrameRate.frameDuration
+    self.duration = duration
     attachments = Attachments(
       sequence: observation.stamp.sequence, isAfterClockJump: observation.isClockJump,
       arrivalTime: MediaTime(microseconds: observation.arrival))
-    loans = input.loans
+    self.loans = loans
     storage = Mutex(.lent(loan))
     self.options = options
     self.converters = converters

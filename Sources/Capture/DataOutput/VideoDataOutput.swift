@@ -77,12 +77,15 @@ public final class VideoDataOutput: FrameOutput {
   package func sink(for connection: CaptureConnection) -> (any FrameSink)? {
     guard connection.mediaType == .video else { return nil }
     return sinks.withLock { sinks in
-      if let sink = sinks[ObjectIdentifier(connection)] { return sink }
+      let loans = connection.input.loans
+      // The device may have been opened anew since.
+      if let sink = sinks[ObjectIdentifier(connection)], sink.loans === loans { return sink }
       // Everything that can be lent, and as many notes.
-      let ring = LoanRing(capacity: max(64, 2 * connection.input.loans.capacity))
-      delivery.begin(ring, from: connection.input, options)
+      let ring = LoanRing(capacity: max(64, 2 * loans.capacity))
+      delivery.begin(ring, loans, from: connection.input, options)
       let sink = DataSink(
-        connection, ring: ring, counters: counters, options: options, wake: delivery.wake)
+        connection, loans: loans, ring: ring, counters: counters, options: options,
+        wake: delivery.wake)
       sinks = [ObjectIdentifier(connection): sink]
       return sink
     }

@@ -50,12 +50,16 @@ package protocol FrameDriver: AnyObject, Sendable {
 
   /// Ends the stream; buffers still lent stay readable until the driver goes.
   func stop()
+
+  /// Gives the device up for good, so that another driver may be made for it; the stream is off.
+  func release()
 }
 
 extension FrameDriver {
   package var countsExactly: Bool { false }
   package var exposureGuard: ExposureGuard? { nil }
   package func microseconds() -> Int64 { CaptureClock.microseconds() }
+  package func release() {}
 }
 
 /// What came of waiting for a frame.

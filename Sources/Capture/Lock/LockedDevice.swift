@@ -136,7 +136,7 @@ public struct LockedDevice: ~Copyable {
   ///
   /// - Throws: `CaptureError` where the device is busy or its frames cannot be read.
   public consuming func makeInput() throws(CaptureError) -> DeviceInput {
-    try DeviceInput(self)
+    try DeviceInput(self, sharesSettings: false)
   }
 
   /// Gives the settings back to every program; the mode stays set.

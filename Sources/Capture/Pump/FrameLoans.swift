@@ -26,7 +26,8 @@ package final class FrameLoans: Sendable {
   package let capacity: Int
   // Its fields say who may touch them when.
   private nonisolated(unsafe) let slots: UnsafeMutablePointer<Slot>
-  private let isStreaming = Mutex(false)
+  private enum Stream { case off, on, closed }
+  private let stream = Mutex(Stream.off)
 
   package init(_ driver: any FrameDriver) {
     self.driver = driver
@@ -47,11 +48,16 @@ package final class FrameLoans: Sendable {
 
   /// Switches the stream on, without the buffers that are still lent.
   package func start() throws(CaptureError) {
-    let result = isStreaming.withLock { isStreaming in
+    let result = stream.withLock { stream in
       Result { () throws(CaptureError) in
+        guard stream != .closed else {
+          throw CaptureError(
+            .deviceLost, "the device was closed and could not be opened again",
+            hint: "look whether it is there, and start again")
+        }
         let lent = (0..<capacity).filter { !slots[$0].isFree.load(ordering: .acquiring) }
         try driver.start(keeping: lent.map { slots[$0].index })
-        isStreaming = true
+        stream = .on
       }
     }
     try result.get()
@@ -59,11 +65,23 @@ package final class FrameLoans: Sendable {
 
   /// Switches the stream off; what is lent stays readable.
   package func stop() {
-    isStreaming.withLock { isStreaming in
-      isStreaming = false
+    stream.withLock { stream in
+      if stream == .on { stream = .off }
       driver.stop()
     }
   }
+
+  /// Takes the driver's buffers from it for good, so that its device may be opened anew; what is
+  /// lent stays readable.
+  func close() {
+    stream.withLock { stream in
+      if stream != .closed { driver.release() }
+      stream = .closed
+    }
+  }
+
+  /// Whether the driver can stream no more.
+  var isClosed: Bool { stream.withLock { $0 == .closed } }
 
   /// Lends a frame to its first holder besides the capture thread; nil when too many are lent.
   ///
@@ -103,9 +121,9 @@ package final class FrameLoans: Sendable {
   /// Releases a frame, from any thread but the one that captures.
   package func release(_ loan: Loan) {
     guard releaseHold(loan) else { return }
-    isStreaming.withLock { isStreaming in
+    stream.withLock { stream in
       // A driver that does not take it has failed, which the capture thread learns by itself.
-      if isStreaming { try? driver.requeue(slots[loan.slot].index) }
+      if stream == .on { try? driver.requeue(slots[loan.slot].index) }
       slots[loan.slot].isFree.store(true, ordering: .releasing)
     }
   }

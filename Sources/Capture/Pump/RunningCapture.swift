@@ -6,6 +6,7 @@ import Synchronization
 package final class RunningCapture: Sendable {
   private struct Outcome {
     var startError: CaptureError?
+    var isCancelled = false
     var end = CaptureEnd()
   }
 
@@ -36,6 +37,10 @@ package final class RunningCapture: Sendable {
     self.switchboard = switchboard
     try PlatformThread(urgency: .realTime) {
       progress.go.wait()
+      guard !progress.outcome.withLock({ $0.isCancelled }) else {
+        progress.isOver.signal()
+        return
+      }
       var pump = CapturePump(
         loans: input.loans, frameRate: input.negotiatedFrameRate,
         wholeness: input.delivery.wholeness, control: control, switchboard: switchboard)
@@ -60,6 +65,12 @@ package final class RunningCapture: Sendable {
     progress.go.signal()
     progress.isStarted.wait()
     if let error = progress.outcome.withLock({ $0.startError }) { throw error }
+  }
+
+  /// Ends the thread that waits for ``begin()``, which then is not to be called.
+  func cancel() {
+    progress.outcome.withLock { $0.isCancelled = true }
+    progress.go.signal()
   }
 
   /// Sends frames to other sinks from now on; false where the capture has ended.

@@ -2,24 +2,50 @@
 public import FormatDiscovery
 import LibAV
 public import MediaTiming
+import Synchronization
+import V4L2
 
 /// A device opened in one mode, its frame duration locked, ready to deliver frames.
+///
+/// A session opens it anew, in the same mode, when the device was gone and is there again; a
+/// session's preset opens it in another mode.
 public final class DeviceInput: Sendable {
-  /// The device that was opened.
-  public let device: CaptureDevice
-  /// The mode that was asked for.
-  public let format: CaptureFormat
-  /// The rate that was asked for.
-  public let requestedFrameRate: FrameRate
-  /// The rate that the device granted, read back from it.
-  public let negotiatedFrameRate: FrameRate
-  package let delivery: FrameDelivery
-  /// The driver, and which of its buffers are lent to whom.
-  package let loans: FrameLoans
-  /// The most bytes that a frame can take.
-  package let maximumByteCount: Int
+  /// What was opened last.
+  fileprivate struct Opened: Sendable {
+    let device: CaptureDevice
+    let format: CaptureFormat
+    let requestedFrameRate: FrameRate
+    let negotiatedFrameRate: FrameRate
+    let delivery: FrameDelivery
+    let loans: FrameLoans
+    let maximumByteCount: Int
+    let sound: Sound?
+  }
+
   /// What is heard beside the pictures, and when its sample 0 sounds on the capture clock.
-  package let sound: (source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64)?
+  package typealias Sound = (source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64)
+
+  private let opened: Mutex<Opened>
+  /// Where the device is reached.
+  let calls: any DeviceCalls
+  /// Whether other programs may change the device meanwhile; nil where it cannot be opened anew.
+  private let sharesSettings: Bool?
+  private var current: Opened { opened.withLock { $0 } }
+
+  /// The device that was opened.
+  public var device: CaptureDevice { current.device }
+  /// The mode that was asked for.
+  public var format: CaptureFormat { current.format }
+  /// The rate that was asked for.
+  public var requestedFrameRate: FrameRate { current.requestedFrameRate }
+  /// The rate that the device granted, read back from it.
+  public var negotiatedFrameRate: FrameRate { current.negotiatedFrameRate }
+  package var delivery: FrameDelivery { current.delivery }
+  /// The driver, and which of its buffers are lent to whom.
+  package var loans: FrameLoans { current.loans }
+  /// The most bytes that a frame can take.
+  package var maximumByteCount: Int { current.maximumByteCount }
+  package var sound: Sound? { current.sound }
 
   package var driver: any FrameDriver { loans.driver }
   /// What errors call the device.
@@ -35,11 +61,68 @@ public final class DeviceInput: Sendable {
     var locked = try device.lockForConfiguration()
     try locked.setActiveFormat(format)
     try locked.sharingSettings()
-    try self.init(locked)
+    try self.init(locked, sharesSettings: true)
   }
 
   /// Takes over a device that was set to a mode.
-  init(_ locked: consuming LockedDevice) throws(CaptureError) {
+  init(_ locked: consuming LockedDevice, sharesSettings: Bool) throws(CaptureError) {
+    calls = DeviceSystem.calls
+    self.sharesSettings = sharesSettings
+    opened = Mutex(try Opened(locked))
+  }
+
+  /// Joins a driver of any make to the device and the mode that it plays; it is not opened.
+  package init(
+    device: CaptureDevice, format: CaptureFormat, driver: any FrameDriver,
+    delivery: FrameDelivery, negotiatedFrameRate: FrameRate, maximumByteCount: Int,
+    sound: Sound? = nil
+  ) {
+    calls = DeviceSystem.calls
+    sharesSettings = nil
+    opened = Mutex(
+      Opened(
+        device: device, format: format, requestedFrameRate: format.maxFrameRate,
+        negotiatedFrameRate: negotiatedFrameRate, delivery: delivery, loans: FrameLoans(driver),
+        maximumByteCount: maximumByteCount, sound: sound))
+  }
+
+  /// Opens the device anew, which must not stream.
+  ///
+  /// What is still lent of before stays readable.
+  ///
+  /// - Parameters:
+  ///   - device: The same device where it is now; nil where it was.
+  ///   - format: Another mode, at its highest rate; nil for the one that it had.
+  /// - Throws: `CaptureError` as ``init(device:format:)``; the input cannot be started then until
+  ///   it was opened.
+  func reopen(
+    at device: CaptureDevice? = nil, as format: CaptureFormat? = nil
+  ) throws(CaptureError) {
+    guard let sharesSettings else {
+      throw CaptureError(
+        .badConfiguration, "\(deviceName) cannot be opened anew", hint: "make another input of it")
+    }
+    let before = current
+    // A driver takes no other mode while it has buffers of the one before.
+    before.loans.close()
+    let result = DeviceSystem.$calls.withValue(calls) {
+      Result { () throws(CaptureError) in
+        var locked = try (device ?? before.device).lockForConfiguration()
+        try locked.setActiveFormat(format ?? before.format)
+        if format == nil, before.requestedFrameRate != before.format.maxFrameRate {
+          try locked.setActiveVideoFrameDuration(before.requestedFrameRate.frameDuration)
+        }
+        if sharesSettings { try locked.sharingSettings() }
+        let new = try Opened(locked)
+        opened.withLock { $0 = new }
+      }
+    }
+    try result.get()
+  }
+}
+
+extension DeviceInput.Opened {
+  fileprivate init(_ locked: consuming LockedDevice) throws(CaptureError) {
     device = locked.device
     format = locked.activeFormat
     requestedFrameRate = locked.requestedFrameRate
@@ -49,21 +132,5 @@ public final class DeviceInput: Sendable {
     loans = FrameLoans(opened.driver)
     maximumByteCount = opened.maximumByteCount
     sound = opened.sound
-  }
-
-  /// Joins a driver of any make to the device and the mode that it plays; it is not opened.
-  package init(
-    device: CaptureDevice, format: CaptureFormat, driver: any FrameDriver,
-    delivery: FrameDelivery, negotiatedFrameRate: FrameRate, maximumByteCount: Int,
-    sound: (source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64)? = nil
-  ) {
-    self.device = device
-    self.format = format
-    loans = FrameLoans(driver)
-    self.delivery = delivery
-    self.negotiatedFrameRate = negotiatedFrameRate
-    self.maximumByteCount = maximumByteCount
-    self.sound = sound
-    requestedFrameRate = format.maxFrameRate
   }
 }

@@ -7,10 +7,10 @@ public enum SessionEvent: Hashable, Sendable {
   case didStartRunning
   /// Frames flow no more; nobody has to do anything about it.
   case didStopRunning
-  /// Frames flow no more for a reason that may pass.
+  /// Frames of an input or to an output flow no more, for a reason that may pass.
   case wasInterrupted(InterruptionReason)
-  /// The reason has passed.
-  case interruptionEnded
+  /// The reason has passed, and frames flow again.
+  case interruptionEnded(InterruptionReason)
   /// The session stopped because of an error.
   case runtimeError(CaptureError)
 
@@ -20,6 +20,8 @@ public enum SessionEvent: Hashable, Sendable {
     case deviceInUse = "device_in_use"
     /// The device was unplugged.
     case deviceGone = "device_gone"
+    /// A movie's writer did not follow, and its queue is full: frames are missing in the movie.
+    case systemPressure = "system_pressure"
   }
 }
 

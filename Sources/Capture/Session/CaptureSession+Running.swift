@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+import Dispatch
+import FormatDiscovery
+import Synchronization
+
+extension CaptureSession {
+  /// Starts every input; blocks until their streams are on.
+  ///
+  /// Does nothing while the session runs, or waits for an input that was interrupted. An input
+  /// whose device goes away from here on comes back by itself when the device does.
+  ///
+  /// - Throws: `CaptureError` with `.badConfiguration` where there is no input, or as the devices
+  ///   say; none runs then.
+  public func startRunning() throws(CaptureError) {
+    _ = try run(with: CaptureControl(), resumes: true)
+  }
+
+  /// Starts every input, and suspends the task until their streams are on.
+  ///
+  /// - Throws: `CaptureError` as the form that blocks.
+  public func startRunning() async throws(CaptureError) {
+    try await offload { () throws(CaptureError) in try self.startRunning() }
+  }
+
+  /// Stops every input, and waits for none any more; blocks until their streams are off.
+  public func stopRunning() {
+    let (running, interruptions) = state.withLock { state in
+      state.isWanted = false
+      return (state.running, state.interruptions.removeAndReturnAll())
+    }
+    for interruption in interruptions { interruption.end() }
+    for entry in running { entry.control.stop(.signal) }
+    for entry in running { entry.capture.waitUntilEnded() }
+  }
+
+  /// Stops every input, and suspends the task until their streams are off.
+  public func stopRunning() async {
+    try? await offload { () throws(CaptureError) in self.stopRunning() }
+  }
+
+  /// Commits as the form that blocks does, and suspends the task meanwhile.
+  ///
+  /// - Throws: `CaptureError` as the form that blocks.
+  public func commitConfiguration() async throws(CaptureError) {
+    try await offload { () throws(CaptureError) in try self.commitConfiguration() }
+  }
+
+  /// Does what waits for a device on a thread that may wait.
+  private func offload(
+    _ body: @escaping @Sendable () throws(CaptureError) -> Void
+  ) async throws(CaptureError) {
+    let result = await withCheckedContinuation { continuation in
+      DispatchQueue.global().async {
+        continuation.resume(returning: Result { () throws(CaptureError) in try body() })
+      }
+    }
+    try result.get()
+  }
+
+  /// Starts the session, the first input with a control of the caller's.
+  ///
+  /// - Parameters:
+  ///   - control: Ends the first input's capture.
+  ///   - resumes: Whether an input that is interrupted is to come back.
+  /// - Returns: Whether it does; false where it ran already.
+  /// - Throws: `CaptureError` as ``startRunning()``.
+  package func run(
+    with control: CaptureControl, resumes: Bool = false
+  ) throws(CaptureError) -> Bool {
+    let result = work.withLock { _ in
+      Result { () throws(CaptureError) -> Bool in
+        let graph: SessionGraph? = state.withLock { state in
+          guard !state.isWanted else { return nil }
+          (state.isWanted, state.resumes) = (true, resumes)
+          return state.graph
+        }
+        guard let graph else { return false }
+        beginChange()
+        do throws(CaptureError) { try startAll(graph, control) } catch {
+          stopRunning()
+          // A session that could not start was never running.
+          state.withLock { $0.change = nil }
+          throw error
+        }
+        endChange()
+        return true
+      }
+    }
+    return try result.get()
+  }
+
+  private func startAll(
+    _ graph: SessionGraph, _ control: CaptureControl
+  ) throws(CaptureError) {
+    guard let first = graph.inputs.first else {
+      throw CaptureError(
+        .badConfiguration, "the session has no input", hint: "add one with addInput")
+    }
+    for input in graph.inputs {
+      try start(input, in: graph, control: input === first ? control : CaptureControl())
+    }
+  }
+
+  /// Asks an output anew where its frames go, while the session runs.
+  ///
+  /// - Returns: Whether frames go there now.
+  package func refresh(_ output: any CaptureOutput) -> Bool {
+    work.withLock { _ in
+      let (graph, running) = state.withLock { ($0.graph, $0.running) }
+      let inputs = graph.connections.filter { $0.output === output }.map(\.input)
+      return running.filter { entry in inputs.contains { $0 === entry.input } }
+        .contains { $0.capture.setSinks(graph.sinks(for: $0.input)) }
+    }
+  }
+
+  /// Starts an input, which is opened anew where it has to be; nothing where the session was
+  /// stopped meanwhile.
+  func start(
+    _ input: DeviceInput, in graph: SessionGraph, control: CaptureControl = CaptureControl()
+  ) throws(CaptureError) {
+    if input.loans.isClosed { try input.reopen() }
+    let capture = try RunningCapture(
+      input: input, sinks: graph.sinks(for: input), control: control
+    ) { [weak self] end in self?.didEnd(input, end) }
+    let isWanted = state.withLock { state in
+      if state.isWanted { state.running.append((input, capture, control)) }
+      return state.isWanted
+    }
+    guard isWanted else { return capture.cancel() }
+    do throws(CaptureError) { try capture.begin() } catch {
+      state.withLock { state in state.running.removeAll { $0.input === input } }
+      throw error
+    }
+    state.withLock { $0.change?.hasStarted = true }
+  }
+
+  /// On the capture thread, when the stream of an input is off.
+  private func didEnd(_ input: DeviceInput, _ end: CaptureEnd) {
+    let reason = end.error.flatMap(SessionEvent.InterruptionReason.init)
+    let news = reason.map(SessionEvent.wasInterrupted) ?? end.error.map(SessionEvent.runtimeError)
+    // A descriptor of a device that was gone is of no use when it is back.
+    if reason == .deviceGone { input.loans.close() }
+    let isAwaited = state.withLock { state in
+      state.running.removeAll { $0.input === input }
+      let isAwaited =
+        reason != nil && state.isWanted && state.resumes
+        && state.graph.inputs.contains { $0 === input }
+      if isAwaited, let reason { state.interruptions.append(Interruption(input, reason)) }
+      var events = news.map { [$0] } ?? []
+      if state.change != nil {
+        state.change?.events += events
+      } else {
+        if state.running.isEmpty { events.append(state.endOfRunning()) }
+        for event in events { hub.send(event) }
+      }
+      return isAwaited
+    }
+    if isAwaited { awaitReturn(of: input) }
+  }
+
+  /// Begins to start or exchange inputs.
+  ///
+  /// What happens to them is told in the end, so that no end comes before its beginning. To be
+  /// called under `work`.
+  func beginChange() {
+    state.withLock { $0.change = Change(wasRunning: !$0.running.isEmpty) }
+  }
+
+  /// After inputs were started or exchanged.
+  ///
+  /// - Parameter news: What is to be told first.
+  func endChange(_ news: [SessionEvent] = []) {
+    state.withLock { state in
+      guard let change = state.change.take() else { return }
+      var events = news
+      if change.hasStarted, !change.wasRunning { events.append(.didStartRunning) }
+      events += change.events
+      if state.running.isEmpty, change.wasRunning || change.hasStarted {
+        events.append(state.endOfRunning())
+      }
+      for event in events { hub.send(event) }
+    }
+  }
+
+  /// Makes a graph the one in force, or leaves the one that is.
+  func apply(_ graph: SessionGraph) throws(CaptureError) {
+    let result = work.withLock { _ in
+      Result { () throws(CaptureError) in
+        let (before, isWanted) = state.withLock { ($0.graph, $0.isWanted) }
+        put(graph, insteadOf: before)
+        guard isWanted else { return }
+        beginChange()
+        defer { endChange() }
+        do throws(CaptureError) { try adjust(to: graph) } catch {
+          put(before, insteadOf: graph)
+          // What ran before is asked to run again; where it does not, its end is an event.
+          do throws(CaptureError) { try adjust(to: before) } catch {
+            let second = error
+            state.withLock { $0.change?.events.append(.runtimeError(second)) }
+          }
+          throw error
+        }
+      }
+    }
+    try result.get()
+  }
+
+  private func put(_ graph: SessionGraph, insteadOf before: SessionGraph) {
+    for output in graph.outputs where !before.outputs.contains(where: { $0 === output }) {
+      output.didJoin(self)
+    }
+    for output in before.outputs where !graph.outputs.contains(where: { $0 === output }) {
+      output.didJoin(nil)
+    }
+    let gone = state.withLock { state in
+      state.graph = graph
+      return state.interruptions.removeAndReturnAll { interruption in
+        !graph.inputs.contains { $0 === interruption.input }
+      }
+    }
+    for interruption in gone { interruption.end() }
+  }
+
+  /// Has just the inputs of a graph run, into its outputs.
+  private func adjust(to graph: SessionGraph) throws(CaptureError) {
+    // A device must have stopped before another that shares its bus can start.
+    for entry in state.withLock({ $0.running })
+    where !graph.inputs.contains(where: { $0 === entry.input }) {
+      entry.control.stop(.signal)
+      entry.capture.waitUntilEnded()
+    }
+    let (running, interruptions) = state.withLock { ($0.running, $0.interruptions) }
+    for entry in running { _ = entry.capture.setSinks(graph.sinks(for: entry.input)) }
+    for input in graph.inputs
+    where !running.contains(where: { $0.input === input })
+      && !interruptions.contains(where: { $0.input === input })
+    {
+      try start(input, in: graph)
+    }
+  }
+}
+
+extension CaptureSession.State {
+  /// The last input has ended; unless one is waited for, the session has, too.
+  fileprivate mutating func endOfRunning() -> SessionEvent {
+    if interruptions.isEmpty { isWanted = false }
+    return .didStopRunning
+  }
+}
+
+extension CaptureSession {
+  /// What happens while inputs are started or exchanged.
+  struct Change {
+    let wasRunning: Bool
+    var hasStarted = false
+    var events: [SessionEvent] = []
+  }
+}
+
+extension Array {
+  /// Takes out the elements for which it is true, and answers with them.
+  mutating func removeAndReturnAll(where isOut: (Element) -> Bool = { _ in true }) -> [Element] {
+    let out = filter(isOut)
+    removeAll(where: isOut)
+    return out
+  }
+}
+
+extension SessionGraph {
+  /// Where the frames of an input go.
+  ///
+  /// What can be lent is shared out evenly: an output that keeps all it may takes nothing from
+  /// the others.
+  fileprivate func sinks(for input: DeviceInput) -> [any FrameSink] {
+    let sinks = connections(from: input).compactMap { connection in
+      (connection.output as? any FrameOutput)?.sink(for: connection)
+    }
+    let keepers = sinks.filter(\.keepsFrames)
+    for sink in keepers { sink.allow(keeping: max(1, input.loans.capacity / keepers.count)) }
+    return sinks
+  }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+import FormatDiscovery
+import Foundation
+import TestSupport
+import Testing
+import V4L2
+
+@testable import Capture
+
+/// Random sequences of everything that can be done to a session and happen to it.
+///
+/// `OVERCRANK_SEQUENCES` says how many; 300 unless it is set.
+@Suite(.serialized) struct SessionSequenceTests {
+  private static let count =
+    ProcessInfo.processInfo.environment["OVERCRANK_SEQUENCES"].flatMap(Int.init) ?? 300
+
+  @Test func `Whatever is done in whatever order, no buffer is missing at the end`() async throws {
+    var (frames, interruptions, errors) = (0, 0, 0)
+    for seed in 0..<Self.count {
+      let sequence = try SessionSequence(seed: UInt64(seed))
+      for _ in 0..<24 { try await sequence.step() }
+      try await sequence.finish()
+      frames += sequence.frameCount
+      for await event in sequence.events {
+        switch event {
+        case .wasInterrupted: interruptions += 1
+        case .runtimeError: errors += 1
+        case .interruptionEnded, .didStartRunning, .didStopRunning: break
+        }
+      }
+    }
+    // A sequence in which nothing happens shows nothing.
+    #expect(frames > Self.count / 3 && interruptions > Self.count / 10 && errors > Self.count / 20)
+    print(
+      "\(Self.count) sequences: \(frames) frames taken, \(interruptions) interruptions, "
+        + "\(errors) errors")
+  }
+}
+
+/// A session on a machine of two fake cameras, and what is done to it.
+private final class SessionSequence {
+  private(set) var frameCount = 0
+  let events: AsyncStream<SessionEvent>
+  private let seed: UInt64
+  private var random: SeededGenerator
+  private let machine: FakeDeviceCalls
+  private let inputs: [DeviceInput]
+  private var session: CaptureSession?
+  private var outputs: [VideoDataOutput] = []
+  private var kept: [SampleBuffer] = []
+  private var loans: [FrameLoans] = []
+
+  init(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed &+ 77)
+    let place = Int.random(in: 1...400, using: &random)
+    let faults = ["unplug=\(place) replug=1", "at=\(place):eio", "streamon-fails=2", ""]
+    let machine = try FakeDeviceCalls(
+      (0..<2).map { _ in "tiny \(faults.randomElement(using: &random) ?? "")" }
+        .joined(separator: "\n"))
+    // On a clock of its own a camera would take the machine from those who work on the session.
+    machine.pace {
+      usleep(50)
+      return true
+    }
+    inputs = try DeviceSystem.$calls.withValue(machine) {
+      try (0..<2).map { number in
+        let camera = try CaptureDevice.named("/dev/fakevideo\(number)")
+        let format = try camera.fastestFormat()
+        return try DeviceInput(device: camera, format: format)
+      }
+    }
+    let session = CaptureSession(inputs[0], retryMilliseconds: 1)
+    events = session.events
+    (self.machine, self.session, self.random, self.seed) = (machine, session, random, seed)
+  }
+
+  func step() async throws {
+    guard let session else { return }
+    switch Int.random(in: -1..<16, using: &random) {
+    case -1...1: await expectingFaults { try await session.startRunning() }
+    case 2: await session.stopRunning()
+    case 3 where outputs.count < 3:
+      let output = VideoDataOutput()
+      output.alwaysDiscardsLateVideoFrames = Bool.random(using: &random)
+      try session.addOutput(output)
+      outputs.append(output)
+    case 4:
+      if let output = outputs.popLast() {
+        session.removeOutput(output)
+        #expect(output.ledger.addsUp)
+      }
+    case 5: session.connections.randomElement(using: &random)?.isEnabled.toggle()
+    case 6: kept.removeAll()
+    case 7: session.beginConfiguration()
+    case 8: await expectingFaults { try await session.commitConfiguration() }
+    case 9: machine.advance(nanoseconds: Int64.random(in: 0...2_000_000_000, using: &random))
+    case 10:
+      let input = inputs[Int.random(in: 0..<2, using: &random)]
+      if session.canAddInput(input) {
+        await expectingFaults { try session.addInput(input) }
+      } else {
+        session.removeInput(input)
+      }
+    default: await takeFrame(session)
+    }
+    check()
+  }
+
+  /// Takes a frame where one comes, or gives up when the task is cancelled.
+  private func takeFrame(_ session: CaptureSession) async {
+    guard let output = outputs.last, session.isRunning, kept.count < 3 else { return }
+    // None may come: then whoever waits is let go.
+    let waiting = Task { await output.frames.first { _ in true } }
+    let delivered = output.ledger.delivered
+    for _ in 0..<1_000 where output.ledger.delivered == delivered && session.isRunning {
+      await Task.yield()
+    }
+    waiting.cancel()
+    if let sample = await waiting.value {
+      frameCount += 1
+      kept.append(sample)
+    }
+  }
+
+  /// What the machine's faults make fail may fail; nothing else.
+  private func expectingFaults(_ body: () async throws -> Void) async {
+    do { try await body() } catch let error as CaptureError {
+      #expect(
+        [.deviceLost, .deviceFailed, .deviceBusy, .badConfiguration].contains(error.code),
+        "sequence \(seed): \(error)")
+    } catch { Issue.record(error) }
+  }
+
+  private func check() {
+    for input in inputs {
+      let current = input.loans
+      if !loans.contains(where: { $0 === current }) { loans.append(current) }
+    }
+    for loans in loans { #expect(loans.lentCount <= loans.capacity) }
+    guard let session else { return }
+    for connection in session.connections {
+      #expect(session.inputs.contains { $0 === connection.input })
+      #expect(session.outputs.contains { $0 === connection.output })
+    }
+  }
+
+  func finish() async throws {
+    for _ in 0..<25 { await expectingFaults { try await self.session?.commitConfiguration() } }
+    await session?.stopRunning()
+    #expect(session?.isRunning == false && session?.isInterrupted == false)
+    for output in outputs {
+      session?.removeOutput(output)
+      #expect(output.ledger.addsUp)
+    }
+    kept.removeAll()
+    outputs.removeAll()
+    // The events end with the session, and an output's thread with the output.
+    session = nil
+    for loans in loans {
+      while loans.lentCount > 0 { await Task.yield() }
+      #expect(loans.lentCount == 0)
+    }
+  }
+}
