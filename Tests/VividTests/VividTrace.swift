@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+
+/// The kernel's own account of the buffers that a program dequeued.
+extension Vivid {
+  struct Dequeued {
+    let sequence: UInt32
+    /// Of vivid's clock, as it is before the kernel makes seconds and microseconds of it.
+    let nanoseconds: UInt64
+  }
+
+  /// Does something, and gives what was dequeued in the last stream meanwhile.
+  static func traced<Value>(
+    _ body: () async throws -> Value
+  ) async throws -> (Value, [Dequeued]) {
+    let tracing = "/sys/kernel/tracing"
+    let event = "\(tracing)/events/v4l2/v4l2_dqbuf/enable"
+    try write("16384", to: "\(tracing)/buffer_size_kb")
+    try write("", to: "\(tracing)/trace")
+    try write("1", to: event)
+    let value: Value
+    do { value = try await body() } catch {
+      try write("0", to: event)
+      throw error
+    }
+    try write("0", to: event)
+    // The file says that it has no length, which stops Foundation from reading it whole.
+    let trace = try await run("cat", ["\(tracing)/trace"]).output
+    var stream: [Dequeued] = []
+    for line in trace.split(separator: "\n") where line.contains("v4l2_dqbuf:") {
+      let match = try #require(line.firstMatch(of: /timestamp = (\d+),.*sequence = (\d+)/))
+      let next = Dequeued(
+        sequence: try #require(UInt32(match.2)), nanoseconds: try #require(UInt64(match.1)))
+      // The stream before was the proof of the rate; each stream counts anew.
+      if let last = stream.last, Int32(bitPattern: next.sequence &- last.sequence) < 0 {
+        stream = []
+      }
+      stream.append(next)
+    }
+    return (value, stream)
+  }
+
+  private static func write(_ text: String, to path: String) throws {
+    let handle = try #require(FileHandle(forWritingAtPath: path), "cannot write \(path)")
+    try handle.write(contentsOf: Data((text + "\n").utf8))
+    try handle.close()
+  }
+}
+
+extension [Vivid.Dequeued] {
+  var hasWrappedSequence: Bool { zip(self, dropFirst()).contains { $1.sequence < $0.sequence } }
+}
