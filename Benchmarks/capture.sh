@@ -5,9 +5,9 @@
 #
 #   Benchmarks/capture.sh [SECONDS] [ROUNDS]     5 s and 3 rounds, unless told otherwise
 #
-# What was lost is the camera's own account. The fake runs inside each program, so its cost is in
-# every figure alike; v4l2-ctl without a file shows how much that is. Each figure is the median of
-# the rounds.
+# What was lost is the camera's own account; "starved" are those of them that were lost for want of
+# a buffer. The fake runs inside each program, so its cost is in every figure alike; v4l2-ctl
+# without a file shows how much that is. Each figure is the median of the rounds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=Samples/install-packages.sh

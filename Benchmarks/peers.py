@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the comparisons of programs that capture have in common: what each program is told, what
+it cost, and the table. Where the frames come from, and who counts them, each comparison says."""
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import typing
+
+
+class Mode(typing.NamedTuple):
+    """A mode, by the names that V4L2, FFmpeg and GStreamer have for its format."""
+
+    width: int
+    height: int
+    rate: int
+    fourcc: str
+    ffmpeg: str
+    caps: str
+
+
+class Count(typing.NamedTuple):
+    """The frames of one run, counted by who made them."""
+
+    delivered: int
+    lost: int
+    # Of those lost, the ones for which the program had left the driver no buffer.
+    starved: int
+
+
+class Run(typing.NamedTuple):
+    """One run of a program; the cost is its own and that of the programs it started."""
+
+    status: int
+    error: str
+    count: Count
+    microseconds: float
+    mebibytes: float
+
+
+def commands(device, mode, seconds, out):
+    """What each program is told to do for the same take."""
+    width, height, rate = mode.width, mode.height, mode.rate
+    frames = rate * seconds
+    is_jpeg = mode.fourcc == "MJPG"
+    v4l2_ctl = [
+        "v4l2-ctl", "-d", device,
+        f"--set-fmt-video=width={width},height={height},pixelformat={mode.fourcc}",
+        f"--set-parm={rate}", "--stream-mmap=32", f"--stream-count={frames}"]
+    return {
+        "slowmo": [
+            os.environ["SLOWMO"], "record", device, "--mode",
+            f"{width}x{height}@{rate}/{mode.fourcc.lower()}",
+            "--codec", "copy" if is_jpeg else "raw", "-t", str(seconds), "-o", f"{out}.mov", "-y",
+            "--progress", "none"],
+        "ffmpeg": [
+            "ffmpeg", "-v", "error", "-nostdin", "-y", "-f", "v4l2", "-input_format", mode.ffmpeg,
+            "-framerate", str(rate), "-video_size", f"{width}x{height}", "-i", device,
+            "-t", str(seconds), "-c", "copy", "-vsync", "passthrough",
+            f"{out}.mov" if is_jpeg else f"{out}.nut"],
+        "gstreamer": [
+            "gst-launch-1.0", "-q", "v4l2src", f"device={device}", f"num-buffers={frames}", "!",
+            f"{mode.caps},width={width},height={height},framerate={rate}/1", "!", "queue",
+            "max-size-buffers=0", "max-size-time=0", "max-size-bytes=268435456", "!",
+            *(["qtmux", "!"] if is_jpeg else []),
+            "filesink", f"location={out}.{'mov' if is_jpeg else 'raw'}"],
+        "v4l2-ctl": [*v4l2_ctl, f"--stream-to={out}.raw"],
+        "v4l2-ctl, no file": v4l2_ctl,
+    }
+
+
+def measure(arguments, out, count, environment):
+    """Runs a program, has its frames counted, and removes what it wrote."""
+    process = subprocess.Popen(
+        arguments, env=dict(os.environ, **environment), stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE)
+    errors = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    frames = count()
+    for file in out.parent.glob(out.name + ".*"):
+        file.unlink()
+    return Run(
+        process.returncode, errors.decode(errors="replace")[-300:], frames,
+        (usage.ru_utime + usage.ru_stime) * 1e6, usage.ru_maxrss / 1024)
+
+
+def compare(title, device, mode, seconds, rounds, folder, count, environment):
+    """Runs each program in turn, `rounds` times, and prints a table of medians.
+
+    `count` is called after each run, for the frames of that run. A program's start is not the
+    cost of a frame: each take stands beside one of a second, and what it costs more is that of
+    the frames it has more. What is left of the short one is the start."""
+    if seconds < 2 or rounds < 1:
+        sys.exit("takes have at least 2 seconds, and there is at least 1 round")
+    out = pathlib.Path(folder) / "take"
+    results = {}
+    for _ in range(rounds):
+        short_commands = commands(device, mode, 1, out)
+        for name, arguments in commands(device, mode, seconds, out).items():
+            short = measure(short_commands[name], out, count, environment)
+            results.setdefault(name, []).append(
+                (short, measure(arguments, out, count, environment)))
+    print(f"\n{title}")
+    print(HEADER)
+    for name, runs in results.items():
+        print(f"{name:20}{row(runs)}", flush=True)
+
+
+HEADER = (
+    f"{'':20}{'delivered':>10}{'lost':>8}{'starved':>9}{'us a frame':>12}{'start ms':>10}"
+    f"{'peak MiB':>10}")
+
+
+def row(pairs):
+    """The medians of a program's short and long takes, or what the first that failed said."""
+    for run in (run for pair in pairs for run in pair):
+        if run.status != 0:
+            return f"failed: {run.error.strip().splitlines()[-1:]}"
+    frame_costs = []
+    start_costs = []
+    for short, long in pairs:
+        frames = long.count.delivered - short.count.delivered
+        frame_costs.append((long.microseconds - short.microseconds) / max(1, frames))
+        start_costs.append(
+            (short.microseconds - frame_costs[-1] * short.count.delivered) / 1_000)
+    counts = [statistics.median(column) for column in zip(*(long.count for _, long in pairs))]
+    memory = statistics.median(long.mebibytes for _, long in pairs)
+    return (
+        f"{counts[0]:>10.0f}{counts[1]:>8.0f}{counts[2]:>9.0f}"
+        f"{statistics.median(frame_costs):>12.1f}{statistics.median(start_costs):>10.0f}"
+        f"{memory:>10.1f}")

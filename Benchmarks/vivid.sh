@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The kernel's own virtual camera vivid at 60 fps, in the emulated machine, recorded by slowmo and
+# by its peers in turn, to a file in memory: frames delivered and lost, processor time a frame,
+# and peak memory.
+#
+#   Benchmarks/vivid.sh [SECONDS] [ROUNDS]       5 s and 3 rounds, unless told otherwise
+#
+# What was lost is the kernel's account, the same for every program: what is missing between the
+# sequence numbers of the buffers it dequeued (v4l2_dqbuf). "starved" are those of them for which
+# vivid had no buffer left (vb2_buf_done); of the others vivid skipped the frame itself, as it does
+# on a slow machine. Times are those of an emulated processor, 10 to 30 times longer than real
+# ones: compare them with each other. Each figure is the median of the rounds.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=Samples/install-packages.sh
+. Samples/install-packages.sh
+mapfile -t lab_packages < <(grep -v '^#' Tests/Lab/packages)
+install_packages "${lab_packages[@]}" gstreamer1.0-tools gstreamer1.0-plugins-base \
+  gstreamer1.0-plugins-good python3 >&2
+
+seconds=${1:-5}
+rounds=${2:-3}
+swift build -c release --product slowmo >&2
+slowmo=$(swift build -c release --show-bin-path)/slowmo
+# Five programs a round, twice each, and each takes its time to start.
+export LAB_TIMEOUT=$((300 + 5 * rounds * (seconds + 40)))
+exec Tests/Lab/run.sh "SLOWMO='$slowmo' python3 Benchmarks/vivid.py '$seconds' '$rounds'"
