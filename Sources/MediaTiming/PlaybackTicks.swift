@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The instants of source times, in whole ticks of a timescale.
+///
+/// Made once for a mapping and a timescale, and asked for each frame. Where the instant is no
+/// fraction (it is the root of a polynomial) it is found among the ticks by comparing whole
+/// numbers without a limit, so the rounding is that of the exact instant.
+public struct PlaybackTicks: Sendable {
+  /// A tick, and how far it may be from the exact instant.
+  public struct Placed: Hashable, Sendable {
+    /// The tick.
+    public let ticks: Int64
+    /// The distance in seconds; where the instant is no fraction, up to 1/64 of a tick more.
+    public let error: Rational
+  }
+
+  private let mapping: PlaybackMapping
+  private let timescale: Int32
+  private let share: SharePolynomial
+  /// The place in the whole motion at a step is `(slope·step + offset) / divisor`.
+  private let slope: Int128
+  private let offset: Int128
+  private let divisor: Int128
+  /// The steps at or before the start of the target, and at or after its end.
+  private let first: Int128
+  private let last: Int128
+
+  /// Steps in a tick: an even number, so that half a tick is a step.
+  private static let stepsPerTick: Int128 = 64
+
+  /// Prepares the instants of a mapping.
+  ///
+  /// - Throws: `TimingError` with `.notPositive` for a timescale of zero or below, `.overflow`
+  ///   when the mapping's numbers are too long.
+  public init(_ mapping: PlaybackMapping, timescale: Int32) throws(TimingError) {
+    guard timescale > 0 else {
+      throw TimingError(.notPositive, "the timescale \(timescale) is not above zero")
+    }
+    self.mapping = mapping
+    self.timescale = timescale
+    share = try mapping.share()
+    let steps = try Rational(Int128(timescale) * Self.stepsPerTick, 1)
+    let (start, end) = (mapping.target.start.seconds, mapping.target.end.seconds)
+    first = try start.multiplied(by: steps).rounded(.towardNegativeInfinity)
+    last = try end.multiplied(by: steps).rounded(.towardPositiveInfinity)
+    let (lower, upper) =
+      mapping.isReversed
+      ? (mapping.part.upper, mapping.part.lower) : (mapping.part.lower, mapping.part.upper)
+    let perSecond = try upper.subtracting(lower).divided(by: mapping.target.durationInSeconds)
+    let perStep = try perSecond.divided(by: steps)
+    let zero = try lower.subtracting(start.multiplied(by: perSecond))
+    let shared = Int128(
+      greatestCommonDivisor(perStep.denominator.magnitude, zero.denominator.magnitude))
+    let common = perStep.denominator.multipliedReportingOverflow(by: zero.denominator / shared)
+    guard !common.overflow else { throw .overflow("the ticks of \(mapping)") }
+    divisor = common.partialValue
+    let above = perStep.numerator.multipliedReportingOverflow(by: divisor / perStep.denominator)
+    let zeroth = zero.numerator.multipliedReportingOverflow(by: divisor / zero.denominator)
+    guard !above.overflow, !zeroth.overflow else { throw .overflow("the ticks of \(mapping)") }
+    slope = above.partialValue
+    offset = zeroth.partialValue
+  }
+
+  /// The tick at which a source time plays.
+  ///
+  /// What lies before or after the source that is played is at the nearer end of the target;
+  /// what is held plays at its start.
+  ///
+  /// - Throws: `TimingError` with `.overflow` when the result does not fit.
+  public func placed(
+    ofSource time: Rational, rounding: TimeRounding
+  ) throws(TimingError) -> Placed {
+    let isForward = !mapping.isReversed
+    let (start, end) = (mapping.target.start.seconds, mapping.target.end.seconds)
+    if mapping.motion == .hold { return try round(start, rounding) }
+    if time <= mapping.sourceStart { return try round(isForward ? start : end, rounding) }
+    if time >= mapping.sourceEnd { return try round(isForward ? end : start, rounding) }
+    let value = try time.subtracting(mapping.whole.start.seconds)
+      .divided(by: mapping.whole.durationInSeconds)
+    if mapping.motion == .constant {
+      let share = isForward ? value : try Rational.one.subtracting(value)
+      return try round(
+        share.multiplied(by: mapping.target.durationInSeconds).adding(start), rounding)
+    }
+    let (step, isExact) = try step(reaching: value)
+    return try round(step, isExact: isExact, rounding)
+  }
+
+  // MARK: Searching
+
+  /// The last step at which no more than a share of the source has played (or, backwards, is
+  /// left), and whether it is just that.
+  private func step(reaching value: Rational) throws(TimingError) -> (Int128, isExact: Bool) {
+    // At the first step nothing more has played, at the last all has.
+    var (low, high) = (first, last)
+    var isExact = false
+    func isReached(_ step: Int128) throws(TimingError) -> Bool {
+      let order = try compare(step, value)
+      if order == 0 { isExact = true }
+      return order <= 0
+    }
+    var guess = min(max(estimate(value), low + 1), high - 1)
+    var stride: Int128 = 1
+    while low + 1 < high {
+      guard low < guess, guess < high else {
+        guess = low + (high - low) / 2
+        continue
+      }
+      if try isReached(guess) {
+        low = guess
+        if isExact { break }
+        guess = low + stride
+      } else {
+        high = guess
+        guess = high - stride
+      }
+      stride *= 2
+    }
+    return (low, isExact)
+  }
+
+  /// Whether at a step less than, just, or more than a share of the source has played.
+  private func compare(_ step: Int128, _ value: Rational) throws(TimingError) -> Int {
+    let product = slope.multipliedReportingOverflow(by: step)
+    let place = product.partialValue.addingReportingOverflow(offset)
+    guard !product.overflow, !place.overflow else { throw .overflow("a tick of \(mapping)") }
+    let order = share.compare(at: place.partialValue, over: divisor, with: value)
+    return mapping.isReversed ? -order : order
+  }
+
+  /// Where to look first; what is found does not depend on it.
+  private func estimate(_ value: Rational) -> Int128 {
+    let place = share.estimate(
+      of: value.doubleValue, from: mapping.part.lower.doubleValue,
+      to: mapping.part.upper.doubleValue)
+    let steps = (place * Double(divisor) - Double(offset)) / Double(slope)
+    guard steps.isFinite, steps.magnitude < 1e37 else { return first }
+    return Int128(steps)
+  }
+
+  // MARK: Rounding
+
+  private func round(
+    _ seconds: Rational, _ rounding: TimeRounding
+  ) throws(TimingError) -> Placed {
+    let exact = try seconds.multiplied(by: Rational(Int64(timescale)))
+    let ticks = exact.rounded(rounding)
+    let error = try exact.subtracting(Rational(ticks, 1))
+    return try Placed(ticks: fitting(ticks), error: inSeconds(error))
+  }
+
+  private func round(
+    _ step: Int128, isExact: Bool, _ rounding: TimeRounding
+  ) throws(TimingError) -> Placed {
+    // Between two steps there is no whole tick and no half one: all of it rounds alike.
+    let twice = 2 * step + (isExact ? 0 : 1)
+    let exact = try Rational(twice, 2 * Self.stepsPerTick)
+    let ticks = exact.rounded(rounding)
+    let distance = try exact.subtracting(Rational(ticks, 1))
+    let size = distance < .zero ? try distance.negated() : distance
+    let slack = try isExact ? Rational.zero : Rational(1, 2 * Self.stepsPerTick)
+    return try Placed(ticks: fitting(ticks), error: inSeconds(size.adding(slack)))
+  }
+
+  private func inSeconds(_ ticks: Rational) throws(TimingError) -> Rational {
+    let seconds = try ticks.divided(by: Rational(Int64(timescale)))
+    return seconds < .zero ? try seconds.negated() : seconds
+  }
+
+  private func fitting(_ ticks: Int128) throws(TimingError) -> Int64 {
+    guard let ticks = Int64(exactly: ticks) else { throw .overflow("a tick of \(mapping)") }
+    return ticks
+  }
+}
+
+extension PlaybackMapping {
+  /// The tick at which a source time plays, rounded once from the exact instant.
+  ///
+  /// To place many, make a ``PlaybackTicks`` once.
+  ///
+  /// - Throws: `TimingError` as ``PlaybackTicks`` does.
+  public func ticks(
+    ofSource time: Rational, timescale: Int32, rounding: TimeRounding
+  ) throws(TimingError) -> Int64 {
+    try PlaybackTicks(self, timescale: timescale).placed(ofSource: time, rounding: rounding).ticks
+  }
+}

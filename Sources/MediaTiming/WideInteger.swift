@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A whole number without a limit, for comparing polynomials of times exactly.
+///
+/// Only what a comparison takes: sums, products and the sign.
+struct WideInteger: Hashable {
+  /// The lowest digit first, none of the highest zero; nothing for zero.
+  private var digits: [UInt64]
+  private var isNegative: Bool
+
+  static let zero = WideInteger(0)
+
+  init(_ number: Int128) {
+    let magnitude = number.magnitude
+    digits = [
+      UInt64(truncatingIfNeeded: magnitude), UInt64(truncatingIfNeeded: magnitude >> 64),
+    ]
+    isNegative = number < 0
+    trim()
+  }
+
+  private init(digits: [UInt64], isNegative: Bool) {
+    self.digits = digits
+    self.isNegative = isNegative
+    trim()
+  }
+
+  private mutating func trim() {
+    while digits.last == 0 { digits.removeLast() }
+    if digits.isEmpty { isNegative = false }
+  }
+
+  /// -1, 0 or 1.
+  var sign: Int { digits.isEmpty ? 0 : isNegative ? -1 : 1 }
+
+  static prefix func - (number: WideInteger) -> WideInteger {
+    WideInteger(digits: number.digits, isNegative: !number.isNegative)
+  }
+
+  static func - (left: WideInteger, right: WideInteger) -> WideInteger { left + -right }
+
+  static func + (left: WideInteger, right: WideInteger) -> WideInteger {
+    if left.isNegative == right.isNegative {
+      return WideInteger(
+        digits: sum(left.digits, right.digits), isNegative: left.isNegative)
+    }
+    return isLess(left.digits, right.digits)
+      ? WideInteger(digits: difference(right.digits, left.digits), isNegative: right.isNegative)
+      : WideInteger(digits: difference(left.digits, right.digits), isNegative: left.isNegative)
+  }
+
+  static func * (left: WideInteger, right: WideInteger) -> WideInteger {
+    var product = [UInt64](repeating: 0, count: left.digits.count + right.digits.count)
+    for (place, digit) in left.digits.enumerated() {
+      var carry: UInt64 = 0
+      for (otherPlace, other) in right.digits.enumerated() {
+        let wide = digit.multipliedFullWidth(by: other)
+        // (2^64 - 1)^2 and twice 2^64 - 1 come to 2^128 - 1: this never overflows.
+        let (low, first) = wide.low.addingReportingOverflow(product[place + otherPlace])
+        let (total, second) = low.addingReportingOverflow(carry)
+        product[place + otherPlace] = total
+        carry = wide.high + (first ? 1 : 0) + (second ? 1 : 0)
+      }
+      product[place + right.digits.count] = carry
+    }
+    return WideInteger(digits: product, isNegative: left.isNegative != right.isNegative)
+  }
+
+  private static func isLess(_ left: [UInt64], _ right: [UInt64]) -> Bool {
+    guard left.count == right.count else { return left.count < right.count }
+    for place in left.indices.reversed() where left[place] != right[place] {
+      return left[place] < right[place]
+    }
+    return false
+  }
+
+  private static func sum(_ left: [UInt64], _ right: [UInt64]) -> [UInt64] {
+    let (longer, shorter) = left.count < right.count ? (right, left) : (left, right)
+    var sum = longer
+    var carries = false
+    for place in longer.indices {
+      guard carries || place < shorter.count else { break }
+      let (part, first) = longer[place].addingReportingOverflow(
+        place < shorter.count ? shorter[place] : 0)
+      let (total, second) = part.addingReportingOverflow(carries ? 1 : 0)
+      sum[place] = total
+      carries = first || second
+    }
+    if carries { sum.append(1) }
+    return sum
+  }
+
+  /// The difference of two rows of digits of which the first is not less.
+  private static func difference(_ left: [UInt64], _ right: [UInt64]) -> [UInt64] {
+    var difference = left
+    var borrows = false
+    for place in left.indices {
+      guard borrows || place < right.count else { break }
+      let (part, first) = left[place].subtractingReportingOverflow(
+        place < right.count ? right[place] : 0)
+      let (rest, second) = part.subtractingReportingOverflow(borrows ? 1 : 0)
+      difference[place] = rest
+      borrows = first || second
+    }
+    return difference
+  }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+import BigInt
+import Testing
+
+@testable import MediaTiming
+
+struct WideIntegerTests {
+  @Test func `Sums, differences and products of wide numbers have the right sign`() {
+    forAll(20_000) { random in
+      let numbers = (0..<4).map { _ in random.int128() }
+      let wide = numbers.map { WideInteger($0) }
+      let big = numbers.map { BigInt($0) }
+      // Near misses and ties as well as far ones.
+      let left = wide[0] * wide[1] * wide[0]
+      let sums = [
+        (left - wide[2] * wide[3], big[0] * big[1] * big[0] - big[2] * big[3]),
+        (left + wide[2] - left, big[2]),
+        (left * left - left * left + wide[3] - wide[3], BigInt(0)),
+        ((left + wide[2]) * wide[3] - left * wide[3], big[2] * big[3]),
+      ]
+      for (place, (found, expected)) in sums.enumerated() where found.sign != expected.signum() {
+        return "\(numbers), case \(place): \(found)"
+      }
+      return nil
+    }
+  }
+}
