@@ -79,6 +79,11 @@ let package = Package(
     .executableTarget(
       name: "RecordAndSlow", dependencies: ["Overcrank"], path: "Samples/RecordAndSlow"),
 
+    // The library's sound by itself, for Benchmarks/pitch.sh.
+    .executableTarget(
+      name: "RetimeSound", dependencies: ["Retiming", "MediaTiming"],
+      path: "Benchmarks/RetimeSound"),
+
     // A driver that is a program: cameras of many kinds with faults on demand, and a log of what
     // really became of each frame.
     .target(

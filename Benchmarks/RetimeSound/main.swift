@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Retimes raw sound by the library alone, for Benchmarks/pitch.sh: 32-bit floats, interleaved.
+//
+//   RetimeSound ALGORITHM RATE CHANNELS IN OUT START+COUNT@SPEED...
+//
+// Each leg plays COUNT samples of the input from START on at SPEED (source samples for each output
+// sample: 1/8 is slow motion), after the one before it.
+
+import Glibc
+import MediaTiming
+import Retiming
+
+/// What is wrong with the command line or a file.
+struct UsageError: Error, CustomStringConvertible {
+  let description: String
+}
+
+/// Interleaved samples of a file, all in memory.
+func interleaved(in path: String) throws -> [Float] {
+  guard let file = fopen(path, "rb") else { throw UsageError(description: "no file \(path)") }
+  defer { fclose(file) }
+  fseek(file, 0, SEEK_END)
+  let count = max(0, ftell(file)) / 4
+  rewind(file)
+  return [Float](unsafeUninitializedCapacity: count) { memory, got in
+    got = fread(memory.baseAddress, 4, count, file)
+  }
+}
+
+/// Legs such as `0+48000@1/8`, one after the other.
+func mappings(_ legs: [String], sampleRate: Int32) throws -> [TimeMapping] {
+  var end = MediaTime.zero
+  return try legs.map { leg in
+    let fields = leg.split { "+@/".contains($0) }.compactMap { Int64($0) }
+    guard (3...4).contains(fields.count) else {
+      throw UsageError(description: "\(leg) is not START+COUNT@SPEED")
+    }
+    let below = fields.count == 4 ? fields[3] : 1
+    let speed = try Speed(Rational(Int128(fields[2]), Int128(below)))
+    let source = try TimeRange(
+      start: MediaTime(value: fields[0], timescale: sampleRate),
+      duration: MediaTime(value: fields[1], timescale: sampleRate))
+    let length = try MediaTime(source.durationInSeconds.divided(by: speed.fraction))
+    defer { end = (try? end + length) ?? end }
+    return try TimeMapping(source: source, target: TimeRange(start: end, duration: length))
+  }
+}
+
+func run(_ arguments: [String]) throws {
+  guard arguments.count > 6, let algorithm = AudioTimePitchAlgorithm(rawValue: arguments[1]),
+    let sampleRate = Int32(arguments[2]), let channels = Int(arguments[3]), channels > 0
+  else {
+    throw UsageError(
+      description: "RetimeSound ALGORITHM RATE CHANNELS IN OUT START+COUNT@SPEED...")
+  }
+  let retimer = try AudioRetimer(
+    algorithm: algorithm, sampleRate: Int(sampleRate), channelCount: channels)
+  let input = try interleaved(in: arguments[4])
+  let length = Int64(input.count / channels)
+  guard let output = fopen(arguments[5], "wb") else {
+    throw UsageError(description: "\(arguments[5]) cannot be written")
+  }
+  let report = try retimer.render(
+    mappings: mappings(Array(arguments[6...]), sampleRate: sampleRate),
+    read: { start, count in
+      (0..<channels).map { channel in
+        var plane = [Float](repeating: 0, count: count)
+        for index in max(0, -start)..<max(0, -start, min(Int64(count), length - start)) {
+          plane[Int(index)] = input[Int(start + index) * channels + channel]
+        }
+        return plane
+      }
+    },
+    write: { planes in
+      let count = planes[0].count
+      var block = [Float](repeating: 0, count: count * channels)
+      for (channel, plane) in planes.enumerated() {
+        for index in 0..<count { block[index * channels + channel] = plane[index] }
+      }
+      guard fwrite(block, 4, block.count, output) == block.count else {
+        throw UsageError(description: "\(arguments[5]) could not be written")
+      }
+    })
+  guard fclose(output) == 0, report.lengthErrorSamples == 0 else {
+    throw UsageError(description: "\(report.lengthErrorSamples) samples are missing")
+  }
+}
+
+do { try run(CommandLine.arguments) } catch {
+  let text = "\(error)\n"
+  _ = write(2, text, text.utf8.count)
+  exit(1)
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Sound at other speeds: what our algorithms make of sines, clicks, speech and music, measured beside
+# what rubberband, ffmpeg, soundstretch and sox make of the same files in the same run.
+#
+#   Benchmarks/pitch.sh [PART...]      all parts, unless named: spectral time-domain low-quality
+#                                      varispeed lengths joins controls
+#
+# Takes some minutes. Exits with 1 when a figure misses its limit, or when a control that must fail
+# passes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=Samples/install-packages.sh
+. Samples/install-packages.sh
+install_packages "${build_packages[@]}" rubberband-cli soundstretch sox ffmpeg espeak-ng python3 \
+  python3-numpy >&2
+
+swift build -c release --product RetimeSound >&2
+RETIME_SOUND=$(swift build -c release --show-bin-path)/RetimeSound
+WORK=$(mktemp -d /dev/shm/pitch-bench.XXXXXX)
+trap 'rm -rf "$WORK"' EXIT
+export RETIME_SOUND WORK
+# Debian's numpy, not another that happens to come first.
+/usr/bin/python3 Benchmarks/pitch.py "$@"
