@@ -53,6 +53,11 @@ class Maker:
                 print(f"slowmo, {what} at {stretch}: {error}")
             return None
 
+    @functools.lru_cache(maxsize=None)
+    def clicks(self, stretch):
+        made = self.output("clicks", stretch)[:, 0]
+        return measure.bursts(made, signals.clicks()[1], stretch, RATE, signal("clicks"))
+
     def figure(self, what, stretch):
         kind, _, detail = what.partition(" ")
         if kind == "length":
@@ -66,9 +71,7 @@ class Maker:
             made = self.output("sweep", stretch)[:, 0]
             return measure.sweep_cents(made, stretch, RATE, signals.sweep_frequency)
         if kind == "click":
-            made = self.output("clicks", stretch)[:, 0]
-            return measure.bursts(
-                made, signals.clicks()[1], stretch, RATE, signal("clicks"))[detail]
+            return self.clicks(stretch)[detail]
         if kind == "spectrum":
             source, made = signal(detail), self.output(detail, stretch)
             source = source.reshape(len(source), -1).mean(1)
@@ -221,10 +224,10 @@ def joined(algorithm, source, is_cut=False):
 
 
 def joins():
-    print("\njoins of speeds 1, 1/8, 2, 1/2, 1: above 4 kHz near them and away, roughness, dip")
+    print("\njoins of speeds 1, 1/8, 2, 1/2, 1 (low-quality: 1/2): above 4 kHz near them and away, roughness, dip")
     chord = sum(signals.sine(pitch, 5) for pitch in (220, 277.2, 329.6, 440, 554.4, 659.3)) / 6
     for name, source, frequency in (("sine", signals.sine(440, 5), 440), ("chord", chord, 659.3)):
-        for algorithm in ("spectral", "time-domain", "varispeed", "low-quality"):
+        for algorithm in ("spectral", "time-domain", "low-quality"):
             for is_cut in (False, True):
                 try:
                     found = measure.joins(*joined(algorithm, source, is_cut), frequency, RATE)

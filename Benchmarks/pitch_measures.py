@@ -55,7 +55,10 @@ def sweep_cents(samples, stretch, rate, frequency_at):
 def envelope(samples, rate):
     """Power over 4 ms."""
     width = rate // 250
-    return np.convolve(samples ** 2, np.hanning(width + 2)[1:-1] / width * 2, "same")
+    window = np.hanning(width + 2)[1:-1] / width * 2
+    size = 1 << (len(samples) + width).bit_length()
+    power = np.fft.irfft(np.fft.rfft(samples ** 2, size) * np.fft.rfft(window, size), size)
+    return np.maximum(power[(width - 1) // 2:][:len(samples)], 0)
 
 
 def bursts(samples, middles, stretch, rate, reference):
@@ -65,7 +68,7 @@ def bursts(samples, middles, stretch, rate, reference):
     belongs. An echo is what else is loud, more than 5 ms away.
     """
     power = envelope(samples, rate)
-    loud = np.median([envelope(reference, rate)[int(middle)] for middle in middles])
+    loud = np.median(envelope(reference, rate)[middles.astype(int)])
     lost, offsets, widths, echoes = 0, [], [], []
     for middle in middles:
         start = int(max(0, (middle - 0.13 * rate) * stretch))

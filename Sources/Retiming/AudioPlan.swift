@@ -15,11 +15,17 @@ struct AudioPiece: Hashable, Sendable {
 
   let content: Content
   /// The first output sample, and the first one after.
-  let samples: Range<Int64>
+  var samples: Range<Int64>
   /// The source position, in samples, that plays at the first output sample; not always whole.
   let position: Rational
   /// Source samples for each output sample.
   let speed: Speed
+  /// Where the speed changes later on, while the source runs on; ascending.
+  var knees: [Knee] = []
+  /// The source sample that comes first, and the one that follows the last, where a neighbour at
+  /// speed 1 runs on from or into this piece: to be met exactly.
+  var entry: Int64?
+  var exit: Int64?
   /// How many samples to make before the first and after the last one, for the fades at the
   /// joins with the neighbours.
   var lead: Int64 = 0
@@ -27,13 +33,34 @@ struct AudioPiece: Hashable, Sendable {
   /// How many of the samples made overlap with the next piece's.
   var overlap: Int64 = 0
 
+  /// A point at which another speed starts.
+  struct Knee: Hashable, Sendable {
+    /// How far it is from the piece's first sample, in samples; not always whole.
+    let output: Rational
+    /// The source position that plays there, in samples.
+    let source: Rational
+    /// Source samples for each output sample, from there on.
+    let speed: Speed
+  }
+
+  /// The source sample that a piece at speed 1 starts with.
+  func firstCopied() throws(RetimingError) -> Int64 {
+    try position.wholeNumber(.halfAwayFromZero, of: "the sample \(position)")
+  }
+
   /// How many samples to make.
   var length: Int64 { lead + Int64(samples.count) + tail }
 
-  /// The source position that plays some samples before the first.
-  func position(before lead: Int64) throws(RetimingError) -> Rational {
-    try exactly("a position in the source") { () throws(TimingError) in
-      try position.subtracting(speed.fraction.multiplied(by: Rational(lead)))
+  /// Source samples for each output sample, at the end.
+  var lastSpeed: Speed { knees.last?.speed ?? speed }
+
+  /// The source position that plays at a sample, counted from the first one; it may lie outside.
+  func position(at sample: Int64) throws(RetimingError) -> Rational {
+    let knee = knees.last { $0.output <= Rational(sample) }
+    return try exactly("a position in the source") { () throws(TimingError) in
+      let speed = knee?.speed ?? speed
+      let distance = try Rational(sample).subtracting(knee?.output ?? .zero)
+      return try (knee?.source ?? position).adding(speed.fraction.multiplied(by: distance))
     }
   }
 }
@@ -43,6 +70,8 @@ struct AudioPlan: Sendable {
   private(set) var pieces: [AudioPiece] = []
   /// The end of the last one.
   private(set) var sampleCount: Int64
+  /// The mapping whose sound the last piece ends with.
+  private var lastMapping: TimeMapping?
 
   /// Lays out mappings at their sample positions.
   ///
@@ -112,19 +141,41 @@ struct AudioPlan: Sendable {
     let position = try exactly("the source of \(mapping.target)") { () throws(TimingError) in
       try mapping.sourceSeconds(of: Rational(start).divided(by: rate)).multiplied(by: rate)
     }
-    let continues = try continues(at: position, speed)
-    if continues, let last = pieces.popLast() {
-      sampleCount = last.samples.lowerBound
-      append(last.content, upTo: max(end, start), position: last.position, speed: speed)
+    if try continues(at: position, speed) {
+      extend(upTo: end)
+    } else if let last = pieces.last, last.content == .retimed, speed != .normal,
+      algorithm.followsKnees, let lastMapping, lastMapping.source.end == mapping.source.start,
+      lastMapping.target.end == mapping.target.start
+    {
+      let knee = try exactly("the start of \(mapping.target)") { () throws(TimingError) in
+        AudioPiece.Knee(
+          output: try mapping.target.start.seconds.multiplied(by: rate)
+            .subtracting(Rational(last.samples.lowerBound)),
+          source: try mapping.source.start.seconds.multiplied(by: rate), speed: speed)
+      }
+      pieces[pieces.count - 1].knees.append(knee)
+      extend(upTo: end)
     } else {
       append(speed == .normal ? .copy : .retimed, upTo: end, position: position, speed: speed)
+      guard sampleCount > start else {
+        lastMapping = nil
+        return
+      }
     }
+    lastMapping = mapping
+  }
+
+  /// Makes the last piece longer.
+  private mutating func extend(upTo end: Int64) {
+    guard end > sampleCount, let last = pieces.last else { return }
+    pieces[pieces.count - 1].samples = last.samples.lowerBound..<end
+    sampleCount = end
   }
 
   /// Whether the last piece goes on to this position at this speed, exactly: a cut that changes
   /// nothing must not be heard.
   private func continues(at position: Rational, _ speed: Speed) throws(RetimingError) -> Bool {
-    guard let last = pieces.last, last.content != .silence, last.speed == speed else {
+    guard let last = pieces.last, last.content != .silence, last.lastSpeed == speed else {
       return false
     }
     return try distance(of: position, from: last) == .zero
@@ -134,25 +185,32 @@ struct AudioPlan: Sendable {
   private func distance(
     of position: Rational, from piece: AudioPiece
   ) throws(RetimingError) -> Rational {
-    let end = try piece.position(before: -Int64(piece.samples.count))
+    let end = try piece.position(at: Int64(piece.samples.count))
     return try exactly("a position in the source") { () throws(TimingError) in
       try position.subtracting(end)
     }
   }
 
-  /// Lets neighbours overlap for a fade where a hard join would click.
+  /// Joins neighbours without a click: by meeting exactly where the source runs on, as far as the
+  /// algorithm can, else by an overlap for a fade.
   ///
   /// A fade lies in a retimed piece: speed 1 stays bit for bit. It takes at most half of it.
-  mutating func fade(over longest: Int64, unlessContinuous: Bool) throws(RetimingError) {
-    guard pieces.count > 1 else { return }
+  mutating func join(_ algorithm: AudioTimePitchAlgorithm, fade longest: Int64)
+    throws(RetimingError)
+  {
+    guard pieces.count > 1, algorithm != .mute else { return }
     for index in 0..<pieces.count - 1 {
       let (first, second) = (pieces[index], pieces[index + 1])
       guard first.content == .retimed || second.content == .retimed else { continue }
-      if unlessContinuous, first.content != .silence, second.content != .silence {
-        // Within one sample of either side the waveform runs on: a fade would only blur it.
+      if algorithm != .spectral, first.content != .silence, second.content != .silence {
+        // Boundaries lie between samples: what runs on is within one of either side.
         let distance = try distance(of: second.position, from: first).doubleValue.magnitude
-        guard distance > max(1, first.speed.fraction.doubleValue, second.speed.fraction.doubleValue)
-        else { continue }
+        if distance
+          <= max(1, first.lastSpeed.fraction.doubleValue, second.speed.fraction.doubleValue),
+          try meet(index, algorithm)
+        {
+          continue
+        }
       }
       if second.content == .retimed {
         let length = min(longest, Int64(second.samples.count) / 2)
@@ -164,5 +222,22 @@ struct AudioPlan: Sendable {
         pieces[index].overlap = length
       }
     }
+  }
+
+  /// Lets a piece and its next, into which the source runs on, meet in the same sample; false where
+  /// they cannot.
+  private mutating func meet(
+    _ index: Int, _ algorithm: AudioTimePitchAlgorithm
+  ) throws(RetimingError) -> Bool {
+    // The resampler's positions are exact on either side.
+    if algorithm == .varispeed { return true }
+    let (first, second) = (pieces[index], pieces[index + 1])
+    if first.content == .copy {
+      pieces[index + 1].entry = try first.firstCopied() + Int64(first.samples.count)
+      return true
+    }
+    guard second.content == .copy else { return false }
+    pieces[index].exit = try second.firstCopied()
+    return true
   }
 }

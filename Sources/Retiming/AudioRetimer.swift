@@ -19,10 +19,12 @@ public struct AudioRetimingReport: Hashable, Sendable {
 /// A value without state: each call of ``render(mappings:duration:isCancelled:read:write:)`` is
 /// one pass from start to end, in blocks, in memory that does not grow with the length.
 ///
-/// What plays at speed 1 is copied bit for bit. Other pieces are made with the source's real
-/// sound before and after them and cut at the sample nearest to their boundary. `spectral` joins
-/// them with a fade of 5 ms, which lies inside the retimed piece; `varispeed` does so where the
-/// source jumps, and where it runs on needs none; `mute` and empty time start and end at once.
+/// What plays at speed 1 is copied bit for bit. What plays at others is made with the source's real
+/// sound before and after it, by one engine as long as the source runs on, whatever the speeds (for
+/// `varispeed`, one a speed), and cut at the sample nearest to its boundary. `time-domain` goes on
+/// from a neighbour at speed 1 and ends in the next; `varispeed` needs nothing where the source runs
+/// on. All other joins fade over 5 ms, inside the retimed piece. `mute` and empty time start and end
+/// at once.
 public struct AudioRetimer: Hashable, Sendable {
   /// The speeds at which sound can play, other than muted.
   public static let speeds: ClosedRange<Speed> = {
@@ -168,25 +170,28 @@ public struct AudioRetimer: Hashable, Sendable {
   ) throws(RetimingError) -> AudioPlan {
     var plan = try AudioPlan(
       mappings, duration: duration, sampleRate: sampleRate, algorithm: algorithm)
-    if algorithm != .mute {
-      try plan.fade(over: Int64(sampleRate / 200), unlessContinuous: algorithm == .varispeed)
-    }
+    try plan.join(algorithm, fade: Int64(sampleRate / 200))
     return plan
   }
 
   private func voice(for piece: AudioPiece) throws(RetimingError) -> any AudioVoice {
-    let position = try piece.position(before: piece.lead)
+    let position = try piece.position(at: -piece.lead)
     switch (piece.content, algorithm) {
     case (.silence, _), (.retimed, .mute): return SilentVoice(channelCount: channelCount)
-    case (.copy, _):
-      return CopyVoice(
-        position: try position.wholeNumber(.halfAwayFromZero, of: "the sample \(position)"))
+    case (.copy, _): return CopyVoice(position: try piece.firstCopied() - piece.lead)
     case (.retimed, .varispeed):
       return try VarispeedVoice(
         position: position, speed: piece.speed, channelCount: channelCount)
-    case (.retimed, _):
-      return try SpectralVoice(
-        position: position, speed: piece.speed, sampleRate: sampleRate, channelCount: channelCount)
+    case (.retimed, .timeDomain):
+      return try GrainVoice(
+        piece, shape: .timeDomain(sampleRate: sampleRate), sampleRate: sampleRate,
+        channelCount: channelCount)
+    case (.retimed, .lowQuality):
+      return try GrainVoice(
+        piece, shape: .lowQuality(sampleRate: sampleRate), sampleRate: sampleRate,
+        channelCount: channelCount)
+    case (.retimed, .spectral):
+      return try SpectralVoice(piece, sampleRate: sampleRate, channelCount: channelCount)
     }
   }
 }

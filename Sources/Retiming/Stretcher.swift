@@ -2,96 +2,122 @@
 
 import CRubberBand
 
-/// Rubber Band's R3 engine, offline, for planar float samples at one stretch.
+/// Rubber Band's R3 engine, in real-time mode, for planar float samples at a stretch that may
+/// change with every block.
 ///
-/// The value is the only owner of its `RubberBandState`. It is never told the input's length
-/// (`rubberband_set_expected_input_duration` holds 32 bits, which an hour at a 32nd overflows;
-/// without it the samples are the same and there is only no end), and never told that a block is
-/// the last (3.1.2 then loses the tail): feed what follows until enough has come out.
+/// The value is the only owner of its `RubberBandState` and of its memory. The engine is never
+/// told that a block is the last (3.1.2 then loses the tail): feed what follows until enough has
+/// come out.
 struct Stretcher: ~Copyable {
   /// How many planes of samples go in and come out.
   let channelCount: Int
-  /// How many samples to feed at a time: what comes out of one block must fit the engine's ring
-  /// of 65536 samples, or input is lost.
+  /// How many samples are fed at a time: fewer than lie between two of the engine's windows, so
+  /// that each window has its own stretch, and so few that what comes out fits its ring.
   let blockLength: Int
+  /// How many samples go in before the first one that is to come out, and how many that come out
+  /// are to be thrown away.
+  let padLength: Int
+  let delay: Int
+  /// What the engine can be set to without harm.
+  let stretches: ClosedRange<Double>
+  /// How many samples have come out.
+  private(set) var produced: Int64 = 0
   private let state: RubberBandState
+  private let input: UnsafeMutableBufferPointer<Float>
+  private let output: UnsafeMutableBufferPointer<Float>
 
-  /// Makes an engine whose output is `stretch` times as long as its input.
+  private static let outputLength = 4096
+
+  /// Makes an engine for a range of stretches.
   ///
   /// The corresponding call is `rubberband_new`.
   ///
   /// - Parameters:
   ///   - sampleRate: 8000 to 192000 hertz.
   ///   - channelCount: Above zero.
-  ///   - stretch: 1/32 to 32.
+  ///   - stretches: What will be asked for on average, 1/64 to 64; it starts at the upper bound.
   /// - Throws: `RetimingError` with `.engine` when Rubber Band gives no engine, or not R3.
-  init(sampleRate: Int, channelCount: Int, stretch: Double) throws(RetimingError) {
+  init(
+    sampleRate: Int, channelCount: Int, stretches: ClosedRange<Double>
+  ) throws(RetimingError) {
     var options =
-      RubberBandOptionProcessOffline.rawValue | RubberBandOptionEngineFiner.rawValue
+      RubberBandOptionProcessRealTime.rawValue | RubberBandOptionEngineFiner.rawValue
       | RubberBandOptionChannelsTogether.rawValue
     // Where one hop ahead of the window lies outside it, 3.1.2 reads past the end of its memory
     // (valgrind: analyseChannel, at speeds above 8 and below 16, or from 4 on below 44.1 kHz),
     // and what it finds there may be NaN. Short windows have no such look ahead.
-    if stretch > 1.0 / 16, stretch < (sampleRate < 44_100 ? 1.0 / 4 : 1.0 / 8) {
+    let harmful = 1.0 / 16..<(sampleRate < 44_100 ? 1.0 / 4 : 1.0 / 8)
+    if stretches.lowerBound >= harmful.upperBound * 1.1 {
+      self.stretches = harmful.upperBound * 1.01...32
+    } else if stretches.upperBound <= harmful.lowerBound * 0.9 {
+      self.stretches = 1.0 / 32...harmful.lowerBound * 0.99
+    } else {
       options |= RubberBandOptionWindowShort.rawValue
+      self.stretches = 1.0 / 32...32
     }
     guard
       let state = rubberband_new(
-        UInt32(sampleRate), UInt32(channelCount), RubberBandOptions(options), stretch, 1)
+        UInt32(sampleRate), UInt32(channelCount), RubberBandOptions(options),
+        stretches.upperBound, 1)
     else { throw RetimingError(.engine, "Rubber Band did not start") }
     guard rubberband_get_engine_version(state) == 3 else {
       rubberband_delete(state)
       throw RetimingError(.engine, "Rubber Band has no R3 engine; version 3 or later is needed")
     }
     self.channelCount = channelCount
-    self.blockLength = max(1, min(512, Int(32768 / max(stretch, 1))))
+    blockLength = max(4, min(64, Int(128 / max(stretches.upperBound, 1))))
+    rubberband_set_max_process_size(state, UInt32(blockLength))
+    padLength = Int(rubberband_get_preferred_start_pad(state))
+    delay = Int(rubberband_get_start_delay(state))
     self.state = state
+    input = .allocate(capacity: blockLength * channelCount)
+    input.initialize(repeating: 0)
+    output = .allocate(capacity: Self.outputLength * channelCount)
+    output.initialize(repeating: 0)
   }
 
-  deinit { rubberband_delete(state) }
+  deinit {
+    rubberband_delete(state)
+    input.deallocate()
+    output.deallocate()
+  }
 
   /// Takes a block, and gives all that is ready; drained each time, as the engine needs it.
   ///
-  /// - Parameter input: One plane a channel, each of `blockLength` samples or fewer.
+  /// - Parameters:
+  ///   - planes: One plane a channel.
+  ///   - start: Where in them the block starts, of `blockLength` samples.
+  ///   - stretch: For the windows that this block completes; one of `stretches` is set.
   /// - Returns: One plane a channel, all of one length, which may be zero.
-  mutating func process(_ input: [[Float]]) -> [[Float]] {
-    let length = input.sampleCount
-    Self.withPlanes(input, length) { planes in
-      rubberband_process(state, planes, UInt32(length), 0)
+  mutating func process(_ planes: Planes, from start: Int, stretch: Double) -> Planes {
+    rubberband_set_time_ratio(
+      state, min(max(stretch, stretches.lowerBound), stretches.upperBound))
+    for channel in 0..<channelCount {
+      for index in 0..<blockLength {
+        input[channel * blockLength + index] = planes[channel][start + index]
+      }
     }
-    var output = [[Float]](repeating: [], count: channelCount)
+    let pointers = (0..<channelCount).map { channel in
+      input.baseAddress.map { UnsafePointer($0 + channel * blockLength) }
+    }
+    rubberband_process(state, pointers, UInt32(blockLength), 0)
+    var made = Planes(repeating: [], count: channelCount)
     // Asking for more than is ready prints a warning; nothing ready is 0, the end is -1.
     while case let ready = rubberband_available(state), ready > 0 {
-      output.append(samples: retrieve(Int(ready)))
+      retrieve(min(Int(ready), Self.outputLength), into: &made)
     }
-    return output
+    produced += Int64(made.sampleCount)
+    return made
   }
 
-  private func retrieve(_ count: Int) -> [[Float]] {
-    let memory = UnsafeMutableBufferPointer<Float>.allocate(capacity: count * channelCount)
-    defer { memory.deallocate() }
-    memory.initialize(repeating: 0)
+  private func retrieve(_ count: Int, into made: inout Planes) {
     let planes = (0..<channelCount).map { channel in
-      memory.baseAddress.map { $0 + channel * count }
+      output.baseAddress.map { $0 + channel * Self.outputLength }
     }
     let got = Int(rubberband_retrieve(state, planes, UInt32(count)))
-    return (0..<channelCount).map { channel in
-      Array(memory[channel * count..<channel * count + got])
+    for channel in 0..<channelCount {
+      made[channel] += output.extracting(
+        channel * Self.outputLength..<channel * Self.outputLength + got)
     }
-  }
-
-  private static func withPlanes(
-    _ input: [[Float]], _ length: Int, _ body: ([UnsafePointer<Float>?]) -> Void
-  ) {
-    let memory = UnsafeMutableBufferPointer<Float>.allocate(
-      capacity: max(1, length * input.count))
-    defer { memory.deallocate() }
-    for (channel, plane) in input.enumerated() {
-      _ = memory.extracting(channel * length..<(channel + 1) * length).initialize(from: plane)
-    }
-    body(
-      input.indices.map { channel in
-        memory.baseAddress.map { UnsafePointer($0 + channel * length) }
-      })
   }
 }

@@ -71,10 +71,11 @@ struct AudioLengthTests {
 
   @Test(
     "Random plans: exact total, speed 1 bit for bit, gaps silent",
-    arguments: 0..<16 as Range<UInt64>)
+    arguments: 0..<24 as Range<UInt64>)
   func randomPlans(seed: UInt64) throws {
     var random = SeededGenerator(state: seed)
-    let algorithm: AudioTimePitchAlgorithm = [.spectral, .varispeed, .mute][Int(seed % 3)]
+    let algorithm: AudioTimePitchAlgorithm = [.spectral, .timeDomain, .varispeed, .mute][
+      Int(seed % 4)]
     let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 2)
     let sound = Sound.noise(length: 40_000, channelCount: 2)
     var mappings: [TimeMapping] = []
@@ -132,7 +133,7 @@ struct AudioLengthTests {
 
   @Test func `A cut that changes nothing changes no sample`() throws {
     let sound = Sound.noise(length: 20_000)
-    for algorithm in [AudioTimePitchAlgorithm.spectral, .varispeed] {
+    for algorithm in [AudioTimePitchAlgorithm.spectral, .timeDomain, .varispeed] {
       let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 1)
       let speed = try Speed.of(1, 3)
       let whole = try TimeMapping.of(100, 3001, at: speed)
@@ -146,7 +147,7 @@ struct AudioLengthTests {
 
   @Test func `Memory does not grow: reads and writes are small, and reads stay near`() throws {
     for (above, below) in [(1, 32), (32, 1), (970, 31)] as [(Int64, Int64)] {
-      for algorithm in [AudioTimePitchAlgorithm.spectral, .varispeed] {
+      for algorithm in [AudioTimePitchAlgorithm.spectral, .timeDomain, .varispeed] {
         let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 1)
         let speed = try Speed.of(above, below)
         var expected: Int64?

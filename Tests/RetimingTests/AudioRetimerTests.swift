@@ -13,13 +13,12 @@ struct AudioRetimerTests {
   }
 
   @Test func `What is not there is named, with what is`() throws {
-    for algorithm in [AudioTimePitchAlgorithm.timeDomain, .lowQuality] {
-      let error = #expect(throws: RetimingError.self) {
-        try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 1)
-      }
-      #expect(error?.code == .notAvailable)
-      #expect(error?.description.hasSuffix("there are spectral, varispeed, mute") == true)
+    let error = #expect(throws: RetimingError.self) {
+      try AudioRetimer(algorithm: .lowQuality, sampleRate: 48_000, channelCount: 1)
     }
+    #expect(error?.code == .notAvailable)
+    #expect(
+      error?.description.hasSuffix("there are spectral, time-domain, varispeed, mute") == true)
     #expect(
       AudioTimePitchAlgorithm.allCases.map(\.rawValue) == [
         "spectral", "time-domain", "varispeed", "low-quality", "mute",
@@ -40,7 +39,7 @@ struct AudioRetimerTests {
   @Test func `Speeds outside 1/32 to 32 are refused, unless muted`() throws {
     for (above, below) in [(1, 33), (33, 1), (3201, 100)] as [(Int64, Int64)] {
       let mapping = try TimeMapping.of(0, 96_000, at: .of(above, below))
-      for algorithm in [AudioTimePitchAlgorithm.spectral, .varispeed] {
+      for algorithm in [AudioTimePitchAlgorithm.spectral, .timeDomain, .varispeed] {
         let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 1)
         let error = #expect(throws: RetimingError.self) {
           try retimer.render([mapping], of: sound)

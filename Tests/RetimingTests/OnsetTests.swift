@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import MediaTiming
+import Testing
+
+@testable import Retiming
+
+struct OnsetTests {
+  @Test(
+    "Bursts are found at every sampling rate, whatever the blocks",
+    arguments: [8000, 44_100, 48_000, 192_000])
+  func bursts(sampleRate: Int) {
+    let second = Double(sampleRate)
+    let starts = [0.2, 0.5, 0.63, 1.1].map { Int($0 * second) }
+    var random = SeededGenerator(state: 1)
+    var plane = [Float](repeating: 0, count: sampleRate * 2)
+    for index in plane.indices { plane[index] = .random(in: -0.001...0.001, using: &random) }
+    for start in starts {
+      for index in start..<start + sampleRate / 250 {
+        plane[index] = .random(in: -0.5...0.5, using: &random)
+      }
+    }
+    for block in [1, 333, 4096, plane.count] {
+      var detector = OnsetDetector(sampleRate: sampleRate, channelCount: 2)
+      var found: [Int64] = []
+      for start in stride(from: 0, to: plane.count, by: block) {
+        let part = Array(plane[start..<min(plane.count, start + block)])
+        found += detector.append([part.map { -$0 }, part])
+        // What is told later lies later.
+        #expect(found.allSatisfy { $0 <= detector.scanned + Int64(sampleRate / 100) })
+      }
+      // The noise itself starts, too.
+      #expect(found.count == starts.count + 1)
+      for (start, place) in zip(starts, found.dropFirst()) {
+        #expect((-0.001...0.0045).contains(Double(Int(place) - start) / second))
+      }
+    }
+  }
+
+  @Test func `Steady tones, pulses of a voice and silence are no onsets`() {
+    let sounds: [(Int) -> Float] = [
+      { _ in 0 }, { Float(sin(0.1 * Double($0))) },
+      // A hundred pulses a second.
+      { Float(exp(-Double($0 % 480) / 30)) },
+    ]
+    for sound in sounds {
+      var detector = OnsetDetector(sampleRate: 48_000, channelCount: 1)
+      let found = detector.append([(0..<96_000).map(sound)])
+      // The start itself is one.
+      #expect(found.allSatisfy { $0 < 2400 })
+      #expect(detector.scanned > 95_000)
+    }
+  }
+
+  private func piece(
+    _ speeds: [(Int64, Int64)], each count: Int64
+  ) throws -> AudioPiece {
+    var output = Rational.zero
+    var knees: [AudioPiece.Knee] = []
+    for (index, (above, below)) in speeds.enumerated() {
+      knees.append(
+        AudioPiece.Knee(
+          output: output, source: Rational(1000 + Int64(index) * count),
+          speed: try .of(above, below)))
+      output = try output.adding(Rational(Int128(count) * Int128(below), Int128(above)))
+    }
+    return AudioPiece(
+      content: .retimed, samples: 0..<Int64(output.rounded(.halfAwayFromZero)),
+      position: Rational(1000), speed: knees[0].speed, knees: Array(knees.dropFirst()))
+  }
+
+  @Test func `A map of speeds runs both ways, and past its ends`() throws {
+    let map = SpeedMap(try piece([(1, 8), (2, 1), (1, 3)], each: 600), origin: 900)
+    #expect(map.source(at: 0) == 100)
+    #expect(map.source(at: 4800) == 700)
+    #expect(map.source(at: 5100) == 1300)
+    #expect(map.source(at: 5103) == 1301)
+    #expect(map.source(at: -8) == 99)
+    #expect(map.speed(at: 700) == 2)
+    #expect(map.speeds == 0.125...2)
+    for output in stride(from: -100.0, to: 8000, by: 7.7) {
+      #expect((map.output(at: map.source(at: output)) - output).magnitude < 1e-9)
+    }
+  }
+
+  @Test(
+    "Locks keep onsets in place, at a bounded stretch, both ways",
+    arguments: 0..<60 as Range<UInt64>)
+  func locks(seed: UInt64) throws {
+    var random = SeededGenerator(state: seed)
+    let speeds: [(Int64, Int64)] = [
+      (1, 8), (1, 2), (4, 5), (3, 2), (2, 1), (8, 1), (1, 32), (32, 1),
+    ]
+    let (above, below) = speeds[Int(seed) % speeds.count]
+    let base = SpeedMap(try piece([(above, below)], each: 200_000), origin: 0)
+    let extent = LockedMap.Extent(before: 20, after: 30, sampleRate: 48_000)
+    var map = LockedMap(base, extent, bounds: 1000..<201_000)
+    var onsets: [Double] = []
+    var place = 0.0
+    while place < 210_000 {
+      place +=
+        .random(in: 0...2, using: &random) < 1
+        ? .random(in: 1500...4000, using: &random) : .random(in: 4000...40_000, using: &random)
+      onsets.append(place)
+      map.append(place)
+    }
+    map.scanned(upTo: .infinity)
+    let stretch = Double(below) / Double(above)
+    for lock in map.locks {
+      #expect((map.output(at: lock.source) - base.output(at: lock.source)).magnitude < 1e-6)
+      let after = map.output(at: lock.source + lock.after) - map.output(at: lock.source)
+      #expect((after - lock.after).magnitude < 1e-6)
+      #expect(lock.before > 0 && lock.after > 0)
+    }
+    #expect(map.locks.count == onsets.count { (1000..<201_000).contains($0) })
+    // What a viewer of the whole map sees: never back, never far from the speed outside of locks.
+    var last = map.output(at: 990)
+    var largest = 0.0
+    for source in stride(from: 991.0, to: 201_100, by: 1) {
+      let output = map.output(at: source)
+      let slope = output - last
+      last = output
+      largest = max(largest, slope)
+      guard slope >= min(1, stretch / 2) - 1e-6, slope <= max(1, 2 * stretch) + 1e-6 else {
+        Issue.record("a stretch of \(slope) at \(source), where it is \(stretch) by itself")
+        break
+      }
+      guard (map.source(at: output) - source).magnitude < 1e-6 else {
+        Issue.record("back from \(output) is \(map.source(at: output)), not \(source)")
+        break
+      }
+    }
+    // Nothing is locked outside of the piece.
+    #expect((map.output(at: 999) - base.output(at: 999)).magnitude < 1e-6)
+    #expect((map.output(at: 201_001) - base.output(at: 201_001)).magnitude < 1e-6)
+  }
+
+  @Test func `The sum of products is what a plain loop makes it`() {
+    var random = SeededGenerator(state: 5)
+    for count in [0, 1, 7, 8, 9, 64, 961] {
+      let first = (0..<count).map { _ in Float.random(in: -1...1, using: &random) }
+      let second = (0..<count).map { _ in Float.random(in: -1...1, using: &random) }
+      let plain = zip(first, second).reduce(0.0) { $0 + Double($1.0) * Double($1.1) }
+      let made = first.withUnsafeBufferPointer { first in
+        second.withUnsafeBufferPointer { Likeness.product(first, $0) }
+      }
+      #expect((Double(made) - plain).magnitude < 1e-4)
+    }
+  }
+
+  @Test func `The most alike place is found, but not an excluded one`() {
+    var samples = [Float](repeating: 0, count: 4000)
+    var random = SeededGenerator(state: 6)
+    for index in samples.indices { samples[index] = .random(in: -0.1...0.1, using: &random) }
+    // A bump at 1000, and the same at 2037 and 1950.
+    for index in 0..<40 {
+      let bump = Float(sin(.pi * Double(index) / 40))
+      for start in [1000, 2037, 1950] { samples[start + index] += bump }
+    }
+    let search = Likeness.Search(
+      wanted: 1000, middle: 2000, reach: 100, length: 40, step: 4, penalty: 0.01)
+    let best = Likeness.best(search, in: samples)
+    #expect((36...38).contains(best))
+    let other = Likeness.best(search, in: samples) { $0 > 0 }
+    #expect((-51 ... -49).contains(other))
+    #expect(Likeness.best(search, in: [Float](repeating: 0, count: 4000)) == 0)
+  }
+}
