@@ -97,9 +97,9 @@ struct BadInputTests {
         arguments: ["retime", take, "-o", "out.mkv", "--speed", "1/8", "--copy"], status: 64,
         names: "out.mkv"),
       Case(
-        name: "an algorithm of later",
-        arguments: retime + ["--speed", "1/8", "--pitch", "time-domain"], status: 64,
-        names: "time-domain"),
+        name: "a speed that an algorithm lacks",
+        arguments: retime + ["--speed", "1/8", "--pitch", "low-quality"], status: 64,
+        names: "low-quality"),
       Case(
         name: "a frame that is not there",
         arguments: ["frames", take, "--at", "960f", "-o", "out.png"], status: 64, names: "960f"),
