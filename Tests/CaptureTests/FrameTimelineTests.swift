@@ -170,4 +170,53 @@ struct FrameTimelineTests {
     steps += timeline.steps
     #expect(steps == [0] + Array(repeating: 1, count: 599))
   }
+
+  @Test(arguments: [0, 0.2, 0.4, 0.6, 0.8, 1])
+  func `A driver that catches up with its own delays has not become faster`(load: Double) {
+    let period = 1e6 / 118.966
+    for seed in 0..<8 {
+      var random = SeededGenerator(seed: UInt64(seed))
+      let readings = Self.lateThread(count: 250, period: period, load: load, random: &random)
+      var timeline = FrameTimeline(period: period)
+      var shortest = period
+      var found: Int64 = 0
+      for reading in readings {
+        timeline.add(reading)
+        found += timeline.steps.reduce(0, +)
+        shortest = min(shortest, timeline.period)
+      }
+      timeline.finish()
+      found += timeline.steps.reduce(0, +)
+      let counted = Int64(readings[readings.count - 1].sequence &- readings[0].sequence)
+      // Two frames of one number are two periods in the books.
+      let repeated = zip(readings, readings.dropFirst()).count { $0.sequence == $1.sequence }
+      #expect(found <= counted + Int64(repeated) + 30, "seed \(seed)")
+      #expect(shortest > 0.75 * period, "seed \(seed)")
+    }
+  }
+
+  /// What vivid's thread makes (vivid-kthread-cap.c): numbers are the time in periods, it sleeps
+  /// in ticks of 4 ms, and from the beginning of its last round however long that took.
+  private static func lateThread(
+    count: Int, period: Double, load: Double, random: inout SeededGenerator
+  ) -> [FrameTimeline.Reading] {
+    let tick = 4_000.0
+    var now = 0.0
+    return (0..<count).map { _ in
+      let begun = (now / tick).rounded(.down)
+      let number = (begun * tick / period + 0.5).rounded(.down)
+      let stall = Double.random(in: 0...10, using: &random) < load ? 45_000.0 : 0
+      let work =
+        1_000 + load * Double.random(in: 0...12_000, using: &random)
+        + Double.random(in: 0...1, using: &random) * stall
+      let reading = FrameTimeline.Reading(
+        sequence: UInt32(number), microseconds: Int64(now + work / 2))
+      now += work
+      let ended = (now / tick).rounded(.down)
+      let due = max(ended, ((number + 1) * period / tick + 0.5).rounded(.down))
+      let noise = Double.random(in: 0...300, using: &random)
+      now = max(now + 50, (begun + due - ended) * tick + noise)
+      return reading
+    }
+  }
 }

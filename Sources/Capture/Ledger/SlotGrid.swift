@@ -12,6 +12,8 @@ struct SlotGrid {
 
   /// Microseconds from slot to slot.
   private(set) var period: Double
+  /// The shortest there can be: the granted one, or that of the first frames.
+  private var shortest: Double
   /// The time of `slot`, in microseconds after `origin`.
   private var time = 0.0
   private var slot: Int64 = 0
@@ -21,7 +23,10 @@ struct SlotGrid {
   private var memory = 12.0
   private var strays = 0
 
-  init(period: Double) { self.period = period.isFinite && period > 0 ? period : 1 }
+  init(period: Double) {
+    self.period = period.isFinite && period > 0 ? period : 1
+    shortest = self.period
+  }
 
   /// The periods that the counter says lie between two frames; nil where it says nothing, since
   /// it went back or stood still.
@@ -51,7 +56,10 @@ struct SlotGrid {
   /// Lays the grid over the first frames.
   mutating func begin(with readings: [FrameTimeline.Reading]) {
     guard let first = readings.first else { return }
-    if let real = Self.medianPeriod(of: readings), abs(real / period - 1) > 0.04 { period = real }
+    if let real = Self.medianPeriod(of: readings), abs(real / period - 1) > 0.04 {
+      period = real
+      shortest = min(shortest, real)
+    }
     origin = first.microseconds
     // The phase that most of them have: the very first may have come at any time.
     var phases: [Double] = []
@@ -131,7 +139,8 @@ struct SlotGrid {
   /// Another period that these frames keep among themselves, or nil where they keep this one.
   ///
   /// In low light a camera exposes for longer and delivers half as many frames: those are not
-  /// lost, they never were.
+  /// lost, they never were. None gets faster than it was granted or began: frames that come
+  /// faster make up for late ones.
   func changedPeriod(
     of readings: [FrameTimeline.Reading], after first: FrameTimeline.Reading
   ) -> Double? {
@@ -147,7 +156,7 @@ struct SlotGrid {
     periods.sort()
     let median = periods[periods.count / 2]
     let (low, high) = (periods[periods.count / 4], periods[periods.count * 3 / 4])
-    guard median > 0, low > median * 0.8, high < median * 1.2 else { return nil }
+    guard median > shortest * 0.9, low > median * 0.8, high < median * 1.2 else { return nil }
     return median > period * 1.3 || median < period * 0.77 ? median : nil
   }
 
