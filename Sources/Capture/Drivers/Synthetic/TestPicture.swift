@@ -46,9 +46,9 @@ struct TestPicture: Sendable {
     guard y - layout.height >= 2, line < Figures.height else { return }
     var x = 8
     for figure in Figures.decimal(number) {
-      let bits = Figures.rows[figure][line]
+      let dots = Figures.dots(of: figure, line: line)
       for column in 0..<Figures.width {
-        if bits >> (Figures.width - 1 - column) & 1 == 1 {
+        if dots >> (Figures.width - 1 - column) & 1 == 1 {
           for pixel in x..<min(width, x + scale) { row[pixel] = ink }
         }
         x += scale
@@ -79,18 +79,27 @@ struct TestPicture: Sendable {
 private enum Figures {
   static let width = 5
   static let height = 7
-  static let rows: [[UInt8]] = [
-    [0b01110, 0b10001, 0b10011, 0b10101, 0b11001, 0b10001, 0b01110],
-    [0b00100, 0b01100, 0b00100, 0b00100, 0b00100, 0b00100, 0b01110],
-    [0b01110, 0b10001, 0b00001, 0b00110, 0b01000, 0b10000, 0b11111],
-    [0b11111, 0b00010, 0b00100, 0b00010, 0b00001, 0b10001, 0b01110],
-    [0b00010, 0b00110, 0b01010, 0b10010, 0b11111, 0b00010, 0b00010],
-    [0b11111, 0b10000, 0b11110, 0b00001, 0b00001, 0b10001, 0b01110],
-    [0b00110, 0b01000, 0b10000, 0b11110, 0b10001, 0b10001, 0b01110],
-    [0b11111, 0b00001, 0b00010, 0b00100, 0b01000, 0b01000, 0b01000],
-    [0b01110, 0b10001, 0b10001, 0b01110, 0b10001, 0b10001, 0b01110],
-    [0b01110, 0b10001, 0b10001, 0b01111, 0b00001, 0b00010, 0b01100],
-  ]
+
+  /// The dots of one line of a figure, the leftmost in the highest of five bits.
+  ///
+  /// Not a table: that is a global made at its first use, and Linux takes a lock for each look at
+  /// one, at which the real-time threads of several cameras queue up.
+  static func dots(of figure: Int, line: Int) -> UInt64 {
+    let lines: UInt64 =
+      switch figure {
+      case 0: 0b01110_10001_10011_10101_11001_10001_01110
+      case 1: 0b00100_01100_00100_00100_00100_00100_01110
+      case 2: 0b01110_10001_00001_00110_01000_10000_11111
+      case 3: 0b11111_00010_00100_00010_00001_10001_01110
+      case 4: 0b00010_00110_01010_10010_11111_00010_00010
+      case 5: 0b11111_10000_11110_00001_00001_10001_01110
+      case 6: 0b00110_01000_10000_11110_10001_10001_01110
+      case 7: 0b11111_00001_00010_00100_01000_01000_01000
+      case 8: 0b01110_10001_10001_01110_10001_10001_01110
+      default: 0b01110_10001_10001_01111_00001_00010_01100
+      }
+    return lines >> UInt64(width * (height - 1 - line)) & 0b11111
+  }
 
   static func decimal(_ number: Int) -> [Int] {
     String(number).compactMap(\.wholeNumberValue)
