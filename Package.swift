@@ -78,6 +78,9 @@ let package = Package(
       ]),
     .executableTarget(
       name: "RecordAndSlow", dependencies: ["Overcrank"], path: "Samples/RecordAndSlow"),
+    .executableTarget(
+      name: "FramesToPNG", dependencies: ["Overcrank"], path: "Samples/FramesToPNG"),
+    .executableTarget(name: "SloPoke", dependencies: ["Overcrank"], path: "Samples/SloPoke"),
 
     // The library's sound by itself, for Benchmarks/pitch.sh.
     .executableTarget(

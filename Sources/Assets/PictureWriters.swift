@@ -17,20 +17,9 @@ public struct PNGWriter: ~Copyable {
     of index: Int, from reader: inout FrameReader
   ) throws(AssetError) -> [UInt8] {
     let picture = try reader.picture(at: index)
-    do throws(LibAVError) {
-      let frame = try converter.convert(picture)
-      var settings = Encoder.PictureSettings(
-        codec: "png", width: frame.width, height: frame.height, pixelFormat: .rgb24, timescale: 1)
-      // One picture is one piece of work.
-      settings.threadCount = 1
-      var encoder = try Encoder(picture: settings)
-      try encoder.send(frame)
-      try encoder.send(nil)
-      guard let packet = try encoder.nextPacket() else {
-        throw LibAVError("encode", "a PNG picture", code: -22)
-      }
-      return packet.withBytes { [UInt8]($0) }
-    } catch { throw AssetError(error) }
+    do throws(LibAVError) { return try converter.convert(picture).pngBytes() } catch {
+      throw AssetError(error)
+    }
   }
 }
 

@@ -122,7 +122,9 @@ public final class MovieFileOutput: FrameOutput {
       state.withLock { $0.take = nil }
       _ = session.refresh(self)
     }
-    return try take.write(from: queue, of: sink, into: file, proof: proof, progress: progress)
+    return try take.write(
+      from: queue, of: sink, into: file, proof: proof,
+      pressure: { session.setPressure($0, on: self) }, progress: progress)
   }
 
   /// Has frames go into a take.

@@ -21,11 +21,14 @@ struct MovieTake {
   ///   then.
   func write(
     from queue: FrameQueue, of sink: TakeSink, into file: consuming MovieFile,
-    proof: FrameRateProof?, progress: (MovieFileOutput.Progress) -> Void
+    proof: FrameRateProof?, pressure: (Bool) -> Void = { _ in },
+    progress: (MovieFileOutput.Progress) -> Void
   ) throws -> RecordingReport {
     let startOfWriting = CaptureCost.threadNanoseconds()
     var writer = makeWriter(path: file.writtenPath)
     var failure: LibAVError?
+    // Whether the queue was full, until it is half empty again.
+    var (isPressed, refusedCount) = (false, Int64(0))
     while let error = queue.withNextFrame({ frame -> LibAVError? in
       guard failure == nil else {
         writer.refuse(frame)
@@ -41,12 +44,22 @@ struct MovieTake {
         control.stop(error.isDiskFull ? .diskFull : .error)
       }
       if writer.storedCount > 0 { file.dropReplaced() }
+      let refused = writer.account.ledger.lostQueue
+      if !isPressed, refused > refusedCount {
+        isPressed = true
+        pressure(true)
+      } else if isPressed, refused == refusedCount, queue.fillLevel < 0.5 {
+        isPressed = false
+        pressure(false)
+      }
+      refusedCount = refused
       progress(
         MovieFileOutput.Progress(
           stored: writer.storedCount, missing: writer.account.ledger.dropped,
           seconds: Double(writer.endMicroseconds) / 1_000_000, queueFill: queue.fillLevel,
           bytes: writer.byteCount))
     }
+    if isPressed { pressure(false) }
     var end = sink.end ?? CaptureEnd()
     end.cost.writerThread = CaptureCost.threadNanoseconds() - startOfWriting
     writer.close(end)

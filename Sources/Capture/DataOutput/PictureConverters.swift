@@ -35,13 +35,29 @@ extension SampleBuffer {
   /// - Throws: `CaptureError` with `.notConvertible` where the picture is damaged or of a codec
   ///   whose frames need each other.
   public func picture(as format: PictureFormat) throws(CaptureError) -> Picture {
+    try converted(to: format.rawValue) { frame throws(LibAVError) in
+      Picture(
+        format: format, width: frame.width, height: frame.height, bytes: try frame.packedBytes())
+    }
+  }
+
+  /// The picture as a PNG file, in RGB with 8 bits each.
+  ///
+  /// - Throws: `CaptureError` as ``picture(as:)``.
+  public func pngData() throws(CaptureError) -> [UInt8] {
+    try converted(to: "rgb24") { frame throws(LibAVError) in try frame.pngBytes() }
+  }
+
+  private func converted<Result>(
+    to format: String, _ body: (borrowing MediaFrame) throws(LibAVError) -> Result
+  ) throws(CaptureError) -> Result {
     do throws(LibAVError) {
       return try withBytes { bytes throws(LibAVError) in
-        try converters.convert(bytes, formatDescription, to: format)
+        try converters.convert(bytes, formatDescription, to: format, body)
       }
     } catch {
       throw CaptureError(
-        .notConvertible, "a captured picture cannot be had as \(format.rawValue): \(error)",
+        .notConvertible, "a captured picture cannot be had as \(format): \(error)",
         hint: "take the bytes as they are, or choose another mode")
     }
   }
@@ -51,7 +67,7 @@ extension SampleBuffer {
 final class PictureConverters: Sendable {
   private final class Tools {
     var decoder: Decoder?
-    var converters: [PictureFormat: Box] = [:]
+    var converters: [String: Box] = [:]
     final class Box {
       var converter: PictureConverter
       init(_ converter: consuming PictureConverter) { self.converter = converter }
@@ -62,25 +78,29 @@ final class PictureConverters: Sendable {
   private nonisolated(unsafe) let tools = Tools()
   private let lock = Mutex(())
 
-  func convert(
-    _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription, to format: PictureFormat
-  ) throws(LibAVError) -> Picture {
-    let result = lock.withLock { _ in
-      Result { () throws(LibAVError) in
+  /// Converts a picture to a format of FFmpeg's name.
+  func convert<Outcome>(
+    _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription, to format: String,
+    _ body: (borrowing MediaFrame) throws(LibAVError) -> Outcome
+  ) throws(LibAVError) -> Outcome {
+    // By a variable: what a lock gives out would have to be sendable.
+    var outcome: Result<Outcome, LibAVError>?
+    lock.withLock { _ in
+      outcome = Result { () throws(LibAVError) in
         let frame = try Self.frame(bytes, description, tools)
-        let target = PixelFormat(named: format.rawValue) ?? .gray8
+        guard let target = PixelFormat(named: format) else {
+          throw LibAVError("find", "the pixel format \(format)", code: -22)
+        }
+        let isFullRange = ![PictureFormat.nv12, .i420].map(\.rawValue).contains(format)
         let box =
           tools.converters[format]
-          ?? Tools.Box(
-            PictureConverter(to: target, isFullRange: format == .bgra || format == .gray))
+          ?? Tools.Box(PictureConverter(to: target, isFullRange: isFullRange))
         tools.converters[format] = box
-        let converted = try box.converter.convert(frame)
-        return Picture(
-          format: format, width: converted.width, height: converted.height,
-          bytes: try converted.packedBytes())
+        return try body(try box.converter.convert(frame))
       }
     }
-    return try result.get()
+    guard let outcome else { preconditionFailure("A lock runs its body.") }
+    return try outcome.get()
   }
 
   private static func frame(

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Captures video frames as images: five pictures, a tenth of a second apart, each a PNG file with
+// the frame's number in its name.
+//
+//   FramesToPNG [DEVICE]
+import Foundation
+import Overcrank
+
+let name = CommandLine.arguments.dropFirst().first ?? "synthetic:640x480@240"
+let camera = try CaptureDevice.named(name)
+let session = try CaptureSession(device: camera, format: camera.fastestFormat())
+let output = VideoDataOutput()
+output.minFrameDuration = try MediaTime(value: 1, timescale: 10)
+try session.addOutput(output)
+try session.startRunning()
+var count = 0
+for await sample in output.frames {
+  let file = "frame-\(sample.attachments.sequence).png"
+  try Data(sample.pngData()).write(to: URL(fileURLWithPath: file))
+  print("\(file): \(sample.formatDescription.width)x\(sample.formatDescription.height)")
+  count += 1
+  if count == 5 { break }
+}
+session.stopRunning()

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flow of the SloPoke session (WWDC 2013, 610), call by call: the fastest format, its frame
+// duration locked, a movie, a composition whose middle is slowed, and both exports.
+//
+//   SloPoke [DEVICE]
+import Overcrank
+
+let name = CommandLine.arguments.dropFirst().first ?? "synthetic:1280x720@240"
+let camera = try CaptureDevice.named(name)
+
+/// The format with the highest rate, and one frame duration, the shortest and the longest at once.
+func openAtHighestRate(_ camera: CaptureDevice) throws -> DeviceInput {
+  var locked = try camera.lockForConfiguration()
+  let fastest = try camera.fastestFormat()
+  try locked.setActiveFormat(fastest)
+  try locked.setActiveVideoFrameDuration(fastest.minFrameDuration)
+  return try locked.makeInput()
+}
+
+let session = CaptureSession()
+session.beginConfiguration()
+try session.addInput(openAtHighestRate(camera))
+var settings = RecordingSettings(path: "slopoke.mov")
+settings.limit = CaptureLimit(duration: MediaTime(seconds: 3))
+let movie = MovieFileOutput(settings: settings)
+try session.addOutput(movie)
+try session.commitConfiguration()
+let report = try movie.record()
+print("recorded \(report.ledger.stored) frames, \(report.ledger.dropped) missing")
+
+// An empty composition; all of the asset; the second second eight times as long.
+let asset = try Asset(path: "slopoke.mov")
+var composition = Composition()
+let source = try asset.mediaSource()
+try composition.insertTimeRange(
+  try TimeRange(duration: source.duration), of: source, at: .zero)
+let middle = try TimeRange(start: MediaTime(seconds: 1), duration: MediaTime(seconds: 1))
+try composition.scaleTimeRange(middle, toDuration: MediaTime(seconds: 8))
+
+// As it was captured, at its true variable rate; and at 30 frames a second for every player.
+let export = ExportSession(composition, of: asset)
+var passthrough = ExportSettings(path: "slopoke-passthrough.mov", mode: .passthrough)
+passthrough.audioTimePitchAlgorithm = .spectral
+try export.export(passthrough)
+var constant = ExportSettings(
+  path: "slopoke-30fps.mp4", mode: .constant(try FrameRate(30, 1)))
+constant.audioTimePitchAlgorithm = .varispeed
+try export.export(constant)
+print("exported slopoke-passthrough.mov and slopoke-30fps.mp4")
