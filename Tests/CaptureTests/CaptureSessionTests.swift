@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import FormatDiscovery
+import Glibc
 import MediaTiming
 import Synchronization
 import TestSupport
@@ -243,6 +244,73 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
       #expect(session.isRunning)
       await session.stopRunning()
     }
+  }
+
+  @Test func `A preset sets every camera, also while it runs, or none`() async throws {
+    let machine = try FakeDeviceCalls("hfr-usb\nmono-hfr")
+    let inputs = try DeviceSystem.$calls.withValue(machine) {
+      try (0..<2).map { number in
+        let camera = try CaptureDevice.named("/dev/fakevideo\(number)")
+        return try DeviceInput(device: camera, format: try camera.fastestFormat())
+      }
+    }
+    machine.pace {
+      usleep(50)
+      return true
+    }
+    let before = inputs.map(\.format.id)
+    let session = CaptureSession(inputs[0])
+    let output = VideoDataOutput()
+    try session.addOutput(output)
+    #expect(session.canSetSessionPreset(.hd1280x720) && session.canSetSessionPreset(.low))
+    try session.setSessionPreset(.high)
+    let formats = try DeviceSystem.$calls.withValue(machine) { try inputs[0].device.formats() }
+    let largest = formats.map { $0.width * $0.height }.max()
+    #expect(inputs[0].format.width * inputs[0].format.height == largest)
+    try await session.startRunning()
+    var iterator = output.frames.makeAsyncIterator()
+    var kept = await iterator.next()
+    try session.setSessionPreset(.low)
+    #expect(session.isRunning && session.sessionPreset == .low)
+    let smallest = formats.map { $0.width * $0.height }.min()
+    #expect(inputs[0].format.width * inputs[0].format.height == smallest)
+    // What is kept is of the mode before; new frames are of the new one.
+    var sample = await iterator.next()
+    while let next = sample, next.formatDescription.width != inputs[0].format.width {
+      sample = await iterator.next()
+    }
+    let old = try #require(kept?.formatDescription)
+    #expect(sample != nil && old.width * old.height == largest)
+    // The other camera has no such size: then it does not come in, and nothing has changed.
+    try session.setSessionPreset(.hd1280x720)
+    let mode = inputs[0].format.id
+    let error = #expect(throws: CaptureError.self) { try session.addInput(inputs[1]) }
+    #expect(error?.code == .badConfiguration && session.inputs.count == 1)
+    #expect(session.isRunning && inputs[0].format.id == mode)
+    #expect(inputs[1].format.id == before[1])
+    #expect(!CaptureSession(inputs[1]).canSetSessionPreset(.hd1280x720))
+    try session.setSessionPreset(.inputPriority)
+    #expect(inputs[0].format.id == before[0])
+    (kept, sample) = (nil, nil)
+    await session.stopRunning()
+  }
+
+  @Test func `Full queues are an interruption from the first to the last`() async throws {
+    let session = CaptureSession(try synthetic())
+    let outputs = [VideoDataOutput(), VideoDataOutput()]
+    var events = session.events.makeAsyncIterator()
+    session.setPressure(false, on: outputs[0])
+    session.setPressure(true, on: outputs[0])
+    session.setPressure(true, on: outputs[1])
+    session.setPressure(false, on: outputs[0])
+    #expect(session.isInterrupted)
+    session.setPressure(false, on: outputs[1])
+    #expect(!session.isInterrupted)
+    #expect(await events.next() == .wasInterrupted(.systemPressure))
+    #expect(await events.next() == .interruptionEnded(.systemPressure))
+    try await session.startRunning()
+    #expect(await events.next() == .didStartRunning)
+    await session.stopRunning()
   }
 
   @Test func `A runtime error is told, and the next start goes on`() async throws {

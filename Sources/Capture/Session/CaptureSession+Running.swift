@@ -187,12 +187,19 @@ extension CaptureSession {
     let result = work.withLock { _ in
       Result { () throws(CaptureError) in
         let (before, isWanted) = state.withLock { ($0.graph, $0.isWanted) }
+        let formats = try graph.formatChanges()
         put(graph, insteadOf: before)
-        guard isWanted else { return }
+        guard isWanted || !formats.isEmpty else { return }
         beginChange()
         defer { endChange() }
-        do throws(CaptureError) { try adjust(to: graph) } catch {
+        do throws(CaptureError) {
+          for change in formats { try set(change.input, to: change.after) }
+          if isWanted { try adjust(to: graph) }
+        } catch {
           put(before, insteadOf: graph)
+          // One that cannot go back is opened when it is next started.
+          for change in formats { try? set(change.input, to: change.before) }
+          guard isWanted else { throw error }
           // What ran before is asked to run again; where it does not, its end is an event.
           do throws(CaptureError) { try adjust(to: before) } catch {
             let second = error
@@ -203,6 +210,16 @@ extension CaptureSession {
       }
     }
     try result.get()
+  }
+
+  /// Sets an input that may run to another mode; it is off then.
+  private func set(_ input: DeviceInput, to format: CaptureFormat) throws(CaptureError) {
+    guard input.format.id != format.id else { return }
+    for entry in state.withLock({ $0.running }) where entry.input === input {
+      entry.control.stop(.signal)
+      entry.capture.waitUntilEnded()
+    }
+    try input.reopen(as: format)
   }
 
   private func put(_ graph: SessionGraph, insteadOf before: SessionGraph) {

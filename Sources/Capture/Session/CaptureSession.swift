@@ -140,7 +140,7 @@ public final class CaptureSession: Sendable {
     if let graph { try apply(graph) }
   }
 
-  private func change(
+  func change(
     _ body: (inout SessionGraph) throws(CaptureError) -> Void
   ) throws(CaptureError) {
     beginConfiguration()

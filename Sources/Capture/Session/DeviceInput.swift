@@ -31,6 +31,10 @@ public final class DeviceInput: Sendable {
   /// Whether other programs may change the device meanwhile; nil where it cannot be opened anew.
   private let sharesSettings: Bool?
   private var current: Opened { opened.withLock { $0 } }
+  /// The mode that the input was made with.
+  let originalFormat: CaptureFormat
+  /// Whether the device can be opened anew, also in another mode.
+  var canReopen: Bool { sharesSettings != nil }
 
   /// The device that was opened.
   public var device: CaptureDevice { current.device }
@@ -68,7 +72,9 @@ public final class DeviceInput: Sendable {
   init(_ locked: consuming LockedDevice, sharesSettings: Bool) throws(CaptureError) {
     calls = DeviceSystem.calls
     self.sharesSettings = sharesSettings
-    opened = Mutex(try Opened(locked))
+    let first = try Opened(locked)
+    originalFormat = first.format
+    opened = Mutex(first)
   }
 
   /// Joins a driver of any make to the device and the mode that it plays; it is not opened.
@@ -79,11 +85,21 @@ public final class DeviceInput: Sendable {
   ) {
     calls = DeviceSystem.calls
     sharesSettings = nil
+    originalFormat = format
     opened = Mutex(
       Opened(
         device: device, format: format, requestedFrameRate: format.maxFrameRate,
         negotiatedFrameRate: negotiatedFrameRate, delivery: delivery, loans: FrameLoans(driver),
         maximumByteCount: maximumByteCount, sound: sound))
+  }
+
+  /// The modes that the device has.
+  func knownFormats() throws(DiscoveryError) -> [CaptureFormat] {
+    let device = device
+    let result = DeviceSystem.$calls.withValue(calls) {
+      Result { () throws(DiscoveryError) in try device.formats() }
+    }
+    return try result.get()
   }
 
   /// Opens the device anew, which must not stream.

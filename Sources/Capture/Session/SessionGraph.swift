@@ -4,6 +4,8 @@ import FormatDiscovery
 /// The inputs, outputs and connections of a session, as a value: changes are made to a copy and
 /// then take effect together, or not at all.
 struct SessionGraph {
+  /// Which modes the inputs are set to.
+  var preset = SessionPreset.inputPriority
   private(set) var inputs: [DeviceInput] = []
   private(set) var outputs: [any FrameOutput] = []
   private(set) var connections: [CaptureConnection] = []
