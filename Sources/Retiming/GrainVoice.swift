@@ -125,7 +125,9 @@ final class GrainVoice: AudioVoice {
   private func prepare(upTo end: Int, _ read: SampleReader) throws {
     try window.read(upTo: origin + Int64(end), read) { block in
       guard var finder = detector.take() else { return }
-      for onset in finder.append(block) { map.append(Double(onset)) }
+      for onset in finder.append(block) {
+        map.append(Double(onset.position), strength: onset.strength)
+      }
       map.scanned(upTo: Double(finder.scanned))
       detector = finder
     }

@@ -1,5 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
+
+/// Where a sound starts.
+struct Onset: Hashable, Sendable {
+  /// The sample, counted from the first one that was given.
+  let position: Int64
+  /// From 0, which might be a syllable, to 1, which is a clap: how far it rises above what was
+  /// before, and how near it comes to the loudest of the last seconds.
+  let strength: Double
+}
+
 /// Finds where sounds start: claps, consonants, drums.
 ///
 /// It watches the power of the first difference, which weighs high frequencies more, summed over
@@ -16,6 +27,9 @@ struct OnsetDetector {
   /// The power of the last four blocks, the newest last.
   private var powers = SIMD4<Float>.zero
   private var blockCount = 0
+  /// The loudest millisecond, which fades by half in two seconds.
+  private var recent: Float = 0
+  private static let decay: Float = 0.999_913
   /// The part of a block that has come.
   private var partial: Float = 0
   private var partialCount = 0
@@ -42,8 +56,8 @@ struct OnsetDetector {
 
   /// Takes the samples that follow.
   ///
-  /// - Returns: The numbers of the samples at which onsets were found, ascending.
-  mutating func append(_ planes: Planes) -> [Int64] {
+  /// - Returns: The onsets that were found, ascending.
+  mutating func append(_ planes: Planes) -> [Onset] {
     var position = 0
     let count = planes.sampleCount
     while position < count {
@@ -72,19 +86,23 @@ struct OnsetDetector {
     return judge()
   }
 
-  private mutating func judge() -> [Int64] {
-    var found: [Int64] = []
+  private mutating func judge() -> [Onset] {
+    var found: [Onset] = []
     while next + Self.after < firstBlock + Int64(milliseconds.count) {
       defer { next += 1 }
       let index = Int(next - firstBlock)
       let now = milliseconds[index]
-      guard next >= quietUntil, now > Self.floor,
-        now > Self.rise * loudest(max(0, index - Self.before)..<max(0, index - 3))
-      else { continue }
+      recent = max(recent * Self.decay, now)
+      guard next >= quietUntil, now > Self.floor else { continue }
+      let before = loudest(max(0, index - Self.before)..<max(0, index - 3))
+      guard now > Self.rise * before else { continue }
       let after = index...index + Int(Self.after) - 4
       let peak = after.max { milliseconds[$0] < milliseconds[$1] } ?? index
       // The middle of that millisecond.
-      found.append((firstBlock + Int64(peak) + 2) * Int64(blockLength))
+      found.append(
+        Onset(
+          position: (firstBlock + Int64(peak) + 2) * Int64(blockLength),
+          strength: strength(milliseconds[peak], above: before)))
       quietUntil = firstBlock + Int64(peak + Self.before)
     }
     let spent = Int(next - firstBlock) - Self.before
@@ -93,6 +111,16 @@ struct OnsetDetector {
       firstBlock += Int64(spent)
     }
     return found
+  }
+
+  private func strength(_ power: Float, above before: Float) -> Double {
+    let rise = 10 * log10(Double(power / max(before, power * 1e-9)))
+    let level = 10 * log10(Double(power / max(recent, power)))
+    func part(_ value: Double, from low: Double, to high: Double) -> Double {
+      min(1, max(0, (value - low) / (high - low)))
+    }
+    return part(rise, from: 10, to: 30)
+      * part(level, from: -18, to: -2)
   }
 
   private func loudest(_ range: Range<Int>) -> Float {

@@ -29,12 +29,15 @@ struct LockedMap {
     /// The most to make up in, in slow motion and where sound is sped up.
     let ease: Double
     let fastEase: Double
+    /// How much of it is for the weakest onsets.
+    let least: Double
 
     /// How far ahead of a position onsets must be known.
     var lookAhead: Double { 2 * before + 2 * after + 3 * max(ease, fastEase) }
 
     /// Milliseconds before and after an onset, at a sampling rate.
-    init(before: Double, after: Double, sampleRate: Int) {
+    init(before: Double, after: Double, least: Double = 1, sampleRate: Int) {
+      self.least = least
       let millisecond = Double(sampleRate) / 1000
       self.before = before * millisecond
       self.after = after * millisecond
@@ -48,9 +51,16 @@ struct LockedMap {
   /// The source positions of the piece, in which onsets are locked.
   let bounds: Range<Double>
   private(set) var locks: [OnsetLock] = []
+  /// An onset, and how much around it is to play 1:1.
+  private struct Place {
+    let source: Double
+    let before: Double
+    let after: Double
+  }
+
   /// The onset whose lock waits for the next one, and the one before it.
-  private var waiting: Double?
-  private var previous: Double?
+  private var waiting: Place?
+  private var previous: Place?
 
   init(_ base: SpeedMap, _ extent: Extent, bounds: Range<Double>) {
     self.base = base
@@ -58,18 +68,21 @@ struct LockedMap {
     self.bounds = bounds
   }
 
-  /// Takes the next onset.
-  mutating func append(_ onset: Double) {
-    guard bounds.contains(onset) else { return }
-    if let waiting { lock(waiting, next: onset) }
-    waiting = onset
+  /// Takes the next onset; a weak one is locked for less than the extent.
+  mutating func append(_ source: Double, strength: Double) {
+    guard bounds.contains(source) else { return }
+    let part = extent.least + (1 - extent.least) * strength
+    let place = Place(
+      source: source, before: extent.before * part, after: extent.after * part)
+    if let waiting { lock(waiting, next: place) }
+    waiting = place
   }
 
   /// Tells that no further onset will come before a source position.
   mutating func scanned(upTo position: Double) {
     let reach = extent.after + extent.before + 2 * max(extent.ease, extent.fastEase)
-    guard let onset = waiting, onset + reach <= position else { return }
-    lock(onset, next: nil)
+    guard let place = waiting, place.source + reach <= position else { return }
+    lock(place, next: nil)
     waiting = nil
   }
 
@@ -78,19 +91,20 @@ struct LockedMap {
     locks.removeAll { $0.reach.upperBound < position }
   }
 
-  private mutating func lock(_ onset: Double, next: Double?) {
+  private mutating func lock(_ place: Place, next: Place?) {
+    let onset = place.source
     let speed = base.speed(at: onset)
     let before = side(
-      onset - (previous ?? bounds.lowerBound), mine: extent.before,
-      others: previous == nil ? 0 : extent.after, speed)
+      onset - (previous?.source ?? bounds.lowerBound), mine: place.before,
+      others: previous?.after ?? 0, speed)
     let after = side(
-      (next ?? bounds.upperBound) - onset, mine: extent.after,
-      others: next == nil ? 0 : extent.before, speed)
+      (next?.source ?? bounds.upperBound) - onset, mine: place.after,
+      others: next?.before ?? 0, speed)
     locks.append(
       OnsetLock(
         source: onset, output: base.output(at: onset), before: before.locked, after: after.locked,
         easeBefore: before.ease, easeAfter: after.ease))
-    previous = onset
+    previous = place
   }
 
   /// How much of a gap plays 1:1 beside one of its ends, and how much is there to make up for it.

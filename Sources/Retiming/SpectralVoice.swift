@@ -48,7 +48,8 @@ final class SpectralVoice: AudioVoice {
       sampleRate: sampleRate, channelCount: channelCount, stretches: stretches)
     firstOutput = Int((Double(-piece.lead) - start * leadStretch).rounded())
     map = LockedMap(
-      base, LockedMap.Extent(before: 5, after: 10, sampleRate: sampleRate),
+      base,
+      LockedMap.Extent(before: 20, after: 20, least: 0.25, sampleRate: sampleRate),
       bounds: base.source(at: 0)..<base.source(at: Double(piece.samples.count)))
     // What plays 1:1 must not be what the engine cannot do.
     let locks =
@@ -84,7 +85,10 @@ final class SpectralVoice: AudioVoice {
       { Self.encoded(try read($0, $1)) },
       seen: { block in
         guard var finder = detector.take() else { return }
-        for onset in finder.append(block) { map.append(Double(onset - Int64(stretcher.padLength))) }
+        for onset in finder.append(block) {
+          map.append(
+            Double(onset.position - Int64(stretcher.padLength)), strength: onset.strength)
+        }
         map.scanned(upTo: Double(finder.scanned - Int64(stretcher.padLength)))
         detector = finder
       })

@@ -23,17 +23,18 @@ struct OnsetTests {
     }
     for block in [1, 333, 4096, plane.count] {
       var detector = OnsetDetector(sampleRate: sampleRate, channelCount: 2)
-      var found: [Int64] = []
+      var found: [Onset] = []
       for start in stride(from: 0, to: plane.count, by: block) {
         let part = Array(plane[start..<min(plane.count, start + block)])
         found += detector.append([part.map { -$0 }, part])
         // What is told later lies later.
-        #expect(found.allSatisfy { $0 <= detector.scanned + Int64(sampleRate / 100) })
+        #expect(found.allSatisfy { $0.position <= detector.scanned + Int64(sampleRate / 100) })
       }
       // The noise itself starts, too.
       #expect(found.count == starts.count + 1)
       for (start, place) in zip(starts, found.dropFirst()) {
-        #expect((-0.001...0.0045).contains(Double(Int(place) - start) / second))
+        #expect((-0.001...0.0045).contains(Double(Int(place.position) - start) / second))
+        #expect(place.strength > 0.9)
       }
     }
   }
@@ -48,9 +49,25 @@ struct OnsetTests {
       var detector = OnsetDetector(sampleRate: 48_000, channelCount: 1)
       let found = detector.append([(0..<96_000).map(sound)])
       // The start itself is one.
-      #expect(found.allSatisfy { $0 < 2400 })
+      #expect(found.allSatisfy { $0.position < 2400 })
       #expect(detector.scanned > 95_000)
     }
+  }
+
+  @Test func `A faint start after a loud one is weak`() throws {
+    var random = SeededGenerator(state: 3)
+    var plane = (0..<96_000).map { _ in Float.random(in: -0.002...0.002, using: &random) }
+    for (start, loudness) in [(20_000, 0.8), (50_000, 0.015), (80_000, 0.7)] as [(Int, Float)] {
+      for index in start..<start + 2400 {
+        plane[index] += loudness * Float.random(in: -1...1, using: &random)
+      }
+    }
+    var detector = OnsetDetector(sampleRate: 48_000, channelCount: 1)
+    let found = detector.append([plane]).dropFirst()
+    try #require(found.count == 3)
+    let strengths = found.map(\.strength)
+    #expect(strengths[0] == 1 && strengths[2] > 0.8)
+    #expect(strengths[1] < 0.2)
   }
 
   private func piece(
@@ -94,7 +111,7 @@ struct OnsetTests {
     ]
     let (above, below) = speeds[Int(seed) % speeds.count]
     let base = SpeedMap(try piece([(above, below)], each: 200_000), origin: 0)
-    let extent = LockedMap.Extent(before: 20, after: 30, sampleRate: 48_000)
+    let extent = LockedMap.Extent(before: 20, after: 30, least: 0.2, sampleRate: 48_000)
     var map = LockedMap(base, extent, bounds: 1000..<201_000)
     var onsets: [Double] = []
     var place = 0.0
@@ -103,7 +120,7 @@ struct OnsetTests {
         .random(in: 0...2, using: &random) < 1
         ? .random(in: 1500...4000, using: &random) : .random(in: 4000...40_000, using: &random)
       onsets.append(place)
-      map.append(place)
+      map.append(place, strength: .random(in: 0...1, using: &random))
     }
     map.scanned(upTo: .infinity)
     let stretch = Double(below) / Double(above)
