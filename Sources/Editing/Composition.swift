@@ -2,114 +2,151 @@
 
 public import MediaTiming
 
-/// Which source time plays when: segments that follow each other from zero without a hole.
+/// Which source time plays when: tracks of pictures and sound, each a list of segments.
 ///
-/// A value, so an export works on its own copy and an edit cannot disturb it. Picture and sound
-/// share the one list. Every edit is exact, or throws and changes nothing: each new boundary is
-/// computed from the times that the edit was given, never by adding rounded lengths.
+/// A value, so an export works on its own copy and an edit cannot disturb it. An edit of the
+/// composition is the same edit of every track, as far as the track reaches; a single track is
+/// edited through ``tracks``. Every edit is exact, or throws and changes nothing; several are
+/// made all or none by ``edit(_:)``.
 ///
 /// The counterpart of `AVMutableComposition`.
 public struct Composition: Hashable, Sendable {
-  /// The segments in order; the first starts at zero, each of the others where the one before
-  /// it ends.
-  public private(set) var segments: [TrackSegment]
+  /// The tracks; an export takes the first of each kind.
+  public var tracks: [CompositionTrack]
+  /// Notes, in the time of the composition; edits leave them where they are.
+  public var markers: [CompositionMarker] = []
 
-  /// Makes a composition of nothing, which lasts zero seconds.
-  public init() { segments = [] }
+  /// Makes a composition of no tracks, which lasts zero seconds.
+  public init() { tracks = [] }
+
+  /// Makes a composition of tracks.
+  public init(tracks: [CompositionTrack]) { self.tracks = tracks }
 
   /// Makes a composition that plays the whole of a source as it is.
   public init(_ source: MediaSource) {
-    segments = source.whole.map { [TrackSegment(unchecked: source, $0)] } ?? []
+    self.init()
+    // Never refused, because the source's duration is above zero.
+    if let range = try? TimeRange(duration: source.duration) {
+      try? insertTimeRange(range, of: source, at: .zero)
+    }
   }
 
-  /// Makes a composition of segments that are already placed.
+  /// Makes a composition of one track of pictures whose segments are already placed.
   ///
   /// - Throws: `EditingError` as ``validateSegments()`` does.
   public init(segments: [TrackSegment]) throws(EditingError) {
-    self.segments = segments
-    try validateSegments()
+    tracks = [try CompositionTrack(.video, segments: segments)]
   }
 
-  /// The end of the last segment; zero when there is none.
-  public var duration: MediaTime { segments.last?.target.end ?? .zero }
+  /// The segments that lead: those of the first track of pictures, or else of the first track.
+  public var segments: [TrackSegment] {
+    (track(.video) ?? tracks.first)?.segments ?? []
+  }
 
-  /// Throws unless the segments start at zero, leave no hole, do not overlap, and stay inside
-  /// their sources.
+  /// The first track of a kind.
+  public func track(_ mediaType: MediaType) -> CompositionTrack? {
+    tracks.first { $0.mediaType == mediaType }
+  }
+
+  /// The end of the track that ends last; zero when there is none.
+  public var duration: MediaTime { tracks.map(\.duration).max() ?? .zero }
+
+  /// The sources that are played, each once, in the order of the tracks and their segments.
+  public var sources: [MediaSource] {
+    var sources: [MediaSource] = []
+    for case let source? in tracks.lazy.flatMap(\.segments).map(\.source)
+    where !sources.contains(source) {
+      sources.append(source)
+    }
+    return sources
+  }
+
+  /// The same composition with its sources at other paths.
+  ///
+  /// - Parameter path: Gives the new path for an old one.
+  /// - Returns: The composition; this one is unchanged.
+  /// - Throws: `EditingError` as ``validateSegments()`` does.
+  public func relocated(_ path: (String) -> String) throws(EditingError) -> Composition {
+    var moved = self
+    for index in moved.tracks.indices {
+      let track = tracks[index]
+      let segments = try track.segments.map { (segment) throws(EditingError) in
+        guard let source = segment.source, let mapping = segment.mapping else { return segment }
+        return try TrackSegment(
+          of: MediaSource(
+            path: path(source.path), duration: source.duration, tracks: source.tracks), mapping)
+      }
+      moved.tracks[index] = try CompositionTrack(track.mediaType, segments: segments)
+      moved.tracks[index].rotation = track.rotation
+      moved.tracks[index].language = track.language
+    }
+    return moved
+  }
+
+  /// Throws unless the segments of each track start at zero, leave no hole, do not overlap, and
+  /// stay inside their sources.
   ///
   /// - Throws: `EditingError` with `.invalidSegments`, `.emptyRange` or `.outsideSource`.
   public func validateSegments() throws(EditingError) {
-    var end = MediaTime.zero
-    for segment in segments {
-      guard segment.target.start == end else {
-        throw EditingError(
-          .invalidSegments, "the segment \(segment) does not start at \(end) s, where it should",
-          ranges: [segment.target])
-      }
-      guard !segment.target.isEmpty else {
-        throw EditingError(
-          .emptyRange, "the segment \(segment) has no length", ranges: [segment.target])
-      }
-      if let source = segment.source, let mapping = segment.mapping {
-        try source.check(mapping.source)
-      }
-      end = segment.target.end
-    }
+    for track in tracks { try track.validateSegments() }
   }
-}
 
-// MARK: Looking up
-
-extension Composition {
-  /// The segment that plays at an instant, in the time of the composition.
+  /// The segment of the leading track that plays at an instant.
   ///
   /// Before zero it is the first one, from the end on the last one. Nil only when there is none.
   public func segment(at time: MediaTime) -> TrackSegment? {
-    segment(atIndex: index(holding: time))
+    (track(.video) ?? tracks.first)?.segment(at: time)
   }
 
-  /// Every instant at which a source time plays, in order and in seconds of the composition.
+  /// Every instant at which a source time plays on the leading track, in order of the segments.
   ///
-  /// The end of a source range does not belong to it. Empty when the time is never played.
+  /// The end of a source range does not belong to it, and neither does what is held. Empty when
+  /// the time is never played.
   ///
+  /// - Parameters:
+  ///   - time: In seconds of the source.
+  ///   - source: The source whose time it is.
+  ///   - timescale: Units per second of the results.
+  ///   - rounding: How an instant becomes a whole unit, once, from its exact place.
+  /// - Returns: The instants, in the time of the composition.
   /// - Throws: `EditingError` with `.notExact` when a result does not fit.
-  public func targetSeconds(
-    ofSource time: Rational, in source: MediaSource
-  ) throws(EditingError) -> [Rational] {
-    var instants: [Rational] = []
+  public func targetTimes(
+    ofSource time: Rational, in source: MediaSource, timescale: Int32, rounding: TimeRounding
+  ) throws(EditingError) -> [MediaTime] {
+    var instants: [MediaTime] = []
     for segment in segments {
       guard segment.source == source, let mapping = segment.mapping,
-        mapping.source.start.seconds <= time, time < mapping.source.end.seconds
+        mapping.sourceStart <= time, time < mapping.sourceEnd
       else { continue }
       instants.append(
         try exactly("the place of \(time) s of \(source.path)") { () throws(TimingError) in
-          try mapping.targetSeconds(of: time)
+          let ticks = try mapping.ticks(ofSource: time, timescale: timescale, rounding: rounding)
+          return try MediaTime(value: ticks, timescale: timescale)
         })
     }
     return instants
-  }
-
-  /// The segment of an index that may lie past the end.
-  private func segment(atIndex index: Int) -> TrackSegment? {
-    segments.isEmpty ? nil : segments[min(index, segments.count - 1)]
-  }
-
-  /// The index of the first segment that ends after `time`; the count from the end on.
-  private func index(holding time: MediaTime) -> Int {
-    var (low, high) = (0, segments.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if segments[middle].target.end > time { high = middle } else { low = middle + 1 }
-    }
-    return low
   }
 }
 
 // MARK: Editing
 
 extension Composition {
+  /// Makes several edits, all or none of them.
+  ///
+  /// - Throws: What the edits throw; the composition is then as it was before the first.
+  public mutating func edit<Failure: Error>(
+    _ body: (inout Composition) throws(Failure) -> Void
+  ) throws(Failure) {
+    var edited = self
+    try body(&edited)
+    self = edited
+  }
+
   /// Inserts a range of a source at its own speed, and moves what plays from `time` on back.
   ///
-  /// Past the end, the time up to `time` plays nothing.
+  /// Every track of the source goes to the first track of its kind, which is added where there
+  /// is none; on tracks of other kinds nothing plays meanwhile. Past the end, the time up to
+  /// `time` plays nothing. Rotation and language come along, unless a track has them already.
   ///
   /// - Parameters:
   ///   - range: What to play, in the time of the source.
@@ -121,26 +158,66 @@ extension Composition {
     _ range: TimeRange, of source: MediaSource, at time: MediaTime
   ) throws(EditingError) {
     try source.check(range)
-    let mapping = try exactly("inserting \(range.secondsText) at \(time)") {
-      () throws(TimingError) in
-      try TimeMapping(
-        source: range,
-        target: TimeRange(
-          start: time, end: MediaTime(time.seconds.adding(range.durationInSeconds))))
+    try insert(range, source.tracks.map(\.mediaType), at: time) { (track) throws(EditingError) in
+      try track.insertTimeRange(range, of: source, at: time)
     }
-    try insert(TrackSegment(unchecked: source, mapping))
+  }
+
+  /// Inserts what another composition plays in a range, as it plays it.
+  ///
+  /// - Throws: `EditingError` as ``insertTimeRange(_:of:at:)-(_,MediaSource,_)`` does, with
+  ///   `.outsideComposition` for a range that is not inside the other composition.
+  public mutating func insertTimeRange(
+    _ range: TimeRange, of composition: Composition, at time: MediaTime
+  ) throws(EditingError) {
+    try CompositionTrack.check(range, upTo: composition.duration)
+    var kinds: [MediaType] = []
+    for track in composition.tracks where !kinds.contains(track.mediaType) {
+      kinds.append(track.mediaType)
+    }
+    try insert(range, kinds, at: time) { (track) throws(EditingError) in
+      guard let other = composition.track(track.mediaType) else { return }
+      try track.insertTimeRange(range, of: other, at: time)
+    }
+  }
+
+  /// Inserts several ranges one after the other, all or none of them.
+  ///
+  /// - Parameters:
+  ///   - ranges: Each with its source, or with nil for time that plays nothing.
+  ///   - time: Where the first one starts, in the time of the composition; zero or later.
+  /// - Throws: `EditingError` as ``insertTimeRange(_:of:at:)-(_,MediaSource,_)`` does.
+  public mutating func insertTimeRanges(
+    _ ranges: [(range: TimeRange, source: MediaSource?)], at time: MediaTime
+  ) throws(EditingError) {
+    try edit { (composition) throws(EditingError) in
+      var place = time
+      for (range, source) in ranges {
+        let target = try exactly("inserting \(range.secondsText) at \(place)") {
+          () throws(TimingError) in
+          try TimeRange(start: place, duration: range.duration())
+        }
+        if let source {
+          try composition.insertTimeRange(range, of: source, at: place)
+        } else {
+          try composition.insertEmptyTimeRange(target)
+        }
+        place = target.end
+      }
+    }
   }
 
   /// Inserts time that plays nothing, and moves what plays from its start on back.
   ///
-  /// At or past the end it lengthens the composition up to the end of `range`, where
+  /// At or past the end of a track it lengthens the track up to the end of `range`, where
   /// `AVMutableComposition` ignores the call.
   ///
   /// - Parameter range: In the time of the composition; from zero or later.
   /// - Throws: `EditingError` with `.emptyRange`, `.outsideComposition` for a start before zero,
   ///   or `.notExact`.
   public mutating func insertEmptyTimeRange(_ range: TimeRange) throws(EditingError) {
-    try insert(TrackSegment(empty: range))
+    try CompositionTrack.check(range, upTo: nil)
+    try change { (track) throws(EditingError) in try track.insertEmptyTimeRange(range) }
   }
 
   /// Takes a range out, and moves what plays after it forward.
@@ -148,12 +225,8 @@ extension Composition {
   /// - Parameter range: In the time of the composition.
   /// - Throws: `EditingError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
   public mutating func removeTimeRange(_ range: TimeRange) throws(EditingError) {
-    try check(range)
-    let (before, _, after) = try split(range)
-    let change = try exactly("removing \(range.secondsText)") { () throws(TimingError) in
-      try range.durationInSeconds.negated()
-    }
-    segments = before + (try Self.moved(after, by: change))
+    try CompositionTrack.check(range, upTo: duration)
+    try change { (track) throws(EditingError) in try track.remove(range) }
   }
 
   /// Plays what is in a range faster or slower, so that it fills another length, and moves what
@@ -169,108 +242,86 @@ extension Composition {
   public mutating func scaleTimeRange(
     _ range: TimeRange, toDuration duration: MediaTime
   ) throws(EditingError) {
-    try check(range)
-    guard duration > .zero else {
-      throw EditingError(
-        .emptyRange, "the range \(range.secondsText) cannot be scaled to \(duration.secondsText) s",
-        ranges: [range])
-    }
-    let (before, inside, after) = try split(range)
-    let what = "scaling \(range.secondsText) to \(duration)"
-    let start = range.start.seconds
-    let (stretch, change) = try exactly(what) { () throws(TimingError) in
-      (
-        try duration.seconds.divided(by: range.durationInSeconds),
-        try duration.seconds.subtracting(range.durationInSeconds)
-      )
-    }
-    let scaled = try inside.map { (segment) throws(EditingError) in
-      try segment.filling(
-        exactly(what) { () throws(TimingError) in
-          let ends = try [segment.target.start, segment.target.end].map {
-            (time) throws(TimingError) in
-            try MediaTime(time.seconds.subtracting(start).multiplied(by: stretch).adding(start))
-          }
-          return try TimeRange(start: ends[0], end: ends[1])
-        })
-    }
-    segments = before + scaled + (try Self.moved(after, by: change))
+    try CompositionTrack.check(range, upTo: self.duration)
+    try change { (track) throws(EditingError) in try track.scale(range, to: duration) }
   }
 
-  private mutating func insert(_ segment: TrackSegment) throws(EditingError) {
-    let target = segment.target
-    guard target.start >= .zero else {
-      throw EditingError(
-        .outsideComposition, "\(target.start) s is before the start of the composition",
-        ranges: [target])
-    }
-    guard target.start < duration else {
-      segments += try padding(upTo: segment)
-      return
-    }
-    let (before, after) = try split(segments, at: target.start)
-    segments = before + [segment] + (try Self.moved(after, by: target.durationInSeconds))
+  /// Lets the speed of a range go from one to another, and moves what plays after it.
+  ///
+  /// Speeds multiply, as in ``scaleTimeRange(_:toDuration:)``. On each track one source must play
+  /// at one speed in the range, because a cut under a ramp would have no exact time.
+  ///
+  /// - Parameters:
+  ///   - ramp: How the speed changes.
+  ///   - range: In the time of the composition.
+  /// - Throws: `EditingError` with `.emptyRange`, `.outsideComposition`, `.cutInRamp`, or
+  ///   `.notExact`.
+  public mutating func setSpeedRamp(
+    _ ramp: SpeedRamp, in range: TimeRange
+  ) throws(EditingError) {
+    try CompositionTrack.check(range, upTo: duration)
+    try change { (track) throws(EditingError) in try track.applyRamp(ramp, range) }
   }
 
-  /// The segment, after empty time where it does not start at the end.
-  private func padding(upTo segment: TrackSegment) throws(EditingError) -> [TrackSegment] {
-    guard segment.target.start > duration else { return [segment] }
-    let end = segment.isEmpty ? segment.target.end : segment.target.start
-    let gap = try exactly("the gap before \(segment)") { () throws(TimingError) in
-      try TimeRange(start: duration, end: end)
-    }
-    return try [TrackSegment(empty: gap)] + (segment.isEmpty ? [] : [segment])
-  }
-
-  /// Throws unless `range` has a length and lies inside.
-  private func check(_ range: TimeRange) throws(EditingError) {
-    guard !range.isEmpty else {
-      throw EditingError(.emptyRange, "the range \(range.secondsText) is empty", ranges: [range])
-    }
-    guard range.start >= .zero, range.end <= duration else {
+  /// Holds the picture at an instant, in silence, and moves what plays from there on back.
+  ///
+  /// At the end, the last picture is held.
+  ///
+  /// - Parameters:
+  ///   - time: In the time of the composition, up to its end.
+  ///   - duration: How long it is held, above zero.
+  /// - Throws: `EditingError` with `.outsideComposition`, `.emptyRange`, or `.notExact`.
+  public mutating func freezeFrame(
+    at time: MediaTime, for duration: MediaTime
+  ) throws(EditingError) {
+    guard time >= .zero, time <= self.duration, !tracks.isEmpty else {
       throw EditingError(
         .outsideComposition,
-        "the range \(range.secondsText) is not inside the composition, which ends at \(duration.secondsText) s",
-        ranges: [range])
+        "\(time.secondsText) s is not inside the composition, which ends at "
+          + "\(self.duration.secondsText) s")
+    }
+    try change { (track) throws(EditingError) in
+      guard time <= track.duration, !track.segments.isEmpty else { return }
+      try track.freezeFrame(at: time, for: duration)
     }
   }
 
-  /// What plays before, in and after a range that lies inside.
-  private func split(
-    _ range: TimeRange
-  ) throws(EditingError) -> (
-    before: [TrackSegment], inside: [TrackSegment], after: [TrackSegment]
-  ) {
-    let (before, rest) = try split(segments, at: range.start)
-    let (inside, after) = try split(rest, at: range.end)
-    return (before, inside, after)
+  /// Plays a range backwards, picture and sound; nothing moves.
+  ///
+  /// - Parameter range: In the time of the composition.
+  /// - Throws: `EditingError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
+  public mutating func reverse(_ range: TimeRange) throws(EditingError) {
+    try CompositionTrack.check(range, upTo: duration)
+    try change { (track) throws(EditingError) in try track.turn(range) }
   }
 
-  private func split(
-    _ segments: [TrackSegment], at time: MediaTime
-  ) throws(EditingError) -> ([TrackSegment], [TrackSegment]) {
-    let index = segments.firstIndex { $0.target.end > time } ?? segments.count
-    guard index < segments.count, segments[index].target.start < time else {
-      return (Array(segments[..<index]), Array(segments[index...]))
-    }
-    let parts = try segments[index].split(at: time)
-    return (
-      Array(segments[..<index] + parts[..<1]), Array(parts[1...] + segments[(index + 1)...])
-    )
+  /// Changes every track, or none.
+  private mutating func change(
+    _ body: (inout CompositionTrack) throws(EditingError) -> Void
+  ) throws(EditingError) {
+    var changed = tracks
+    for index in changed.indices { try body(&changed[index]) }
+    tracks = changed
   }
 
-  /// The same segments, all of them this many seconds later.
-  private static func moved(
-    _ segments: [TrackSegment], by change: Rational
-  ) throws(EditingError) -> [TrackSegment] {
-    guard change != .zero else { return segments }
-    return try segments.map { (segment) throws(EditingError) in
-      try segment.filling(
-        exactly("moving \(segment)") { () throws(TimingError) in
-          try TimeRange(
-            start: MediaTime(segment.target.start.seconds.adding(change)),
-            end: MediaTime(segment.target.end.seconds.adding(change)))
-        })
+  /// Inserts into the first track of each kind, and makes room in the others.
+  private mutating func insert(
+    _ range: TimeRange, _ kinds: [MediaType], at time: MediaTime,
+    _ body: (inout CompositionTrack) throws(EditingError) -> Void
+  ) throws(EditingError) {
+    let room = try exactly("inserting \(range.secondsText) at \(time)") {
+      () throws(TimingError) in try TimeRange(start: time, duration: range.duration())
     }
+    var changed = tracks
+    for kind in kinds where track(kind) == nil { changed.append(CompositionTrack(kind)) }
+    var waiting = Set(kinds)
+    for index in changed.indices {
+      if waiting.remove(changed[index].mediaType) != nil {
+        try body(&changed[index])
+      } else if time < changed[index].duration {
+        try changed[index].insertEmptyTimeRange(room)
+      }
+    }
+    tracks = changed
   }
 }

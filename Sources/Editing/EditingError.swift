@@ -20,6 +20,10 @@ public struct EditingError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let overlappingRanges = Code(rawValue: "overlapping_ranges")
     /// A list of segments that leaves a hole, overlaps or does not start at zero.
     public static let invalidSegments = Code(rawValue: "invalid_segments")
+    /// A ramp over a cut or over a change of speed, which would have no exact time.
+    public static let cutInRamp = Code(rawValue: "cut_in_ramp")
+    /// A project file that is none, or that plays what cannot be played here.
+    public static let invalidProject = Code(rawValue: "invalid_project")
     /// A time that would be needed does not fit the numbers that hold exact times.
     public static let notExact = Code(rawValue: "not_exact")
   }

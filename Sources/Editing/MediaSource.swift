@@ -2,7 +2,32 @@
 
 public import MediaTiming
 
-/// A movie to take ranges from: where it is, and how long it plays.
+/// What a track carries.
+public enum MediaType: String, Hashable, Sendable, CaseIterable {
+  /// Pictures.
+  case video
+  /// Sound.
+  case audio
+}
+
+/// What is known of a track of a movie before it is edited, and travels along with its content.
+public struct SourceTrack: Hashable, Sendable {
+  /// What it carries.
+  public let mediaType: MediaType
+  /// Degrees by which a player turns the picture clockwise: 0, 90, 180, 270.
+  public let rotation: Int
+  /// The language by its ISO 639-2 code; nil where the file names none.
+  public let language: String?
+
+  /// Makes the description of a track.
+  public init(_ mediaType: MediaType, rotation: Int = 0, language: String? = nil) {
+    self.mediaType = mediaType
+    self.rotation = rotation
+    self.language = language
+  }
+}
+
+/// A movie to take ranges from: where it is, how long it plays, and what tracks it has.
 ///
 /// A value; nothing is opened. Its playable range starts at zero, in the time of the source.
 public struct MediaSource: Hashable, Sendable {
@@ -10,23 +35,22 @@ public struct MediaSource: Hashable, Sendable {
   public let path: String
   /// How long it plays, longer than zero.
   public let duration: MediaTime
+  /// Its tracks, one of a kind.
+  public let tracks: [SourceTrack]
 
   /// Makes a source from what is known of a file.
   ///
   /// - Throws: `EditingError` with `.emptyRange` when the duration is not above zero.
-  public init(path: String, duration: MediaTime) throws(EditingError) {
+  public init(
+    path: String, duration: MediaTime, tracks: [SourceTrack] = [SourceTrack(.video)]
+  ) throws(EditingError) {
     guard duration > .zero else {
       throw EditingError(
         .emptyRange, "\(path) lasts \(duration.secondsText) s, so there is nothing to edit")
     }
     self.path = path
     self.duration = duration
-  }
-
-  /// All of it, played as it is.
-  var whole: TimeMapping? {
-    // Never nil, because the duration is above zero.
-    try? TimeMapping(source: TimeRange(duration: duration), target: TimeRange(duration: duration))
+    self.tracks = tracks
   }
 
   /// Throws unless `range` has a length and lies inside.
@@ -40,6 +64,16 @@ public struct MediaSource: Hashable, Sendable {
         .outsideSource,
         "the range \(range.secondsText) is not inside \(path), which ends at \(duration.secondsText) s",
         ranges: [range])
+    }
+  }
+
+  /// Throws unless what a mapping plays lies inside.
+  func check(_ mapping: PlaybackMapping) throws(EditingError) {
+    guard mapping.sourceStart >= .zero, mapping.sourceEnd <= duration.seconds else {
+      throw EditingError(
+        .outsideSource,
+        "\(mapping) is not inside \(path), which ends at \(duration.secondsText) s",
+        ranges: [mapping.target])
     }
   }
 }

@@ -37,4 +37,90 @@ extension Composition {
     }
     return composition
   }
+
+  /// Makes a composition that plays a whole source at another rate, each frame once.
+  ///
+  /// What was captured at an even rate has just this rate then.
+  ///
+  /// - Parameters:
+  ///   - source: What is played.
+  ///   - frameCount: How many frames it has, above zero.
+  ///   - rate: Frames per second of the composition, whose duration is exactly `frameCount`
+  ///     over it.
+  /// - Returns: The composition.
+  /// - Throws: `EditingError` with `.emptyRange` for no frames, or `.notExact`.
+  public static func conformed(
+    _ source: MediaSource, frameCount: Int64, to rate: FrameRate
+  ) throws(EditingError) -> Composition {
+    let (range, duration) = try exactly("playing \(source.path) at \(rate) frames a second") {
+      () throws(TimingError) in
+      (
+        try TimeRange(duration: source.duration),
+        try MediaTime(Rational(frameCount).divided(by: rate.framesPerSecond))
+      )
+    }
+    var composition = Composition(source)
+    try composition.scaleTimeRange(range, toDuration: duration)
+    return composition
+  }
+
+  /// A speed that is reached at an instant of a source.
+  public struct SpeedPoint: Hashable, Sendable {
+    /// The instant, in the time of the source.
+    public let time: MediaTime
+    /// The speed there.
+    public let speed: Speed
+
+    /// Makes a point.
+    public init(_ time: MediaTime, _ speed: Speed) {
+      self.time = time
+      self.speed = speed
+    }
+  }
+
+  /// Makes a composition that plays a whole source, its speed going from point to point.
+  ///
+  /// Before the first point the speed is that of the first, after the last that of the last. Of
+  /// two points at one time the speed jumps from the first one's to the second one's.
+  ///
+  /// - Parameters:
+  ///   - source: What is played.
+  ///   - points: In ascending order of time, inside the source; at least one.
+  ///   - easing: How the speed goes from one point to the next.
+  /// - Returns: The composition.
+  /// - Throws: `EditingError` with `.outsideSource`, `.overlappingRanges` for points that do not
+  ///   ascend, or `.notExact` when a boundary does not fit a `MediaTime`.
+  public static func ramped(
+    _ source: MediaSource, points: [SpeedPoint], easing: SpeedRamp.Easing = .linear
+  ) throws(EditingError) -> Composition {
+    for (first, second) in zip(points, points.dropFirst()) where first.time > second.time {
+      throw EditingError(
+        .overlappingRanges,
+        "the ramp goes from \(first.time.secondsText) s back to \(second.time.secondsText) s")
+    }
+    for point in points where point.time < .zero || point.time > source.duration {
+      throw EditingError(
+        .outsideSource,
+        "\(point.time.secondsText) s is not inside \(source.path), which ends at "
+          + "\(source.duration.secondsText) s")
+    }
+    guard let first = points.first, let last = points.last else { return Composition(source) }
+    let ends = [SpeedPoint(.zero, first.speed)] + points + [SpeedPoint(source.duration, last.speed)]
+    var composition = Composition(source)
+    for (start, end) in zip(ends, ends.dropFirst()).reversed() where start.time < end.time {
+      let range = try exactly("the ramp from \(start.time)") { () throws(TimingError) in
+        try TimeRange(start: start.time, end: end.time)
+      }
+      if start.speed == end.speed {
+        let duration = try exactly("playing \(range.secondsText) at speed \(start.speed)") {
+          () throws(TimingError) in try start.speed.targetDuration(of: range.duration())
+        }
+        try composition.scaleTimeRange(range, toDuration: duration)
+      } else {
+        try composition.setSpeedRamp(
+          SpeedRamp(from: start.speed, to: end.speed, easing: easing), in: range)
+      }
+    }
+    return composition
+  }
 }

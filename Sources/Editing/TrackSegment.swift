@@ -2,23 +2,31 @@
 
 public import MediaTiming
 
-/// A stretch of a composition that plays a range of one source at one speed, or nothing.
+/// A stretch of a track that plays a range of one source, holds one instant of it, or nothing.
 ///
 /// The counterpart of `AVCompositionTrackSegment`.
 public struct TrackSegment: Hashable, Sendable {
   /// What is played; nil where nothing is.
   public let source: MediaSource?
   /// Which source time plays when; nil where nothing is played.
-  public let mapping: TimeMapping?
+  public let mapping: PlaybackMapping?
   /// The time it fills, in the time of the composition; longer than zero.
   public let target: TimeRange
 
-  /// Makes a segment that plays a range of a source.
+  /// Makes a segment that plays a range of a source at one speed.
   ///
   /// - Throws: `EditingError` with `.outsideSource` when the mapping's source range is not inside
   ///   the source.
   public init(of source: MediaSource, _ mapping: TimeMapping) throws(EditingError) {
     try source.check(mapping.source)
+    self.init(unchecked: source, PlaybackMapping(mapping))
+  }
+
+  /// Makes a segment that plays a source in any way.
+  ///
+  /// - Throws: `EditingError` with `.outsideSource` when what is played is not inside the source.
+  public init(of source: MediaSource, _ mapping: PlaybackMapping) throws(EditingError) {
+    try source.check(mapping)
     self.init(unchecked: source, mapping)
   }
 
@@ -35,7 +43,7 @@ public struct TrackSegment: Hashable, Sendable {
   }
 
   /// Makes a segment whose mapping is known to be inside the source.
-  init(unchecked source: MediaSource, _ mapping: TimeMapping) {
+  init(unchecked source: MediaSource, _ mapping: PlaybackMapping) {
     self.source = source
     self.mapping = mapping
     self.target = mapping.target
@@ -44,41 +52,87 @@ public struct TrackSegment: Hashable, Sendable {
   /// Whether nothing is played.
   public var isEmpty: Bool { mapping == nil }
 
-  /// Source seconds per composition second; nil where nothing is played.
+  /// Source seconds per composition second, the mean where it changes; nil where nothing is
+  /// played or one instant is held.
   ///
   /// - Throws: `EditingError` with `.notExact` when the fraction does not fit.
   public func speed() throws(EditingError) -> Speed? {
     guard let mapping else { return nil }
-    return try exactly("the speed of \(target)") { () throws(TimingError) in try mapping.speed() }
+    return try exactly("the speed of \(target)") { () throws(TimingError) in
+      try mapping.meanSpeed()
+    }
+  }
+
+  /// Whether another segment goes on where this one ends, as if there were no cut: the same
+  /// source, at the same speed in the same direction.
+  public func isContinued(by next: TrackSegment) -> Bool {
+    guard target.end == next.target.start else { return false }
+    guard let mapping, let other = next.mapping else { return isEmpty && next.isEmpty }
+    guard source == next.source, mapping.isReversed == other.isReversed else { return false }
+    switch (mapping.motion, other.motion) {
+    case (.hold, .hold): return mapping.sourceStart == other.sourceStart
+    case (.constant, .constant):
+      let meets =
+        mapping.isReversed
+        ? mapping.sourceStart == other.sourceEnd : mapping.sourceEnd == other.sourceStart
+      guard meets, let speed = try? mapping.meanSpeed() else { return false }
+      return (try? other.meanSpeed()) == speed
+    default: return false
+    }
+  }
+
+  /// This segment and the one that continues it, as one; nil where that cannot be said.
+  func joined(with next: TrackSegment) -> TrackSegment? {
+    guard isContinued(by: next),
+      let target = try? TimeRange(start: target.start, end: next.target.end)
+    else { return nil }
+    guard let source, let mapping, let other = next.mapping else {
+      return try? TrackSegment(empty: target)
+    }
+    if mapping.motion == .hold {
+      return (try? mapping.filling(target)).map { TrackSegment(unchecked: source, $0) }
+    }
+    guard let start = try? MediaTime(min(mapping.sourceStart, other.sourceStart)),
+      let end = try? MediaTime(max(mapping.sourceEnd, other.sourceEnd)),
+      let line = try? TimeMapping(source: TimeRange(start: start, end: end), target: target)
+    else { return nil }
+    return TrackSegment(
+      unchecked: source,
+      mapping.isReversed ? PlaybackMapping(reversing: line) : PlaybackMapping(line))
   }
 
   /// The same content, filling another time.
   func filling(_ target: TimeRange) throws(EditingError) -> TrackSegment {
     guard let source, let mapping else { return try TrackSegment(empty: target) }
     let moved = try exactly("filling \(target)") { () throws(TimingError) in
-      try TimeMapping(source: mapping.source, target: target)
+      try mapping.filling(target)
     }
     return TrackSegment(unchecked: source, moved)
   }
 
-  /// The parts before and after an instant inside; both keep the speed.
-  func split(at time: MediaTime) throws(EditingError) -> [TrackSegment] {
-    let targets = try exactly("a cut at \(time)") { () throws(TimingError) in
-      try [TimeRange(start: target.start, end: time), TimeRange(start: time, end: target.end)]
+  /// The same content, the other way round.
+  func reversed() throws(EditingError) -> TrackSegment {
+    guard let source, let mapping else { return self }
+    let mirrored = try exactly("reversing \(target)") { () throws(TimingError) in
+      try mapping.reversed()
     }
+    return TrackSegment(unchecked: source, mirrored)
+  }
+
+  /// The parts before and after an instant inside; each plays as it did.
+  func split(at time: MediaTime) throws(EditingError) -> [TrackSegment] {
     guard let source, let mapping else {
+      let targets = try exactly("a cut at \(time)") { () throws(TimingError) in
+        try [TimeRange(start: target.start, end: time), TimeRange(start: time, end: target.end)]
+      }
       return try targets.map { (part) throws(EditingError) in try TrackSegment(empty: part) }
     }
-    let mappings = try exactly("a cut at \(time)") { () throws(TimingError) in
-      let cut = try MediaTime(mapping.sourceSeconds(of: time.seconds))
-      return [
-        try TimeMapping(
-          source: TimeRange(start: mapping.source.start, end: cut), target: targets[0]),
-        try TimeMapping(
-          source: TimeRange(start: cut, end: mapping.source.end), target: targets[1]),
-      ]
+    let parts = try exactly("a cut at \(time)") { () throws(TimingError) in
+      try mapping.split(at: time)
     }
-    return mappings.map { TrackSegment(unchecked: source, $0) }
+    return [
+      TrackSegment(unchecked: source, parts.before), TrackSegment(unchecked: source, parts.after),
+    ]
   }
 }
 
@@ -86,6 +140,6 @@ extension TrackSegment: CustomStringConvertible {
   /// The segment as `"clip.mov 1/1..2/1 -> 1/1..9/1"`, or `"empty -> 0/1..1/1"`.
   public var description: String {
     guard let source, let mapping else { return "empty -> \(target)" }
-    return "\(source.path) \(mapping.source) -> \(target)"
+    return "\(source.path) \(mapping)"
   }
 }

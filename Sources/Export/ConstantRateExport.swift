@@ -7,20 +7,20 @@ import Retiming
 /// Renders a composition at a constant rate: each slot shows the last frame that is due.
 struct ConstantRateExport {
   let plan: ConstantRatePlan
-  let asset: Asset
+  let assets: [Asset]
   let track: VideoTrack
   let settings: ExportSettings
 
   func write(to output: inout ExportOutput, _ progress: (Int64, Int64) -> Void) throws {
     var painter = try PicturePainter(track, plan.slots.rate, settings)
     try output.begin(painter.parameters, timescale: painter.timescale)
-    var reader = try FrameReader(asset)
+    let readers = assets.map(PictureSource.init)
     var slot: Int64 = 0
     // What no slot shows is left to the reader, which decodes it only where others need it.
     for item in plan.items where item.count > 0 {
       let picture =
-        if let index = item.index {
-          try painter.prepare(reader.picture(at: index))
+        if let frame = item.frame {
+          try painter.prepare(readers[frame.source].picture(at: frame.index))
         } else { try painter.black() }
       for _ in 0..<item.count {
         // An encoder may take many pictures before it gives the first packet.
@@ -33,6 +33,22 @@ struct ConstantRateExport {
       }
     }
     try painter.finish { try output.write($0, pts: $1, dts: $2, duration: $3) }
+  }
+}
+
+/// The pictures of one of several assets, opened when the first is asked for.
+private final class PictureSource {
+  private let asset: Asset
+  private var reader: FrameReader?
+
+  init(_ asset: Asset) { self.asset = asset }
+
+  func picture(at index: Int) throws(AssetError) -> MediaFrame {
+    if reader == nil { reader = try FrameReader(asset) }
+    guard let picture = try reader?.picture(at: index) else {
+      throw AssetError(.invalidData, "\(asset.path) holds no pictures", hint: "give a movie")
+    }
+    return picture
   }
 }
 

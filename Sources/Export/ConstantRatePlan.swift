@@ -8,8 +8,9 @@ import Retiming
 struct ConstantRatePlan {
   /// A frame that is due, in order.
   struct Item {
-    /// The frame of the source; nil where the composition plays nothing.
-    let index: Int?
+    /// The frame, and the place of its source among those of the export; nil where the
+    /// composition plays nothing.
+    let frame: (source: Int, index: Int)?
     /// How many slots show it; zero where the next one is due before any.
     let count: Int64
   }
@@ -21,61 +22,57 @@ struct ConstantRatePlan {
   /// Frames that no slot shows.
   private(set) var skippedCount: Int64 = 0
 
-  init(_ composition: Composition, _ rate: FrameRate, _ table: FrameTable) throws {
-    slots = try Self.slots(composition, rate, table)
+  init(_ track: CompositionTrack, _ rate: FrameRate, _ assets: [Asset]) throws {
+    let tables = try assets.map { asset in
+      guard let video = asset.videoTrack else { throw ExportError.hasNoPictures(asset.path) }
+      return video.frames
+    }
+    let paths = assets.map(\.path)
+    slots = try Self.slots(track, rate, paths, tables)
     var sampler = HoldSampler(slots)
-    var waiting: Int?
-    try Self.forEachFrame(of: composition, table) { index, time in
+    var waiting: (source: Int, index: Int)?
+    func show(_ frame: (source: Int, index: Int)?, from time: Rational) throws {
       if let count = try sampler.next(time) { append(waiting, count) }
-      waiting = index
+      waiting = frame
+    }
+    for run in try PlaybackRun.runs(of: track.segments, paths) {
+      guard let source = run.source else {
+        try show(nil, from: run.target.seconds)
+        continue
+      }
+      let placing = try run.mappings.map { (mapping) throws(TimingError) in
+        try PlaybackTicks(mapping, timescale: rate.numerator)
+      }
+      let frames = try run.frames(of: tables[source], path: paths[source])
+      for showing in try run.showings(frames, of: tables[source]) {
+        // Rounded up to a part of a slot: the slots at or after it are the same.
+        let ticks = try placing[showing.mapping].placed(
+          ofSource: showing.time, rounding: .towardPositiveInfinity
+        ).ticks
+        try show(
+          (source, showing.index), from: Rational(Int128(ticks), Int128(rate.numerator)))
+      }
     }
     append(waiting, sampler.finish())
   }
 
-  private mutating func append(_ index: Int?, _ count: Int64) {
-    items.append(Item(index: index, count: count))
+  private mutating func append(_ frame: (source: Int, index: Int)?, _ count: Int64) {
+    items.append(Item(frame: frame, count: count))
     duplicatedCount += max(0, count - 1)
-    if index != nil, count == 0 { skippedCount += 1 }
+    if frame != nil, count == 0 { skippedCount += 1 }
   }
 
   private static func slots(
-    _ composition: Composition, _ rate: FrameRate, _ table: FrameTable
+    _ track: CompositionTrack, _ rate: FrameRate, _ paths: [String], _ tables: [FrameTable]
   ) throws -> FrameSlots {
     // The source cannot say its end any better than to a tick, as long as that plays there.
-    var tick = try Rational(1, Int128(table.timescale))
-    if let last = composition.segments.last?.mapping {
-      tick = try tick.multiplied(
-        by: last.target.durationInSeconds.divided(by: last.source.durationInSeconds))
+    var tick = Rational.zero
+    if let last = track.segments.last, let mapping = last.mapping,
+      let source = paths.firstIndex(of: last.source?.path ?? "")
+    {
+      tick = try Rational(1, Int128(tables[source].timescale))
+      if let speed = try mapping.meanSpeed() { tick = try tick.multiplied(by: speed.stretch()) }
     }
-    return try FrameSlots(duration: composition.duration.seconds, rate: rate, sourceTick: tick)
-  }
-
-  /// The frames in the order in which the composition shows them, each with the instant from
-  /// which on it is shown; nil where nothing plays.
-  private static func forEachFrame(
-    of composition: Composition, _ table: FrameTable,
-    _ body: (_ index: Int?, _ time: Rational) throws -> Void
-  ) throws {
-    var shown: Int?
-    for segment in composition.segments {
-      guard let mapping = segment.mapping else {
-        try body(nil, segment.target.start.seconds)
-        shown = nil
-        continue
-      }
-      guard var index = table.index(at: mapping.source.start) else { continue }
-      while index < table.entries.count {
-        let time = try table.time(ofFrame: Int64(index))
-        guard time < mapping.source.end else { break }
-        // Where speeds change within one frame it goes on, and is not shown anew.
-        if shown != index {
-          // The frame that is on when the segment begins is shown from its beginning.
-          let start = max(time, mapping.source.start)
-          try body(index, try mapping.targetSeconds(of: start.seconds))
-        }
-        shown = index
-        index += 1
-      }
-    }
+    return try FrameSlots(duration: track.duration.seconds, rate: rate, sourceTick: tick)
   }
 }

@@ -87,6 +87,11 @@ public struct ExportError: Error, Hashable, Sendable, CustomStringConvertible {
     }
   }
 
+  static func hasNoPictures(_ path: String) -> ExportError {
+    ExportError(
+      .unsupportedSource, "\(path) holds no pictures", hint: "give a movie with pictures")
+  }
+
   static let isCancelled = ExportError(
     .cancelled, "the export was cancelled", hint: "nothing was left behind")
 }

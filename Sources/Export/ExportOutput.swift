@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Assets
+import Editing
 import LibAV
 import MediaTiming
 
@@ -8,6 +9,8 @@ struct ExportOutput: ~Copyable {
   private let path: String
   private let container: String
   private let asset: Asset
+  private let properties: CompositionTrack?
+  private let captureFrameRate: FrameRate?
   private let keepsRecording: Bool
   private let sound: SoundExport?
   private let isCancelled: () -> Bool
@@ -17,15 +20,18 @@ struct ExportOutput: ~Copyable {
   private var nextSound = 0
   private var timescale: Int32 = 1
 
-  /// Prepares a file; `keepsRecording` says whether the recorder's account of the source, which
+  /// Prepares a file; `properties` say how the picture is turned, and `keepsRecording` says whether the recorder's account of the source, which
   /// names frames by their number and time, still holds.
   init(
-    path: String, container: String, asset: Asset, keepsRecording: Bool, sound: SoundExport?,
+    path: String, container: String, asset: Asset, properties: CompositionTrack?,
+    captureFrameRate: FrameRate?, keepsRecording: Bool, sound: SoundExport?,
     isCancelled: @escaping () -> Bool
   ) {
     self.path = path
     self.container = container
     self.asset = asset
+    self.properties = properties
+    self.captureFrameRate = captureFrameRate
     self.keepsRecording = keepsRecording
     self.sound = sound
     self.isCancelled = isCancelled
@@ -37,13 +43,17 @@ struct ExportOutput: ~Copyable {
     settings.metadata = asset.metadata.filter {
       !Self.ownKeys.contains($0.key) && (keepsRecording || $0.key != RecordingInfo.key)
     }
+    if let captureFrameRate, asset.captureFrameRate == nil {
+      settings.metadata[Asset.captureRateKey] = captureFrameRate.description
+      settings.metadata[Asset.androidRateKey] = "\(captureFrameRate.doubleValue)"
+    }
     settings.isFastStart = container == "mp4"
     var writer = try MovieWriter(path: path, settings: settings)
     let format = asset.videoTrack?.format
     videoTrack = try writer.addTrack(
       parameters, timescale: timescale,
-      metadata: format?.metadata.filter { $0.key == "language" } ?? [:],
-      displayMatrix: format?.displayMatrix ?? [])
+      metadata: properties?.language.map { ["language": $0] } ?? [:],
+      displayMatrix: displayMatrix(format))
     if let sound {
       soundTrack = try writer.addTrack(
         sound.parameters, timescale: sound.timescale, metadata: sound.metadata)
@@ -51,6 +61,23 @@ struct ExportOutput: ~Copyable {
     try writer.begin()
     self.writer = consume writer
     self.timescale = timescale
+  }
+
+  /// The source's own matrix, unless the composition turns the picture in another way.
+  private func displayMatrix(_ format: TrackFormat?) -> [Int32] {
+    let rotation = properties?.rotation ?? 0
+    guard rotation != format?.rotation else { return format?.displayMatrix ?? [] }
+    let (cosine, sine): (Int32, Int32) =
+      switch rotation {
+      case 90: (0, 1)
+      case 180: (-1, 0)
+      case 270: (0, -1)
+      default: (1, 0)
+      }
+    // Numbers of 16.16 bits, the last column of 2.30.
+    return [
+      cosine << 16, sine << 16, 0, -sine << 16, cosine << 16, 0, 0, 0, 1 << 30,
+    ]
   }
 
   /// Throws when the export is no longer wanted.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Assets
 import Editing
+import LibAV
 import MediaTiming
 import Retiming
 
@@ -13,7 +14,12 @@ struct ExportPlan {
   }
 
   let container: String
+  /// The assets whose pictures are shown, in the order in which they come.
+  let assets: [Asset]
+  /// The pictures of the first of them, which say what the track is like.
   let track: VideoTrack
+  /// What the sound is made of; nil where there is none.
+  let sound: SoundPlan?
   let pictures: Pictures
   /// Whether each frame keeps its number and its time, so that the recorder's account holds.
   let keepsRecording: Bool
@@ -21,26 +27,35 @@ struct ExportPlan {
   let report: ExportReport
 
   /// The number of frames to write.
-  var frameCount: Int64 { report.framesCopied + report.framesEncoded }
+  var frameCount: Int64 { report.framesCopied + report.framesHidden + report.framesEncoded }
 
   init(_ session: ExportSession, _ settings: ExportSettings) throws {
-    let (composition, asset) = (session.composition, session.asset)
+    let composition = session.composition
     container = try settings.container()
-    track = try Self.track(composition, of: asset)
+    let (track, assets) = try Self.pictures(session)
+    guard let video = assets.first?.videoTrack, let asset = assets.first else {
+      throw ExportError.hasNoPictures(session.asset.path)
+    }
+    self.track = video
+    self.assets = assets
     var report = ExportReport()
     report.path = settings.path
-    report.segments = composition.segments
+    report.segments = track.segments
     switch settings.mode {
     case .passthrough:
-      let plan = try PassthroughPlan(composition, track.frames, path: asset.path)
+      try Self.checkAlike(assets)
+      let plan = try PassthroughPlan(track, assets, boundary: settings.boundary)
       pictures = .copied(plan)
-      report.framesCopied = Int64(plan.frames.count)
-      report.framesSkipped = plan.skippedCount(of: track.frames)
+      report.framesCopied = Int64(plan.frames.count) - plan.hiddenCount
+      report.framesHidden = plan.hiddenCount
+      report.hiddenNanoseconds = try Self.nanoseconds(
+        Rational(Int128(plan.hiddenTicks), Int128(plan.timescale)), .towardPositiveInfinity)
+      report.framesSkipped = plan.skippedCount
       report.duration = try MediaTime(value: plan.endTicks, timescale: plan.timescale)
       report.maxTimeErrorNanoseconds = try Self.nanoseconds(
         plan.maxTimeError, .towardPositiveInfinity)
     case .constant(let rate):
-      let plan = try ConstantRatePlan(composition, rate, track.frames)
+      let plan = try ConstantRatePlan(track, rate, assets)
       pictures = .rendered(plan)
       report.framesEncoded = plan.slots.count
       report.framesDuplicated = plan.duplicatedCount
@@ -48,58 +63,48 @@ struct ExportPlan {
       report.duration = try MediaTime(plan.slots.seconds(of: plan.slots.count))
     }
     keepsRecording = settings.mode == .passthrough && composition.isWhole(of: asset)
-    if let sound = asset.soundTrack {
-      let planned = try Self.sound(sound, session, settings, container)
-      report.sound = planned.report
+    if let sound = try SoundPlan(session, settings.audioTimePitchAlgorithm, container) {
+      report.sound = sound.report
       report.avEndDifferenceNanoseconds = try Self.nanoseconds(
-        planned.end.subtracting(report.duration.seconds), .halfAwayFromZero)
+        sound.end.subtracting(report.duration.seconds), .halfAwayFromZero)
+      self.sound = sound
+    } else {
+      self.sound = nil
     }
-    report.lostMetadata = Self.lostMetadata(of: asset, keepsRecording: keepsRecording)
+    let keeps = keepsRecording
+    report.lostMetadata = assets.flatMap { Self.lostMetadata(of: $0, keepsRecording: keeps) }
     self.report = report
   }
 
-  private static func track(
-    _ composition: Composition, of asset: Asset
-  ) throws(ExportError) -> VideoTrack {
-    guard let video = asset.videoTrack else {
-      throw ExportError(
-        .unsupportedSource, "\(asset.path) holds no pictures", hint: "give a movie with pictures")
-    }
-    guard !composition.segments.isEmpty else {
+  /// The track of pictures, and the assets that it plays in the order in which they come.
+  private static func pictures(
+    _ session: ExportSession
+  ) throws(ExportError) -> (CompositionTrack, [Asset]) {
+    guard let track = session.composition.track(.video), !track.segments.isEmpty else {
       throw ExportError(
         .unsupportedSource, "the composition plays nothing", hint: "insert a range of a movie")
     }
-    for case let source? in composition.segments.map(\.source) where source.path != asset.path {
-      throw ExportError(
-        .unsupportedSource, "the composition plays \(source.path) besides \(asset.path)",
-        hint: "export one file at a time")
+    var assets: [Asset] = []
+    for case let source? in track.segments.map(\.source)
+    where !assets.contains(where: { $0.path == source.path }) {
+      assets.append(try session.asset(for: source))
     }
-    return video
+    // What plays nothing at all still has a size.
+    return (track, assets.isEmpty ? [session.asset] : assets)
   }
 
-  /// What the sound will come to, and where it ends in seconds.
-  private static func sound(
-    _ track: SoundTrack, _ session: ExportSession, _ settings: ExportSettings, _ container: String
-  ) throws -> (report: ExportReport.Sound, end: Rational) {
-    let rate = Int128(track.sampleRate)
-    if SoundExport.isCopied(track, session.composition, of: session.asset, container: container) {
-      return (
-        ExportReport.Sound(algorithm: "copy", samples: track.sampleCount, lengthErrorSamples: 0),
-        try Rational(Int128(track.startSample + track.sampleCount), rate)
-      )
+  /// Throws unless the packets of all assets can stand in one track.
+  private static func checkAlike(_ assets: [Asset]) throws(ExportError) {
+    guard let first = assets.first, let format = first.videoTrack?.format.parameters else { return }
+    for asset in assets.dropFirst() {
+      guard let other = asset.videoTrack?.format.parameters, other.decodesLike(format) else {
+        throw ExportError(
+          .unsupportedSource,
+          "the pictures of \(asset.path) are stored in another way than those of \(first.path), "
+            + "so that one track cannot hold copies of both",
+          hint: "render them with --fps")
+      }
     }
-    let samples = try AudioRetimer(
-      algorithm: settings.audioTimePitchAlgorithm, sampleRate: track.sampleRate,
-      channelCount: track.channelCount
-    ).sampleCount(
-      mappings: session.composition.segments.compactMap(\.mapping),
-      duration: session.composition.duration)
-    return (
-      ExportReport.Sound(
-        algorithm: settings.audioTimePitchAlgorithm.rawValue, samples: samples,
-        lengthErrorSamples: 0),
-      try Rational(Int128(samples), rate)
-    )
   }
 
   /// What of the source's tags and tracks the file is left without.

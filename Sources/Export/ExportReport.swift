@@ -22,6 +22,9 @@ public struct ExportReport: Hashable, Sendable {
   public internal(set) var duration = MediaTime.zero
   /// Frames whose packets were copied.
   public internal(set) var framesCopied: Int64 = 0
+  /// Frames whose packets were copied only because others need them; each is on for one tick at
+  /// most.
+  public internal(set) var framesHidden: Int64 = 0
   /// Frames that were encoded.
   public internal(set) var framesEncoded: Int64 = 0
   /// Of the encoded ones, those that repeat the one before.

@@ -3,7 +3,7 @@ public import Assets
 public import Editing
 import LibAV
 
-/// Writes a composition of one asset as a movie file.
+/// Writes a composition of one asset or several as a movie file.
 ///
 /// The file appears under its name when it is finished; an error or a cancelled export leaves
 /// nothing behind.
@@ -17,13 +17,46 @@ import LibAV
 public struct ExportSession: Sendable {
   /// What is exported.
   public let composition: Composition
-  /// The one asset that its segments play.
+  /// The asset whose tags travel along.
   public let asset: Asset
+  /// The assets that its segments play.
+  public let assets: [Asset]
 
   /// Makes a session for a composition whose segments all play one asset.
   public init(_ composition: Composition, of asset: Asset) {
     self.composition = composition
     self.asset = asset
+    assets = [asset]
+  }
+
+  /// Makes a session for a composition of several assets.
+  ///
+  /// - Parameters:
+  ///   - composition: What is exported.
+  ///   - assets: All that its segments play, known by their paths.
+  /// - Throws: `ExportError` with `.unsupportedSource` when it plays one that is not among them.
+  public init(_ composition: Composition, of assets: [Asset]) throws(ExportError) {
+    guard let path = (composition.sources.first?.path) ?? assets.first?.path,
+      let first = assets.first(where: { $0.path == path })
+    else { throw Self.missing(composition.sources.first?.path ?? "any file") }
+    self.composition = composition
+    asset = first
+    self.assets = assets
+    for source in composition.sources { _ = try self.asset(for: source) }
+  }
+
+  /// The asset that a source stands for.
+  func asset(for source: MediaSource) throws(ExportError) -> Asset {
+    guard let asset = assets.first(where: { $0.path == source.path }) else {
+      throw Self.missing(source.path)
+    }
+    return asset
+  }
+
+  private static func missing(_ path: String) -> ExportError {
+    ExportError(
+      .unsupportedSource, "the composition plays \(path), which was not given",
+      hint: "give all the files that it plays")
   }
 
   /// Finds out, without writing, what an export would do.
@@ -69,19 +102,21 @@ public struct ExportSession: Sendable {
     progress(0, plan.frameCount)
     var file = try MovieFile(
       creating: settings.path, overwrites: settings.overwrites, grows: false)
-    let sound = try SoundExport.make(
-      asset, composition, settings.audioTimePitchAlgorithm, container: plan.container,
-      isCancelled: isCancelled)
+    let sound = try plan.sound.map { try SoundExport($0, isCancelled: isCancelled) }
     var output = ExportOutput(
       path: file.writtenPath, container: plan.container, asset: asset,
-      keepsRecording: plan.keepsRecording, sound: sound, isCancelled: isCancelled)
+      properties: composition.track(.video), captureFrameRate: settings.captureFrameRate,
+      keepsRecording: plan.keepsRecording, sound: sound,
+      isCancelled: isCancelled)
     switch plan.pictures {
     case .copied(let frames):
-      try PassthroughExport(plan: frames, asset: asset, track: plan.track)
+      try PassthroughExport(plan: frames, assets: plan.assets, track: plan.track)
         .write(to: &output, progress)
     case .rendered(let frames):
-      try ConstantRateExport(plan: frames, asset: asset, track: plan.track, settings: settings)
-        .write(to: &output, progress)
+      try ConstantRateExport(
+        plan: frames, assets: plan.assets, track: plan.track, settings: settings
+      )
+      .write(to: &output, progress)
     }
     try output.checkCancelled()
     try output.finish()
@@ -111,6 +146,15 @@ extension Asset {
   ///
   /// - Throws: `EditingError` with `.emptyRange` for an asset that lasts no time.
   public func mediaSource() throws(EditingError) -> MediaSource {
-    try MediaSource(path: path, duration: duration)
+    var tracks: [SourceTrack] = []
+    if let videoTrack {
+      tracks.append(
+        SourceTrack(
+          .video, rotation: videoTrack.rotation, language: videoTrack.format.metadata["language"]))
+    }
+    if let soundTrack {
+      tracks.append(SourceTrack(.audio, language: soundTrack.format.metadata["language"]))
+    }
+    return try MediaSource(path: path, duration: duration, tracks: tracks)
   }
 }

@@ -10,6 +10,16 @@ public enum ExportMode: Hashable, Sendable {
   case constant(FrameRate)
 }
 
+/// What a passthrough export does where the source jumps to a picture that needs others.
+public enum ExportBoundary: String, Hashable, Sendable, CaseIterable {
+  /// What is cheapest; so far that is `squeeze`.
+  case auto
+  /// The pictures that it needs are copied along, each of them for one tick.
+  case squeeze
+  /// It is refused.
+  case keyframe
+}
+
 /// How rendered pictures are stored.
 public enum ExportCodec: String, Hashable, Sendable, CaseIterable {
   /// H.264 by libx264, 4:2:0.
@@ -28,12 +38,16 @@ public struct ExportSettings: Sendable {
   public var path: String
   /// Copied or rendered.
   public var mode: ExportMode
+  /// What happens at cuts that are not on a key frame, in a passthrough.
+  public var boundary = ExportBoundary.auto
   /// How the sound of retimed parts is made.
   public var audioTimePitchAlgorithm = AudioTimePitchAlgorithm.spectral
   /// How rendered pictures are stored.
   public var codec = ExportCodec.h264
   /// libx264's constant rate factor, from 0 (lossless) to 51.
   public var crf = 18
+  /// The rate of the sensor, written where the source does not say it; nil to leave it so.
+  public var captureFrameRate: FrameRate?
   /// Whether a file of this name may be replaced.
   public var overwrites = false
 

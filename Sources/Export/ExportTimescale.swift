@@ -9,18 +9,42 @@ enum ExportTimescale {
   private static let customary: Int128 = 240_000
   private static let largest: Int128 = 10_000_000
 
-  /// The least multiple of the source's timescale in which all times are whole, made at least
+  /// A mapping, and a tick of its source in seconds.
+  private struct Piece {
+    let mapping: PlaybackMapping
+    let tick: Rational
+    let longestFrame: Rational
+  }
+
+  /// The least multiple of the sources' timescales in which all times are whole, made at least
   /// 240 000 by a whole factor; where that exceeds 10 000 000, 240 000 or the source's if that is
   /// finer.
-  static func choose(_ composition: Composition, _ table: FrameTable) throws -> Int32 {
-    let limit = try limit(composition, table)
-    var common = Int128(table.timescale)
-    for seconds in try times(composition, table) {
+  ///
+  /// Of ramps only the ends count: no timescale holds the times between.
+  static func choose(
+    _ segments: [TrackSegment], _ paths: [String], _ tables: [FrameTable]
+  ) throws -> Int32 {
+    let longest = try tables.map { table in
+      try Rational(
+        Int128(max(1, table.entries.lazy.map(\.duration).max() ?? 0)), Int128(table.timescale))
+    }
+    let pieces = try segments.compactMap { segment -> Piece? in
+      guard let mapping = segment.mapping,
+        let source = paths.firstIndex(of: segment.source?.path ?? "")
+      else { return nil }
+      return Piece(
+        mapping: mapping, tick: try Rational(1, Int128(tables[source].timescale)),
+        longestFrame: longest[source])
+    }
+    let limit = try limit(pieces)
+    let finest = tables.map { Int128($0.timescale) }.max() ?? 1
+    var common: Int128 = 1
+    for seconds in try pieces.map(\.tick) + pieces.flatMap(times) {
       let divisor = greatestCommonDivisor(common, seconds.denominator)
       let (product, overflow) = (common / divisor)
         .multipliedReportingOverflow(by: seconds.denominator)
       guard !overflow, product <= limit else {
-        return Int32(clamping: min(limit, max(customary, Int128(table.timescale))))
+        return Int32(clamping: min(limit, max(customary, finest)))
       }
       common = product
     }
@@ -30,36 +54,38 @@ enum ExportTimescale {
 
   /// What must be whole: the step of a tick of the source, and where its zero would lie, in each
   /// segment; and where the segments meet.
-  private static func times(
-    _ composition: Composition, _ table: FrameTable
-  ) throws -> [Rational] {
-    let tick = try Rational(1, Int128(table.timescale))
-    return try composition.segments.compactMap(\.mapping).flatMap { mapping in
-      let stretch = try stretch(mapping)
-      // A frame at tick k is shown at target.start + (k·tick − source.start)·stretch.
-      let zero = try mapping.target.start.seconds
-        .subtracting(mapping.source.start.seconds.multiplied(by: stretch))
-      return [
-        try tick.multiplied(by: stretch), zero, mapping.target.start.seconds,
-        mapping.target.end.seconds,
-      ]
-    }
+  private static func times(_ piece: Piece) throws -> [Rational] {
+    let mapping = piece.mapping
+    let ends = [mapping.target.start.seconds, mapping.target.end.seconds]
+    guard mapping.motion == .constant, let speed = try mapping.meanSpeed() else { return ends }
+    // A frame at tick k is shown at target.start + (k·tick − source.start)·stretch; backwards it
+    // is as far from the target's end.
+    let stretch = try speed.stretch()
+    let offset = try mapping.sourceStart.multiplied(by: stretch)
+    let zero =
+      try mapping.isReversed ? ends[1].adding(offset) : ends[0].subtracting(offset)
+    return [try piece.tick.multiplied(by: stretch), zero] + ends
   }
 
   /// The finest ticks of which the longest frame still has fewer than 2^31, as movies store them.
-  private static func limit(_ composition: Composition, _ table: FrameTable) throws -> Int128 {
-    let longest = table.entries.lazy.map(\.duration).max() ?? 0
-    let frame = try Rational(Int128(max(1, longest)), Int128(table.timescale))
-    var seconds = Rational.zero
-    for mapping in composition.segments.compactMap(\.mapping) {
-      seconds = max(seconds, try frame.multiplied(by: stretch(mapping)))
+  private static func limit(_ pieces: [Piece]) throws -> Int128 {
+    var frame = Rational.zero
+    var held = Rational.zero
+    for piece in pieces {
+      let target = piece.mapping.target
+      if piece.mapping.motion == .hold {
+        held = try held.adding(target.durationInSeconds)
+        continue
+      }
+      // At either end a ramp is slowest, and no frame outlasts its segment.
+      for end in [target.start, target.end] {
+        let speed = try piece.mapping.speed(at: end.seconds)
+        let size = speed < .zero ? try speed.negated() : speed
+        frame = max(frame, try piece.longestFrame.divided(by: size))
+      }
     }
-    let whole = max(1, seconds.rounded(.towardPositiveInfinity))
+    let whole = max(1, try frame.adding(held).rounded(.towardPositiveInfinity))
     return max(1, min(largest, Int128(Int32.max) / whole))
-  }
-
-  private static func stretch(_ mapping: TimeMapping) throws -> Rational {
-    try mapping.target.durationInSeconds.divided(by: mapping.source.durationInSeconds)
   }
 
   private static func greatestCommonDivisor(_ first: Int128, _ second: Int128) -> Int128 {

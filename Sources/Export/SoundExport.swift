@@ -16,52 +16,22 @@ struct SoundExport {
   private(set) var packets: [(packet: Packet, pts: Int64, duration: Int64)] = []
   private(set) var report: ExportReport.Sound
 
-  /// Makes the sound of a composition; nil for a source without.
-  static func make(
-    _ asset: Asset, _ composition: Composition, _ algorithm: AudioTimePitchAlgorithm,
-    container: String, isCancelled: () -> Bool
-  ) throws -> SoundExport? {
-    guard let track = asset.soundTrack else { return nil }
-    if isCopied(track, composition, of: asset, container: container) {
-      return try SoundExport(copying: asset, track)
+  /// Makes the sound that a plan says.
+  init(_ plan: SoundPlan, isCancelled: () -> Bool) throws {
+    switch plan.way {
+    case .copied: try self.init(copying: plan)
+    case .rendered(let pieces, let retimer, let codec):
+      try self.init(rendering: plan, pieces, retimer, codec, isCancelled)
     }
-    let codec = codec(for: track, container: container)
-    return try SoundExport(rendering: asset, track, composition, algorithm, codec, isCancelled)
   }
 
-  /// Whether the sound of a composition is copied as it is.
-  static func isCopied(
-    _ track: SoundTrack, _ composition: Composition, of asset: Asset, container: String
-  ) -> Bool {
-    composition.isWhole(of: asset) && isStorable(track, container: container)
-  }
-
-  /// MP4 has no uncompressed sound.
-  private static func isStorable(_ track: SoundTrack, container: String) -> Bool {
-    container == "mov" || !track.codec.hasPrefix("pcm_")
-  }
-
-  /// The encoder for sound that is rendered: uncompressed stays so where it can.
-  private static func codec(for track: SoundTrack, container: String) -> String {
-    guard track.codec.hasPrefix("pcm_"), container == "mov" else { return "aac" }
-    let kept = [
-      "pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s24be", "pcm_s32le", "pcm_s32be", "pcm_f32le",
-      "pcm_f32be",
-    ]
-    return kept.contains(track.codec) ? track.codec : "pcm_s16le"
-  }
-
-  private static func language(_ track: SoundTrack) -> [String: String] {
-    track.format.metadata.filter { $0.key == "language" }
-  }
-
-  private init(copying asset: Asset, _ track: SoundTrack) throws {
+  private init(copying plan: SoundPlan) throws {
+    let track = plan.track
     parameters = track.format.parameters
-    metadata = Self.language(track)
+    metadata = plan.language.map { ["language": $0] } ?? [:]
     timescale = Int32(clamping: track.sampleRate)
-    report = ExportReport.Sound(
-      algorithm: "copy", samples: track.sampleCount, lengthErrorSamples: 0)
-    var demuxer = try Demuxer(opening: asset.path)
+    report = plan.report
+    var demuxer = try Demuxer(opening: plan.assets[0].path)
     let rate = Rational(Int64(track.sampleRate))
     while let packet = try demuxer.nextPacket() {
       guard packet.trackIndex == track.format.index, !packet.isCorrupt,
@@ -77,16 +47,15 @@ struct SoundExport {
   }
 
   private init(
-    rendering asset: Asset, _ track: SoundTrack, _ composition: Composition,
-    _ algorithm: AudioTimePitchAlgorithm, _ codec: String, _ isCancelled: () -> Bool
+    rendering plan: SoundPlan, _ pieces: [TimeMapping], _ retimer: AudioRetimer,
+    _ codec: String, _ isCancelled: () -> Bool
   ) throws {
-    var reader = try SoundReader(asset)
-    let retimer = try AudioRetimer(
-      algorithm: algorithm, sampleRate: track.sampleRate, channelCount: track.channelCount)
+    let track = plan.track
+    let readers = try plan.assets.map { try SoundSource($0, $0.soundTrack ?? track) }
     var encoder = try Encoder(
       soundCodec: codec, sampleRate: track.sampleRate, channelCount: track.channelCount)
     parameters = encoder.parameters
-    metadata = Self.language(track)
+    metadata = plan.language.map { ["language": $0] } ?? [:]
     timescale = Int32(clamping: track.sampleRate)
     let blockLength = encoder.frameSize > 0 ? encoder.frameSize : 4_096
     var pending: [[Float]] = Array(repeating: [], count: track.channelCount)
@@ -100,9 +69,8 @@ struct SoundExport {
       while let packet = try encoder.nextPacket() { made.append(packet) }
     }
     let rendered = try retimer.render(
-      mappings: composition.segments.compactMap(\.mapping), duration: composition.duration,
-      isCancelled: isCancelled,
-      read: { try reader.samples(from: $0, count: $1) },
+      mappings: pieces, duration: plan.duration, isCancelled: isCancelled,
+      read: { try SoundTimeline.samples(from: $0, count: $1, of: readers) },
       write: { samples in
         for channel in pending.indices { pending[channel] += samples[channel] }
         while let count = pending.first?.count, count >= blockLength { try encode(blockLength) }
@@ -125,8 +93,13 @@ struct SoundExport {
 extension Composition {
   /// Whether this is one source, all of it, as it is.
   func isWhole(of asset: Asset) -> Bool {
-    guard segments.count == 1, let mapping = segments.first?.mapping else { return false }
-    return mapping.source == mapping.target && mapping.source.start == .zero
-      && mapping.source.end == asset.duration
+    !tracks.isEmpty
+      && tracks.allSatisfy { track in
+        guard track.segments.count == 1, let line = track.segments.first?.mapping?.line else {
+          return false
+        }
+        return line.source == line.target && line.source.start == .zero
+          && line.source.end == asset.duration && track.segments[0].source?.path == asset.path
+      }
   }
 }

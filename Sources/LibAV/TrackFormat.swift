@@ -91,6 +91,18 @@ package final class CodecParameters: @unchecked Sendable {
     guard let descriptor = avcodec_descriptor_get(pointer.pointee.codec_id) else { return false }
     return descriptor.pointee.props & AV_CODEC_PROP_INTRA_ONLY != 0
   }
+
+  /// Whether packets of the other kind can follow in one track: codec, size, pixels and headers
+  /// are the same.
+  package func decodesLike(_ other: CodecParameters) -> Bool {
+    func headers(_ parameters: CodecParameters) -> [UInt8] {
+      let size = Int(max(0, parameters.pointer.pointee.extradata_size))
+      return Array(UnsafeBufferPointer(start: parameters.pointer.pointee.extradata, count: size))
+    }
+    return codecID == other.codecID && width == other.width && height == other.height
+      && pointer.pointee.format == other.pointer.pointee.format
+      && headers(self) == headers(other)
+  }
 }
 
 /// What a file says of one of its tracks, copied out so that it outlives the file.

@@ -32,13 +32,13 @@ public struct PlaybackMapping: Hashable, Sendable {
   /// only where one instant is held.
   public let sourceEnd: Rational
   /// What the whole motion plays, of which this may be a part.
-  let whole: TimeRange
+  package let whole: TimeRange
   /// The part of the whole motion's own time, from 0 to 1, that is left.
-  let part: Part
+  package let part: Part
 
-  struct Part: Hashable {
-    var lower: Rational
-    var upper: Rational
+  package struct Part: Hashable, Sendable {
+    package var lower: Rational
+    package var upper: Rational
 
     static let all = Part(lower: .zero, upper: .one)
   }
@@ -107,7 +107,7 @@ public struct PlaybackMapping: Hashable, Sendable {
     sourceEnd = source.seconds
   }
 
-  private init(
+  init(
     _ motion: Motion, isReversed: Bool, whole: TimeRange, part: Part, target: TimeRange
   ) throws(TimingError) {
     guard !target.isEmpty else {

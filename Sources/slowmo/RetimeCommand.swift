@@ -14,8 +14,16 @@ struct RetimeCommand: ParsableCommand, Verb {
         slowmo retime take.mov -o b.mov --range 0..1 --speed 2 --range 1..2 --speed 1/4 --copy
         slowmo retime take.mov -o all.mp4 --speed 1/8 --fps 30 --pitch varispeed
         slowmo retime take.mov -o c.mov --range 0.5..1 --speed 1/8 --copy --dry-run
+        slowmo retime take.mov -o d.mov --ramp '0.5=1 0.7=1/8 1=1/8 1.2=1' --copy
+        slowmo retime take.mov -o e.mov --preset impact --at 1 --copy
+        slowmo retime take.mov -o f.mov --playback-fps 30 --copy
+        slowmo retime take.mov -o project.otio --preset impact --at 1
 
       The nth --speed belongs to the nth --range; what lies outside every range keeps its speed.
+      --ramp names speeds at times of the source: from one to the next the speed goes by the same
+      amount each instant (--easing eased: without a jolt), before the first and after the last
+      it stays. Two speeds at one time make a jump. --preset does so around --at: impact and
+      landing slow down to an eighth, pulse is faster around it, freeze stands for a second.
       --copy does not re-encode the picture: each frame keeps its bytes and gets its exact time.
       --fps shows at each instant the last frame that is due.
       """)
@@ -23,7 +31,8 @@ struct RetimeCommand: ParsableCommand, Verb {
   @Argument(help: "The movie file.")
   var file: String
 
-  @Option(name: .shortAndLong, help: "The movie file to write: .mov, .mp4 or .m4v.")
+  @Option(
+    name: .shortAndLong, help: "The file to write: .mov, .mp4 or .m4v, or .otio for a project.")
   var output: String
 
   @Option(
@@ -37,33 +46,50 @@ struct RetimeCommand: ParsableCommand, Verb {
     transform: Speed.init(parsing:))
   var speed: [Speed] = []
 
-  @Flag(help: "Copy the picture's packets and give them new times.")
-  var copy = false
+  @Option(
+    parsing: .unconditional,
+    help: "Speeds at times of the source, such as '1=1 1.3=1/8 2=1'.")
+  var ramp: String?
 
-  @Option(help: "Render at this constant rate, such as 30.", transform: FrameRate.init(parsing:))
-  var fps: FrameRate?
+  @Option(help: "How the speed goes along --ramp: linear or eased.")
+  var easing: SpeedRamp.Easing?
 
-  @Option(help: "The sound of retimed parts: spectral, varispeed or mute.")
-  var pitch = AudioTimePitchAlgorithm.spectral
+  @Option(help: "Slow down around --at: impact, landing, freeze or pulse.")
+  var preset: RetimingPreset?
 
-  @Option(help: "How --fps picks frames; hold is the only way there is.")
-  var sampling = FrameSampling.hold
+  @Option(
+    parsing: .unconditional, help: "The time of the source that --preset is about.",
+    transform: TimeExpression.init(parsing:))
+  var at: TimeExpression?
 
-  @Option(help: "The codec with --fps: h264, mjpeg or ffv1.")
-  var codec = ExportCodec.h264
+  @Option(help: "Play slowly what an iPhone's .AAE file beside the clip says.")
+  var sidecar: String?
 
-  @Option(help: "The quality of h264 with --fps, from 0 (lossless) to 51; 18 looks the same.")
-  var crf: Int?
+  @Option(
+    name: .customLong("playback-fps"),
+    help: "Play the whole clip at this rate, each frame once: 30 shows 240 as an eighth.",
+    transform: FrameRate.init(parsing:))
+  var playbackRate: FrameRate?
 
+  @OptionGroup var exporting: ExportOptions
   @OptionGroup var writing: WritingOptions
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
-    if copy == (fps != nil) {
+    try exporting.check(output: output)
+    let ways = [!speed.isEmpty, ramp != nil, preset != nil, playbackRate != nil, sidecar != nil]
+      .count { $0 }
+    if ways == 0 { throw ValidationError("no --speed: give one, such as --speed 1/8") }
+    if ways > 1 {
       throw ValidationError(
-        copy ? "--copy and --fps exclude each other" : "choose how to export: --copy or --fps RATE")
+        "--speed, --ramp, --preset, --playback-fps and --sidecar exclude each other")
     }
-    if speed.isEmpty { throw ValidationError("no --speed: give one, such as --speed 1/8") }
+    if (preset == nil) != (at == nil) {
+      throw ValidationError(
+        preset == nil ? "--at needs --preset" : "--preset needs --at, such as --at 1.3")
+    }
+    if easing != nil && ramp == nil { throw ValidationError("--easing needs --ramp") }
+    if speed.isEmpty && !range.isEmpty { throw ValidationError("--range needs --speed") }
     if !range.isEmpty && range.count != speed.count {
       throw ValidationError(
         "\(range.count) --range and \(speed.count) --speed: each range needs its speed")
@@ -71,36 +97,61 @@ struct RetimeCommand: ParsableCommand, Verb {
     if range.isEmpty && speed.count > 1 {
       throw ValidationError("\(speed.count) --speed without --range: each needs its range")
     }
-    if let crf, !(0...51).contains(crf) { throw ValidationError("--crf \(crf) is not 0 to 51") }
-    if copy && crf != nil { throw ValidationError("--crf needs --fps: --copy encodes nothing") }
   }
 
   func perform() throws -> ExitStatus {
     let asset = try Asset(path: file)
-    let composition = try Composition.retimed(asset.mediaSource(), changes: changes(asset))
-    let session = ExportSession(composition, of: asset)
-    var settings = ExportSettings(
-      path: output, mode: fps.map { .constant($0) } ?? .passthrough)
-    settings.audioTimePitchAlgorithm = pitch
-    settings.codec = codec
-    settings.crf = crf ?? settings.crf
-    settings.overwrites = writing.overwrite
-    if writing.dryRun {
-      try session.check(settings)
-      return try tell(RetimePlanDocument(output, composition))
+    let composition = try composition(asset)
+    return try exporting.export(
+      composition, of: [asset], to: output, verb: "retime", writing, common
+    ) { settings in
+      if playbackRate != nil {
+        settings.captureFrameRate =
+          asset.captureFrameRate?.rate ?? asset.videoTrack?.nominalFrameRate
+      }
     }
-    let progress = ProgressReporter(writing.progress)
-    progress.start(file: output)
-    let seconds = composition.duration.doubleValue
-    let report = try session.export(settings, isCancelled: { Interrupt.isRequested }) {
-      done, total in
-      progress.update(
-        ProgressReporter.State(
-          frame: done, totalFrames: total,
-          seconds: total > 0 ? seconds * Double(done) / Double(total) : 0))
+  }
+
+  private func composition(_ asset: Asset) throws -> Composition {
+    let source = try asset.mediaSource()
+    if let ramp {
+      return try .ramped(source, points: points(ramp, asset), easing: easing ?? .linear)
     }
-    progress.end(file: output)
-    return try tell(RetimeDocument(report, composition))
+    if let sidecar {
+      return try SlowMotionMarkers(aae: readText(sidecar)).composition(of: source)
+    }
+    if let playbackRate {
+      return try .conformed(
+        source, frameCount: Int64(asset.videoTrack?.frameCount ?? 0), to: playbackRate)
+    }
+    if let preset, let at { return try preset.composition(of: source, at: resolved(at, asset)) }
+    return try .retimed(source, changes: changes(asset))
+  }
+
+  private func resolved(_ time: TimeExpression, _ asset: Asset) throws -> MediaTime {
+    let frames = asset.videoTrack?.frames
+    return try time.resolved(
+      sourceDuration: asset.duration, frameCount: Int64(frames?.entries.count ?? 0),
+      frameTime: { try frames?.time(ofFrame: $0) ?? .zero })
+  }
+
+  /// The points of a ramp as somebody wrote it: `1=1 1.3=1/8`.
+  private func points(_ text: String, _ asset: Asset) throws -> [Composition.SpeedPoint] {
+    let points = try text.split(separator: " ").map { point in
+      let sides = point.split(separator: "=", omittingEmptySubsequences: false)
+      guard sides.count == 2 else {
+        throw CommandError.usage(
+          "\(point) in --ramp is no TIME=SPEED", hint: "write it as --ramp '1=1 1.3=1/8 2=1'")
+      }
+      return Composition.SpeedPoint(
+        try resolved(TimeExpression(parsing: String(sides[0])), asset),
+        try Speed(parsing: String(sides[1])))
+    }
+    guard !points.isEmpty else {
+      throw CommandError.usage(
+        "--ramp names no speed", hint: "write it as --ramp '1=1 1.3=1/8 2=1'")
+    }
+    return points
   }
 
   /// The ranges with their speeds, in the time of the source.
@@ -116,22 +167,7 @@ struct RetimeCommand: ParsableCommand, Verb {
       return (resolved, speed)
     }
   }
-
-  private func tell(_ document: some Encodable & TextDocument) throws -> ExitStatus {
-    if common.json {
-      try Output.document(document)
-    } else {
-      for line in document.lines { Output.line(line) }
-    }
-    return .done
-  }
 }
 
-/// How frames are picked at a constant rate.
-enum FrameSampling: String, CaseIterable, ExpressibleByArgument {
-  /// The last frame at or before each instant.
-  case hold
-}
-
-extension AudioTimePitchAlgorithm: ExpressibleByArgument {}
-extension ExportCodec: ExpressibleByArgument {}
+extension RetimingPreset: ExpressibleByArgument {}
+extension SpeedRamp.Easing: ExpressibleByArgument {}

@@ -7,7 +7,7 @@ import Testing
 /// What help and README show is run, so that it stays true.
 struct HelpTests {
   private static let verbs = [
-    "devices", "modes", "controls", "record", "info", "retime", "frames", "bench",
+    "devices", "modes", "controls", "record", "info", "retime", "edit", "frames", "bench",
   ]
 
   @Test(arguments: [""] + verbs)
@@ -29,6 +29,11 @@ struct HelpTests {
     if !["", "record"].contains(verb) {
       try FileManager.default.createSymbolicLink(
         atPath: scratch.file("take.mov"), withDestinationPath: take)
+    }
+    if verb == "edit" {
+      let made = try await slowmo(
+        "retime", take, "-o", scratch.file("project.otio"), "--preset", "impact", "--at", "1")
+      #expect(made.status == 0, "\(made.errors)")
     }
     for example in examples {
       // Examples may share an output; each is shown as the first to write it.

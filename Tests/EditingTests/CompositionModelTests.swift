@@ -36,6 +36,86 @@ struct CompositionModelTests {
     #expect(refused <= 2)
   }
 
+  @Test(
+    "Ramps, held frames and reverses show what a function of time shows",
+    arguments: 0..<100 as Range<UInt64>)
+  func randomMotions(seed: UInt64) throws {
+    var random = SeededGenerator(state: seed)
+    let source = try MediaSource(path: "a", duration: MediaTime(seconds: 10))
+    var composition = Composition(source)
+    var model = Model()
+    try model.insert(TimeRange(duration: source.duration), of: source, at: .zero)
+    var (changed, overflown) = (0, 0)
+    for _ in 0..<8 {
+      let before = composition
+      var edited = model
+      do {
+        try Self.move(&composition, &edited, &random)
+      } catch let error as EditingError {
+        #expect(error.code == .notExact || error.code == .cutInRamp)
+        #expect(composition == before)
+        continue
+      } catch let error as TimingError {
+        // Sums of many odd fractions fit no time.
+        #expect(error.code == .overflow)
+        continue
+      }
+      changed += 1
+      model = edited
+      try composition.validateSegments()
+      #expect(composition.duration.seconds == model.duration)
+      for _ in 0..<12 {
+        // Inside a segment, since at a cut what plays backwards shows what is on just before.
+        let segment = try #require(composition.segments.randomElement(using: &random))
+        let part = try Rational(.random(in: 1..<97, using: &random), 97)
+        let instant = try segment.target.durationInSeconds.multiplied(by: part)
+          .adding(segment.target.start.seconds)
+        do {
+          #expect(try composition.sight(at: instant) == model.sight(instant))
+        } catch let error as TimingError {
+          // Ramps upon ramps make fractions too long to compare.
+          #expect(error.code == .overflow)
+          overflown += 1
+        }
+      }
+    }
+    #expect(changed >= 2 && overflown <= 6 * changed)
+  }
+
+  /// Makes one random change of motion to both, inside one of the segments or over some of them.
+  private static func move(
+    _ composition: inout Composition, _ model: inout Model, _ random: inout SeededGenerator
+  ) throws {
+    guard let segment = composition.segments.randomElement(using: &random) else { return }
+    func time(_ step: Int64) throws -> MediaTime {
+      try MediaTime(
+        segment.target.durationInSeconds.multiplied(by: Rational(Int128(step), 4))
+          .adding(segment.target.start.seconds))
+    }
+    let start = Int64.random(in: 0..<4, using: &random)
+    let range = try TimeRange(
+      start: time(start), end: time(.random(in: start + 1...4, using: &random)))
+    switch Int.random(in: 0..<4, using: &random) {
+    case 0:
+      // Not where something else begins, so that both sides of the instant show the same.
+      let instant = try time(Int64.random(in: 1..<4, using: &random))
+      let length = try MediaTime(value: .random(in: 1...240, using: &random), timescale: 120)
+      try composition.freezeFrame(at: instant, for: length)
+      try model.freeze(at: instant, for: length)
+    case 1:
+      try composition.reverse(range)
+      try model.reverse(range)
+    default:
+      let speeds = try [(1, 1), (1, 8), (2, 1), (1, 4)].map { try Speed.of($0, $1) }
+      let ramp = SpeedRamp(
+        from: try #require(speeds.randomElement(using: &random)),
+        to: try #require(speeds.randomElement(using: &random)),
+        easing: Bool.random(using: &random) ? .linear : .eased)
+      try composition.setSpeedRamp(ramp, in: range)
+      try model.ramp(ramp, range)
+    }
+  }
+
   /// Makes one random edit of both, with times that may fall anywhere.
   private static func edit(
     _ composition: inout Composition, _ model: inout Model, _ sources: [MediaSource],

@@ -71,6 +71,46 @@ struct Model {
         offset.multiplied(by: range.durationInSeconds).divided(by: length.seconds).adding(start))
     }
   }
+
+  mutating func ramp(_ ramp: SpeedRamp, _ range: TimeRange) throws {
+    let old = sight
+    let (from, to) = (ramp.from.fraction, ramp.to.fraction)
+    let start = range.start.seconds
+    // The mean of the speeds, by either way of going from one to the other.
+    let length = try range.durationInSeconds.multiplied(by: Rational(2))
+      .divided(by: from.adding(to))
+    let change = try length.subtracting(range.durationInSeconds)
+    duration = try duration.adding(change)
+    sight = { instant in
+      if instant < start { return try old(instant) }
+      let offset = try instant.subtracting(start)
+      if offset >= length { return try old(instant.subtracting(change)) }
+      let u = try offset.divided(by: length)
+      let square = try u.multiplied(by: u)
+      let gained =
+        try ramp.easing == .linear
+        ? square.divided(by: Rational(2))
+        : square.multiplied(by: u).subtracting(
+          square.multiplied(by: square).divided(by: Rational(2)))
+      let played = try to.subtracting(from).multiplied(by: gained)
+        .adding(from.multiplied(by: u)).multiplied(by: length)
+      return try old(start.adding(played))
+    }
+  }
+
+  mutating func freeze(at time: MediaTime, for length: MediaTime) throws {
+    let held = try sight(time.seconds)
+    try insert(length.seconds, at: time.seconds) { _ in held }
+  }
+
+  mutating func reverse(_ range: TimeRange) throws {
+    let old = sight
+    let sum = try range.start.seconds.adding(range.end.seconds)
+    sight = { instant in
+      range.start.seconds <= instant && instant < range.end.seconds
+        ? try old(sum.subtracting(instant)) : try old(instant)
+    }
+  }
 }
 
 extension Composition {

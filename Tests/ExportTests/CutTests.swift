@@ -15,7 +15,13 @@ struct CutTests {
   init() throws { folder = try Scratch() }
 
   private var settings: ExportSettings {
-    ExportSettings(path: folder.file("cut.mov"), mode: .passthrough)
+    settings(.keyframe)
+  }
+
+  private func settings(_ boundary: ExportBoundary) -> ExportSettings {
+    var settings = ExportSettings(path: folder.file("cut.mov"), mode: .passthrough)
+    settings.boundary = boundary
+    return settings
   }
 
   /// Two seconds of 100 fps; a key frame each 0.2 s in H.264.
@@ -134,6 +140,55 @@ struct CutTests {
       #expect(error.code == .cutNotOnKeyFrame)
       return error.hint
     }
+  }
+
+  /// Exports ranges in milliseconds with hidden frames, and compares what is shown.
+  private func checkSqueezed(_ kind: Kind, _ ranges: [(Int64, Int64)]) throws -> ExportReport {
+    let asset = try asset(kind)
+    let composition = try composition(of: asset, ranges)
+    var squeezing = settings(.squeeze)
+    squeezing.overwrites = true
+    let report = try ExportSession(composition, of: asset).export(squeezing)
+    let result = try Asset(path: report.path)
+    #expect(result.duration == composition.duration)
+    let wanted = try composition.shownTimes(of: asset)
+    let table = try #require(result.videoTrack).frames
+    let visible = table.entries.indices.filter { table.entries[$0].duration > 1 }
+    #expect(report.framesCopied == Int64(visible.count))
+    #expect(try visible.map { try result.times()[$0] } == wanted.map(\.time))
+    let numbers = try result.numbers()
+    #expect(visible.map { numbers[$0] } == wanted.map(\.index))
+    // Before the first cut nobody sees anything; elsewhere a quarter of a millisecond at most.
+    #expect(report.hiddenNanoseconds <= 250_000 * Int64(ranges.count - 1))
+    #expect(Int64(table.entries.count) <= report.framesCopied + report.framesHidden)
+    return report
+  }
+
+  @Test(arguments: [Kind.plain, .reordered])
+  func `Off key frames, what is needed is hidden and the wanted frames are exact`(kind: Kind)
+    throws
+  {
+    // B-frames at the very end would need a later picture: the last range ends with a group.
+    let first = try checkSqueezed(kind, [(510, 700), (1_130, 1_250), (250, 400)])
+    #expect(first.framesHidden > 0 && first.maxTimeErrorNanoseconds == 0)
+    let alone = try checkSqueezed(kind, [(510, 600)])
+    #expect(alone.framesHidden == 11 && alone.hiddenNanoseconds == 0)
+    var random = SeededGenerator(seed: 11)
+    for _ in 0..<6 {
+      var ranges = (0..<Int.random(in: 1...9, using: &random)).map { _ in
+        let start = Int64.random(in: 0..<190, using: &random) * 10
+        return (start, start + Int64.random(in: 2...9, using: &random) * 10)
+      }
+      ranges.append((1_805, 2_000))
+      _ = try checkSqueezed(kind, ranges)
+    }
+  }
+
+  @Test func `What cannot be hidden is refused, with the nearest cuts`() throws {
+    let asset = try asset(.openGOP)
+    let composition = try composition(of: asset, [(0, 500), (950, 2_000)])
+    let error = try refusal(composition, of: asset, settings(.auto))
+    #expect(error.code == .cutNotOnKeyFrame)
   }
 
   @Test func `A change of speed inside a group is no cut`() throws {

@@ -63,16 +63,21 @@ extension Asset {
 
 extension Composition {
   /// When each frame of an asset is shown, by plain search: the definition, not the plan.
+  ///
+  /// For what plays forwards at constant speeds.
   func shownTimes(of asset: Asset) throws -> [(index: Int, time: Rational)] {
     let frames = try #require(asset.videoTrack).frames
     var shown: [(index: Int, time: Rational)] = []
+    var end: MediaTime?
     for segment in segments {
-      guard let mapping = segment.mapping else { continue }
+      guard let mapping = segment.mapping?.line else { continue }
+      let goesOn = mapping.source.start == end
+      end = mapping.source.end
       for index in frames.entries.indices {
         let start = try frames.time(ofFrame: Int64(index))
         let end = try frames.time(ofFrame: Int64(index) + 1)
         guard start < mapping.source.end, end > mapping.source.start else { continue }
-        if let last = shown.last, last.index == index { continue }
+        if goesOn, let last = shown.last, last.index == index { continue }
         let time = max(start, mapping.source.start).seconds
         shown.append((index, try mapping.targetSeconds(of: time)))
       }

@@ -13,70 +13,165 @@ struct SegmentDocument: Encodable {
     let start: String
     let end: String
 
-    init(_ range: TimeRange) {
-      start = range.start.seconds.description
-      end = range.end.seconds.description
+    init(_ start: Rational, _ end: Rational) {
+      self.start = start.description
+      self.end = end.description
     }
   }
+  /// The file that is played.
+  @Nullable var file: String?
   @Nullable var source: Range?
   let target: Range
+  /// Of a ramp the mean.
   @Nullable var speed: String?
   @Nullable var speedValue: Double?
+  /// `constant`, `ramp`, `hold` or `empty`.
+  let motion: String
+  let reversed: Bool
+  /// The speeds at the ends of a ramp.
+  @Nullable var startSpeed: String?
+  @Nullable var startSpeedValue: Double?
+  @Nullable var endSpeed: String?
+  @Nullable var endSpeedValue: Double?
 
   /// The same for people.
   let line: String
 
-  enum CodingKeys: CodingKey { case source, target, speed, speedValue }
+  enum CodingKeys: CodingKey {
+    case file, source, target, speed, speedValue, motion, reversed
+    case startSpeed, startSpeedValue, endSpeed, endSpeedValue
+  }
 
   init(_ segment: TrackSegment) throws {
-    source = segment.mapping.map { Range($0.source) }
-    target = Range(segment.target)
+    file = segment.source?.path
+    source = segment.mapping.map { Range($0.sourceStart, $0.sourceEnd) }
+    target = Range(segment.target.start.seconds, segment.target.end.seconds)
     let speed = try segment.speed()
     self.speed = speed?.description
     speedValue = speed?.fraction.doubleValue
-    let from = segment.mapping.map { "source \($0.source.secondsText)" } ?? "nothing"
-    line =
-      "plan: \(from) plays at \(segment.target.secondsText), speed "
-      + (speed?.description ?? "none")
+    reversed = segment.mapping?.isReversed ?? false
+    var words = "speed \(speed?.description ?? "none")"
+    switch segment.mapping?.motion {
+    case .constant: motion = "constant"
+    case .hold: motion = "hold"
+    case nil: motion = "empty"
+    case .ramp:
+      motion = "ramp"
+      let start = try segment.mapping?.speed(at: segment.target.start.seconds)
+      let end = try segment.mapping?.speed(at: segment.target.end.seconds)
+      (startSpeed, startSpeedValue) = (start?.description, start?.doubleValue)
+      (endSpeed, endSpeedValue) = (end?.description, end?.doubleValue)
+      words = "speed \(start?.description ?? "") to \(end?.description ?? "")"
+    }
+    let from = segment.mapping.map(Self.words) ?? "nothing plays"
+    line = "plan: \(from) at \(segment.target.secondsText), \(words)"
   }
 
+  private static func words(_ mapping: PlaybackMapping) -> String {
+    let start = "source \(text(mapping.sourceStart))"
+    if mapping.motion == .hold { return "\(start) is held" }
+    return "\(start)..\(text(mapping.sourceEnd)) plays\(mapping.isReversed ? " backwards" : "")"
+  }
+
+  private static func text(_ seconds: Rational) -> String {
+    (try? MediaTime(seconds))?.secondsText ?? seconds.description
+  }
 }
 
-/// What `retime --dry-run` says.
+/// What `retime` and `edit` say of what they would do, or of a project that they wrote.
 struct RetimePlanDocument: Encodable, TextDocument {
-  let schema = schemaName("retime")
-  let dryRun = true
+  let schema: String
+  let dryRun: Bool
   let file: String
   let plan: [SegmentDocument]
   let durationNs: Int64
+  @Nullable var framesCopied: Int64?
+  @Nullable var framesHidden: Int64?
+  @Nullable var framesEncoded: Int64?
+  @Nullable var framesDuplicated: Int64?
+  @Nullable var framesSkipped: Int64?
+  @Nullable var hiddenNs: Int64?
+  @Nullable var maxTimeErrorNs: Int64?
+  @Nullable var audio: RetimeDocument.Audio?
+  @Nullable var avEndDifferenceNs: Int64?
+  let lostMetadata: [String]
 
-  enum CodingKeys: CodingKey { case schema, dryRun, file, plan, durationNs }
+  enum CodingKeys: CodingKey {
+    case schema, dryRun, file, plan, durationNs, framesCopied, framesHidden, framesEncoded
+    case framesDuplicated
+    case framesSkipped, hiddenNs, maxTimeErrorNs, audio, avEndDifferenceNs, lostMetadata
+  }
 
-  init(_ file: String, _ composition: Composition) throws {
+  /// What an export would do.
+  init(_ verb: String, _ report: ExportReport, _ composition: Composition) throws {
+    schema = schemaName(verb)
+    dryRun = true
+    file = report.path
+    plan = try report.segments.map(SegmentDocument.init)
+    durationNs = try composition.duration.nanoseconds(.halfAwayFromZero)
+    framesCopied = report.framesCopied
+    framesHidden = report.framesHidden
+    framesEncoded = report.framesEncoded
+    framesDuplicated = report.framesDuplicated
+    framesSkipped = report.framesSkipped
+    hiddenNs = report.hiddenNanoseconds
+    maxTimeErrorNs = report.maxTimeErrorNanoseconds
+    audio = report.sound.map(RetimeDocument.Audio.init)
+    avEndDifferenceNs = report.avEndDifferenceNanoseconds
+    lostMetadata = report.lostMetadata
+  }
+
+  /// What a project holds.
+  init(
+    _ verb: String, _ file: String, _ composition: Composition, isDryRun: Bool
+  ) throws {
+    schema = schemaName(verb)
+    dryRun = isDryRun
     self.file = file
     plan = try composition.segments.map(SegmentDocument.init)
     durationNs = try composition.duration.nanoseconds(.halfAwayFromZero)
+    lostMetadata = []
   }
 
   var lines: [String] {
-    plan.map(\.line)
-      + ["\(file): would play \(decimal(Double(durationNs) / 1e9, 6)) s; nothing was written"]
+    var lines = plan.map(\.line)
+    if let framesCopied, framesCopied > 0 { lines.append("\(framesCopied) frames to copy") }
+    if let framesHidden, framesHidden > 0 {
+      lines.append("\(framesHidden) frames to hide, for \(hiddenNs ?? 0) ns in all")
+    }
+    if let framesEncoded, framesEncoded > 0 { lines.append("\(framesEncoded) frames to encode") }
+    if !lostMetadata.isEmpty {
+      lines.append("would not be kept: \(lostMetadata.joined(separator: ", "))")
+    }
+    let seconds = decimal(Double(durationNs) / 1e9, 6)
+    lines.append(
+      dryRun
+        ? "\(file): would play \(seconds) s; nothing was written"
+        : "\(file): a project of \(seconds) s")
+    return lines
   }
 }
 
-/// What `retime` says of what it did.
+/// What `retime` and `edit` say of what they did.
 struct RetimeDocument: Encodable, TextDocument {
   struct Audio: Encodable {
     let algorithm: String
     let samples: Int64
     let lengthErrorSamples: Int64
+
+    init(_ sound: ExportReport.Sound) {
+      algorithm = sound.algorithm
+      samples = sound.samples
+      lengthErrorSamples = sound.lengthErrorSamples
+    }
   }
 
-  let schema = schemaName("retime")
+  let schema: String
   let file: String
   let durationNs: Int64
   let plan: [SegmentDocument]
   let framesCopied: Int64
+  let framesHidden: Int64
   let framesEncoded: Int64
   let framesDuplicated: Int64
   let framesSkipped: Int64
@@ -88,24 +183,24 @@ struct RetimeDocument: Encodable, TextDocument {
   let wallNs: Int64
 
   enum CodingKeys: CodingKey {
-    case schema, file, durationNs, plan, framesCopied, framesEncoded, framesDuplicated
+    case schema, file, durationNs, plan, framesCopied, framesHidden, framesEncoded
+    case framesDuplicated
     case framesSkipped, hiddenNs, maxTimeErrorNs, audio, avEndDifferenceNs, lostMetadata, wallNs
   }
 
-  init(_ report: ExportReport, _ composition: Composition) throws {
+  init(_ verb: String, _ report: ExportReport) throws {
+    schema = schemaName(verb)
     file = report.path
     durationNs = try report.duration.nanoseconds(.halfAwayFromZero)
-    plan = try composition.segments.map(SegmentDocument.init)
+    plan = try report.segments.map(SegmentDocument.init)
     framesCopied = report.framesCopied
+    framesHidden = report.framesHidden
     framesEncoded = report.framesEncoded
     framesDuplicated = report.framesDuplicated
     framesSkipped = report.framesSkipped
     hiddenNs = report.hiddenNanoseconds
     maxTimeErrorNs = report.maxTimeErrorNanoseconds
-    audio = report.sound.map {
-      Audio(
-        algorithm: $0.algorithm, samples: $0.samples, lengthErrorSamples: $0.lengthErrorSamples)
-    }
+    audio = report.sound.map(Audio.init)
     avEndDifferenceNs = report.avEndDifferenceNanoseconds
     lostMetadata = report.lostMetadata
     wallNs = report.wallNanoseconds
@@ -115,6 +210,9 @@ struct RetimeDocument: Encodable, TextDocument {
     var lines = plan.map(\.line)
     var counts: [String] = []
     if framesCopied > 0 { counts.append("\(framesCopied) frames copied") }
+    if framesHidden > 0 {
+      counts.append("\(framesHidden) more hidden (\(hiddenNs) ns)")
+    }
     if framesEncoded > 0 {
       counts.append("\(framesEncoded) frames encoded (\(framesDuplicated) of them repeated)")
     }

@@ -69,8 +69,10 @@ struct CommandError: Error {
         hint: "slowmo --help tells how times are written")
     case let error as EditingError:
       self.init(
-        .usage, code: error.code.rawValue, error.description,
-        hint: "slowmo info tells how long a file is")
+        error.code == .invalidProject ? .badData : .usage, code: error.code.rawValue,
+        error.description,
+        hint: error.code == .invalidProject
+          ? "give a timeline that OpenTimelineIO wrote" : "slowmo info tells how long a file is")
     case let error as RetimingError:
       self.init(.usage, code: error.code.rawValue, error.description, hint: "choose another speed")
     default:

@@ -37,3 +37,40 @@ func writeFile(_ path: String, _ data: Data, overwrites: Bool) throws {
     place += count
   }
 }
+
+/// Reads a small file of text whole.
+func readText(_ path: String) throws -> String {
+  let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+  guard descriptor >= 0 else {
+    let reason = errno
+    throw CommandError(
+      reason == EACCES ? .noPermission : .noInput,
+      code: reason == EACCES ? "no_permission" : "file_not_found",
+      "could not open \(path): \(String(cString: strerror(reason)))",
+      hint: "check the name and its permissions")
+  }
+  defer { close(descriptor) }
+  var bytes: [UInt8] = []
+  var block = [UInt8](repeating: 0, count: 1 << 16)
+  // A project is text of some kilobytes; a movie given by mistake is not read whole.
+  while bytes.count < 64 << 20 {
+    let count = block.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
+    if count == 0 { break }
+    if count < 0 {
+      let reason = errno
+      if reason == EINTR { continue }
+      throw CommandError(
+        .inputOutput, code: "read_failed",
+        "could not read \(path): \(String(cString: strerror(reason)))", hint: "check the disk")
+    }
+    bytes += block[..<count]
+  }
+  return String(decoding: bytes, as: UTF8.self)
+}
+
+/// A path from the root, without looking whether anything is there.
+func absolutePath(_ path: String) -> String {
+  guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
+  defer { free(folder) }
+  return String(cString: folder) + "/" + path
+}

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import MediaTiming
+
+/// Which source time plays when on one track: segments that follow each other from zero without a
+/// hole.
+///
+/// Every edit is exact, or throws and changes nothing: each new boundary is computed from the
+/// times that the edit was given, never by adding rounded lengths.
+///
+/// The counterpart of `AVMutableCompositionTrack`.
+public struct CompositionTrack: Hashable, Sendable {
+  /// What it carries.
+  public let mediaType: MediaType
+  /// The segments in order; the first starts at zero, each of the others where the one before
+  /// it ends.
+  public private(set) var segments: [TrackSegment]
+  /// Degrees by which a player turns the picture clockwise; nil until content brings its own.
+  public var rotation: Int?
+  /// The language by its ISO 639-2 code; nil until content brings its own.
+  public var language: String?
+
+  /// Makes a track of nothing, which lasts zero seconds.
+  public init(_ mediaType: MediaType) {
+    self.mediaType = mediaType
+    segments = []
+  }
+
+  /// Makes a track of segments that are already placed.
+  ///
+  /// - Throws: `EditingError` as ``validateSegments()`` does.
+  public init(_ mediaType: MediaType, segments: [TrackSegment]) throws(EditingError) {
+    self.mediaType = mediaType
+    self.segments = segments
+    try validateSegments()
+    for source in segments.lazy.compactMap(\.source) { keepProperties(of: source) }
+  }
+
+  /// The end of the last segment; zero when there is none.
+  public var duration: MediaTime { segments.last?.target.end ?? .zero }
+
+  /// Throws unless the segments start at zero, leave no hole, do not overlap, and stay inside
+  /// their sources.
+  ///
+  /// - Throws: `EditingError` with `.invalidSegments`, `.emptyRange` or `.outsideSource`.
+  public func validateSegments() throws(EditingError) {
+    var end = MediaTime.zero
+    for segment in segments {
+      guard segment.target.start == end else {
+        throw EditingError(
+          .invalidSegments, "the segment \(segment) does not start at \(end) s, where it should",
+          ranges: [segment.target])
+      }
+      guard !segment.target.isEmpty else {
+        throw EditingError(
+          .emptyRange, "the segment \(segment) has no length", ranges: [segment.target])
+      }
+      if let source = segment.source, let mapping = segment.mapping { try source.check(mapping) }
+      end = segment.target.end
+    }
+  }
+
+  /// The segment that plays at an instant, in the time of the composition.
+  ///
+  /// Before zero it is the first one, from the end on the last one. Nil only when there is none.
+  public func segment(at time: MediaTime) -> TrackSegment? {
+    segments.isEmpty ? nil : segments[min(index(holding: time), segments.count - 1)]
+  }
+
+  /// The index of the first segment that ends after `time`; the count from the end on.
+  private func index(holding time: MediaTime) -> Int {
+    var (low, high) = (0, segments.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if segments[middle].target.end > time { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+
+  /// Takes over what is known of a source's track, where nothing is known yet.
+  mutating func keepProperties(of source: MediaSource) {
+    guard let track = source.tracks.first(where: { $0.mediaType == mediaType }) else { return }
+    rotation = rotation ?? (track.rotation == 0 ? nil : track.rotation)
+    language = language ?? track.language
+  }
+}
+
+// MARK: Editing
+
+extension CompositionTrack {
+  /// Inserts a range of a source at its own speed, and moves what plays from `time` on back.
+  ///
+  /// Past the end, the time up to `time` plays nothing. Rotation and language come along, unless
+  /// the track has them already.
+  ///
+  /// - Parameters:
+  ///   - range: What to play, in the time of the source.
+  ///   - source: What it is taken from.
+  ///   - time: Where it starts, in the time of the composition; zero or later.
+  /// - Throws: `EditingError` with `.emptyRange`, `.outsideSource`, `.outsideComposition` for a
+  ///   time before zero, or `.notExact`.
+  public mutating func insertTimeRange(
+    _ range: TimeRange, of source: MediaSource, at time: MediaTime
+  ) throws(EditingError) {
+    try source.check(range)
+    let mapping = try exactly("inserting \(range.secondsText) at \(time)") {
+      () throws(TimingError) in
+      try TimeMapping(
+        source: range,
+        target: TimeRange(
+          start: time, end: MediaTime(time.seconds.adding(range.durationInSeconds))))
+    }
+    try insert([TrackSegment(unchecked: source, PlaybackMapping(mapping))])
+    keepProperties(of: source)
+  }
+
+  /// Inserts what another track plays in a range, as it plays it.
+  ///
+  /// Where that track has ended, nothing plays.
+  ///
+  /// - Throws: `EditingError` as ``insertTimeRange(_:of:at:)`` does.
+  public mutating func insertTimeRange(
+    _ range: TimeRange, of track: CompositionTrack, at time: MediaTime
+  ) throws(EditingError) {
+    try Self.check(range, upTo: nil)
+    let (_, inside, _) = try track.padded(upTo: range.end).split(range)
+    let change = try exactly("inserting \(range.secondsText) at \(time)") {
+      () throws(TimingError) in
+      try time.seconds.subtracting(range.start.seconds)
+    }
+    try insert(Self.moved(inside, by: change))
+    rotation = rotation ?? track.rotation
+    language = language ?? track.language
+  }
+
+  /// Inserts time that plays nothing, and moves what plays from its start on back.
+  ///
+  /// At or past the end it lengthens the track up to the end of `range`, where
+  /// `AVMutableCompositionTrack` ignores the call.
+  ///
+  /// - Parameter range: In the time of the composition; from zero or later.
+  /// - Throws: `EditingError` with `.emptyRange`, `.outsideComposition` for a start before zero,
+  ///   or `.notExact`.
+  public mutating func insertEmptyTimeRange(_ range: TimeRange) throws(EditingError) {
+    try insert([TrackSegment(empty: range)])
+  }
+
+  /// Takes a range out, and moves what plays after it forward.
+  ///
+  /// - Parameter range: In the time of the composition.
+  /// - Throws: `EditingError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
+  public mutating func removeTimeRange(_ range: TimeRange) throws(EditingError) {
+    try Self.check(range, upTo: duration)
+    try replace(range) { (_) throws(EditingError) in [] }
+  }
+
+  /// Plays what is in a range faster or slower, so that it fills another length, and moves what
+  /// plays after it.
+  ///
+  /// Speeds multiply: a quarter of a half is an eighth. Empty time scales too.
+  ///
+  /// - Parameters:
+  ///   - range: In the time of the composition.
+  ///   - duration: The new length, above zero.
+  /// - Throws: `EditingError` with `.emptyRange` when the range or the duration is not longer
+  ///   than zero, `.outsideComposition` or `.notExact`.
+  public mutating func scaleTimeRange(
+    _ range: TimeRange, toDuration duration: MediaTime
+  ) throws(EditingError) {
+    try Self.check(range, upTo: self.duration)
+    try scale(range, to: duration)
+  }
+
+  /// Lets the speed of a range go from one to another, and moves what plays after it.
+  ///
+  /// Speeds multiply, as in ``scaleTimeRange(_:toDuration:)``. In the range one source must play
+  /// at one speed, because a cut under a ramp would have no exact time.
+  ///
+  /// - Parameters:
+  ///   - ramp: How the speed changes.
+  ///   - range: In the time of the composition.
+  /// - Throws: `EditingError` with `.emptyRange`, `.outsideComposition`, `.cutInRamp`, or
+  ///   `.notExact`.
+  public mutating func setSpeedRamp(
+    _ ramp: SpeedRamp, in range: TimeRange
+  ) throws(EditingError) {
+    try Self.check(range, upTo: duration)
+    try applyRamp(ramp, range)
+  }
+
+  /// Holds what is shown at an instant, and moves what plays from there on back.
+  ///
+  /// At the end, the last picture is held. A track of sound is silent meanwhile.
+  ///
+  /// - Parameters:
+  ///   - time: In the time of the composition, up to its end.
+  ///   - duration: How long it is held, above zero.
+  /// - Throws: `EditingError` with `.outsideComposition`, `.emptyRange`, or `.notExact`.
+  public mutating func freezeFrame(
+    at time: MediaTime, for duration: MediaTime
+  ) throws(EditingError) {
+    guard time >= .zero, time <= self.duration, !segments.isEmpty else {
+      throw EditingError(
+        .outsideComposition,
+        "\(time.secondsText) s is not inside the composition, which ends at "
+          + "\(self.duration.secondsText) s")
+    }
+    let target = try exactly("holding \(time) for \(duration)") { () throws(TimingError) in
+      try TimeRange(start: time, duration: duration)
+    }
+    guard !target.isEmpty else {
+      throw EditingError(.emptyRange, "a frame cannot be held for \(duration) s")
+    }
+    let isEnd = time == self.duration
+    guard mediaType == .video, let segment = segment(at: time), let source = segment.source,
+      let mapping = segment.mapping
+    else { return try insertEmptyTimeRange(target) }
+    let held = try exactly("the source of \(time)") { () throws(TimingError) in
+      try PlaybackMapping(
+        holding: MediaTime(mapping.sourceSeconds(of: time.seconds)),
+        isBefore: mapping.motion == .hold ? mapping.isReversed : mapping.isReversed != isEnd,
+        target: target)
+    }
+    try insert([TrackSegment(unchecked: source, held)])
+  }
+
+  /// Plays a range backwards; nothing moves.
+  ///
+  /// - Parameter range: In the time of the composition.
+  /// - Throws: `EditingError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
+  public mutating func reverse(_ range: TimeRange) throws(EditingError) {
+    try Self.check(range, upTo: duration)
+    try turn(range)
+  }
+}
+
+// MARK: The same, of a range that need not be inside
+
+extension CompositionTrack {
+  func scaled(_ range: TimeRange, to duration: MediaTime) throws(EditingError) -> CompositionTrack {
+    var track = self
+    try track.scale(range, to: duration)
+    return track
+  }
+
+  mutating func remove(_ range: TimeRange) throws(EditingError) {
+    try replace(range) { (_) throws(EditingError) in [] }
+  }
+
+  mutating func scale(_ range: TimeRange, to duration: MediaTime) throws(EditingError) {
+    guard duration > .zero else {
+      throw EditingError(
+        .emptyRange, "the range \(range.secondsText) cannot be scaled to \(duration.secondsText) s",
+        ranges: [range])
+    }
+    let what = "scaling \(range.secondsText) to \(duration)"
+    let start = range.start.seconds
+    let stretch = try exactly(what) { () throws(TimingError) in
+      try duration.seconds.divided(by: range.durationInSeconds)
+    }
+    try replace(range, lasting: duration.seconds) { (inside) throws(EditingError) in
+      try inside.map { (segment) throws(EditingError) in
+        try segment.filling(
+          exactly(what) { () throws(TimingError) in
+            let ends = try [segment.target.start, segment.target.end].map {
+              (time) throws(TimingError) in
+              try MediaTime(time.seconds.subtracting(start).multiplied(by: stretch).adding(start))
+            }
+            return try TimeRange(start: ends[0], end: ends[1])
+          })
+      }
+    }
+  }
+
+  mutating func applyRamp(_ ramp: SpeedRamp, _ range: TimeRange) throws(EditingError) {
+    let length = try exactly("the ramp \(ramp) in \(range.secondsText)") {
+      () throws(TimingError) in
+      try ramp.targetDuration(of: range.duration())
+    }
+    try replace(range, lasting: length.seconds) { (inside) throws(EditingError) in
+      var whole = inside.first
+      for next in inside.dropFirst() { whole = whole?.joined(with: next) }
+      guard let segment = whole, segment.target == range || inside.isEmpty else {
+        if inside.isEmpty { return [] }
+        throw EditingError(
+          .cutInRamp,
+          "the ramp in \(range.secondsText) has a cut or a change of speed at "
+            + "\(inside.first?.target.end.secondsText ?? "") s, which would have no exact time",
+          ranges: [range])
+      }
+      let target = try exactly("the ramp in \(range.secondsText)") { () throws(TimingError) in
+        try TimeRange(start: range.start, duration: length)
+      }
+      guard let source = segment.source, let mapping = segment.mapping, mapping.motion != .hold
+      else { return [try segment.filling(target)] }
+      guard mapping.motion == .constant else {
+        throw EditingError(
+          .cutInRamp, "the range \(range.secondsText) has a ramp already", ranges: [range])
+      }
+      let ramped = try exactly("the ramp in \(range.secondsText)") { () throws(TimingError) in
+        let content = try TimeRange(
+          start: MediaTime(mapping.sourceStart), end: MediaTime(mapping.sourceEnd))
+        // What plays backwards is the mirror of a ramp the other way round.
+        let shaped = try PlaybackMapping(
+          mapping.isReversed ? ramp.reversed : ramp, source: content, target: target)
+        return mapping.isReversed ? try shaped.reversed() : shaped
+      }
+      return [TrackSegment(unchecked: source, ramped)]
+    }
+  }
+
+  mutating func turn(_ range: TimeRange) throws(EditingError) {
+    let (start, end) = (range.start.seconds, range.end.seconds)
+    try replace(range, lasting: range.durationInSeconds) { (inside) throws(EditingError) in
+      try inside.reversed().map { (segment) throws(EditingError) in
+        try segment.reversed().filling(
+          exactly("reversing \(range.secondsText)") { () throws(TimingError) in
+            let sum = try start.adding(end)
+            return try TimeRange(
+              start: MediaTime(sum.subtracting(segment.target.end.seconds)),
+              end: MediaTime(sum.subtracting(segment.target.start.seconds)))
+          })
+      }
+    }
+  }
+
+  /// This track, with nothing played from its end up to a time.
+  func padded(upTo time: MediaTime) throws(EditingError) -> CompositionTrack {
+    guard time > duration else { return self }
+    var track = self
+    let gap = try exactly("the gap up to \(time)") { () throws(TimingError) in
+      try TimeRange(start: duration, end: time)
+    }
+    track.segments.append(try TrackSegment(empty: gap))
+    return track
+  }
+
+  /// Throws unless `range` has a length, and lies inside what ends at `end`.
+  static func check(_ range: TimeRange, upTo end: MediaTime?) throws(EditingError) {
+    guard !range.isEmpty else {
+      throw EditingError(.emptyRange, "the range \(range.secondsText) is empty", ranges: [range])
+    }
+    guard range.start >= .zero, range.end <= end ?? range.end else {
+      throw EditingError(
+        .outsideComposition,
+        "the range \(range.secondsText) is not inside the composition"
+          + (end.map { ", which ends at \($0.secondsText) s" } ?? ""),
+        ranges: [range])
+    }
+  }
+
+  /// Inserts segments that follow each other from where the first one starts.
+  private mutating func insert(_ inserted: [TrackSegment]) throws(EditingError) {
+    guard let first = inserted.first, let last = inserted.last else { return }
+    let (start, end) = (first.target.start, last.target.end)
+    guard start >= .zero else {
+      throw EditingError(
+        .outsideComposition, "\(start) s is before the start of the composition",
+        ranges: [first.target])
+    }
+    guard start < duration else {
+      var inserted = inserted
+      if inserted.count == 1, first.isEmpty, start > duration {
+        // The gap before it plays nothing as well.
+        inserted = []
+        segments = try padded(upTo: end).segments
+      }
+      segments = try padded(upTo: start).segments + inserted
+      return
+    }
+    let length = try exactly("inserting at \(start)") { () throws(TimingError) in
+      try end.seconds.subtracting(start.seconds)
+    }
+    let (before, after) = try Self.split(segments, at: start)
+    segments = before + inserted + (try Self.moved(after, by: length))
+  }
+
+  /// Puts other segments where those of a range are, and moves what follows so that they last
+  /// `length` seconds.
+  ///
+  /// A track that ends inside the range may be left shorter; one that ends before it is left
+  /// alone.
+  private mutating func replace(
+    _ range: TimeRange, lasting length: Rational = .zero,
+    _ body: ([TrackSegment]) throws(EditingError) -> [TrackSegment]
+  ) throws(EditingError) {
+    guard range.start < duration else { return }
+    let isCovered = range.end <= duration
+    let (before, inside, after) = try (isCovered ? self : padded(upTo: range.end)).split(range)
+    let change = try exactly("editing \(range.secondsText)") { () throws(TimingError) in
+      try length.subtracting(range.durationInSeconds)
+    }
+    var changed = try body(inside)
+    if !isCovered, changed.last?.isEmpty == true { changed.removeLast() }
+    segments = before + changed + (try Self.moved(after, by: change))
+  }
+
+  /// What plays before, in and after a range that lies inside.
+  private func split(
+    _ range: TimeRange
+  ) throws(EditingError) -> (
+    before: [TrackSegment], inside: [TrackSegment], after: [TrackSegment]
+  ) {
+    let (before, rest) = try Self.split(segments, at: range.start)
+    let (inside, after) = try Self.split(rest, at: range.end)
+    return (before, inside, after)
+  }
+
+  private static func split(
+    _ segments: [TrackSegment], at time: MediaTime
+  ) throws(EditingError) -> ([TrackSegment], [TrackSegment]) {
+    let index = segments.firstIndex { $0.target.end > time } ?? segments.count
+    guard index < segments.count, segments[index].target.start < time else {
+      return (Array(segments[..<index]), Array(segments[index...]))
+    }
+    let parts = try segments[index].split(at: time)
+    return (
+      Array(segments[..<index] + parts[..<1]), Array(parts[1...] + segments[(index + 1)...])
+    )
+  }
+
+  /// The same segments, all of them this many seconds later.
+  private static func moved(
+    _ segments: [TrackSegment], by change: Rational
+  ) throws(EditingError) -> [TrackSegment] {
+    guard change != .zero else { return segments }
+    return try segments.map { (segment) throws(EditingError) in
+      try segment.filling(
+        exactly("moving \(segment)") { () throws(TimingError) in
+          try TimeRange(
+            start: MediaTime(segment.target.start.seconds.adding(change)),
+            end: MediaTime(segment.target.end.seconds.adding(change)))
+        })
+    }
+  }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+public import MediaTiming
+
+/// Where a phone plays its high-rate clip slowly, as it says beside the clip or in it.
+///
+/// An iPhone writes an `.AAE` file: an XML property list whose `adjustmentData` is a binary one
+/// in base 64, with regions and the speed in them. Android writes markers into the video format:
+/// from each one on, the clip plays so many times slower.
+public struct SlowMotionMarkers: Hashable, Sendable {
+  /// Ranges in the time of the clip, with the speed in each; elsewhere it is 1.
+  public let changes: [Change]
+
+  /// A range and its speed.
+  public struct Change: Hashable, Sendable {
+    /// In the time of the clip.
+    public let range: TimeRange
+    /// The speed in it.
+    public let speed: Speed
+
+    /// Makes a change.
+    public init(range: TimeRange, speed: Speed) {
+      self.range = range
+      self.speed = speed
+    }
+  }
+
+  /// Reads an iPhone's `.AAE` file.
+  ///
+  /// - Parameter text: The whole file.
+  /// - Throws: `EditingError` with `.invalidProject` for a file that is none, is damaged, or
+  ///   tells of other edits than slow motion.
+  public init(aae text: String) throws(EditingError) {
+    let kind = Self.element("string", after: "adjustmentFormatIdentifier", in: text)
+    guard let kind else { throw .invalidProject("it is no .AAE file") }
+    guard kind == "com.apple.video.slomo" else {
+      throw .invalidProject("it tells of an edit of the kind \(kind), not of slow motion")
+    }
+    let letters = Self.element("data", after: "adjustmentData", in: text) ?? ""
+    guard
+      let data = Data(base64Encoded: String(letters.filter { !$0.isWhitespace })),
+      let list = PropertyListValue(binary: [UInt8](data)), let motion = list["slowMotion"],
+      let rate = motion["rate"]?.number, rate > 0, rate < 1_000
+    else { throw .invalidProject("its adjustmentData cannot be read") }
+    var changes: [Change] = []
+    for region in motion["regions"]?.elements ?? [] {
+      guard let start = Self.time(region["timeRange"]?["start"]),
+        let duration = Self.time(region["timeRange"]?["duration"]),
+        let range = try? TimeRange(start: start, duration: duration), !range.isEmpty,
+        start >= .zero, let speed = Self.speed(rate)
+      else { throw .invalidProject("it names a region that is no range of time") }
+      changes.append(Change(range: range, speed: speed))
+    }
+    self.changes = changes
+  }
+
+  /// Reads Android's markers (`MediaFormat.KEY_SLOW_MOTION_MARKERS`).
+  ///
+  /// They are a float and a count, and for each of them the microseconds from which on a speed
+  /// holds, and that speed: all with the highest byte first, the times rising from zero.
+  ///
+  /// - Parameters:
+  ///   - bytes: The markers.
+  ///   - duration: How long the clip is, at whose end the last one ends.
+  /// - Throws: `EditingError` with `.invalidProject` for bytes that are none.
+  public init(android bytes: [UInt8], duration: MediaTime) throws(EditingError) {
+    func number(_ place: Int, _ size: Int) -> UInt64 {
+      bytes[place..<place + size].reduce(0) { $0 << 8 | UInt64($1) }
+    }
+    guard bytes.count >= 8 else { throw .invalidProject("the markers are too short") }
+    let count = Int(number(4, 4))
+    guard count <= (bytes.count - 8) / 12 else {
+      throw .invalidProject("there are fewer markers than the \(count) that are named")
+    }
+    var marks: [(time: MediaTime, speed: Speed)] = []
+    for index in 0..<count {
+      let time = MediaTime(microseconds: Int64(bitPattern: number(8 + index * 12, 8)))
+      let ratio = Double(Float(bitPattern: UInt32(number(16 + index * 12, 4))))
+      guard time >= .zero, marks.last.map({ $0.time < time }) ?? true,
+        let speed = Self.speed(ratio)
+      else { throw .invalidProject("marker \(index + 1) is out of order or has no speed") }
+      marks.append((time, speed))
+    }
+    let ends = marks.dropFirst().map(\.time) + [duration]
+    var changes: [Change] = []
+    for (mark, end) in zip(marks, ends) where mark.speed != .normal && mark.time < duration {
+      if let range = try? TimeRange(start: mark.time, end: min(end, duration)) {
+        changes.append(Change(range: range, speed: mark.speed))
+      }
+    }
+    self.changes = changes
+  }
+
+  /// Makes the composition that the phone would play, of one clip.
+  ///
+  /// A region that ends after the clip ends with it.
+  ///
+  /// - Parameter source: The clip.
+  /// - Returns: The composition.
+  /// - Throws: `EditingError` as ``Composition/retimed(_:changes:)`` does.
+  public func composition(of source: MediaSource) throws(EditingError) -> Composition {
+    var inside: [(range: TimeRange, speed: Speed)] = []
+    for change in changes {
+      guard let whole = try? TimeRange(duration: source.duration),
+        let range = change.range.intersection(whole)
+      else { continue }
+      inside.append((range, change.speed))
+    }
+    return try .retimed(source, changes: inside)
+  }
+
+  /// The text of the element that follows a key.
+  private static func element(_ name: String, after key: String, in text: String) -> String? {
+    guard let found = text.firstRange(of: "<key>\(key)</key>") else { return nil }
+    let rest = text[found.upperBound...].drop { $0.isWhitespace }
+    guard rest.hasPrefix("<\(name)>"), let end = rest.firstRange(of: "</\(name)>") else {
+      return nil
+    }
+    return String(rest[..<end.lowerBound].dropFirst(name.count + 2))
+  }
+
+  /// A time as CoreMedia writes it into property lists.
+  private static func time(_ value: PropertyListValue?) -> MediaTime? {
+    guard let units = value?["value"]?.integer,
+      let timescale = value?["timescale"]?.integer.flatMap({ Int32(exactly: $0) })
+    else { return nil }
+    return try? MediaTime(value: units, timescale: timescale)
+  }
+
+  /// A speed out of floating point: an eighth is one, and 0.3 is three tenths.
+  private static func speed(_ number: Double) -> Speed? {
+    guard number.isFinite, number > 0, number < 1_000 else { return nil }
+    for denominator in 1...1_000 {
+      let above = (number * Double(denominator)).rounded()
+      // A float has seven digits.
+      guard abs(above / Double(denominator) / number - 1) < 1e-6 else { continue }
+      return try? Speed(Rational(Int128(above), Int128(denominator)))
+    }
+    return try? Speed(Rational(Int128((number * 1e9).rounded()), 1_000_000_000))
+  }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Editing
+import MediaTiming
+import Testing
+
+/// What phones say of their slow motion.
+struct SlowMotionMarkersTests {
+  /// The region and the speed of an iPhone's file that rae.tnir.org/archives/tag/aae shows; the
+  /// binary list inside is by Python's plistlib.
+  private static let plain = """
+    YnBsaXN0MDDRAQJac2xvd01vdGlvbtIDBAUGVHJhdGVXcmVnaW9ucyM/wAAAAAAAAKEH0QgJWXRp\
+    bWVSYW5nZdIKCwwVVXN0YXJ0WGR1cmF0aW9u1A0ODxAREhMUVXZhbHVlWXRpbWVzY2FsZVVlcG9j\
+    aFVmbGFncxEBDBECWBAAEAHUDQ4PEBYSExQRAuEICxYbICgxMzZARUtUXWNtc3l8f4GDjAAAAAAA\
+    AAEBAAAAAAAAABcAAAAAAAAAAAAAAAAAAACP
+    """
+
+  /// The same with keys and numbers of other kinds beside it.
+  private static let crowded = """
+    YnBsaXN0MDDTAQIDBBksWnNsb3dNb3Rpb25jAOUA5AD2XxAoeHh4eHh4eHh4eHh4eHh4eHh4eHh4\
+    eHh4eHh4eHh4eHh4eHh4eHh4eNIFBgcIVHJhdGVXcmVnaW9ucyM/wAAAAAAAAKEJ0QoLWXRpbWVS\
+    YW5nZdIMDQ4XVXN0YXJ0WGR1cmF0aW9u1A8QERITFBUWVXZhbHVlWXRpbWVzY2FsZVVlcG9jaFVm\
+    bGFncxEBDBECWBAAEAHUDxAREhgUFRYRAuGvEBQVFhobHB0eHyAhIiMkJSYnKCkqKxACEAMQBBAF\
+    EAYQBxAIEAkQChALEAwQDRAOEA8QEBAREBIQE6UtLi8wMQkIIz/4AAAAAAAAE//////////9EwAA\
+    AQAAAAAAAAgADwAaACEATABRAFYAXgBnAGkAbAB2AHsAgQCKAJMAmQCjAKkArwCyALUAtwC5AMIA\
+    xQDcAN4A4ADiAOQA5gDoAOoA7ADuAPAA8gD0APYA+AD6APwA/gEAAQYBBwEIAREBGgAAAAAAAAIB\
+    AAAAAAAAADIAAAAAAAAAAAAAAAAAAAEj
+    """
+
+  private func aae(_ data: String, kind: String = "com.apple.video.slomo") -> String {
+    """
+    <?xml version="1.0" encoding="UTF-8"?>
+    <plist version="1.0">
+    <dict>
+      <key>adjustmentBaseVersion</key>
+      <integer>0</integer>
+      <key>adjustmentData</key>
+      <data>
+      \(data)
+      </data>
+      <key>adjustmentFormatIdentifier</key>
+      <string>\(kind)</string>
+      <key>adjustmentFormatVersion</key>
+      <string>1.1</string>
+    </dict>
+    </plist>
+    """
+  }
+
+  @Test func `An iPhone's file names the range and the speed`() throws {
+    for data in [Self.plain, Self.crowded] {
+      let markers = try SlowMotionMarkers(aae: aae(data))
+      let range = try TimeRange(
+        start: MediaTime(value: 268, timescale: 600),
+        duration: MediaTime(value: 737, timescale: 600))
+      #expect(markers.changes == [.init(range: range, speed: try .of(1, 8))])
+      let source = try MediaSource(path: "IMG.MOV", duration: MediaTime(seconds: 3))
+      let composition = try markers.composition(of: source)
+      // 3 s, of which 737/600 s last eight times as long.
+      #expect(composition.duration.seconds == (try Rational(6_959, 600)))
+      // A clip that ends inside the range ends with it.
+      let short = try MediaSource(path: "IMG.MOV", duration: MediaTime(seconds: 1))
+      #expect(try markers.composition(of: short).segments.count == 2)
+    }
+  }
+
+  @Test func `Other files and damaged ones say so`() {
+    for text in ["", "<plist>", aae(Self.plain, kind: "com.apple.photo"), aae("AAAA"), aae("%%")] {
+      let error = #expect(throws: EditingError.self) { try SlowMotionMarkers(aae: text) }
+      #expect(error?.code == .invalidProject)
+    }
+  }
+
+  @Test func `Ten thousand damaged files end in an error or in ranges`() throws {
+    var random = SeededGenerator(state: 3)
+    let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+    let whole = Array(Self.crowded)
+    for _ in 0..<10_000 {
+      var damaged = whole
+      for _ in 0..<Int.random(in: 1...6, using: &random) {
+        damaged[Int.random(in: 0..<damaged.count, using: &random)] =
+          letters.randomElement(using: &random) ?? "A"
+      }
+      do throws(EditingError) {
+        for change in try SlowMotionMarkers(aae: aae(String(damaged))).changes {
+          #expect(!change.range.isEmpty)
+        }
+      } catch { #expect(error.code == .invalidProject) }
+    }
+  }
+
+  @Test func `Android's markers hold until the next one`() throws {
+    func marker(_ microseconds: Int64, _ speed: Float) -> [UInt8] {
+      let time = (0..<8).reversed().map { UInt8(truncatingIfNeeded: microseconds >> ($0 * 8)) }
+      return time
+        + (0..<4).reversed().map { UInt8(truncatingIfNeeded: speed.bitPattern >> ($0 * 8)) }
+    }
+    let bytes: [UInt8] =
+      [0x3F, 0x80, 0, 0, 0, 0, 0, 3] + marker(0, 1) + marker(1_000_000, 0.125)
+      + marker(2_500_000, 0.3)
+    let markers = try SlowMotionMarkers(android: bytes, duration: MediaTime(seconds: 4))
+    #expect(
+      markers.changes == [
+        .init(range: try .of(2, 5, per: 2), speed: try .of(1, 8)),
+        .init(range: try .of(5, 8, per: 2), speed: try .of(3, 10)),
+      ])
+    for damaged in [[], Array(bytes.dropLast()), [0, 0, 0, 0, 255, 255, 255, 255]] as [[UInt8]] {
+      #expect(throws: EditingError.self) {
+        try SlowMotionMarkers(android: damaged, duration: MediaTime(seconds: 4))
+      }
+    }
+    let backwards = Array(bytes[..<8]) + Array(bytes[32...]) + Array(bytes[8..<32])
+    #expect(throws: EditingError.self) {
+      try SlowMotionMarkers(android: backwards, duration: MediaTime(seconds: 4))
+    }
+  }
+}

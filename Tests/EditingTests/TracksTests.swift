@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Editing
+import MediaTiming
+import Testing
+
+/// Compositions of several tracks, and what holds, turns and ramps they take.
+struct TracksTests {
+  let clip: MediaSource
+  let silent: MediaSource
+
+  init() throws {
+    clip = try MediaSource(
+      path: "clip.mov", duration: MediaTime(seconds: 4),
+      tracks: [SourceTrack(.video, rotation: 90), SourceTrack(.audio, language: "swe")])
+    silent = try MediaSource(path: "silent.mov", duration: MediaTime(seconds: 4))
+  }
+
+  private func table(_ track: CompositionTrack?) -> [String] {
+    track?.segments.map(\.description) ?? []
+  }
+
+  @Test func `A source brings its tracks with what they are`() throws {
+    let composition = Composition(clip)
+    #expect(composition.tracks.map(\.mediaType) == [.video, .audio])
+    #expect(composition.tracks[0].segments == composition.tracks[1].segments)
+    #expect(composition.track(.video)?.rotation == 90)
+    #expect(composition.track(.audio)?.language == "swe")
+    #expect(composition.sources == [clip])
+    // What a track is already, another source does not change.
+    var other = Composition(silent)
+    try other.insertTimeRange(.of(0, 1), of: clip, at: .zero)
+    #expect(other.track(.video)?.rotation == 90)
+    other.tracks[0].rotation = 180
+    try other.insertTimeRange(.of(0, 1), of: clip, at: .zero)
+    #expect(other.track(.video)?.rotation == 180)
+  }
+
+  @Test func `What a source lacks is empty meanwhile`() throws {
+    var composition = Composition(clip)
+    try composition.insertTimeRange(.of(0, 1), of: silent, at: MediaTime(seconds: 2))
+    #expect(
+      table(composition.track(.audio)) == [
+        "clip.mov 0/1..2/1 -> 0/1..2/1", "empty -> 2/1..3/1", "clip.mov 2/1..4/1 -> 3/1..5/1",
+      ])
+    // A kind that is new starts where it is inserted.
+    var other = Composition(silent)
+    try other.insertTimeRange(.of(0, 1), of: clip, at: MediaTime(seconds: 1))
+    #expect(
+      table(other.track(.audio)) == ["empty -> 0/1..1/1", "clip.mov 0/1..1/1 -> 1/1..2/1"])
+    #expect(other.duration == MediaTime(seconds: 5))
+  }
+
+  @Test func `An edit reaches as far as each track does`() throws {
+    var composition = Composition(clip)
+    try composition.tracks[1].removeTimeRange(.of(2, 4))
+    var scaled = composition
+    try scaled.scaleTimeRange(.of(1, 3), toDuration: MediaTime(seconds: 4))
+    #expect(scaled.duration == MediaTime(seconds: 6))
+    #expect(
+      table(scaled.track(.audio)) == [
+        "clip.mov 0/1..1/1 -> 0/1..1/1", "clip.mov 1/1..2/1 -> 1/1..3/1",
+      ])
+    var removed = composition
+    try removed.removeTimeRange(.of(1, 3))
+    #expect(table(removed.track(.audio)) == ["clip.mov 0/1..1/1 -> 0/1..1/1"])
+    var late = composition
+    try late.removeTimeRange(.of(3, 4))
+    #expect(late.track(.audio) == composition.track(.audio))
+    var turned = composition
+    try turned.reverse(.of(1, 4))
+    #expect(
+      table(turned.track(.audio)) == [
+        "clip.mov 0/1..1/1 -> 0/1..1/1", "empty -> 1/1..3/1",
+        "clip.mov reversed 1/1..2/1 -> 3/1..4/1",
+      ])
+  }
+
+  @Test func `A composition can be inserted into another`() throws {
+    let slow = try Composition.retimed(clip, changes: [(.of(1, 2), .of(1, 2))])
+    var composition = Composition(clip)
+    try composition.insertTimeRange(.of(2, 4), of: slow, at: MediaTime(seconds: 3))
+    #expect(
+      table(composition.track(.video)) == [
+        "clip.mov 0/1..3/1 -> 0/1..3/1", "clip.mov 3/2..2/1 -> 3/1..4/1",
+        "clip.mov 2/1..3/1 -> 4/1..5/1", "clip.mov 3/1..4/1 -> 5/1..6/1",
+      ])
+    #expect(throws: EditingError.self) {
+      try composition.insertTimeRange(.of(2, 6), of: slow, at: .zero)
+    }
+  }
+
+  @Test func `Several edits are made, or none`() throws {
+    let whole = Composition(clip)
+    var composition = whole
+    try composition.insertTimeRanges(
+      [(.of(0, 1), silent), (.of(0, 2), nil), (.of(3, 4), clip)], at: MediaTime(seconds: 4))
+    #expect(composition.duration == MediaTime(seconds: 8))
+    composition = whole
+    let error = #expect(throws: EditingError.self) {
+      try composition.insertTimeRanges([(.of(0, 1), silent), (.of(3, 5), clip)], at: .zero)
+    }
+    #expect(error?.code == .outsideSource)
+    #expect(composition == whole)
+    #expect(throws: EditingError.self) {
+      try composition.edit { edited in
+        try edited.removeTimeRange(.of(0, 1))
+        try edited.removeTimeRange(.of(0, 9))
+      }
+    }
+    #expect(composition == whole)
+  }
+
+  @Test func `A held frame is silent, and at the end it is the last`() throws {
+    var composition = Composition(clip)
+    try composition.freezeFrame(at: MediaTime(seconds: 1), for: MediaTime(seconds: 2))
+    #expect(
+      table(composition.track(.video)) == [
+        "clip.mov 0/1..1/1 -> 0/1..1/1", "clip.mov hold 1/1 -> 1/1..3/1",
+        "clip.mov 1/1..4/1 -> 3/1..6/1",
+      ])
+    #expect(table(composition.track(.audio))[1] == "empty -> 1/1..3/1")
+    try composition.freezeFrame(at: MediaTime(seconds: 6), for: MediaTime(seconds: 1))
+    #expect(table(composition.track(.video)).last == "clip.mov hold before 4/1 -> 6/1..7/1")
+    for (time, length) in [(-1, 1), (8, 1), (1, 0), (1, -1)] as [(Int64, Int64)] {
+      let before = composition
+      #expect(throws: EditingError.self) {
+        try composition.freezeFrame(at: MediaTime(seconds: time), for: MediaTime(seconds: length))
+      }
+      #expect(composition == before)
+    }
+  }
+
+  @Test func `A ramp takes the mean of its speeds, and none crosses a cut`() throws {
+    var composition = Composition(clip)
+    let ramp = SpeedRamp(from: .normal, to: try .of(1, 8))
+    try composition.setSpeedRamp(ramp, in: .of(1, 2))
+    // 16/9 s for the one second.
+    #expect(composition.duration.seconds == (try Rational(43, 9)))
+    #expect(composition.segments.count == 3)
+    let error = #expect(throws: EditingError.self) {
+      try composition.setSpeedRamp(ramp, in: .of(0, 2))
+    }
+    #expect(error?.code == .cutInRamp)
+    // A cut that changes nothing is none.
+    var cut = Composition()
+    try cut.insertTimeRange(.of(0, 2), of: clip, at: .zero)
+    try cut.insertTimeRange(.of(2, 4), of: clip, at: MediaTime(seconds: 2))
+    try cut.setSpeedRamp(ramp, in: .of(1, 3))
+    #expect(cut.segments.count == 3)
+  }
+
+  @Test func `Points of speed make ramps and jumps`() throws {
+    typealias Point = Composition.SpeedPoint
+    let points = try [
+      Point(MediaTime(seconds: 1), .normal), Point(MediaTime(seconds: 2), .of(1, 8)),
+      Point(MediaTime(seconds: 3), .of(1, 8)), Point(MediaTime(seconds: 3), .of(2)),
+    ]
+    let composition = try Composition.ramped(clip, points: points)
+    #expect(
+      table(composition.track(.video)) == [
+        "clip.mov 0/1..1/1 -> 0/1..1/1",
+        "clip.mov ramp 1/1 to 1/8 of 1/1..2/1 -> 1/1..25/9",
+        "clip.mov 2/1..3/1 -> 25/9..97/9", "clip.mov 3/1..4/1 -> 97/9..203/18",
+      ])
+    let error = #expect(throws: EditingError.self) {
+      try Composition.ramped(clip, points: points.reversed())
+    }
+    #expect(error?.code == .overlappingRanges)
+    #expect(throws: EditingError.self) {
+      try Composition.ramped(clip, points: [Point(MediaTime(seconds: 5), .normal)])
+    }
+    #expect(try Composition.ramped(clip, points: []) == Composition(clip))
+  }
+
+  @Test(arguments: RetimingPreset.allCases)
+  func `A preset plays all of the source, and is at its slowest at its instant`(
+    preset: RetimingPreset
+  ) throws {
+    for milliseconds in [0, 50, 1_300, 3_990, 4_000] as [Int64] {
+      let time = MediaTime(microseconds: milliseconds * 1_000)
+      let composition = try preset.composition(of: clip, at: time)
+      try composition.validateSegments()
+      #expect(composition.duration > clip.duration)
+      let moving = composition.segments.compactMap(\.mapping).filter { $0.motion != .hold }
+      #expect(moving.first?.sourceStart == .zero)
+      #expect(moving.last?.sourceEnd == clip.duration.seconds)
+      for (mapping, next) in zip(moving, moving.dropFirst()) {
+        #expect(mapping.sourceEnd == next.sourceStart)
+      }
+      let speeds = try composition.segments.map { try $0.speed() }
+      if preset == .freeze {
+        #expect(speeds.contains(nil))
+      } else if milliseconds == 1_300 {
+        #expect(speeds.contains(try .of(1, 8)))
+      }
+    }
+    #expect(throws: EditingError.self) {
+      try preset.composition(of: clip, at: MediaTime(seconds: 5))
+    }
+  }
+}

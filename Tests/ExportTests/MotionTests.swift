@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Editing
+import Export
+import LibAV
+import MediaTiming
+import Retiming
+import TestSupport
+import Testing
+
+/// Ramps, held frames, reverses and many ranges in any order, judged by what the exported file
+/// shows at each instant.
+struct MotionTests {
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  private func settings(_ mode: ExportMode = .passthrough) -> ExportSettings {
+    var settings = ExportSettings(path: folder.file("moved.mov"), mode: mode)
+    settings.overwrites = true
+    return settings
+  }
+
+  /// The frame of a source that is on at one of its times: by the definition.
+  private func frame(_ asset: Asset, at time: Rational, isBefore: Bool) throws -> Int? {
+    try asset.times().lastIndex { isBefore ? $0 < time : $0 <= time }
+  }
+
+  /// The frame that a composition shows at an instant.
+  private func expected(
+    _ composition: Composition, _ asset: Asset, at instant: Rational
+  ) throws -> Int? {
+    for segment in composition.segments
+    where segment.target.start.seconds <= instant && instant < segment.target.end.seconds {
+      guard let mapping = segment.mapping else { return nil }
+      return try frame(
+        asset, at: mapping.sourceSeconds(of: instant), isBefore: mapping.isReversed)
+    }
+    return nil
+  }
+
+  /// Exports, and compares what is shown at instants inside each segment with the definition.
+  ///
+  /// Within two ticks of a change either side of it may be shown.
+  @discardableResult
+  private func check(
+    _ composition: Composition, of assets: [Asset], instants: Int64 = 400,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws -> (asset: Asset, report: ExportReport) {
+    let session = try ExportSession(composition, of: assets)
+    let report = try session.export(settings())
+    let result = try Asset(path: report.path)
+    let numbers = try result.numbers()
+    let times = try result.times()
+    let scale = try #require(result.videoTrack).timescale
+    let tick = try Rational(1, Int128(scale))
+    let halfTick = try Rational(1_000_000_000, 2 * Int128(scale))
+      .rounded(.towardPositiveInfinity)
+    #expect(Int128(report.maxTimeErrorNanoseconds) <= halfTick, sourceLocation: sourceLocation)
+    let ends = [result.duration.seconds, composition.duration.seconds].sorted()
+    #expect(try ends[1].subtracting(ends[0]) <= tick, sourceLocation: sourceLocation)
+    var wrong: [String] = []
+    for segment in composition.segments {
+      let mapping = try #require(segment.mapping)
+      let asset = try #require(assets.first { $0.path == segment.source?.path })
+      let count = max(
+        2,
+        Int128(
+          Double(instants) * segment.target.durationInSeconds.doubleValue
+            / composition.duration.doubleValue))
+      let slack =
+        try [mapping.speed(at: .zero), mapping.speed(at: composition.duration.seconds)]
+        .map { try ($0 < .zero ? $0.negated() : $0).multiplied(by: tick) }.max() ?? tick
+      for number in 0..<count {
+        let instant = try segment.target.durationInSeconds
+          .multiplied(by: Rational(2 * number + 1, 2 * count))
+          .adding(segment.target.start.seconds)
+        let shown = times.lastIndex { $0 <= instant }.flatMap { numbers[$0] }
+        let time = try mapping.sourceSeconds(of: instant)
+        let early = max(mapping.sourceStart, try time.subtracting(slack).subtracting(slack))
+        let late = min(mapping.sourceEnd, try time.adding(slack).adding(slack))
+        let allowed = try [time, early, late].map {
+          try frame(
+            asset, at: $0,
+            isBefore: mapping.isReversed || (mapping.motion != .hold && $0 == mapping.sourceEnd))
+        }
+        if !allowed.contains(shown) {
+          wrong.append("\(instant.doubleValue) s: \(shown ?? -1), not \(allowed) in \(segment)")
+        }
+      }
+    }
+    #expect(
+      wrong.isEmpty, "\(wrong.count): \(wrong.prefix(3))", sourceLocation: sourceLocation)
+    return (result, report)
+  }
+
+  private func mjpeg(_ name: String = "clip", _ count: Int64 = 120) throws -> Asset {
+    try .made(.constant(60, count: count), in: folder, name)
+  }
+
+  @Test(arguments: SpeedRamp.Easing.allCases)
+  func `A ramp is copied along its curve, every frame once`(easing: SpeedRamp.Easing) throws {
+    let recipe = MovieRecipe.constant(240, count: 480).h264(gop: 60, reordered: true)
+    let asset = try Asset.made(recipe, in: folder)
+    typealias Point = Composition.SpeedPoint
+    let composition = try Composition.ramped(
+      asset.mediaSource(),
+      points: [
+        Point(.milliseconds(500), .normal), Point(.milliseconds(800), speed(1, 8)),
+        Point(.milliseconds(1_100), speed(1, 8)), Point(.milliseconds(1_500), .normal),
+      ], easing: easing)
+    let (result, report) = try check(composition, of: [asset])
+    #expect(report.framesCopied == 480 && report.framesSkipped == 0)
+    #expect(try pictureBytes(result.path) == pictureBytes(asset.path))
+    #expect(report.maxTimeErrorNanoseconds <= 2_100)
+    // 0.5 + 0.3·16/9 + 0.3·8 + 0.4·16/9 + 0.5 s.
+    #expect(composition.duration.seconds == (try Rational(209, 45)))
+  }
+
+  @Test func `A frame is held by showing it longer, without another packet`() throws {
+    for recipe in [
+      MovieRecipe.constant(60, count: 120),
+      MovieRecipe.constant(60, count: 120).h264(gop: 30, reordered: true),
+    ] {
+      let asset = try Asset.made(recipe, in: folder, recipe.codec)
+      for time in [0, 505, 1_000, 2_000] as [Int64] {
+        var composition = try Composition(asset)
+        try composition.freezeFrame(at: .milliseconds(time), for: .milliseconds(700))
+        let (result, report) = try check(composition, of: [asset], instants: 135)
+        #expect(report.framesCopied == 120)
+        #expect(try pictureBytes(result.path) == pictureBytes(asset.path))
+      }
+    }
+  }
+
+  @Test func `Pictures that stand alone play backwards as they are`() throws {
+    let asset = try mjpeg()
+    var composition = try Composition(asset)
+    try composition.reverse(range(0, 2_000))
+    let (result, report) = try check(composition, of: [asset])
+    #expect(try result.numbers() == (0..<120).reversed().map { $0 })
+    #expect(report.framesCopied == 120)
+    #expect(try pictureBytes(result.path) == pictureBytes(asset.path).reversed())
+    // Forwards, backwards more slowly with a halt on the way, and forwards again.
+    var swing = try Composition(asset)
+    try swing.insertTimeRange(range(500, 1_007), of: asset.mediaSource(), at: .milliseconds(1_007))
+    try swing.reverse(range(1_007, 1_514))
+    try swing.scaleTimeRange(range(1_007, 1_514), toDuration: .milliseconds(2_028))
+    try swing.freezeFrame(at: .milliseconds(2_000), for: .milliseconds(333))
+    try check(swing, of: [asset])
+  }
+
+  @Test func `What needs other pictures is not copied backwards, with the reason`() throws {
+    let recipe = MovieRecipe.constant(60, count: 60, timescale: 60_000)
+      .h264(gop: 30, reordered: false)
+    let asset = try Asset.made(recipe, in: folder)
+    var composition = try Composition(asset)
+    try composition.reverse(range(0, 500))
+    let error = try refusal(composition, of: asset, settings())
+    #expect(error.code == .unsupportedSource)
+    #expect(error.message.contains("backwards from 0.5 to 0 s"), "\(error)")
+    #expect(error.hint.contains("--fps"))
+    // Rendered, it is the definition again: a frame a slot.
+    let rate = try FrameRate(60, 1)
+    let report = try ExportSession(composition, of: asset).export(settings(.constant(rate)))
+    let found = try Asset(path: report.path).numbers()
+    #expect(found == (0..<30).reversed().map { $0 } + (30..<60).map { $0 })
+  }
+
+  @Test func `A constant rate shows at each slot what is due, along ramps, halts and reverses`()
+    throws
+  {
+    let asset = try mjpeg()
+    var composition = try RetimingPreset.impact.composition(
+      of: asset.mediaSource(), at: .milliseconds(900))
+    try composition.freezeFrame(at: .milliseconds(2_000), for: .milliseconds(500))
+    try composition.reverse(range(2_200, 4_000))
+    let report = try ExportSession(composition, of: asset)
+      .export(settings(.constant(FrameRate(30, 1))))
+    let found = try Asset(path: report.path).numbers()
+    var wrong: [String] = []
+    for (slot, number) in found.enumerated() {
+      let instant = try Rational(Int128(slot), 30)
+      let due = try expected(composition, asset, at: instant)
+      // What plays backwards begins a frame at its end, which is on a slot here and there.
+      let before = try expected(
+        composition, asset, at: instant.adding(Rational(1, 1_000_000)))
+      if number != due && number != before { wrong.append("slot \(slot): \(number ?? -1)") }
+    }
+    #expect(wrong.isEmpty, "\(wrong.prefix(5))")
+    let slots = try composition.duration.seconds.multiplied(by: Rational(30))
+    #expect(Int128(found.count) == slots.rounded(.towardPositiveInfinity))
+  }
+
+  @Test func `Several files that are stored alike go into one track`() throws {
+    let assets = [try mjpeg("one", 60), try mjpeg("two", 90)]
+    var composition = Composition()
+    for (number, start) in [(1, 100), (0, 0), (1, 700), (0, 555)] as [(Int, Int64)] {
+      try composition.insertTimeRange(
+        range(start, start + 333), of: assets[number].mediaSource(), at: composition.duration)
+    }
+    try check(composition, of: assets)
+    let other = try Asset.made(
+      MovieRecipe.constant(60, count: 30, timescale: 60_000).h264(gop: 30, reordered: false),
+      in: folder, "other")
+    try composition.insertTimeRange(range(0, 500), of: other.mediaSource(), at: .zero)
+    let error = #expect(throws: ExportError.self) {
+      try ExportSession(composition, of: assets + [other]).plan(settings())
+    }
+    #expect(error?.code == .unsupportedSource)
+    #expect(throws: ExportError.self) { try ExportSession(composition, of: assets) }
+    // Rendered, they may be of any kind.
+    let report = try ExportSession(composition, of: assets + [other])
+      .export(settings(.constant(FrameRate(60, 1))))
+    #expect(try Asset(path: report.path).numbers().prefix(30) == (0..<30).map { $0 }[...])
+  }
+
+  @Test(
+    "Any 1 to 50 ranges in any order are shown as they should be",
+    arguments: 0..<12 as Range<UInt64>)
+  func randomRanges(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    var recipe = MovieRecipe.constant(60, count: 120)
+    if seed % 3 == 0 {
+      // Unsteady, as a phone's.
+      recipe.times = recipe.times.map { $0 + Int64.random(in: 0...9_000, using: &random) }
+    }
+    let asset = try Asset.made(recipe, in: folder)
+    let source = try asset.mediaSource()
+    let last = try asset.duration.converted(to: 1_000, rounding: .towardZero).value
+    var composition = Composition()
+    let speeds = try [(1, 1), (1, 2), (1, 4), (1, 8), (2, 1), (3, 1)].map { try speed($0, $1) }
+    for _ in 0..<Int.random(in: 1...50, using: &random) {
+      let start = Int64.random(in: 0..<last - 60, using: &random)
+      let part = try range(start, .random(in: start + 30...min(last, start + 400), using: &random))
+      do {
+        try composition.edit { edited in
+          let place = edited.duration
+          try edited.insertTimeRange(part, of: source, at: place)
+          let inserted = try TimeRange(start: place, end: edited.duration)
+          switch Int.random(in: 0..<6, using: &random) {
+          case 0: try edited.reverse(inserted)
+          case 1: try edited.freezeFrame(at: place, for: .milliseconds(123))
+          case 2, 3:
+            let ramp = SpeedRamp(
+              from: try #require(speeds.randomElement(using: &random)),
+              to: try #require(speeds.randomElement(using: &random)),
+              easing: Bool.random(using: &random) ? .linear : .eased)
+            try edited.setSpeedRamp(ramp, in: inserted)
+          default:
+            let length = try MediaTime(
+              inserted.durationInSeconds.multiplied(
+                by: Rational(
+                  .random(in: 1...6, using: &random), .random(in: 1...4, using: &random))))
+            try edited.scaleTimeRange(inserted, toDuration: length)
+          }
+        }
+      } catch let error as EditingError {
+        // A sum of many odd fractions may fit no time; this range is then left out.
+        #expect(error.code == .notExact)
+      } catch let error as TimingError { #expect(error.code == .overflow) }
+    }
+    if composition.segments.isEmpty { composition = try Composition(asset) }
+    try check(composition, of: [asset], instants: 300)
+  }
+
+  @Test func `Sound goes along ramps and backwards, as long as the picture`() throws {
+    var recipe = MovieRecipe.constant(60, count: 120)
+    recipe.sound = MovieRecipe.Sound()
+    recipe.sound?.codec = "pcm_s16le"
+    recipe.sound?.sampleCount = 96_000
+    recipe.sound?.clicks = [24_000, 84_000]
+    let asset = try Asset.made(recipe, in: folder)
+    // Backwards: the click at 0.5 s begins 0.5 s before the end, and its samples are mirrored.
+    var turned = try Composition(asset)
+    try turned.reverse(range(0, 2_000))
+    let report = try ExportSession(turned, of: asset).export(settings())
+    let backwards = try Asset(path: report.path).sound()
+    #expect(backwards == (try asset.sound()).map { $0.reversed() })
+    #expect(report.avEndDifferenceNanoseconds == 0)
+    // Along a ramp: the click after it where the exact curve has it, within a millisecond.
+    let composition = try Composition.ramped(
+      asset.mediaSource(),
+      points: [
+        Composition.SpeedPoint(.milliseconds(250), .normal),
+        Composition.SpeedPoint(.milliseconds(750), speed(1, 4)),
+        Composition.SpeedPoint(.milliseconds(750), .normal),
+      ])
+    var varispeed = settings()
+    varispeed.audioTimePitchAlgorithm = .varispeed
+    let ramped = try ExportSession(composition, of: asset).export(varispeed)
+    #expect(abs(ramped.avEndDifferenceNanoseconds ?? .max) <= 20_834)
+    let samples = try #require(try Asset(path: ramped.path).sound().first)
+    for click in [24_000, 84_000] as [Int128] {
+      let time = try composition.targetTimes(
+        ofSource: Rational(click, 48_000), in: asset.mediaSource(), timescale: 48_000,
+        rounding: .halfAwayFromZero)
+      let place = Int(try #require(time.first).value)
+      let near = samples[max(0, place - 2_000)..<min(samples.count, place + 2_000)]
+      let loudest = try #require(near.indices.max { abs(near[$0]) < abs(near[$1]) })
+      #expect((-48...96).contains(loudest - place), "\(loudest) for \(place)")
+    }
+  }
+}
