@@ -29,19 +29,22 @@ let package = Package(
     .systemLibrary(
       name: "CRubberBand", pkgConfig: "rubberband", providers: [.apt(["librubberband-dev"])]),
 
+    .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
+
     // Currency: every room below may import it.
     .target(name: "MediaTiming"),
 
     // Bridges: one owner for each C handle.
     .target(name: "V4L2", dependencies: ["CVideo4Linux", "MediaTiming"]),
+    .target(name: "ALSA", dependencies: ["CALSA", "V4L2"]),
     .target(name: "LibAV", dependencies: ["CFFmpeg", "MediaTiming"]),
 
     // The way of a frame.
-    .target(name: "FormatDiscovery", dependencies: ["V4L2", "LibAV", "MediaTiming"]),
+    .target(name: "FormatDiscovery", dependencies: ["V4L2", "ALSA", "LibAV", "MediaTiming"]),
     .target(
       name: "Capture",
       dependencies: [
-        "FormatDiscovery", "V4L2", "LibAV", "MediaTiming",
+        "FormatDiscovery", "V4L2", "ALSA", "LibAV", "MediaTiming",
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ]),
     .target(
@@ -74,7 +77,7 @@ let package = Package(
     .testTarget(
       name: "FormatDiscoveryTests",
       dependencies: [
-        "FormatDiscovery", "V4L2", "CVideo4Linux", "CFFmpeg", "MediaTiming", "TestSupport",
+        "FormatDiscovery", "V4L2", "ALSA", "CVideo4Linux", "CFFmpeg", "MediaTiming", "TestSupport",
       ]),
     .executableTarget(
       name: "RecordAndSlow", dependencies: ["Overcrank"], path: "Samples/RecordAndSlow"),
@@ -111,14 +114,15 @@ let package = Package(
     .target(
       name: "TestSupport",
       dependencies: [
-        "Assets", "Capture", "CVideo4Linux", "FakeVideo4Linux", "LibAV", "MediaTiming", "V4L2",
+        "ALSA", "Assets", "Capture", "CVideo4Linux", "FakeVideo4Linux", "LibAV", "MediaTiming",
+        "V4L2",
         .product(name: "Subprocess", package: "swift-subprocess"),
       ],
       path: "Tests/TestSupport"),
     .testTarget(
       name: "CaptureTests",
       dependencies: [
-        "Capture", "FormatDiscovery", "LibAV", "MediaTiming", "TestSupport", "V4L2",
+        "Capture", "FormatDiscovery", "ALSA", "LibAV", "MediaTiming", "TestSupport", "V4L2",
       ]),
     .testTarget(
       name: "RecordingTests",
@@ -128,7 +132,9 @@ let package = Package(
     .testTarget(
       name: "CommandTests",
       dependencies: ["TestSupport", "Assets", "Capture", "LibAV", "MediaTiming"]),
-    .testTarget(name: "VividTests", dependencies: ["TestSupport"]),
+    .testTarget(
+      name: "VividTests",
+      dependencies: ["TestSupport", "Capture", "FormatDiscovery", "MediaTiming"]),
     .testTarget(
       name: "AssetsTests", dependencies: ["Assets", "LibAV", "MediaTiming", "TestSupport"]),
     .testTarget(

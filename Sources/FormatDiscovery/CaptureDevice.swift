@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+package import ALSA
 import MediaTiming
 import V4L2
 
@@ -10,7 +11,7 @@ public enum MediaType: String, Hashable, Sendable {
   case audio
 }
 
-/// A camera, or what plays one.
+/// A camera, what plays one, or a microphone.
 ///
 /// The counterpart of `AVCaptureDevice`: a value that says which device is meant. It holds
 /// nothing open, and the device may be gone by the time it is used.
@@ -28,6 +29,8 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     case synthetic
     /// A movie file played as a camera.
     case file
+    /// A capture device of a sound card.
+    case alsa
   }
 
   /// What a capture of the device opens.
@@ -36,12 +39,13 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     case v4l2(path: String)
     case synthetic(SyntheticCamera)
     case file(FileCamera)
+    case alsa(SoundNode)
   }
 
   /// What names the device for good: after a restart, and in another socket of the machine if
   /// the device has a serial number.
-  public let id: String
-  /// The device node or file, or nil where there is none.
+  public internal(set) var id: String
+  /// The device node or file, or what ALSA calls a microphone (`hw:0,0`); nil where there is none.
   public let path: String?
   /// The device's name for people.
   public let name: String
@@ -98,6 +102,18 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     choice = nil
   }
 
+  init(id: String, node: SoundNode, name: String, driver: String, bus: String) {
+    self.id = id
+    path = node.hardwareName
+    self.name = name
+    self.driver = driver
+    self.bus = bus
+    kind = .alsa
+    media = [.audio]
+    source = .alsa(node)
+    choice = nil
+  }
+
   /// The same device, at the input that was chosen.
   func choosing(_ choice: InputChoice?) -> CaptureDevice {
     guard let choice, let path, kind == .v4l2 else { return self }
@@ -110,7 +126,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
 
   /// The name that messages use: the path of a node, or what was written.
   var spokenName: String {
-    guard kind == .v4l2, let path else { return id }
+    guard kind == .v4l2 || kind == .alsa, let path else { return id }
     return choice.map { "'\(path)?\($0.text)'" } ?? path
   }
 }
@@ -137,6 +153,10 @@ extension CaptureDevice {
     switch source {
     case .synthetic(let camera): return FormatList(formats: camera.formats)
     case .file(let camera): return FormatList(formats: try camera.formats())
+    case .alsa:
+      throw DiscoveryError(
+        .notACaptureDevice, "\(spokenName) is a microphone, which gives no pictures",
+        hint: "see which cameras there are with: slowmo devices")
     case .v4l2(let path):
       let device = try openNode(at: path)
       do throws(DeviceError) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import ALSA
 import Dispatch
 import Synchronization
 import V4L2
@@ -57,7 +58,7 @@ extension CaptureDevice {
       throw DiscoveryError(error)
     }
     let (stream, continuation) = AsyncStream.makeStream(of: CaptureDeviceChange.self)
-    let monitor = DeviceMonitor(watch, calls)
+    let monitor = DeviceMonitor(watch, calls, SoundSystem.calls)
     let queue = DispatchQueue(label: "devices")
     let source = DispatchSource.makeReadSource(fileDescriptor: watch.descriptor, queue: queue)
     source.setEventHandler { for change in monitor.update() { continuation.yield(change) } }
@@ -81,22 +82,29 @@ final class DeviceMonitor: Sendable {
     var cameras: [String: CaptureDevice] = [:]
     /// Nodes that appeared without permission, which udev is about to give.
     var held: Set<String> = []
+    var microphones: [CaptureDevice] = []
     /// What was told, ids made different.
     var told: [CaptureDevice] = []
   }
 
   private let watch: FolderWatch
   private let calls: any DeviceCalls
+  private let soundCalls: any SoundCalls
   private let state = Mutex(State())
 
-  init(_ watch: FolderWatch, _ calls: any DeviceCalls) {
+  init(_ watch: FolderWatch, _ calls: any DeviceCalls, _ soundCalls: any SoundCalls) {
     self.watch = watch
     self.calls = calls
+    self.soundCalls = soundCalls
   }
 
   private var folder: String { calls.nodeFolder }
   private var linkFolders: [String] {
-    ["\(folder)/v4l", "\(folder)/v4l/by-id", "\(folder)/v4l/by-path"]
+    ["\(folder)/v4l", "\(folder)/v4l/by-id", "\(folder)/v4l/by-path"] + soundFolders
+  }
+  private var soundFolders: [String] {
+    let folder = soundCalls.nodeFolder
+    return [folder, "\(folder)/by-id", "\(folder)/by-path"]
   }
 
   /// Begins to watch, and answers with what is there.
@@ -105,7 +113,8 @@ final class DeviceMonitor: Sendable {
     return state.withLock { state in
       watchLinks()
       DeviceSystem.$calls.withValue(calls) { inspectAll(&state) }
-      state.told = told(state) + [.synthetic]
+      inspectMicrophones(&state)
+      state.told = told(state)
       return state.told.map { .added($0) }
     }
   }
@@ -116,6 +125,8 @@ final class DeviceMonitor: Sendable {
     return state.withLock { state in
       var replaced: Set<String> = []
       watchLinks()
+      // One or two nodes that take no time to ask: all are looked at again.
+      if events?.contains(where: isAboutSound) != false { inspectMicrophones(&state) }
       DeviceSystem.$calls.withValue(calls) {
         guard let events else {
           inspectAll(&state)
@@ -145,6 +156,21 @@ final class DeviceMonitor: Sendable {
   /// Folders of links come with the first camera and go with the last.
   private func watchLinks() {
     for folder in linkFolders { watch.add(folder) }
+  }
+
+  private func isAboutSound(_ event: FolderWatch.Event) -> Bool {
+    soundFolders.contains(event.folder)
+      || "\(event.folder)/\(event.name)" == soundCalls.nodeFolder
+  }
+
+  /// The microphones, but for those that may not be opened and that udev is about to give to more
+  /// than their owner, which is a change of the folder.
+  private func inspectMicrophones(_ state: inout State) {
+    let list = SoundSystem.$calls.withValue(soundCalls) { MicrophoneList() }
+    state.microphones = list.devices.filter { device in
+      guard device.problem != nil, case .alsa(let node) = device.source else { return true }
+      return !SystemFiles.isForOwnerOnly("\(soundCalls.nodeFolder)/\(node.controlName)")
+    }
   }
 
   private func inspectAll(_ state: inout State) {
@@ -191,11 +217,11 @@ final class DeviceMonitor: Sendable {
 
   private func told(_ state: State) -> [CaptureDevice] {
     let cameras = CaptureDevice.inOrder(state.cameras.keys).compactMap { state.cameras[$0] }
-    return CaptureDevice.withUniqueIDs(cameras)
+    return CaptureDevice.withUniqueIDs(cameras) + [.synthetic] + state.microphones
   }
 
   private func changes(_ state: inout State, _ replaced: Set<String>) -> [CaptureDeviceChange] {
-    let now = told(state) + [.synthetic]
+    let now = told(state)
     func stays(_ device: CaptureDevice) -> Bool {
       now.contains(device) && !replaced.contains(device.path ?? "")
     }

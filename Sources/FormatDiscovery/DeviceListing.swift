@@ -3,35 +3,37 @@ import V4L2
 
 /// The devices that were found, and what is to be said about them.
 public struct DeviceList: Sendable {
-  /// The cameras by the number of their node, then the synthetic camera.
+  /// The cameras by the number of their node, then the synthetic camera, then the microphones by
+  /// the numbers of card and device.
   public let devices: [CaptureDevice]
   /// Nodes that could not be asked what they are, a line each.
   public let warnings: [String]
 }
 
 extension CaptureDevice {
-  /// Finds the cameras of this machine, and the synthetic camera.
+  /// Finds the cameras of this machine, the synthetic camera, and the microphones.
   ///
   /// ``list()`` also tells what could not be asked.
   public static func discover() -> [CaptureDevice] { list().devices }
 
-  /// Finds the cameras of this machine, and the synthetic camera, and tells what could not be
-  /// asked.
+  /// Finds the cameras of this machine, the synthetic camera, and the microphones, and tells what
+  /// could not be asked.
   ///
   /// Cameras are the nodes `/dev/video…` that give pictures of their own by their own
   /// capabilities; a webcam has another node, for metadata, that does not, and neither do outputs,
   /// touch pads and codecs. A camera that one has no permission for is there all the same: a node
   /// that may not be opened, and so cannot be asked what it gives, is listed with a warning, with
   /// its ``problem``, and with what the kernel tells about it to everyone, if it is the first node
-  /// of its device.
+  /// of its device. Microphones are the capture devices of the sound cards.
   public static func list() -> DeviceList {
     let calls = DeviceSystem.calls
     let identity = DeviceIdentity(nodeFolder: calls.nodeFolder)
     var nodes: [NodeInspection] = []
     for path in inOrder(calls.nodes()) { nodes.append(NodeInspection(path, identity)) }
+    let microphones = MicrophoneList()
     return DeviceList(
-      devices: withUniqueIDs(nodes.compactMap(\.device)) + [synthetic],
-      warnings: nodes.compactMap(\.warning))
+      devices: withUniqueIDs(nodes.compactMap(\.device)) + [synthetic] + microphones.devices,
+      warnings: nodes.compactMap(\.warning) + microphones.warnings)
   }
 
   /// The camera that is always there.
@@ -74,10 +76,9 @@ extension CaptureDevice {
 
   /// The same device by another id.
   func renamed(_ id: String) -> CaptureDevice {
-    guard kind == .v4l2, let path, id != self.id else { return self }
-    var device = CaptureDevice(
-      id: id, node: path, name: name, driver: driver, bus: bus, choice: choice)
-    device.problem = problem
+    guard kind == .v4l2 || kind == .alsa else { return self }
+    var device = self
+    device.id = id
     return device
   }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import ALSA
 import V4L2
 
 extension CaptureDevice {
@@ -6,7 +7,9 @@ extension CaptureDevice {
   ///
   /// A name is a path (`/dev/video0`, or a link to it), `cam0` (the place in ``discover()``),
   /// part of an id (`usb-046d_`), `synthetic` with a mode and faults if wanted
-  /// (`synthetic:1280x720@240?drop=5%&seed=7`), or a file to play (`file:clip.mp4?pace=max`).
+  /// (`synthetic:1280x720@240?drop=5%&seed=7`), a file to play (`file:clip.mp4?pace=max`), or
+  /// a microphone (`hw:0,1`). A part of an id that fits one camera means it, whatever microphones
+  /// it fits too: a webcam has one of nearly the same id.
   /// A device of several inputs takes `?input=3` (a number, or part of the input's name), and an
   /// input such as HDMI `timings=query` (those of what comes in), `timings=index=3` (of the
   /// driver's list) or `timings=cvt,width=640,height=480,fps=120`, with `reduced-blanking=1` or
@@ -20,6 +23,7 @@ extension CaptureDevice {
   public static func named(_ name: String) throws(DiscoveryError) -> CaptureDevice {
     if let camera = try SyntheticCamera(parsing: name) { return CaptureDevice(camera, id: name) }
     if let camera = try FileCamera(parsing: name) { return try file(camera, name) }
+    if let node = SoundNode(hardwareName: name) { return try microphone(node) }
     let (place, choice) = try InputChoice.split(name)
     let device = place.contains("/") ? try node(place) : try find(place, among: discover())
     guard let choice, device.kind != .v4l2 else { return device.choosing(choice) }
@@ -41,7 +45,9 @@ extension CaptureDevice {
       return device
     }
     if let device = devices.first(where: { $0.id == name }) { return device }
-    let matches = name.isEmpty ? [] : devices.filter { $0.id.contains(name) }
+    let all = name.isEmpty ? [] : devices.filter { $0.id.contains(name) }
+    let cameras = all.filter { $0.media.contains(.video) }
+    let matches = cameras.isEmpty ? all : cameras
     guard let device = matches.first else { throw noDevice(name) }
     guard matches.count == 1 else {
       throw DiscoveryError(

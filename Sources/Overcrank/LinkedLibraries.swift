@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Assets
+import FormatDiscovery
 import Retiming
 
 /// The libraries that the process runs with.
 public enum LinkedLibraries {
   /// Name and version of each.
   public static var versions: [(name: String, version: String)] {
-    Asset.libraryVersions + [AudioRetimer.libraryVersion]
+    Asset.libraryVersions + [AudioRetimer.libraryVersion, CaptureDevice.soundLibraryVersion]
   }
 }

@@ -3,11 +3,11 @@ import ArgumentParser
 import Dispatch
 import Overcrank
 
-/// `slowmo devices`: what cameras there are.
+/// `slowmo devices`: what cameras and microphones there are.
 struct DevicesCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "devices",
-    abstract: "List the cameras.",
+    abstract: "List the cameras and the microphones.",
     discussion: """
       EXAMPLES
         slowmo devices

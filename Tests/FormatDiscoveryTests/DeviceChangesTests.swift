@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+import ALSA
 import CVideo4Linux
 import Foundation
 import MediaTiming
+import TestSupport
 import Testing
 
 @testable import FormatDiscovery
@@ -13,8 +15,13 @@ private final class ScratchDevices {
 
   let folder = "/tmp/devices-\(UUID().uuidString)"
   let driver: StubDriver
+  /// A sound card whose nodes are the files of the folder `snd`.
+  let card: FakeSoundCard
 
   init() throws {
+    var card = FakeSoundCard.Description()
+    card.hasNodesInFolder = true
+    self.card = FakeSoundCard(card, nodeFolder: "\(folder)/snd")
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     driver = StubDriver(
       folder,
@@ -46,7 +53,18 @@ private final class ScratchDevices {
   }
 
   func with<Answer>(_ body: () throws -> Answer) rethrows -> Answer {
-    try DeviceSystem.$calls.withValue(driver, operation: body)
+    try DeviceSystem.$calls.withValue(driver) {
+      try SoundSystem.$calls.withValue(card, operation: body)
+    }
+  }
+
+  /// Makes or removes a node of the sound card, as the kernel does.
+  func setSoundNode(_ name: String, isThere: Bool) throws {
+    let path = "\(folder)/snd/\(name)"
+    guard isThere else { return try FileManager.default.removeItem(atPath: path) }
+    try FileManager.default.createDirectory(
+      atPath: "\(folder)/snd", withIntermediateDirectories: true)
+    try Data().write(to: URL(fileURLWithPath: path))
   }
 
   /// A change in a line: `+video0 Camera`, `-video0`.
@@ -90,6 +108,22 @@ struct DeviceListingTests {
 /// No test waits for a time: each waits for a change.
 @Suite(.timeLimit(.minutes(1)))
 struct DeviceChangesTests {
+  @Test func `A microphone comes and goes with its node`() async throws {
+    let devices = try ScratchDevices()
+    var changes = try devices.with { try CaptureDevice.changes() }.makeAsyncIterator()
+    func next() async -> String { await changes.next().map(ScratchDevices.text) ?? "end" }
+    #expect(await next() == "+synthetic Synthetic camera")
+    try devices.setSoundNode("pcmC0D0p", isThere: true)
+    try devices.setSoundNode("pcmC0D0c", isThere: true)
+    #expect(await next() == "+hw:0,0 Fake card: Microphone")
+    try devices.driver.plug(0, "camera")
+    #expect(await next() == "+video0 Camera")
+    try devices.setSoundNode("pcmC0D0c", isThere: false)
+    #expect(await next() == "-hw:0,0")
+    try devices.setSoundNode("pcmC0D0c", isThere: true)
+    #expect(await next() == "+hw:0,0 Fake card: Microphone")
+  }
+
   @Test func `Those that are there come first, then each that comes and goes`() async throws {
     let devices = try ScratchDevices()
     try devices.driver.plug(1, "other")

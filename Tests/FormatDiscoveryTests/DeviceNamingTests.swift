@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import ALSA
 import Foundation
 import MediaTiming
 import Testing
@@ -69,8 +70,8 @@ struct DeviceNamingTests {
       CaptureDevice.withUniqueIDs(devices).map(\.id) == ["isp-bus", "isp-bus-2", "isp-bus-3"])
   }
 
-  @Test func `The synthetic camera is always there, and last`() throws {
-    let devices = CaptureDevice.discover()
+  @Test func `The synthetic camera is always there, and the last camera`() throws {
+    let devices = CaptureDevice.discover().filter { $0.media == [.video] }
     #expect(devices.last?.kind == .synthetic)
     #expect(devices.last?.id == "synthetic")
     #expect(devices.last?.media == [.video])
@@ -86,7 +87,7 @@ struct DeviceNamingTests {
       #expect(FileManager.default.createFile(atPath: "\(folder)/\(name)", contents: nil))
     }
     let list = DeviceSystem.$calls.withValue(KernelCalls(nodeFolder: folder)) {
-      CaptureDevice.list()
+      SoundSystem.$calls.withValue(LibraryCalls(nodeFolder: folder)) { CaptureDevice.list() }
     }
     #expect(list.devices.map(\.id) == ["synthetic"])
     #expect(list.warnings == [])

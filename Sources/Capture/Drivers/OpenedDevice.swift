@@ -18,6 +18,8 @@ struct OpenedDevice {
     case .v4l2(let path): try self.init(locked, path: path)
     case .synthetic(let camera): try self.init(camera, locked.activeFormat)
     case .file(let camera): try self.init(camera, locked.activeFormat)
+    // A microphone has no modes, so that none was locked.
+    case .alsa: throw .unstorable(locked.activeFormat)
     }
   }
 

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+/// An open capture device of a sound card.
+///
+/// The value is the only owner of its handle: it cannot be copied, and the device is closed when
+/// the value goes.
+package struct SoundDevice: ~Copyable, Sendable {
+  /// What ALSA calls the device, which every error names.
+  package let name: String
+  private let calls: any SoundCalls
+  private let handle: SoundHandle
+
+  /// What came of waiting for sound.
+  package enum Arrival: Hashable, Sendable {
+    /// So many samples wait, and did at that time in nanoseconds of the card's clock.
+    case samples(available: Int, nanoseconds: Int64)
+    /// No period within the time limit.
+    case none
+    /// The buffer ran over, and all in it is lost; the device must be started again: `EPIPE`.
+    case overrun
+    /// The machine slept; the device must be woken: `ESTRPIPE`.
+    case suspended
+  }
+
+  /// Opens a device, without setting it up or starting to stream.
+  ///
+  /// - Parameter node: The device.
+  /// - Throws: ``SoundError`` for `.open`.
+  package init(opening node: SoundNode) throws(SoundError) {
+    let calls = SoundSystem.calls
+    var handle = SoundHandle()
+    try SoundError.check(calls.open(node.hardwareName, &handle), .open, node.hardwareName)
+    name = node.hardwareName
+    self.calls = calls
+    self.handle = handle
+  }
+
+  deinit { calls.close(handle) }
+
+  /// The clock that stamps are of, in nanoseconds.
+  package borrowing func nanoseconds() -> Int64 { calls.nanoseconds() }
+
+  /// What the device can do, once some of it is chosen.
+  ///
+  /// - Throws: ``SoundError`` for `.listFormats`.
+  package borrowing func abilities(
+    choosing choice: SoundChoice = SoundChoice()
+  ) throws(SoundError) -> SoundAbilities {
+    var abilities = SoundAbilities()
+    try SoundError.check(calls.abilities(handle, choice, &abilities), .listFormats, name)
+    return abilities
+  }
+
+  /// Sets the device up.
+  ///
+  /// - Returns: What it granted: layout, channels and rate as asked for, sizes near to it.
+  /// - Throws: ``SoundError`` for `.setFormat`.
+  package borrowing func configure(_ settings: SoundSettings) throws(SoundError) -> SoundSettings {
+    var granted = settings
+    try SoundError.check(calls.configure(handle, &granted), .setFormat, name)
+    return granted
+  }
+
+  /// Starts the stream, also after an overrun.
+  ///
+  /// - Throws: ``SoundError`` for the operation named.
+  package borrowing func start(
+    _ operation: SoundError.Operation = .start
+  ) throws(SoundError) {
+    try SoundError.check(calls.prepare(handle), operation, name)
+    try SoundError.check(calls.start(handle), operation, name)
+  }
+
+  /// Ends the stream at once; what still waits is lost.
+  package borrowing func stop() {
+    _ = calls.drop(handle)  // A device that is gone has stopped.
+  }
+
+  /// Wakes a device that was suspended, or starts it again where it cannot be woken.
+  ///
+  /// - Returns: Whether the stream is on; false while the device still sleeps.
+  /// - Throws: ``SoundError`` for `.recover`.
+  package borrowing func resume() throws(SoundError) -> Bool {
+    let result = calls.resume(handle)
+    if result == -EAGAIN { return false }
+    if result < 0 { try start(.recover) }
+    return true
+  }
+
+  /// Waits for a period of sound.
+  ///
+  /// - Throws: ``SoundError`` for `.wait`: `.unplugged`, `.other`.
+  package borrowing func wait(milliseconds: Int32) throws(SoundError) -> Arrival {
+    let result = calls.wait(handle, milliseconds: milliseconds)
+    if result == 0 || result == -EINTR { return .none }
+    if let loss = Self.loss(result) { return loss }
+    try SoundError.check(result, .wait, name)
+    var (available, time): (Int, Int64) = (0, 0)
+    let stamped = calls.timestamp(handle, available: &available, nanoseconds: &time)
+    if let loss = Self.loss(stamped) { return loss }
+    try SoundError.check(stamped, .wait, name)
+    return available > 0 ? .samples(available: available, nanoseconds: time) : .none
+  }
+
+  /// Takes samples that wait.
+  ///
+  /// - Returns: How many there were, or what went wrong with the stream.
+  /// - Throws: ``SoundError`` for `.read`: `.unplugged`, `.other`.
+  package borrowing func read(
+    into memory: UnsafeMutableRawPointer, count: Int
+  ) throws(SoundError) -> (count: Int, loss: Arrival?) {
+    let result = calls.read(handle, into: memory, count: count)
+    if result >= 0 { return (result, nil) }
+    let code = CInt(clamping: result)
+    if code == -EAGAIN { return (0, nil) }
+    if let loss = Self.loss(code) { return (0, loss) }
+    throw SoundError(.read, name, code: -code)
+  }
+
+  private static func loss(_ code: CInt) -> Arrival? {
+    switch code {
+    case -EPIPE: .overrun
+    case -ESTRPIPE: .suspended
+    default: nil
+    }
+  }
+}

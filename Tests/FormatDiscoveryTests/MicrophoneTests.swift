@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+import ALSA
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@testable import FormatDiscovery
+
+/// A machine of which only the sound cards' nodes are known.
+private func machine(
+  _ change: (inout FakeSoundCard.Description) -> Void = { _ in }
+) -> FakeSoundCard {
+  var description = FakeSoundCard.Description()
+  change(&description)
+  return FakeSoundCard(description)
+}
+
+private func with<Result>(
+  _ card: FakeSoundCard, _ body: () throws -> Result
+) rethrows -> Result {
+  try SoundSystem.$calls.withValue(card, operation: body)
+}
+
+struct MicrophoneTests {
+  @Test func `A microphone is listed after the cameras, with what it is`() throws {
+    let list = with(machine()) { CaptureDevice.list() }
+    let device = try #require(list.devices.last)
+    #expect(device.media == [.audio] && device.kind == .alsa)
+    #expect(device.path == "hw:0,0")
+    #expect(device.name == "Fake card: Microphone")
+    #expect(device.driver == "Fake" && device.problem == nil)
+    #expect(list.warnings.isEmpty)
+    #expect(list.devices.dropLast().allSatisfy { $0.media == [.video] })
+    let place = list.devices.count - 1
+    for name in ["hw:0,0", "hw:0", device.id, "cam\(place)"] {
+      #expect(try with(machine()) { try CaptureDevice.named(name) } == device, "\(name)")
+    }
+  }
+
+  @Test func `The id stays when the card gets another number`() throws {
+    func device(_ card: UInt32, _ device: UInt32) throws -> CaptureDevice {
+      let card = machine { $0.node = SoundNode(card: card, device: device) }
+      return try #require(with(card) { CaptureDevice.list() }.devices.last)
+    }
+    let (one, moved, other) = (try device(90, 0), try device(91, 0), try device(91, 2))
+    #expect(one.path == "hw:90,0" && moved.path == "hw:91,0" && other.path == "hw:91,2")
+    #expect(one.id == moved.id && moved.id != other.id)
+    #expect(one.id == "Fake-Fake-pcm0")
+  }
+
+  @Test func `udev's name of a card comes first`() throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+    let links = folder.appending(path: "by-id")
+    try FileManager.default.createDirectory(at: links, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let real = folder.resolvingSymlinksInPath()
+    try Data().write(to: real.appending(path: "controlC0"))
+    try FileManager.default.createSymbolicLink(
+      atPath: links.appending(path: "usb-046d_0825_A1B2-02").path,
+      withDestinationPath: "../controlC0")
+    let card = FakeSoundCard(FakeSoundCard.Description(), nodeFolder: real.path)
+    let device = try #require(with(card) { CaptureDevice.list() }.devices.last)
+    #expect(device.id == "usb-046d_0825_A1B2-02-pcm0")
+  }
+
+  @Test func `A microphone without permission is there, and says which group it takes`() throws {
+    let list = with(machine { $0.describeResult = -EACCES }) { CaptureDevice.list() }
+    let device = try #require(list.devices.last)
+    #expect(device.media == [.audio] && device.path == "hw:0,0")
+    #expect(device.problem?.contains("Permission denied") == true)
+    #expect(list.warnings.count == 1 && list.warnings[0].contains("group audio"))
+    let card = machine { $0.openResult = -EACCES }
+    let error = #expect(throws: DiscoveryError.self) {
+      try with(card) { try device.audioFormats() }
+    }
+    #expect(error?.code == .noPermission && error?.hint.contains("group audio") == true)
+  }
+
+  @Test func `What is not there is not listed, and named as such`() {
+    let gone = machine { $0.describeResult = -ENOENT }
+    let list = with(gone) { CaptureDevice.list() }
+    #expect(list.warnings.isEmpty && list.devices.allSatisfy { $0.media == [.video] })
+    let error = #expect(throws: DiscoveryError.self) {
+      try with(gone) { try CaptureDevice.named("hw:0,0") }
+    }
+    #expect(error?.code == .notFound)
+    #expect(with(gone) { CaptureDevice.defaultMicrophone } == nil)
+  }
+
+  @Test func `A machine without sound cards lists none and fails nothing`() {
+    let calls = LibraryCalls(nodeFolder: "/nowhere/at/all")
+    let list = SoundSystem.$calls.withValue(calls) { CaptureDevice.list() }
+    #expect(list.devices.allSatisfy { $0.media == [.video] })
+    #expect(list.warnings.allSatisfy { !$0.contains("hw:") })
+  }
+
+  @Test func `The formats are each layout, number of channels and rate`() throws {
+    let card = machine {
+      $0.layouts = [.s16, .s24Packed, .float]
+      $0.channelCounts = 1...3
+      $0.rates = [16_000, 44_100]
+    }
+    let device = try #require(with(card) { CaptureDevice.list() }.devices.last)
+    let formats = try with(card) { try device.audioFormats() }
+    var expected: Set<String> = []
+    for layout in ["s16", "s24_3", "float"] {
+      for count in 1...3 {
+        for rate in [16_000, 44_100] { expected.insert("\(rate)x\(count)/\(layout)") }
+      }
+    }
+    #expect(Set(formats.map(\.id)) == expected && formats.count == expected.count)
+    #expect(try with(card) { try device.preferredAudioFormat() }.id == "44100x2/float")
+    #expect(!card.isOpen)
+  }
+
+  @Test func `A card in use is busy, and a microphone is no camera`() throws {
+    let card = machine { $0.openResult = -EBUSY }
+    let device = try #require(with(card) { CaptureDevice.list() }.devices.last)
+    let busy = #expect(throws: DiscoveryError.self) {
+      try with(card) { try device.audioFormats() }
+    }
+    #expect(busy?.code == .busy)
+    let wrong = #expect(throws: DiscoveryError.self) { try device.formats() }
+    #expect(wrong?.code == .notACaptureDevice)
+    let camera = try CaptureDevice.named("synthetic")
+    let other = #expect(throws: DiscoveryError.self) { try camera.audioFormats() }
+    #expect(other?.code == .notACaptureDevice)
+  }
+
+  @Test func `A part of an id means the camera before its own microphone`() throws {
+    let camera = CaptureDevice(
+      id: "usb-046d_Cam_1", node: "/dev/video7", name: "Cam", driver: "uvcvideo", bus: "usb")
+    let microphone = CaptureDevice(
+      id: "usb-046d_Cam_1-02-pcm0", node: SoundNode(card: 1, device: 0), name: "Cam",
+      driver: "USB-Audio", bus: "usb")
+    #expect(try CaptureDevice.find("046d", among: [camera, microphone]) == camera)
+    #expect(try CaptureDevice.find("02-pcm0", among: [camera, microphone]) == microphone)
+  }
+
+  @Test(arguments: [
+    ("pcmC0D1c", "hw:0,1"), ("pcmC12D0c", "hw:12,0"), ("pcmC0D1p", nil), ("controlC0", nil),
+    ("pcmCD1c", nil), ("pcmC0Dc", nil), ("pcmC0D1D2c", nil), ("pcmC99999999999D0c", nil),
+    ("pcmC-1D0c", nil),
+  ])
+  func `Capture nodes are told from others`(name: String, device: String?) {
+    #expect(SoundNode(named: name)?.hardwareName == device)
+  }
+}
