@@ -63,7 +63,8 @@ class Maker:
         if kind == "length":
             name = detail or "speech"
             source = signal(name)
-            return abs(len(self.output(name, stretch)) - round(len(source) * stretch))
+            # A half is away from zero.
+            return abs(len(self.output(name, stretch)) - int(len(source) * stretch + 0.5))
         if kind in ("cents", "SINAD"):
             made = self.output("tone" + detail, stretch)[:, 0]
             return measure.tone(made, int(detail), RATE)[kind == "SINAD"]

@@ -10,7 +10,7 @@ import numpy as np
 
 WORK = pathlib.Path(os.environ["WORK"])
 RETIME_SOUND = os.environ["RETIME_SOUND"]
-RATE = 48_000
+RATE = int(os.environ.get("PITCH_RATE", 48_000))
 
 
 def write_wav(path, samples, rate, is_float=True):

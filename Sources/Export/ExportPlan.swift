@@ -63,7 +63,7 @@ struct ExportPlan {
       report.duration = try MediaTime(plan.slots.seconds(of: plan.slots.count))
     }
     keepsRecording = settings.mode == .passthrough && composition.isWhole(of: asset)
-    if let sound = try SoundPlan(session, settings.audioTimePitchAlgorithm, container) {
+    if let sound = try SoundPlan(session, settings, container) {
       report.sound = sound.report
       report.avEndDifferenceNanoseconds = try Self.nanoseconds(
         sound.end.subtracting(report.duration.seconds), .halfAwayFromZero)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Editing
 public import MediaTiming
+public import Retiming
 
 /// What an export did, or what it would do.
 public struct ExportReport: Hashable, Sendable {
@@ -12,6 +13,9 @@ public struct ExportReport: Hashable, Sendable {
     public let samples: Int64
     /// The most samples by which an engine missed a piece's length before it was forced.
     public let lengthErrorSamples: Int64
+    /// What plays at another speed than was asked for, where the settings let `lowQuality` do so;
+    /// a plan does not tell.
+    public internal(set) var snapped: [SnappedSpeed] = []
   }
 
   /// The file.

@@ -42,6 +42,8 @@ public struct ExportSettings: Sendable {
   public var boundary = ExportBoundary.auto
   /// How the sound of retimed parts is made.
   public var audioTimePitchAlgorithm = AudioTimePitchAlgorithm.spectral
+  /// What becomes of sound at speeds that `lowQuality` does not have.
+  public var otherAudioSpeeds = OtherSpeeds.refused
   /// How rendered pictures are stored.
   public var codec = ExportCodec.h264
   /// libx264's constant rate factor, from 0 (lossless) to 51.

@@ -80,7 +80,7 @@ struct SoundExport {
     while let packet = try encoder.nextPacket() { made.append(packet) }
     report = ExportReport.Sound(
       algorithm: rendered.algorithm.rawValue, samples: rendered.samples,
-      lengthErrorSamples: rendered.lengthErrorSamples)
+      lengthErrorSamples: rendered.lengthErrorSamples, snapped: rendered.snapped)
     // The last block of AAC holds more than belongs: its duration says where the sound ends.
     packets = made.enumerated().compactMap { index, packet in
       guard let pts = packet.pts else { return nil }

@@ -28,7 +28,7 @@ struct SoundPlan {
 
   /// Plans the sound of a composition; nil where nothing is to be heard.
   init?(
-    _ session: ExportSession, _ algorithm: AudioTimePitchAlgorithm, _ container: String
+    _ session: ExportSession, _ settings: ExportSettings, _ container: String
   ) throws {
     guard let composed = session.composition.track(.audio),
       composed.segments.contains(where: { !$0.isEmpty })
@@ -63,11 +63,12 @@ struct SoundPlan {
     }
     let pieces = try composed.segments.flatMap { try SoundTimeline.pieces(of: $0, assets) }
     let retimer = try AudioRetimer(
-      algorithm: algorithm, sampleRate: track.sampleRate, channelCount: track.channelCount)
+      algorithm: settings.audioTimePitchAlgorithm, sampleRate: track.sampleRate,
+      channelCount: track.channelCount, otherSpeeds: settings.otherAudioSpeeds)
     way = .rendered(pieces, retimer, codec: Self.codec(for: track, container: container))
     let samples = try retimer.sampleCount(mappings: pieces, duration: duration)
     report = ExportReport.Sound(
-      algorithm: algorithm.rawValue, samples: samples, lengthErrorSamples: 0)
+      algorithm: settings.audioTimePitchAlgorithm.rawValue, samples: samples, lengthErrorSamples: 0)
     end = try Rational(Int128(samples), rate)
   }
 

@@ -72,18 +72,23 @@ struct AudioPlan: Sendable {
   private(set) var sampleCount: Int64
   /// The mapping whose sound the last piece ends with.
   private var lastMapping: TimeMapping?
+  /// What plays at another speed than was asked for.
+  let snapped: [SnappedSpeed]
 
   /// Lays out mappings at their sample positions.
   ///
   /// Every boundary is the instant's own nearest sample, so that no error adds up: a piece is
   /// never longer or shorter than the distance of its boundaries.
   init(
-    _ mappings: [TimeMapping], duration: MediaTime?, sampleRate: Int,
-    algorithm: AudioTimePitchAlgorithm
+    _ asked: [TimeMapping], duration: MediaTime?, sampleRate: Int,
+    algorithm: AudioTimePitchAlgorithm, otherSpeeds: OtherSpeeds
   ) throws(RetimingError) {
     let rate = Rational(Int64(sampleRate))
     var end = MediaTime.zero
     sampleCount = 0
+    let mappings: [TimeMapping]
+    (mappings, snapped) =
+      algorithm == .lowQuality ? try Self.snapped(asked, otherSpeeds) : (asked, [])
     for mapping in mappings {
       guard mapping.target.start >= end else {
         throw RetimingError(
@@ -93,7 +98,9 @@ struct AudioPlan: Sendable {
       try append(mapping, rate, algorithm)
       end = mapping.target.end
     }
-    guard let duration else { return }
+    // What was snapped may end early.
+    end = asked.last?.target.end ?? end
+    let duration = duration ?? end
     guard duration >= end else {
       throw RetimingError(
         .invalidMappings, "the sound ends at \(end) s, after the duration of \(duration) s")
@@ -136,6 +143,8 @@ struct AudioPlan: Sendable {
           + "at other speeds it can only be muted")
     }
     let end = try Self.sample(at: mapping.target.end, rate)
+    let isSnapped = snapped.contains { $0.target.start == mapping.target.start }
+    let content: AudioPiece.Content = speed == .normal && !isSnapped ? .copy : .retimed
     let start = sampleCount
     // What plays at the sample, which is not quite at the boundary.
     let position = try exactly("the source of \(mapping.target)") { () throws(TimingError) in
@@ -143,7 +152,7 @@ struct AudioPlan: Sendable {
     }
     if try continues(at: position, speed) {
       extend(upTo: end)
-    } else if let last = pieces.last, last.content == .retimed, speed != .normal,
+    } else if let last = pieces.last, last.content == .retimed, content == .retimed,
       algorithm.followsKnees, let lastMapping, lastMapping.source.end == mapping.source.start,
       lastMapping.target.end == mapping.target.start
     {
@@ -156,7 +165,7 @@ struct AudioPlan: Sendable {
       pieces[pieces.count - 1].knees.append(knee)
       extend(upTo: end)
     } else {
-      append(speed == .normal ? .copy : .retimed, upTo: end, position: position, speed: speed)
+      append(content, upTo: end, position: position, speed: speed)
       guard sampleCount > start else {
         lastMapping = nil
         return

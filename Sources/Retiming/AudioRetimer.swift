@@ -11,6 +11,9 @@ public struct AudioRetimingReport: Hashable, Sendable {
   /// The most samples that the engine lacked in any one piece before it was padded with silence to
   /// its exact length; zero unless something is wrong with the engine.
   public let lengthErrorSamples: Int64
+  /// What plays at another speed than was asked for, in the order of the composition: only with
+  /// `low-quality`, and only where the caller let it.
+  public let snapped: [SnappedSpeed]
 }
 
 /// Plays the sound of a source at the speeds of a composition, into exactly as many samples as the
@@ -21,8 +24,8 @@ public struct AudioRetimingReport: Hashable, Sendable {
 ///
 /// What plays at speed 1 is copied bit for bit. What plays at others is made with the source's real
 /// sound before and after it, by one engine as long as the source runs on, whatever the speeds (for
-/// `varispeed`, one a speed), and cut at the sample nearest to its boundary. `time-domain` goes on
-/// from a neighbour at speed 1 and ends in the next; `varispeed` needs nothing where the source runs
+/// `varispeed`, one a speed), and cut at the sample nearest to its boundary. `time-domain` and
+/// `low-quality` go on from a neighbour at speed 1 and end in the next; `varispeed` needs nothing where the source runs
 /// on. All other joins fade over 5 ms, inside the retimed piece. `mute` and empty time start and end
 /// at once.
 public struct AudioRetimer: Hashable, Sendable {
@@ -45,25 +48,20 @@ public struct AudioRetimer: Hashable, Sendable {
   public let sampleRate: Int
   /// The number of channels of the source and of the output.
   public let channelCount: Int
+  /// What becomes of speeds that `low-quality` does not have; nothing to other algorithms.
+  public let otherSpeeds: OtherSpeeds
 
   /// How many samples are handed over at a time, at most.
   private static let blockLength = 4096
 
   /// Makes a retimer for a kind of sound.
   ///
-  /// - Throws: `RetimingError` with `.notAvailable` for an algorithm that this version lacks,
-  ///   `.unsupportedFormat` for a rate outside ``sampleRates`` or a number of channels outside
-  ///   ``channelCounts``.
+  /// - Throws: `RetimingError` with `.unsupportedFormat` for a rate outside ``sampleRates`` or a
+  ///   number of channels outside ``channelCounts``.
   public init(
-    algorithm: AudioTimePitchAlgorithm, sampleRate: Int, channelCount: Int
+    algorithm: AudioTimePitchAlgorithm, sampleRate: Int, channelCount: Int,
+    otherSpeeds: OtherSpeeds = .refused
   ) throws(RetimingError) {
-    guard algorithm.isAvailable else {
-      let names = AudioTimePitchAlgorithm.allCases.filter(\.isAvailable).map(\.rawValue)
-      throw RetimingError(
-        .notAvailable,
-        "the pitch algorithm \(algorithm.rawValue) is not available in this version; there are "
-          + names.joined(separator: ", "))
-    }
     guard Self.sampleRates.contains(sampleRate) else {
       throw RetimingError(
         .unsupportedFormat,
@@ -79,6 +77,7 @@ public struct AudioRetimer: Hashable, Sendable {
     self.algorithm = algorithm
     self.sampleRate = sampleRate
     self.channelCount = channelCount
+    self.otherSpeeds = otherSpeeds
   }
 
   /// The number of samples that a rendering would write: the duration's nearest whole number.
@@ -162,14 +161,16 @@ public struct AudioRetimer: Hashable, Sendable {
       lengthError = max(lengthError, missing)
     }
     return AudioRetimingReport(
-      algorithm: algorithm, samples: written, lengthErrorSamples: lengthError)
+      algorithm: algorithm, samples: written, lengthErrorSamples: lengthError,
+      snapped: plan.snapped)
   }
 
   private func plan(
     _ mappings: [TimeMapping], _ duration: MediaTime?
   ) throws(RetimingError) -> AudioPlan {
     var plan = try AudioPlan(
-      mappings, duration: duration, sampleRate: sampleRate, algorithm: algorithm)
+      mappings, duration: duration, sampleRate: sampleRate, algorithm: algorithm,
+      otherSpeeds: otherSpeeds)
     try plan.join(algorithm, fade: Int64(sampleRate / 200))
     return plan
   }

@@ -8,8 +8,6 @@ public struct RetimingError: Error, Hashable, Sendable, CustomStringConvertible 
   public struct Code: Hashable, Sendable {
     /// The name that documents carry, such as `overflow`.
     public let rawValue: String
-    /// An algorithm that this version does not have.
-    public static let notAvailable = Code(rawValue: "not_available")
     /// A speed that the sound cannot follow.
     public static let speedOutOfRange = Code(rawValue: "speed_out_of_range")
     /// A sampling rate or a number of channels that is not supported.

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import MediaTiming
+
+/// What becomes of sound at a speed that `low-quality` does not have.
+public enum OtherSpeeds: Hashable, Sendable {
+  /// It is refused, with `.speedOutOfRange`.
+  case refused
+  /// It plays at the nearest speed there is, from its start on: what is left over when its time is
+  /// up is not heard, and what is missing until then is silence. The report says where.
+  case snapped
+}
+
+/// Sound that plays at another speed than was asked for.
+public struct SnappedSpeed: Hashable, Sendable {
+  /// When it plays, in the composition.
+  public let target: TimeRange
+  /// Source seconds for each second of output, as asked for.
+  public let asked: Speed
+  /// Source seconds for each second of output, as played.
+  public let played: Speed
+}
+
+extension AudioRetimer {
+  /// The speeds that `low-quality` has: 1/2, 2/3, 4/5, 1, 5/4, 3/2 and 2.
+  ///
+  /// A speed within a millionth of one, such as 0.666667, is one, and played as it is.
+  public static let lowQualitySpeeds: [Speed] = [
+    (1, 2), (2, 3), (4, 5), (1, 1), (5, 4), (3, 2), (2, 1),
+  ]
+  .compactMap { above, below in try? Speed(Rational(above, below)) }
+
+  /// The nearest of ``lowQualitySpeeds``, by the quotient of the two; of two as near, the one
+  /// nearer to 1.
+  ///
+  /// - Returns: Nil when `speed` is one of them.
+  static func snapped(_ speed: Speed) -> Speed? {
+    let value = speed.fraction.doubleValue
+    func distance(_ other: Speed) -> Double {
+      max(value / other.fraction.doubleValue, other.fraction.doubleValue / value)
+    }
+    let fromOne = lowQualitySpeeds.sorted {
+      max($0.fraction.doubleValue, 1 / $0.fraction.doubleValue)
+        < max($1.fraction.doubleValue, 1 / $1.fraction.doubleValue)
+    }
+    guard let nearest = fromOne.min(by: { distance($0) < distance($1) }) else { return nil }
+    return distance(nearest) <= 1.000_001 ? nil : nearest
+  }
+}
+
+extension AudioPlan {
+  /// The mappings as they play at speeds that `low-quality` has, each other one cut or followed by
+  /// silence, and what was changed; or an error with `.speedOutOfRange` when others are refused.
+  static func snapped(
+    _ mappings: [TimeMapping], _ others: OtherSpeeds
+  ) throws(RetimingError) -> (mappings: [TimeMapping], changes: [SnappedSpeed]) {
+    var played: [TimeMapping] = []
+    var changes: [SnappedSpeed] = []
+    for mapping in mappings {
+      let asked = try exactly("the speed of \(mapping.target)") { () throws(TimingError) in
+        try mapping.speed()
+      }
+      guard let speed = AudioRetimer.snapped(asked) else {
+        played.append(mapping)
+        continue
+      }
+      guard others == .snapped else {
+        throw RetimingError(
+          .speedOutOfRange,
+          "low-quality sound plays at 1/2, 2/3, 4/5, 1, 5/4, 3/2 and 2 only, and \(mapping.target) "
+            + "is at \(asked); \(speed) is the nearest")
+      }
+      changes.append(SnappedSpeed(target: mapping.target, asked: asked, played: speed))
+      played.append(
+        try exactly("the sound of \(mapping.target) at \(speed)") { () throws(TimingError) in
+          // As much as plays in the time there is, and no more than there is to play.
+          let length = try min(
+            mapping.source.durationInSeconds,
+            mapping.target.durationInSeconds.multiplied(by: speed.fraction))
+          let source = try MediaTime(length)
+          return try TimeMapping(
+            source: TimeRange(start: mapping.source.start, duration: source),
+            target: TimeRange(
+              start: mapping.target.start,
+              duration: MediaTime(length.divided(by: speed.fraction))))
+        })
+    }
+    return (played, changes)
+  }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import MediaTiming
+import Retiming
+import Testing
+
+struct LowQualityTests {
+  private func retimer(
+    _ others: OtherSpeeds = .refused, channelCount: Int = 1
+  ) throws -> AudioRetimer {
+    try AudioRetimer(
+      algorithm: .lowQuality, sampleRate: 48_000, channelCount: channelCount, otherSpeeds: others)
+  }
+
+  @Test(
+    "The speeds that it has keep the pitch and the length",
+    arguments: [(1, 2), (2, 3), (666_667, 1_000_000), (4, 5), (1, 1), (5, 4), (3, 2), (2, 1)]
+      as [(Int64, Int64)])
+  func speeds(above: Int64, below: Int64) throws {
+    let speed = try Speed.of(above, below)
+    let rendering = try retimer().render(
+      [.of(2000, 2 * above * (above > 100 ? 1 : 9000), at: speed)],
+      of: .sine(1000, length: 2_000_000))
+    let samples = rendering.samples[0]
+    #expect(rendering.report.snapped.isEmpty)
+    #expect(samples.count == (above > 100 ? 2_000_000 : 18_000 * Int(below)))
+    let step = 2 * .pi * 1000.0 / 48_000
+    let middle = 6000..<min(samples.count - 2000, 60_000)
+    let fitted = FittedSine(
+      samples, middle, frequency: measuredFrequency(samples, middle, near: step))
+    Measured.note("low-quality \(speed)", "SINAD \(fitted.signalToNoise) dB")
+    #expect(fitted.signalToNoise > 60)
+    #expect((fitted.amplitude - 0.5).magnitude < 0.01)
+  }
+
+  @Test func `Other speeds are refused, by name and with the nearest`() throws {
+    for (above, below, nearest) in [
+      (3, 5, "2/3"), (1, 8, "1/2"), (9, 10, "1/1"), (31, 1, "2/1"), (1_000_003, 1_000_000, "1/1"),
+    ] as [(Int64, Int64, String)] {
+      let mapping = try TimeMapping.of(0, 9_000_000, at: .of(above, below))
+      let error = #expect(throws: RetimingError.self) {
+        try retimer().render(
+          mappings: [mapping],
+          read: { _, _ in
+            Issue.record("nothing should be read")
+            return []
+          }, write: { _ in })
+      }
+      #expect(error?.code == .speedOutOfRange)
+      #expect(error?.description.hasSuffix("\(nearest) is the nearest") == true)
+    }
+  }
+
+  @Test func `Snapped sound keeps its place, and the report says so`() throws {
+    let sound = Sound.noise(length: 100_000)
+    // Slower than it plays: it ends early. Faster: it is cut. As fast: nothing is said.
+    let slow = try TimeMapping.of(10_000, 12_000, at: .of(3, 5))
+    let fast = try TimeMapping.of(30_000, 12_000, at: .of(3), from: slow.target.end)
+    let exact = try TimeMapping.of(50_000, 12_000, at: .of(4, 5), from: fast.target.end)
+    let almost = try TimeMapping.of(70_000, 9000, at: .of(9, 10), from: exact.target.end)
+    let rendering = try retimer(.snapped).render([slow, fast, exact, almost], of: sound)
+    #expect(
+      rendering.report.snapped.map(\.target) == [slow.target, fast.target, almost.target])
+    #expect(
+      try rendering.report.snapped.map(\.played) == [.of(2, 3), .of(2), .of(1)])
+    #expect(try rendering.report.snapped.map(\.asked) == [.of(3, 5), .of(3), .of(9, 10)])
+    let samples = rendering.samples[0]
+    #expect(samples.count == 20_000 + 4000 + 15_000 + 10_000)
+    func isHeard(_ range: Range<Int>) -> Bool {
+      samples[range].contains { $0.magnitude > 0.1 }
+    }
+    // 12 000 samples at 2/3 are 18 000.
+    #expect(isHeard(17_000..<17_700))
+    #expect(samples[18_000..<20_000].allSatisfy { $0 == 0 })
+    #expect(isHeard(20_300..<20_600) && isHeard(23_500..<24_000))
+    #expect(isHeard(24_300..<24_600) && isHeard(38_500..<39_000))
+    #expect(isHeard(47_000..<47_700))
+    #expect(samples[48_000...].allSatisfy { $0 == 0 })
+    // It fades out where it ends early, rather than breaking off.
+    #expect(samples[47_980..<48_000].allSatisfy { $0.magnitude < 0.02 })
+    #expect(rendering.report.lengthErrorSamples == 0)
+  }
+}
