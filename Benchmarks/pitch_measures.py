@@ -144,4 +144,4 @@ def joins(samples, places, frequency, rate):
     rough = max(second[place - near:place + near].max() for place in places) / bend
     return {
         "high": decibels(loud / level), "away": decibels(away / level), "rough": rough,
-        "dip": 10 * np.log10(dip / np.median(power))}
+        "dip": 10 * np.log10(max(dip / np.median(power), 1e-12))}
