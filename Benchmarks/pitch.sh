@@ -20,6 +20,6 @@ swift build -c release --product RetimeSound >&2
 RETIME_SOUND=$(swift build -c release --show-bin-path)/RetimeSound
 WORK=$(mktemp -d /dev/shm/pitch-bench.XXXXXX)
 trap 'rm -rf "$WORK"' EXIT
-export RETIME_SOUND WORK
+export RETIME_SOUND WORK PYTHONDONTWRITEBYTECODE=1
 # Debian's numpy, not another that happens to come first.
 /usr/bin/python3 Benchmarks/pitch.py "$@"
