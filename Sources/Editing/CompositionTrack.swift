@@ -237,12 +237,6 @@ extension CompositionTrack {
 // MARK: The same, of a range that need not be inside
 
 extension CompositionTrack {
-  func scaled(_ range: TimeRange, to duration: MediaTime) throws(EditingError) -> CompositionTrack {
-    var track = self
-    try track.scale(range, to: duration)
-    return track
-  }
-
   mutating func remove(_ range: TimeRange) throws(EditingError) {
     try replace(range) { (_) throws(EditingError) in [] }
   }

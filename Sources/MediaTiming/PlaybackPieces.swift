@@ -69,13 +69,15 @@ extension PlaybackMapping {
     let place = try last.subtracting(first).multiplied(by: share).adding(first)
     let (start, length) = (whole.start.seconds, whole.durationInSeconds)
     let curve = try self.share()
-    if let exact = try? curve.value(at: place).multiplied(by: length).adding(start),
-      let time = try? MediaTime(exact)
-    {
-      return time
+    let billion = Rational(1_000_000_000)
+    if let exact = try? curve.value(at: place).multiplied(by: length).adding(start) {
+      if let time = try? MediaTime(exact) { return time }
+      let units = try? exact.multiplied(by: billion).rounded(.towardNegativeInfinity)
+      if let units, let nanoseconds = Int64(exactly: units) {
+        return min(max(MediaTime(nanoseconds: nanoseconds), whole.start), whole.end)
+      }
     }
     // The polynomial of a long fraction may fit nothing; to compare it takes no more than time.
-    let billion = Rational(1_000_000_000)
     var low = try start.multiplied(by: billion).rounded(.towardNegativeInfinity)
     var high = try whole.end.seconds.multiplied(by: billion).rounded(.towardPositiveInfinity)
     while low + 1 < high {
