@@ -55,7 +55,7 @@ public final class MovieFileOutput: FrameOutput {
   public convenience init(session: CaptureSession, settings: RecordingSettings) throws {
     self.init(settings: settings)
     try session.addOutput(self)
-    _ = try PicturePlan(settings.codec, for: try connection().input.delivery)
+    _ = try PicturePlan(settings.codec, for: try camera().delivery)
   }
 
   /// Ends the take; may be called from any thread, also before it has begun.
@@ -67,19 +67,19 @@ public final class MovieFileOutput: FrameOutput {
 
   package func didJoin(_ session: CaptureSession?) { state.withLock { $0.session = session } }
 
-  /// The way on which pictures come.
-  private func connection() throws(RecordingError) -> CaptureConnection {
+  /// Where pictures come from.
+  private func camera() throws(RecordingError) -> DeviceInput {
     let session = state.withLock { $0.session }
     guard
-      let connection = session?.connections.first(where: {
+      let camera = session?.connections.first(where: {
         $0.output === self && $0.mediaType == .video
-      })
+      })?.camera
     else {
       throw RecordingError(
         .notConnected, "the output for \(settings.path) is connected to no camera",
         hint: "add it to a session that has an input, and keep the session")
     }
-    return connection
+    return camera
   }
 
   /// Records until a limit is reached, ``stop()`` is called or something fails; blocks till then.
@@ -92,7 +92,7 @@ public final class MovieFileOutput: FrameOutput {
   /// - Throws: `RecordingError` when the file cannot be created, `CaptureError` when the device
   ///   cannot be started and nothing was recorded.
   public func record(progress: (Progress) -> Void = { _ in }) throws -> RecordingReport {
-    let input = try connection().input
+    let input = try camera()
     guard let session = state.withLock({ $0.session }) else { return try record() }
     let control = state.withLock { $0.control }
     defer { state.withLock { ($0.control, $0.take) = (CaptureControl(), nil) } }
@@ -117,10 +117,11 @@ public final class MovieFileOutput: FrameOutput {
       file.discard()
       throw error
     }
-    // At its end the session lets go of a take that it outlives.
+    // At its end a session that runs on lets go of the take.
     defer {
       state.withLock { $0.take = nil }
-      _ = session.refresh(self)
+      // Whatever else ran for the take, such as a microphone, ends with it.
+      if begins { session.stopRunning() } else { _ = session.refresh(self) }
     }
     return try take.write(
       from: queue, of: sink, into: file, proof: proof,

@@ -66,6 +66,26 @@ guard allocation_count() >= 0 else {
   print("allocations: a sanitizer has the allocator; nothing was counted")
   exit(0)
 }
+
+/// Takes blocks of a microphone by an output that measures and copies them, and counts.
+func listen(blocks: Int) throws -> Outcome {
+  let driver = CountingSound(waste: waste, length: blocks)
+  let input = MicrophoneInput(device: try CaptureDevice.named("synthetic"), driver: driver)
+  let session = CaptureSession(input)
+  let output = AudioDataOutput()
+  try session.addOutput(output)
+  output.setSampleBufferHandler { _ in }
+  try session.startRunning()
+  driver.waitForEnd()
+  session.stopRunning()
+  var outcome = Outcome()
+  let requests = driver.requests.dropFirst(warmUp)
+  outcome.frames = requests.count
+  outcome.refused = Int(output.ledger.dropped[.outOfBuffers] ?? 0)
+  outcome.requests = requests.reduce(0, +)
+  return outcome
+}
+
 /// Prints what came of a take, and answers whether nothing was asked for.
 func isProved(_ name: String, _ outcome: Outcome) -> Bool {
   print(
@@ -89,4 +109,5 @@ try DeviceSystem.$calls.withValue(machine) {
       "V4L2 640x360@240/mjpg with faults",
       try take(input("/dev/fakevideo0", "640x360@240/mjpg"), frames: 5_000, machine: machine)))
 }
+proofs.append(isProved("microphone", try listen(blocks: 2_000)))
 exit(proofs.allSatisfy { $0 } ? 0 : 1)

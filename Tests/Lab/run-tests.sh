@@ -14,6 +14,8 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # The second vivid describes pictures by planes. One without has no plane-wise node to test.
 export LAB_VIVID=${LAB_VIVID:-n_devs=2 multiplanar=1,2}
+# Emulation is slow where other programs run beside it.
+export LAB_TIMEOUT=${LAB_TIMEOUT:-1500}
 # shellcheck disable=SC2016  # LAB_OUT is the guest's.
 Tests/Lab/run.sh "SLOWMO='$slowmo' '$bundle' --testing-library swift-testing --filter VividTests" 2>&1 |
   tee "$log"

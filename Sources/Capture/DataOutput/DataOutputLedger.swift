@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Synchronization
 
-/// Why an output did not get a frame that arrived.
+/// Why an output did not get a frame, or a block of sound, that arrived.
 public enum FrameDropReason: String, Hashable, Sendable, CaseIterable {
   /// A frame before it was still waiting, and late ones are discarded.
   case frameWasLate = "frame_was_late"
-  /// As many frames are kept as may be; release some.
+  /// As many frames are kept, or blocks wait, as may be.
   case outOfBuffers = "out_of_buffers"
   /// It arrived damaged.
   case corrupt
@@ -13,7 +13,7 @@ public enum FrameDropReason: String, Hashable, Sendable, CaseIterable {
   case tooSoon = "too_soon"
 }
 
-/// What became of the frames that were offered to an output.
+/// What became of the frames, or the blocks of sound, that were offered to an output.
 public struct DataOutputLedger: Hashable, Sendable {
   /// Frames that came while the connection was enabled.
   public var offered: Int64 = 0

@@ -4,7 +4,7 @@ import Synchronization
 
 /// The capture thread's end of a data output: lends each frame, or notes why not.
 final class DataSink: FrameSink {
-  let connection: CaptureConnection
+  private let gate: ConnectionGate
   /// Where the frames come from.
   let loans: FrameLoans
   let ring: LoanRing
@@ -33,10 +33,10 @@ final class DataSink: FrameSink {
   }
 
   init(
-    _ connection: CaptureConnection, loans: FrameLoans, ring: LoanRing,
-    counters: DataOutputCounters, options: Options, wake: DispatchSemaphore
+    _ gate: ConnectionGate, loans: FrameLoans, ring: LoanRing, counters: DataOutputCounters,
+    options: Options, wake: DispatchSemaphore
   ) {
-    self.connection = connection
+    self.gate = gate
     self.loans = loans
     self.ring = ring
     self.counters = counters
@@ -45,7 +45,7 @@ final class DataSink: FrameSink {
   }
 
   func take(_ frame: inout ArrivedFrame) -> StopReason? {
-    guard connection.isEnabled else { return nil }
+    guard gate.isOpen.load(ordering: .relaxed) else { return nil }
     counters.offered.wrappingAdd(1, ordering: .relaxed)
     let passage = lend(&frame)
     if case .dropped(let reason) = passage { counters.note(reason) }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Dispatch
 public import FormatDiscovery
 public import MediaTiming
 import Synchronization
@@ -19,11 +18,12 @@ import Synchronization
 public final class VideoDataOutput: FrameOutput {
   private let counters = DataOutputCounters()
   private let options = DataSink.Options()
-  private let delivery: FrameDeliverer
+  private let delivery = SampleDeliverer<SampleBuffer>()
+  private let dropEvents = EventHub<DroppedFrame>()
   private let sinks = Mutex<[ObjectIdentifier: DataSink]>([:])
 
   /// Makes an output that is to be added to a session.
-  public init() { delivery = FrameDeliverer(counters) }
+  public init() {}
 
   deinit { delivery.stop() }
 
@@ -61,7 +61,7 @@ public final class VideoDataOutput: FrameOutput {
   public var frames: VideoFrames { VideoFrames(delivery) }
 
   /// The frames that were dropped, from now on; of those that nobody takes, the newest 256.
-  public var drops: AsyncStream<DroppedFrame> { delivery.drops.events() }
+  public var drops: AsyncStream<DroppedFrame> { dropEvents.events() }
 
   /// Has a closure called with each frame, one at a time and in order.
   ///
@@ -71,22 +71,22 @@ public final class VideoDataOutput: FrameOutput {
   public func setSampleBufferHandler(
     on executor: (any SerialExecutor)? = nil, _ handler: @escaping @Sendable (SampleBuffer) -> Void
   ) {
-    delivery.setHandler(executor.map { HandlerActor.wrap(handler, on: $0) } ?? handler)
+    delivery.setHandler(on: executor, handler)
   }
 
   package func sink(for connection: CaptureConnection) -> (any FrameSink)? {
-    guard connection.mediaType == .video else { return nil }
+    guard connection.mediaType == .video, let camera = connection.camera else { return nil }
     return sinks.withLock { sinks in
-      let loans = connection.input.loans
+      let loans = camera.loans
       // The device may have been opened anew since.
-      if let sink = sinks[ObjectIdentifier(connection)], sink.loans === loans { return sink }
+      if let sink = sinks[ObjectIdentifier(connection.gate)], sink.loans === loans { return sink }
       // Everything that can be lent, and as many notes.
       let ring = LoanRing(capacity: max(64, 2 * loans.capacity))
-      delivery.begin(ring, loans, from: connection.input, options)
+      delivery.begin(LoanQueue(ring, from: camera, options, counters, drops: dropEvents))
       let sink = DataSink(
-        connection, loans: loans, ring: ring, counters: counters, options: options,
+        connection.gate, loans: loans, ring: ring, counters: counters, options: options,
         wake: delivery.wake)
-      sinks = [ObjectIdentifier(connection): sink]
+      sinks = [ObjectIdentifier(connection.gate): sink]
       return sink
     }
   }
@@ -94,7 +94,7 @@ public final class VideoDataOutput: FrameOutput {
   package func didJoin(_ session: CaptureSession?) {
     guard session == nil else { return }
     sinks.withLock { $0 = [:] }
-    delivery.finishFrames()
+    delivery.finish()
   }
 }
 
@@ -110,13 +110,13 @@ public struct DroppedFrame: Hashable, Sendable {
 
 /// The frames of a ``VideoDataOutput``, in order of capture.
 public struct VideoFrames: AsyncSequence, Sendable {
-  private let delivery: FrameDeliverer
+  private let delivery: SampleDeliverer<SampleBuffer>
 
-  init(_ delivery: FrameDeliverer) { self.delivery = delivery }
+  init(_ delivery: SampleDeliverer<SampleBuffer>) { self.delivery = delivery }
 
   /// Takes one frame after the other.
   public struct AsyncIterator: AsyncIteratorProtocol {
-    fileprivate let delivery: FrameDeliverer
+    fileprivate let delivery: SampleDeliverer<SampleBuffer>
 
     /// The next frame, as soon as there is one; nil when the task is cancelled or no more come.
     public mutating func next(
@@ -126,33 +126,4 @@ public struct VideoFrames: AsyncSequence, Sendable {
 
   /// An iterator; frames go to one at a time.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(delivery: delivery) }
-}
-
-/// Calls a closure on an executor of the caller's.
-private actor HandlerActor {
-  nonisolated let executor: any SerialExecutor
-  nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
-  private let handler: @Sendable (SampleBuffer) -> Void
-
-  init(_ handler: @escaping @Sendable (SampleBuffer) -> Void, on executor: any SerialExecutor) {
-    self.handler = handler
-    self.executor = executor
-  }
-
-  func call(_ sample: SampleBuffer) { handler(sample) }
-
-  /// A closure that returns when the handler has, on its executor.
-  static func wrap(
-    _ handler: @escaping @Sendable (SampleBuffer) -> Void, on executor: any SerialExecutor
-  ) -> @Sendable (SampleBuffer) -> Void {
-    let actor = HandlerActor(handler, on: executor)
-    return { sample in
-      let isDone = DispatchSemaphore(value: 0)
-      Task {
-        await actor.call(sample)
-        isDone.signal()
-      }
-      isDone.wait()
-    }
-  }
 }

@@ -70,11 +70,11 @@ package final class CaptureControl: Sendable {
 
 /// The work of the capture thread: dequeue, show to every sink, give back; nothing else, and no
 /// waiting for anyone but the driver.
-struct CapturePump {
+struct CapturePump: CaptureWork {
   let loans: FrameLoans
   let wholeness: FrameWholeness
   let control: CaptureControl
-  let switchboard: SinkSwitchboard
+  let switchboard: SinkSwitchboard<any FrameSink>
 
   private var sinks: [any FrameSink] = []
   private var end = CaptureEnd()
@@ -82,7 +82,7 @@ struct CapturePump {
 
   init(
     loans: FrameLoans, frameRate: FrameRate, wholeness: FrameWholeness, control: CaptureControl,
-    switchboard: SinkSwitchboard
+    switchboard: SinkSwitchboard<any FrameSink>
   ) {
     self.loans = loans
     self.wholeness = wholeness

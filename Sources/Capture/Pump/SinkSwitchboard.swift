@@ -2,13 +2,13 @@
 import Dispatch
 import Synchronization
 
-/// Tells a running capture thread to which sinks its frames go from now on.
+/// Tells a running capture thread to which sinks its frames, or its sound, go from now on.
 ///
-/// The thread looks before each frame, by one atomic read; whoever changes the sinks waits until
+/// The thread looks before each of them, by one atomic read; whoever changes the sinks waits until
 /// it did.
-package final class SinkSwitchboard: Sendable {
+package final class SinkSwitchboard<Sink: Sendable>: Sendable {
   private struct State {
-    var sinks: [any FrameSink]
+    var sinks: [Sink]
     var isClosed = false
   }
 
@@ -18,17 +18,17 @@ package final class SinkSwitchboard: Sendable {
   private let adoption = DispatchSemaphore(value: 0)
   private let changes = Mutex(())
 
-  package init(_ sinks: [any FrameSink]) { state = Mutex(State(sinks: sinks)) }
+  package init(_ sinks: [Sink]) { state = Mutex(State(sinks: sinks)) }
 
   /// Replaces the sinks, and returns when the capture thread uses the new ones: after a frame,
   /// or a tenth of a second where none comes.
   ///
   /// - Returns: Whether it does; false where the capture has ended.
   @discardableResult
-  package func set(_ sinks: [any FrameSink]) -> Bool {
+  package func set(_ sinks: [Sink]) -> Bool {
     changes.withLock { _ in
       // Kept until the capture thread has let go of them: it is not to give memory back.
-      let before: [any FrameSink]? = state.withLock { state in
+      let before: [Sink]? = state.withLock { state in
         guard !state.isClosed else { return nil }
         defer { state.sinks = sinks }
         return state.sinks
@@ -48,10 +48,10 @@ package final class SinkSwitchboard: Sendable {
   ///
   /// The lock is free but for the moment in which someone stores a list; a thread that is late for
   /// that takes the change with the next frame.
-  func update(_ sinks: inout [any FrameSink]) {
+  func update(_ sinks: inout [Sink]) {
     let version = version.load(ordering: .acquiring)
     guard version != adopted.load(ordering: .relaxed) else { return }
-    let new: [any FrameSink]?? = state.withLockIfAvailable { $0.sinks }
+    let new: [Sink]?? = state.withLockIfAvailable { $0.sinks }
     guard let new, let new else { return }
     sinks = new
     adopted.store(version, ordering: .releasing)
@@ -59,7 +59,7 @@ package final class SinkSwitchboard: Sendable {
   }
 
   /// On the capture thread, at its end: the last sinks, after which there are no others.
-  func close(_ sinks: inout [any FrameSink]) {
+  func close(_ sinks: inout [Sink]) {
     state.withLock { state in
       state.isClosed = true
       sinks = state.sinks

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 public import FormatDiscovery
 
-/// Where captured frames go; ``VideoDataOutput`` and `MovieFileOutput` are such.
+/// Where captured frames and sound go; ``VideoDataOutput``, ``AudioDataOutput`` and
+/// `MovieFileOutput` are such.
 ///
 /// An output belongs to one session at a time. Outputs are this library's own: a session refuses
-/// those of others, which get frames through ``VideoDataOutput``.
+/// those of others, which get frames and sound through the data outputs.
 public protocol CaptureOutput: AnyObject, Sendable {
   /// What the output can take.
   var mediaTypes: [MediaType] { get }
@@ -15,6 +16,18 @@ package protocol FrameOutput: CaptureOutput {
   /// Where the frames of a connection go; nil while the output wants none.
   func sink(for connection: CaptureConnection) -> (any FrameSink)?
 
+  /// Whether the output takes sound block by block; only then is it connected to what hears.
+  var takesSoundBlocks: Bool { get }
+
+  /// Where the sound of a connection goes; nil while the output wants none.
+  func soundSink(for connection: CaptureConnection) -> (any SoundSink)?
+
   /// Learns the session that it now belongs to; nil when it was taken out.
   func didJoin(_ session: CaptureSession?)
+}
+
+extension FrameOutput {
+  package func sink(for connection: CaptureConnection) -> (any FrameSink)? { nil }
+  package var takesSoundBlocks: Bool { false }
+  package func soundSink(for connection: CaptureConnection) -> (any SoundSink)? { nil }
 }

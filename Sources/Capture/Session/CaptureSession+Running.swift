@@ -57,7 +57,8 @@ extension CaptureSession {
     try result.get()
   }
 
-  /// Starts the session, the first input with a control of the caller's.
+  /// Starts the session, the first camera with a control of the caller's, or the first input where
+  /// there is no camera.
   ///
   /// - Parameters:
   ///   - control: Ends the first input's capture.
@@ -92,7 +93,7 @@ extension CaptureSession {
   private func startAll(
     _ graph: SessionGraph, _ control: CaptureControl
   ) throws(CaptureError) {
-    guard let first = graph.inputs.first else {
+    guard let first = graph.cameras.first ?? graph.inputs.first else {
       throw CaptureError(
         .badConfiguration, "the session has no input", hint: "add one with addInput")
     }
@@ -109,18 +110,19 @@ extension CaptureSession {
       let (graph, running) = state.withLock { ($0.graph, $0.running) }
       let inputs = graph.connections.filter { $0.output === output }.map(\.input)
       return running.filter { entry in inputs.contains { $0 === entry.input } }
-        .contains { $0.capture.setSinks(graph.sinks(for: $0.input)) }
+        .contains { $0.capture.connect(graph.connections(from: $0.input)) }
     }
   }
 
   /// Starts an input, which is opened anew where it has to be; nothing where the session was
   /// stopped meanwhile.
   func start(
-    _ input: DeviceInput, in graph: SessionGraph, control: CaptureControl = CaptureControl()
+    _ input: any CapturingInput, in graph: SessionGraph,
+    control: CaptureControl = CaptureControl()
   ) throws(CaptureError) {
-    if input.loans.isClosed { try input.reopen() }
-    let capture = try RunningCapture(
-      input: input, sinks: graph.sinks(for: input), control: control
+    if let camera = input as? DeviceInput, camera.loans.isClosed { try camera.reopen() }
+    let capture = try input.makeCapture(
+      into: graph.connections(from: input), control: control
     ) { [weak self] end in self?.didEnd(input, end) }
     let isWanted = state.withLock { state in
       if state.isWanted { state.running.append((input, capture, control)) }
@@ -135,17 +137,20 @@ extension CaptureSession {
   }
 
   /// On the capture thread, when the stream of an input is off.
-  private func didEnd(_ input: DeviceInput, _ end: CaptureEnd) {
+  private func didEnd(_ input: any CapturingInput, _ end: CaptureEnd) {
     let reason = end.error.flatMap(SessionEvent.InterruptionReason.init)
     let news = reason.map(SessionEvent.wasInterrupted) ?? end.error.map(SessionEvent.runtimeError)
     // A descriptor of a device that was gone is of no use when it is back.
-    if reason == .deviceGone { input.loans.close() }
+    let camera = input as? DeviceInput
+    if reason == .deviceGone { camera?.loans.close() }
     let isAwaited = state.withLock { state in
       state.running.removeAll { $0.input === input }
       let isAwaited =
-        reason != nil && state.isWanted && state.resumes
+        reason != nil && camera != nil && state.isWanted && state.resumes
         && state.graph.inputs.contains { $0 === input }
-      if isAwaited, let reason { state.interruptions.append(Interruption(input, reason)) }
+      if isAwaited, let reason, let camera {
+        state.interruptions.append(Interruption(camera, reason))
+      }
       var events = news.map { [$0] } ?? []
       if state.change != nil {
         state.change?.events += events
@@ -155,7 +160,7 @@ extension CaptureSession {
       }
       return isAwaited
     }
-    if isAwaited { awaitReturn(of: input) }
+    if isAwaited, let camera { awaitReturn(of: camera) }
   }
 
   /// Begins to start or exchange inputs.
@@ -247,7 +252,7 @@ extension CaptureSession {
       entry.capture.waitUntilEnded()
     }
     let (running, interruptions) = state.withLock { ($0.running, $0.interruptions) }
-    for entry in running { _ = entry.capture.setSinks(graph.sinks(for: entry.input)) }
+    for entry in running { _ = entry.capture.connect(graph.connections(from: entry.input)) }
     for input in graph.inputs
     where !running.contains(where: { $0.input === input })
       && !interruptions.contains(where: { $0.input === input })
@@ -280,20 +285,5 @@ extension Array {
     let out = filter(isOut)
     removeAll(where: isOut)
     return out
-  }
-}
-
-extension SessionGraph {
-  /// Where the frames of an input go.
-  ///
-  /// What can be lent is shared out evenly: an output that keeps all it may takes nothing from
-  /// the others.
-  fileprivate func sinks(for input: DeviceInput) -> [any FrameSink] {
-    let sinks = connections(from: input).compactMap { connection in
-      (connection.output as? any FrameOutput)?.sink(for: connection)
-    }
-    let keepers = sinks.filter(\.keepsFrames)
-    for sink in keepers { sink.allow(keeping: max(1, input.loans.capacity / keepers.count)) }
-    return sinks
   }
 }

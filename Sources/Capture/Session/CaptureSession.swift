@@ -2,7 +2,7 @@
 public import FormatDiscovery
 import Synchronization
 
-/// Joins cameras to what uses their frames.
+/// Joins cameras and microphones to what uses their frames and their sound.
 ///
 /// ```
 ///                startRunning               device gone or taken
@@ -22,7 +22,8 @@ public final class CaptureSession: Sendable {
     var graph = SessionGraph()
     /// The graph as it is being changed, and how often the change was begun.
     var draft: (graph: SessionGraph, depth: Int)?
-    var running: [(input: DeviceInput, capture: RunningCapture, control: CaptureControl)] = []
+    var running: [(input: any CapturingInput, capture: any InputCapture, control: CaptureControl)] =
+      []
     /// Whether frames are to flow, and whether inputs that are interrupted are to come back.
     var (isWanted, resumes) = (false, false)
     var interruptions: [Interruption] = []
@@ -59,7 +60,7 @@ public final class CaptureSession: Sendable {
   }
 
   /// Makes a session of one camera.
-  public convenience init(_ input: DeviceInput) {
+  public convenience init(_ input: any SessionInput) {
     self.init()
     state.withLock { try? $0.graph.add(input) }
   }
@@ -74,7 +75,7 @@ public final class CaptureSession: Sendable {
     state.withLock { !$0.interruptions.isEmpty || !$0.pressed.isEmpty }
   }
   /// The inputs, in the order in which they were added.
-  public var inputs: [DeviceInput] { state.withLock { $0.graph.inputs } }
+  public var inputs: [any SessionInput] { state.withLock { $0.graph.inputs } }
   /// The outputs, in the order in which they were added.
   public var outputs: [any CaptureOutput] { state.withLock { $0.graph.outputs } }
   /// The ways from inputs to outputs.
@@ -83,7 +84,7 @@ public final class CaptureSession: Sendable {
   // MARK: - The graph
 
   /// Whether ``addInput(_:)`` would take it.
-  public func canAddInput(_ input: DeviceInput) -> Bool {
+  public func canAddInput(_ input: any SessionInput) -> Bool {
     state.withLock { $0.latest.refusal(of: input) == nil }
   }
 
@@ -92,15 +93,15 @@ public final class CaptureSession: Sendable {
     state.withLock { $0.latest.refusal(of: output) == nil }
   }
 
-  /// Adds an input, and connects it to every output that has no camera yet.
+  /// Adds an input, and connects it to every output that has no camera, or no microphone, yet.
   ///
   /// - Throws: `CaptureError` with `.badConfiguration`; while the session runs also where the
   ///   device cannot be started.
-  public func addInput(_ input: DeviceInput) throws(CaptureError) {
+  public func addInput(_ input: any SessionInput) throws(CaptureError) {
     try change { graph throws(CaptureError) in try graph.add(input) }
   }
 
-  /// Adds an output, and connects it to the first camera.
+  /// Adds an output, and connects it to the first camera, or microphone, that it takes.
   ///
   /// - Throws: `CaptureError` with `.badConfiguration`.
   public func addOutput(_ output: any CaptureOutput) throws(CaptureError) {
@@ -108,7 +109,7 @@ public final class CaptureSession: Sendable {
   }
 
   /// Takes an input out, with its connections.
-  public func removeInput(_ input: DeviceInput) {
+  public func removeInput(_ input: any SessionInput) {
     try? change { graph throws(CaptureError) in graph.remove(input) }
   }
 

@@ -4,18 +4,25 @@ import FormatDiscovery
 /// The inputs, outputs and connections of a session, as a value: changes are made to a copy and
 /// then take effect together, or not at all.
 struct SessionGraph {
-  /// Which modes the inputs are set to.
+  /// Which modes the cameras are set to.
   var preset = SessionPreset.inputPriority
-  private(set) var inputs: [DeviceInput] = []
+  private(set) var inputs: [any CapturingInput] = []
+  /// The inputs that give pictures.
+  var cameras: [DeviceInput] { inputs.compactMap { $0 as? DeviceInput } }
   private(set) var outputs: [any FrameOutput] = []
   private(set) var connections: [CaptureConnection] = []
 
   /// Why a device cannot come in, or nil.
-  func refusal(of input: DeviceInput) -> CaptureError? {
+  func refusal(of input: any SessionInput) -> CaptureError? {
+    guard let input = input as? any CapturingInput else {
+      return CaptureError(
+        .badConfiguration, "an input of another make gives nothing",
+        hint: "make a DeviceInput or a MicrophoneInput")
+    }
     // Two handles of one node could not both stream.
     guard inputs.contains(where: { $0 === input || $0.isSameNode(as: input) }) else { return nil }
     return CaptureError(
-      .badConfiguration, "\(input.deviceName) is an input of the session already",
+      .badConfiguration, "\(input.spokenName) is an input of the session already",
       hint: "remove the other input first")
   }
 
@@ -23,16 +30,17 @@ struct SessionGraph {
   func refusal(of output: any CaptureOutput) -> CaptureError? {
     guard output is any FrameOutput else {
       return CaptureError(
-        .badConfiguration, "an output of another make takes no frames",
-        hint: "take them from a VideoDataOutput")
+        .badConfiguration, "an output of another make takes nothing",
+        hint: "take frames and sound from a VideoDataOutput and an AudioDataOutput")
     }
     guard outputs.contains(where: { $0 === output }) else { return nil }
     return CaptureError(
       .badConfiguration, "the output is in the session already", hint: "add it once")
   }
 
-  mutating func add(_ input: DeviceInput) throws(CaptureError) {
+  mutating func add(_ input: any SessionInput) throws(CaptureError) {
     if let refusal = refusal(of: input) { throw refusal }
+    guard let input = input as? any CapturingInput else { return }
     inputs.append(input)
     for output in outputs { connect(input, output) }
   }
@@ -44,7 +52,7 @@ struct SessionGraph {
     for input in inputs { connect(input, output) }
   }
 
-  mutating func remove(_ input: DeviceInput) {
+  mutating func remove(_ input: any SessionInput) {
     inputs.removeAll { $0 === input }
     connections.removeAll { $0.input === input }
   }
@@ -55,22 +63,18 @@ struct SessionGraph {
   }
 
   /// The connections that come from an input.
-  func connections(from input: DeviceInput) -> [CaptureConnection] {
+  func connections(from input: any SessionInput) -> [CaptureConnection] {
     connections.filter { $0.input === input }
   }
 
-  private mutating func connect(_ input: DeviceInput, _ output: any FrameOutput) {
-    // An output takes the pictures of one camera: the first.
-    let isTaken = connections.contains { $0.output === output && $0.mediaType == .video }
-    if output.mediaTypes.contains(.video), !isTaken {
-      connections.append(CaptureConnection(input, output, .video))
+  private mutating func connect(_ input: any CapturingInput, _ output: any FrameOutput) {
+    for port in input.ports where output.mediaTypes.contains(port.mediaType) {
+      if port.mediaType == .audio, !output.takesSoundBlocks { continue }
+      // An output takes each kind of media from one input: the first.
+      let isTaken = connections.contains {
+        $0.output === output && $0.mediaType == port.mediaType
+      }
+      if !isTaken { connections.append(CaptureConnection(input, output, port.mediaType)) }
     }
-  }
-}
-
-extension DeviceInput {
-  /// Whether both stand for the same node of the system.
-  fileprivate func isSameNode(as other: DeviceInput) -> Bool {
-    device.kind == .v4l2 && device.path == other.device.path
   }
 }

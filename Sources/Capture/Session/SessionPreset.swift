@@ -63,7 +63,7 @@ extension CaptureSession {
   ///
   /// The cameras are asked for their modes.
   public func canSetSessionPreset(_ preset: SessionPreset) -> Bool {
-    let inputs = state.withLock { $0.latest.inputs }
+    let inputs = state.withLock { $0.latest.cameras }
     return inputs.allSatisfy { (try? $0.format(for: preset)) != nil }
   }
 
@@ -84,7 +84,7 @@ extension SessionGraph {
   /// The inputs whose mode is another than the preset's, with both.
   func formatChanges() throws(CaptureError) -> [FormatChange] {
     var changes: [FormatChange] = []
-    for input in inputs {
+    for input in cameras {
       let format = try input.format(for: preset)
       if format.id != input.format.id {
         changes.append(FormatChange(input: input, before: input.format, after: format))

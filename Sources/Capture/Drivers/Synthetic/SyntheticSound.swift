@@ -22,7 +22,8 @@ package struct SyntheticSound: Sendable {
     (0..<count).map { sample(start + Int64($0)) }
   }
 
-  private func sample(_ number: Int64) -> Float {
+  /// A sample by its number; silence before sample 0.
+  func sample(_ number: Int64) -> Float {
     guard number >= 0 else { return 0 }
     let inSecond = Int(number % Int64(Self.sampleRate))
     // A whole number of periods fits a second, so the phase needs no more than this.

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+import Dispatch
+public import FormatDiscovery
+import MediaTiming
+import Synchronization
+
+/// Hands captured sound to a program, block by block, and tells how loud it is.
+///
+/// Blocks of some 10 ms are taken from ``blocks`` by one task, or by a closure set with
+/// ``setSampleBufferHandler(on:_:)``. Two seconds may wait; what comes while that is full is lost
+/// to this output alone, counted in ``ledger``, and named by the next block's
+/// ``AudioSampleBuffer/gapBefore``.
+///
+/// ```swift
+/// let output = AudioDataOutput()
+/// try session.addOutput(output)
+/// try session.startRunning()
+/// for await block in output.blocks { print(block.presentationTimeStamp, output.levels) }
+/// ```
+public final class AudioDataOutput: FrameOutput {
+  /// The most seconds of sound that wait.
+  static let longestWait = 2
+
+  private let counters = DataOutputCounters()
+  private let delivery = SampleDeliverer<AudioSampleBuffer>()
+  private let current = Mutex<AudioSink?>(nil)
+
+  /// Makes an output that is to be added to a session.
+  public init() {}
+
+  deinit { delivery.stop() }
+
+  /// Sound.
+  public var mediaTypes: [MediaType] { [.audio] }
+
+  package var takesSoundBlocks: Bool { true }
+
+  /// What became of the blocks so far.
+  public var ledger: DataOutputLedger { counters.ledger }
+
+  /// How loud each channel is now, over the last 300 ms; none before sound has come, and silence
+  /// once the stream is off.
+  ///
+  /// Blocks are measured as they arrive, whether somebody takes them or not.
+  public var levels: [AudioLevel] { current.withLock { $0?.meter }?.levels ?? [] }
+
+  /// The blocks in order, for one task at a time; they end when the output leaves its session.
+  public var blocks: AudioBlocks { AudioBlocks(delivery) }
+
+  /// Has a closure called with each block, one at a time and in order.
+  ///
+  /// - Parameters:
+  ///   - executor: Where it is called; nil for a thread of the output's own.
+  ///   - handler: The closure; while it works, blocks wait.
+  public func setSampleBufferHandler(
+    on executor: (any SerialExecutor)? = nil,
+    _ handler: @escaping @Sendable (AudioSampleBuffer) -> Void
+  ) {
+    delivery.setHandler(on: executor, handler)
+  }
+
+  package func soundSink(for connection: CaptureConnection) -> (any SoundSink)? {
+    guard connection.mediaType == .audio, let format = connection.audioFormat else { return nil }
+    return current.withLock { current in
+      if let current, current.gate === connection.gate { return current }
+      let ring = SoundRing(
+        capacity: 100 * Self.longestWait,
+        blockSize: SoundPump.blockCapacity(format) * format.bytesPerSample)
+      delivery.begin(SoundQueue(ring, format, counters))
+      let sink = AudioSink(
+        connection.gate, ring, counters, LevelMeter(format), wake: delivery.wake)
+      current = sink
+      return sink
+    }
+  }
+
+  package func didJoin(_ session: CaptureSession?) {
+    guard session == nil else { return }
+    current.withLock { $0 = nil }
+    delivery.finish()
+  }
+}
+
+/// The blocks of an ``AudioDataOutput``, in order.
+public struct AudioBlocks: AsyncSequence, Sendable {
+  private let delivery: SampleDeliverer<AudioSampleBuffer>
+
+  init(_ delivery: SampleDeliverer<AudioSampleBuffer>) { self.delivery = delivery }
+
+  /// Takes one block after the other.
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    fileprivate let delivery: SampleDeliverer<AudioSampleBuffer>
+
+    /// The next block, as soon as there is one; nil when the task is cancelled or no more come.
+    public mutating func next(
+      isolation actor: isolated (any Actor)? = #isolation
+    ) async throws(Never) -> AudioSampleBuffer? { await delivery.next() }
+  }
+
+  /// An iterator; blocks go to one at a time.
+  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(delivery: delivery) }
+}
+
+/// The blocks of one source that wait for whoever takes them.
+private final class SoundQueue: SampleQueue {
+  private let ring: SoundRing
+  private let format: AudioFormat
+  private let counters: DataOutputCounters
+
+  init(_ ring: SoundRing, _ format: AudioFormat, _ counters: DataOutputCounters) {
+    self.ring = ring
+    self.format = format
+    self.counters = counters
+  }
+
+  var count: Int { ring.count }
+  func passNoteOn() -> Bool { false }
+  func drain() { while ring.pop() != nil {} }
+
+  func take() -> AudioSampleBuffer? {
+    guard let (entry, bytes) = ring.pop() else { return nil }
+    counters.delivered.wrappingAdd(1, ordering: .releasing)
+    return AudioSampleBuffer(format: format, entry, bytes: bytes)
+  }
+}
+
+/// The capture thread's end of an output of sound: measures each block and copies it, or counts
+/// why not.
+private final class AudioSink: SoundSink {
+  let meter: LevelMeter
+  let gate: ConnectionGate
+  private let ring: SoundRing
+  private let counters: DataOutputCounters
+  private let wake: DispatchSemaphore
+  // The capture thread's own: the sample that is due next, and why those before it are missing.
+  private nonisolated(unsafe) var expected: Int64?
+  private nonisolated(unsafe) var cause: AudioGap.Cause?
+
+  init(
+    _ gate: ConnectionGate, _ ring: SoundRing, _ counters: DataOutputCounters,
+    _ meter: LevelMeter, wake: DispatchSemaphore
+  ) {
+    self.gate = gate
+    self.ring = ring
+    self.counters = counters
+    self.meter = meter
+    self.wake = wake
+  }
+
+  func take(_ block: SoundBlock) {
+    guard gate.isOpen.load(ordering: .relaxed) else {
+      // What was not asked for is not missing.
+      (expected, cause) = (nil, nil)
+      return
+    }
+    meter.measure(block.bytes, sampleCount: block.sampleCount)
+    counters.offered.wrappingAdd(1, ordering: .relaxed)
+    // Of several losses in a row the first names the gap.
+    let cause = cause ?? block.gap?.cause
+    let due = expected ?? block.gap?.position ?? block.position
+    let gap = cause.map {
+      AudioGap(cause: $0, position: due, sampleCount: max(0, block.position - due))
+    }
+    guard ring.push(block, gap: gap) else {
+      counters.note(.outOfBuffers)
+      self.cause = cause ?? .outOfBuffers
+      expected = due
+      return
+    }
+    self.cause = nil
+    expected = block.position + Int64(block.sampleCount)
+    wake.signal()
+  }
+
+  func end() {
+    (expected, cause) = (nil, nil)
+    meter.reset()
+  }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+import Synchronization
+
+/// The capture thread of a sound while it runs.
+final class RunningSound: InputCapture {
+  private let thread: CaptureThread
+  private let switchboard: SinkSwitchboard<any SoundSink>
+
+  /// Makes the thread, which waits for ``begin()``.
+  ///
+  /// - Throws: `CaptureError` with `.outOfMemory` when there is no thread to be had.
+  init(
+    _ driver: any SoundDriver, _ counters: SoundCounters, into sinks: [any SoundSink],
+    control: CaptureControl, whenEnded: @escaping @Sendable (CaptureEnd) -> Void = { _ in }
+  ) throws(CaptureError) {
+    let switchboard = SinkSwitchboard(sinks)
+    self.switchboard = switchboard
+    thread = try CaptureThread(
+      {
+        SoundPump(
+          driver: driver, control: control, counters: counters, switchboard: switchboard)
+      }, whenEnded: whenEnded)
+  }
+
+  func begin() throws(CaptureError) { try thread.begin() }
+
+  func cancel() { thread.cancel() }
+
+  func connect(_ connections: [CaptureConnection]) -> Bool {
+    switchboard.set(connections.soundSinks)
+  }
+
+  @discardableResult
+  func waitUntilEnded() -> CaptureEnd { thread.waitUntilEnded() }
+}
+
+/// The sound beside the pictures of a camera that hears; it begins when somebody listens, and
+/// ends with the pictures.
+final class CompanionSound: Sendable {
+  private enum Stage {
+    case waiting
+    case running(RunningSound)
+    case over
+  }
+
+  private let driver: any SoundDriver
+  private let control = CaptureControl()
+  private let stage = Mutex(Stage.waiting)
+
+  init(_ driver: any SoundDriver) { self.driver = driver }
+
+  /// Sends sound to just these outputs from now on.
+  ///
+  /// - Throws: `CaptureError` with `.outOfMemory` when there is no thread to be had.
+  func connect(_ connections: [CaptureConnection]) throws(CaptureError) {
+    let sinks = connections.soundSinks
+    let result = stage.withLock { stage in
+      Result { () throws(CaptureError) -> RunningSound? in
+        switch stage {
+        case .running(let sound): return sound
+        case .over: return nil
+        case .waiting:
+          guard !sinks.isEmpty else { return nil }
+          // With these sinks from its first sample on.
+          let sound = try RunningSound(driver, SoundCounters(), into: sinks, control: control)
+          try sound.begin()
+          stage = .running(sound)
+          return nil
+        }
+      }
+    }
+    _ = try result.get()?.connect(connections)
+  }
+
+  /// Ends the sound; the pictures have ended.
+  func end() {
+    control.stop(.signal)
+    let before = stage.withLock { stage in
+      defer { stage = .over }
+      return stage
+    }
+    if case .running(let sound) = before { sound.waitUntilEnded() }
+  }
+}
+
+extension [CaptureConnection] {
+  /// Where the sound of these connections goes.
+  var soundSinks: [any SoundSink] {
+    compactMap { ($0.output as? any FrameOutput)?.soundSink(for: $0) }
+  }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+import Dispatch
+import Synchronization
+
+/// What a capture thread does.
+protocol CaptureWork {
+  /// Switches the stream on.
+  ///
+  /// - Throws: `CaptureError` as the device says; the sinks were told of the end then.
+  mutating func start() throws(CaptureError)
+
+  /// Captures until the end, and switches the stream off.
+  mutating func run() -> CaptureEnd
+}
+
+/// A thread of real-time priority, where that is allowed, that captures from one source.
+final class CaptureThread: Sendable {
+  private struct Outcome {
+    var startError: CaptureError?
+    var end = CaptureEnd()
+  }
+
+  /// What the thread is to do, once.
+  private struct Job: Sendable {
+    let makeWork: @Sendable () -> any CaptureWork
+    let whenEnded: @Sendable (CaptureEnd) -> Void
+  }
+
+  private final class Progress: Sendable {
+    let job: Mutex<Job?>
+    let outcome = Mutex(Outcome())
+    let go = DispatchSemaphore(value: 0)
+    let isStarted = DispatchSemaphore(value: 0)
+    let isOver = DispatchSemaphore(value: 0)
+
+    init(_ job: Job) { self.job = Mutex(job) }
+
+    /// Does the job, and lets go of all that it held: a device that only one may have is free
+    /// when others learn of the end.
+    ///
+    /// - Returns: Whether the stream was on.
+    func perform() -> Bool {
+      guard let job = job.withLock({ $0.take() }) else { return false }
+      var work = job.makeWork()
+      do throws(CaptureError) { try work.start() } catch {
+        outcome.withLock { $0.startError = error }
+        return false
+      }
+      isStarted.signal()
+      let end = work.run()
+      outcome.withLock { $0.end = end }
+      job.whenEnded(end)
+      return true
+    }
+  }
+
+  private let progress: Progress
+
+  /// Makes the thread, which waits for ``begin()``.
+  ///
+  /// - Parameters:
+  ///   - makeWork: Called on the thread when it begins.
+  ///   - whenEnded: Called on the thread when a stream that was on is off.
+  /// - Throws: `CaptureError` with `.outOfMemory` when there is no thread to be had.
+  init(
+    _ makeWork: @escaping @Sendable () -> any CaptureWork,
+    whenEnded: @escaping @Sendable (CaptureEnd) -> Void
+  ) throws(CaptureError) {
+    let progress = Progress(Job(makeWork: makeWork, whenEnded: whenEnded))
+    self.progress = progress
+    try PlatformThread(urgency: .realTime) {
+      progress.go.wait()
+      if !progress.perform() { progress.isStarted.signal() }
+      progress.isOver.signal()
+    }.detach()
+  }
+
+  /// Switches the stream on; to be called once.
+  ///
+  /// - Throws: `CaptureError` as the device says; the sinks were told of the end then.
+  func begin() throws(CaptureError) {
+    progress.go.signal()
+    progress.isStarted.wait()
+    if let error = progress.outcome.withLock({ $0.startError }) { throw error }
+  }
+
+  /// Ends the thread that waits for ``begin()``, which then is not to be called.
+  func cancel() {
+    progress.job.withLock { $0 = nil }
+    progress.go.signal()
+  }
+
+  /// Waits for the capture to end, and tells what it knows.
+  @discardableResult
+  func waitUntilEnded() -> CaptureEnd {
+    progress.isOver.wait()
+    progress.isOver.signal()  // Whoever asks again must see it too.
+    return progress.outcome.withLock { $0.end }
+  }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+import FormatDiscovery
+
+extension DeviceInput: CapturingInput {
+  /// Pictures, and the sound beside them where the camera hears.
+  public var ports: [InputPort] {
+    let pictures = InputPort(mediaType: .video)
+    guard let driver = soundDriver else { return [pictures] }
+    return [pictures, InputPort(mediaType: .audio, audioFormat: driver.format)]
+  }
+
+  private var soundDriver: SyntheticSoundDriver? {
+    sound.map { SyntheticSoundDriver($0.source, epoch: $0.epochMicroseconds) }
+  }
+
+  package func makeCapture(
+    into connections: [CaptureConnection], control: CaptureControl,
+    whenEnded: @escaping @Sendable (CaptureEnd) -> Void
+  ) throws(CaptureError) -> any InputCapture {
+    try DeviceCapture(
+      self, into: connections, with: soundDriver.map(CompanionSound.init), control: control,
+      whenEnded: whenEnded)
+  }
+
+  /// Where the frames of these connections go.
+  ///
+  /// What can be lent is shared out evenly: an output that keeps all it may takes nothing from
+  /// the others.
+  fileprivate func frameSinks(for connections: [CaptureConnection]) -> [any FrameSink] {
+    let sinks = connections.compactMap { connection in
+      (connection.output as? any FrameOutput)?.sink(for: connection)
+    }
+    let keepers = sinks.filter(\.keepsFrames)
+    for sink in keepers { sink.allow(keeping: max(1, loans.capacity / keepers.count)) }
+    return sinks
+  }
+}
+
+/// A camera while it runs, with the sound beside its pictures.
+private final class DeviceCapture: InputCapture {
+  private let input: DeviceInput
+  private let frames: RunningCapture
+  private let sound: CompanionSound?
+  private let connections: [CaptureConnection]
+  private let control: CaptureControl
+
+  init(
+    _ input: DeviceInput, into connections: [CaptureConnection], with sound: CompanionSound?,
+    control: CaptureControl, whenEnded: @escaping @Sendable (CaptureEnd) -> Void
+  ) throws(CaptureError) {
+    self.input = input
+    self.connections = connections
+    self.control = control
+    self.sound = sound
+    frames = try RunningCapture(
+      input: input, sinks: input.frameSinks(for: connections), control: control
+    ) { end in
+      sound?.end()
+      whenEnded(end)
+    }
+  }
+
+  func begin() throws(CaptureError) {
+    try frames.begin()
+    do throws(CaptureError) { try sound?.connect(connections) } catch {
+      control.stop(.error)
+      frames.waitUntilEnded()
+      throw error
+    }
+  }
+
+  func connect(_ connections: [CaptureConnection]) -> Bool {
+    let goesOn = frames.setSinks(input.frameSinks(for: connections))
+    do throws(CaptureError) { try sound?.connect(connections) } catch { return false }
+    return goesOn
+  }
+
+  func cancel() { frames.cancel() }
+
+  func waitUntilEnded() -> CaptureEnd { frames.waitUntilEnded() }
+}

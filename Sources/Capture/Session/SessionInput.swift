@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+public import FormatDiscovery
+
+/// Where a session's media come from; ``DeviceInput`` and ``MicrophoneInput`` are such.
+///
+/// Inputs are this library's own: a session refuses those of others.
+public protocol SessionInput: AnyObject, Sendable {
+  /// The device behind the input.
+  var device: CaptureDevice { get }
+  /// What it gives, a port for each kind of media.
+  var ports: [InputPort] { get }
+}
+
+/// A kind of media that an input gives.
+public struct InputPort: Hashable, Sendable {
+  /// What comes out of it.
+  public let mediaType: MediaType
+  /// How the samples are given; nil for pictures.
+  public let audioFormat: AudioFormat?
+
+  init(mediaType: MediaType, audioFormat: AudioFormat? = nil) {
+    self.mediaType = mediaType
+    self.audioFormat = audioFormat
+  }
+}
+
+/// What a session asks of its inputs.
+package protocol CapturingInput: SessionInput {
+  /// Makes what captures, which waits to begin.
+  ///
+  /// - Parameters:
+  ///   - connections: Those of the input, with the outputs that the media go to.
+  ///   - control: Ends the capture.
+  ///   - whenEnded: Called on the capture thread when a stream that was on is off.
+  /// - Returns: What captures, not begun yet.
+  /// - Throws: `CaptureError` with `.outOfMemory` when there is no thread to be had.
+  func makeCapture(
+    into connections: [CaptureConnection], control: CaptureControl,
+    whenEnded: @escaping @Sendable (CaptureEnd) -> Void
+  ) throws(CaptureError) -> any InputCapture
+}
+
+/// An input while it runs.
+package protocol InputCapture: AnyObject, Sendable {
+  /// Switches the stream on; to be called once.
+  ///
+  /// - Throws: `CaptureError` as the device says.
+  func begin() throws(CaptureError)
+
+  /// Ends what waits for ``begin()``, which then is not to be called.
+  func cancel()
+
+  /// Sends the media over these connections from now on; false where the capture has ended, or
+  /// has no thread for one of them.
+  func connect(_ connections: [CaptureConnection]) -> Bool
+
+  /// Waits for the capture to end, and tells what it knows.
+  @discardableResult
+  func waitUntilEnded() -> CaptureEnd
+}
+
+extension CapturingInput {
+  /// What errors call the device.
+  var spokenName: String { device.path ?? device.id }
+
+  /// Whether both stand for the same node of the system.
+  func isSameNode(as other: any CapturingInput) -> Bool {
+    (device.kind == .v4l2 || device.kind == .alsa) && device.path == other.device.path
+  }
+}

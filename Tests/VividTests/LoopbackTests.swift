@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+import Capture
+import FormatDiscovery
+import Foundation
+import MediaTiming
+import TestSupport
+import Testing
+
+/// The kernel's loopback sound card: what is played into its device 0 is heard at its device 1.
+private enum Loopback {
+  /// The number of its card, or nil where there is none.
+  static let card: Int? = (0..<8).first { number in
+    let id = try? String(contentsOfFile: "/sys/class/sound/card\(number)/id", encoding: .utf8)
+    return id?.hasPrefix("Loopback") == true
+  }
+
+  static var playback: String { "hw:\(card ?? 0),0" }
+  static var capture: String { "hw:\(card ?? 0),1" }
+
+  static let whyNot: Comment =
+    "no loopback sound card here: load it with sudo modprobe snd-aloop"
+
+  /// Writes a sine for two channels, of 16 bits and 48000 samples a second.
+  static func writeTone(_ path: String, dBFS: Double, hertz: Double, seconds: Int) throws {
+    let (rate, amplitude) = (48_000, pow(10, dBFS / 20) * 32_768)
+    var samples: [Int16] = []
+    for sample in 0..<seconds * rate {
+      let value = amplitude * sin(2 * Double.pi * hertz * Double(sample) / Double(rate))
+      samples += [Int16(value.rounded()), Int16(value.rounded())]
+    }
+    try samples.withUnsafeBytes { Data($0) }.write(to: URL(fileURLWithPath: path))
+  }
+
+  /// Plays raw samples into the loopback, to their end.
+  static func play(_ path: String) async throws {
+    let played = try await run(
+      "aplay",
+      ["-q", "-D", playback, "-t", "raw", "-f", "S16_LE", "-r", "48000", "-c", "2", path])
+    try #require(played.status == 0, "\(played.errors)")
+  }
+}
+
+extension VividTests {
+  /// The microphones of the emulated machine.
+  @Suite(.enabled(if: Loopback.card != nil, Loopback.whyNot))
+  struct Sound {
+    private let rate = 48_000
+
+    @Test func `The microphones are those of arecord`() async throws {
+      let theirs = try await run("arecord", ["-l"]).output.matches(
+        of: /card (\d+): .*, device (\d+):/
+      ).map { "hw:\($0.1),\($0.2)" }
+      let document = try await run(slowmoPath, ["devices", "--json"]).document()
+      let ours = try #require(document["devices"] as? [[String: Any]]).filter {
+        $0["media"] as? [String] == ["audio"]
+      }
+      print("loopback: \(ours.count) microphones by slowmo, \(theirs.count) by arecord")
+      #expect(ours.compactMap { $0["path"] as? String } == theirs && theirs.count >= 2)
+      let ids = ours.compactMap { $0["id"] as? String }
+      #expect(Set(ids).count == theirs.count, "\(ids)")
+      #expect(ours.allSatisfy { $0["kind"] as? String == "alsa" && $0["problem"] is NSNull })
+      // What was played into is no preferred microphone.
+      print("loopback: ids \(ids), default \(CaptureDevice.defaultMicrophone?.id ?? "none")")
+    }
+
+    @Test func `Who is not in the group audio is told so`() async throws {
+      let forbidden = try await run(
+        "setpriv",
+        ["--reuid=nobody", "--regid=nogroup", "--clear-groups", slowmoPath, "devices", "--json"])
+      #expect(forbidden.status == 0 && forbidden.errors.contains("group audio"))
+      let devices = try #require(try forbidden.document()["devices"] as? [[String: Any]])
+      let microphones = devices.filter { $0["media"] as? [String] == ["audio"] }
+      let mine = CaptureDevice.list().devices.filter { $0.media == [.audio] }
+      #expect(microphones.compactMap { $0["id"] as? String } == mine.map(\.id))
+      #expect(microphones.allSatisfy { ($0["problem"] as? String)?.contains("denied") == true })
+    }
+
+    @Test(arguments: [997.0, 440.0])
+    func `A tone of -12 dBFS reads peak -12.0 and average -15.0, sample for sample in time`(
+      hertz: Double
+    ) async throws {
+      let file = "\(NSTemporaryDirectory())/tone.raw"
+      try Loopback.writeTone(file, dBFS: -12, hertz: hertz, seconds: 6)
+      let microphone = try CaptureDevice.named(Loopback.capture)
+      let format = AudioFormat(.s16, sampleRate: rate, channelCount: 2)
+      #expect(try microphone.audioFormats().contains(format))
+      let input = try MicrophoneInput(device: microphone, format: format)
+      let session = CaptureSession(input)
+      let output = AudioDataOutput()
+      try session.addOutput(output)
+      try await session.startRunning()
+      async let playing: Void = Loopback.play(file)
+      // The tone is on as soon as something is heard; then it lasts for six seconds.
+      var heard: Int64?
+      var first: AudioSampleBuffer?
+      var last: AudioSampleBuffer?
+      var end: Int64 = 0
+      for await block in output.blocks {
+        if let last, block.gapBefore == nil {
+          #expect(block.position == last.position + Int64(last.sampleCount))
+        }
+        if let last { #expect(block.presentationTimeStamp > last.presentationTimeStamp) }
+        first = first ?? block
+        last = block
+        if heard == nil, block.samples(ofChannel: 0).contains(where: { abs($0) > 0.1 }) {
+          heard = block.position
+        }
+        end = CaptureClock.nanoseconds()
+        if let heard, block.position > heard + Int64(3 * rate) { break }
+      }
+      let levels = output.levels
+      await session.stopRunning()
+      try await playing
+      for level in levels {
+        #expect(abs(level.peakDBFS + 12) <= 0.1, "\(level)")
+        #expect(abs(level.averageDBFS + 15) <= 0.1, "\(level)")
+      }
+      #expect(levels.count == 2)
+      let (start, stop) = (try #require(first), try #require(last))
+      let stopNanoseconds = try stop.presentationTimeStamp.nanoseconds(.halfAwayFromZero)
+      let span = stopNanoseconds - (try start.presentationTimeStamp.nanoseconds(.halfAwayFromZero))
+      let samples = stop.position - start.position
+      let measured = Double(samples) / (Double(span) / 1e9)
+      // The last block was taken soon after it was heard.
+      #expect(stopNanoseconds < end && end - stopNanoseconds < 500_000_000)
+      #expect(abs(measured / Double(rate) - 1) < 0.002)
+      let ledger = output.ledger
+      #expect(ledger.addsUp && ledger.dropped.isEmpty)
+      print(
+        "loopback: \(hertz) Hz: "
+          + levels.map { "peak \($0.peakDBFS) average \($0.averageDBFS)" }.joined(separator: ", ")
+          + "; \(samples) samples in \(span) ns, \(measured) a second, "
+          + "\(input.overrunCount) overruns, last block \((end - stopNanoseconds) / 1_000) us old, "
+          + "\(ledger)")
+    }
+
+    @Test func `A program that stands still loses sound, and says how much and where`()
+      async throws
+    {
+      let format = AudioFormat(.s16, sampleRate: rate, channelCount: 2)
+      let input = try MicrophoneInput(
+        device: try CaptureDevice.named(Loopback.capture), format: format)
+      let session = CaptureSession(input)
+      let output = AudioDataOutput()
+      try session.addOutput(output)
+      try await session.startRunning()
+      var blocks = output.blocks.makeAsyncIterator()
+      var last = try #require(await blocks.next())
+      for _ in 0..<50 { last = try #require(await blocks.next()) }
+      // Half a second may wait in the card's buffer; this whole process stands still for longer.
+      let process = ProcessInfo.processInfo.processIdentifier
+      async let stopped = run(
+        "sh", ["-c", "kill -STOP \(process); sleep 1.5; kill -CONT \(process)"])
+      var gap: AudioGap?
+      while gap == nil {
+        let block = try #require(await blocks.next())
+        gap = block.gapBefore
+        let missing = gap?.sampleCount ?? 0
+        #expect(block.position == last.position + Int64(last.sampleCount) + missing)
+        if gap != nil {
+          let apart = try block.presentationTimeStamp - last.presentationTimeStamp
+          let expected = Double(missing + Int64(last.sampleCount)) / Double(rate)
+          #expect(abs(apart.doubleValue - expected) < 0.02)
+        }
+        last = block
+      }
+      for _ in 0..<50 { last = try #require(await blocks.next()) }
+      await session.stopRunning()
+      #expect(try await stopped.status == 0)
+      let found = try #require(gap)
+      print(
+        "loopback: stopped for 1.5 s: \(found), \(input.overrunCount) overruns, "
+          + "\(input.lostSampleCount) samples lost")
+      #expect(found.cause == .overrun && input.overrunCount >= 1)
+      #expect(found.sampleCount > Int64(rate) && found.sampleCount < Int64(4 * rate))
+      #expect(output.ledger.addsUp)
+    }
+
+    @Test func `A card that is pulled out interrupts the session, and can be used when it is back`()
+      async throws
+    {
+      let driver = "/sys/bus/platform/drivers/snd_aloop"
+      @Sendable func write(_ file: String) async throws {
+        let done = try await run("sh", ["-c", "echo snd_aloop.0 >\(driver)/\(file)"])
+        #expect(done.status == 0, "\(done.errors)")
+      }
+      var input: MicrophoneInput? = try MicrophoneInput(
+        device: try CaptureDevice.named(Loopback.capture))
+      var session: CaptureSession? = input.map { CaptureSession($0) }
+      let output = AudioDataOutput()
+      try session?.addOutput(output)
+      let events = try #require(session?.events)
+      try await session?.startRunning()
+      var blocks = output.blocks.makeAsyncIterator()
+      for _ in 0..<20 { _ = try #require(await blocks.next()) }
+      // The kernel waits until nobody has the card open any more.
+      async let unbound: Void = write("unbind")
+      for await event in events where event == .wasInterrupted(.deviceGone) { break }
+      await session?.stopRunning()
+      session?.removeOutput(output)
+      (session, input) = (nil, nil)
+      try await unbound
+      #expect(output.ledger.addsUp)
+      let gone = #expect(throws: DiscoveryError.self) { try CaptureDevice.named(Loopback.capture) }
+      #expect(gone?.code == .notFound)
+      try await write("bind")
+      _ = try MicrophoneInput(device: try CaptureDevice.named(Loopback.capture))
+      print("loopback: pulled out and put back; \(output.ledger)")
+    }
+
+    @Test func `A camera and a microphone run in one session, on one clock`()
+      async throws
+    {
+      let microphone = try CaptureDevice.named(Loopback.capture)
+      let input = try MicrophoneInput(device: microphone)
+      print("loopback: preferred format \(input.format.id)")
+      let camera = try CaptureDevice.named(Vivid.node ?? "")
+      let session = CaptureSession()
+      session.beginConfiguration()
+      try session.addInput(try DeviceInput(device: camera, format: try camera.fastestFormat()))
+      try session.addInput(input)
+      let (pictures, sound) = (VideoDataOutput(), AudioDataOutput())
+      try session.addOutput(pictures)
+      try session.addOutput(sound)
+      try await session.commitConfiguration()
+      #expect(session.connections.map(\.mediaType).count == 2)
+      try await session.startRunning()
+      var frames = pictures.frames.makeAsyncIterator()
+      var blocks = sound.blocks.makeAsyncIterator()
+      for _ in 0..<20 {
+        let frame = try #require(await frames.next())
+        let block = try #require(await blocks.next())
+        // One clock for both.
+        let apart = try frame.presentationTimeStamp - block.presentationTimeStamp
+        #expect(abs(apart.doubleValue) < 5)
+      }
+      await session.stopRunning()
+      #expect(pictures.ledger.addsUp && sound.ledger.addsUp)
+    }
+  }
+}
