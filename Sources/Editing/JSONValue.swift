@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Foundation
 
 /// A JSON document as it stands, for a format whose objects say themselves what they are.
 enum JSONValue: Hashable, Sendable {
@@ -37,24 +38,32 @@ enum JSONValue: Hashable, Sendable {
   }
 }
 
-extension JSONValue: Codable {
-  init(from decoder: any Decoder) throws {
-    let value = try decoder.singleValueContainer()
-    if value.decodeNil() {
-      self = .null
-    } else if let bool = try? value.decode(Bool.self) {
-      self = .bool(bool)
-    } else if let number = try? value.decode(Double.self) {
-      self = .number(number)
-    } else if let text = try? value.decode(String.self) {
-      self = .string(text)
-    } else if let elements = try? value.decode([JSONValue].self) {
-      self = .array(elements)
-    } else {
-      self = .object(try value.decode([String: JSONValue].self))
-    }
+extension JSONValue {
+  /// Reads a document.
+  ///
+  /// `JSONDecoder` would have to be asked for one type after the other, with an error thrown for
+  /// each that a value is not of.
+  ///
+  /// - Throws: The parser's own error, which tells the place.
+  init(parsing data: Data) throws {
+    self.init(try JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed))
   }
 
+  private init(_ value: Any) {
+    switch value {
+    case let text as String: self = .string(text)
+    case let members as [String: Any]: self = .object(members.mapValues(JSONValue.init))
+    case let elements as [Any]: self = .array(elements.map(JSONValue.init))
+    case let number as NSNumber:
+      // Only truth values are kept as a C `char`; numbers are so that fit their text.
+      let isBool = String(cString: number.objCType) == "c"
+      self = isBool ? .bool(number.boolValue) : .number(number.doubleValue)
+    default: self = .null
+    }
+  }
+}
+
+extension JSONValue: Encodable {
   func encode(to encoder: any Encoder) throws {
     var value = encoder.singleValueContainer()
     switch self {

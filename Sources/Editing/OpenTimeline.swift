@@ -40,7 +40,7 @@ public struct OpenTimeline: Hashable, Sendable {
     parsing text: String, source: (_ path: String) throws -> MediaSource
   ) throws {
     let document: JSONValue
-    do { document = try JSONDecoder().decode(JSONValue.self, from: Data(text.utf8)) } catch {
+    do { document = try JSONValue(parsing: Data(text.utf8)) } catch {
       throw EditingError.invalidProject("it is not JSON")
     }
     (composition, warnings) = try withoutActuallyEscaping(source) { source in
