@@ -100,7 +100,8 @@ public final class MovieFileOutput: FrameOutput {
     let take = MovieTake(
       input: input, settings: settings, plan: try PicturePlan(settings.codec, for: input.delivery),
       control: control, beginsWithStream: begins)
-    let queue = try FrameQueue(capacity: take.queueCapacity)
+    let queue = try FrameQueue(
+      capacity: take.queueCapacity, loans: input.delivery.isCompressed ? nil : input.loans)
     var file: MovieFile
     do throws(MovieFile.CreationError) {
       file = try MovieFile(creating: settings.path, overwrites: settings.overwrites, grows: true)

@@ -212,6 +212,61 @@ struct CapturePumpTests {
     #expect(taken.ledger.expected == 20)
   }
 
+  @Test func `A writer that stalls keeps few of the driver's buffers, and loses nothing`() throws {
+    let rate = try FrameRate(240, 1)
+    let frames: [ScriptedDriver.Step] = try (0..<24).map {
+      .frame(try stamp($0, rate), byteCount: 4_096)
+    }
+    let shared = Mutex<(loans: FrameLoans, queue: FrameQueue)?>(nil)
+    let counts = Mutex<[Int]>([])
+    let note: @Sendable () -> Void = {
+      guard let (loans, queue) = shared.withLock({ $0 }) else { return }
+      counts.withLock { $0 += [loans.lentCount, queue.lentCount] }
+    }
+    let takeAll: @Sendable () -> Void = {
+      guard let (_, queue) = shared.withLock({ $0 }) else { return }
+      for number in 0..<20 as Range<UInt32> {
+        #expect(queue.withNextFrame { $0.observation.stamp.sequence } == number)
+      }
+    }
+    let driver = ScriptedDriver(
+      frames[..<20] + [.action(note), .action(takeAll), .action(note)] + frames[20...]
+        + [.action(note)], bufferCount: 32)
+    let loans = FrameLoans(driver)
+    let queue = try FrameQueue(capacity: 1 << 20, loans: loans)
+    shared.withLock { $0 = (loans, queue) }
+    let control = CaptureControl()
+    let take = TakeSink(limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
+    take.allow(keeping: loans.capacity)
+    var pump = CapturePump(
+      loans: loans, frameRate: rate, wholeness: FrameWholeness(byteCount: nil, isJPEG: false),
+      control: control, switchboard: SinkSwitchboard([take]))
+    try pump.start()
+    #expect(pump.run().stopReason == .duration)
+    // Twenty waited, eight of them where the driver had put them; then none; then four, all there.
+    #expect(counts.withLock { $0 } == [8, 8, 0, 0, 4, 4])
+    #expect(driver.missingBuffers == 4)
+  }
+
+  @Test func `A queue that goes with frames in it gives their buffers back`() throws {
+    let rate = try FrameRate(240, 1)
+    let driver = ScriptedDriver([.frame(try stamp(0, rate), byteCount: 64)], bufferCount: 8)
+    let loans = FrameLoans(driver)
+    do {
+      let queue = try FrameQueue(capacity: 1 << 20, loans: loans)
+      let control = CaptureControl()
+      let take = TakeSink(limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
+      take.allow(keeping: 4)
+      var pump = CapturePump(
+        loans: loans, frameRate: rate, wholeness: FrameWholeness(byteCount: nil, isJPEG: false),
+        control: control, switchboard: SinkSwitchboard([take]))
+      try pump.start()
+      _ = pump.run()
+      #expect(loans.lentCount == 1)
+    }
+    #expect(loans.lentCount == 0)
+  }
+
   @Test func `A short frame of pixels is a damaged one`() throws {
     let rate = try FrameRate(60, 1)
     let steps = try [100, 99, 100, 0].enumerated().map {

@@ -17,6 +17,11 @@ package struct FrameDelivery: Sendable {
   /// What tells a whole frame from a damaged one.
   package let wholeness: FrameWholeness
 
+  /// Whether frames are compressed by the camera.
+  package var isCompressed: Bool {
+    if case .compressed = layout { true } else { false }
+  }
+
   package init(layout: Layout, width: Int, height: Int) throws(LibAVError) {
     self.layout = layout
     self.width = width

@@ -10,9 +10,12 @@ package struct QueuedFrame {
   /// The bytes, valid until the queue is told to release the frame; none where the frame is not
   /// in the queue but only noted.
   package var bytes: UnsafeRawBufferPointer
+  /// The driver's buffer in which the bytes lie; nil where they are to be copied.
+  package var loan: FrameLoans.Loan?
 }
 
-/// Frames in order of capture, copied once into memory that was reserved beforehand.
+/// Frames in order of capture, copied once into memory that was reserved beforehand, or left in
+/// the driver's buffers, which are given back when the frame has been taken.
 ///
 /// One thread pushes and never waits: it shares two counters with the other thread, no lock.
 /// One thread takes frames out. A full queue refuses the frame; room for notes about refused
@@ -36,6 +39,9 @@ package final class FrameQueue: Sendable {
   private nonisolated(unsafe) var restart: (position: Int, offset: Int)?
   private let head = Atomic<Int>(0)
   private let tail = Atomic<Int>(0)
+  /// Where buffers on loan are given back; nil where every frame is copied.
+  package let loans: FrameLoans?
+  private let lent = Atomic<Int>(0)
   private let isClosed = Atomic<Bool>(false)
   private let signal = DispatchSemaphore(value: 0)
   // Whether the taker sleeps, or is about to.
@@ -55,8 +61,11 @@ package final class FrameQueue: Sendable {
 
   /// Reserves a queue of about this many bytes.
   ///
+  /// - Parameters:
+  ///   - capacity: The bytes.
+  ///   - loans: Where frames are lent from, if frames are to wait in the driver's own buffers.
   /// - Throws: `CaptureError` with `.outOfMemory` when the system refuses them.
-  package init(capacity: Int) throws(CaptureError) {
+  package init(capacity: Int, loans: FrameLoans? = nil) throws(CaptureError) {
     let rounded = max(1 << 20, (capacity + Self.reserve + 4_095) / 4_096 * 4_096)
     // Pages are taken only when they are first written: an idle queue costs nothing.
     guard
@@ -70,16 +79,25 @@ package final class FrameQueue: Sendable {
     }
     self.capacity = rounded
     self.memory = memory
+    self.loans = loans
   }
 
-  deinit { munmap(memory, capacity) }
+  deinit {
+    close()
+    while withNextFrame({ _ in }) != nil {}
+    munmap(memory, capacity)
+  }
 
-  /// Copies a frame in, or answers false when there is no room.
+  /// Frames on loan that wait here, or are just being taken.
+  package var lentCount: Int { lent.load(ordering: .acquiring) }
+
+  /// Copies a frame in unless it is on loan, or answers false when there is no room.
   ///
   /// An empty queue has room for every frame of up to half its capacity, less a record; whether
   /// it has for a larger one depends on where the last one ended.
   package func push(_ frame: QueuedFrame) -> Bool {
-    let needed = Self.recordBytes + Self.aligned(frame.bytes.count)
+    let copied = frame.loan == nil ? frame.bytes.count : 0
+    let needed = Self.recordBytes + Self.aligned(copied)
     let head = head.load(ordering: .relaxed)
     let tail = tail.load(ordering: .acquiring)
     let offset = head % capacity
@@ -102,11 +120,15 @@ package final class FrameQueue: Sendable {
     if skipped > 0 { storeRecordEnd(at: offset, skipped) }
     let start = memory + (offset + skipped) % capacity
     var record = Record(totalBytes: needed, frame: frame)
-    let payload = start + Self.recordBytes
-    if let source = frame.bytes.baseAddress, frame.bytes.count > 0 {
-      payload.copyMemory(from: source, byteCount: frame.bytes.count)
+    if frame.loan != nil {
+      lent.wrappingAdd(1, ordering: .relaxed)
+    } else {
+      let payload = start + Self.recordBytes
+      if let source = frame.bytes.baseAddress, copied > 0 {
+        payload.copyMemory(from: source, byteCount: copied)
+      }
+      record.frame.bytes = UnsafeRawBufferPointer(start: payload, count: copied)
     }
-    record.frame.bytes = UnsafeRawBufferPointer(start: payload, count: frame.bytes.count)
     start.storeBytes(of: record, as: Record.self)
     self.head.store(head + skipped + needed, ordering: .sequentiallyConsistent)
     let isLate = frame.observation.arrival &- lastWake.arrival >= Self.wakeInterval
@@ -117,7 +139,8 @@ package final class FrameQueue: Sendable {
     return true
   }
 
-  private func wakeTaker() {
+  /// Wakes the taker if it sleeps; on the pusher's thread.
+  package func wakeTaker() {
     if isTakerWaiting.exchange(false, ordering: .sequentiallyConsistent) { signal.signal() }
   }
 
@@ -147,7 +170,13 @@ package final class FrameQueue: Sendable {
       if skipped > 0 { self.tail.store(tail + skipped, ordering: .releasing) }
       let start = memory + (tail + skipped) % capacity
       let record = start.load(as: Record.self)
-      defer { self.tail.store(tail + skipped + record.totalBytes, ordering: .releasing) }
+      defer {
+        if let loan = record.frame.loan {
+          loans?.release(loan)
+          lent.wrappingSubtract(1, ordering: .releasing)
+        }
+        self.tail.store(tail + skipped + record.totalBytes, ordering: .releasing)
+      }
       return try body(record.frame)
     }
   }

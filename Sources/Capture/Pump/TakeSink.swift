@@ -16,7 +16,11 @@ public struct CaptureLimit: Hashable, Sendable {
   }
 }
 
-/// A take: frames from the first on are copied into a queue, until a limit or a request.
+/// A take: frames from the first on go into a queue, until a limit or a request.
+///
+/// Where the queue takes loans, a frame stays in the driver's buffer while few others do; the
+/// frames behind it are copied. So a writer that keeps up has nothing copied, and one that stalls
+/// keeps no buffer more from the driver.
 package final class TakeSink: FrameSink {
   private let limit: CaptureLimit
   private let queue: FrameQueue
@@ -24,6 +28,8 @@ package final class TakeSink: FrameSink {
   /// Whether the stream is on for this take alone, and ends with it.
   private let endsCapture: Bool
   private let result = Mutex<CaptureEnd?>(nil)
+  /// How many frames may be on loan at a time.
+  private let maximumLent = Atomic<Int>(0)
 
   // The capture thread's own.
   private nonisolated(unsafe) var state = State()
@@ -55,11 +61,20 @@ package final class TakeSink: FrameSink {
       finish()
       return nil
     }
-    guard let reason = enter(frame) else { return nil }
+    guard let reason = enter(&frame) else { return nil }
     if endsCapture { return reason }
     state.end.stopReason = reason
     finish()
     return nil
+  }
+
+  package var keepsFrames: Bool { queue.loans != nil }
+
+  package func allow(keeping count: Int) {
+    // Half of what can be lent at most: a camera that captures for a file alone has the more
+    // buffers for moments in which nobody takes its frames.
+    let limit = min(count, (queue.loans?.capacity ?? 0) / 2)
+    maximumLent.store(limit, ordering: .relaxed)
   }
 
   package func end(_ end: CaptureEnd) {
@@ -79,7 +94,7 @@ package final class TakeSink: FrameSink {
   }
 
   /// Notes one frame and hands it over; a reason to stop when it ends the take.
-  private func enter(_ arrived: borrowing ArrivedFrame) -> StopReason? {
+  private func enter(_ arrived: inout ArrivedFrame) -> StopReason? {
     var frame = arrived.observation
     frame.unnoted = state.end.unnoted
     if let origin = state.origin, let duration = limit.duration,
@@ -91,7 +106,7 @@ package final class TakeSink: FrameSink {
     }
     if !arrived.isWhole {
       frame.fate = .corrupt
-    } else if queue.push(QueuedFrame(observation: frame, bytes: arrived.bytes)) {
+    } else if push(&arrived, frame) {
       state.end.unnoted = 0
       if state.origin == nil { state.origin = frame.microseconds }
       state.queuedCount += 1
@@ -102,5 +117,20 @@ package final class TakeSink: FrameSink {
     let note = QueuedFrame(observation: frame, bytes: UnsafeRawBufferPointer(start: nil, count: 0))
     state.end.unnoted = queue.push(note) ? 0 : state.end.unnoted + 1
     return nil
+  }
+
+  /// Puts a frame into the queue, on loan where that may be.
+  private func push(_ arrived: inout ArrivedFrame, _ observation: FrameObservation) -> Bool {
+    var frame = QueuedFrame(observation: observation, bytes: arrived.bytes)
+    let maximum = maximumLent.load(ordering: .relaxed)
+    let lentCount = maximum > 0 ? queue.lentCount : 0
+    if lentCount < maximum { frame.loan = arrived.hold() }
+    guard queue.push(frame) else {
+      if let loan = frame.loan { arrived.letGo(loan) }
+      return false
+    }
+    // Soon enough that the next ones need not be copied.
+    if frame.loan != nil, lentCount + 1 >= maximum / 2 { queue.wakeTaker() }
+    return true
   }
 }
