@@ -114,15 +114,15 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     choice = nil
   }
 
+  /// What errors and documents call the device: its node or file, or its id where it has none.
+  public var address: String { path ?? id }
+
   /// The same device, at the input that was chosen.
-  func choosing(_ choice: InputChoice?) -> CaptureDevice {
+  package func choosing(_ choice: InputChoice?) -> CaptureDevice {
     guard let choice, let path, kind == .v4l2 else { return self }
     return CaptureDevice(
       id: id, node: path, name: name, driver: driver, bus: bus, choice: choice)
   }
-
-  /// The same device, at the input that another value of it chose.
-  package func choosing(from other: CaptureDevice) -> CaptureDevice { choosing(other.choice) }
 
   /// The name that messages use: the path of a node, or what was written.
   var spokenName: String {

@@ -49,9 +49,9 @@ extension MovieTake {
     let names = input.unrestoredControls
     guard !names.isEmpty else { return }
     report.warnings.append(
-      "\(input.deviceName) did not take back what was set for the take: "
+      "\(input.device.address) did not take back what was set for the take: "
         + "\(names.joined(separator: ", ")); set it again with: slowmo controls "
-        + input.deviceName)
+        + input.device.address)
   }
 
   /// Makes the file plain, and learns by reading it whether it can be played.

@@ -72,7 +72,7 @@ struct MovieTake {
     if let error = end.error { throw error }
     throw failure.map(RecordingError.init)
       ?? RecordingError(
-        .nothingStored, "\(input.deviceName) delivered no frame that could be stored",
+        .nothingStored, "\(input.device.address) delivered no frame that could be stored",
         hint: "check the camera, or record for longer")
   }
 
@@ -105,7 +105,7 @@ struct MovieTake {
     _ input: DeviceInput, _ first: FrameObservation, gaps: [FrameGap]?
   ) -> RecordingTags.Recording {
     RecordingTags.Recording(
-      device: input.deviceName, mode: input.modeName,
+      device: input.device.address, mode: input.modeName,
       firstCaptureNs: first.microseconds &* 1_000, firstSequence: Int64(first.stamp.sequence),
       gaps: gaps?.filter { $0.afterIndex >= 0 }.map {
         RecordingTags.Recording.Gap(afterIndex: $0.afterIndex, count: $0.count)

@@ -91,7 +91,7 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     }
     if let problem = report.problem { throw CommandError(problem) }
     return BenchRun(
-      format: format, device: camera.path ?? camera.id, report: report,
+      format: format, device: camera.address, report: report,
       processorNanoseconds: ProcessCost.now() - before, memory: memory)
   }
 

@@ -40,7 +40,7 @@ struct ControlsCommand: ParsableCommand, Verb {
     if common.json {
       try Output.document(
         ControlsDocument(
-          device: device.path ?? device.id, set: changed.map(\.name),
+          device: device.address, set: changed.map(\.name),
           controls: controls.list().map(ControlsDocument.Control.init)))
     } else {
       for control in wanted.isEmpty ? try controls.list() : changed {

@@ -124,6 +124,6 @@ struct DevicesCommand: ParsableCommand, Verb {
   }
 
   private static func line(_ device: CaptureDevice) -> String {
-    "\(device.path ?? device.id)  \(device.name)  (\(device.id))"
+    "\(device.address)  \(device.name)  (\(device.id))"
   }
 }

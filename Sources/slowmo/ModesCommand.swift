@@ -139,7 +139,7 @@ struct ModesCommand: ParsableCommand, Verb {
     }
     try Output.document(
       Document(
-        device: device.path ?? device.id,
+        device: device.address,
         modes: formats.map { Document.Mode($0, measurements[$0.id]) }, fastest: fastest?.id,
         sizeRanges: list.sizeRanges.map(SizeRangeDocument.init),
         input: list.inputs.flatMap(CurrentInputDocument.init),

@@ -133,7 +133,7 @@ struct RecordCommand: ParsableCommand, Verb {
 
   private func plan(_ device: CaptureDevice, _ format: CaptureFormat) throws -> ExitStatus {
     let document = RecordPlanDocument(
-      file: output, device: device.path ?? device.id, mode: format.id,
+      file: output, device: device.address, mode: format.id,
       requestedFps: format.maxFrameRate.description,
       requestedFpsValue: format.maxFrameRate.doubleValue, codec: codec.rawValue)
     if common.json {

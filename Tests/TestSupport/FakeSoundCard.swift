@@ -64,6 +64,8 @@ package final class FakeSoundCard: SoundCalls {
     var isOpen = false
     var isRunning = false
     var isGone = false
+    /// How often it was put in: handles of before are of no use.
+    var generation: UInt = 1
     var loss: CInt = 0
     /// Samples of the card's clock since it was made, of which `read` were read or are lost.
     var clock: Int64 = 0
@@ -71,6 +73,13 @@ package final class FakeSoundCard: SoundCalls {
     var faults: [Fault]
     var random: SeededGenerator
     var napsLeft = 0
+
+    mutating func plugIn() {
+      (isGone, isOpen) = (false, false)
+      generation += 1
+    }
+
+    func isLost(_ handle: SoundHandle) -> Bool { isGone || handle.bits != generation }
   }
 
   package let description: Description
@@ -97,7 +106,22 @@ package final class FakeSoundCard: SoundCalls {
     return Self.epoch + Int64(Int128(sample) * 1_000_000_000 * 1_000_000 / scale)
   }
 
+  /// Puts the card that was pulled out in again.
+  package func plugIn() {
+    state.withLock { $0.plugIn() }
+  }
+
+  /// Puts the card in again, and has someone open it at once.
+  package func plugIn(openedBy handle: inout SoundHandle) {
+    handle = state.withLock { state in
+      state.plugIn()
+      state.isOpen = true
+      return SoundHandle(bits: state.generation)
+    }
+  }
+
   package func nodes() -> [String] {
+    if state.withLock({ $0.isGone }) { return [] }
     if description.hasNodesInFolder { return SystemFiles.entries(in: nodeFolder) }
     let node = description.node
     return [
@@ -106,7 +130,7 @@ package final class FakeSoundCard: SoundCalls {
   }
 
   package func describe(_ node: SoundNode, _ description: inout SoundDescription) -> CInt {
-    guard node == self.description.node else { return -ENOENT }
+    guard node == self.description.node, !state.withLock({ $0.isGone }) else { return -ENOENT }
     description = self.description.words
     return self.description.describeResult
   }
@@ -115,13 +139,19 @@ package final class FakeSoundCard: SoundCalls {
     guard name == description.node.hardwareName else { return -ENOENT }
     guard description.openResult == 0 else { return description.openResult }
     return state.withLock { state in
+      guard !state.isGone else { return -ENOENT }
       guard !state.isOpen else { return -EBUSY }
       state.isOpen = true
+      handle = SoundHandle(bits: state.generation)
       return 0
     }
   }
 
-  package func close(_ handle: SoundHandle) { state.withLock { $0.isOpen = false } }
+  package func close(_ handle: SoundHandle) {
+    state.withLock { state in
+      if handle.bits == state.generation { state.isOpen = false }
+    }
+  }
 
   package func abilities(
     _ handle: SoundHandle, _ choice: SoundChoice, _ abilities: inout SoundAbilities
@@ -148,7 +178,7 @@ package final class FakeSoundCard: SoundCalls {
 
   package func prepare(_ handle: SoundHandle) -> CInt {
     state.withLock { state in
-      guard !state.isGone else { return -ENODEV }
+      guard !state.isLost(handle) else { return -ENODEV }
       state.loss = 0
       return 0
     }
@@ -156,7 +186,7 @@ package final class FakeSoundCard: SoundCalls {
 
   package func start(_ handle: SoundHandle) -> CInt {
     state.withLock { state in
-      guard !state.isGone else { return -ENODEV }
+      guard !state.isLost(handle) else { return -ENODEV }
       state.isRunning = true
       state.read = state.clock
       return 0
@@ -181,12 +211,12 @@ package final class FakeSoundCard: SoundCalls {
   package func wait(_ handle: SoundHandle, milliseconds: CInt) -> CInt {
     let sample = state.withLock { state in
       let goesOn =
-        !state.isGone && state.loss == 0 && state.isRunning && state.clock < description.length
+        !state.isLost(handle) && state.loss == 0 && state.isRunning && state.clock < description.length
       return goesOn ? state.clock : nil
     }
     if let sample { description.pace(sample) }
     return state.withLock { state in
-      if state.isGone { return -ENODEV }
+      if state.isLost(handle) { return -ENODEV }
       if state.loss != 0 { return state.loss }
       guard let settings = state.settings, state.isRunning, state.clock < description.length else {
         usleep(1_000)

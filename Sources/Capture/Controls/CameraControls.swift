@@ -38,7 +38,7 @@ public final class CameraControls: Sendable {
   /// - Parameter device: The camera, which may be capturing.
   /// - Throws: `CaptureError` with `.deviceLost`, `.noPermission`.
   public init(device: CaptureDevice) throws(CaptureError) {
-    deviceName = device.path ?? device.id
+    deviceName = device.address
     if case .v4l2(let path) = device.source {
       node = try ControlledNode(path)
     } else {

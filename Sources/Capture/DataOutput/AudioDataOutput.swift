@@ -81,26 +81,6 @@ public final class AudioDataOutput: FrameOutput {
   }
 }
 
-/// The blocks of an ``AudioDataOutput``, in order.
-public struct AudioBlocks: AsyncSequence, Sendable {
-  private let delivery: SampleDeliverer<AudioSampleBuffer>
-
-  init(_ delivery: SampleDeliverer<AudioSampleBuffer>) { self.delivery = delivery }
-
-  /// Takes one block after the other.
-  public struct AsyncIterator: AsyncIteratorProtocol {
-    fileprivate let delivery: SampleDeliverer<AudioSampleBuffer>
-
-    /// The next block, as soon as there is one; nil when the task is cancelled or no more come.
-    public mutating func next(
-      isolation actor: isolated (any Actor)? = #isolation
-    ) async throws(Never) -> AudioSampleBuffer? { await delivery.next() }
-  }
-
-  /// An iterator; blocks go to one at a time.
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(delivery: delivery) }
-}
-
 /// The blocks of one source that wait for whoever takes them.
 private final class SoundQueue: SampleQueue {
   private let ring: SoundRing

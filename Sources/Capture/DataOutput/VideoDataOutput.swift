@@ -107,23 +107,3 @@ public struct DroppedFrame: Hashable, Sendable {
   /// Why it was not delivered.
   public let reason: FrameDropReason
 }
-
-/// The frames of a ``VideoDataOutput``, in order of capture.
-public struct VideoFrames: AsyncSequence, Sendable {
-  private let delivery: SampleDeliverer<SampleBuffer>
-
-  init(_ delivery: SampleDeliverer<SampleBuffer>) { self.delivery = delivery }
-
-  /// Takes one frame after the other.
-  public struct AsyncIterator: AsyncIteratorProtocol {
-    fileprivate let delivery: SampleDeliverer<SampleBuffer>
-
-    /// The next frame, as soon as there is one; nil when the task is cancelled or no more come.
-    public mutating func next(
-      isolation actor: isolated (any Actor)? = #isolation
-    ) async throws(Never) -> SampleBuffer? { await delivery.next() }
-  }
-
-  /// An iterator; frames go to one at a time.
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(delivery: delivery) }
-}

@@ -98,7 +98,7 @@ public struct LockedDevice: ~Copyable {
       } catch { throw CaptureError(error) }
       guard granted.fourcc == format.fourcc.rawValue, granted.width == width,
         granted.height == height
-      else { throw .refused(format, granted, by: device.path ?? device.id) }
+      else { throw .refused(format, granted, by: device.address) }
       self.granted = granted
     } else {
       activeVideoMinFrameDuration = format.minFrameDuration
@@ -117,7 +117,7 @@ public struct LockedDevice: ~Copyable {
   public mutating func setActiveVideoFrameDuration(
     _ duration: MediaTime
   ) throws(CaptureError) -> MediaTime {
-    let name = device.path ?? device.id
+    let name = device.address
     guard let rate = try? FrameRate(frameDuration: duration),
       activeFormat.frameRateRange.contains(rate)
     else {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import ALSA
 public import FormatDiscovery
 import Synchronization
 
@@ -11,11 +12,12 @@ import Synchronization
 ///
 /// No other program can record from the device while the input lives.
 public final class MicrophoneInput: CapturingInput {
-  /// The device that was opened.
-  public let device: CaptureDevice
   /// How its samples are given.
   public let format: AudioFormat
-  private let driver: any SoundDriver
+  package let reach: DeviceReach
+  package let canReopen: Bool
+  /// The device, and its driver as long as that is open.
+  private let opened: Mutex<(device: CaptureDevice, driver: (any SoundDriver)?)>
   private let counters = SoundCounters()
 
   /// Opens a microphone.
@@ -29,11 +31,7 @@ public final class MicrophoneInput: CapturingInput {
   public convenience init(
     device: CaptureDevice, format: AudioFormat? = nil
   ) throws(CaptureError) {
-    guard case .alsa(let node) = device.source else {
-      throw CaptureError(
-        .modeRefused, "\(device.path ?? device.id) is no microphone",
-        hint: "see which there are with: slowmo devices")
-    }
+    _ = try Self.node(of: device)
     let wanted: AudioFormat
     if let format {
       wanted = format
@@ -42,15 +40,23 @@ public final class MicrophoneInput: CapturingInput {
         throw CaptureError(error)
       }
     }
-    self.init(device: device, driver: try ALSADriver(node, wanted))
+    self.init(device: device, driver: try ALSADriver(Self.node(of: device), wanted), canReopen: true)
   }
 
   /// Joins a driver of any make to the device that it plays.
-  package init(device: CaptureDevice, driver: any SoundDriver) {
-    self.device = device
-    format = driver.format
-    self.driver = driver
+  package convenience init(device: CaptureDevice, driver: any SoundDriver) {
+    self.init(device: device, driver: driver, canReopen: false)
   }
+
+  private init(device: CaptureDevice, driver: any SoundDriver, canReopen: Bool) {
+    format = driver.format
+    reach = DeviceReach()
+    self.canReopen = canReopen
+    opened = Mutex((device, driver))
+  }
+
+  /// The device that was opened.
+  public var device: CaptureDevice { opened.withLock { $0.device } }
 
   /// One port, of sound.
   public var ports: [InputPort] { [InputPort(mediaType: .audio, audioFormat: format)] }
@@ -68,7 +74,35 @@ public final class MicrophoneInput: CapturingInput {
     into connections: [CaptureConnection], control: CaptureControl,
     whenEnded: @escaping @Sendable (CaptureEnd) -> Void
   ) throws(CaptureError) -> any InputCapture {
-    try RunningSound(
+    guard let driver = opened.withLock({ $0.driver }) else {
+      throw CaptureError(
+        .deviceLost, "\(device.address) was closed, and could not be opened again",
+        hint: "look whether it is there, and start again")
+    }
+    return try RunningSound(
       driver, counters, into: connections.soundSinks, control: control, whenEnded: whenEnded)
+  }
+
+  /// The node of a device that gives sound.
+  private static func node(of device: CaptureDevice) throws(CaptureError) -> SoundNode {
+    if case .alsa(let node) = device.source { return node }
+    throw CaptureError(
+      .modeRefused, "\(device.address) is no microphone",
+      hint: "see which there are with: slowmo devices")
+  }
+
+  package func close() { opened.withLock { $0.driver = nil } }
+
+  package func openIfClosed() throws(CaptureError) {
+    if opened.withLock({ $0.driver == nil }) { try reopen(at: device) }
+  }
+
+  package func reopen(at device: CaptureDevice) throws(CaptureError) {
+    // Nobody can open a card twice, not even who has it.
+    close()
+    let driver = try reach.perform { () throws(CaptureError) in
+      try ALSADriver(Self.node(of: device), format)
+    }
+    opened.withLock { $0 = (device, driver) }
   }
 }

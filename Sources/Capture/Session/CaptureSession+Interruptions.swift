@@ -2,7 +2,6 @@
 import Dispatch
 import FormatDiscovery
 import Synchronization
-import V4L2
 
 extension SessionEvent.InterruptionReason {
   /// The reason that an error is, where it may pass.
@@ -17,11 +16,11 @@ extension SessionEvent.InterruptionReason {
 
 /// An input that was interrupted, and what waits for it.
 struct Interruption: Sendable {
-  let input: DeviceInput
+  let input: any CapturingInput
   var reason: SessionEvent.InterruptionReason
   fileprivate let watch = ReturnWatch()
 
-  init(_ input: DeviceInput, _ reason: SessionEvent.InterruptionReason) {
+  init(_ input: any CapturingInput, _ reason: SessionEvent.InterruptionReason) {
     self.input = input
     self.reason = reason
   }
@@ -32,7 +31,7 @@ struct Interruption: Sendable {
 
 extension CaptureSession {
   /// Starts an input again as soon as its device is there, and nobody else has it.
-  func awaitReturn(of input: DeviceInput) {
+  func awaitReturn(of input: any CapturingInput) {
     let watch = state.withLock { state in
       state.interruptions.first { $0.input === input }?.watch
     }
@@ -44,7 +43,7 @@ extension CaptureSession {
   /// Tries to start an input that was interrupted.
   ///
   /// - Returns: Whether there is nothing to wait for any more.
-  private func resume(_ input: DeviceInput, at device: CaptureDevice) -> Bool {
+  private func resume(_ input: any CapturingInput, at device: CaptureDevice) -> Bool {
     work.withLock { _ in
       let (graph, interruption) = state.withLock { state in
         (state.graph, state.interruptions.first { $0.input === input })
@@ -108,32 +107,32 @@ extension CaptureSession {
 /// Calls when a device may be there again: when it appears, and every now and then, because a
 /// device that another program has let go of tells nobody.
 private final class ReturnWatch: Sendable {
-  private let queue = DispatchQueue(label: "camera returns")
+  private let queue = DispatchQueue(label: "device returns")
   private let isOver = Atomic<Bool>(false)
   private let changes = Mutex<Task<Void, Never>?>(nil)
 
   /// Calls `attempt` until it says that it is done.
   func begin(
-    for input: DeviceInput, everyMilliseconds interval: Int,
+    for input: any CapturingInput, everyMilliseconds interval: Int,
     _ attempt: @escaping @Sendable (CaptureDevice) -> Bool
   ) {
-    let (device, calls) = (input.device, input.calls)
+    let (device, reach) = (input.device, input.reach)
     // The folder is watched by the system's means; where it cannot be, there are the retries.
-    // Two cameras without serial numbers may have one id: one that stayed is not the one that went.
-    let others = Set(calls.nodes()).subtracting([device.path ?? ""])
-    let watching = DeviceSystem.$calls.withValue(calls) { try? CaptureDevice.changes() }
+    // Two devices without serial numbers may have one id: one that stayed is not the one that went.
+    let others = reach.addresses().subtracting([device.address])
+    let watching = reach.perform { try? CaptureDevice.changes() }
     if let watching {
       let task = Task { [weak self] in
         for await case .added(let added) in watching
-        where added.id == device.id && !others.contains(added.path ?? "") {
+        where added.id == device.id && !others.contains(added.address) {
           guard let self else { return }
-          queue.async { self.call(attempt, added.choosing(from: device)) }
+          queue.async { self.call(attempt, added.choosing(device.choice)) }
         }
       }
       changes.withLock { $0 = task }
     }
     if isOver.load(ordering: .acquiring) { cancel() }
-    retry(device, calls, interval, attempt)
+    retry(device, reach, interval, attempt)
   }
 
   func cancel() {
@@ -142,18 +141,17 @@ private final class ReturnWatch: Sendable {
   }
 
   private func retry(
-    _ device: CaptureDevice, _ calls: any DeviceCalls, _ interval: Int,
+    _ device: CaptureDevice, _ reach: DeviceReach, _ interval: Int,
     _ attempt: @escaping @Sendable (CaptureDevice) -> Bool
   ) {
     queue.asyncAfter(deadline: .now() + .milliseconds(interval)) { [weak self] in
       guard let self, !isOver.load(ordering: .acquiring) else { return }
       // Opening a node may wake its device, so that one is looked at whose node is there.
-      let nodes = calls.nodes()
-      if let path = device.path, nodes.contains(path) {
-        let found = DeviceSystem.$calls.withValue(calls) { try? CaptureDevice.named(path) }
-        if let found, found.id == device.id { call(attempt, found.choosing(from: device)) }
+      if reach.addresses().contains(device.address) {
+        let found = reach.perform { try? CaptureDevice.named(device.address) }
+        if let found, found.id == device.id { call(attempt, found.choosing(device.choice)) }
       }
-      retry(device, calls, interval, attempt)
+      retry(device, reach, interval, attempt)
     }
   }
 

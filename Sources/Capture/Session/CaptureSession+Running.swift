@@ -120,7 +120,7 @@ extension CaptureSession {
     _ input: any CapturingInput, in graph: SessionGraph,
     control: CaptureControl = CaptureControl()
   ) throws(CaptureError) {
-    if let camera = input as? DeviceInput, camera.loans.isClosed { try camera.reopen() }
+    try input.openIfClosed()
     let capture = try input.makeCapture(
       into: graph.connections(from: input), control: control
     ) { [weak self] end in self?.didEnd(input, end) }
@@ -140,17 +140,13 @@ extension CaptureSession {
   private func didEnd(_ input: any CapturingInput, _ end: CaptureEnd) {
     let reason = end.error.flatMap(SessionEvent.InterruptionReason.init)
     let news = reason.map(SessionEvent.wasInterrupted) ?? end.error.map(SessionEvent.runtimeError)
-    // A descriptor of a device that was gone is of no use when it is back.
-    let camera = input as? DeviceInput
-    if reason == .deviceGone { camera?.loans.close() }
+    if reason == .deviceGone { input.close() }
     let isAwaited = state.withLock { state in
       state.running.removeAll { $0.input === input }
       let isAwaited =
-        reason != nil && camera != nil && state.isWanted && state.resumes
+        reason != nil && input.canReopen && state.isWanted && state.resumes
         && state.graph.inputs.contains { $0 === input }
-      if isAwaited, let reason, let camera {
-        state.interruptions.append(Interruption(camera, reason))
-      }
+      if isAwaited, let reason { state.interruptions.append(Interruption(input, reason)) }
       var events = news.map { [$0] } ?? []
       if state.change != nil {
         state.change?.events += events
@@ -160,7 +156,7 @@ extension CaptureSession {
       }
       return isAwaited
     }
-    if isAwaited, let camera { awaitReturn(of: camera) }
+    if isAwaited { awaitReturn(of: input) }
   }
 
   /// Begins to start or exchange inputs.
@@ -224,7 +220,7 @@ extension CaptureSession {
       entry.control.stop(.signal)
       entry.capture.waitUntilEnded()
     }
-    try input.reopen(as: format)
+    try input.open(as: format)
   }
 
   private func put(_ graph: SessionGraph, insteadOf before: SessionGraph) {

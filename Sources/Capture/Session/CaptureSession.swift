@@ -45,7 +45,7 @@ public final class CaptureSession: Sendable {
   /// Makes a session without inputs and outputs.
   public init() { retryMilliseconds = 1_000 }
 
-  package init(_ input: DeviceInput, retryMilliseconds: Int) {
+  package init(_ input: any SessionInput, retryMilliseconds: Int) {
     self.retryMilliseconds = retryMilliseconds
     state.withLock { try? $0.graph.add(input) }
   }

@@ -3,7 +3,6 @@ public import FormatDiscovery
 import LibAV
 public import MediaTiming
 import Synchronization
-import V4L2
 
 /// A device opened in one mode, its frame duration locked, ready to deliver frames.
 ///
@@ -26,15 +25,13 @@ public final class DeviceInput: Sendable {
   package typealias Sound = (source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64)
 
   private let opened: Mutex<Opened>
-  /// Where the device is reached.
-  let calls: any DeviceCalls
+  package let reach: DeviceReach
   /// Whether other programs may change the device meanwhile; nil where it cannot be opened anew.
   private let sharesSettings: Bool?
   private var current: Opened { opened.withLock { $0 } }
   /// The mode that the input was made with.
   let originalFormat: CaptureFormat
-  /// Whether the device can be opened anew, also in another mode.
-  var canReopen: Bool { sharesSettings != nil }
+  package var canReopen: Bool { sharesSettings != nil }
 
   /// The device that was opened.
   public var device: CaptureDevice { current.device }
@@ -52,8 +49,6 @@ public final class DeviceInput: Sendable {
   package var sound: Sound? { current.sound }
 
   package var driver: any FrameDriver { loans.driver }
-  /// What errors call the device.
-  package var deviceName: String { device.path ?? device.id }
   /// The mode as `modes` names it.
   package var modeName: String { format.id }
 
@@ -70,7 +65,7 @@ public final class DeviceInput: Sendable {
 
   /// Takes over a device that was set to a mode.
   init(_ locked: consuming LockedDevice, sharesSettings: Bool) throws(CaptureError) {
-    calls = DeviceSystem.calls
+    reach = DeviceReach()
     self.sharesSettings = sharesSettings
     let first = try Opened(locked)
     originalFormat = first.format
@@ -83,7 +78,7 @@ public final class DeviceInput: Sendable {
     delivery: FrameDelivery, negotiatedFrameRate: FrameRate, maximumByteCount: Int,
     sound: Sound? = nil
   ) {
-    calls = DeviceSystem.calls
+    reach = DeviceReach()
     sharesSettings = nil
     originalFormat = format
     opened = Mutex(
@@ -96,44 +91,44 @@ public final class DeviceInput: Sendable {
   /// The modes that the device has.
   func knownFormats() throws(DiscoveryError) -> [CaptureFormat] {
     let device = device
-    let result = DeviceSystem.$calls.withValue(calls) {
-      Result { () throws(DiscoveryError) in try device.formats() }
-    }
-    return try result.get()
+    return try reach.perform { () throws(DiscoveryError) in try device.formats() }
   }
+
+  package func close() { loans.close() }
+
+  package func openIfClosed() throws(CaptureError) { if loans.isClosed { try open() } }
+
+  package func reopen(at device: CaptureDevice) throws(CaptureError) { try open(at: device) }
 
   /// Opens the device anew, which must not stream.
   ///
   /// What is still lent of before stays readable.
   ///
   /// - Parameters:
-  ///   - device: The same device where it is now; nil where it was.
+  ///   - place: The same device where it is now; nil where it was.
   ///   - format: Another mode, at its highest rate; nil for the one that it had.
   /// - Throws: `CaptureError` as ``init(device:format:)``; the input cannot be started then until
   ///   it was opened.
-  func reopen(
-    at device: CaptureDevice? = nil, as format: CaptureFormat? = nil
+  func open(
+    at place: CaptureDevice? = nil, as format: CaptureFormat? = nil
   ) throws(CaptureError) {
     guard let sharesSettings else {
       throw CaptureError(
-        .badConfiguration, "\(deviceName) cannot be opened anew", hint: "make another input of it")
+        .badConfiguration, "\(device.address) cannot be opened anew", hint: "make another input of it")
     }
     let before = current
     // A driver takes no other mode while it has buffers of the one before.
     before.loans.close()
-    let result = DeviceSystem.$calls.withValue(calls) {
-      Result { () throws(CaptureError) in
-        var locked = try (device ?? before.device).lockForConfiguration()
-        try locked.setActiveFormat(format ?? before.format)
-        if format == nil, before.requestedFrameRate != before.format.maxFrameRate {
-          try locked.setActiveVideoFrameDuration(before.requestedFrameRate.frameDuration)
-        }
-        if sharesSettings { try locked.sharingSettings() }
-        let new = try Opened(locked)
-        opened.withLock { $0 = new }
+    try reach.perform { () throws(CaptureError) in
+      var locked = try (place ?? before.device).lockForConfiguration()
+      try locked.setActiveFormat(format ?? before.format)
+      if format == nil, before.requestedFrameRate != before.format.maxFrameRate {
+        try locked.setActiveVideoFrameDuration(before.requestedFrameRate.frameDuration)
       }
+      if sharesSettings { try locked.sharingSettings() }
+      let new = try Opened(locked)
+      opened.withLock { $0 = new }
     }
-    try result.get()
   }
 }
 

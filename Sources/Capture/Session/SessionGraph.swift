@@ -22,7 +22,7 @@ struct SessionGraph {
     // Two handles of one node could not both stream.
     guard inputs.contains(where: { $0 === input || $0.isSameNode(as: input) }) else { return nil }
     return CaptureError(
-      .badConfiguration, "\(input.spokenName) is an input of the session already",
+      .badConfiguration, "\(input.device.address) is an input of the session already",
       hint: "remove the other input first")
   }
 

@@ -38,6 +38,25 @@ package protocol CapturingInput: SessionInput {
     into connections: [CaptureConnection], control: CaptureControl,
     whenEnded: @escaping @Sendable (CaptureEnd) -> Void
   ) throws(CaptureError) -> any InputCapture
+
+  /// Where the device is reached.
+  var reach: DeviceReach { get }
+
+  /// Whether the device can be opened again; not where a driver of the caller's stands for it.
+  var canReopen: Bool { get }
+
+  /// Lets go of the device, which is gone: what is open of it is of no use when it is back.
+  func close()
+
+  /// Opens the device where it was closed.
+  ///
+  /// - Throws: `CaptureError` as the device says; the input stays closed then.
+  func openIfClosed() throws(CaptureError)
+
+  /// Opens the device anew as it was set, where it is now; it must not stream.
+  ///
+  /// - Throws: `CaptureError` as the device says; the input is closed then.
+  func reopen(at device: CaptureDevice) throws(CaptureError)
 }
 
 /// An input while it runs.
@@ -60,9 +79,6 @@ package protocol InputCapture: AnyObject, Sendable {
 }
 
 extension CapturingInput {
-  /// What errors call the device.
-  var spokenName: String { device.path ?? device.id }
-
   /// Whether both stand for the same node of the system.
   func isSameNode(as other: any CapturingInput) -> Bool {
     (device.kind == .v4l2 || device.kind == .alsa) && device.path == other.device.path

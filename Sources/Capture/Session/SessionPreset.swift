@@ -109,7 +109,7 @@ extension DeviceInput {
     do throws(DiscoveryError) { formats = try knownFormats() } catch { throw CaptureError(error) }
     guard canReopen, let format = preset.format(among: formats) else {
       throw CaptureError(
-        .badConfiguration, "\(deviceName) has no mode for the preset \(preset.rawValue)",
+        .badConfiguration, "\(device.address) has no mode for the preset \(preset.rawValue)",
         hint: "choose another preset, or inputPriority")
     }
     return format

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+import ALSA
+import Dispatch
+import FormatDiscovery
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Capture
+
+/// One after the other: capture threads come before all others where the system lets them.
+@Suite(.serialized)
+struct MicrophoneSessionTests {
+  @Test func `A microphone that is pulled out is an interruption, one that fails an error`()
+    async throws
+  {
+    func events(_ kind: FakeSoundCard.Fault.Kind) async throws -> [SessionEvent] {
+      let listening = try Listening { $0.faults = [.init(at: 480 * 20, kind)] }
+      let events = listening.session.events
+      try await listening.session.startRunning()
+      var seen: [SessionEvent] = []
+      for await event in events {
+        if event != .didStartRunning { seen.append(event) }
+        if event == .didStopRunning { break }
+      }
+      #expect(listening.output.ledger.offered == 20 && listening.output.ledger.addsUp)
+      #expect(!listening.session.isRunning)
+      return seen
+    }
+    #expect(try await events(.unplug) == [.wasInterrupted(.deviceGone), .didStopRunning])
+    let failed = try await events(.error(-EIO))
+    guard case .runtimeError(let error) = failed.first else {
+      Issue.record("\(failed)")
+      return
+    }
+    #expect(error.code == .deviceFailed && error.message.contains("hw:0,0"))
+  }
+
+  @Test func `The card is closed with its session, also after it has run`() async throws {
+    var listening: Listening? = try Listening { $0.length = 480 * 50 }
+    let card = try #require(listening?.card)
+    #expect(card.isOpen)
+    try await listening?.session.startRunning()
+    var blocks = listening?.output.blocks.makeAsyncIterator()
+    #expect(await blocks?.next() != nil)
+    await listening?.session.stopRunning()
+    (listening, blocks) = (nil, nil)
+    #expect(!card.isOpen)
+  }
+
+  @Test func `Connections are formed by kind of media, and carry nothing when switched off`()
+    async throws
+  {
+    let listening = try Listening { $0.length = 480 * 50 }
+    let camera = try CaptureDevice.named("synthetic:128x96@240")
+    let pictures = VideoDataOutput()
+    try listening.session.addInput(
+      try DeviceInput(device: camera, format: try camera.fastestFormat()))
+    try listening.session.addOutput(pictures)
+    let connections = listening.session.connections
+    #expect(connections.map(\.mediaType) == [.audio, .video])
+    #expect(connections[0].input === listening.input && connections[0].output === listening.output)
+    #expect(connections[1].output === pictures)
+    #expect(
+      listening.session.inputs.map { $0.ports.map(\.mediaType) } == [[.audio], [.video, .audio]])
+    connections[0].isEnabled = false
+    try await listening.session.startRunning()
+    var iterator = pictures.frames.makeAsyncIterator()
+    for _ in 0..<10 { #expect(await iterator.next() != nil) }
+    await listening.session.stopRunning()
+    #expect(listening.output.ledger == DataOutputLedger() && pictures.ledger.delivered >= 10)
+  }
+
+  @Test func `A microphone comes back by itself when its card does; others go on meanwhile`()
+    async throws
+  {
+    let listening = try Listening(retryMilliseconds: 1) {
+      $0.length = 480 * 60
+      $0.faults = [.init(at: 480 * 20, .unplug)]
+    }
+    let (session, card) = (listening.session, listening.card)
+    let camera = try CaptureDevice.named("synthetic:128x96@240")
+    let pictures = VideoDataOutput()
+    try session.addInput(try DeviceInput(device: camera, format: try camera.fastestFormat()))
+    try session.addOutput(pictures)
+    let events = session.events
+    try await session.startRunning()
+    var seen: [SessionEvent] = []
+    for await event in events {
+      seen.append(event)
+      if event == .wasInterrupted(.deviceGone) {
+        #expect(session.isRunning && session.isInterrupted)
+        var frames = pictures.frames.makeAsyncIterator()
+        for _ in 0..<3 { #expect(await frames.next() != nil) }
+        card.plugIn()
+      }
+      if case .interruptionEnded = event { break }
+    }
+    #expect(
+      seen == [
+        .didStartRunning, .wasInterrupted(.deviceGone), .interruptionEnded(.deviceGone),
+      ])
+    #expect(session.isRunning && !session.isInterrupted)
+    // The blocks of before, then those of a stream that begins anew, where the card is then.
+    var positions: [Int64] = []
+    for await block in listening.output.blocks {
+      listening.credits.signal()
+      positions.append(block.position)
+      let number = positions.count > 20 ? block.position + 480 * 20 : block.position
+      #expect(block.samples(ofChannel: 0).first == Float(Listening.value(number, 0)))
+      if positions.count == 40 { break }
+    }
+    #expect(positions == (0..<40).map { Int64($0 % 20) * 480 })
+    await session.stopRunning()
+    #expect(listening.output.ledger.addsUp && pictures.ledger.addsUp)
+  }
+
+  @Test func `A microphone that another has when it is back is waited for on`() async throws {
+    let listening = try Listening(retryMilliseconds: 1) {
+      $0.length = 480 * 60
+      $0.faults = [.init(at: 480 * 2, .unplug)]
+    }
+    let (session, card) = (listening.session, listening.card)
+    let events = session.events
+    try await session.startRunning()
+    var other: SoundHandle?
+    var seen: [SessionEvent] = []
+    for await event in events {
+      seen.append(event)
+      if event == .didStopRunning {
+        var handle = SoundHandle()
+        card.plugIn(openedBy: &handle)
+        other = handle
+      }
+      if event == .wasInterrupted(.deviceInUse) { card.close(try #require(other)) }
+      if event == .didStartRunning, seen.count > 1 { break }
+    }
+    #expect(
+      seen == [
+        .didStartRunning, .wasInterrupted(.deviceGone), .didStopRunning,
+        .wasInterrupted(.deviceInUse), .interruptionEnded(.deviceInUse), .didStartRunning,
+      ])
+    await session.stopRunning()
+  }
+
+  @Test func `A microphone that was gone is opened anew by the next start`() async throws {
+    let listening = try Listening {
+      $0.length = 480 * 60
+      $0.faults = [.init(at: 480 * 2, .unplug)]
+    }
+    let (session, card) = (listening.session, listening.card)
+    let events = session.events
+    try await session.startRunning()
+    for await event in events where event == .didStopRunning { break }
+    await session.stopRunning()
+    let gone = await #expect(throws: CaptureError.self) { try await session.startRunning() }
+    #expect(gone?.code == .deviceLost && !session.isRunning)
+    card.plugIn()
+    try await session.startRunning()
+    #expect(session.isRunning && card.isOpen)
+    await session.stopRunning()
+  }
+
+  @Test(arguments: 0..<5)
+  func `Whatever is done in whatever order, the books of every output add up`(seed: Int)
+    async throws
+  {
+    var random = SeededGenerator(seed: UInt64(seed) &+ 500)
+    let faults = (0..<20).map { _ in
+      FakeSoundCard.Fault(
+        at: 480 * Int64.random(in: 0..<400, using: &random), .overrun(lost: 4_800))
+    }
+    let listening = try Listening {
+      $0.faults = faults
+      // Much faster than a real card, without taking the whole core.
+      $0.pace = { _ in usleep(3_000) }
+    }
+    let (session, microphone) = (listening.session, listening.input)
+    var outputs = [listening.output]
+    for _ in 0..<60 {
+      switch Int.random(in: 0..<10, using: &random) {
+      case 0: if !session.inputs.isEmpty { try await session.startRunning() }
+      case 1: await session.stopRunning()
+      case 2 where outputs.count < 4:
+        let output = AudioDataOutput()
+        try session.addOutput(output)
+        outputs.append(output)
+      case 3:
+        if let output = outputs.popLast() {
+          session.removeOutput(output)
+          #expect(output.ledger.addsUp)
+        }
+      case 4:
+        if let connection = session.connections.randomElement(using: &random) {
+          connection.isEnabled.toggle()
+        }
+      case 5: session.beginConfiguration()
+      case 6: try await session.commitConfiguration()
+      case 7:
+        if session.canAddInput(microphone) {
+          try session.addInput(microphone)
+        } else {
+          session.removeInput(microphone)
+        }
+      default:
+        // Only where a block is sure to come.
+        guard let connection = session.connections.last, connection.isEnabled, session.isRunning,
+          let output = connection.output as? AudioDataOutput
+        else { continue }
+        var iterator = output.blocks.makeAsyncIterator()
+        let block = try #require(await iterator.next())
+        #expect(block.sampleCount > 0)
+      }
+    }
+    for _ in 0..<60 { try await session.commitConfiguration() }
+    await session.stopRunning()
+    for output in outputs {
+      session.removeOutput(output)
+      #expect(output.ledger.addsUp)
+    }
+  }
+}
