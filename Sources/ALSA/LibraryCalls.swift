@@ -22,7 +22,7 @@ package struct LibraryCalls: SoundCalls {
     _ = Self.silencedLibrary
     var control: OpaquePointer?
     var result = snd_ctl_open(&control, "hw:\(node.card)", 0)
-    guard result >= 0, let control else { return result }
+    guard result >= 0, let control else { return withPermission(result, node) }
     defer { snd_ctl_close(control) }
     var card: OpaquePointer?
     var device: OpaquePointer?
@@ -53,7 +53,13 @@ package struct LibraryCalls: SoundCalls {
     var pcm: OpaquePointer?
     let result = snd_pcm_open(&pcm, name, SND_PCM_STREAM_CAPTURE, CInt(SND_PCM_NONBLOCK))
     handle = SoundHandle(bits: UInt(bitPattern: pcm))
-    return result
+    return SoundNode(hardwareName: name).map { withPermission(result, $0) } ?? result
+  }
+
+  /// What an answer means: to the library a card that may not be opened is one that is not there.
+  private func withPermission(_ result: CInt, _ node: SoundNode) -> CInt {
+    guard result == -ENOENT || result == -ENODEV || result == -ENXIO else { return result }
+    return SystemFiles.isForbidden("\(nodeFolder)/\(node.controlName)") ? -EACCES : result
   }
 
   package func close(_ handle: SoundHandle) { snd_pcm_close(handle.pcm) }

@@ -59,14 +59,17 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
   public let media: [MediaType]
   /// Why the device cannot be asked what it is, a line for people; nil for all others.
   public internal(set) var problem: String?
+  /// Whether that is for want of permission.
+  var isForbidden = false
+  /// How the device came to the machine.
+  public internal(set) var deviceType: DeviceType
+  /// Which way the camera looks, where its driver or the firmware says.
+  public internal(set) var position = Position.unspecified
   package let source: Source
   /// What the device's name says about its input; nil leaves all as it is.
-  package let choice: InputChoice?
+  package private(set) var choice: InputChoice?
 
-  init(
-    id: String, node path: String, name: String, driver: String, bus: String,
-    choice: InputChoice? = nil
-  ) {
+  init(id: String, node path: String, name: String, driver: String, bus: String) {
     self.id = id
     self.path = path
     self.name = name
@@ -75,7 +78,10 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     kind = .v4l2
     media = [.video]
     source = .v4l2(path: path)
-    self.choice = choice
+    let node = path.split(separator: "/").last ?? ""
+    let place = DevicePlace(
+      of: "/sys/class/video4linux/\(node)/device", driver: driver, bus: bus)
+    (deviceType, position) = (place.type, place.position)
   }
 
   init(_ camera: SyntheticCamera, id: String) {
@@ -87,7 +93,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     kind = .synthetic
     media = [.video]
     source = .synthetic(camera)
-    choice = nil
+    deviceType = .virtual
   }
 
   init(_ camera: FileCamera, id: String) {
@@ -99,7 +105,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     kind = .file
     media = [.video]
     source = .file(camera)
-    choice = nil
+    deviceType = .virtual
   }
 
   init(id: String, node: SoundNode, name: String, driver: String, bus: String) {
@@ -111,7 +117,8 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     kind = .alsa
     media = [.audio]
     source = .alsa(node)
-    choice = nil
+    let card = "/sys/class/sound/card\(node.card)/device"
+    deviceType = DevicePlace(of: card, driver: driver, bus: bus).type
   }
 
   /// What errors and documents call the device: its node or file, or its id where it has none.
@@ -119,9 +126,10 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
 
   /// The same device, at the input that was chosen.
   package func choosing(_ choice: InputChoice?) -> CaptureDevice {
-    guard let choice, let path, kind == .v4l2 else { return self }
-    return CaptureDevice(
-      id: id, node: path, name: name, driver: driver, bus: bus, choice: choice)
+    guard let choice, kind == .v4l2 else { return self }
+    var device = self
+    device.choice = choice
+    return device
   }
 
   /// The name that messages use: the path of a node, or what was written.

@@ -49,14 +49,16 @@ extension CaptureDevice {
   }
 
   /// A node that was opened and told what it is.
-  init(
-    node path: String, _ capabilities: VideoDevice.Capabilities, _ identity: DeviceIdentity
-  ) {
+  init(_ device: borrowing VideoDevice, _ identity: DeviceIdentity) {
+    let capabilities = device.capabilities
     self.init(
       id: identity.name(
-        of: SystemFiles.resolved(path) ?? path, driver: capabilities.driver,
+        of: SystemFiles.resolved(device.path) ?? device.path, driver: capabilities.driver,
         bus: capabilities.bus),
-      node: path, name: capabilities.card, driver: capabilities.driver, bus: capabilities.bus)
+      node: device.path, name: capabilities.card, driver: capabilities.driver,
+      bus: capabilities.bus)
+    let told = Position(askedOf: device)
+    if told != .unspecified { position = told }
   }
 
   /// A node that would not open, as the kernel describes it to everyone.
@@ -105,9 +107,8 @@ struct NodeInspection {
   /// Opens a node, asks it what it is, and closes it.
   init(_ path: String, _ identity: DeviceIdentity) {
     do throws(DeviceError) {
-      let capabilities = try VideoDevice(opening: path).capabilities
-      device =
-        capabilities.isVideoCapture ? CaptureDevice(node: path, capabilities, identity) : nil
+      let node = try VideoDevice(opening: path)
+      device = node.capabilities.isVideoCapture ? CaptureDevice(node, identity) : nil
       warning = nil
       isForbidden = false
     } catch {
@@ -118,7 +119,9 @@ struct NodeInspection {
           (device, warning) = (nil, nil)
           return
         }
-        device = CaptureDevice(unopenedNode: path, identity, problem: error.description)
+        var unopened = CaptureDevice(unopenedNode: path, identity, problem: error.description)
+        unopened.isForbidden = isForbidden
+        device = unopened
         warning = "\(error.description); \(error.hint)"
       case .notFound, .notAVideoDevice:  // Gone since, or never one.
         (device, warning) = (nil, nil)

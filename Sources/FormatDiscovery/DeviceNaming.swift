@@ -76,9 +76,11 @@ extension CaptureDevice {
 
   /// The device behind a path.
   private static func node(_ path: String) throws(DiscoveryError) -> CaptureDevice {
-    let capabilities: VideoDevice.Capabilities
     do throws(DeviceError) {
-      capabilities = try VideoDevice(opening: path).capabilities
+      let node = try VideoDevice(opening: path)
+      if node.capabilities.isVideoCapture {
+        return CaptureDevice(node, DeviceIdentity(nodeFolder: DeviceSystem.calls.nodeFolder))
+      }
     } catch {
       switch SystemFiles.kind(of: path) {
       case .regular: throw isFile(path)
@@ -89,13 +91,9 @@ extension CaptureDevice {
       case .characterDevice, nil: throw DiscoveryError(error)
       }
     }
-    guard capabilities.isVideoCapture else {
-      throw DiscoveryError(
-        .notACaptureDevice, "\(path) is a video device that gives no pictures",
-        hint: "its pictures may come from another node: slowmo devices")
-    }
-    return CaptureDevice(
-      node: path, capabilities, DeviceIdentity(nodeFolder: DeviceSystem.calls.nodeFolder))
+    throw DiscoveryError(
+      .notACaptureDevice, "\(path) is a video device that gives no pictures",
+      hint: "its pictures may come from another node: slowmo devices")
   }
 
   /// The camera that a file plays, if the file is there.

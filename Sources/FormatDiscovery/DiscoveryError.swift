@@ -31,6 +31,8 @@ public struct DiscoveryError: Error, Hashable, Sendable, CustomStringConvertible
     public static let fileNotFound = Code(rawValue: "file_not_found")
     /// The file that is to play a camera cannot be read.
     public static let badFile = Code(rawValue: "invalid_data")
+    /// What the user prefers could not be written down.
+    public static let notRemembered = Code(rawValue: "not_remembered")
   }
 
   /// What kind of failure this is.

@@ -35,6 +35,7 @@ extension MicrophoneList {
       guard error.reason == .noPermission || error.reason == .busy else { continue }
       var device = CaptureDevice(node, .fromKernel(node), identity, folder)
       device.problem = error.description
+      device.isForbidden = error.reason == .noPermission
       devices.append(device)
     }
     self.devices = CaptureDevice.withUniqueIDs(devices)
@@ -43,22 +44,6 @@ extension MicrophoneList {
 }
 
 extension CaptureDevice {
-  /// The microphone to take unless another is asked for; nil where there is none.
-  ///
-  /// One on USB before those that are built in, as it was plugged in for a reason; then by the
-  /// numbers of card and device. Those that cannot be opened come after those that can, and
-  /// loopbacks, which hear only what another program plays, last.
-  public static var defaultMicrophone: CaptureDevice? {
-    func rank(_ device: CaptureDevice) -> (Int, Int) {
-      let isLoopback = device.driver == "Loopback" || device.driver == "Dummy"
-      let isPlugged = device.id.hasPrefix("usb-") || device.driver == "USB-Audio"
-      return (isLoopback ? 2 : device.problem == nil ? 0 : 1, isPlugged ? 0 : 1)
-    }
-    let devices = MicrophoneList().devices
-    // The first of equals, which `min` gives.
-    return devices.min { rank($0) < rank($1) }
-  }
-
   /// The library behind the microphones, and the version that the process runs with.
   public static var soundLibraryVersion: (name: String, version: String) {
     ("alsa-lib", SoundLibrary.version)
@@ -96,13 +81,45 @@ extension CaptureDevice {
 }
 
 extension SoundDescription {
-  /// What the kernel tells everyone about a card that may not be opened.
+  /// What the kernel tells everyone about a card that may not be opened: the same as the card.
   fileprivate static func fromKernel(_ node: SoundNode) -> SoundDescription {
-    let card = "/sys/class/sound/card\(node.card)"
-    let id = SystemFiles.firstLine(of: "\(card)/id") ?? "card\(node.card)"
-    let driver = SystemFiles.resolved("\(card)/device/driver")?.split(separator: "/").last
+    let folder = "/proc/asound/card\(node.card)"
+    let id =
+      SystemFiles.firstLine(of: "/sys/class/sound/card\(node.card)/id") ?? "card\(node.card)"
+    let words = SystemFiles.lines(of: "/proc/asound/cards").lazy
+      .compactMap(SoundCardLine.init).first { $0.card == node.card }
+    let device = SystemFiles.lines(of: "\(folder)/pcm\(node.device)c/info").lazy
+      .first { $0.hasPrefix("name: ") }
     return SoundDescription(
-      cardID: id, cardName: id, driver: driver.map(String.init) ?? "unknown", deviceName: "")
+      cardID: id, cardName: words?.name ?? id, driver: words?.driver ?? "unknown",
+      deviceName: device.map { String($0.dropFirst("name: ".count)) } ?? "")
+  }
+}
+
+/// A line of `/proc/asound/cards`: ` 0 [Loopback       ]: Loopback - Loopback`.
+struct SoundCardLine: Hashable {
+  let card: UInt32
+  let driver: String
+  let name: String
+
+  /// Reads a line; nil for the second one of each card, which only names its place.
+  init?(_ line: String) {
+    guard let (start, rest) = Self.halves(line, at: " ["), let number = UInt32(start.trimmed),
+      let (_, words) = Self.halves(rest, at: "]: "),
+      let (driver, name) = Self.halves(words, at: " - ")
+    else { return nil }
+    (card, self.driver, self.name) = (number, driver.trimmed, name.trimmed)
+  }
+
+  private static func halves(_ line: String, at mark: String) -> (String, String)? {
+    guard let range = line.firstRange(of: mark) else { return nil }
+    return (String(line[..<range.lowerBound]), String(line[range.upperBound...]))
+  }
+}
+
+extension String {
+  fileprivate var trimmed: String {
+    String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
   }
 }
 

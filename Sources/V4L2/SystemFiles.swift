@@ -33,6 +33,11 @@ package enum SystemFiles {
     return stat(path, &status) == 0 && status.st_mode & 0o077 == 0
   }
 
+  /// Whether something is at a path that this user may not both read and write.
+  package static func isForbidden(_ path: String) -> Bool {
+    access(path, F_OK) == 0 && access(path, R_OK | W_OK) != 0
+  }
+
   /// The names in a folder, without `.` and `..`, in no order; none when it cannot be read.
   package static func entries(in path: String) -> [String] {
     guard let directory = opendir(path) else { return [] }
@@ -64,13 +69,22 @@ package enum SystemFiles {
 
   /// The first line of a small text file such as those of `/sys`, or nil.
   package static func firstLine(of path: String) -> String? {
-    guard let file = fopen(path, "re") else { return nil }
+    guard let line = lines(of: path, upTo: 1).first, !line.isEmpty else { return nil }
+    return line
+  }
+
+  /// The first lines of a text file, each up to 255 bytes long; none when it cannot be read.
+  package static func lines(of path: String, upTo limit: Int = 1_000) -> [String] {
+    guard let file = fopen(path, "re") else { return [] }
     defer { fclose(file) }
-    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer -> String? in
-      guard let start = buffer.baseAddress, fgets(start, 256, file) != nil else { return nil }
-      let line = text(UnsafeRawBufferPointer(buffer)).prefix { $0 != "\n" }
-      return line.isEmpty ? nil : String(line)
+    var lines: [String] = []
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+      guard let start = buffer.baseAddress else { return }
+      while lines.count < limit, fgets(start, 256, file) != nil {
+        lines.append(String(text(UnsafeRawBufferPointer(buffer)).prefix { $0 != "\n" }))
+      }
     }
+    return lines
   }
 
   /// The text up to the first zero byte, or all of it; bytes that are no UTF-8 are replaced.

@@ -168,6 +168,13 @@ static const description_control webcam_controls[] = {
     {NULL}},
   END_CONTROLS};
 
+// Sensors that are built in, and say which way they look.
+#define ORIENTATION(value) \
+  {V4L2_CID_CAMERA_ORIENTATION, V4L2_CTRL_TYPE_MENU, "Camera Orientation", 0, 2, 1, value, \
+    V4L2_CTRL_FLAG_READ_ONLY, {"Front", "Back", "External"}}
+static const description_control front_controls[] = {ORIENTATION(0), END_CONTROLS};
+static const description_control back_controls[] = {ORIENTATION(1), END_CONTROLS};
+
 const description fake_descriptions[] = {
   {.name = "uvc-webcam", .driver = "uvcvideo", .card = "HD Pro Webcam",
     .bus = "usb-0000:00:14.0-1", .capabilities = CAMERA, .formats = webcam_formats,
@@ -189,9 +196,11 @@ const description fake_descriptions[] = {
   {.name = "fixed-rate", .driver = "fixed", .card = "One Rate", .bus = "platform:fixed",
     .capabilities = CAMERA, .formats = fixed_formats, .fixed_rate = true},
   {.name = "stepwise-sensor", .driver = "sensor", .card = "Stepwise Sensor",
-    .bus = "platform:sensor", .capabilities = CAMERA, .formats = stepwise_formats},
+    .bus = "platform:sensor", .capabilities = CAMERA, .formats = stepwise_formats,
+    .controls = front_controls},
   {.name = "continuous-sensor", .driver = "sensor", .card = "Continuous Sensor",
-    .bus = "platform:sensor1", .capabilities = CAMERA, .formats = continuous_formats},
+    .bus = "platform:sensor1", .capabilities = CAMERA, .formats = continuous_formats,
+    .controls = back_controls},
   {.name = "mplane-sensor", .driver = "isp", .card = "Multi-planar Sensor",
     .bus = "platform:isp", .capabilities = V4L2_CAP_VIDEO_CAPTURE_MPLANE | V4L2_CAP_STREAMING,
     .formats = mplane_formats},

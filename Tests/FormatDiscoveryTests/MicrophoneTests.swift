@@ -85,7 +85,7 @@ struct MicrophoneTests {
       try with(gone) { try CaptureDevice.named("hw:0,0") }
     }
     #expect(error?.code == .notFound)
-    #expect(with(gone) { CaptureDevice.defaultMicrophone } == nil)
+    #expect(with(gone) { CaptureDevice.defaultDevice(for: .audio) } == nil)
   }
 
   @Test func `A machine without sound cards lists none and fails nothing`() {

@@ -211,7 +211,8 @@ package final class FakeSoundCard: SoundCalls {
   package func wait(_ handle: SoundHandle, milliseconds: CInt) -> CInt {
     let sample = state.withLock { state in
       let goesOn =
-        !state.isLost(handle) && state.loss == 0 && state.isRunning && state.clock < description.length
+        !state.isLost(handle) && state.loss == 0 && state.isRunning
+        && state.clock < description.length
       return goesOn ? state.clock : nil
     }
     if let sample { description.pace(sample) }

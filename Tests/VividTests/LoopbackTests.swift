@@ -60,7 +60,8 @@ extension VividTests {
       #expect(Set(ids).count == theirs.count, "\(ids)")
       #expect(ours.allSatisfy { $0["kind"] as? String == "alsa" && $0["problem"] is NSNull })
       // What was played into is no preferred microphone.
-      print("loopback: ids \(ids), default \(CaptureDevice.defaultMicrophone?.id ?? "none")")
+      let first = CaptureDevice.defaultDevice(for: .audio)?.id ?? "none"
+      print("loopback: ids \(ids), default \(first)")
     }
 
     @Test func `Who is not in the group audio is told so`() async throws {
@@ -71,10 +72,10 @@ extension VividTests {
       let devices = try #require(try forbidden.document()["devices"] as? [[String: Any]])
       let microphones = devices.filter { $0["media"] as? [String] == ["audio"] }
       let mine = CaptureDevice.list().devices.filter { $0.media == [.audio] }
-      withKnownIssue("libasound does not list cards whose control node may not be opened") {
-        #expect(forbidden.errors.contains("group audio"))
-        #expect(microphones.compactMap { $0["id"] as? String } == mine.map(\.id))
-      }
+      #expect(forbidden.errors.contains("group audio"))
+      #expect(microphones.compactMap { $0["id"] as? String } == mine.map(\.id))
+      #expect(microphones.compactMap { $0["name"] as? String } == mine.map(\.name))
+      #expect(microphones.compactMap { $0["driver"] as? String } == mine.map(\.driver))
       #expect(microphones.allSatisfy { ($0["problem"] as? String)?.contains("denied") == true })
     }
 
@@ -179,7 +180,7 @@ extension VividTests {
       #expect(output.ledger.addsUp)
     }
 
-    @Test func `A card that is pulled out interrupts the session, and can be used when it is back`()
+    @Test func `A card that is pulled out interrupts the session, which goes on when it is back`()
       async throws
     {
       let driver = "/sys/bus/platform/drivers/snd_aloop"
@@ -187,28 +188,28 @@ extension VividTests {
         let done = try await run("sh", ["-c", "echo snd_aloop.0 >\(driver)/\(file)"])
         #expect(done.status == 0, "\(done.errors)")
       }
-      var input: MicrophoneInput? = try MicrophoneInput(
-        device: try CaptureDevice.named(Loopback.capture))
-      var session: CaptureSession? = input.map { CaptureSession($0) }
+      let session = CaptureSession(
+        try MicrophoneInput(device: try CaptureDevice.named(Loopback.capture)))
       let output = AudioDataOutput()
-      try session?.addOutput(output)
-      let events = try #require(session?.events)
-      try await session?.startRunning()
+      try session.addOutput(output)
+      let events = session.events
+      try await session.startRunning()
       var blocks = output.blocks.makeAsyncIterator()
       for _ in 0..<20 { _ = try #require(await blocks.next()) }
       // The kernel waits until nobody has the card open any more.
-      async let unbound: Void = write("unbind")
-      for await event in events where event == .wasInterrupted(.deviceGone) { break }
-      await session?.stopRunning()
-      session?.removeOutput(output)
-      (session, input) = (nil, nil)
-      try await unbound
-      #expect(output.ledger.addsUp)
+      try await write("unbind")
+      for await event in events where event == .didStopRunning { break }
+      #expect(session.isInterrupted && !session.isRunning)
       let gone = #expect(throws: DiscoveryError.self) { try CaptureDevice.named(Loopback.capture) }
       #expect(gone?.code == .notFound)
+      let offered = output.ledger.offered
       try await write("bind")
-      _ = try MicrophoneInput(device: try CaptureDevice.named(Loopback.capture))
-      print("loopback: pulled out and put back; \(output.ledger)")
+      for await event in events where event == .interruptionEnded(.deviceGone) { break }
+      while output.ledger.delivered < offered + 20 { _ = try #require(await blocks.next()) }
+      #expect(session.isRunning && !session.isInterrupted)
+      await session.stopRunning()
+      #expect(output.ledger.addsUp)
+      print("loopback: pulled out and put back: \(offered) blocks before; \(output.ledger)")
     }
 
     @Test func `A camera and a microphone run in one session, on one clock`()
@@ -239,6 +240,57 @@ extension VividTests {
       }
       await session.stopRunning()
       #expect(pictures.ledger.addsUp && sound.ledger.addsUp)
+    }
+
+    @Test(.enabled(if: Vivid.isPluggable, Vivid.whyNotPluggable))
+    func `A camera that is disconnected comes back to its session, whose sound goes on`()
+      async throws
+    {
+      try await loseCameraAndFindIt()
+      // Nobody has the old one open any more.
+      try await Vivid.plugAgain()
+    }
+
+    private func loseCameraAndFindIt() async throws {
+      let camera = try CaptureDevice.named(Vivid.node ?? "")
+      let session = CaptureSession(
+        try DeviceInput(device: camera, format: try camera.fastestFormat()))
+      try session.addInput(
+        try MicrophoneInput(device: try CaptureDevice.named(Loopback.capture)))
+      let (pictures, sound) = (VideoDataOutput(), AudioDataOutput())
+      try session.addOutput(pictures)
+      try session.addOutput(sound)
+      let events = session.events
+      try await session.startRunning()
+      var frames = pictures.frames.makeAsyncIterator()
+      var blocks = sound.blocks.makeAsyncIterator()
+      for _ in 0..<10 { _ = try #require(await frames.next()) }
+      try await Vivid.set("disconnect", to: 1)
+      var seen: [SessionEvent] = []
+      for await event in events {
+        seen.append(event)
+        if case .wasInterrupted = event { break }
+      }
+      #expect(session.isRunning && session.isInterrupted)
+      let (offered, heard) = (pictures.ledger.offered, sound.ledger.delivered)
+      while sound.ledger.delivered < heard + 20 { _ = try #require(await blocks.next()) }
+      try await Vivid.plugAgain(isFirst: false)
+      for await event in events {
+        seen.append(event)
+        if case .interruptionEnded = event { break }
+      }
+      #expect(
+        seen == [
+          .didStartRunning, .wasInterrupted(.deviceGone), .interruptionEnded(.deviceGone),
+        ])
+      while pictures.ledger.offered < offered + 10 { _ = try #require(await frames.next()) }
+      #expect(session.isRunning && !session.isInterrupted)
+      let place = session.inputs.first?.device.path ?? ""
+      await session.stopRunning()
+      #expect(pictures.ledger.addsUp && sound.ledger.addsUp)
+      print(
+        "vivid: disconnected after \(offered) frames, back as \(place); frames "
+          + "\(pictures.ledger), blocks \(sound.ledger)")
     }
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
+import TestSupport
 import Testing
 
 /// The machine under test: one with the kernel's virtual V4L2 driver loaded.
@@ -31,6 +32,34 @@ enum Vivid {
   }()
 
   static var isPresent: Bool { node != nil }
+
+  static let driver = "/sys/bus/platform/drivers/vivid"
+  /// Whether this user may take vivid out, and put it in.
+  static var isPluggable: Bool { access("\(driver)/unbind", W_OK) == 0 }
+  static let whyNotPluggable: Comment = "only root can put vivid back"
+
+  /// Takes vivid out and puts it in again, and does what udev would do.
+  ///
+  /// - Parameter isFirst: Whether it is to have its first number again, which it gets when nobody
+  ///   has it open any more.
+  /// - Throws: Where the kernel refuses.
+  static func plugAgain(isFirst: Bool = true) async throws {
+    let script = """
+      cd "$2"
+      for round in $(seq 20); do
+        echo vivid.0 >unbind && echo vivid.0 >bind || exit 1
+        for try in $(seq 10); do
+          { [ -e "$1" ] || [ "$3" = any ]; } && break 2
+          sleep 0.1
+        done
+      done
+      chgrp video /dev/video* && chmod 660 /dev/video*
+      [ -e "$1" ] || [ "$3" = any ]
+      """
+    let done = try await run(
+      "sh", ["-c", script, "sh", node ?? "", driver, isFirst ? "first" : "any"])
+    try #require(done.status == 0, "\(done.errors)")
+  }
 
   /// Printed beside every test that a machine without vivid does not run.
   static let whyNot: String =

@@ -10,7 +10,6 @@ extension VividTests {
   /// asked of it, and about the books.
   @Suite(.serialized) struct Faults {
     private let node = Vivid.node ?? ""
-    private static let driver = "/sys/bus/platform/drivers/vivid"
     private static let mode = ["--mode", "320x180@60/yuyv", "-t", "2"]
 
     private func file(_ name: String) -> String { "\(Vivid.folder)/\(name).mov" }
@@ -123,22 +122,12 @@ extension VividTests {
       #expect((ledger["lost_device"] ?? 0) * 10 > ledger["expected"] ?? 0)
     }
 
-    @Test(.enabled(if: access("\(driver)/unbind", W_OK) == 0, "only root can put vivid back"))
+    @Test(.enabled(if: Vivid.isPluggable, Vivid.whyNotPluggable))
     func `A device that goes away ends the take with what arrived`() async throws {
       let (status, take) = try await Vivid.record(
         Self.mode, file: file("gone"), meanwhile: "disconnect=1")
       // Nobody but who unplugged it so can plug it in again.
-      let back = try await run(
-        "sh",
-        [
-          "-c",
-          """
-          cd \(Self.driver) && echo vivid.0 >unbind && echo vivid.0 >bind
-          for try in $(seq 100); do [ -e \(node) ] && break; sleep 0.1; done
-          chgrp video /dev/video* && chmod 660 /dev/video*
-          """,
-        ])
-      #expect(back.status == 0, "\(back.errors)")
+      try await Vivid.plugAgain()
       #expect(status == 69)
       try await Vivid.expectWhole(take, file: file("gone"), stoppedBy: "device_lost")
     }

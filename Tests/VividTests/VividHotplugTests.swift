@@ -5,9 +5,7 @@ import Testing
 
 extension VividTests {
   @Suite struct Hotplug {
-    private static let driver = "/sys/bus/platform/drivers/vivid"
-
-    @Test(.enabled(if: access("\(driver)/unbind", W_OK) == 0, "only root can unplug vivid"))
+    @Test(.enabled(if: Vivid.isPluggable, Vivid.whyNotPluggable))
     func `A device that is pulled out and put back is removed and added`() async throws {
       let node = Vivid.node ?? ""
       // Each step waits for the line that the one before must bring.
@@ -31,7 +29,7 @@ extension VividTests {
         """
       let file = "\(Vivid.folder)/changes.txt"
       let finished = try await run(
-        "bash", ["-c", script, "bash", slowmoPath, node, Self.driver, file])
+        "bash", ["-c", script, "bash", slowmoPath, node, Vivid.driver, file])
       #expect(finished.status == 0, "\(finished.errors)")
       let events = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")
         .compactMap { line in

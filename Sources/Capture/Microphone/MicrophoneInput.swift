@@ -6,7 +6,7 @@ import Synchronization
 /// A microphone opened in one format, ready to deliver sound to a session's outputs.
 ///
 /// ```swift
-/// guard let microphone = CaptureDevice.defaultMicrophone else { return }
+/// guard let microphone = CaptureDevice.defaultDevice(for: .audio) else { return }
 /// try session.addInput(MicrophoneInput(device: microphone))
 /// ```
 ///
@@ -40,7 +40,8 @@ public final class MicrophoneInput: CapturingInput {
         throw CaptureError(error)
       }
     }
-    self.init(device: device, driver: try ALSADriver(Self.node(of: device), wanted), canReopen: true)
+    self.init(
+      device: device, driver: try ALSADriver(Self.node(of: device), wanted), canReopen: true)
   }
 
   /// Joins a driver of any make to the device that it plays.

@@ -119,14 +119,19 @@ private final class ReturnWatch: Sendable {
     let (device, reach) = (input.device, input.reach)
     // The folder is watched by the system's means; where it cannot be, there are the retries.
     // Two devices without serial numbers may have one id: one that stayed is not the one that went.
-    let others = reach.addresses().subtracting([device.address])
+    let there = reach.addresses().subtracting([device.address])
     let watching = reach.perform { try? CaptureDevice.changes() }
     if let watching {
       let task = Task { [weak self] in
-        for await case .added(let added) in watching
-        where added.id == device.id && !others.contains(added.address) {
-          guard let self else { return }
-          queue.async { self.call(attempt, added.choosing(device.choice)) }
+        var others = there
+        for await change in watching {
+          switch change {
+          case .removed(let id, let path): others.remove(path ?? id)
+          case .added(let added) where added.id == device.id && !others.contains(added.address):
+            guard let self else { return }
+            queue.async { self.call(attempt, added.choosing(device.choice)) }
+          case .added: break
+          }
         }
       }
       changes.withLock { $0 = task }

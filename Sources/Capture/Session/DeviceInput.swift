@@ -114,7 +114,8 @@ public final class DeviceInput: Sendable {
   ) throws(CaptureError) {
     guard let sharesSettings else {
       throw CaptureError(
-        .badConfiguration, "\(device.address) cannot be opened anew", hint: "make another input of it")
+        .badConfiguration, "\(device.address) cannot be opened anew",
+        hint: "make another input of it")
     }
     let before = current
     // A driver takes no other mode while it has buffers of the one before.

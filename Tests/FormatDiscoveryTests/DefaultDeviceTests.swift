@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+import ALSA
+import CVideo4Linux
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@testable import FormatDiscovery
+@testable import V4L2
+
+/// A folder that goes with its owner.
+private final class Scratch {
+  let path = "/tmp/choice-\(UUID().uuidString)"
+
+  init() throws {
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  /// Writes a file, with the folders that it takes.
+  func write(_ text: String, to file: String) throws {
+    let url = URL(fileURLWithPath: "\(path)/\(file)")
+    try FileManager.default.createDirectory(
+      at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try text.write(to: url, atomically: true, encoding: .utf8)
+  }
+}
+
+struct DevicePlaceTests {
+  @Test(
+    arguments: [
+      // What the kernel says of the nearest device on the way, driver, bus; and what follows.
+      ("fixed", "front", "uvcvideo", "usb-1", CaptureDevice.DeviceType.builtIn, "front"),
+      ("fixed", "back", "uvcvideo", "usb-1", .builtIn, "back"),
+      ("fixed", "left", "uvcvideo", "usb-1", .builtIn, "unspecified"),
+      // A socket in the front of the machine: the camera may look anywhere.
+      ("removable", "front", "uvcvideo", "usb-1", .external, "unspecified"),
+      ("unknown", "front", "uvcvideo", "usb-1", .external, "unspecified"),
+      (nil, nil, "uvcvideo", "usb-1", .external, "unspecified"),
+      (nil, "back", "isp", "platform:isp", .builtIn, "back"),
+      (nil, nil, "vivid", "platform:vivid-000", .virtual, "unspecified"),
+      (nil, nil, "Loopback", "snd_aloop.0", .virtual, "unspecified"),
+    ] as [(String?, String?, String, String, CaptureDevice.DeviceType, String)])
+  func `Type and position follow from what the kernel says`(
+    removable: String?, panel: String?, driver: String, bus: String,
+    type: CaptureDevice.DeviceType, position: String
+  ) throws {
+    let scratch = try Scratch()
+    try scratch.write("", to: "usb1/1-1/1-1:1.0/uevent")
+    try scratch.write("unknown\n", to: "usb1/removable")
+    if let removable { try scratch.write("\(removable)\n", to: "usb1/1-1/removable") }
+    if let panel { try scratch.write("\(panel)\n", to: "usb1/1-1/physical_location/panel") }
+    let place = DevicePlace(of: "\(scratch.path)/usb1/1-1/1-1:1.0", driver: driver, bus: bus)
+    #expect(place.type == type && place.position.rawValue == position)
+  }
+
+  @Test func `What is nowhere in the machine has no place`() {
+    let place = DevicePlace(of: "/sys/class/video4linux/none/device", driver: "d", bus: "pci")
+    #expect(place.type == .builtIn && place.position == .unspecified)
+  }
+
+  @Test func `A card is listed as the kernel tells everyone of it`() throws {
+    let lines = [
+      " 0 [Loopback       ]: Loopback - Loopback", "                      Loopback 1",
+      "12 [C920           ]: USB-Audio - HD Pro Webcam - C920",
+      "                      HD Pro Webcam C920 at usb-0000:00:14.0-1, high speed",
+      "--- no soundcards ---", "",
+    ]
+    let cards = lines.compactMap(SoundCardLine.init)
+    #expect(cards.map(\.card) == [0, 12])
+    #expect(cards.map(\.driver) == ["Loopback", "USB-Audio"])
+    #expect(cards.map(\.name) == ["Loopback", "HD Pro Webcam - C920"])
+  }
+
+  @Test func `A card whose control node may not be opened is forbidden, not absent`() throws {
+    let scratch = try Scratch()
+    // No machine has so many cards: the library knows nothing of this one.
+    try scratch.write("", to: "controlC31")
+    chmod("\(scratch.path)/controlC31", 0)
+    let calls = LibraryCalls(nodeFolder: scratch.path)
+    var description = SoundDescription()
+    var handle = SoundHandle()
+    let node = SoundNode(card: 31, device: 0)
+    // Root may open everything.
+    let expected = geteuid() == 0 ? -ENODEV : -EACCES
+    let answers = [
+      calls.describe(node, &description), calls.open(node.hardwareName, &handle),
+    ]
+    #expect(answers.allSatisfy { $0 == expected || (geteuid() == 0 && $0 == -ENOENT) })
+  }
+}
+
+struct DefaultDeviceTests {
+  private func with<Answer>(
+    _ machine: any DeviceCalls, _ card: FakeSoundCard.Description? = nil,
+    remembering scratch: Scratch? = nil, _ body: () throws -> Answer
+  ) rethrows -> Answer {
+    var none = FakeSoundCard.Description()
+    none.describeResult = -ENOENT
+    let memory = PreferredCameras(stateFolder: scratch?.path, home: nil)
+    return try DeviceSystem.$calls.withValue(machine) {
+      try SoundSystem.$calls.withValue(FakeSoundCard(card ?? none)) {
+        try PreferredCameras.$current.withValue(memory, operation: body)
+      }
+    }
+  }
+
+  @Test func `Devices come in the order of the types, then of the list`() throws {
+    let machine = try FakeDeviceCalls(
+      "stepwise-sensor\nhfr-usb\ncontinuous-sensor\nmono-hfr\nyuyv-1080p120")
+    with(machine, FakeSoundCard.Description()) {
+      func names(
+        _ types: [CaptureDevice.DeviceType], _ media: MediaType? = nil,
+        _ position: CaptureDevice.Position = .unspecified
+      ) -> [String] {
+        CaptureDevice.discover(types, for: media, at: position).map(\.name)
+      }
+      #expect(
+        names([.external, .builtIn], .video) == [
+          "High Frame Rate Camera", "Mono Global Shutter", "Stepwise Sensor",
+          "Continuous Sensor", "Uncompressed 1080p120",
+        ])
+      #expect(names([.virtual, .external, .virtual], .video).first == "Synthetic camera")
+      #expect(names([.virtual, .external, .virtual], .video).count == 3)
+      #expect(names([.builtIn], .video, .back) == ["Continuous Sensor"])
+      #expect(names([.builtIn], nil, .front) == ["Stepwise Sensor"])
+      #expect(names(CaptureDevice.DeviceType.allCases, .audio) == ["Fake card: Microphone"])
+      #expect(names([]) == [])
+      #expect(CaptureDevice.defaultDevice(for: .video)?.name == "High Frame Rate Camera")
+    }
+  }
+
+  @Test func `Nothing stands in for a camera that is not there`() throws {
+    let scratch = try Scratch()
+    let machine = try FakeDeviceCalls("output")
+    with(machine, remembering: scratch) {
+      #expect(CaptureDevice.discover().map(\.id) == ["synthetic"])
+      #expect(CaptureDevice.defaultDevice(for: .video) == nil)
+      #expect(CaptureDevice.userPreferredCamera == nil)
+      #expect(CaptureDevice.systemPreferredCamera == nil)
+      #expect(CaptureDevice.authorizationStatus(for: .video) == .notDetermined)
+      #expect(CaptureDevice.authorizationStatus(for: .audio) == .notDetermined)
+    }
+  }
+
+  @Test func `Want of permission is told from absence, for each kind of media`() throws {
+    let scratch = try Scratch()
+    let capture = UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_STREAMING)
+    let machine = StubDriver(scratch.path, ["camera": StubDriver.Node(capabilities: capture)])
+    func status(_ change: (inout FakeSoundCard.Description) -> Void) -> [String] {
+      var card = FakeSoundCard.Description()
+      change(&card)
+      return with(machine, card) {
+        [MediaType.video, .audio].map { CaptureDevice.authorizationStatus(for: $0).rawValue }
+      }
+    }
+    #expect(status { $0.describeResult = -ENOENT } == ["not_determined", "not_determined"])
+    try machine.plug(0, "forbidden")
+    #expect(status { $0.describeResult = -EACCES } == ["denied", "denied"])
+    // One that another program has is one that may be opened.
+    #expect(status { $0.describeResult = -EBUSY } == ["denied", "authorized"])
+    try machine.plug(1, "camera")
+    #expect(status { _ in } == ["authorized", "authorized"])
+    with(machine) {
+      #expect(CaptureDevice.defaultDevice(for: .video)?.path == "\(scratch.path)/video1")
+    }
+  }
+
+  @Test func `The user's cameras are remembered, the latest of those that are there first`() throws
+  {
+    let scratch = try Scratch()
+    let machine = try FakeDeviceCalls("hfr-usb\nmono-hfr\nstepwise-sensor\ntiny")
+    try with(machine, remembering: scratch) {
+      let cameras = CaptureDevice.discover()
+      #expect(CaptureDevice.userPreferredCamera == cameras[0])
+      try CaptureDevice.setUserPreferredCamera(cameras[2])
+      try CaptureDevice.setUserPreferredCamera(cameras[1])
+      #expect(CaptureDevice.userPreferredCamera == cameras[1])
+      #expect(CaptureDevice.systemPreferredCamera == cameras[1])
+      // The synthetic camera is one if the user says so.
+      try CaptureDevice.setUserPreferredCamera(cameras[4])
+      #expect(CaptureDevice.userPreferredCamera?.id == "synthetic")
+      try CaptureDevice.setUserPreferredCamera(cameras[1])
+      let ids = [cameras[1], cameras[4], cameras[2]].map(\.id)
+      #expect(PreferredCameras.current.ids == ids)
+      let file = "\(scratch.path)/overcrank/preferred-cameras"
+      #expect(try String(contentsOfFile: file, encoding: .utf8) == ids.map { "\($0)\n" }.joined())
+    }
+    // Another program, another day: the last one is not plugged in.
+    let others = try FakeDeviceCalls("tiny\nstepwise-sensor")
+    try with(others, remembering: scratch) {
+      #expect(CaptureDevice.userPreferredCamera?.id == "synthetic")
+      try CaptureDevice.setUserPreferredCamera(try CaptureDevice.named("cam1"))
+      #expect(CaptureDevice.userPreferredCamera?.name == "Stepwise Sensor")
+    }
+    // None of them is there, but others are.
+    let stranger = try FakeDeviceCalls("odd-rates")
+    let empty = try Scratch()
+    with(stranger, remembering: empty) {
+      #expect(CaptureDevice.userPreferredCamera?.name == "Odd Fractions")
+    }
+  }
+
+  @Test func `A preferred camera that may not be opened is the user's, and not the system's`()
+    throws
+  {
+    let scratch = try Scratch()
+    let capture = UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_STREAMING)
+    let machine = StubDriver(scratch.path, ["camera": StubDriver.Node(capabilities: capture)])
+    try machine.plug(0, "camera")
+    try machine.plug(1, "camera")
+    try with(machine, remembering: scratch) {
+      let second = CaptureDevice.discover()[1]
+      try CaptureDevice.setUserPreferredCamera(second)
+      try machine.plug(1, "forbidden")
+      // Its id without being opened is another: what the kernel tells everyone.
+      let forbidden = CaptureDevice.discover()[1]
+      try CaptureDevice.setUserPreferredCamera(forbidden)
+      #expect(CaptureDevice.userPreferredCamera == forbidden)
+      #expect(CaptureDevice.systemPreferredCamera?.path == "\(scratch.path)/video0")
+    }
+  }
+
+  @Test func `Eight are remembered, and what is no line of ids is none`() throws {
+    let scratch = try Scratch()
+    let memory = PreferredCameras(stateFolder: scratch.path, home: "/nowhere")
+    #expect(memory.ids == [])
+    for number in 0..<12 {
+      let camera = CaptureDevice(
+        id: "camera\(number)", node: "/dev/video\(number)", name: "", driver: "", bus: "")
+      try memory.remember(camera)
+    }
+    #expect(memory.ids == (4..<12).reversed().map { "camera\($0)" })
+    try scratch.write("\n\n\u{0}\u{FFFD}", to: "overcrank/preferred-cameras")
+    #expect(memory.latest(among: CaptureDevice.discover()) == nil)
+  }
+
+  @Test func `What cannot be remembered says why`() throws {
+    let scratch = try Scratch()
+    let machine = try FakeDeviceCalls("hfr-usb")
+    try with(machine, FakeSoundCard.Description(), remembering: scratch) {
+      let wrong = try [
+        CaptureDevice.named("hw:0"), CaptureDevice.named("synthetic:128x96@30"),
+      ]
+      for device in wrong {
+        let error = #expect(throws: DiscoveryError.self) {
+          try CaptureDevice.setUserPreferredCamera(device)
+        }
+        #expect(error?.code == .notACaptureDevice)
+      }
+      try scratch.write("a file where the folder should be", to: "overcrank")
+      let error = #expect(throws: DiscoveryError.self) {
+        try CaptureDevice.setUserPreferredCamera(try CaptureDevice.named("cam0"))
+      }
+      #expect(error?.code == .notRemembered && error?.message.contains(scratch.path) == true)
+    }
+  }
+
+  @Test(
+    arguments: [
+      ("/state", "/home/me", "/state/overcrank/preferred-cameras"),
+      (nil, "/home/me", "/home/me/.local/state/overcrank/preferred-cameras"),
+      ("state", "/home/me", "/home/me/.local/state/overcrank/preferred-cameras"),
+      ("", nil, nil), (nil, "relative", nil),
+    ] as [(String?, String?, String?)])
+  func `The memory is where the XDG standard says`(state: String?, home: String?, path: String?) {
+    #expect(PreferredCameras(stateFolder: state, home: home).path == path)
+  }
+}
