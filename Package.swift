@@ -106,7 +106,8 @@ let package = Package(
     .executableTarget(
       name: "AllocationCheck",
       dependencies: [
-        "AllocationCounter", "Capture", "FormatDiscovery", "V4L2", "MediaTiming", "TestSupport",
+        "AllocationCounter", "Recording", "Capture", "FormatDiscovery", "V4L2", "MediaTiming",
+        "TestSupport",
       ],
       path: "Tests/AllocationCheck"),
     // What tests share: makers of movies, readers of painted numbers, and Subprocess to run the

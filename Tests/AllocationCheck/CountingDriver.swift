@@ -15,15 +15,30 @@ final class CountingDriver: FrameDriver {
   // Written by the capture thread alone, read when it has ended.
   private nonisolated(unsafe) let counts: UnsafeMutableBufferPointer<Int64>
   private let visits = Atomic<Int>(0)
+  /// Where each frame of the last few lay, by its number.
+  private nonisolated(unsafe) let places: UnsafeMutablePointer<Atomic<UInt>>
+  private static let placeCount = 1 << 14
 
   init(_ base: any FrameDriver, waste: Int) {
     self.base = base
     self.waste = waste
     counts = .allocate(capacity: 20_000)
     counts.initialize(repeating: 0)
+    places = .allocate(capacity: Self.placeCount)
+    for place in 0..<Self.placeCount { (places + place).initialize(to: Atomic(0)) }
   }
 
-  deinit { counts.deallocate() }
+  deinit {
+    counts.deallocate()
+    places.deinitialize(count: Self.placeCount)
+    places.deallocate()
+  }
+
+  /// Where the driver put a frame.
+  func address(ofFrame number: UInt32) -> UnsafeRawPointer? {
+    UnsafeRawPointer(
+      bitPattern: places[Int(number) % Self.placeCount].load(ordering: .relaxed))
+  }
 
   /// The requests for memory from each visit to the next, once the stream is off.
   var requests: [Int64] {
@@ -51,6 +66,13 @@ final class CountingDriver: FrameDriver {
     if waste > 0, visit % waste == 0 {
       UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1).deallocate()
     }
-    return try base.dequeue(timeoutMilliseconds: timeoutMilliseconds)
+    switch try base.dequeue(timeoutMilliseconds: timeoutMilliseconds) {
+    case .frame(let buffer):
+      places[Int(buffer.stamp.sequence) % Self.placeCount].store(
+        UInt(bitPattern: buffer.bytes.baseAddress), ordering: .relaxed)
+      return .frame(buffer)
+    case .none: return .none
+    case .ended: return .ended
+    }
   }
 }

@@ -10,12 +10,19 @@ import V4L2
 // Counts how often the capture thread asks for memory, and fails unless it is never once it is
 // under way: a lock in an allocator is a wait for whoever else allocates.
 //
-//   AllocationCheck              takes of the synthetic camera, and of a fake one behind V4L2
+//   AllocationCheck              takes of the synthetic camera, and of a fake one behind V4L2; a
+//                                session of three outputs, whose frames are followed as well
+//   AllocationCheck --frames N   so many frames for the three outputs, in place of 480
+//   AllocationCheck --alone      nothing else runs: then the three outputs may lose nothing
 //   AllocationCheck --waste      the same with a request in every hundredth frame: must fail
 
 /// By then every buffer has come round twice, and every lazy constant is there.
 let warmUp = 64
 let waste = CommandLine.arguments.contains("--waste") ? 100 : 0
+let isAlone = CommandLine.arguments.contains("--alone")
+let frameCount =
+  CommandLine.arguments.firstIndex(of: "--frames")
+  .flatMap { CommandLine.arguments.dropFirst($0 + 1).first }.flatMap(Int64.init) ?? 480
 
 struct Outcome {
   var frames = 0
@@ -110,4 +117,8 @@ try DeviceSystem.$calls.withValue(machine) {
       try take(input("/dev/fakevideo0", "640x360@240/mjpg"), frames: 5_000, machine: machine)))
 }
 proofs.append(isProved("microphone", try listen(blocks: 2_000)))
+let three = try ThreeOutputs(frames: frameCount)
+print(three.description)
+proofs.append(isProved("three outputs, 1280x720@240/mjpg", three.outcome))
+proofs.append(three.isAccounted && (!isAlone || three.lost == 0))
 exit(proofs.allSatisfy { $0 } ? 0 : 1)
