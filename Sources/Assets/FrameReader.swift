@@ -11,6 +11,8 @@ public struct FrameReader: ~Copyable {
   private var nextIndex: Int?
   /// The frame given last, since the same one is often asked for again.
   private var last: (index: Int, picture: MediaFrame)?
+  /// Which frames will be asked for; all of them where nil.
+  private var wanted: [Bool]?
 
   /// Opens the asset's pictures.
   ///
@@ -22,6 +24,15 @@ public struct FrameReader: ~Copyable {
     self.track = track
     self.source = consume source
     nextIndex = 0
+  }
+
+  /// Opens the asset's pictures for somebody who wants only some of them: others are not decoded
+  /// where no wanted one needs them.
+  ///
+  /// - Throws: `AssetError` as ``init(_:)`` does.
+  package init(_ asset: Asset, wanted: [Bool]) throws(AssetError) {
+    try self.init(asset)
+    self.wanted = wanted
   }
 
   /// The number of the frame that is shown at a time: the last that starts at or before it.
@@ -47,6 +58,11 @@ public struct FrameReader: ~Copyable {
         hint: "its \(track.frameCount) frames are counted from 0")
     }
     if let last, last.index == index { return last.picture }
+    if let listed = wanted, !listed.indices.contains(index) || !listed[index] {
+      // What was left out is decoded after all.
+      wanted = nil
+      nextIndex = nil
+    }
     let picture = try decode(index)
     last = (index, picture)
     return picture
@@ -69,9 +85,16 @@ public struct FrameReader: ~Copyable {
   /// Decodes up to a frame; nil when it does not come.
   private mutating func decodeOn(to index: Int) throws(AssetError) -> MediaFrame? {
     let start = track.frames.fileTicks(of: index)
+    let (frames, listed) = (track.frames, wanted)
+    // Packets go in ahead of the frame that is waited for.
+    let isWanted = { (ticks: Int64) -> Bool in
+      guard let listed else { return true }
+      guard let place = frames.index(ofFileTicks: ticks) else { return true }
+      return !listed.indices.contains(place) || listed[place]
+    }
     while true {
       let next: MediaFrame?
-      do throws(LibAVError) { next = try source.nextFrame(from: start) } catch {
+      do throws(LibAVError) { next = try source.nextFrame(from: start, isWanted) } catch {
         // A damaged packet costs its own frame; others may still come.
         if error.systemErrorNumber != nil { throw AssetError(error) }
         continue

@@ -35,9 +35,11 @@ struct PacketSource: ~Copyable {
 
   /// The next frame in order of presentation, or nil at the end.
   ///
-  /// Pictures that stand by themselves and are shown before `start` may be left out: decoding
-  /// them would help nobody.
-  mutating func nextFrame(from start: Int64 = .min) throws(LibAVError) -> MediaFrame? {
+  /// Pictures that stand by themselves may be left out where they are shown before `start`, and
+  /// all that no other needs where they are not wanted: decoding them would help nobody.
+  mutating func nextFrame(
+    from start: Int64 = .min, _ isWanted: (Int64) -> Bool = { _ in true }
+  ) throws(LibAVError) -> MediaFrame? {
     while true {
       if let frame = try decoder.nextFrame() { return frame }
       if isDrained { return nil }
@@ -48,7 +50,9 @@ struct PacketSource: ~Copyable {
       }
       // What was cut off with the file is no frame.
       guard packet.trackIndex == track, !packet.isCorrupt else { continue }
-      if isIntraOnly, let time = packet.pts ?? packet.dts, time < start { continue }
+      let isNeeded = packet.pts.map(isWanted) ?? true
+      if isIntraOnly, let time = packet.pts ?? packet.dts, time < start || !isNeeded { continue }
+      decoder.skipsUnreferenced = !isNeeded
       try decoder.send(packet)
     }
   }

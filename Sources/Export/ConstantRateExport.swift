@@ -1,69 +1,147 @@
 // SPDX-License-Identifier: Apache-2.0
 import Assets
+import Dispatch
 import LibAV
 import MediaTiming
 import Retiming
 
-/// Renders a composition at a constant rate: each slot shows the last frame that is due.
+/// Renders a composition at a constant rate.
+///
+/// Three threads, with short belts between them: one decodes, one converts and mixes, one encodes.
+/// The caller's writes what comes off, and asks whether it is still wanted.
 struct ConstantRateExport {
   let plan: ConstantRatePlan
   let assets: [Asset]
   let track: VideoTrack
   let settings: ExportSettings
+  let geometry: PictureGeometry
 
   func write(to output: inout ExportOutput, _ progress: (Int64, Int64) -> Void) throws {
-    var painter = try PicturePainter(track, plan.slots.rate, settings)
-    try output.begin(painter.parameters, timescale: painter.timescale)
-    let readers = assets.map(PictureSource.init)
-    var slot: Int64 = 0
-    // What no slot shows is left to the reader, which decodes it only where others need it.
-    for item in plan.items where item.count > 0 {
-      let picture =
-        if let frame = item.frame {
-          try painter.prepare(readers[frame.source].picture(at: frame.index))
-        } else { try painter.black() }
-      for _ in 0..<item.count {
-        // An encoder may take many pictures before it gives the first packet.
-        try output.checkCancelled()
-        try painter.encode(picture, slot: slot) {
-          try output.write($0, pts: $1, dts: $2, duration: $3)
-        }
-        slot += 1
-        progress(slot, plan.slots.count)
+    let work = PictureWork(
+      plan: plan, assets: assets, geometry: geometry,
+      colors: Encoder.ColorTags(track.format.parameters, storedAs: geometry.format),
+      settings: settings)
+    defer { work.stop() }
+    guard case .ready(let parameters, let timescale, let ticksPerSlot)? = try output.next(of: work)
+    else { throw ExportError.isCancelled }
+    try output.begin(parameters, timescale: timescale, isUpright: settings.appliesRotation)
+    var done: Int64 = 0
+    while let made = try output.next(of: work) {
+      guard case .packet(let packet) = made else { continue }
+      let pts = packet.pts ?? 0
+      try output.write(packet, pts: pts, dts: packet.dts ?? pts, duration: ticksPerSlot)
+      done += 1
+      progress(done, plan.slots.count)
+    }
+  }
+}
+
+extension ExportOutput {
+  fileprivate func next(of work: PictureWork) throws -> PictureWork.Encoded? {
+    try work.encoded.next(isCancelled)
+  }
+}
+
+/// The three threads; they share nothing but the belts.
+private final class PictureWork: Sendable {
+  enum Encoded: Sendable {
+    case ready(CodecParameters, timescale: Int32, ticksPerSlot: Int64)
+    case packet(Packet)
+  }
+
+  /// A part of a picture, as it comes from its source.
+  private struct Part: Sendable {
+    let frame: ConstantRatePlan.Frame?
+    let picture: MediaFrame?
+    let share: Float
+    /// Above zero for the last part of a picture: how many slots show it.
+    let count: Int64
+  }
+
+  private struct Painted: Sendable {
+    let picture: MediaFrame
+    let count: Int64
+  }
+
+  let encoded = Conveyor<Encoded>(capacity: 64)
+  private let decoded = Conveyor<Part>(capacity: 6)
+  private let painted = Conveyor<Painted>(capacity: 3)
+  private let group = DispatchGroup()
+  private let plan: ConstantRatePlan
+  private let assets: [Asset]
+  private let geometry: PictureGeometry
+  private let colors: Encoder.ColorTags
+  private let settings: ExportSettings
+
+  init(
+    plan: ConstantRatePlan, assets: [Asset], geometry: PictureGeometry, colors: Encoder.ColorTags,
+    settings: ExportSettings
+  ) {
+    self.plan = plan
+    self.assets = assets
+    self.geometry = geometry
+    self.colors = colors
+    self.settings = settings
+    start("decode", decoded) { try $0.decode() }
+    start("paint", painted) { try $0.paint() }
+    start("encode", encoded) { try $0.encode() }
+  }
+
+  private func start<Element>(
+    _ name: String, _ belt: Conveyor<Element>,
+    _ body: @escaping @Sendable (PictureWork) throws -> Void
+  ) {
+    DispatchQueue(label: "export.\(name)").async(group: group) {
+      do {
+        try body(self)
+        belt.end()
+      } catch { belt.end(error) }
+    }
+  }
+
+  /// Ends the work; what is made is thrown away.
+  func stop() {
+    decoded.stop()
+    painted.stop()
+    encoded.stop()
+    group.waitShortly()
+  }
+
+  private func decode() throws {
+    var wanted = assets.map { [Bool](repeating: false, count: $0.videoTrack?.frameCount ?? 0) }
+    for item in plan.items {
+      for case let frame? in item.parts.map(\.frame) { wanted[frame.source][frame.index] = true }
+    }
+    let readers = zip(assets, wanted).map { PictureSource($0, wanted: $1) }
+    for item in plan.items {
+      for (number, part) in item.parts.enumerated() {
+        let picture = try part.frame.map { try readers[$0.source].picture(at: $0.index) }
+        let isLast = number == item.parts.count - 1
+        let sent = decoded.put(
+          Part(
+            frame: part.frame, picture: picture, share: part.share,
+            count: isLast ? item.count : 0))
+        guard sent else { return }
       }
     }
-    try painter.finish { try output.write($0, pts: $1, dts: $2, duration: $3) }
   }
-}
 
-/// The pictures of one of several assets, opened when the first is asked for.
-private final class PictureSource {
-  private let asset: Asset
-  private var reader: FrameReader?
-
-  init(_ asset: Asset) { self.asset = asset }
-
-  func picture(at index: Int) throws(AssetError) -> MediaFrame {
-    if reader == nil { reader = try FrameReader(asset) }
-    guard let picture = try reader?.picture(at: index) else {
-      throw AssetError(.invalidData, "\(asset.path) holds no pictures", hint: "give a movie")
+  private func paint() throws {
+    var painter = PicturePainter(geometry, colors)
+    var isMixing = false
+    while case .element(let part) = try decoded.take() {
+      let picture = try painter.paint(part.frame, part.picture)
+      isMixing = isMixing || part.count == 0
+      if isMixing { try painter.mix(picture, share: part.share) }
+      guard part.count > 0 else { continue }
+      let made = isMixing ? try painter.mixed() : picture
+      isMixing = false
+      guard painted.put(Painted(picture: made, count: part.count)) else { return }
     }
-    return picture
   }
-}
 
-/// Converts and encodes the pictures of the slots.
-private struct PicturePainter: ~Copyable {
-  let parameters: CodecParameters
-  let timescale: Int32
-  private let ticksPerSlot: Int64
-  private let picture: Encoder.PictureSettings
-  private var encoder: Encoder
-  private var converter: PictureConverter
-
-  typealias Write = (_ packet: Packet, _ pts: Int64, _ dts: Int64, _ duration: Int64) throws -> Void
-
-  init(_ track: VideoTrack, _ rate: FrameRate, _ settings: ExportSettings) throws {
+  private func encode() throws {
+    let rate = plan.slots.rate
     // Fine enough for players that round to a track's ticks, and each slot a whole number.
     let factor = max(1, (24_000 + Int64(rate.numerator) - 1) / Int64(rate.numerator))
     guard let timescale = Int32(exactly: Int64(rate.numerator) * factor) else {
@@ -71,67 +149,56 @@ private struct PicturePainter: ~Copyable {
         .unsupportedSource, "a rate of \(rate) frames a second cannot be stored",
         hint: "choose a rate such as 30")
     }
-    let source = track.format.parameters
-    let format: PixelFormat =
-      switch settings.codec {
-      case .h264: .yuv420p
-      case .mjpeg: source.pixelFormat.isWideChroma ? .yuvj422p : .yuvj420p
-      case .ffv1: Encoder.nearestPixelFormat(to: source.pixelFormat, forCodec: "ffv1") ?? .yuv420p
-      }
     var picture = Encoder.PictureSettings(
-      codec: settings.codec.encoderName, width: track.width, height: track.height,
-      pixelFormat: format, timescale: timescale)
+      codec: settings.codec.encoderName, width: geometry.encoded.width,
+      height: geometry.encoded.height, pixelFormat: geometry.format, timescale: timescale)
     picture.frameRate = rate
-    picture.isFullRange = format.isFullRange
-    picture.colors = Encoder.ColorTags(source)
-    picture.pixelAspect = source.pixelAspect
-    switch settings.codec {
-    case .h264:
-      picture.options = ["preset": "medium", "crf": "\(settings.crf)"]
-      // Halved colour needs even sides: an odd one gets its last row or column twice.
-      picture.width += track.width % 2
-      picture.height += track.height % 2
-    case .mjpeg: picture.quantizer = 3
-    case .ffv1: picture.options = ["level": "3"]
+    picture.isFullRange = geometry.format.isFullRange
+    picture.colors = colors
+    picture.pixelAspect = geometry.pixelAspect
+    settings.codec.configure(&picture, settings)
+    var encoder = try Encoder(picture: picture)
+    let ticksPerSlot = Int64(rate.denominator) * factor
+    guard
+      encoded.put(
+        .ready(encoder.parameters, timescale: timescale, ticksPerSlot: ticksPerSlot))
+    else { return }
+    var slot: Int64 = 0
+    while case .element(let next) = try painted.take() {
+      for _ in 0..<next.count {
+        // An encoder may take many pictures before it gives the first packet.
+        if encoded.isStopped { return }
+        try encoder.send(next.picture, at: slot * ticksPerSlot)
+        slot += 1
+        while let packet = try encoder.nextPacket() {
+          guard encoded.put(.packet(packet)) else { return }
+        }
+      }
     }
-    let encoder = try Encoder(picture: picture)
-    self.timescale = timescale
-    self.picture = picture
-    ticksPerSlot = Int64(rate.denominator) * factor
-    parameters = encoder.parameters
-    // Some cameras change the size of their pictures; a track has one.
-    converter = PictureConverter(
-      to: format, isFullRange: format.isFullRange, width: track.width, height: track.height)
-    self.encoder = consume encoder
-  }
-
-  mutating func prepare(_ frame: MediaFrame) throws -> MediaFrame {
-    try converter.convert(frame).padded(width: picture.width, height: picture.height)
-  }
-
-  /// A picture of nothing.
-  mutating func black() throws -> MediaFrame {
-    let frame = try MediaFrame.picture(
-      width: picture.width, height: picture.height, pixelFormat: .gray8)
-    frame.planeData(0)?.update(repeating: 0, count: frame.bytesPerRow(0) * frame.height)
-    var converter = PictureConverter(to: picture.pixelFormat, isFullRange: picture.isFullRange)
-    return try converter.convert(frame)
-  }
-
-  mutating func encode(_ frame: MediaFrame, slot: Int64, _ write: Write) throws {
-    try encoder.send(frame, at: slot * ticksPerSlot)
-    try drain(write)
-  }
-
-  mutating func finish(_ write: Write) throws {
+    if encoded.isStopped { return }
     try encoder.send(nil)
-    try drain(write)
+    while !encoded.isStopped, let packet = try encoder.nextPacket() {
+      guard encoded.put(.packet(packet)) else { return }
+    }
+  }
+}
+
+/// The pictures of one of several assets, opened when the first is asked for.
+private final class PictureSource {
+  private let asset: Asset
+  private let wanted: [Bool]
+  private var reader: FrameReader?
+
+  init(_ asset: Asset, wanted: [Bool]) {
+    self.asset = asset
+    self.wanted = wanted
   }
 
-  private mutating func drain(_ write: Write) throws {
-    while let packet = try encoder.nextPacket() {
-      let pts = packet.pts ?? 0
-      try write(packet, pts, packet.dts ?? pts, ticksPerSlot)
+  func picture(at index: Int) throws(AssetError) -> MediaFrame {
+    if reader == nil { reader = try FrameReader(asset, wanted: wanted) }
+    guard let picture = try reader?.picture(at: index) else {
+      throw AssetError(.invalidData, "\(asset.path) holds no pictures", hint: "give a movie")
     }
+    return picture
   }
 }

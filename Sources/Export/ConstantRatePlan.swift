@@ -5,61 +5,100 @@ import MediaTiming
 import Retiming
 
 /// Which frames a constant rate shows, and for how many slots each.
-struct ConstantRatePlan {
-  /// A frame that is due, in order.
-  struct Item {
-    /// The frame, and the place of its source among those of the export; nil where the
-    /// composition plays nothing.
-    let frame: (source: Int, index: Int)?
-    /// How many slots show it; zero where the next one is due before any.
+struct ConstantRatePlan: Sendable {
+  /// A frame of one of the sources.
+  struct Frame: Hashable, Sendable {
+    /// The place of its source among those of the export.
+    let source: Int
+    let index: Int
+  }
+
+  /// What one slot or several in a row show.
+  struct Item: Sendable {
+    struct Part: Sendable {
+      /// Nil where the composition plays nothing.
+      let frame: Frame?
+      /// How much of the picture it makes; all parts add up to 1.
+      let share: Float
+    }
+
+    let parts: [Part]
+    /// Above zero.
     let count: Int64
   }
 
   let slots: FrameSlots
-  private(set) var items: [Item] = []
+  let items: [Item]
   /// Slots that repeat the picture before.
-  private(set) var duplicatedCount: Int64 = 0
+  let duplicatedCount: Int64
   /// Frames that no slot shows.
-  private(set) var skippedCount: Int64 = 0
+  let skippedCount: Int64
+  /// Where the source has fewer frames than there are slots.
+  let sparse: [ExportReport.SparseFrames]
 
-  init(_ track: CompositionTrack, _ rate: FrameRate, _ assets: [Asset]) throws {
+  init(
+    _ track: CompositionTrack, _ rate: FrameRate, _ sampling: FrameSampling, _ assets: [Asset]
+  ) throws {
     let tables = try assets.map { asset in
       guard let video = asset.videoTrack else { throw ExportError.hasNoPictures(asset.path) }
       return video.frames
     }
     let paths = assets.map(\.path)
     slots = try Self.slots(track, rate, paths, tables)
-    var sampler = HoldSampler(slots)
-    var waiting: (source: Int, index: Int)?
-    func show(_ frame: (source: Int, index: Int)?, from time: Rational) throws {
-      if let count = try sampler.next(time) { append(waiting, count) }
-      waiting = frame
-    }
+    var frames: [Frame?] = []
+    var times: [Rational] = []
     for run in try PlaybackRun.runs(of: track.segments, paths) {
       guard let source = run.source else {
-        try show(nil, from: run.target.seconds)
+        frames.append(nil)
+        times.append(run.target.seconds)
         continue
       }
-      let placing = try run.mappings.map { (mapping) throws(TimingError) in
-        try PlaybackTicks(mapping, timescale: rate.numerator)
-      }
-      let frames = try run.frames(of: tables[source], path: paths[source])
-      for showing in try run.showings(frames, of: tables[source]) {
-        // Rounded up to a part of a slot: the slots at or after it are the same.
-        let ticks = try placing[showing.mapping].placed(
-          ofSource: showing.time, rounding: .towardPositiveInfinity
-        ).ticks
-        try show(
-          (source, showing.index), from: Rational(Int128(ticks), Int128(rate.numerator)))
+      let placing = try run.mappings.map { try SlotTimes($0, rate, sampling) }
+      let range = try run.frames(of: tables[source], path: paths[source])
+      for showing in try run.showings(range, of: tables[source]) {
+        frames.append(Frame(source: source, index: showing.index))
+        // Where one side of a boundary is rounded and the other is not, they might cross.
+        let time = try placing[showing.mapping].time(ofSource: showing.time)
+        times.append(max(time, times.last ?? time))
       }
     }
-    append(waiting, sampler.finish())
+    let pictures = try slots.pictures(of: times, until: track.duration.seconds, sampling)
+    items = pictures.map { picture in
+      let total = Float(picture.total)
+      return Item(
+        parts: picture.parts.map {
+          Item.Part(frame: frames[$0.frame], share: Float($0.share) / total)
+        },
+        count: picture.count)
+    }
+    duplicatedCount = pictures.reduce(0) { $0 + $1.count - 1 }
+    var isShown = [Bool](repeating: false, count: frames.count)
+    for picture in pictures { for part in picture.parts { isShown[part.frame] = true } }
+    skippedCount = zip(frames, isShown).reduce(0) { $0 + ($1.0 != nil && !$1.1 ? 1 : 0) }
+    sparse = try Self.sparse(track, slots, times)
   }
 
-  private mutating func append(_ frame: (source: Int, index: Int)?, _ count: Int64) {
-    items.append(Item(frame: frame, count: count))
-    duplicatedCount += max(0, count - 1)
-    if frame != nil, count == 0 { skippedCount += 1 }
+  /// Segments in which fewer frames start than there are slots, but for one at each end.
+  private static func sparse(
+    _ track: CompositionTrack, _ slots: FrameSlots, _ times: [Rational]
+  ) throws -> [ExportReport.SparseFrames] {
+    var result: [ExportReport.SparseFrames] = []
+    var next = 0
+    for segment in track.segments {
+      let (start, end) = (segment.target.start.seconds, segment.target.end.seconds)
+      while next < times.count, times[next] < start { next += 1 }
+      let first = next
+      while next < times.count, times[next] < end { next += 1 }
+      guard let mapping = segment.mapping, mapping.motion != .hold else { continue }
+      let wanted = try slots.count(before: end) - slots.count(before: start)
+      let given = Int64(next - first)
+      guard given + 2 < wanted else { continue }
+      result.append(
+        ExportReport.SparseFrames(
+          range: segment.target,
+          framesPerSecond: try Rational(given).divided(by: end.subtracting(start))))
+    }
+    return result
   }
 
   private static func slots(
@@ -74,5 +113,32 @@ struct ConstantRatePlan {
       if let speed = try mapping.meanSpeed() { tick = try tick.multiplied(by: speed.stretch()) }
     }
     return try FrameSlots(duration: track.duration.seconds, rate: rate, sourceTick: tick)
+  }
+}
+
+/// When frames start, as finely as the way of sampling needs it.
+private struct SlotTimes {
+  private let line: TimeMapping?
+  private let ticks: PlaybackTicks
+  private let timescale: Int32
+  private let rounding: TimeRounding
+
+  init(_ mapping: PlaybackMapping, _ rate: FrameRate, _ sampling: FrameSampling) throws {
+    // Rounded up to a tick of which each slot is a whole number, the slots at or after it are the
+    // same: that is all that holding needs, whatever the curve. The others get the instant itself
+    // where it is a fraction, and elsewhere to half a nanosecond.
+    timescale = rate.numerator * max(1, 2_000_000_000 / rate.numerator)
+    rounding = sampling == .hold ? .towardPositiveInfinity : .halfAwayFromZero
+    line = sampling == .hold ? nil : mapping.line
+    ticks = try PlaybackTicks(mapping, timescale: timescale)
+  }
+
+  func time(ofSource time: Rational) throws -> Rational {
+    if let line {
+      let inside = min(max(time, line.source.start.seconds), line.source.end.seconds)
+      if let exact = try? line.targetSeconds(of: inside) { return exact }
+    }
+    let placed = try ticks.placed(ofSource: time, rounding: rounding)
+    return try Rational(Int128(placed.ticks), Int128(timescale))
   }
 }

@@ -12,19 +12,19 @@ struct ExportOutput: ~Copyable {
   private let properties: CompositionTrack?
   private let captureFrameRate: FrameRate?
   private let keepsRecording: Bool
+  private let frameCount: Int64
   private let sound: SoundExport?
-  private let isCancelled: () -> Bool
+  let isCancelled: () -> Bool
   private var writer: MovieWriter?
   private var videoTrack = 0
   private var soundTrack = 0
-  private var nextSound = 0
   private var timescale: Int32 = 1
 
-  /// Prepares a file; `properties` say how the picture is turned, and `keepsRecording` says whether the recorder's account of the source, which
-  /// names frames by their number and time, still holds.
+  /// Prepares a file; `properties` say how the picture is turned, and `keepsRecording` says whether
+  /// the recorder's account of the source, which names frames by their number and time, still holds.
   init(
     path: String, container: String, asset: Asset, properties: CompositionTrack?,
-    captureFrameRate: FrameRate?, keepsRecording: Bool, sound: SoundExport?,
+    captureFrameRate: FrameRate?, keepsRecording: Bool, frameCount: Int64, sound: SoundExport?,
     isCancelled: @escaping () -> Bool
   ) {
     self.path = path
@@ -33,12 +33,16 @@ struct ExportOutput: ~Copyable {
     self.properties = properties
     self.captureFrameRate = captureFrameRate
     self.keepsRecording = keepsRecording
+    self.frameCount = frameCount
     self.sound = sound
     self.isCancelled = isCancelled
   }
 
-  /// Opens the file for pictures of these parameters.
-  mutating func begin(_ parameters: CodecParameters, timescale: Int32) throws {
+  /// Opens the file for pictures of these parameters, which are turned as the source's were unless
+  /// they stand upright already.
+  mutating func begin(
+    _ parameters: CodecParameters, timescale: Int32, isUpright: Bool = false
+  ) throws {
     var settings = MovieWriter.Settings(container: container, movieTimescale: timescale)
     settings.metadata = asset.metadata.filter {
       !Self.ownKeys.contains($0.key) && (keepsRecording || $0.key != RecordingInfo.key)
@@ -47,13 +51,14 @@ struct ExportOutput: ~Copyable {
       settings.metadata[Asset.captureRateKey] = captureFrameRate.description
       settings.metadata[Asset.androidRateKey] = "\(captureFrameRate.doubleValue)"
     }
-    settings.isFastStart = container == "mp4"
+    // Who plays it from afar needs the index first.
+    settings.frontIndexCount = Int(clamping: frameCount) + (sound?.mostPackets ?? 0)
     var writer = try MovieWriter(path: path, settings: settings)
-    let format = asset.videoTrack?.format
     videoTrack = try writer.addTrack(
       parameters, timescale: timescale,
       metadata: properties?.language.map { ["language": $0] } ?? [:],
-      displayMatrix: displayMatrix(format))
+      displayMatrix: isUpright
+        ? [] : Self.displayMatrix(asset.videoTrack?.format, properties))
     if let sound {
       soundTrack = try writer.addTrack(
         sound.parameters, timescale: sound.timescale, metadata: sound.metadata)
@@ -64,7 +69,7 @@ struct ExportOutput: ~Copyable {
   }
 
   /// The source's own matrix, unless the composition turns the picture in another way.
-  private func displayMatrix(_ format: TrackFormat?) -> [Int32] {
+  static func displayMatrix(_ format: TrackFormat?, _ properties: CompositionTrack?) -> [Int32] {
     let rotation = properties?.rotation ?? 0
     guard rotation != format?.rotation else { return format?.displayMatrix ?? [] }
     let (cosine, sine): (Int32, Int32) =
@@ -100,14 +105,14 @@ struct ExportOutput: ~Copyable {
 
   private mutating func writeSound(upTo ticks: Int64?) throws {
     guard let sound else { return }
-    while nextSound < sound.packets.count {
-      let (packet, pts, duration) = sound.packets[nextSound]
+    while let next = try sound.next(isCancelled) {
       // 64 by 32 bits: the products fit 128.
-      if let ticks, Int128(pts) * Int128(timescale) > Int128(ticks) * Int128(sound.timescale) {
+      if let ticks, Int128(next.pts) * Int128(timescale) > Int128(ticks) * Int128(sound.timescale) {
         return
       }
-      try writer?.write(packet, track: soundTrack, pts: pts, dts: pts, duration: duration)
-      nextSound += 1
+      try writer?.write(
+        next.packet, track: soundTrack, pts: next.pts, dts: next.pts, duration: next.duration)
+      sound.drop()
     }
   }
 

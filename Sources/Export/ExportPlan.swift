@@ -10,7 +10,7 @@ struct ExportPlan {
   /// Where the pictures come from.
   enum Pictures {
     case copied(PassthroughPlan)
-    case rendered(ConstantRatePlan)
+    case rendered(ConstantRatePlan, PictureGeometry)
   }
 
   let container: String
@@ -55,11 +55,13 @@ struct ExportPlan {
       report.maxTimeErrorNanoseconds = try Self.nanoseconds(
         plan.maxTimeError, .towardPositiveInfinity)
     case .constant(let rate):
-      let plan = try ConstantRatePlan(track, rate, assets)
-      pictures = .rendered(plan)
+      let plan = try ConstantRatePlan(track, rate, settings.sampling, assets)
+      let matrix = ExportOutput.displayMatrix(session.asset.videoTrack?.format, track)
+      pictures = .rendered(plan, try PictureGeometry(video, matrix: matrix, settings))
       report.framesEncoded = plan.slots.count
       report.framesDuplicated = plan.duplicatedCount
       report.framesSkipped = plan.skippedCount
+      report.sparse = plan.sparse
       report.duration = try MediaTime(plan.slots.seconds(of: plan.slots.count))
     }
     keepsRecording = settings.mode == .passthrough && composition.isWhole(of: asset)

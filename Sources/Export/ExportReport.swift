@@ -18,6 +18,14 @@ public struct ExportReport: Hashable, Sendable {
     public internal(set) var snapped: [SnappedSpeed] = []
   }
 
+  /// A segment in which the source has fewer frames than a constant rate asks for.
+  public struct SparseFrames: Hashable, Sendable {
+    /// Where, in the time of the composition.
+    public let range: TimeRange
+    /// How many of the source's frames start there in a second.
+    public let framesPerSecond: Rational
+  }
+
   /// The file.
   public internal(set) var path = ""
   /// The plan: which range of the source plays when.
@@ -35,6 +43,9 @@ public struct ExportReport: Hashable, Sendable {
   public internal(set) var framesDuplicated: Int64 = 0
   /// Frames of the source that no frame of the output shows.
   public internal(set) var framesSkipped: Int64 = 0
+  /// Where the source has fewer frames than the constant rate, so that some are repeated or, with
+  /// `blend`, stand still.
+  public internal(set) var sparse: [SparseFrames] = []
   /// How long pictures are shown that no one asked for, in nanoseconds.
   public internal(set) var hiddenNanoseconds: Int64 = 0
   /// The farthest that a frame's time is from its exact one, in nanoseconds, rounded up.

@@ -78,9 +78,10 @@ public struct ExportSession: Sendable {
   ///
   /// - Parameters:
   ///   - settings: What to make.
-  ///   - isCancelled: Asked for each frame and each block of sound.
-  ///   - progress: Told how many of how many frames are done; first of none, while the sound is
-  ///     made.
+  ///   - isCancelled: Asked for each frame, and every 20 ms while one is waited for; on the thread
+  ///     of the caller.
+  ///   - progress: Told how many of how many frames are done, first of none; on the thread of the
+  ///     caller.
   /// - Returns: What was done.
   /// - Throws: `ExportError`; nothing is then left behind.
   @discardableResult
@@ -102,19 +103,21 @@ public struct ExportSession: Sendable {
     progress(0, plan.frameCount)
     var file = try MovieFile(
       creating: settings.path, overwrites: settings.overwrites, grows: false)
-    let sound = try plan.sound.map { try SoundExport($0, isCancelled: isCancelled) }
+    let sound = try plan.sound.map { try SoundExport($0, isCancelled) }
+    defer { sound?.stop() }
     var output = ExportOutput(
       path: file.writtenPath, container: plan.container, asset: asset,
       properties: composition.track(.video), captureFrameRate: settings.captureFrameRate,
-      keepsRecording: plan.keepsRecording, sound: sound,
+      keepsRecording: plan.keepsRecording, frameCount: plan.frameCount, sound: sound,
       isCancelled: isCancelled)
     switch plan.pictures {
     case .copied(let frames):
       try PassthroughExport(plan: frames, assets: plan.assets, track: plan.track)
         .write(to: &output, progress)
-    case .rendered(let frames):
+    case .rendered(let frames, let geometry):
       try ConstantRateExport(
-        plan: frames, assets: plan.assets, track: plan.track, settings: settings
+        plan: frames, assets: plan.assets, track: plan.track, settings: settings,
+        geometry: geometry
       )
       .write(to: &output, progress)
     }

@@ -22,14 +22,24 @@ public enum ExportBoundary: String, Hashable, Sendable, CaseIterable {
 
 /// How rendered pictures are stored.
 public enum ExportCodec: String, Hashable, Sendable, CaseIterable {
-  /// H.264 by libx264, 4:2:0.
+  /// H.264 by libx264: 4:2:0, of 10 bits where the source has more than 8.
   case h264
-  /// JPEG pictures, each by itself.
-  case mjpeg
+  /// HEVC by libx265: 4:2:0, of 10 bits where the source has more than 8.
+  case hevc
   /// FFV1: lossless.
   case ffv1
+  /// JPEG pictures, each by itself; 8 bits.
+  case mjpeg
+}
 
-  var encoderName: String { self == .h264 ? "libx264" : rawValue }
+/// How rendered sound is stored.
+public enum ExportSoundCodec: String, Hashable, Sendable, CaseIterable {
+  /// As the source's where that is uncompressed and the file can hold it, else AAC.
+  case auto
+  /// AAC.
+  case aac
+  /// Uncompressed; only in MOV.
+  case pcm
 }
 
 /// What an export is to make.
@@ -44,14 +54,34 @@ public struct ExportSettings: Sendable {
   public var audioTimePitchAlgorithm = AudioTimePitchAlgorithm.spectral
   /// What becomes of sound at speeds that `lowQuality` does not have.
   public var otherAudioSpeeds = OtherSpeeds.refused
+  /// How rendered sound is stored.
+  public var soundCodec = ExportSoundCodec.auto
+  /// What frames at a constant rate show of the source's.
+  public var sampling = FrameSampling.hold
   /// How rendered pictures are stored.
   public var codec = ExportCodec.h264
-  /// libx264's constant rate factor, from 0 (lossless) to 51.
+  /// The constant rate factor of libx264 and libx265, from 0 (lossless) to 51.
   public var crf = 18
+  /// How much time libx264 and libx265 take to make files small: one of ``encoderPresets``.
+  public var encoderPreset = "medium"
+  /// The profile of H.264 or HEVC by libx264's or libx265's name, such as `baseline` or `high10`;
+  /// nil for the one that the pictures need.
+  public var profile: String?
+  /// The size at which rendered pictures are shown: they fill it, and what juts out is cut off;
+  /// nil for their own.
+  public var box: PictureSize?
+  /// Whether rendered pictures are turned upright, rather than said to be shown so.
+  public var appliesRotation = false
   /// The rate of the sensor, written where the source does not say it; nil to leave it so.
   public var captureFrameRate: FrameRate?
   /// Whether a file of this name may be replaced.
   public var overwrites = false
+
+  /// The values that ``encoderPreset`` may have, the fastest first.
+  public static let encoderPresets = [
+    "ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow",
+    "placebo",
+  ]
 
   /// Makes the settings of an export.
   public init(path: String, mode: ExportMode) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Assets
+import Dispatch
 import Editing
 import LibAV
 import MediaTiming
@@ -7,33 +8,90 @@ import Retiming
 
 /// The sound of an export: copied where nothing is retimed, rendered and encoded elsewhere.
 ///
-/// Its packets are made before the picture's, so that both can be written in step.
-struct SoundExport {
+/// It is made on a thread of its own while the pictures are, and taken off by the one that writes
+/// both in step.
+final class SoundExport {
+  /// A packet and its time, in samples.
+  struct TimedPacket: Sendable {
+    let packet: Packet
+    let pts: Int64
+    let duration: Int64
+  }
+
+  private enum Made: Sendable {
+    case ready(CodecParameters, mostPackets: Int)
+    case packet(TimedPacket)
+    case report(ExportReport.Sound)
+  }
+
   let parameters: CodecParameters
   /// Ticks per second of the packets' times.
   let timescale: Int32
   let metadata: [String: String]
-  private(set) var packets: [(packet: Packet, pts: Int64, duration: Int64)] = []
+  /// More packets than these will not come.
+  let mostPackets: Int
   private(set) var report: ExportReport.Sound
+  private let belt: Conveyor<Made>
+  private var pending: TimedPacket?
+  private let work = DispatchGroup()
 
-  /// Makes the sound that a plan says.
-  init(_ plan: SoundPlan, isCancelled: () -> Bool) throws {
+  /// Starts to make the sound that a plan says.
+  init(_ plan: SoundPlan, _ isCancelled: () -> Bool) throws {
+    // Small things: some minutes of sound.
+    let belt = Conveyor<Made>(capacity: 10_000)
+    self.belt = belt
+    metadata = plan.language.map { ["language": $0] } ?? [:]
+    timescale = Int32(clamping: plan.track.sampleRate)
+    report = plan.report
+    DispatchQueue(label: "export.sound").async(group: work) {
+      do {
+        try Self.make(plan, on: belt)
+        belt.end()
+      } catch { belt.end(error) }
+    }
+    guard case .ready(let parameters, let most)? = try belt.next(isCancelled) else {
+      throw ExportError.isCancelled
+    }
+    self.parameters = parameters
+    mostPackets = most
+  }
+
+  /// The first packet that was not dropped; nil at the end.
+  func next(_ isCancelled: () -> Bool) throws -> TimedPacket? {
+    while pending == nil {
+      switch try belt.next(isCancelled) {
+      case .packet(let packet): pending = packet
+      case .report(let report): self.report = report
+      case .ready: break
+      case nil: return nil
+      }
+    }
+    return pending
+  }
+
+  /// Goes on to the next packet.
+  func drop() { pending = nil }
+
+  /// Ends the work; what is made is thrown away.
+  func stop() {
+    belt.stop()
+    work.waitShortly()
+  }
+
+  private static func make(_ plan: SoundPlan, on belt: Conveyor<Made>) throws {
     switch plan.way {
-    case .copied: try self.init(copying: plan)
+    case .copied: try copy(plan, to: belt)
     case .rendered(let pieces, let retimer, let codec):
-      try self.init(rendering: plan, pieces, retimer, codec, isCancelled)
+      try render(plan, pieces, retimer, codec, to: belt)
     }
   }
 
-  private init(copying plan: SoundPlan) throws {
+  private static func copy(_ plan: SoundPlan, to belt: Conveyor<Made>) throws {
     let track = plan.track
-    parameters = track.format.parameters
-    metadata = plan.language.map { ["language": $0] } ?? [:]
-    timescale = Int32(clamping: track.sampleRate)
-    report = plan.report
+    var packets: [TimedPacket] = []
     var demuxer = try Demuxer(opening: plan.assets[0].path)
     let rate = Rational(Int64(track.sampleRate))
-    while let packet = try demuxer.nextPacket() {
+    while !belt.isStopped, let packet = try demuxer.nextPacket() {
       guard packet.trackIndex == track.format.index, !packet.isCorrupt,
         let ticks = packet.pts ?? packet.dts
       else { continue }
@@ -42,34 +100,46 @@ struct SoundExport {
       let length = try Rational(packet.duration).multiplied(by: scale)
         .rounded(.halfAwayFromZero)
       packets.append(
-        (packet, Int64(clamping: time) - track.originSample, Int64(clamping: length)))
+        TimedPacket(
+          packet: packet, pts: Int64(clamping: time) - track.originSample,
+          duration: Int64(clamping: length)))
     }
+    guard belt.put(.ready(track.format.parameters, mostPackets: packets.count)) else { return }
+    for packet in packets where !belt.put(.packet(packet)) { return }
   }
 
-  private init(
-    rendering plan: SoundPlan, _ pieces: [TimeMapping], _ retimer: AudioRetimer,
-    _ codec: String, _ isCancelled: () -> Bool
+  private static func render(
+    _ plan: SoundPlan, _ pieces: [TimeMapping], _ retimer: AudioRetimer,
+    _ codec: String, to belt: Conveyor<Made>
   ) throws {
     let track = plan.track
     let readers = try plan.assets.map { try SoundSource($0, $0.soundTrack ?? track) }
     var encoder = try Encoder(
       soundCodec: codec, sampleRate: track.sampleRate, channelCount: track.channelCount)
-    parameters = encoder.parameters
-    metadata = plan.language.map { ["language": $0] } ?? [:]
-    timescale = Int32(clamping: track.sampleRate)
     let blockLength = encoder.frameSize > 0 ? encoder.frameSize : 4_096
+    // And those before the first sample and after the last.
+    let most = Int(clamping: plan.report.samples / Int64(blockLength)) + 8
+    guard belt.put(.ready(encoder.parameters, mostPackets: most)) else { return }
     var pending: [[Float]] = Array(repeating: [], count: track.channelCount)
     var encoded: Int64 = 0
-    var made: [Packet] = []
+    // A packet's duration is known when the next one is.
+    var last: (packet: Packet, pts: Int64)?
+    func put(_ packet: Packet?, at end: Int64) {
+      if let last {
+        let length = max(1, (packet?.pts ?? end) - last.pts)
+        _ = belt.put(.packet(TimedPacket(packet: last.packet, pts: last.pts, duration: length)))
+      }
+      last = packet.flatMap { packet in packet.pts.map { (packet, $0) } }
+    }
     func encode(_ count: Int) throws {
       let block = pending.map { Array($0.prefix(count)) }
       for channel in pending.indices { pending[channel].removeFirst(count) }
       try encoder.send(sound: block, at: encoded)
       encoded += Int64(count)
-      while let packet = try encoder.nextPacket() { made.append(packet) }
+      while let packet = try encoder.nextPacket() { put(packet, at: encoded) }
     }
     let rendered = try retimer.render(
-      mappings: pieces, duration: plan.duration, isCancelled: isCancelled,
+      mappings: pieces, duration: plan.duration, isCancelled: { belt.isStopped },
       read: { try SoundTimeline.samples(from: $0, count: $1, of: readers) },
       write: { samples in
         for channel in pending.indices { pending[channel] += samples[channel] }
@@ -77,16 +147,14 @@ struct SoundExport {
       })
     if let rest = pending.first?.count, rest > 0 { try encode(rest) }
     try encoder.send(nil)
-    while let packet = try encoder.nextPacket() { made.append(packet) }
-    report = ExportReport.Sound(
-      algorithm: rendered.algorithm.rawValue, samples: rendered.samples,
-      lengthErrorSamples: rendered.lengthErrorSamples, snapped: rendered.snapped)
+    while let packet = try encoder.nextPacket() { put(packet, at: rendered.samples) }
     // The last block of AAC holds more than belongs: its duration says where the sound ends.
-    packets = made.enumerated().compactMap { index, packet in
-      guard let pts = packet.pts else { return nil }
-      let next = index + 1 < made.count ? made[index + 1].pts ?? pts : rendered.samples
-      return (packet, pts, max(1, next - pts))
-    }
+    put(nil, at: rendered.samples)
+    _ = belt.put(
+      .report(
+        ExportReport.Sound(
+          algorithm: rendered.algorithm.rawValue, samples: rendered.samples,
+          lengthErrorSamples: rendered.lengthErrorSamples, snapped: rendered.snapped)))
   }
 }
 

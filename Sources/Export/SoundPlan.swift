@@ -6,9 +6,9 @@ import MediaTiming
 import Retiming
 
 /// What the sound of an export is made of.
-struct SoundPlan {
+struct SoundPlan: Sendable {
   /// How it is made.
-  enum Way {
+  enum Way: Sendable {
     /// The packets of the one source are copied.
     case copied
     /// Rendered from these pieces, and encoded.
@@ -54,7 +54,15 @@ struct SoundPlan {
     language = composed.language
     duration = max(composed.duration, session.composition.track(.video)?.duration ?? .zero)
     let rate = Int128(track.sampleRate)
-    if session.composition.isWhole(of: first), Self.isStorable(track, container: container) {
+    if settings.soundCodec == .pcm, container != "mov" {
+      throw ExportError(
+        .unsupportedContainer, "\(settings.path) cannot hold uncompressed sound",
+        hint: "name it .mov, or choose AAC")
+    }
+    if session.composition.isWhole(of: first), Self.isStorable(track, container: container),
+      Self.codec(for: track, container, settings.soundCodec).hasPrefix(track.codec)
+        || settings.soundCodec == .auto
+    {
       way = .copied
       report = ExportReport.Sound(
         algorithm: "copy", samples: track.sampleCount, lengthErrorSamples: 0)
@@ -65,7 +73,8 @@ struct SoundPlan {
     let retimer = try AudioRetimer(
       algorithm: settings.audioTimePitchAlgorithm, sampleRate: track.sampleRate,
       channelCount: track.channelCount, otherSpeeds: settings.otherAudioSpeeds)
-    way = .rendered(pieces, retimer, codec: Self.codec(for: track, container: container))
+    way = .rendered(
+      pieces, retimer, codec: Self.codec(for: track, container, settings.soundCodec))
     let samples = try retimer.sampleCount(mappings: pieces, duration: duration)
     report = ExportReport.Sound(
       algorithm: settings.audioTimePitchAlgorithm.rawValue, samples: samples, lengthErrorSamples: 0)
@@ -78,8 +87,11 @@ struct SoundPlan {
   }
 
   /// The encoder for sound that is rendered: uncompressed stays so where it can.
-  private static func codec(for track: SoundTrack, container: String) -> String {
-    guard track.codec.hasPrefix("pcm_"), container == "mov" else { return "aac" }
+  private static func codec(
+    for track: SoundTrack, _ container: String, _ asked: ExportSoundCodec
+  ) -> String {
+    let isUncompressed = track.codec.hasPrefix("pcm_") && container == "mov"
+    guard asked == .pcm || (asked == .auto && isUncompressed) else { return "aac" }
     let kept = [
       "pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s24be", "pcm_s32le", "pcm_s32be", "pcm_f32le",
       "pcm_f32be",

@@ -63,6 +63,16 @@ package struct Decoder: ~Copyable {
     try LibAVError.check(result, "decode", subject)
   }
 
+  /// Whether packets sent from here on are left out where no other picture needs theirs.
+  ///
+  /// The corresponding field is `skip_frame`; codecs that cannot tell decode all the same.
+  package var skipsUnreferenced: Bool {
+    get { context.pointee.skip_frame == AVDISCARD_NONREF }
+    nonmutating set {
+      context.pointee.skip_frame = newValue ? AVDISCARD_NONREF : AVDISCARD_DEFAULT
+    }
+  }
+
   /// Forgets everything that was sent, to go on somewhere else in the track.
   package mutating func flush() { avcodec_flush_buffers(context) }
 

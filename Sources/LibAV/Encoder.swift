@@ -51,19 +51,31 @@ package struct Encoder: ~Copyable {
   package struct PixelAspect: Hashable, Sendable {
     let width: Int32
     let height: Int32
+
+    /// Both sides as numbers.
+    package var ratio: (width: Int, height: Int) { (Int(width), Int(height)) }
+    /// That of the picture lying on its side.
+    package var transposed: PixelAspect { PixelAspect(width: height, height: width) }
   }
 
-  /// The four colour tags of a track.
+  /// The colour tags of a track.
   package struct ColorTags: Sendable {
     let primaries: AVColorPrimaries
     let transfer: AVColorTransferCharacteristic
     let space: AVColorSpace
+    let chromaLocation: AVChromaLocation
 
-    /// The tags that a track carries.
-    package init(_ parameters: CodecParameters) {
+    /// The tags that a track carries, as they hold for its pictures in another format.
+    package init(_ parameters: CodecParameters, storedAs format: AVPixelFormat) {
       primaries = parameters.pointer.pointee.color_primaries
       transfer = parameters.pointer.pointee.color_trc
-      space = parameters.pointer.pointee.color_space
+      chromaLocation = parameters.pointer.pointee.chroma_location
+      let space = parameters.pointer.pointee.color_space
+      // What was red, green and blue was converted by BT.601, see `Scaler`.
+      self.space =
+        format.isRGB
+        ? AVCOL_SPC_RGB
+        : space == AVCOL_SPC_RGB || parameters.pixelFormat.isRGB ? AVCOL_SPC_SMPTE170M : space
     }
   }
 
@@ -93,6 +105,7 @@ package struct Encoder: ~Copyable {
         context.pointee.color_primaries = colors.primaries
         context.pointee.color_trc = colors.transfer
         context.pointee.colorspace = colors.space
+        context.pointee.chroma_sample_location = colors.chromaLocation
       }
       if let aspect = settings.pixelAspect {
         context.pointee.sample_aspect_ratio = AVRational(num: aspect.width, den: aspect.height)
@@ -234,6 +247,10 @@ extension CodecParameters {
     }
     try LibAVError.check(
       avcodec_parameters_from_context(parameters, context), "read", "an encoder's parameters")
+    // The headers stand beside the track, not in its pictures, and hvc1 says so.
+    if parameters.pointee.codec_id == AV_CODEC_ID_HEVC, parameters.pointee.extradata_size > 0 {
+      parameters.pointee.codec_tag = CodecParameters.hvc1
+    }
     try self.init(copying: parameters)
   }
 }

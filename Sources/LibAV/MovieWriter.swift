@@ -15,8 +15,9 @@ package struct MovieWriter: ~Copyable {
     /// With a value, the index in the head holds no packets; fragments of about this many
     /// microseconds behind it have their own.
     package var fragmentMicroseconds: Int64?
-    /// Whether the index is moved to the front at the end.
-    package var isFastStart = false
+    /// With a value, the index stands in front, where room is kept for this many packets in all:
+    /// nothing is moved at the end, and more packets than these are refused.
+    package var frontIndexCount: Int?
     /// Tags of the file, stored under their own names.
     package var metadata: [String: String] = [:]
 
@@ -36,6 +37,7 @@ package struct MovieWriter: ~Copyable {
   private let settings: Settings
   private let context: UnsafeMutablePointer<AVFormatContext>
   private var tracks: [Track] = []
+  private var packetCount = 0
   private var hasHeader = false
   private var hasTrailer = false
   private let scratch: UnsafeMutablePointer<AVPacket>
@@ -128,9 +130,7 @@ package struct MovieWriter: ~Copyable {
       avcodec_parameters_copy(stream.pointee.codecpar, parameters.pointer), "add a track to", path)
     // Where libav would choose hev1, which some players refuse, hvc1 says the same of a track
     // whose headers stand beside it.
-    stream.pointee.codecpar.pointee.codec_tag =
-      parameters.codecID == AV_CODEC_ID_HEVC && parameters.unitLengthSize != nil
-      ? 0x3163_7668 : 0
+    stream.pointee.codecpar.pointee.codec_tag = parameters.isHVC1 ? CodecParameters.hvc1 : 0
     stream.pointee.time_base = AVRational(num: 1, den: timescale)
     for (key, value) in metadata {
       let isLanguage = key == "language" && settings.container == "mov"
@@ -170,8 +170,16 @@ package struct MovieWriter: ~Copyable {
       // The head waits for the first packets, so that it can hold the sound's edit list.
       flags += ["empty_moov", "delay_moov", "default_base_moof"]
       av_dict_set_int(&options, "frag_duration", fragment, 0)
-    } else if settings.isFastStart {
-      flags.append("faststart")
+    } else if let count = settings.frontIndexCount {
+      // Per packet its time, its offset, its size, its place and whether it is a key frame, and a
+      // chunk of its own: 48 bytes at most. Tags are there up to twice, under long names.
+      let tags = settings.metadata.reduce(0) {
+        $0 + 64 + 2 * ($1.key.utf8.count + $1.value.utf8.count)
+      }
+      let headers = tracks.reduce(0) {
+        $0 + 4096 + 2 * Int(max(0, $1.stream.pointee.codecpar.pointee.extradata_size))
+      }
+      av_dict_set_int(&options, "moov_size", Int64(count * 48 + tags + headers + 16_384), 0)
     }
     av_dict_set(&options, "movflags", flags.joined(separator: "+"), 0)
     av_dict_set_int(&options, "movie_timescale", Int64(settings.movieTimescale), 0)
@@ -265,13 +273,14 @@ package struct MovieWriter: ~Copyable {
     // The limits of stts and ctts; libavformat asserts on the first and refuses the last.
     guard !overflow, isFirst || delta > 0, delta <= Int64(Int32.max), !offsetOverflow,
       offset >= 0, offset <= Int64(Int32.max), (0...Int64(Int32.max)).contains(duration),
-      byteCount > 0
+      byteCount > 0, packetCount < settings.frontIndexCount ?? .max
     else {
       throw LibAVError(
         "store a frame at \(pts) (decoded at \(dts), \(delta) after the one before) in", path,
         code: CFFmpeg_EINVAL)
     }
     tracks[track].lastDecodeTicks = dts
+    packetCount += 1
   }
 
   private func stamp(_ track: Int, pts: Int64, dts: Int64, duration: Int64) {

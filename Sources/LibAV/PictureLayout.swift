@@ -83,24 +83,27 @@ extension MediaFrame {
 
   /// The picture at a larger size, its last column and row repeated; itself where it has the size.
   ///
-  /// - Throws: `LibAVError` for "lay out" or "allocate".
+  /// - Throws: `LibAVError` for "enlarge" a format whose samples are no whole bytes.
   package func padded(width: Int, height: Int) throws(LibAVError) -> MediaFrame {
     guard width > self.width || height > self.height else { return self }
+    guard let layout = PixelComponents(pixelFormat) else {
+      throw LibAVError("enlarge", "a picture", code: CFFmpeg_EINVAL)
+    }
     let result = try MediaFrame.picture(width: width, height: height, pixelFormat: pixelFormat)
-    let source = try PictureLayout(
-      width: self.width, height: self.height, pixelFormat: pixelFormat, bytesPerRow: 0)
-    let target = try PictureLayout(
-      width: width, height: height, pixelFormat: pixelFormat, bytesPerRow: 0)
-    for plane in target.planes.indices {
-      guard let from = planeData(plane), let to = result.planeData(plane) else { continue }
-      let (_, _, rows, rowBytes) = source.planes[plane]
-      let (_, _, targetRows, targetBytes) = target.planes[plane]
-      for row in 0..<targetRows {
-        let line = from + min(row, rows - 1) * bytesPerRow(plane)
-        let output = to + row * result.bytesPerRow(plane)
-        output.update(from: line, count: min(rowBytes, targetBytes))
-        // Right for planes of a byte a sample, which is all that anyone asks to pad.
-        for place in min(rowBytes, targetBytes)..<targetBytes { output[place] = line[rowBytes - 1] }
+    for component in layout.components {
+      let size = layout.size(of: component, width: self.width, height: self.height)
+      let target = layout.size(of: component, width: width, height: height)
+      guard let from = planeData(component.plane), let to = result.planeData(component.plane)
+      else { continue }
+      for row in 0..<target.height {
+        let line = from + min(row, size.height - 1) * bytesPerRow(component.plane)
+        let output = to + row * result.bytesPerRow(component.plane)
+        for column in 0..<target.width {
+          let place = component.offset + min(column, size.width - 1) * component.step
+          for byte in 0..<layout.bytesPerSample {
+            output[component.offset + column * component.step + byte] = line[place + byte]
+          }
+        }
       }
     }
     return result

@@ -84,6 +84,13 @@ package final class CodecParameters: @unchecked Sendable {
     else { return nil }
     return Int(data[place] & 3) + 1
   }
+  /// The tag of HEVC whose headers stand beside the track.
+  static let hvc1: UInt32 = 0x3163_7668
+  /// Whether it is HEVC with all headers beside the track.
+  var isHVC1: Bool {
+    codecID == AV_CODEC_ID_HEVC
+      && (unitLengthSize != nil || pointer.pointee.codec_tag == Self.hvc1)
+  }
   /// Whether libav has a decoder for it.
   package var hasDecoder: Bool { avcodec_find_decoder(pointer.pointee.codec_id) != nil }
   /// Whether every picture stands by itself (MJPEG, FFV1, uncompressed).

@@ -56,59 +56,11 @@ public struct FrameSlots: Hashable, Sendable {
   /// The number of slots before an instant, in seconds of the composition.
   ///
   /// - Throws: `RetimingError` with `.notExact` when it cannot be computed exactly.
-  func count(before time: Rational) throws(RetimingError) -> Int64 {
+  package func count(before time: Rational) throws(RetimingError) -> Int64 {
     let position = try exactly("the slot at \(time) s") { () throws(TimingError) in
       try time.multiplied(by: rate.framesPerSecond)
     }
     let before = position.rounded(.towardPositiveInfinity)
     return Int64(clamping: min(max(before, 0), Int128(count)))
   }
-}
-
-/// Tells of each frame how many slots show it, as the frames go by.
-///
-/// A slot shows the last frame whose time is at or before the slot's own; before the first frame,
-/// the first. That is what a viewer of the frames at their own times sees at that instant.
-///
-/// ```swift
-/// var sampler = HoldSampler(slots)
-/// for frame in frames {
-///   if let count = try sampler.next(frame.time) { show(previous, count) }
-///   previous = frame
-/// }
-/// show(previous, sampler.finish())
-/// ```
-public struct HoldSampler: Sendable {
-  /// The slots that are filled.
-  public let slots: FrameSlots
-  private var lastTime: Rational?
-  private var filled: Int64 = 0
-
-  /// Makes a sampler that has seen no frame.
-  public init(_ slots: FrameSlots) { self.slots = slots }
-
-  /// Takes the time of the next frame, and tells how many slots show the one before it.
-  ///
-  /// - Parameter time: In seconds of the composition, not before the last one given; of two that
-  ///   are equal, only the second is shown.
-  /// - Returns: Zero or more; nil for the first frame, before which there is none.
-  /// - Throws: `RetimingError` with `.notAscending`, or `.notExact` when the slot cannot be
-  ///   computed exactly.
-  public mutating func next(_ time: Rational) throws(RetimingError) -> Int64? {
-    guard let lastTime else {
-      lastTime = time
-      return nil
-    }
-    guard lastTime <= time else {
-      throw RetimingError(.notAscending, "a frame at \(time) s follows one at \(lastTime) s")
-    }
-    let reached = try slots.count(before: time)
-    defer { (self.lastTime, filled) = (time, reached) }
-    return reached - filled
-  }
-
-  /// Tells how many slots show the last frame given; all of them add up to the slots' count.
-  ///
-  /// - Returns: Zero or more; zero when no frame was given.
-  public func finish() -> Int64 { lastTime == nil ? 0 : slots.count - filled }
 }

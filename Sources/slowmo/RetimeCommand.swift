@@ -13,6 +13,7 @@ struct RetimeCommand: ParsableCommand, Verb {
         slowmo retime take.mov -o slow.mp4 --range 0.5..1 --speed 1/8 --fps 30
         slowmo retime take.mov -o b.mov --range 0..1 --speed 2 --range 1..2 --speed 1/4 --copy
         slowmo retime take.mov -o all.mp4 --speed 1/8 --fps 30 --pitch varispeed
+        slowmo retime take.mov -o fast.mp4 --speed 8 --fps 30 --sampling blend --box 640x360
         slowmo retime take.mov -o c.mov --range 0.5..1 --speed 1/8 --copy --dry-run
         slowmo retime take.mov -o d.mov --ramp '0.5=1 0.7=1/8 1=1/8 1.2=1' --copy
         slowmo retime take.mov -o e.mov --preset impact --at 1 --copy
@@ -25,7 +26,8 @@ struct RetimeCommand: ParsableCommand, Verb {
       it stays. Two speeds at one time make a jump. --preset does so around --at: impact and
       landing slow down to an eighth, pulse is faster around it, freeze stands for a second.
       --copy does not re-encode the picture: each frame keeps its bytes and gets its exact time.
-      --fps shows at each instant the last frame that is due.
+      --fps shows at each instant the last frame that is due, or with --sampling the nearest, or
+      all that are on until the next, mixed as light. Where the source has fewer, that is said.
       """)
 
   @Argument(help: "The movie file.")

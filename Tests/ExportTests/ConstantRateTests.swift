@@ -94,7 +94,7 @@ struct ConstantRateTests {
     let composition = try asset.retimed([(range(200, 400), speed(1, 4))])
     let (result, _) = try export(
       composition, of: asset, settings(60_000, 1_001, codec), count: 96)
-    let names = [ExportCodec.h264: "h264", .mjpeg: "mjpeg", .ffv1: "ffv1"]
+    let names = [ExportCodec.h264: "h264", .hevc: "hevc", .mjpeg: "mjpeg", .ffv1: "ffv1"]
     #expect(result.videoTrack?.codec == names[codec])
   }
 
@@ -175,8 +175,8 @@ struct ConstantRateTests {
     let asset = try Asset.made(recipe, in: folder)
     let (result, _) = try export(Composition(asset), of: asset, settings(50, 1, codec), count: 10)
     let video = try #require(result.videoTrack)
-    #expect(video.width == recipe.width + (codec == .h264 ? 1 : 0))
-    #expect(video.height == recipe.height + (codec == .h264 ? 1 : 0))
+    #expect(video.width == recipe.width + (codec == .h264 || codec == .hevc ? 1 : 0))
+    #expect(video.height == recipe.height + (codec == .h264 || codec == .hevc ? 1 : 0))
   }
 
   /// Painted code values 32 and 208 of JPEG's full range, and what they must look like after.

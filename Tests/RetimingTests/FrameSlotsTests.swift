@@ -40,39 +40,50 @@ struct FrameSlotsTests {
     #expect(error?.code == .notExact)
   }
 
-  @Test("Each slot shows the last frame at or before it", arguments: 0..<500 as Range<UInt64>)
-  func holdIsWhatAViewerSees(seed: UInt64) throws {
+  @Test(
+    "Each slot shows the last frame at or before it, or the nearest",
+    arguments: 0..<500 as Range<UInt64>)
+  func slotsShowWhatIsDueOrNearest(seed: UInt64) throws {
     var random = SeededGenerator(state: seed)
     let rates: [(Int64, Int64)] = [(30, 1), (24, 1), (30_000, 1001), (60, 1), (7, 3)]
     let (above, below) = rates.randomElement(using: &random) ?? (30, 1)
     let rate = try FrameRate(above, below)
     // Jittered, sometimes equal, sometimes on a slot exactly, sometimes late or past the end.
-    var ticks: Int64 = .random(in: -200...2000, using: &random)
-    let times = try (0..<Int.random(in: 1...60, using: &random)).map { _ in
-      ticks +=
+    var tick: Int64 = .random(in: -200...2000, using: &random)
+    let ticks = (0..<Int.random(in: 1...60, using: &random)).map { _ in
+      tick +=
         [0, 1, 30, 200, 500, .random(in: 0...3000, using: &random)]
         .randomElement(using: &random) ?? 0
-      return try Rational(Int128(ticks), 6000)
+      return tick
     }
+    let times = try ticks.map { try Rational(Int128($0), 6000) }
     let duration = try Rational(.random(in: 1...30_000, using: &random), 6000)
     let slots = try FrameSlots(duration: duration, rate: rate, sourceTick: Rational(1, 6000))
 
-    var sampler = HoldSampler(slots)
-    var counts: [Int64] = []
-    for time in times {
-      if let count = try sampler.next(time) { counts.append(count) }
+    func shown(_ sampling: FrameSampling) throws -> [Int] {
+      let pictures = try slots.pictures(of: times, until: duration, sampling)
+      #expect(zip(pictures, pictures.dropFirst()).allSatisfy { $0.parts != $1.parts })
+      return pictures.flatMap { Array(repeating: $0.parts[0].frame, count: Int($0.count)) }
     }
-    counts.append(sampler.finish())
+    func instant(_ slot: Int64) throws -> Rational {
+      try Rational(Int128(slot) * Int128(below), Int128(above))
+    }
 
-    // Slot by slot: the last frame that is not after it, else the first.
-    var expected = [Int64](repeating: 0, count: times.count)
+    // Slot by slot: the last frame that is not after it, else the first; and the nearest, the
+    // earlier of two, of frames at one time the last.
+    var held: [Int] = []
+    var nearest: [Int] = []
     for slot in 0..<slots.count {
-      let instant = try Rational(Int128(slot) * Int128(below), Int128(above))
-      #expect(slots.seconds(of: slot) == instant)
-      expected[times.lastIndex { $0 <= instant } ?? 0] += 1
+      #expect(slots.seconds(of: slot) == (try instant(slot)))
+      // All in parts of a tick of which the rate's numerator makes one.
+      let due = slot * below * 6000
+      held.append(ticks.lastIndex { $0 * above <= due } ?? 0)
+      let least = ticks.map { abs($0 * above - due) }.min()
+      let first = ticks.first { abs($0 * above - due) == least } ?? 0
+      nearest.append(ticks.lastIndex(of: first) ?? 0)
     }
-    #expect(counts == expected)
-    #expect(counts.reduce(0, +) == slots.count)
+    #expect(try shown(.hold) == held)
+    #expect(try shown(.nearest) == nearest)
 
     // The count itself, by trying: the last slot starts before the end, and the next would have
     // no more than a tick left.
@@ -83,14 +94,53 @@ struct FrameSlotsTests {
     }
   }
 
+  @Test("A blend is each frame for as long as it is on", arguments: 0..<100 as Range<UInt64>)
+  func blendIsTheTimeOfEachFrame(seed: UInt64) throws {
+    var random = SeededGenerator(state: seed)
+    // In ticks of which a slot has 200.
+    let (rate, scale): (Int64, Int128) = (30, 6000)
+    var ticks: Int64 = 0
+    let starts = (0..<Int.random(in: 1...60, using: &random)).map { _ in
+      defer { ticks += [0, 7, 25, 200, 450].randomElement(using: &random) ?? 0 }
+      return ticks
+    }
+    let end = ticks + .random(in: 1...300, using: &random)
+    let slots = try FrameSlots(
+      duration: Rational(Int128(end), scale), rate: FrameRate(rate, 1), sourceTick: .zero)
+    let pictures = try slots.pictures(
+      of: starts.map { try Rational(Int128($0), scale) }, until: Rational(Int128(end), scale),
+      .blend)
+    #expect(pictures.reduce(0) { $0 + $1.count } == slots.count)
+    var slot: Int64 = 0
+    for picture in pictures {
+      for _ in 0..<picture.count {
+        // By walking through the slot tick by tick.
+        var onFor: [Int: Int64] = [:]
+        for tick in slot * 200..<min((slot + 1) * 200, end) {
+          onFor[starts.lastIndex { $0 <= tick } ?? 0, default: 0] += 1
+        }
+        let total = onFor.values.reduce(0, +)
+        #expect(picture.parts.map(\.frame) == onFor.keys.sorted())
+        for part in picture.parts {
+          let expected = Double(onFor[part.frame] ?? 0) / Double(total)
+          #expect(abs(Double(part.share) / Double(picture.total) - expected) < 1e-7)
+        }
+        slot += 1
+      }
+    }
+  }
+
   @Test func `Frames out of order are refused, and no frame shows nothing`() throws {
     let slots = try FrameSlots(
       duration: Rational(1), rate: FrameRate(30, 1), sourceTick: Rational(1, 1000))
-    var sampler = HoldSampler(slots)
-    #expect(sampler.finish() == 0)
-    #expect(try sampler.next(Rational(1, 2)) == nil)
-    let error = #expect(throws: RetimingError.self) { try sampler.next(.zero) }
-    #expect(error?.code == .notAscending)
-    #expect(sampler.finish() == 30)
+    for sampling in FrameSampling.allCases {
+      #expect(try slots.pictures(of: [], until: Rational(1), sampling) == [])
+      let error = #expect(throws: RetimingError.self) {
+        try slots.pictures(of: [Rational(1, 2), .zero], until: Rational(1), sampling)
+      }
+      #expect(error?.code == .notAscending)
+      let alone = try slots.pictures(of: [Rational(1, 2)], until: Rational(1), sampling)
+      #expect(alone.map(\.count) == [30])
+    }
   }
 }

@@ -91,7 +91,10 @@ extension MovieRecipe {
     var settings = MovieWriter.Settings(container: container, movieTimescale: timescale)
     settings.metadata = metadata
     settings.fragmentMicroseconds = fragmentMicroseconds
-    settings.isFastStart = hasIndexInFront
+    var soundPackets = try sound.map { try $0.encoded() }
+    if hasIndexInFront {
+      settings.frontIndexCount = times.count + (soundPackets?.packets.count ?? 0)
+    }
     var encoder = times.isEmpty ? nil : try makeEncoder()
     let file = try MovieFile(creating: path, overwrites: true, grows: true)
     var writer = try MovieWriter(path: file.writtenPath, settings: settings)
@@ -100,7 +103,6 @@ extension MovieRecipe {
         parameters, timescale: timescale, metadata: language.map { ["language": $0] } ?? [:],
         displayMatrix: displayMatrix)
     }
-    var soundPackets = try sound.map { try $0.encoded() }
     let soundTrack = try soundPackets.map {
       try writer.addTrack($0.parameters, timescale: Int32($0.sampleRate))
     }

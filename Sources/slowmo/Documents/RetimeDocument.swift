@@ -78,6 +78,29 @@ struct SegmentDocument: Encodable {
   }
 }
 
+/// Where the source has fewer frames than a constant rate asks for.
+struct SparseDocument: Encodable {
+  let start: String
+  let end: String
+  let fps: String
+  let fpsValue: Double
+
+  init(_ sparse: ExportReport.SparseFrames) {
+    start = sparse.range.start.seconds.description
+    end = sparse.range.end.seconds.description
+    fps = "\(sparse.framesPerSecond.numerator)/\(sparse.framesPerSecond.denominator)"
+    fpsValue = sparse.framesPerSecond.doubleValue
+  }
+}
+
+extension ExportReport.SparseFrames {
+  /// The same for people.
+  var words: String {
+    "from \(range.start.secondsText) to \(range.end.secondsText) s the source has only "
+      + "\(decimal(framesPerSecond.doubleValue, 3)) frames a second: some stay on for several"
+  }
+}
+
 /// What `retime` and `edit` say of what they would do, or of a project that they wrote.
 struct RetimePlanDocument: Encodable, TextDocument {
   let schema: String
@@ -94,9 +117,11 @@ struct RetimePlanDocument: Encodable, TextDocument {
   @Nullable var maxTimeErrorNs: Int64?
   @Nullable var audio: RetimeDocument.Audio?
   @Nullable var avEndDifferenceNs: Int64?
+  @Nullable var sparseFrames: [SparseDocument]?
   let lostMetadata: [String]
 
   enum CodingKeys: CodingKey {
+    case sparseFrames
     case schema, dryRun, file, plan, durationNs, framesCopied, framesHidden, framesEncoded
     case framesDuplicated
     case framesSkipped, hiddenNs, maxTimeErrorNs, audio, avEndDifferenceNs, lostMetadata
@@ -118,6 +143,7 @@ struct RetimePlanDocument: Encodable, TextDocument {
     maxTimeErrorNs = report.maxTimeErrorNanoseconds
     audio = report.sound.map(RetimeDocument.Audio.init)
     avEndDifferenceNs = report.avEndDifferenceNanoseconds
+    sparseFrames = report.sparse.map(SparseDocument.init)
     lostMetadata = report.lostMetadata
   }
 
@@ -179,10 +205,12 @@ struct RetimeDocument: Encodable, TextDocument {
   let maxTimeErrorNs: Int64
   @Nullable var audio: Audio?
   @Nullable var avEndDifferenceNs: Int64?
+  let sparseFrames: [SparseDocument]
   let lostMetadata: [String]
   let wallNs: Int64
 
   enum CodingKeys: CodingKey {
+    case sparseFrames
     case schema, file, durationNs, plan, framesCopied, framesHidden, framesEncoded
     case framesDuplicated
     case framesSkipped, hiddenNs, maxTimeErrorNs, audio, avEndDifferenceNs, lostMetadata, wallNs
@@ -202,6 +230,7 @@ struct RetimeDocument: Encodable, TextDocument {
     maxTimeErrorNs = report.maxTimeErrorNanoseconds
     audio = report.sound.map(Audio.init)
     avEndDifferenceNs = report.avEndDifferenceNanoseconds
+    sparseFrames = report.sparse.map(SparseDocument.init)
     lostMetadata = report.lostMetadata
     wallNs = report.wallNanoseconds
   }

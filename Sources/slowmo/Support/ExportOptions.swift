@@ -11,17 +11,37 @@ struct ExportOptions: ParsableArguments {
   @Option(help: "Render at this constant rate, such as 30.", transform: FrameRate.init(parsing:))
   var fps: FrameRate?
 
-  @Option(help: "The sound of retimed parts: spectral, varispeed or mute.")
+  @Option(
+    help: "The sound of retimed parts: spectral, time-domain, varispeed, low-quality or mute.")
   var pitch = AudioTimePitchAlgorithm.spectral
 
-  @Option(help: "How --fps picks frames; hold is the only way there is.")
+  @Option(
+    help: "How --fps picks frames: hold (the last one due), nearest, blend (all that are on).")
   var sampling = FrameSampling.hold
 
-  @Option(help: "The codec with --fps: h264, mjpeg or ffv1.")
+  @Option(help: "The codec with --fps: h264, hevc, ffv1 or mjpeg.")
   var codec = ExportCodec.h264
 
-  @Option(help: "The quality of h264 with --fps, from 0 (lossless) to 51; 18 looks the same.")
+  @Option(
+    help: "The quality of h264 and hevc with --fps, from 0 (lossless) to 51; 18 looks the same.")
   var crf: Int?
+
+  @Option(help: "How long h264 and hevc may take with --fps: ultrafast to placebo, or medium.")
+  var encoderPreset: String?
+
+  @Option(help: "The profile of h264 or hevc with --fps, such as baseline or high10.")
+  var profile: String?
+
+  @Option(
+    help: "Fill a picture of this size with --fps, such as 1280x720, and cut off what juts out.",
+    transform: pictureSize)
+  var box: PictureSize?
+
+  @Option(help: "With --fps keep the turn of the picture as a tag, or apply it: keep or apply.")
+  var rotation = PictureRotation.keep
+
+  @Option(help: "How rendered sound is stored: auto, aac or pcm.")
+  var audioCodec = ExportSoundCodec.auto
 
   @Option(help: "Cuts of --copy off a key frame: auto or squeeze (hide what is needed), keyframe.")
   var boundary = ExportBoundary.auto
@@ -29,7 +49,19 @@ struct ExportOptions: ParsableArguments {
   func validate() throws {
     if copy && fps != nil { throw ValidationError("--copy and --fps exclude each other") }
     if let crf, !(0...51).contains(crf) { throw ValidationError("--crf \(crf) is not 0 to 51") }
-    if copy && crf != nil { throw ValidationError("--crf needs --fps: --copy encodes nothing") }
+    if let encoderPreset, !ExportSettings.encoderPresets.contains(encoderPreset) {
+      throw ValidationError(
+        "--encoder-preset \(encoderPreset) is none of "
+          + ExportSettings.encoderPresets.joined(separator: ", "))
+    }
+    let needsRendering = [
+      ("--crf", crf != nil), ("--encoder-preset", encoderPreset != nil),
+      ("--profile", profile != nil), ("--box", box != nil),
+      ("--rotation apply", rotation == .apply), ("--sampling", sampling != .hold),
+    ]
+    if copy, let name = needsRendering.first(where: { $0.1 })?.0 {
+      throw ValidationError("\(name) needs --fps: --copy encodes nothing")
+    }
   }
 
   /// Throws unless one of the ways is chosen; a project file needs none.
@@ -54,10 +86,18 @@ struct ExportOptions: ParsableArguments {
     settings.boundary = boundary
     settings.codec = codec
     settings.crf = crf ?? settings.crf
+    settings.encoderPreset = encoderPreset ?? settings.encoderPreset
+    settings.profile = profile
+    settings.sampling = sampling
+    settings.box = box
+    settings.appliesRotation = rotation == .apply
+    settings.soundCodec = audioCodec
     settings.overwrites = writing.overwrite
     change(&settings)
     if writing.dryRun {
-      return try tell(RetimePlanDocument(verb, try session.plan(settings), composition), common)
+      let plan = try session.plan(settings)
+      note(plan.sparse, output)
+      return try tell(RetimePlanDocument(verb, plan, composition), common)
     }
     let progress = ProgressReporter(writing.progress)
     progress.start(file: output)
@@ -70,7 +110,12 @@ struct ExportOptions: ParsableArguments {
           seconds: total > 0 ? seconds * Double(done) / Double(total) : 0))
     }
     progress.end(file: output)
+    note(report.sparse, output)
     return try tell(RetimeDocument(verb, report), common)
+  }
+
+  private func note(_ sparse: [ExportReport.SparseFrames], _ output: String) {
+    for range in sparse { Output.note("slowmo: \(output): \(range.words)") }
   }
 
   private func isProject(_ output: String) -> Bool { output.lowercased().hasSuffix(".otio") }
@@ -125,12 +170,26 @@ enum ProjectPaths {
   }
 }
 
-/// How frames are picked at a constant rate.
-enum FrameSampling: String, CaseIterable, ExpressibleByArgument {
-  /// The last frame at or before each instant.
-  case hold
+/// What becomes of a picture that players are told to turn.
+enum PictureRotation: String, CaseIterable, ExpressibleByArgument {
+  /// They are told so again.
+  case keep
+  /// It is turned.
+  case apply
+}
+
+/// Reads a size such as `1280x720`.
+private func pictureSize(_ text: String) throws -> PictureSize {
+  let sides = text.lowercased().split(separator: "x", omittingEmptySubsequences: false)
+    .map { Int($0) }
+  guard sides.count == 2, let width = sides[0], let height = sides[1], width > 0, height > 0 else {
+    throw ValidationError("\(text) is no size; write it as 1280x720")
+  }
+  return PictureSize(width: width, height: height)
 }
 
 extension AudioTimePitchAlgorithm: ExpressibleByArgument {}
 extension ExportBoundary: ExpressibleByArgument {}
 extension ExportCodec: ExpressibleByArgument {}
+extension ExportSoundCodec: ExpressibleByArgument {}
+extension FrameSampling: ExpressibleByArgument {}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import LibAV
+
+/// What is done to the size and the place of pictures before they are encoded.
+struct PictureGeometry: Sendable {
+  /// The size before anything is turned.
+  let scaled: PictureSize
+  let turn: PictureTurn
+  /// What is encoded: turned, and with even sides where the codec needs them.
+  let encoded: PictureSize
+  /// The pixels of the result; nil where they are square or unknown.
+  let pixelAspect: Encoder.PixelAspect?
+  /// The format of the result.
+  let format: PixelFormat
+  /// Whether the pictures are cut to the shape of `scaled`.
+  private let isBoxed: Bool
+  private let sourceAspect: Encoder.PixelAspect?
+
+  /// Decides it for a track whose display matrix is this.
+  init(_ track: VideoTrack, matrix: [Int32], _ settings: ExportSettings) throws(ExportError) {
+    let source = track.format.parameters
+    let asked = PictureTurn(displayMatrix: matrix)
+    if settings.appliesRotation, asked == nil {
+      throw ExportError(
+        .unsupportedSource, "the picture is turned by an angle that is no quarter turn",
+        hint: "keep the turn as it is stored, with --rotation keep")
+    }
+    turn = settings.appliesRotation ? asked ?? .none : .none
+    let chosen = settings.codec.pixelFormat(for: source.pixelFormat, profile: settings.profile)
+    format = turn.isTransposed ? chosen.withEvenChroma : chosen
+    sourceAspect = source.pixelAspect
+    let needsEven = PixelComponents(format)?.chromaShift.y == 1 && settings.codec.needsEvenSides
+    if let box = settings.box {
+      guard (1...16_384).contains(box.width), (1...16_384).contains(box.height),
+        !needsEven || (box.width % 2 == 0 && box.height % 2 == 0)
+      else {
+        throw ExportError(
+          .unsupportedSource,
+          "a box of \(box.width)x\(box.height) cannot be stored as \(settings.codec)",
+          hint: "choose even sides, such as 1280x720")
+      }
+      // What is asked for is what is seen, whether turned here or by the player.
+      scaled = asked?.isTransposed == true ? box.transposed : box
+      isBoxed = true
+      pixelAspect = nil
+    } else {
+      scaled = PictureSize(width: track.width, height: track.height)
+      isBoxed = false
+      pixelAspect = turn.isTransposed ? source.pixelAspect?.transposed : source.pixelAspect
+    }
+    let turned = turn.isTransposed ? scaled.transposed : scaled
+    // Halved colour needs even sides: an odd one gets its last row or column twice.
+    encoded =
+      needsEven
+      ? PictureSize(
+        width: turned.width + turned.width % 2, height: turned.height + turned.height % 2)
+      : turned
+  }
+
+  /// The part of a picture that is shown: as large as can be, in the middle, of the box's shape.
+  func cropped(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
+    guard isBoxed else { return frame }
+    // Below 2^15 for pictures, 2^31 for aspects and 2^14 for boxes: the products fit.
+    let aspect = sourceAspect?.ratio ?? (width: 1, height: 1)
+    let across = frame.width * aspect.width * scaled.height
+    let down = frame.height * aspect.height * scaled.width
+    var (width, height) = (frame.width, frame.height)
+    if across > down {
+      width = max(1, min(width, (width * down + across / 2) / across))
+    } else if down > across {
+      height = max(1, min(height, (height * across + down / 2) / down))
+    }
+    // On a whole sample of colour.
+    return try frame.cropped(
+      x: (frame.width - width) / 4 * 2, y: (frame.height - height) / 4 * 2, width: width,
+      height: height)
+  }
+}
+
+/// A size in pixels.
+public struct PictureSize: Hashable, Sendable, CustomStringConvertible {
+  /// Pixels from left to right.
+  public var width: Int
+  /// Pixels from top to bottom.
+  public var height: Int
+
+  /// Makes a size in pixels.
+  public init(width: Int, height: Int) {
+    self.width = width
+    self.height = height
+  }
+
+  /// The two sides, such as `1280x720`.
+  public var description: String { "\(width)x\(height)" }
+
+  var transposed: PictureSize { PictureSize(width: height, height: width) }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+import CFFmpeg
+
+/// How a picture is turned: first mirrored about its diagonal, then its columns and rows reversed.
+package struct PictureTurn: Hashable, Sendable {
+  /// Whether columns become rows.
+  package var isTransposed = false
+  /// Whether the columns of the result are in the other order.
+  package var flipsX = false
+  /// Whether the rows of the result are in the other order.
+  package var flipsY = false
+
+  package static let none = PictureTurn()
+
+  /// What the nine numbers of a display matrix ask for; nil for what is no quarter turn.
+  package init?(displayMatrix matrix: [Int32]) {
+    guard matrix.count == 9 else {
+      self.init()
+      return
+    }
+    // A source point (p, q) is shown at (a·p + c·q, b·p + d·q).
+    let (a, b, c, d) = (matrix[0], matrix[1], matrix[3], matrix[4])
+    if b == 0, c == 0, a != 0, d != 0 {
+      self.init(flipsX: a < 0, flipsY: d < 0)
+    } else if a == 0, d == 0, b != 0, c != 0 {
+      self.init(isTransposed: true, flipsX: c < 0, flipsY: b < 0)
+    } else {
+      return nil
+    }
+  }
+
+  package init(isTransposed: Bool = false, flipsX: Bool = false, flipsY: Bool = false) {
+    self.isTransposed = isTransposed
+    self.flipsX = flipsX
+    self.flipsY = flipsY
+  }
+}
+
+extension MediaFrame {
+  /// A part of the picture, which shares its memory; itself where that is all of it.
+  ///
+  /// - Throws: `LibAVError` for "crop" when the part is not inside.
+  package func cropped(
+    x: Int, y: Int, width: Int, height: Int
+  ) throws(LibAVError) -> MediaFrame {
+    if x == 0, y == 0, width == self.width, height == self.height { return self }
+    guard x >= 0, y >= 0, width > 0, height > 0, x + width <= self.width,
+      y + height <= self.height
+    else { throw LibAVError("crop", "a picture", code: CFFmpeg_EINVAL) }
+    let result = try MediaFrame()
+    try LibAVError.check(av_frame_ref(result.pointer, pointer), "crop", "a picture")
+    result.pointer.pointee.crop_left = x
+    result.pointer.pointee.crop_top = y
+    result.pointer.pointee.crop_right = self.width - x - width
+    result.pointer.pointee.crop_bottom = self.height - y - height
+    let flags = Int32(AV_FRAME_CROP_UNALIGNED)
+    try LibAVError.check(av_frame_apply_cropping(result.pointer, flags), "crop", "a picture")
+    return result
+  }
+
+  /// The picture turned, in memory of its own; itself where nothing is turned.
+  ///
+  /// - Throws: `LibAVError` for "turn" a format whose colour is coarser in one direction only, where
+  ///   columns are to become rows, or whose samples are no whole bytes.
+  package func turned(_ turn: PictureTurn) throws(LibAVError) -> MediaFrame {
+    if turn == .none { return self }
+    guard let layout = PixelComponents(pixelFormat),
+      !turn.isTransposed || layout.chromaShift.x == layout.chromaShift.y
+    else { throw LibAVError("turn", "a picture", code: CFFmpeg_EINVAL) }
+    let result = try MediaFrame.picture(
+      width: turn.isTransposed ? height : width, height: turn.isTransposed ? width : height,
+      pixelFormat: pixelFormat)
+    for component in layout.components {
+      let size = layout.size(of: component, width: result.width, height: result.height)
+      guard let from = planeData(component.plane), let to = result.planeData(component.plane)
+      else { continue }
+      let (stride, step) = (bytesPerRow(component.plane), component.step)
+      for y in 0..<size.height {
+        let row = turn.flipsY ? size.height - 1 - y : y
+        // From one column of the result to the next, and where the first one comes from.
+        let along = turn.isTransposed ? stride : step
+        let start = (turn.isTransposed ? row * step : row * stride) + component.offset
+        let first = turn.flipsX ? start + (size.width - 1) * along : start
+        let stepIn = turn.flipsX ? -along : along
+        let output = to + y * result.bytesPerRow(component.plane) + component.offset
+        if layout.bytesPerSample == 1 {
+          for x in 0..<size.width { output[x * step] = from[first + x * stepIn] }
+        } else {
+          for x in 0..<size.width {
+            output[x * step] = from[first + x * stepIn]
+            output[x * step + 1] = from[first + x * stepIn + 1]
+          }
+        }
+      }
+    }
+    return result
+  }
+}

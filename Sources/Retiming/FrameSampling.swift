@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import MediaTiming
+
+/// What a frame of an export at a constant rate shows of the frames that the source has about it.
+public enum FrameSampling: String, Hashable, Sendable, CaseIterable {
+  /// The last frame that starts at or before the slot: what a viewer of the source sees then.
+  case hold
+  /// The frame that starts nearest to the slot; of two equally near the earlier.
+  case nearest
+  /// All frames that are on during the slot, each for as much of it as it is on, mixed as light: a
+  /// camera whose shutter stands open all the time.
+  case blend
+}
+
+/// What one slot, or several in a row, show.
+public struct SlotPicture: Hashable, Sendable {
+  /// A frame in a picture.
+  public struct Part: Hashable, Sendable {
+    /// Its place among the frames given.
+    public let frame: Int
+    /// How long it is on, in parts of the picture's ``SlotPicture/total``.
+    public let share: Int64
+  }
+
+  /// The frames that it is made of, in order; one but for `blend`.
+  public let parts: [Part]
+  /// How many slots in a row show it; above zero.
+  public fileprivate(set) var count: Int64
+
+  /// The sum of all shares; above zero.
+  public var total: Int64 { parts.reduce(0) { $0 + $1.share } }
+}
+
+extension FrameSlots {
+  /// Tells what the slots show, in order; the counts add up to that of the slots.
+  ///
+  /// - Parameters:
+  ///   - times: When each frame starts, in seconds of the composition, none before the one before
+  ///     it; of two that are equal only the second is shown. Before the first there is the first.
+  ///   - end: When the last frame ends; a slot is blended of what lies before.
+  ///   - sampling: `blend` takes times to within half a nanosecond, the others exactly.
+  /// - Returns: Pictures that differ from their neighbours; none where there is no frame.
+  /// - Throws: `RetimingError` with `.notAscending`, or `.notExact` when a slot cannot be computed
+  ///   exactly.
+  public func pictures(
+    of times: [Rational], until end: Rational, _ sampling: FrameSampling
+  ) throws(RetimingError) -> [SlotPicture] {
+    guard !times.isEmpty else { return [] }
+    if sampling == .blend { return try blended(times, end) }
+    var pictures: [SlotPicture] = []
+    var filled: Int64 = 0
+    for (index, time) in times.enumerated() {
+      var reached = count
+      if index + 1 < times.count {
+        let next = times[index + 1]
+        guard time <= next else { throw Self.notAscending(time, next) }
+        reached =
+          sampling == .hold
+          ? try count(before: next) : time == next ? filled : try count(nearer: time, than: next)
+      }
+      if reached > filled {
+        pictures.append(
+          SlotPicture(parts: [.init(frame: index, share: 1)], count: reached - filled))
+        filled = reached
+      }
+    }
+    return pictures
+  }
+
+  private static func notAscending(_ time: Rational, _ next: Rational) -> RetimingError {
+    RetimingError(.notAscending, "a frame at \(next) s follows one at \(time) s")
+  }
+
+  /// The number of slots that are as near to one time as to a later one, or nearer.
+  private func count(
+    nearer time: Rational, than next: Rational
+  ) throws(RetimingError) -> Int64 {
+    let middle = try exactly("the slots about \(time) s") { () throws(TimingError) in
+      try time.adding(next).multiplied(by: rate.framesPerSecond).divided(by: Rational(2))
+    }
+    let last = middle.rounded(.towardNegativeInfinity)
+    return Int64(clamping: min(max(last, -1) + 1, Int128(count)))
+  }
+
+  /// Ticks per second so fine that half of one is less than a nanosecond, and each slot a whole
+  /// number of them.
+  private var finePerNumerator: Int64 { max(1, 2_000_000_000 / Int64(rate.numerator)) }
+
+  private func blended(
+    _ times: [Rational], _ end: Rational
+  ) throws(RetimingError) -> [SlotPicture] {
+    let fine = finePerNumerator
+    let scale = Rational(fine * Int64(rate.numerator))
+    func ticks(_ time: Rational) throws(RetimingError) -> Int64 {
+      try exactly("the time \(time) s") { () throws(TimingError) in try time.multiplied(by: scale) }
+        .wholeNumber(.halfAwayFromZero, of: "the time \(time) s")
+    }
+    var starts: [Int64] = []
+    starts.reserveCapacity(times.count)
+    for (index, time) in times.enumerated() {
+      if index > 0, time < times[index - 1] { throw Self.notAscending(times[index - 1], time) }
+      starts.append(try ticks(time))
+    }
+    let endTicks = try ticks(end)
+    let (slotTicks, overflow) = fine.multipliedReportingOverflow(by: Int64(rate.denominator))
+    let (_, tooLong) = slotTicks.multipliedReportingOverflow(by: count)
+    guard !overflow, !tooLong else {
+      throw RetimingError(.notExact, "\(count) slots do not fit 64 bits")
+    }
+    var pictures: [SlotPicture] = []
+    var first = 0
+    for slot in 0..<count {
+      let start = slot * slotTicks
+      let stop = max(min(start + slotTicks, endTicks), start + 1)
+      while first + 1 < starts.count, starts[first + 1] <= start { first += 1 }
+      var parts: [SlotPicture.Part] = []
+      var index = first
+      while index < starts.count, index == first || starts[index] < stop {
+        let from = index == first ? start : starts[index]
+        let to = index + 1 < starts.count ? min(starts[index + 1], stop) : stop
+        if to > from { parts.append(.init(frame: index, share: to - from)) }
+        index += 1
+      }
+      if parts.count == 1 { parts = [.init(frame: parts[0].frame, share: 1)] }
+      if pictures.last?.parts == parts, parts.count == 1 {
+        pictures[pictures.count - 1].count += 1
+      } else {
+        pictures.append(SlotPicture(parts: parts, count: 1))
+      }
+    }
+    return pictures
+  }
+}

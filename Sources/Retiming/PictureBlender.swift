@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LibAV
+
+/// Mixes pictures as light: what a shutter that stands open over all of them would see.
+///
+/// Each pixel's brightness and colour become red, green and blue, those become light, and the mean
+/// light becomes a pixel again. Where colour is coarser than brightness, each sample of it stands
+/// for its block of pixels, both ways. Alpha is mixed as it is.
+///
+/// Two tables do the work: signal to light in steps of a sixteenth of a code value, and the fourth
+/// root of light to signal, which no curve makes steep.
+package final class PictureBlender {
+  private let layout: PixelComponents
+  private let format: PixelFormat
+  private let width: Int
+  private let height: Int
+  private let transfer: LightTransfer
+  private let isFullRange: Bool
+
+  /// Steps of a whole signal in `lights`, which starts at `lowest` steps.
+  private let steps: Int
+  private let lowest: Int
+  private let lights: [Float]
+  /// Signals by the fourth root of light, `rootSteps` to each whole.
+  private let signals: [Float]
+  private let rootSteps: Float
+  /// The steps that code values of brightness and colour add.
+  private let brightness: [Int32]
+  private let redOfCr: [Int32]
+  private let greenOfCr: [Int32]
+  private let greenOfCb: [Int32]
+  private let blueOfCb: [Int32]
+
+  /// Light of red, green and blue (or grey), and alpha, added up over the pictures, times shares.
+  private var sums: [[Float]] = []
+  private var total: Float = 0
+
+  /// Prepares for pictures of one kind.
+  ///
+  /// - Returns: Nil for a format whose samples are not whole bytes.
+  package init?(
+    width: Int, height: Int, pixelFormat: PixelFormat, isFullRange: Bool, transfer: LightTransfer
+  ) {
+    guard let layout = PixelComponents(pixelFormat) else { return nil }
+    self.layout = layout
+    format = pixelFormat
+    self.width = width
+    self.height = height
+    self.transfer = transfer
+    self.isFullRange = isFullRange
+    let codes = 1 << layout.depth
+    let steps = 1 << min(layout.depth + 4, 17)
+    self.steps = steps
+    // Video range and saturated colours reach beyond 0 and 1; by less than a whole.
+    lowest = -steps
+    let transferOf = transfer
+    lights = (-steps...2 * steps).map { Float(transferOf.light(Double($0) / Double(steps))) }
+    rootSteps = Float(steps)
+    let most = Double(lights.last ?? 1).squareRoot().squareRoot()
+    signals = (0...Int(most * Double(steps)) + 1).map {
+      let root = Double($0) / Double(steps)
+      return Float(transferOf.signal(root * root * root * root))
+    }
+    let scale = Double(codes) / 256
+    let (black, span, chromaSpan) =
+      isFullRange
+      ? (0, Double(codes - 1), Double(codes - 1)) : (16 * scale, 219 * scale, 224 * scale)
+    func table(_ factor: Double, from zero: Double, over span: Double) -> [Int32] {
+      (0..<codes).map { Int32((factor * (Double($0) - zero) / span * Double(steps)).rounded()) }
+    }
+    brightness = table(1, from: black, over: span)
+    let (red, blue) = (transfer.red, transfer.blue)
+    let green = 1 - red - blue
+    let middle = Double(codes / 2)
+    redOfCr = table(2 * (1 - red), from: middle, over: chromaSpan)
+    blueOfCb = table(2 * (1 - blue), from: middle, over: chromaSpan)
+    greenOfCr = table(-2 * (1 - red) * red / green, from: middle, over: chromaSpan)
+    greenOfCb = table(-2 * (1 - blue) * blue / green, from: middle, over: chromaSpan)
+  }
+
+  /// Adds a picture that is on for a share of the time.
+  ///
+  /// - Throws: `RetimingError` with `.unsupportedFormat` for a picture of another kind.
+  package func add(_ frame: MediaFrame, share: Float) throws(RetimingError) {
+    guard frame.width == width, frame.height == height, frame.pixelFormat == format else {
+      throw RetimingError(
+        .unsupportedFormat,
+        "a picture of \(frame.width)x\(frame.height) \(frame.pixelFormat.name) cannot be mixed "
+          + "with others of \(width)x\(height) \(format.name)")
+    }
+    if sums.isEmpty {
+      sums = Array(
+        repeating: [Float](repeating: 0, count: width * height), count: layout.components.count)
+    }
+    total += share
+    let hasColors = layout.components.count >= 3
+    let colors = hasColors ? 3 : 1
+    var rows = layout.components.map { component in
+      [UInt16](repeating: 0, count: layout.size(of: component, width: width, height: height).width)
+    }
+    for y in 0..<height {
+      for (number, component) in layout.components.enumerated() {
+        read(component, of: frame, row: y, into: &rows[number])
+      }
+      let start = y * width
+      if hasColors && !layout.isRGB {
+        addColors(rows, at: start, share)
+      } else {
+        for number in 0..<colors { addLight(rows[number], to: number, at: start, share) }
+      }
+      for number in colors..<rows.count {
+        for x in 0..<width { sums[number][start + x] += share * Float(rows[number][x]) }
+      }
+    }
+  }
+
+  /// The mean of what was added, in memory of its own; then it starts anew.
+  ///
+  /// - Throws: `LibAVError` when there is no memory.
+  package func finish() throws(LibAVError) -> MediaFrame {
+    let result = try MediaFrame.picture(width: width, height: height, pixelFormat: format)
+    let hasColors = layout.components.count >= 3
+    let scale = 1 / max(total, .leastNormalMagnitude)
+    if hasColors && !layout.isRGB {
+      writeColors(to: result, scale)
+    } else {
+      for number in 0..<(hasColors ? 3 : 1) { writeLight(number, to: result, scale) }
+    }
+    for number in (hasColors ? 3 : 1)..<layout.components.count {
+      for y in 0..<height {
+        write(layout.components[number], of: result, row: y, width) {
+          sums[number][y * width + $0] * scale
+        }
+      }
+    }
+    for number in sums.indices {
+      for place in sums[number].indices { sums[number][place] = 0 }
+    }
+    total = 0
+    return result
+  }
+
+  // MARK: Light
+
+  private func addColors(_ rows: [[UInt16]], at start: Int, _ share: Float) {
+    let shift = layout.chromaShift.x
+    let zero = Int32(-lowest)
+    lights.withUnsafeBufferPointer { lights in
+      withSums { red, green, blue in
+        rows[0].withUnsafeBufferPointer { luma in
+          for x in 0..<width {
+            let cb = Int(rows[1][x >> shift])
+            let cr = Int(rows[2][x >> shift])
+            let base = brightness[Int(luma[x])] + zero
+            let last = Int32(lights.count - 1)
+            let r = min(max(base + redOfCr[cr], 0), last)
+            let g = min(max(base + greenOfCr[cr] + greenOfCb[cb], 0), last)
+            let b = min(max(base + blueOfCb[cb], 0), last)
+            red[start + x] += share * lights[Int(r)]
+            green[start + x] += share * lights[Int(g)]
+            blue[start + x] += share * lights[Int(b)]
+          }
+        }
+      }
+    }
+  }
+
+  private func withSums(
+    _ body: (
+      inout UnsafeMutableBufferPointer<Float>, inout UnsafeMutableBufferPointer<Float>,
+      inout UnsafeMutableBufferPointer<Float>
+    ) -> Void
+  ) {
+    var red: [Float] = []
+    var green: [Float] = []
+    var blue: [Float] = []
+    swap(&red, &sums[0])
+    swap(&green, &sums[1])
+    swap(&blue, &sums[2])
+    red.withUnsafeMutableBufferPointer { red in
+      green.withUnsafeMutableBufferPointer { green in
+        blue.withUnsafeMutableBufferPointer { blue in body(&red, &green, &blue) }
+      }
+    }
+    swap(&red, &sums[0])
+    swap(&green, &sums[1])
+    swap(&blue, &sums[2])
+  }
+
+  private func addLight(_ row: [UInt16], to number: Int, at start: Int, _ share: Float) {
+    // Red, green, blue and grey are by themselves what brightness is.
+    for x in 0..<width {
+      let place = Int(brightness[Int(row[x])]) - lowest
+      sums[number][start + x] += share * lights[place]
+    }
+  }
+
+  private func signal(_ light: Float) -> Float {
+    let root = light.magnitude.squareRoot().squareRoot() * rootSteps
+    let place = min(Int(root), signals.count - 2)
+    let signal = signals[place] + (signals[place + 1] - signals[place]) * (root - Float(place))
+    return light < 0 ? -signal : signal
+  }
+
+  private func writeLight(_ number: Int, to result: MediaFrame, _ scale: Float) {
+    let (black, span, _) = range
+    for y in 0..<height {
+      write(layout.components[number], of: result, row: y, width) {
+        black + span * signal(sums[number][y * width + $0] * scale)
+      }
+    }
+  }
+
+  private var range: (black: Float, span: Float, chromaSpan: Float) {
+    let codes = Float(1 << layout.depth)
+    return isFullRange
+      ? (0, codes - 1, codes - 1) : (codes / 16, 219 * codes / 256, 224 * codes / 256)
+  }
+
+  private func writeColors(to result: MediaFrame, _ scale: Float) {
+    let (black, span, chromaSpan) = range
+    let (red, blue) = (Float(transfer.red), Float(transfer.blue))
+    let green = 1 - red - blue
+    let middle = Float(1 << (layout.depth - 1))
+    let (shiftX, shiftY) = layout.chromaShift
+    let columns = layout.size(of: layout.components[1], width: width, height: height).width
+    var bluish = [Float](repeating: 0, count: columns)
+    var reddish = [Float](repeating: 0, count: columns)
+    var luma = [Float](repeating: 0, count: width)
+    for y in 0..<height {
+      let start = y * width
+      for x in 0..<width {
+        let r = signal(sums[0][start + x] * scale)
+        let g = signal(sums[1][start + x] * scale)
+        let b = signal(sums[2][start + x] * scale)
+        let bright = red * r + green * g + blue * b
+        luma[x] = black + span * bright
+        bluish[x >> shiftX] += (b - bright) / (2 * (1 - blue))
+        reddish[x >> shiftX] += (r - bright) / (2 * (1 - red))
+      }
+      write(layout.components[0], of: result, row: y, width) { luma[$0] }
+      let isLast = y == height - 1
+      guard isLast || (y + 1) & ((1 << shiftY) - 1) == 0 else { continue }
+      let rows = (y & ((1 << shiftY) - 1)) + 1
+      for column in 0..<columns {
+        // Blocks at the edges have fewer pixels.
+        let pixels = min(1 << shiftX, width - column << shiftX) * rows
+        bluish[column] = middle + chromaSpan * bluish[column] / Float(pixels)
+        reddish[column] = middle + chromaSpan * reddish[column] / Float(pixels)
+      }
+      write(layout.components[1], of: result, row: y >> shiftY, columns) { bluish[$0] }
+      write(layout.components[2], of: result, row: y >> shiftY, columns) { reddish[$0] }
+      for column in 0..<columns { (bluish[column], reddish[column]) = (0, 0) }
+    }
+  }
+
+  // MARK: Pixels
+
+  private func read(
+    _ component: PixelComponents.Component, of frame: MediaFrame, row y: Int,
+    into row: inout [UInt16]
+  ) {
+    let line = component.isSubsampled ? y >> layout.chromaShift.y : y
+    guard let plane = frame.planeData(component.plane) else { return }
+    let bytes = plane + line * frame.bytesPerRow(component.plane) + component.offset
+    let step = component.step
+    if layout.bytesPerSample == 1 {
+      for x in row.indices { row[x] = UInt16(bytes[x * step]) }
+    } else {
+      // A file's spare bits may be anything.
+      let mask = UInt16(truncatingIfNeeded: (1 << layout.depth) - 1)
+      for x in row.indices {
+        row[x] = (UInt16(bytes[x * step]) | UInt16(bytes[x * step + 1]) << 8) & mask
+      }
+    }
+  }
+
+  private func write(
+    _ component: PixelComponents.Component, of frame: MediaFrame, row: Int, _ count: Int,
+    _ value: (Int) -> Float
+  ) {
+    guard let plane = frame.planeData(component.plane) else { return }
+    let bytes = plane + row * frame.bytesPerRow(component.plane) + component.offset
+    let most = Float((1 << layout.depth) - 1)
+    let step = component.step
+    for x in 0..<count {
+      let code = UInt16(min(max(value(x).rounded(), 0), most))
+      bytes[x * step] = UInt8(truncatingIfNeeded: code)
+      if layout.bytesPerSample == 2 { bytes[x * step + 1] = UInt8(code >> 8) }
+    }
+  }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Editing
+import Export
+import Foundation
+import LibAV
+import MediaTiming
+import Retiming
+import TestSupport
+import Testing
+
+/// Random plans on sources with jitter: which frame each slot shows, by the numbers painted into
+/// the pictures that come out.
+struct FrameRuleTests {
+  /// All of them where somebody has the time.
+  private static let seeds: Range<UInt64> =
+    ProcessInfo.processInfo.environment["OVERCRANK_FULL"] == "1" ? 0..<500 : 0..<40
+
+  /// One source for several plans: jittered by up to half a frame, with B-frames or without.
+  private static func recipe(_ kind: UInt64) -> MovieRecipe {
+    var generator = SeededGenerator(seed: kind)
+    let rate: Int64 = [120, 240, 100, 60][Int(kind % 4)]
+    let count = 120
+    var recipe = MovieRecipe.constant(rate, count: Int64(count), timescale: 240_000)
+    let step = 240_000 / rate
+    recipe.times = recipe.times.map {
+      $0 + Int64.random(in: -step * 2 / 5...step * 2 / 5, using: &generator)
+    }
+    recipe.times[0] = 0
+    recipe.end = 240_000 * Int64(count) / rate + step
+    return kind % 2 == 0 ? recipe : recipe.h264(gop: 30, reordered: kind % 8 == 1)
+  }
+
+  @Test(arguments: seeds)
+  func `Each slot shows the frame that the rule names`(seed: UInt64) throws {
+    let folder = try Scratch()
+    let asset = try Asset.made(Self.recipe(seed % 8), in: folder)
+    var random = SeededGenerator(seed: seed + 1_000)
+    let (above, below) = [(30, 1), (30_000, 1_001), (24, 1), (60, 1), (25, 2)][Int(seed % 5)]
+    let rate = try FrameRate(Int64(above), Int64(below))
+    // Up to three ranges at speeds of their own, what lies between at 1.
+    let total = try asset.duration.nanoseconds(.towardNegativeInfinity) / 1_000_000
+    var cuts = Set((0..<6).map { _ in Int64.random(in: 0...total, using: &random) }).sorted()
+    if cuts.count % 2 == 1 { cuts.removeLast() }
+    let speeds = [(1, 8), (1, 4), (2, 3), (3, 1), (1, 1), (7, 5), (1, 16)]
+    let changes = try stride(from: 0, to: cuts.count, by: 2).map { place in
+      let (over, under) = speeds.randomElement(using: &random) ?? (1, 1)
+      return (
+        range: try range(cuts[place], cuts[place + 1]), speed: try speed(Int64(over), Int64(under))
+      )
+    }
+    let composition = try asset.retimed(changes)
+    var settings = ExportSettings(path: folder.file("out.mov"), mode: .constant(rate))
+    settings.codec = .ffv1
+    settings.sampling = seed % 3 == 0 ? .nearest : .hold
+    let report = try ExportSession(composition, of: asset).export(settings)
+
+    let numbers = try Asset(path: report.path).numbers()
+    let slots = try composition.duration.seconds.multiplied(by: rate.framesPerSecond)
+    let exact = Int(slots.rounded(.towardPositiveInfinity))
+    // The remainder may be less than a tick of the source where it plays last.
+    #expect(numbers.count == exact || numbers.count == exact - 1)
+    let shown = try composition.shownTimes(of: asset)
+    var violations: [String] = []
+    for (slot, number) in numbers.enumerated() {
+      let time = try Rational(Int128(slot) * Int128(below), Int128(above))
+      let held = shown.lastIndex { $0.time <= time } ?? 0
+      var due = held
+      // Past the middle to the next one it is nearer.
+      if settings.sampling == .nearest, held + 1 < shown.count,
+        try shown[held + 1].time.subtracting(time) < time.subtracting(shown[held].time)
+      {
+        due = held + 1
+      }
+      if number != shown[due].index { violations.append("slot \(slot): \(number ?? -1)") }
+    }
+    #expect(violations == [])
+  }
+
+  @Test func `Slowed to an eighth, 240 frames a second are each shown once at 30`() throws {
+    let folder = try Scratch()
+    let asset = try Asset.made(.constant(240, count: 60, timescale: 240_000), in: folder)
+    let composition = try asset.retimed([(TimeRange(duration: asset.duration), speed(1, 8))])
+    for sampling in FrameSampling.allCases {
+      var settings = ExportSettings(
+        path: folder.file("\(sampling).mov"), mode: .constant(try FrameRate(30, 1)))
+      settings.codec = .mjpeg
+      settings.sampling = sampling
+      let report = try ExportSession(composition, of: asset).export(settings)
+      #expect(try Asset(path: report.path).numbers() == (0..<60).map { $0 })
+      #expect(report.framesDuplicated == 0 && report.framesSkipped == 0 && report.sparse == [])
+    }
+  }
+
+  @Test func `Fewer frames than slots are said, where and how few`() throws {
+    let folder = try Scratch()
+    let asset = try Asset.made(.constant(60, count: 120, timescale: 240_000), in: folder)
+    let composition = try asset.retimed([(range(500, 1_000), speed(1, 8))])
+    let settings = ExportSettings(
+      path: folder.file("out.mov"), mode: .constant(try FrameRate(30, 1)))
+    let plan = try ExportSession(composition, of: asset).plan(settings)
+    let slow = try TimeRange(start: .milliseconds(500), end: .milliseconds(4_500))
+    #expect(plan.sparse.map(\.range) == [slow])
+    #expect(plan.sparse.map(\.framesPerSecond) == [try Rational(15, 2)])
+  }
+}

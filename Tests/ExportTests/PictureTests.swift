@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Editing
+import Export
+import LibAV
+import MediaTiming
+import Retiming
+import TestSupport
+import Testing
+
+/// What a rendered export makes of the pictures themselves: mixed, cut, turned, and kept.
+struct PictureTests {
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  private func settings(
+    _ rate: Int64 = 25, _ codec: ExportCodec = .ffv1, _ container: String = "mov"
+  ) throws -> ExportSettings {
+    var settings = ExportSettings(
+      path: folder.file("out.\(container)"), mode: .constant(try FrameRate(rate, 1)))
+    settings.codec = codec
+    settings.overwrites = true
+    return settings
+  }
+
+  private func picture(_ index: Int, of asset: Asset) throws -> MediaFrame {
+    var reader = try FrameReader(asset)
+    return try reader.picture(at: index)
+  }
+
+  /// The same pictures as they are stored, with nothing done to them.
+  private func stored(_ asset: Asset, _ rate: Int64) throws -> Asset {
+    var settings = try settings(rate)
+    settings.path = folder.file("stored.mov")
+    return try Asset(path: ExportSession(Composition(asset), of: asset).export(settings).path)
+  }
+
+  // MARK: Mixing
+
+  /// 100 frames a second at 25: a slot has four of them, at 30 three and a third.
+  @Test(arguments: [25, 30] as [Int64])
+  func `A blend has all frames of its slot, each for its time`(rate: Int64) throws {
+    let asset = try Asset.made(.constant(100, count: 40, timescale: 240_000), in: folder)
+    var settings = try settings(rate)
+    settings.sampling = .blend
+    let report = try ExportSession(Composition(asset), of: asset).export(settings)
+    #expect(report.framesSkipped == 0)
+    let result = try Asset(path: report.path)
+    let count = Int((40 * rate + 99) / 100)
+    #expect(result.videoTrack?.frameCount == count)
+    let stored = try stored(asset, 100)
+    let source = try (0..<40).map { try picture($0, of: stored) }
+    let transfer = LightTransfer(curve: .bt709, red: 0.299, blue: 0.114)
+    for slot in 0..<count {
+      let mixed = try picture(slot, of: result)
+      for block in 0..<16 {
+        // Grey: only brightness counts. In hundredths of a frame.
+        func level(_ frame: MediaFrame) -> Int {
+          Int(frame.planeData(0)?[4 * frame.bytesPerRow(0) + block * 8 + 4] ?? 0)
+        }
+        let start = Double(slot) * 100 / Double(rate)
+        let end = min(start + 100 / Double(rate), 40)
+        var light = 0.0
+        for frame in Int(start)..<min(40, Int(end.rounded(.up))) {
+          let share = min(end, Double(frame + 1)) - max(start, Double(frame))
+          light += share * transfer.light(Double(level(source[frame]) - 16) / 219)
+        }
+        let due = 16 + 219 * transfer.signal(light / (end - start))
+        #expect(abs(Double(level(mixed)) - due) <= 1, "slot \(slot), block \(block)")
+      }
+    }
+  }
+
+  // MARK: Size and turn
+
+  /// The painted numbers of a picture that is wider and higher than they are.
+  @Test func `A box is filled, and what juts out is cut off in the middle`() throws {
+    var recipe = MovieRecipe.constant(50, count: 3)
+    (recipe.width, recipe.height) = (PaintedBlocks.width, 96)
+    let asset = try Asset.made(recipe, in: folder)
+    let whole = try picture(2, of: stored(asset, 50))
+    var settings = try settings(50)
+    settings.box = PictureSize(width: PaintedBlocks.width, height: 32)
+    let report = try ExportSession(Composition(asset), of: asset).export(settings)
+    let cut = try picture(2, of: Asset(path: report.path))
+    #expect((cut.width, cut.height) == (128, 32))
+    // 32 of 96 rows from 32 on: not a pixel was scaled.
+    for y in 0..<32 {
+      for x in 0..<128 {
+        #expect(
+          cut.planeData(0)?[y * cut.bytesPerRow(0) + x]
+            == whole.planeData(0)?[(y + 32) * whole.bytesPerRow(0) + x])
+      }
+    }
+    settings.box = PictureSize(width: 64, height: 48)
+    settings.codec = .h264
+    let small = try ExportSession(Composition(asset), of: asset).export(settings)
+    let track = try #require(try Asset(path: small.path).videoTrack)
+    #expect((track.width, track.height) == (64, 48))
+    settings.box = PictureSize(width: 63, height: 48)
+    #expect(
+      try refusal(Composition(asset), of: asset, settings).hint.contains("even sides"))
+  }
+
+  @Test(
+    "A turn is applied or kept as it is, and a box is of what is seen",
+    arguments: [
+      [0, 65_536, 0, -65_536, 0, 0, 0, 0, 1 << 30], [-65_536, 0, 0, 0, -65_536, 0, 0, 0, 1 << 30],
+      [0, -65_536, 0, 65_536, 0, 0, 0, 0, 1 << 30],
+    ] as [[Int32]])
+  func turned(matrix: [Int32]) async throws {
+    var recipe = MovieRecipe.constant(50, count: 6)
+    recipe.displayMatrix = matrix
+    let asset = try Asset.made(recipe, in: folder)
+    var settings = try settings(50)
+    settings.appliesRotation = true
+    let report = try ExportSession(Composition(asset), of: asset).export(settings)
+    let upright = try Asset(path: report.path)
+    #expect(upright.videoTrack?.rotation == 0)
+    #expect(try #require(asset.videoTrack).rotation != 0)
+    let (from, to) = (try picture(5, of: stored(asset, 50)), try picture(5, of: upright))
+    let onSide = matrix[0] == 0
+    #expect((to.width, to.height) == (onSide ? 32 : 128, onSide ? 128 : 32))
+    for q in 0..<32 {
+      for p in 0..<128 {
+        // By the definition of the matrix, from the middle of one picture to that of the other.
+        let (cx, cy) = (Double(p) - 63.5, Double(q) - 15.5)
+        let unit = 65_536.0
+        let x = (Double(matrix[0]) * cx + Double(matrix[3]) * cy) / unit
+        let y = (Double(matrix[1]) * cx + Double(matrix[4]) * cy) / unit
+        let column = Int(x + Double(to.width) / 2 - 0.5)
+        let row = Int(y + Double(to.height) / 2 - 0.5)
+        #expect(
+          to.planeData(0)?[row * to.bytesPerRow(0) + column]
+            == from.planeData(0)?[q * from.bytesPerRow(0) + p])
+      }
+    }
+    settings.appliesRotation = false
+    settings.box = PictureSize(width: 64, height: 96)
+    let kept = try Asset(path: ExportSession(Composition(asset), of: asset).export(settings).path)
+    let track = try #require(kept.videoTrack)
+    #expect(track.rotation == asset.videoTrack?.rotation)
+    #expect((track.width, track.height) == (onSide ? 96 : 64, onSide ? 64 : 96))
+  }
+
+  // MARK: What is kept
+
+  @Test(
+    .enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"),
+    arguments: [ExportCodec.h264, .hevc, .ffv1])
+  func `Ten bits and the tags of colour are kept`(codec: ExportCodec) async throws {
+    let source = folder.file("deep.mov")
+    _ = try await run(
+      "ffmpeg",
+      [
+        "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=160x96:rate=25:duration=0.2", "-vf",
+        "format=yuv420p10le", "-c:v", "libx264", "-preset", "ultrafast", "-color_primaries",
+        "bt2020", "-color_trc", "arib-std-b67", "-colorspace", "bt2020nc", source,
+      ])
+    let asset = try Asset(path: source)
+    let report = try ExportSession(Composition(asset), of: asset).export(settings(25, codec))
+    #expect(
+      try await FFmpeg.probe(
+        report.path, "stream=pix_fmt,color_space,color_transfer,color_primaries", stream: "v")
+        == ["yuv420p10le,bt2020nc,arib-std-b67,bt2020"])
+    #expect(
+      try await FFmpeg.probe(report.path, "stream=codec_tag_string", stream: "v").first
+        == [.h264: "avc1", .hevc: "hvc1", .ffv1: "FFV1"][codec])
+  }
+
+  @Test(.enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"))
+  func `Preset and profile are what was asked for, and a wrong one is an error`() async throws {
+    let asset = try Asset.made(.constant(50, count: 5), in: folder)
+    var settings = try settings(50, .h264)
+    settings.encoderPreset = "ultrafast"
+    settings.profile = "baseline"
+    let report = try ExportSession(Composition(asset), of: asset).export(settings)
+    #expect(
+      try await FFmpeg.probe(report.path, "stream=profile", stream: "v")
+        == ["Constrained Baseline"])
+    settings.profile = "vhs"
+    let error = try #require(throws: ExportError.self) {
+      try ExportSession(Composition(asset), of: asset).export(settings)
+    }
+    #expect(error.message.contains("libx264"))
+    #expect(try folder.names().sorted() == ["clip.mov", "out.mov"])
+  }
+
+  /// What decoders are spared is the same to the eye.
+  @Test func `Frames that nobody asks for are left out where no other needs them`() throws {
+    let asset = try Asset.made(
+      MovieRecipe.constant(240, count: 96).h264(gop: 48, reordered: true), in: folder)
+    var picky = try FrameReader(asset, wanted: (0..<96).map { $0 % 8 == 1 })
+    var plain = try FrameReader(asset)
+    for index in stride(from: 1, to: 96, by: 8) {
+      #expect(
+        try picky.picture(at: index).packedBytes() == plain.picture(at: index).packedBytes())
+    }
+    // And one that was not announced comes all the same.
+    #expect(PaintedBlocks.number(in: try picky.picture(at: 50)) == 50)
+    #expect(PaintedBlocks.number(in: try picky.picture(at: 57)) == 57)
+  }
+
+  @Test(arguments: ["mov", "mp4"])
+  func `The index stands in front, whole before the pictures`(container: String) throws {
+    var recipe = MovieRecipe.constant(50, count: 50)
+    recipe.sound = MovieRecipe.Sound()
+    recipe.sound?.sampleCount = 48_000
+    recipe.metadata = ["title": String(repeating: "long ", count: 2_000)]
+    let asset = try Asset.made(recipe, in: folder)
+    for composition in [try Composition(asset), try asset.retimed([(range(0, 500), speed(1, 2))])] {
+      let report = try ExportSession(composition, of: asset).export(
+        settings(50, .h264, container))
+      let content = try bytes(of: report.path)
+      func place(of name: String) -> Int? {
+        let wanted = Array(name.utf8)
+        return content.indices.dropLast(4).first { Array(content[$0..<$0 + 4]) == wanted }
+      }
+      #expect(try #require(place(of: "moov")) < #require(place(of: "mdat")))
+      #expect(try Asset(path: report.path).metadata["title"] == recipe.metadata["title"])
+    }
+  }
+
+  @Test(arguments: ExportSoundCodec.allCases)
+  func `Sound is stored as asked for`(codec: ExportSoundCodec) throws {
+    var recipe = MovieRecipe.constant(50, count: 25)
+    recipe.sound = MovieRecipe.Sound()
+    recipe.sound?.sampleCount = 24_000
+    let asset = try Asset.made(recipe, in: folder)
+    let composition = try asset.retimed([(range(0, 200), speed(1, 2))])
+    var settings = try settings(50, .mjpeg)
+    settings.soundCodec = codec
+    let result = try Asset(path: ExportSession(composition, of: asset).export(settings).path)
+    #expect(result.soundTrack?.codec == (codec == .pcm ? "pcm_s16le" : "aac"))
+    #expect(result.soundTrack?.sampleCount == 33_600)
+    settings.path = folder.file("out.mp4")
+    if codec == .pcm {
+      #expect(try refusal(composition, of: asset, settings).code == .unsupportedContainer)
+    }
+  }
+}
