@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an export at a constant rate costs beside the same one by ffmpeg; see constant-rate.sh."""
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+GOAL = 0.9
+WORK = pathlib.Path(os.environ["WORK"])
+FFMPEG = ["ffmpeg", "-v", "error", "-nostdin", "-y"]
+ENCODER = ["-c:v", "libx264", "-preset", "medium", "-crf", "18", "-movflags", "+faststart"]
+# The seconds 2 to 4 last 16, and each instant shows the last frame that is due.
+SLOW = "setpts='if(lt(T,2),T,if(lt(T,4),2+(T-2)*8,T+14))/TB',fps=30:round=up"
+
+
+def frames(path):
+    """The number of pictures in a file."""
+    answer = subprocess.run(
+        ["ffprobe", "-v", "error", "-count_packets", "-select_streams", "v", "-show_entries",
+         "stream=nb_read_packets", "-of", "csv=p=0", path],
+        check=True, capture_output=True, text=True)
+    return int(answer.stdout.strip().rstrip(","))
+
+
+def run(command):
+    """Wall and processor seconds of a program, and the most memory it held, in MiB."""
+    started = time.monotonic()
+    program = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(program.pid, 0)
+    program.returncode = os.waitstatus_to_exitcode(status)
+    if program.returncode != 0:
+        sys.exit(f"{command[0]} ended with {program.returncode}: {' '.join(map(str, command))}")
+    wall = time.monotonic() - started
+    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def main():
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    sampling = sys.argv[2] if len(sys.argv) > 2 else "hold"
+    clip, raw = WORK / "clip.mov", WORK / "pictures.yuv"
+    # Something that moves everywhere, and some noise as cameras have it.
+    subprocess.run(
+        FFMPEG + ["-f", "lavfi", "-i", "testsrc2=size=1280x720:rate=240:duration=8", "-vf",
+                  "noise=alls=4:allf=t,format=yuv420p", "-c:v", "libx264", "-preset", "veryfast",
+                  "-crf", "20", "-video_track_timescale", "240000", clip], check=True)
+    subprocess.run(
+        FFMPEG + ["-i", clip, "-vf", SLOW, "-f", "rawvideo", raw], check=True)
+    commands = {
+        "slowmo": [
+            os.environ["SLOWMO"], "retime", clip, "-o", WORK / "slowmo.mp4", "-y", "--range",
+            "2..4", "--speed", "1/8", "--fps", "30", "--sampling", sampling, "--progress", "none"],
+        "ffmpeg": FFMPEG + ["-i", clip, "-vf", SLOW] + ENCODER + [WORK / "ffmpeg.mp4"],
+        "the encoder alone": FFMPEG + [
+            "-f", "rawvideo", "-video_size", "1280x720", "-framerate", "30", "-i", raw]
+        + ENCODER + [WORK / "encoder.mp4"],
+    }
+    results = {name: [] for name in commands}
+    # In turns, so that what disturbs the machine disturbs all alike.
+    for _ in range(runs):
+        for name, command in commands.items():
+            results[name].append(run(list(map(str, command))))
+    counts = {name: frames(command[command.index("-o") + 1] if "-o" in command else command[-1])
+              for name, command in commands.items()}
+    print(f"1280x720 at 240 fps, 8 s, seconds 2 to 4 at 1/8, at 30 fps, {sampling}; "
+          f"h264 medium crf 18; medians of {runs}")
+    print(f"{'':18} {'frames':>7} {'wall s':>8} {'of ffmpeg':>10} {'CPU s':>8} {'MiB':>6}")
+    walls = {name: statistics.median(r[0] for r in rows) for name, rows in results.items()}
+    for name, rows in results.items():
+        print(f"{name:18} {counts[name]:7} {walls[name]:8.2f} {walls[name] / walls['ffmpeg']:10.2f} "
+              f"{statistics.median(r[1] for r in rows):8.2f} "
+              f"{statistics.median(r[2] for r in rows):6.0f}")
+    share = walls["slowmo"] / walls["ffmpeg"]
+    if len(set(counts.values())) != 1:
+        sys.exit("the files differ in their number of frames")
+    print(f"slowmo takes {share:.2f} of ffmpeg's time; goal: at most {GOAL}")
+    if sampling == "hold" and share > GOAL:
+        sys.exit(1)
+
+
+main()
