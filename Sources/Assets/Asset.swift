@@ -19,8 +19,8 @@ public struct Asset: Sendable {
   public let metadata: [String: String]
   /// The chapters of the file.
   package let chapterList: [LibAV.Chapter]
-  /// Tracks that are neither, which an export leaves out.
-  package let otherTrackCount: Int
+  /// The tracks that are neither, which an export leaves out, by what they are.
+  package let otherTracks: [String]
 
   /// Reads what a file holds.
   ///
@@ -36,7 +36,8 @@ public struct Asset: Sendable {
     chapterList = index.chapters
     videoTrack = try index.videoTrack()
     soundTrack = try index.soundTrack(origin: videoTrack)
-    otherTrackCount = index.tracks.count - (videoTrack == nil ? 0 : 1) - (soundTrack == nil ? 0 : 1)
+    let taken = [videoTrack?.format.index, soundTrack?.format.index]
+    otherTracks = index.tracks.filter { !taken.contains($0.index) }.compactMap(\.otherName)
     guard videoTrack != nil || soundTrack != nil else {
       throw .invalid(path, "holds neither pictures nor sound that can be decoded")
     }

@@ -156,7 +156,8 @@ extension Packet {
     guard isHEVC || parameters.codecName == "h264" else { return true }
     return withBytes { bytes in
       var units = UnitReader(bytes, lengthSize: parameters.unitLengthSize)
-      while let first = units.next() {
+      while let unit = units.next() {
+        let first = bytes[unit.lowerBound]
         let type = isHEVC ? first >> 1 & 0x3F : first & 0x1F
         if isHEVC ? type == 19 || type == 20 : type == 5 { return true }
         // Any other slice; what is not one are parameter sets and remarks.
@@ -164,36 +165,5 @@ extension Packet {
       }
       return false
     }
-  }
-}
-
-/// Finds the first byte of each unit of an H.264 or HEVC packet, which tells its type.
-private struct UnitReader {
-  private let bytes: UnsafeRawBufferPointer
-  private let lengthSize: Int?
-  private var place = 0
-
-  init(_ bytes: UnsafeRawBufferPointer, lengthSize: Int?) {
-    self.bytes = bytes
-    self.lengthSize = lengthSize
-  }
-
-  mutating func next() -> UInt8? {
-    guard let lengthSize else { return nextAfterStartCode() }
-    guard place < bytes.count - lengthSize else { return nil }
-    let length = bytes[place..<place + lengthSize].reduce(0) { $0 << 8 | Int($1) }
-    let first = bytes[place + lengthSize]
-    place += lengthSize + length
-    return first
-  }
-
-  private mutating func nextAfterStartCode() -> UInt8? {
-    while place + 3 < bytes.count {
-      defer { place += 1 }
-      if bytes[place] == 0, bytes[place + 1] == 0, bytes[place + 2] == 1 {
-        return bytes[place + 3]
-      }
-    }
-    return nil
   }
 }

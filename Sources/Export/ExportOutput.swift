@@ -13,6 +13,8 @@ struct ExportOutput: ~Copyable {
   private let captureFrameRate: FrameRate?
   private let keepsRecording: Bool
   private let frameCount: Int64
+  private let chapters: ChapterMap
+  private let sideData: [TrackSideData]
   private let sound: SoundExport?
   let isCancelled: () -> Bool
   private var writer: MovieWriter?
@@ -20,20 +22,21 @@ struct ExportOutput: ~Copyable {
   private var soundTrack = 0
   private var timescale: Int32 = 1
 
-  /// Prepares a file; `properties` say how the picture is turned, and `keepsRecording` says whether
-  /// the recorder's account of the source, which names frames by their number and time, still holds.
+  /// Prepares a file for what is planned; `properties` say how the picture is turned.
   init(
-    path: String, container: String, asset: Asset, properties: CompositionTrack?,
-    captureFrameRate: FrameRate?, keepsRecording: Bool, frameCount: Int64, sound: SoundExport?,
-    isCancelled: @escaping () -> Bool
+    path: String, plan: ExportPlan, asset: Asset, properties: CompositionTrack?,
+    captureFrameRate: FrameRate?, sound: SoundExport?, isCancelled: @escaping () -> Bool
   ) {
     self.path = path
-    self.container = container
+    container = plan.container
     self.asset = asset
     self.properties = properties
     self.captureFrameRate = captureFrameRate
-    self.keepsRecording = keepsRecording
-    self.frameCount = frameCount
+    // The recorder's account names frames by their number and time.
+    keepsRecording = plan.keepsRecording
+    chapters = plan.chapters
+    sideData = plan.sideData
+    frameCount = plan.frameCount
     self.sound = sound
     self.isCancelled = isCancelled
   }
@@ -51,6 +54,8 @@ struct ExportOutput: ~Copyable {
       settings.metadata[Asset.captureRateKey] = captureFrameRate.description
       settings.metadata[Asset.androidRateKey] = "\(captureFrameRate.doubleValue)"
     }
+    settings.chapters = chapters.chapters.map { ($0.title, $0.start, $0.end) }
+    settings.chapterTimescale = chapters.timescale
     // Who plays it from afar needs the index first.
     settings.frontIndexCount = Int(clamping: frameCount) + (sound?.mostPackets ?? 0)
     var writer = try MovieWriter(path: path, settings: settings)
@@ -58,7 +63,7 @@ struct ExportOutput: ~Copyable {
       parameters, timescale: timescale,
       metadata: properties?.language.map { ["language": $0] } ?? [:],
       displayMatrix: isUpright
-        ? [] : Self.displayMatrix(asset.videoTrack?.format, properties))
+        ? [] : Self.displayMatrix(asset.videoTrack?.format, properties), sideData: sideData)
     if let sound {
       soundTrack = try writer.addTrack(
         sound.parameters, timescale: sound.timescale, metadata: sound.metadata)

@@ -23,6 +23,10 @@ struct ExportPlan {
   let pictures: Pictures
   /// Whether each frame keeps its number and its time, so that the recorder's account holds.
   let keepsRecording: Bool
+  /// The chapters of the assets where the composition plays them.
+  let chapters: ChapterMap
+  /// What is said once of all pictures.
+  let sideData: [TrackSideData]
   /// What will have been done, but for the time it takes.
   let report: ExportReport
 
@@ -46,7 +50,11 @@ struct ExportPlan {
       try Self.checkAlike(assets)
       let plan = try PassthroughPlan(track, assets, boundary: settings.boundary)
       pictures = .copied(plan)
-      report.framesCopied = Int64(plan.frames.count) - plan.hiddenCount
+      chapters = try ChapterMap(track, assets, timescale: plan.timescale)
+      report.framesCopied = Int64(plan.frames.count) - plan.hiddenCount - plan.encodedCount
+      report.framesEncoded = plan.encodedCount
+      report.copies = plan.copies
+      report.cuts = plan.cuts
       report.framesHidden = plan.hiddenCount
       report.hiddenNanoseconds = try Self.nanoseconds(
         Rational(Int128(plan.hiddenTicks), Int128(plan.timescale)), .towardPositiveInfinity)
@@ -58,6 +66,7 @@ struct ExportPlan {
       let plan = try ConstantRatePlan(track, rate, settings.sampling, assets)
       let matrix = ExportOutput.displayMatrix(session.asset.videoTrack?.format, track)
       pictures = .rendered(plan, try PictureGeometry(video, matrix: matrix, settings))
+      chapters = try ChapterMap(track, assets, timescale: 240_000)
       report.framesEncoded = plan.slots.count
       report.framesDuplicated = plan.duplicatedCount
       report.framesSkipped = plan.skippedCount
@@ -73,8 +82,16 @@ struct ExportPlan {
     } else {
       self.sound = nil
     }
-    let keeps = keepsRecording
-    report.lostMetadata = assets.flatMap { Self.lostMetadata(of: $0, keepsRecording: keeps) }
+    sideData = try Self.sideData(of: asset, settings.mode)
+    report.lostMetadata = chapters.lost
+    for case let language? in Set(session.composition.tracks.map(\.language))
+    where TrackLanguage.stored(language, in: container) == nil {
+      report.lostMetadata.append("language=\(language)")
+    }
+    for asset in assets {
+      report.lostMetadata += try Self.lostMetadata(
+        of: asset, settings, container, keepsRecording: keepsRecording)
+    }
     self.report = report
   }
 
@@ -109,11 +126,25 @@ struct ExportPlan {
     }
   }
 
+  /// What an asset says once of all its pictures.
+  ///
+  /// What HDR10 pictures say themselves is copied with them; of rendered ones their track must
+  /// say it.
+  private static func sideData(of asset: Asset, _ mode: ExportMode) throws -> [TrackSideData] {
+    guard let format = asset.videoTrack?.format else { return [] }
+    guard mode != .passthrough, format.sideData.isEmpty, format.parameters.isPerceptuallyQuantized
+    else { return format.sideData }
+    var reader = try FrameReader(asset)
+    return TrackSideData.all(of: try reader.picture(at: 0))
+  }
+
   /// What of the source's tags and tracks the file is left without.
-  private static func lostMetadata(of asset: Asset, keepsRecording: Bool) -> [String] {
-    var lost: [String] = []
-    if !asset.chapters.isEmpty { lost.append("chapters") }
-    if asset.otherTrackCount > 0 { lost.append("\(asset.otherTrackCount) other tracks") }
+  private static func lostMetadata(
+    of asset: Asset, _ settings: ExportSettings, _ container: String, keepsRecording: Bool
+  ) throws -> [String] {
+    var lost = try sideData(of: asset, settings.mode).filter { !$0.isStorable(in: container) }
+      .map(\.name)
+    lost += asset.otherTracks
     // The recorder's account names frames by the times they had.
     if !keepsRecording, asset.metadata[RecordingInfo.key] != nil { lost.append(RecordingInfo.key) }
     return lost

@@ -26,6 +26,46 @@ public struct ExportReport: Hashable, Sendable {
     public let framesPerSecond: Rational
   }
 
+  /// Packets that are copied one after the other.
+  public struct Copy: Hashable, Sendable {
+    /// The source.
+    public let path: String
+    /// The first of them, counted from 0 in the order in which the source stores them.
+    public let firstPacket: Int64
+    /// How many.
+    public internal(set) var packetCount: Int64
+  }
+
+  /// A place where a source starts or ends to play without being at its own start or end.
+  public struct Cut: Hashable, Sendable {
+    /// What a cut takes.
+    public enum Way: String, Hashable, Sendable {
+      /// Nothing: decoding can start or end there.
+      case free
+      /// Frames that others need are copied along, and on for a tick each.
+      case hidden
+      /// Frames are encoded.
+      case rendered
+    }
+
+    /// The source.
+    public let path: String
+    /// Whether the source starts to play there; else it ends.
+    public let isStart: Bool
+    /// Where it is cut, in seconds of the source.
+    public let source: Rational
+    /// Where that is, in the time of the composition.
+    public let target: MediaTime
+    /// What it takes.
+    public let way: Way
+    /// How many frames are hidden or encoded.
+    public let frames: Int64
+    /// The nearest place at or before it where a cut would be free, in the time of the source.
+    public let freeBefore: MediaTime?
+    /// The nearest place after it where a cut would be free, in the time of the source.
+    public let freeAfter: MediaTime?
+  }
+
   /// The file.
   public internal(set) var path = ""
   /// The plan: which range of the source plays when.
@@ -37,7 +77,11 @@ public struct ExportReport: Hashable, Sendable {
   /// Frames whose packets were copied only because others need them; each is on for one tick at
   /// most.
   public internal(set) var framesHidden: Int64 = 0
-  /// Frames that were encoded.
+  /// Which packets were copied, in the order in which they were written.
+  public internal(set) var copies: [Copy] = []
+  /// What each cut of a passthrough took, in the order in which they come.
+  public internal(set) var cuts: [Cut] = []
+  /// Frames that were encoded: all at a constant rate, those at cuts in a passthrough.
   public internal(set) var framesEncoded: Int64 = 0
   /// Of the encoded ones, those that repeat the one before.
   public internal(set) var framesDuplicated: Int64 = 0

@@ -106,14 +106,14 @@ public struct ExportSession: Sendable {
     let sound = try plan.sound.map { try SoundExport($0, isCancelled) }
     defer { sound?.stop() }
     var output = ExportOutput(
-      path: file.writtenPath, container: plan.container, asset: asset,
-      properties: composition.track(.video), captureFrameRate: settings.captureFrameRate,
-      keepsRecording: plan.keepsRecording, frameCount: plan.frameCount, sound: sound,
-      isCancelled: isCancelled)
+      path: file.writtenPath, plan: plan, asset: asset, properties: composition.track(.video),
+      captureFrameRate: settings.captureFrameRate, sound: sound, isCancelled: isCancelled)
     switch plan.pictures {
     case .copied(let frames):
-      try PassthroughExport(plan: frames, assets: plan.assets, track: plan.track)
-        .write(to: &output, progress)
+      try PassthroughExport(
+        plan: frames, assets: plan.assets, track: plan.track, crf: settings.crf
+      )
+      .write(to: &output, progress)
     case .rendered(let frames, let geometry):
       try ConstantRateExport(
         plan: frames, assets: plan.assets, track: plan.track, settings: settings,

@@ -12,10 +12,12 @@ public enum ExportMode: Hashable, Sendable {
 
 /// What a passthrough export does where the source jumps to a picture that needs others.
 public enum ExportBoundary: String, Hashable, Sendable, CaseIterable {
-  /// What is cheapest; so far that is `squeeze`.
+  /// `squeeze` where few pictures are needed, else `render`.
   case auto
   /// The pictures that it needs are copied along, each of them for one tick.
   case squeeze
+  /// The pictures from the cut up to the next one that needs no other are encoded (H.264 only).
+  case render
   /// It is refused.
   case keyframe
 }
@@ -60,7 +62,8 @@ public struct ExportSettings: Sendable {
   public var sampling = FrameSampling.hold
   /// How rendered pictures are stored.
   public var codec = ExportCodec.h264
-  /// The constant rate factor of libx264 and libx265, from 0 (lossless) to 51.
+  /// The constant rate factor of libx264 and libx265, from 0 (lossless) to 51; also of what is
+  /// encoded at cuts.
   public var crf = 18
   /// How much time libx264 and libx265 take to make files small: one of ``encoderPresets``.
   public var encoderPreset = "medium"

@@ -3,20 +3,26 @@ import Assets
 import Editing
 import MediaTiming
 
-/// Which packets a passthrough export copies, and the time each of them gets.
+/// Which packets a passthrough export copies, which frames it encodes at cuts, and the time each
+/// of them gets.
 ///
 /// Each run in which a source goes on without a jump is one monotone map, under which nothing is
 /// dropped or reordered: where only the speed changes, no key frame is needed. Where the source
 /// jumps there is a cut. If decoding cannot start there, the frames that it needs before are
 /// copied along and hidden: each is shown for one tick, just before the cut, at the expense of
 /// the frame that is on; before the first cut they lie at negative times, which no player shows.
+/// Where too many would have to be hidden, those frames of the run are encoded that are shown
+/// before the first of its packets that can be decoded by itself.
 struct PassthroughPlan {
-  /// A packet to copy.
+  /// A frame to write.
   struct Frame {
     /// The place of its source among those of the export.
     let source: Int
-    /// Its place in the source's order of decoding.
-    let decodeIndex: Int
+    /// Its number in the source, in order of presentation.
+    let number: Int
+    /// Which part of frames that are encoded one after the other it belongs to; nil where its
+    /// packet is copied.
+    let part: Int?
     /// When it is shown, in ticks of ``PassthroughPlan/timescale``.
     var pts: Int64
     /// When it is decoded; filled in for all frames together.
@@ -25,7 +31,7 @@ struct PassthroughPlan {
     var duration: Int64 = 0
   }
 
-  /// Packets in the order in which they are written.
+  /// Frames in the order in which they are written.
   private(set) var frames: [Frame] = []
   /// Frames of the sources that are not copied.
   private(set) var skippedCount: Int64 = 0
@@ -39,19 +45,46 @@ struct PassthroughPlan {
   private(set) var hiddenCount: Int64 = 0
   /// For how long such frames are on, one after the other, in ticks.
   private(set) var hiddenTicks: Int64 = 0
+  /// Frames that are encoded.
+  private(set) var encodedCount: Int64 = 0
+  /// Packets that are copied, as runs of neighbours.
+  private(set) var copies: [ExportReport.Copy] = []
+  /// What each cut takes.
+  private(set) var cuts: [ExportReport.Cut] = []
+  private var partCount = 0
+  /// The latest time of a frame that is shown so far.
+  private var latestTicks: Int64?
 
   /// The frames that follow a cut unseen: no more than this, nor than fit a quarter of a
   /// millisecond.
   private static let mostHidden = 60
 
   init(_ track: CompositionTrack, _ assets: [Asset], boundary: ExportBoundary) throws {
+    let reason = BoundaryRenderer.refusal(assets.first?.videoTrack)
+    guard boundary == .auto, reason == nil else {
+      try self.init(track, assets, boundary, renders: boundary == .render && reason == nil, reason)
+      return
+    }
+    do {
+      try self.init(track, assets, boundary, renders: true, nil)
+    } catch let error as ExportError where error.code == .cutNotOnKeyFrame {
+      // Between frames that are on for a few ticks there is no room to hide any.
+      try self.init(track, assets, .render, renders: true, nil)
+    }
+  }
+
+  private init(
+    _ track: CompositionTrack, _ assets: [Asset], _ boundary: ExportBoundary, renders: Bool,
+    _ reason: String?
+  ) throws {
     let tables = try assets.map { try Self.table(of: $0) }
     let paths = assets.map(\.path)
     timescale = try ExportTimescale.choose(track.segments, paths, tables)
-    let cuts = zip(tables, paths).map { CutFinder($0, path: $1) }
-    let most = boundary == .keyframe ? 0 : min(Self.mostHidden, Int(timescale / 4_000))
+    let finders = zip(tables, paths).map { CutFinder($0, path: $1) }
+    let most =
+      [.auto, .squeeze].contains(boundary) ? min(Self.mostHidden, Int(timescale / 4_000)) : 0
     let runs = try PlaybackRun.runs(of: track.segments, paths)
-    var hidden: [Int] = []
+    var waiting: [Int] = []
     for (number, run) in runs.enumerated() {
       guard let source = run.source else {
         throw ExportError(
@@ -61,12 +94,17 @@ struct PassthroughPlan {
           hint: "export it at a constant rate with --fps")
       }
       let shown = try run.frames(of: tables[source], path: paths[source])
-      let selection = try cuts[source].select(
-        run, shown, hidingAtMost: most - hidden.count, isLast: number == runs.count - 1)
-      hidden = try append(run, source, shown, selection, tables[source], after: hidden)
+      let means = CutFinder.Means(
+        hidden: most - waiting.count, renders: renders,
+        reason: [.auto, .render].contains(boundary) ? reason : nil)
+      let selection = try finders[source].select(
+        run, shown, by: means, isLast: number == runs.count - 1)
+      waiting = try append(run, source, shown, selection, tables[source], after: waiting)
+      note(run, shown, selection, finders[source], paths[source])
     }
+    try hideAtEnd(waiting, track.duration.seconds)
     for (source, table) in tables.enumerated() {
-      let used = Set(frames.lazy.filter { $0.source == source }.map(\.decodeIndex))
+      let used = Set(frames.lazy.filter { $0.source == source }.map(\.number))
       skippedCount += Int64(table.entries.count - used.count)
     }
     try closeTimes(track.duration.seconds)
@@ -77,7 +115,7 @@ struct PassthroughPlan {
     return video.frames
   }
 
-  /// Appends the packets of a run, and hides those before it that are to be hidden: its own, and
+  /// Appends the frames of a run, and hides those before it that are to be hidden: its own, and
   /// those at the places that are `waiting` since the run before.
   ///
   /// The places of those to be hidden after it are returned; an error says that there is no room.
@@ -94,32 +132,85 @@ struct PassthroughPlan {
       let placed = try placing[showing.mapping].placed(
         ofSource: showing.time, rounding: .halfAwayFromZero)
       maxTimeError = max(maxTimeError, placed.error)
-      times[table.entries[showing.index].decodeIndex] = placed.ticks
+      times[showing.index] = placed.ticks
     }
     let first = times.values.min() ?? 0
-    let latest = frames.lazy.map(\.pts).max()
-    let place = frames.count
-    frames += selection.decodeIndices.map {
-      Frame(source: source, decodeIndex: $0, pts: times[$0] ?? 0)
+    let latest = latestTicks
+    var before: [Int] = []
+    var after: [Int] = []
+    for (numbers, isEncoded) in [
+      (Array(selection.head), true), (selection.copied, false), (Array(selection.tail), true),
+    ] {
+      for number in numbers {
+        if number < shown.lowerBound { before.append(frames.count) }
+        if number > shown.upperBound { after.append(frames.count) }
+        let pts = times[number] ?? first
+        latestTicks = max(latestTicks ?? pts, pts)
+        frames.append(
+          Frame(source: source, number: number, part: isEncoded ? partCount : nil, pts: pts))
+      }
+      if isEncoded, !numbers.isEmpty {
+        partCount += 1
+        encodedCount += Int64(numbers.count)
+      }
     }
-    func places(_ decodeIndices: [Int]) -> [Int] {
-      guard let lowest = selection.decodeIndices.first else { return [] }
-      return decodeIndices.map { place + $0 - lowest }
-    }
-    let hidden = waiting + places(selection.before)
-    if !hidden.isEmpty, let latest, latest >= first - Int64(hidden.count) {
+    let order = { (a: Int, b: Int) in frames[a].number < frames[b].number }
+    try hide(waiting + before.sorted(by: order), before: first, run.target, after: latest)
+    if latest != nil { hiddenTicks += Int64(waiting.count + before.count) }
+    return after.sorted(by: order)
+  }
+
+  /// Lets frames be on for a tick each, one after the other, before a time.
+  private mutating func hide(
+    _ places: [Int], before ticks: Int64, _ time: MediaTime, after latest: Int64?
+  ) throws {
+    guard !places.isEmpty else { return }
+    if let latest, latest >= ticks - Int64(places.count) {
       throw ExportError(
         .cutNotOnKeyFrame,
-        "before the cut at \(run.target.secondsText) s there is no room to hide "
-          + "\(hidden.count) frames that those after it need",
+        "before the cut at \(time.secondsText) s there is no room to hide "
+          + "\(places.count) frames that others need",
         hint: "cut at key frames, or render it with --fps")
     }
-    for (number, place) in hidden.enumerated() {
-      frames[place].pts = first - Int64(hidden.count - number)
+    for (number, place) in places.enumerated() {
+      frames[place].pts = ticks - Int64(places.count - number)
     }
-    hiddenCount += Int64(hidden.count)
-    if latest != nil { hiddenTicks += Int64(hidden.count) }
-    return places(selection.after)
+    hiddenCount += Int64(places.count)
+  }
+
+  /// Hides what the last run needs and nothing follows: in the last ticks.
+  private mutating func hideAtEnd(_ places: [Int], _ duration: Rational) throws {
+    guard !places.isEmpty else { return }
+    let end = try duration.multiplied(by: Rational(Int64(timescale))).rounded(.halfAwayFromZero)
+    let shown = frames.indices.filter { !places.contains($0) }.map { frames[$0].pts }.max()
+    try hide(places, before: Int64(clamping: end), MediaTime(duration), after: shown)
+    hiddenTicks += Int64(places.count)
+  }
+
+  /// Keeps what the report says of a run.
+  private mutating func note(
+    _ run: PlaybackRun, _ shown: ClosedRange<Int>, _ selection: CutFinder.Selection,
+    _ finder: CutFinder, _ path: String
+  ) {
+    copies += finder.copies(selection.copied)
+    guard !run.isReversed else { return }
+    for isStart in [true, false] {
+      // The file's own ends are no cuts.
+      let place = isStart ? shown.lowerBound : shown.upperBound + 1
+      guard isStart ? place > 0 : place < finder.frameCount else { continue }
+      let rendered = isStart ? selection.head.count : selection.tail.count
+      let hidden = selection.copied.count {
+        isStart ? $0 < shown.lowerBound : $0 > shown.upperBound
+      }
+      let free = finder.freeCuts(isStart: isStart, around: place, first: shown.lowerBound)
+      cuts.append(
+        ExportReport.Cut(
+          path: path, isStart: isStart, source: isStart ? run.start : run.end,
+          target: isStart ? run.target : run.targetEnd,
+          way: rendered > 0 ? .rendered : hidden > 0 ? .hidden : .free,
+          frames: Int64(rendered > 0 ? rendered : hidden), freeBefore: free.before,
+          freeAfter: free.after))
+    }
   }
 
   /// Gives every frame its decoding time and its duration.

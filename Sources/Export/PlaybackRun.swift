@@ -26,6 +26,8 @@ struct PlaybackRun {
   private(set) var mappings: [PlaybackMapping]
   /// Where it starts, in the time of the composition.
   let target: MediaTime
+  /// Where it ends.
+  var targetEnd: MediaTime { mappings.last?.target.end ?? target }
   /// What of the source is played, in seconds.
   private(set) var start: Rational
   private(set) var end: Rational

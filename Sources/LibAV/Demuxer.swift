@@ -7,6 +7,12 @@ package struct Chapter: Sendable {
   package let title: String
   package let start: Rational
   package let end: Rational
+
+  package init(title: String, start: Rational, end: Rational) {
+    self.title = title
+    self.start = start
+    self.end = end
+  }
 }
 
 /// Where a packet lies in its file, and what the index says of it.

@@ -20,6 +20,9 @@ package struct MovieWriter: ~Copyable {
     package var frontIndexCount: Int?
     /// Tags of the file, stored under their own names.
     package var metadata: [String: String] = [:]
+    /// Chapters in ascending order that do not overlap, in ticks of their own timescale.
+    package var chapters: [(title: String, start: Int64, end: Int64)] = []
+    package var chapterTimescale: Int32 = 1_000
 
     package init(container: String, movieTimescale: Int32) {
       self.container = container
@@ -91,11 +94,34 @@ package struct MovieWriter: ~Copyable {
     for (key, value) in settings.metadata.sorted(by: { $0.key < $1.key }) {
       av_dict_set(&context.pointee.metadata, key, value, 0)
     }
+    if !settings.chapters.isEmpty { Self.addChapters(settings, to: context) }
     self.path = path
     self.settings = settings
     self.context = context
     self.index = index
     scratch = packet
+  }
+
+  /// libavformat frees what was entered here with its context.
+  private static func addChapters(
+    _ settings: Settings, to context: UnsafeMutablePointer<AVFormatContext>
+  ) {
+    let count = settings.chapters.count
+    guard let list = av_calloc(count, MemoryLayout<UnsafeMutablePointer<AVChapter>?>.stride)
+    else { return }
+    let places = list.bindMemory(to: UnsafeMutablePointer<AVChapter>?.self, capacity: count)
+    context.pointee.chapters = places
+    for (number, chapter) in settings.chapters.enumerated() {
+      guard let memory = av_mallocz(MemoryLayout<AVChapter>.size) else { return }
+      let entry = memory.bindMemory(to: AVChapter.self, capacity: 1)
+      entry.pointee.id = Int64(number)
+      entry.pointee.time_base = AVRational(num: 1, den: settings.chapterTimescale)
+      entry.pointee.start = chapter.start
+      entry.pointee.end = chapter.end
+      av_dict_set(&entry.pointee.metadata, "title", chapter.title, 0)
+      places[number] = entry
+      context.pointee.nb_chapters = UInt32(clamping: number + 1)
+    }
   }
 
   deinit {
@@ -115,13 +141,16 @@ package struct MovieWriter: ~Copyable {
   /// - Parameters:
   ///   - parameters: The codec; its tag is chosen anew for this container.
   ///   - timescale: Ticks per second of the track's times.
-  ///   - metadata: Tags of the track, such as `language`.
+  ///   - metadata: Tags of the track, such as `language`, which is left out where the container
+  ///     has no code for it.
   ///   - displayMatrix: The nine numbers that turn the picture, or none.
+  ///   - sideData: What else is said of all pictures; what the container has no place for is left
+  ///     out.
   /// - Returns: The number to give to ``write(_:track:pts:dts:duration:)``.
   /// - Throws: `LibAVError` when there is no memory.
   package mutating func addTrack(
     _ parameters: CodecParameters, timescale: Int32, metadata: [String: String] = [:],
-    displayMatrix: [Int32] = []
+    displayMatrix: [Int32] = [], sideData: [TrackSideData] = []
   ) throws(LibAVError) -> Int {
     guard let stream = avformat_new_stream(context, nil) else {
       throw LibAVError("add a track to", path, code: CFFmpeg_ENOMEM)
@@ -133,9 +162,9 @@ package struct MovieWriter: ~Copyable {
     stream.pointee.codecpar.pointee.codec_tag = parameters.isHVC1 ? CodecParameters.hvc1 : 0
     stream.pointee.time_base = AVRational(num: 1, den: timescale)
     for (key, value) in metadata {
-      let isLanguage = key == "language" && settings.container == "mov"
-      let stored = isLanguage ? Self.bibliographicLanguages[value] ?? value : value
-      av_dict_set(&stream.pointee.metadata, key, stored, 0)
+      let stored =
+        key == "language" ? TrackLanguage.stored(value, in: settings.container) : value
+      if let stored { av_dict_set(&stream.pointee.metadata, key, stored, 0) }
     }
     if displayMatrix.count == 9,
       let data = av_stream_new_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, 36)
@@ -146,17 +175,14 @@ package struct MovieWriter: ~Copyable {
         }
       }
     }
+    for data in sideData where data.isStorable(in: settings.container) {
+      data.add(to: stream)
+      // Boxes that libavformat writes only where that is asked for.
+      context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL
+    }
     tracks.append(Track(stream: stream, timeBase: AVRational(num: 1, den: timescale)))
     return tracks.count - 1
   }
-
-  /// ISO 639-2 has two codes for some languages; QuickTime's table has only these of libav's.
-  private static let bibliographicLanguages = [
-    "bod": "tib", "ces": "cze", "cym": "wel", "deu": "ger", "ell": "gre", "eus": "baq",
-    "fas": "per", "fra": "fre", "hye": "arm", "isl": "ice", "kat": "geo", "mkd": "mac",
-    "msa": "may", "mya": "bur", "nld": "dut", "ron": "rum", "slk": "slo", "sqi": "alb",
-    "zho": "chi",
-  ]
 
   /// Writes the header; from here on packets are taken.
   ///
@@ -179,7 +205,10 @@ package struct MovieWriter: ~Copyable {
       let headers = tracks.reduce(0) {
         $0 + 4096 + 2 * Int(max(0, $1.stream.pointee.codecpar.pointee.extradata_size))
       }
-      av_dict_set_int(&options, "moov_size", Int64(count * 48 + tags + headers + 16_384), 0)
+      // Chapters are there as a list and as a track of texts.
+      let chapters = settings.chapters.reduce(0) { $0 + 128 + 2 * $1.title.utf8.count }
+      av_dict_set_int(
+        &options, "moov_size", Int64(count * 48 + tags + chapters + headers + 16_384), 0)
     }
     av_dict_set(&options, "movflags", flags.joined(separator: "+"), 0)
     av_dict_set_int(&options, "movie_timescale", Int64(settings.movieTimescale), 0)

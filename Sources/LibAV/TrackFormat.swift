@@ -33,6 +33,24 @@ package final class CodecParameters: @unchecked Sendable {
     copy.pointee.codec_id = descriptor.pointee.id
     copy.pointee.width = Int32(clamping: width)
     copy.pointee.height = Int32(clamping: height)
+    try set(extradata)
+  }
+
+  /// Makes the same parameters with other headers.
+  package init(_ other: CodecParameters, extradata: [UInt8]) throws(LibAVError) {
+    guard let copy = avcodec_parameters_alloc() else {
+      throw LibAVError("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
+    }
+    pointer = copy
+    try LibAVError.check(
+      avcodec_parameters_copy(copy, other.pointer), "copy", "codec parameters")
+    av_freep(&copy.pointee.extradata)
+    copy.pointee.extradata_size = 0
+    try set(extradata)
+  }
+
+  /// Sets the headers of parameters that have none.
+  private func set(_ extradata: [UInt8]) throws(LibAVError) {
     guard !extradata.isEmpty else { return }
     let padded = extradata.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)
     guard let memory = av_mallocz(padded) else {
@@ -43,8 +61,8 @@ package final class CodecParameters: @unchecked Sendable {
         memory.copyMemory(from: start, byteCount: bytes.count)
       }
     }
-    copy.pointee.extradata = memory.assumingMemoryBound(to: UInt8.self)
-    copy.pointee.extradata_size = Int32(clamping: extradata.count)
+    pointer.pointee.extradata = memory.assumingMemoryBound(to: UInt8.self)
+    pointer.pointee.extradata_size = Int32(clamping: extradata.count)
   }
 
   deinit {
@@ -91,6 +109,20 @@ package final class CodecParameters: @unchecked Sendable {
     codecID == AV_CODEC_ID_HEVC
       && (unitLengthSize != nil || pointer.pointee.codec_tag == Self.hvc1)
   }
+  /// The headers that stand beside the track; none where its packets bring all.
+  package var extradata: [UInt8] {
+    let size = Int(max(0, pointer.pointee.extradata_size))
+    return Array(UnsafeBufferPointer(start: pointer.pointee.extradata, count: size))
+  }
+  /// Whether samples use all values, rather than those of television.
+  package var isFullRange: Bool {
+    pointer.pointee.color_range == AVCOL_RANGE_JPEG || pixelFormat.isFullRange
+  }
+  /// Whether a picture may hold two fields, each of another time.
+  package var isInterlaced: Bool {
+    pointer.pointee.field_order != AV_FIELD_UNKNOWN
+      && pointer.pointee.field_order != AV_FIELD_PROGRESSIVE
+  }
   /// Whether libav has a decoder for it.
   package var hasDecoder: Bool { avcodec_find_decoder(pointer.pointee.codec_id) != nil }
   /// Whether every picture stands by itself (MJPEG, FFV1, uncompressed).
@@ -102,13 +134,9 @@ package final class CodecParameters: @unchecked Sendable {
   /// Whether packets of the other kind can follow in one track: codec, size, pixels and headers
   /// are the same.
   package func decodesLike(_ other: CodecParameters) -> Bool {
-    func headers(_ parameters: CodecParameters) -> [UInt8] {
-      let size = Int(max(0, parameters.pointer.pointee.extradata_size))
-      return Array(UnsafeBufferPointer(start: parameters.pointer.pointee.extradata, count: size))
-    }
-    return codecID == other.codecID && width == other.width && height == other.height
+    codecID == other.codecID && width == other.width && height == other.height
       && pointer.pointee.format == other.pointer.pointee.format
-      && headers(self) == headers(other)
+      && extradata == other.extradata
   }
 }
 
@@ -132,6 +160,11 @@ package struct TrackFormat: Sendable {
   package let displayMatrix: [Int32]
   /// The track's tags.
   package let metadata: [String: String]
+  /// What the file says of the pictures beside their packets, without the display matrix.
+  package let sideData: [TrackSideData]
+  /// What a track that is neither pictures nor sound to us is called, such as `timecode track`;
+  /// nil for one that only holds the names of chapters.
+  package let otherName: String?
 
   init(_ stream: UnsafeMutablePointer<AVStream>) throws(LibAVError) {
     let base = stream.pointee.time_base
@@ -154,6 +187,8 @@ package struct TrackFormat: Sendable {
     averageFrameRate = FrameRate(stream.pointee.avg_frame_rate)
     nominalFrameRate = FrameRate(stream.pointee.r_frame_rate)
     metadata = readDictionary(stream.pointee.metadata)
+    sideData = TrackSideData.all(of: stream)
+    otherName = Self.otherName(stream.pointee.codecpar.pointee)
     var matrixSize = 0
     if let data = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &matrixSize),
       matrixSize >= 36
@@ -165,6 +200,28 @@ package struct TrackFormat: Sendable {
     } else {
       displayMatrix = []
       rotation = 0
+    }
+  }
+}
+
+extension TrackFormat {
+  /// By the codec's tag: libav gives these tracks no codec of their own.
+  private static func otherName(_ parameters: AVCodecParameters) -> String? {
+    let tag = (0..<4).map {
+      Character(Unicode.Scalar(UInt8(parameters.codec_tag >> ($0 * 8) & 0xFF)))
+    }
+    let name = String(cString: avcodec_get_name(parameters.codec_id))
+    switch parameters.codec_type {
+    case AVMEDIA_TYPE_VIDEO: return "video track (\(name))"
+    case AVMEDIA_TYPE_AUDIO: return "sound track (\(name))"
+    case AVMEDIA_TYPE_SUBTITLE: return "subtitle track (\(name))"
+    case AVMEDIA_TYPE_DATA
+    where parameters.codec_id == AV_CODEC_ID_BIN_DATA && tag == Array("text"):
+      return nil
+    case AVMEDIA_TYPE_DATA where tag == Array("tmcd"): return "timecode track"
+    default:
+      let words = tag.allSatisfy { $0.isLetter || $0.isNumber } ? String(tag) : name
+      return "data track (\(words))"
     }
   }
 }

@@ -187,7 +187,7 @@ struct CutTests {
   @Test func `What cannot be hidden is refused, with the nearest cuts`() throws {
     let asset = try asset(.openGOP)
     let composition = try composition(of: asset, [(0, 500), (950, 2_000)])
-    let error = try refusal(composition, of: asset, settings(.auto))
+    let error = try refusal(composition, of: asset, settings(.squeeze))
     #expect(error.code == .cutNotOnKeyFrame)
   }
 

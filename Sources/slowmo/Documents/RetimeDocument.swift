@@ -101,6 +101,70 @@ extension ExportReport.SparseFrames {
   }
 }
 
+/// A place where a source is cut, and what that takes.
+struct CutDocument: Encodable {
+  let file: String
+  /// `start` or `end`: whether the source starts or ends to play there.
+  let edge: String
+  let source: String
+  let sourceValue: Double
+  let target: String
+  let targetValue: Double
+  /// `free`, `hidden` or `rendered`.
+  let way: String
+  let frames: Int64
+  @Nullable var freeBefore: String?
+  @Nullable var freeBeforeValue: Double?
+  @Nullable var freeAfter: String?
+  @Nullable var freeAfterValue: Double?
+
+  /// The same for people.
+  let line: String
+
+  enum CodingKeys: CodingKey {
+    case file, edge, source, sourceValue, target, targetValue, way, frames
+    case freeBefore, freeBeforeValue, freeAfter, freeAfterValue
+  }
+
+  init(_ cut: ExportReport.Cut) {
+    file = cut.path
+    edge = cut.isStart ? "start" : "end"
+    source = cut.source.description
+    sourceValue = cut.source.doubleValue
+    target = cut.target.seconds.description
+    targetValue = cut.target.doubleValue
+    way = cut.way.rawValue
+    frames = cut.frames
+    freeBefore = cut.freeBefore?.seconds.description
+    freeBeforeValue = cut.freeBefore?.doubleValue
+    freeAfter = cut.freeAfter?.seconds.description
+    freeAfterValue = cut.freeAfter?.doubleValue
+    let cost =
+      switch cut.way {
+      case .free: "is free"
+      case .hidden: "takes \(cut.frames) hidden frames"
+      case .rendered: "takes \(cut.frames) encoded frames"
+      }
+    let near = [cut.freeBefore, cut.freeAfter].compactMap { $0.map { "\($0.secondsText) s" } }
+    line =
+      "cut: \(cut.path) \(edge)s at \(decimal(cut.source.doubleValue, 6)) s, which \(cost)"
+      + (cut.way == .free || near.isEmpty ? "" : "; free at \(near.joined(separator: " and "))")
+  }
+}
+
+/// Packets that are copied one after the other.
+struct CopyDocument: Encodable {
+  let file: String
+  let firstPacket: Int64
+  let packetCount: Int64
+
+  init(_ copy: ExportReport.Copy) {
+    file = copy.path
+    firstPacket = copy.firstPacket
+    packetCount = copy.packetCount
+  }
+}
+
 /// What `retime` and `edit` say of what they would do, or of a project that they wrote.
 struct RetimePlanDocument: Encodable, TextDocument {
   let schema: String
@@ -108,6 +172,8 @@ struct RetimePlanDocument: Encodable, TextDocument {
   let file: String
   let plan: [SegmentDocument]
   let durationNs: Int64
+  @Nullable var copies: [CopyDocument]?
+  @Nullable var cuts: [CutDocument]?
   @Nullable var framesCopied: Int64?
   @Nullable var framesHidden: Int64?
   @Nullable var framesEncoded: Int64?
@@ -122,7 +188,8 @@ struct RetimePlanDocument: Encodable, TextDocument {
 
   enum CodingKeys: CodingKey {
     case sparseFrames
-    case schema, dryRun, file, plan, durationNs, framesCopied, framesHidden, framesEncoded
+    case schema, dryRun, file, plan, durationNs, copies, cuts, framesCopied, framesHidden
+    case framesEncoded
     case framesDuplicated
     case framesSkipped, hiddenNs, maxTimeErrorNs, audio, avEndDifferenceNs, lostMetadata
   }
@@ -134,6 +201,8 @@ struct RetimePlanDocument: Encodable, TextDocument {
     file = report.path
     plan = try report.segments.map(SegmentDocument.init)
     durationNs = try composition.duration.nanoseconds(.halfAwayFromZero)
+    copies = report.copies.map(CopyDocument.init)
+    cuts = report.cuts.map(CutDocument.init)
     framesCopied = report.framesCopied
     framesHidden = report.framesHidden
     framesEncoded = report.framesEncoded
@@ -160,7 +229,7 @@ struct RetimePlanDocument: Encodable, TextDocument {
   }
 
   var lines: [String] {
-    var lines = plan.map(\.line)
+    var lines = plan.map(\.line) + (cuts ?? []).map(\.line)
     if let framesCopied, framesCopied > 0 { lines.append("\(framesCopied) frames to copy") }
     if let framesHidden, framesHidden > 0 {
       lines.append("\(framesHidden) frames to hide, for \(hiddenNs ?? 0) ns in all")
@@ -196,6 +265,8 @@ struct RetimeDocument: Encodable, TextDocument {
   let file: String
   let durationNs: Int64
   let plan: [SegmentDocument]
+  let copies: [CopyDocument]
+  let cuts: [CutDocument]
   let framesCopied: Int64
   let framesHidden: Int64
   let framesEncoded: Int64
@@ -211,7 +282,7 @@ struct RetimeDocument: Encodable, TextDocument {
 
   enum CodingKeys: CodingKey {
     case sparseFrames
-    case schema, file, durationNs, plan, framesCopied, framesHidden, framesEncoded
+    case schema, file, durationNs, plan, copies, cuts, framesCopied, framesHidden, framesEncoded
     case framesDuplicated
     case framesSkipped, hiddenNs, maxTimeErrorNs, audio, avEndDifferenceNs, lostMetadata, wallNs
   }
@@ -221,6 +292,8 @@ struct RetimeDocument: Encodable, TextDocument {
     file = report.path
     durationNs = try report.duration.nanoseconds(.halfAwayFromZero)
     plan = try report.segments.map(SegmentDocument.init)
+    copies = report.copies.map(CopyDocument.init)
+    cuts = report.cuts.map(CutDocument.init)
     framesCopied = report.framesCopied
     framesHidden = report.framesHidden
     framesEncoded = report.framesEncoded
@@ -236,7 +309,7 @@ struct RetimeDocument: Encodable, TextDocument {
   }
 
   var lines: [String] {
-    var lines = plan.map(\.line)
+    var lines = plan.map(\.line) + cuts.map(\.line)
     var counts: [String] = []
     if framesCopied > 0 { counts.append("\(framesCopied) frames copied") }
     if framesHidden > 0 {

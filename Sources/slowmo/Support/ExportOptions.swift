@@ -43,7 +43,11 @@ struct ExportOptions: ParsableArguments {
   @Option(help: "How rendered sound is stored: auto, aac or pcm.")
   var audioCodec = ExportSoundCodec.auto
 
-  @Option(help: "Cuts of --copy off a key frame: auto or squeeze (hide what is needed), keyframe.")
+  @Option(
+    help: """
+      Cuts of --copy off a key frame: squeeze (copy and hide what is needed), render (encode up \
+      to the next key frame), auto (squeeze if short, else render), or keyframe (refuse).
+      """)
   var boundary = ExportBoundary.auto
 
   func validate() throws {

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import LibAV
+
+/// Reads the packets of an asset's pictures by their place in the order of decoding; forwards is
+/// fastest, and backwards goes in steps.
+final class PacketCursor {
+  private let asset: Asset
+  private var demuxer: Demuxer?
+  private var next = 0
+  /// Packets read lately, kept once somebody goes backwards.
+  private var kept: [Int: Packet] = [:]
+  private var keptBytes = 0
+  private var goesBack = false
+  /// When each packet is decoded, in the file's ticks; empty where the file does not say.
+  private lazy var decodeTicks: [Int64] = Self.decodeTicks(of: asset)
+
+  /// How far back a step goes, in packets and in bytes.
+  private static let stepLength = 64
+  private static let stepBytes = 64 << 20
+
+  init(_ asset: Asset) { self.asset = asset }
+
+  func packet(at index: Int) throws -> Packet {
+    if let packet = kept[index] { return packet }
+    if demuxer == nil { try restart() }
+    if index < next {
+      goesBack = true
+      (kept, keptBytes) = ([:], 0)
+      try seek(to: max(0, index + 1 - Self.stepLength))
+      if let packet = kept[index] { return packet }
+    }
+    while let packet = try nextPacket() {
+      let place = next
+      next += 1
+      if place == index { return packet }
+      if goesBack, place > index - Self.stepLength, keptBytes < Self.stepBytes {
+        kept[place] = packet
+        keptBytes += packet.byteCount
+      }
+    }
+    throw LibAVError("read packet \(index) of", asset.path, code: -5)
+  }
+
+  private func restart() throws(LibAVError) {
+    demuxer = try Demuxer(opening: asset.path)
+    next = 0
+  }
+
+  /// The next packet of the pictures, counted as the asset counts them.
+  private func nextPacket() throws(LibAVError) -> Packet? {
+    while let packet = try demuxer?.nextPacket() {
+      if packet.trackIndex == asset.videoTrack?.format.index, !packet.isCorrupt,
+        packet.pts ?? packet.dts != nil
+      {
+        return packet
+      }
+    }
+    return nil
+  }
+
+  private func seek(to index: Int) throws(LibAVError) {
+    guard index > 0, index < decodeTicks.count, let track = asset.videoTrack?.format.index else {
+      return try restart()
+    }
+    try demuxer?.seek(track: track, toKeyFrameBefore: decodeTicks[index])
+    // Where it came out is told by the first packet. (Not always at the key frame asked for:
+    // libavformat goes one farther back where that is shown later than it is decoded.)
+    guard let packet = try nextPacket(), let ticks = packet.dts else { return try restart() }
+    var (low, high) = (0, decodeTicks.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if decodeTicks[middle] < ticks { low = middle + 1 } else { high = middle }
+    }
+    guard low < decodeTicks.count, decodeTicks[low] == ticks, low <= index else {
+      return try restart()
+    }
+    kept[low] = packet
+    keptBytes += packet.byteCount
+    next = low + 1
+  }
+
+  /// The ticks in order of decoding, if they are all there and ascend.
+  private static func decodeTicks(of asset: Asset) -> [Int64] {
+    guard asset.container == "mov", let entries = asset.videoTrack?.frames.entries else {
+      return []
+    }
+    let ordered = entries.sorted { $0.decodeIndex < $1.decodeIndex }
+    let ticks = ordered.compactMap(\.decodeTicks)
+    let isWhole =
+      ticks.count == entries.count && ordered.enumerated().allSatisfy { $0 == $1.decodeIndex }
+      && zip(ticks, ticks.dropFirst()).allSatisfy { $0 < $1 }
+    return isWhole ? ticks : []
+  }
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The parameter sets of an H.264 track: what its decoder must know before the first picture.
+///
+/// (ISO/IEC 14496-15, 5.3.3.1: `AVCDecoderConfigurationRecord`; Rec. ITU-T H.264, 7.3.2.)
+package struct H264Headers: Sendable {
+  /// Profile, constraints and level, as the three bytes of a sequence parameter set.
+  private var profile: [UInt8]
+  /// How many bytes give the length of each unit; nil for a byte stream.
+  package let unitLengthSize: Int?
+  private var sequenceSets: [[UInt8]] = []
+  private var pictureSets: [[UInt8]] = []
+  /// What the record of a high profile says behind the sets: kinds of colour and bits.
+  private var rest: [UInt8] = []
+
+  /// Reads the headers of a track; nil for one that is no H.264, or has none.
+  package init?(_ parameters: CodecParameters) {
+    guard parameters.codecName == "h264" else { return nil }
+    let bytes = parameters.extradata
+    unitLengthSize = parameters.unitLengthSize
+    profile = []
+    guard unitLengthSize != nil else {
+      bytes.withUnsafeBytes { buffer in
+        var units = UnitReader(buffer, lengthSize: nil)
+        while let unit = units.next() {
+          switch buffer[unit.lowerBound] & 0x1F {
+          case 7: sequenceSets.append(Array(buffer[unit]))
+          case 8: pictureSets.append(Array(buffer[unit]))
+          default: break
+          }
+        }
+      }
+      guard let first = sequenceSets.first, first.count > 4, !pictureSets.isEmpty else {
+        return nil
+      }
+      profile = Array(first[1...3])
+      return
+    }
+    guard bytes.count > 6 else { return nil }
+    profile = Array(bytes[1...3])
+    var place = 5
+    func sets(_ count: Int) -> [[UInt8]]? {
+      var sets: [[UInt8]] = []
+      for _ in 0..<count {
+        guard place + 2 <= bytes.count else { return nil }
+        let length = Int(bytes[place]) << 8 | Int(bytes[place + 1])
+        guard length > 1, place + 2 + length <= bytes.count else { return nil }
+        sets.append(Array(bytes[place + 2..<place + 2 + length]))
+        place += 2 + length
+      }
+      return sets
+    }
+    place = 6
+    guard let sequences = sets(Int(bytes[5] & 0x1F)), !sequences.isEmpty, place < bytes.count
+    else { return nil }
+    place += 1
+    guard let pictures = sets(Int(bytes[place - 1])), !pictures.isEmpty else { return nil }
+    (sequenceSets, pictureSets) = (sequences, pictures)
+    rest = Array(bytes[place...])
+  }
+
+  /// libx264's name of the profile; nil for one that it does not make.
+  package var profileName: String? {
+    switch profile[0] {
+    case 66: "baseline"
+    case 77: "main"
+    case 100: "high"
+    case 110: "high10"
+    case 122: "high422"
+    case 244: "high444"
+    default: nil
+    }
+  }
+
+  /// A number that none of the sets has, for those of other pictures in the same track.
+  ///
+  /// The highest that is free, because pictures may bring sets of their own, which are numbered
+  /// from zero.
+  package var freeIdentifier: Int? {
+    let taken =
+      sequenceSets.map { Self.firstNumber(of: $0, skipping: 4) }
+      + pictureSets.map { Self.firstNumber(of: $0, skipping: 1) }
+    return (0...31).reversed().first { !taken.contains($0) }
+  }
+
+  /// The headers of a track that holds pictures of both kinds.
+  package func adding(_ other: H264Headers) -> H264Headers {
+    var both = self
+    both.sequenceSets += other.sequenceSets
+    both.pictureSets += other.pictureSets
+    // What holds for all: a constraint only where both keep it, and the higher level.
+    both.profile[1] &= other.profile[1]
+    both.profile[2] = max(profile[2], other.profile[2])
+    return both
+  }
+
+  /// The headers as they stand beside a track.
+  package var bytes: [UInt8] {
+    guard let unitLengthSize else {
+      return (sequenceSets + pictureSets).flatMap { [0, 0, 0, 1] + $0 }
+    }
+    func sized(_ sets: [[UInt8]]) -> [UInt8] {
+      sets.flatMap { [UInt8(truncatingIfNeeded: $0.count >> 8), UInt8($0.count & 0xFF)] + $0 }
+    }
+    return [1] + profile + [0xFC | UInt8(unitLengthSize - 1)]
+      + [0xE0 | UInt8(sequenceSets.count & 0x1F)] + sized(sequenceSets)
+      + [UInt8(pictureSets.count & 0xFF)] + sized(pictureSets) + rest
+  }
+
+  /// The first number of a set, in an Exp-Golomb code behind some bytes.
+  ///
+  /// (Rec. ITU-T H.264, 9.1.)
+  private static func firstNumber(of set: [UInt8], skipping count: Int) -> Int {
+    var zeros = 0
+    var place = count * 8
+    func bit(_ place: Int) -> Int {
+      place / 8 < set.count ? Int(set[place / 8] >> (7 - UInt8(place % 8))) & 1 : 1
+    }
+    while zeros < 16, bit(place) == 0 {
+      zeros += 1
+      place += 1
+    }
+    var value = 0
+    for _ in 0...zeros {
+      value = value << 1 | bit(place)
+      place += 1
+    }
+    return value - 1
+  }
+}
+
+extension Packet {
+  /// The same picture, each unit with its length before it instead of a start code.
+  ///
+  /// - Parameter lengthSize: How many bytes give a length; nil leaves it as it is.
+  /// - Returns: The packet, whose times are those of this one.
+  /// - Throws: `LibAVError` when there is no memory, or a unit is too long.
+  package func lengthPrefixed(_ lengthSize: Int?) throws(LibAVError) -> Packet {
+    guard let lengthSize else { return self }
+    let bytes = withBytes { buffer -> [UInt8]? in
+      var bytes: [UInt8] = []
+      bytes.reserveCapacity(buffer.count + 16)
+      var units = UnitReader(buffer, lengthSize: nil)
+      while let unit = units.next() {
+        guard lengthSize >= 4 || unit.count < 1 << (8 * lengthSize) else { return nil }
+        for byte in (0..<lengthSize).reversed() {
+          bytes.append(UInt8(truncatingIfNeeded: unit.count >> (8 * byte)))
+        }
+        bytes += buffer[unit]
+      }
+      return bytes
+    }
+    guard let bytes, !bytes.isEmpty else {
+      throw LibAVError(
+        "store", "a picture in units of \(lengthSize) bytes of length", code: -22)
+    }
+    let pts = pts ?? 0
+    let made = bytes.withUnsafeBytes { buffer in
+      Result { () throws(LibAVError) in
+        try Packet(
+          copying: buffer, pts: pts, dts: dts ?? pts, duration: duration, isKeyFrame: isKeyFrame)
+      }
+    }
+    return try made.get()
+  }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The codes of languages that containers know.
+package enum TrackLanguage {
+  /// The code that says an ISO 639-2 code in a container; nil where none does.
+  ///
+  /// MP4 takes any code of three letters. QuickTime has a table of its own, and libavformat names
+  /// each of its languages by one code only, where ISO 639-2 has two for some.
+  package static func stored(_ code: String, in container: String) -> String? {
+    guard container == "mov" else { return code }
+    let name = other[code] ?? code
+    return quickTime.contains(name) ? name : nil
+  }
+
+  private static let other = [
+    "bod": "tib", "cym": "wel", "cze": "ces", "deu": "ger", "ell": "gre", "eus": "baq",
+    "fao": "fo ", "fas": "per", "fre": "fra", "gle": "iri", "hrv": "hr ", "hye": "arm",
+    "isl": "ice", "kat": "geo", "mkd": "mac", "msa": "may", "mya": "bur", "nld": "dut",
+    "pan": "pa ", "rum": "ron", "slo": "slk", "sqi": "alb", "srp": "sr ", "swe": "sve",
+    "zho": "chi",
+  ]
+
+  /// libavformat's `mov_mdhd_language_map`.
+  private static let quickTime: Set<String> = [
+    "eng", "fra", "ger", "ita", "dut", "sve", "spa", "dan", "por", "nor", "heb", "jpn", "ara",
+    "fin", "gre", "ice", "mlt", "tur", "hr ", "chi", "urd", "hin", "tha", "kor", "lit", "pol",
+    "hun", "est", "lav", "smi", "fo ", "per", "rus", "iri", "alb", "ron", "ces", "slk", "slv",
+    "yid", "sr ", "mac", "bul", "ukr", "bel", "uzb", "kaz", "aze", "arm", "geo", "mol", "kir",
+    "tgk", "tuk", "mon", "pus", "kur", "kas", "snd", "tib", "nep", "san", "mar", "ben", "asm",
+    "guj", "pa ", "ori", "mal", "kan", "tam", "tel", "sin", "bur", "khm", "lao", "vie", "ind",
+    "tgl", "may", "amh", "tir", "orm", "som", "swa", "kin", "run", "nya", "mlg", "epo", "wel",
+    "baq", "cat", "lat", "que", "grn", "aym", "tat", "uig", "dzo", "jav", "und",
+  ]
+}

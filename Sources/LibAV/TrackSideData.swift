@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+import CFFmpeg
+
+/// Something that a file says of a track's pictures once for all: how bright the screen was on
+/// which they were made, how they lie on a sphere.
+package struct TrackSideData: Sendable {
+  private let type: AVPacketSideDataType
+  private let bytes: [UInt8]
+
+  /// What is kept, with the name under which its loss is told.
+  private static let kinds:
+    [(type: AVPacketSideDataType, frame: AVFrameSideDataType?, name: String)] =
+      [
+        (
+          AV_PKT_DATA_MASTERING_DISPLAY_METADATA, AV_FRAME_DATA_MASTERING_DISPLAY_METADATA,
+          "HDR10 mastering display"
+        ),
+        (AV_PKT_DATA_CONTENT_LIGHT_LEVEL, AV_FRAME_DATA_CONTENT_LIGHT_LEVEL, "HDR10 light level"),
+        (AV_PKT_DATA_DOVI_CONF, nil, "Dolby Vision configuration"),
+        (AV_PKT_DATA_STEREO3D, nil, "stereoscopic layout"),
+        (AV_PKT_DATA_SPHERICAL, nil, "spherical projection"),
+      ]
+
+  /// The name under which its loss is told.
+  package var name: String { Self.kinds.first { $0.type == type }?.name ?? "side data" }
+
+  /// Whether a container of ours has a place for it.
+  package func isStorable(in container: String) -> Bool {
+    // libavformat writes the last three into MP4 alone.
+    container == "mp4"
+      || [AV_PKT_DATA_MASTERING_DISPLAY_METADATA, AV_PKT_DATA_CONTENT_LIGHT_LEVEL].contains(type)
+  }
+
+  static func all(of stream: UnsafeMutablePointer<AVStream>) -> [TrackSideData] {
+    kinds.compactMap { kind in
+      var size = 0
+      guard let data = av_stream_get_side_data(stream, kind.type, &size), size > 0 else {
+        return nil
+      }
+      return TrackSideData(
+        type: kind.type, bytes: Array(UnsafeBufferPointer(start: data, count: size)))
+    }
+  }
+
+  /// What a picture says of itself that a track can say of all.
+  package static func all(of frame: MediaFrame) -> [TrackSideData] {
+    kinds.compactMap { kind in
+      guard let type = kind.frame,
+        let data = av_frame_get_side_data(frame.pointer, type)?.pointee, data.size > 0
+      else { return nil }
+      return TrackSideData(
+        type: kind.type, bytes: Array(UnsafeBufferPointer(start: data.data, count: data.size)))
+    }
+  }
+
+  /// Puts it on a track that is to be written.
+  func add(to stream: UnsafeMutablePointer<AVStream>) {
+    guard let place = av_stream_new_side_data(stream, type, bytes.count) else { return }
+    bytes.withUnsafeBytes { buffer in
+      if let start = buffer.baseAddress {
+        UnsafeMutableRawPointer(place).copyMemory(from: start, byteCount: bytes.count)
+      }
+    }
+  }
+}
+
+extension CodecParameters {
+  /// Whether brightness is coded for HDR10 (SMPTE ST 2084).
+  package var isPerceptuallyQuantized: Bool {
+    pointer.pointee.color_trc == AVCOL_TRC_SMPTE2084
+  }
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Editing
+import Export
+import Foundation
+import LibAV
+import MediaTiming
+import TestSupport
+import Testing
+
+/// What travels along: every tag of a source is in the result, or the report names it.
+@Suite(.enabled(if: FFmpeg.isInstalled))
+struct MetadataTests {
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  /// Runs ffmpeg to make a fixture.
+  private func make(_ name: String, _ arguments: [String]) async throws -> Asset {
+    let path = folder.file(name)
+    let made = try await run("ffmpeg", ["-v", "error", "-y"] + arguments + [path])
+    try #require(made.status == 0, "\(made.errors)")
+    return try Asset(path: path)
+  }
+
+  /// What ffprobe says that a user would miss, a line each.
+  private func facts(_ path: String) async throws -> Set<String> {
+    let probed = try await run(
+      "ffprobe",
+      ["-v", "error", "-of", "json", "-show_format", "-show_streams", "-show_chapters", path])
+    let document = try probed.document()
+    var facts: Set<String> = []
+    func tags(_ object: Any?, _ kind: String, _ keys: Set<String>? = nil) {
+      for (key, value) in object as? [String: String] ?? [:] where keys?.contains(key) ?? true {
+        facts.insert("\(kind) \(key)=\(value)")
+      }
+    }
+    let format = document["format"] as? [String: Any]
+    var global = format?["tags"] as? [String: String] ?? [:]
+    for own in ["major_brand", "minor_version", "compatible_brands", "encoder"] {
+      global[own] = nil
+    }
+    tags(global, "file")
+    for stream in document["streams"] as? [[String: Any]] ?? [] {
+      let kind = stream["codec_type"] as? String ?? ""
+      guard kind == "video" || kind == "audio" else { continue }
+      tags(stream["tags"], kind, ["language"])
+      for key in [
+        "color_range", "color_space", "color_transfer", "color_primaries", "sample_aspect_ratio",
+      ] {
+        if let value = stream[key] { facts.insert("\(kind) \(key)=\(value)") }
+      }
+      for data in stream["side_data_list"] as? [[String: Any]] ?? [] {
+        for (key, value) in data where key != "displaymatrix" {
+          facts.insert("\(kind) \(data["side_data_type"] ?? "") \(key)=\(value)")
+        }
+      }
+    }
+    return facts
+  }
+
+  /// Exports a slow middle in every way, and compares.
+  private func check(_ asset: Asset, sizes: Bool = true) async throws {
+    let composition = try asset.retimed([(range(200, 700), speed(1, 4))])
+    let source = try await facts(asset.path)
+    for container in ["mov", "mp4"] {
+      for mode in [ExportMode.passthrough, .constant(try FrameRate(30, 1))] {
+        var settings = ExportSettings(path: folder.file("out.\(container)"), mode: mode)
+        settings.overwrites = true
+        let report = try ExportSession(composition, of: asset).export(settings)
+        let kept = try await facts(report.path)
+        // QuickTime's table and ISO 639-2 call French by different codes.
+        let same = ["audio language=fre": "audio language=fra"]
+        let missing = source.filter { fact in
+          !kept.contains(fact) && !kept.contains(same[fact] ?? fact)
+            && !kept.contains(where: { same[$0] == fact })
+            && !report.lostMetadata.contains { fact.contains($0) }
+        }
+        #expect(missing.isEmpty, "\(container) \(mode): \(missing.sorted())")
+      }
+    }
+  }
+
+  private static let tags = [
+    "-metadata", "title=A drop of milk", "-metadata", "make=Overcrank",
+    "-metadata", "model=Bench", "-metadata", "location=+48.2082+016.3738/",
+    "-metadata", "com.apple.quicktime.location.ISO6709=+48.2082+016.3738+170.000/",
+    "-metadata", "com.apple.quicktime.make=Overcrank", "-metadata", "artist=Worthington",
+    "-metadata", "com.apple.quicktime.creationdate=2024-05-06T07:08:09+0200",
+    "-metadata", "creation_time=2024-05-06T05:08:09.000000Z",
+    "-metadata", "com.android.capture.fps=240.000000", "-movflags", "use_metadata_tags",
+  ]
+
+  private func plain() throws -> Asset {
+    let recipe = MovieRecipe.constant(100, count: 100).h264(gop: 25, reordered: true)
+    return try .made(recipe, in: folder)
+  }
+
+  @Test(arguments: ["mov", "mp4"])
+  func `Tags, turn, language, shape of pixels and colours are kept`(
+    container: String
+  ) async throws {
+    var recipe = MovieRecipe.constant(100, count: 100).h264(gop: 25, reordered: true)
+    recipe.displayMatrix = [0, 65_536, 0, -65_536, 0, 0, 0, 0, 1 << 30]
+    let turned = try await make(
+      "turned.\(container)",
+      [
+        "-i", Asset.made(recipe, in: folder).path, "-f", "lavfi", "-i", "sine=d=1", "-map", "0:v",
+        "-map", "1:a",
+        "-c:v", "copy", "-c:a", "aac", "-bsf:v",
+        "h264_metadata=sample_aspect_ratio=4/3:colour_primaries=1:transfer_characteristics=1"
+          + ":matrix_coefficients=1:video_full_range_flag=0",
+        "-metadata:s:v", "language=ger", "-metadata:s:a",
+        container == "mov" ? "language=fra" : "language=fre",
+      ] + Self.tags)
+    let source = try await facts(turned.path)
+    for expected in [
+      "file make=Overcrank", container == "mp4" ? "audio language=fre" : "audio language=fra",
+      "file location=+48.2082+016.3738/", "video color_space=bt709",
+      "video Display Matrix rotation=-90",
+      "file com.android.capture.fps=240.000000", "video sample_aspect_ratio=4:3",
+    ] {
+      #expect(source.contains(expected), "\(expected) is not in \(source.sorted())")
+    }
+    try await check(turned)
+  }
+
+  @Test func `HDR10 travels with its pictures, and with its track`() async throws {
+    let inPictures = try await make(
+      "hdr.mov",
+      [
+        "-i", plain().path, "-c:v", "libx265", "-preset", "ultrafast", "-pix_fmt", "yuv420p10le",
+        "-color_primaries", "bt2020", "-color_trc", "smpte2084", "-colorspace", "bt2020nc",
+        "-tag:v", "hvc1", "-x265-params",
+        "log-level=none:open-gop=0:hdr10=1:repeat-headers=1:colorprim=bt2020:transfer=smpte2084"
+          + ":colormatrix=bt2020nc:max-cll=1000,400:master-display="
+          + "G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,50)",
+      ])
+    try await check(inPictures)
+    // Rendered, the track says it; copied from there, it says it again.
+    var settings = ExportSettings(
+      path: folder.file("track.mov"), mode: .constant(try FrameRate(50, 1)))
+    settings.overwrites = true
+    let report = try ExportSession(Composition(inPictures), of: inPictures).export(settings)
+    let inTrack = try Asset(path: report.path)
+    let found = try await facts(report.path)
+    #expect(found.contains("video Content light level metadata max_content=1000"), "\(found)")
+    #expect(
+      found.contains("video Mastering display metadata max_luminance=10000000/10000")
+        || found.contains("video Mastering display metadata max_luminance=1000/1"), "\(found)")
+    try await check(inTrack)
+  }
+
+  @Test func `Languages that a container has no code for are named`() async throws {
+    var recipe = MovieRecipe.constant(50, count: 10)
+    recipe.container = "mp4"
+    for (language, isKept) in [("fre", true), ("slo", true), ("swe", true), ("glg", false)] {
+      recipe.language = language
+      let asset = try Asset.made(recipe, in: folder, language)
+      for container in ["mov", "mp4"] {
+        var settings = ExportSettings(
+          path: folder.file("out.\(container)"), mode: .passthrough)
+        settings.overwrites = true
+        let report = try ExportSession(Composition(asset), of: asset).export(settings)
+        let isNamed = report.lostMetadata == ["language=\(language)"]
+        #expect(isNamed == (container == "mov" && !isKept))
+        let found = try Asset(path: report.path).videoTrack?.format.metadata["language"]
+        #expect((found == "und" || found == nil) == isNamed, "\(found ?? "none")")
+      }
+    }
+  }
+
+  @Test func `Other tracks are named`() async throws {
+    let subtitled = try await make(
+      "subtitled.mov",
+      [
+        "-i", plain().path, "-f", "srt", "-i", try subtitles(), "-c:v", "copy", "-c:s",
+        "mov_text", "-timecode", "01:02:03:04",
+      ])
+    let report = try ExportSession(Composition(subtitled), of: subtitled)
+      .plan(ExportSettings(path: folder.file("out.mov"), mode: .passthrough))
+    #expect(report.lostMetadata == ["subtitle track (mov_text)", "timecode track"])
+  }
+
+  private func subtitles() throws -> String {
+    let path = folder.file("words.srt")
+    try "1\n00:00:00,100 --> 00:00:00,500\nsplash\n".write(
+      toFile: path, atomically: true, encoding: .utf8)
+    return path
+  }
+
+  /// A second in three chapters.
+  private func chaptered() async throws -> Asset {
+    let list = folder.file("chapters.txt")
+    let text = [(0, 300, "before"), (300, 600, "the hit"), (600, 1_000, "after")]
+      .map { "[CHAPTER]\nTIMEBASE=1/1000\nSTART=\($0.0)\nEND=\($0.1)\ntitle=\($0.2)\n" }
+      .joined()
+    try (";FFMETADATA1\n" + text).write(toFile: list, atomically: true, encoding: .utf8)
+    return try await make(
+      "chapters.mov",
+      ["-i", plain().path, "-f", "ffmetadata", "-i", list, "-map_chapters", "1", "-c", "copy"])
+  }
+
+  @Test func `Chapters are moved by the map, in both ways`() async throws {
+    let asset = try await chaptered()
+    #expect(asset.chapters.map(\.title) == ["before", "the hit", "after"])
+    // The hit at a quarter of the speed, and then once more from its middle on, alone.
+    var composition = try asset.retimed([(range(300, 600), speed(1, 4))])
+    try composition.insertTimeRange(
+      range(450, 700), of: asset.mediaSource(), at: composition.duration)
+    let expected: [(String, Int128, Int128)] = [
+      ("before", 0, 300), ("the hit", 300, 1_500), ("after", 1_500, 1_900),
+      ("the hit", 1_900, 2_050), ("after", 2_050, 2_150),
+    ]
+    for container in ["mov", "mp4"] {
+      for mode in [ExportMode.passthrough, .constant(try FrameRate(30, 1))] {
+        var settings = ExportSettings(path: folder.file("out.\(container)"), mode: mode)
+        settings.overwrites = true
+        let report = try ExportSession(composition, of: asset).export(settings)
+        #expect(report.lostMetadata.isEmpty)
+        let result = try Asset(path: report.path)
+        #expect(result.chapters.map(\.title) == expected.map(\.0))
+        #expect(result.chapters.map(\.start) == (try expected.map { try Rational($0.1, 1_000) }))
+        #expect(result.chapters.map(\.end) == (try expected.map { try Rational($0.2, 1_000) }))
+        // A copy of the copy has them still, and the track of their names is no track to miss.
+        settings.path = folder.file("again.\(container)")
+        settings.mode = .passthrough
+        let again = try ExportSession(Composition(result), of: result).export(settings)
+        #expect(again.lostMetadata.isEmpty)
+        #expect(try Asset(path: again.path).chapters.count == expected.count)
+      }
+    }
+  }
+
+  @Test func `Chapters follow ramps, halts and reverses`() async throws {
+    let asset = try await chaptered()
+    var composition = try Composition(asset)
+    try composition.freezeFrame(at: .milliseconds(450), for: .milliseconds(1_000))
+    var settings = ExportSettings(
+      path: folder.file("out.mov"), mode: .constant(try FrameRate(30, 1)))
+    settings.overwrites = true
+    func chapters() throws -> [String] {
+      let report = try ExportSession(composition, of: asset).export(settings)
+      return try Asset(path: report.path).chapters.map {
+        "\($0.title) \($0.start.doubleValue)..\($0.end.doubleValue)"
+      }
+    }
+    #expect(try chapters() == ["before 0.0..0.3", "the hit 0.3..1.6", "after 1.6..2.0"])
+    try composition.reverse(range(0, 2_000))
+    #expect(try chapters() == ["after 0.0..0.4", "the hit 0.4..1.7", "before 1.7..2.0"])
+    composition = try .ramped(
+      asset.mediaSource(),
+      points: [
+        Composition.SpeedPoint(.milliseconds(300), .normal),
+        Composition.SpeedPoint(.milliseconds(600), speed(1, 2)),
+      ])
+    // 0.3 s at 3/4 in the mean, the rest at a half.
+    #expect(try chapters() == ["before 0.0..0.3", "the hit 0.3..0.7", "after 0.7..1.5"])
+  }
+}
