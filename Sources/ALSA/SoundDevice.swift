@@ -95,7 +95,7 @@ package struct SoundDevice: ~Copyable, Sendable {
     let result = calls.wait(handle, milliseconds: milliseconds)
     if result == 0 || result == -EINTR { return .none }
     if let loss = Self.loss(result) { return loss }
-    try SoundError.check(result, .wait, name)
+    try SoundError.check(settled(result), .wait, name)
     var (available, time): (Int, Int64) = (0, 0)
     let stamped = calls.timestamp(handle, available: &available, nanoseconds: &time)
     if let loss = Self.loss(stamped) { return loss }
@@ -115,7 +115,15 @@ package struct SoundDevice: ~Copyable, Sendable {
     let code = CInt(clamping: result)
     if code == -EAGAIN { return (0, nil) }
     if let loss = Self.loss(code) { return (0, loss) }
-    throw SoundError(.read, name, code: -code)
+    throw SoundError(.read, name, code: -settled(code))
+  }
+
+  /// What an error comes to: a card that is just being pulled out fails with `EIO`, and says only
+  /// to the next call that it is gone.
+  private borrowing func settled(_ code: CInt) -> CInt {
+    guard code == -EIO else { return code }
+    let next = calls.prepare(handle)
+    return next < 0 ? next : code
   }
 
   private static func loss(_ code: CInt) -> Arrival? {

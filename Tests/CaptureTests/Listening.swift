@@ -52,7 +52,7 @@ struct Listening {
     let lost: Int64 = card.description.faults.reduce(0) { sum, fault in
       switch fault.kind {
       case .overrun(let lost), .suspend(let lost): sum + lost
-      case .unplug, .error: sum
+      case .unplug, .unplugWhileWaiting, .error: sum
       }
     }
     var missing = card.description.length - lost

@@ -27,7 +27,9 @@ struct MicrophoneSessionTests {
       #expect(!listening.session.isRunning)
       return seen
     }
-    #expect(try await events(.unplug) == [.wasInterrupted(.deviceGone), .didStopRunning])
+    for kind in [FakeSoundCard.Fault.Kind.unplug, .unplugWhileWaiting] {
+      #expect(try await events(kind) == [.wasInterrupted(.deviceGone), .didStopRunning])
+    }
     let failed = try await events(.error(-EIO))
     guard case .runtimeError(let error) = failed.first else {
       Issue.record("\(failed)")

@@ -19,6 +19,8 @@ package final class FakeSoundCard: SoundCalls {
       case suspend(lost: Int64)
       /// The card is pulled out.
       case unplug
+      /// The card is pulled out, and the stream that waits learns of an error first.
+      case unplugWhileWaiting
       /// An error of the driver's, as a negative errno.
       case error(CInt)
     }
@@ -244,6 +246,9 @@ package final class FakeSoundCard: SoundCalls {
     case .unplug:
       state.isGone = true
       return -ENODEV
+    case .unplugWhileWaiting:
+      state.isGone = true
+      return -EIO
     case .error(let code): return code
     }
     return state.loss
