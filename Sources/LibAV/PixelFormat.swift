@@ -36,6 +36,9 @@ extension AVPixelFormat {
     }
   }
 
+  /// Whether libswscale takes pictures of the format: sws_isSupportedInput(3).
+  package var isConvertible: Bool { sws_isSupportedInput(self) != 0 }
+
   /// Whether the format stores red, green and blue.
   package var isRGB: Bool { flags & UInt64(AV_PIX_FMT_FLAG_RGB) != 0 }
   /// Whether the format stores brightness only.

@@ -222,6 +222,28 @@ private struct ScriptedSession {
     #expect(both[1].withBytes { $0[1] } == 98)
   }
 
+  @Test func `The layouts to be had are named, the cheapest first`() throws {
+    let output = VideoDataOutput()
+    #expect(output.nativeFormat == nil && output.availablePictureFormats == [])
+    let scripted = try ScriptedSession([])
+    try scripted.session.addOutput(output)
+    #expect(output.nativeFormat?.coding == .pixels("gray"))
+    #expect(output.nativeFormat?.width == 128 && output.availablePictureFormats.first == .gray)
+    scripted.session.removeOutput(output)
+    #expect(output.nativeFormat == nil && output.availablePictureFormats == [])
+    func names(_ coding: FormatDescription.Coding) -> [String] {
+      PictureFormat.available(from: coding).map(\.rawValue)
+    }
+    // Frames that need each other, and what libswscale does not take.
+    #expect(names(.compressed("h264")) == [] && names(.pixels("nv16")) == [])
+    #expect(names(.pixels("nv12")).first == "nv12" && names(.pixels("bgra")).first == "bgra")
+    #expect(names(.pixels("yuyv422")) == ["yuv420p", "nv12", "gray", "bgra"])
+    #expect(names(.compressed("mjpeg")).first == "gray")
+    for name in ["yuyv422", "nv12", "gray", "rgb24", "bayer_bggr8"] {
+      #expect(Set(names(.pixels(name))) == Set(PictureFormat.allCases.map(\.rawValue)))
+    }
+  }
+
   @Test(arguments: [("mjpg", 2.0), ("yuyv", 1.0), ("grey", 1.0)])
   func `A picture is the same in every layout`(fourcc: String, tolerance: Double) async throws {
     let device = try CaptureDevice.named("synthetic:320x240@30")

@@ -21,6 +21,10 @@ public final class VideoDataOutput: FrameOutput {
   private let delivery = SampleDeliverer<SampleBuffer>()
   private let dropEvents = EventHub<DroppedFrame>()
   private let sinks = Mutex<[ObjectIdentifier: DataSink]>([:])
+  private struct Membership {
+    weak var session: CaptureSession?
+  }
+  private let membership = Mutex(Membership())
 
   /// Makes an output that is to be added to a session.
   public init() {}
@@ -48,6 +52,22 @@ public final class VideoDataOutput: FrameOutput {
         (try? newValue.converted(to: 1_000_000, rounding: .towardNegativeInfinity).value) ?? 0
       options.minFrameDuration.store(max(0, microseconds), ordering: .relaxed)
     }
+  }
+
+  /// What the camera gives and samples carry for nothing; nil while there is no camera.
+  public var nativeFormat: FormatDescription? {
+    let session = membership.withLock { $0.session }
+    let connection = session?.connections.first { $0.output === self }
+    return connection?.camera.map { FormatDescription($0.delivery) }
+  }
+
+  /// The layouts that ``SampleBuffer/picture(as:)`` can give of what comes in, the one that takes
+  /// the least work first; none while there is no camera, or its codec's frames need each other.
+  ///
+  /// The counterpart of `availableVideoPixelFormatTypes`. Nothing is cheaper than
+  /// ``nativeFormat``.
+  public var availablePictureFormats: [PictureFormat] {
+    nativeFormat.map { PictureFormat.available(from: $0.coding) } ?? []
   }
 
   /// What became of the frames so far.
@@ -92,6 +112,7 @@ public final class VideoDataOutput: FrameOutput {
   }
 
   package func didJoin(_ session: CaptureSession?) {
+    membership.withLock { $0.session = session }
     guard session == nil else { return }
     sinks.withLock { $0 = [:] }
     delivery.finish()
