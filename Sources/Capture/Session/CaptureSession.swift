@@ -10,8 +10,12 @@ import Synchronization
 ///    ▲   ▲                       │   ▲                                │   │
 ///    │   └─ stopRunning, ────────┘   └──────── device back ───────────┘   │
 ///    │      runtimeError, end                                             │
-///    └────────────────────────────── stopRunning ─────────────────────────┘
+///    └────────────────────── stopRunning, runtimeError ───────────────────┘
 /// ```
+///
+/// Each input goes this way by itself: the others go on while one is interrupted, and then the
+/// session is both. It starts none of them where one cannot be started. Full queues of a movie
+/// interrupt nothing but that movie.
 ///
 /// Inputs, outputs and the connections between them may be changed in every state; between
 /// ``beginConfiguration()`` and ``commitConfiguration()`` changes wait, and then take effect
