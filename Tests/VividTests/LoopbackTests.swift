@@ -241,56 +241,5 @@ extension VividTests {
       await session.stopRunning()
       #expect(pictures.ledger.addsUp && sound.ledger.addsUp)
     }
-
-    @Test(.enabled(if: Vivid.isPluggable, Vivid.whyNotPluggable))
-    func `A camera that is disconnected comes back to its session, whose sound goes on`()
-      async throws
-    {
-      try await loseCameraAndFindIt()
-      // Nobody has the old one open any more.
-      try await Vivid.plugAgain()
-    }
-
-    private func loseCameraAndFindIt() async throws {
-      let camera = try CaptureDevice.named(Vivid.node ?? "")
-      let session = CaptureSession(
-        try DeviceInput(device: camera, format: try camera.fastestFormat()))
-      try session.addInput(
-        try MicrophoneInput(device: try CaptureDevice.named(Loopback.capture)))
-      let (pictures, sound) = (VideoDataOutput(), AudioDataOutput())
-      try session.addOutput(pictures)
-      try session.addOutput(sound)
-      let events = session.events
-      try await session.startRunning()
-      var frames = pictures.frames.makeAsyncIterator()
-      var blocks = sound.blocks.makeAsyncIterator()
-      for _ in 0..<10 { _ = try #require(await frames.next()) }
-      try await Vivid.set("disconnect", to: 1)
-      var seen: [SessionEvent] = []
-      for await event in events {
-        seen.append(event)
-        if case .wasInterrupted = event { break }
-      }
-      #expect(session.isRunning && session.isInterrupted)
-      let (offered, heard) = (pictures.ledger.offered, sound.ledger.delivered)
-      while sound.ledger.delivered < heard + 20 { _ = try #require(await blocks.next()) }
-      try await Vivid.plugAgain(isFirst: false)
-      for await event in events {
-        seen.append(event)
-        if case .interruptionEnded = event { break }
-      }
-      #expect(
-        seen == [
-          .didStartRunning, .wasInterrupted(.deviceGone), .interruptionEnded(.deviceGone),
-        ])
-      while pictures.ledger.offered < offered + 10 { _ = try #require(await frames.next()) }
-      #expect(session.isRunning && !session.isInterrupted)
-      let place = session.inputs.first?.device.path ?? ""
-      await session.stopRunning()
-      #expect(pictures.ledger.addsUp && sound.ledger.addsUp)
-      print(
-        "vivid: disconnected after \(offered) frames, back as \(place); frames "
-          + "\(pictures.ledger), blocks \(sound.ledger)")
-    }
   }
 }

@@ -38,26 +38,24 @@ enum Vivid {
   static var isPluggable: Bool { access("\(driver)/unbind", W_OK) == 0 }
   static let whyNotPluggable: Comment = "only root can put vivid back"
 
-  /// Takes vivid out and puts it in again, and does what udev would do.
+  /// Takes vivid out and puts it in until it has its first number again, which it gets when nobody
+  /// has it open any more, and does what udev would do.
   ///
-  /// - Parameter isFirst: Whether it is to have its first number again, which it gets when nobody
-  ///   has it open any more.
   /// - Throws: Where the kernel refuses.
-  static func plugAgain(isFirst: Bool = true) async throws {
+  static func plugAgain() async throws {
     let script = """
       cd "$2"
       for round in $(seq 20); do
         echo vivid.0 >unbind && echo vivid.0 >bind || exit 1
         for try in $(seq 10); do
-          { [ -e "$1" ] || [ "$3" = any ]; } && break 2
+          [ -e "$1" ] && break 2
           sleep 0.1
         done
       done
       chgrp video /dev/video* && chmod 660 /dev/video*
-      [ -e "$1" ] || [ "$3" = any ]
+      [ -e "$1" ]
       """
-    let done = try await run(
-      "sh", ["-c", script, "sh", node ?? "", driver, isFirst ? "first" : "any"])
+    let done = try await run("sh", ["-c", script, "sh", node ?? "", driver])
     try #require(done.status == 0, "\(done.errors)")
   }
 
