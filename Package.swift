@@ -110,6 +110,13 @@ let package = Package(
         "TestSupport",
       ],
       path: "Tests/AllocationCheck"),
+    // Damaged files and wild plans, thousands of them; run by Tests/run.sh.
+    .executableTarget(
+      name: "FuzzSoak",
+      dependencies: [
+        "Assets", "Editing", "Export", "LibAV", "MediaTiming", "Retiming", "TestSupport",
+      ],
+      path: "Tests/FuzzSoak"),
     // What tests share: makers of movies, readers of painted numbers, and Subprocess to run the
     // command and its judges (ffprobe, v4l2-ctl).
     .target(

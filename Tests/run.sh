@@ -3,9 +3,14 @@
 # Installs what is missing, builds everything, and runs every test: format and layers, units,
 # the command, the samples, and the real vivid driver in an emulated machine.
 #
-#   Tests/run.sh
+#   Tests/run.sh [--full]      --full: all random plans and damaged files instead of a sample
 set -euo pipefail
 cd "$(dirname "$0")/.."
+fuzz_cases=400
+if [[ ${1-} == --full ]]; then
+  export OVERCRANK_FULL=1
+  fuzz_cases=10000
+fi
 # shellcheck source=Samples/install-packages.sh
 . Samples/install-packages.sh
 mapfile -t lab_packages < <(grep -v '^#' Tests/Lab/packages)
@@ -30,6 +35,9 @@ SLOWMO="$PWD/.build/release/slowmo" swift test --skip-build
 
 step "the ledger, over long takes with faults of every class"
 .build/release/LedgerSoak
+
+step "damaged files and wild plans"
+.build/release/FuzzSoak "$fuzz_cases"
 
 step "memory that the capture thread asks for"
 .build/release/AllocationCheck

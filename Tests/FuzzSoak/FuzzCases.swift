@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Editing
+import Export
+import Foundation
+import LibAV
+import MediaTiming
+import Retiming
+import TestSupport
+
+/// Cases by number: what is damaged and how, and what is done with it.
+struct FuzzCases {
+  private struct Movie {
+    let name: String
+    let bytes: [UInt8]
+    /// Where most of its headers lie.
+    let index: Range<Int>
+  }
+
+  private let folder: Scratch
+  private let movies: [Movie]
+  /// The same movies, whole.
+  private let assets: [Asset]
+  private let project: String
+  private let sidecar: String
+
+  init() throws {
+    folder = try Scratch()
+    var movies: [Movie] = []
+    var assets: [Asset] = []
+    for (name, recipe) in Self.recipes() {
+      let path = folder.file("\(name).\(recipe.container)")
+      try recipe.write(to: path)
+      assets.append(try Asset(path: path))
+      let bytes = try bytes(of: path)
+      movies.append(
+        Movie(name: "\(name).\(recipe.container)", bytes: bytes, index: Self.index(of: bytes)))
+    }
+    self.movies = movies
+    self.assets = assets
+    var composition = try Composition(assets[0])
+    try composition.setSpeedRamp(
+      SpeedRamp(from: .normal, to: Speed(Rational(1, 8)), easing: .eased),
+      in: TimeRange(start: MediaTime(microseconds: 100_000), end: MediaTime(microseconds: 200_000)))
+    try composition.freezeFrame(at: MediaTime(microseconds: 50_000), for: MediaTime(seconds: 1))
+    project = try OpenTimeline(composition, name: "fuzz").text()
+    sidecar = Self.sidecar
+  }
+
+  private static func recipes() -> [(String, MovieRecipe)] {
+    var plain = MovieRecipe.constant(60, count: 24, timescale: 60_000)
+    plain.sound = MovieRecipe.Sound()
+    plain.sound?.sampleCount = 19_200
+    plain.metadata = [
+      "com.android.capture.fps": "240", "com.overcrank.recording": "{\"device\":1}",
+    ]
+    plain.language = "ger"
+    plain.displayMatrix = [0, 65_536, 0, -65_536, 0, 0, 0, 0, 1 << 30]
+    var front = plain.h264(gop: 8, reordered: true)
+    front.container = "mp4"
+    front.hasIndexInFront = true
+    var fragments = plain.h264(gop: 6, reordered: false)
+    fragments.fragmentMicroseconds = 100_000
+    var hevc = MovieRecipe.constant(60, count: 20)
+    hevc.codec = "libx265"
+    hevc.pixelFormat = .yuv420p
+    hevc.keyFrameInterval = 10
+    hevc.hasReorderedFrames = true
+    hevc.options = ["preset": "ultrafast", "x265-params": "log-level=none:pools=1:frame-threads=1"]
+    var ffv1 = MovieRecipe.constant(24, count: 8, timescale: 24)
+    ffv1.codec = "ffv1"
+    ffv1.pixelFormat = .yuv420p
+    var late = plain.h264(gop: 12, reordered: true)
+    late.times = late.times.map { $0 - 5_000 }
+    late.end -= 5_000
+    return [
+      ("plain", plain), ("front", front), ("fragments", fragments), ("hevc", hevc),
+      ("ffv1", ffv1), ("late", late),
+    ]
+  }
+
+  private static func index(of bytes: [UInt8]) -> Range<Int> {
+    let name = Array("moov".utf8)
+    let start = (0..<max(0, bytes.count - 4)).last { Array(bytes[$0..<$0 + 4]) == name } ?? 0
+    return start..<min(bytes.count, start + 4_096)
+  }
+
+  private static let sidecar = """
+    <?xml version="1.0" encoding="UTF-8"?><plist version="1.0"><dict>
+    <key>adjustmentFormatIdentifier</key><string>com.apple.video.slomo</string>
+    <key>adjustmentData</key><dict><key>slowMotion</key><dict><key>rate</key><real>0.125</real>
+    <key>regions</key><array><dict><key>timeRange</key><dict><key>start</key><dict>
+    <key>value</key><integer>100</integer><key>timescale</key><integer>600</integer></dict>
+    <key>duration</key><dict><key>value</key><integer>90</integer><key>timescale</key>
+    <integer>600</integer></dict></dict></dict></array></dict></dict></dict></plist>
+    """
+
+  /// What became of a case, in words.
+  func outcome(of number: UInt64) throws -> String {
+    var random = SeededGenerator(seed: number &* 31 &+ 7)
+    let kind = Int.random(in: 0..<10, using: &random)
+    do {
+      switch kind {
+      case 0..<5: return try damagedMovie(&random)
+      case 5, 6: return try damagedProject(&random)
+      case 7: return try damagedMarkers(&random)
+      default: return try wildPlan(&random)
+      }
+    } catch let error {
+      let isOurs =
+        error is AssetError || error is ExportError || error is EditingError || error is TimingError
+        || error is RetimingError
+      return isOurs ? "\(type(of: error)): \(error)" : "FOREIGN \(type(of: error)): \(error)"
+    }
+  }
+
+  private func damagedMovie(_ random: inout SeededGenerator) throws -> String {
+    let movie = movies[Int.random(in: 0..<movies.count, using: &random)]
+    var mutation = Mutation(random: random)
+    let path = try folder.write(
+      mutation.movie(movie.bytes, index: movie.index), as: "d-\(movie.name)")
+    random = mutation.random
+    let asset = try Asset(path: path)
+    _ = try asset.frameLines()
+    if let frames = asset.videoTrack?.frames {
+      var reader = try FrameReader(asset)
+      for _ in 0..<3 {
+        let index = Int.random(in: 0..<frames.entries.count, using: &random)
+        // A picture may be beyond saving; the next ones may not.
+        do throws(AssetError) { _ = try reader.picture(at: index) } catch { continue }
+      }
+    }
+    return try "\(movie.name) " + exports(Composition(asset), asset, &random)
+  }
+
+  private func damagedProject(_ random: inout SeededGenerator) throws -> String {
+    var mutation = Mutation(random: random)
+    let text = mutation.text(project)
+    random = mutation.random
+    let read = try OpenTimeline(parsing: text) { (_) throws in try assets[0].mediaSource() }
+    _ = try OpenTimeline(read.composition, name: "again").text()
+    return try "project " + exports(read.composition, assets[0], &random)
+  }
+
+  private func damagedMarkers(_ random: inout SeededGenerator) throws -> String {
+    var mutation = Mutation(random: random)
+    let media = try assets[0].mediaSource()
+    let markers: SlowMotionMarkers
+    if Bool.random(using: &mutation.random) {
+      markers = try SlowMotionMarkers(aae: mutation.text(sidecar))
+    } else {
+      let length = Int.random(in: 0..<80, using: &mutation.random)
+      var bytes = (0..<length).map { _ in UInt8.random(in: 0...255, using: &mutation.random) }
+      // A count that may well be right.
+      if length > 8 { bytes.replaceSubrange(4..<8, with: [0, 0, 0, UInt8((length - 8) / 12)]) }
+      markers = try SlowMotionMarkers(android: bytes, duration: media.duration)
+    }
+    random = mutation.random
+    return try "markers " + exports(markers.composition(of: media), assets[0], &random)
+  }
+
+  /// Edits with numbers that nobody would choose.
+  private func wildPlan(_ random: inout SeededGenerator) throws -> String {
+    let place = Int.random(in: 0..<assets.count, using: &random)
+    let asset = assets[place]
+    var composition = try Composition(asset)
+    for _ in 0..<Int.random(in: 1...12, using: &random) {
+      do {
+        try composition.edit { edited in
+          switch Int.random(in: 0..<7, using: &random) {
+          case 0:
+            try edited.insertTimeRange(
+              range(asset.duration, &random), of: asset.mediaSource(), at: time(edited, &random))
+          case 1: try edited.removeTimeRange(range(edited.duration, &random))
+          case 2:
+            try edited.scaleTimeRange(
+              range(edited.duration, &random), toDuration: time(edited, &random))
+          case 3:
+            try edited.setSpeedRamp(
+              SpeedRamp(from: speed(&random), to: speed(&random), easing: .linear),
+              in: range(edited.duration, &random))
+          case 4: try edited.freezeFrame(at: time(edited, &random), for: time(edited, &random))
+          case 5: try edited.reverse(range(edited.duration, &random))
+          default: try edited.insertEmptyTimeRange(range(edited.duration, &random))
+          }
+        }
+      } catch is EditingError {} catch is TimingError {}
+    }
+    try composition.validateSegments()
+    return try "plan " + exports(composition, asset, &random)
+  }
+
+  private func time(
+    _ composition: Composition, _ random: inout SeededGenerator
+  ) throws -> MediaTime {
+    switch Int.random(in: 0..<6, using: &random) {
+    case 0:
+      return try MediaTime(
+        value: .random(in: .min...Int64.max, using: &random),
+        timescale: .random(in: 1...Int32.max, using: &random))
+    case 1: return try MediaTime(value: .random(in: -3...3, using: &random), timescale: 1_000_000)
+    case 2: return try MediaTime(value: .random(in: 0...100, using: &random), timescale: .max)
+    default:
+      let scale = Int32.random(in: 1...100_000, using: &random)
+      return try MediaTime(
+        value: .random(in: 0...Int64(scale), using: &random), timescale: scale)
+    }
+  }
+
+  private func range(_ end: MediaTime, _ random: inout SeededGenerator) throws -> TimeRange {
+    let times = try [0, 1].map { _ in
+      let part = Rational(.random(in: 0...997, using: &random))
+      return try MediaTime(end.seconds.multiplied(by: part).divided(by: Rational(997)))
+    }
+    return try TimeRange(start: times[0], end: times[1])
+  }
+
+  private func speed(_ random: inout SeededGenerator) throws -> Speed {
+    try Speed(
+      Rational(
+        Int128(Int64.random(in: 1...1_000_000, using: &random)),
+        Int128(Int64.random(in: 1...1_000_000, using: &random))))
+  }
+
+  /// Plans both kinds of export, and begins one of them.
+  private func exports(
+    _ composition: Composition, _ asset: Asset, _ random: inout SeededGenerator
+  ) throws -> String {
+    let session = try ExportSession(composition, of: [asset])
+    let container = Bool.random(using: &random) ? "mov" : "mp4"
+    var settings = ExportSettings(path: folder.file("out.\(container)"), mode: .passthrough)
+    settings.overwrites = true
+    settings.boundary = ExportBoundary.allCases.randomElement(using: &random) ?? .auto
+    settings.audioTimePitchAlgorithm = [.varispeed, .mute].randomElement(using: &random) ?? .mute
+    if Int.random(in: 0..<4, using: &random) == 0 {
+      settings.mode = .constant(try FrameRate(30, 1))
+      settings.codec = .mjpeg
+    }
+    // What is shown for years takes years to write: the user may give up, and so do we.
+    var asked = 0
+    let report: ExportReport
+    do throws(ExportError) {
+      report = try session.export(
+        settings,
+        isCancelled: {
+          asked += 1
+          return asked > 300
+        })
+    } catch {
+      guard error.code != .cancelled else { return "cancelled" }
+      throw error
+    }
+    let result = try Asset(path: report.path)
+    return "exported \(result.duration.doubleValue) s"
+  }
+}
