@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Editing
+import Export
+import Foundation
+import LibAV
+import MediaTiming
+import TestSupport
+import Testing
+
+/// Random plans over sources of many kinds and rates, copied, and judged by stock ffmpeg: which
+/// pictures it decodes, and when it shows them, against a slow model that knows no packets.
+@Suite(.enabled(if: FFmpeg.isInstalled))
+struct ExactnessTests {
+  /// All of the plans with `Tests/run.sh --full`, else the first of them.
+  private static let planCount: UInt64 =
+    ProcessInfo.processInfo.environment["OVERCRANK_FULL"] == nil ? 50 : 1_000
+
+  @Test("Copied frames are the wanted ones, once and in order, at their exact times")
+  func randomPlans() async throws {
+    let sources = try await Source.all()
+    // As many at a time as there are cores, since most of the time goes into ffmpeg's starting.
+    let outcomes = try await withThrowingTaskGroup(of: Outcome.self) { group in
+      var next: UInt64 = 0
+      var outcomes: [Outcome] = []
+      func start() {
+        guard next < Self.planCount else { return }
+        let seed = next
+        next += 1
+        group.addTask { try await Plan(seed: seed, sources).outcome() }
+      }
+      for _ in 0..<3 { start() }
+      while let outcome = try await group.next() {
+        outcomes.append(outcome)
+        start()
+      }
+      return outcomes
+    }
+    let wrong = outcomes.filter { !$0.complaints.isEmpty }
+    #expect(wrong.isEmpty, "\(wrong.count) of \(outcomes.count): \(wrong.prefix(3))")
+    // What is refused is refused for a reason, and that is not what most plans meet.
+    #expect(outcomes.count { $0.isRefused } * 5 <= outcomes.count)
+    #expect(outcomes.contains { $0.encodedCount > 0 } && outcomes.contains { $0.hiddenCount > 0 })
+    #expect(outcomes.contains { $0.isExact } && outcomes.contains { !$0.isExact && !$0.isRefused })
+  }
+}
+
+/// What became of a plan.
+private struct Outcome: Sendable, CustomStringConvertible {
+  let seed: UInt64
+  let name: String
+  var complaints: [String] = []
+  var isRefused = false
+  var isExact = false
+  var encodedCount: Int64 = 0
+  var hiddenCount: Int64 = 0
+
+  var description: String { "plan \(seed) of \(name): \(complaints.prefix(4))" }
+}
+
+/// A decoded frame as `ffmpeg -f framemd5` tells of it.
+private struct DecodedFrame: Sendable {
+  let ticks: Int64
+  let duration: Int64
+  let hash: Substring
+
+  /// The frames of a file, and the ticks of a second in which their times are.
+  static func all(
+    of path: String, ignoringEditList: Bool = false
+  ) async throws -> (frames: [DecodedFrame], timescale: Int64) {
+    let decoded = try await run(
+      "ffmpeg",
+      ["-v", "error", "-threads", "1", "-ignore_editlist", ignoringEditList ? "1" : "0"] + [
+        "-i", path, "-map", "0:v", "-vsync", "passthrough", "-enc_time_base", "-1", "-f",
+        "framemd5", "-",
+      ])
+    guard decoded.status == 0, decoded.errors.isEmpty else {
+      throw Unexpected(description: "ffmpeg says of \(path): \(decoded.errors)")
+    }
+    var timescale: Int64 = 1
+    let frames = decoded.output.split(separator: "\n").compactMap { line -> DecodedFrame? in
+      if line.hasPrefix("#tb 0: 1/") { timescale = Int64(line.dropFirst(9)) ?? 1 }
+      let fields = line.split { $0 == "," || $0 == " " }
+      guard fields.count == 6, let ticks = Int64(fields[2]), let duration = Int64(fields[3])
+      else { return nil }
+      return DecodedFrame(ticks: ticks, duration: duration, hash: fields[5])
+    }
+    return (frames, timescale)
+  }
+}
+
+/// A clip to take ranges from.
+private struct Source: Sendable {
+  let name: String
+  let asset: Asset
+  /// When each frame is shown, and then the end: by the recipe, not by the file.
+  let times: [Rational]
+  /// What ffmpeg decodes each frame to.
+  let hashes: [Substring]
+  let isH264: Bool
+  /// Holds the folder in which it lies.
+  let folder: Scratch
+
+  private static let frameCount = 64
+
+  /// Each kind at each rate.
+  static func all() async throws -> [Source] {
+    let folder = try Scratch()
+    let kinds = ["h264", "reordered", "hevc", "mjpeg", "ffv1"]
+    let rates: [(name: String, step: Int64, scale: Int32)] = [
+      ("24", 1, 24), ("29.97", 1_001, 30_000), ("59.94", 1_001, 60_000), ("120", 5, 600),
+      ("240", 1, 240), ("960", 1, 960), ("jittered", 0, 1_000_000), ("jittered 600", 0, 600),
+    ]
+    var sources: [Source] = []
+    for (number, kind) in kinds.enumerated() {
+      for (place, rate) in rates.enumerated() {
+        var random = SeededGenerator(seed: UInt64(number * 100 + place))
+        var recipe = MovieRecipe()
+        recipe.timescale = rate.scale
+        var time: Int64 = 0
+        for _ in 0..<frameCount {
+          recipe.times.append(time)
+          let jitter = Int64(rate.scale) / 100
+          time +=
+            rate.step > 0 ? rate.step : .random(in: jitter / 3 + 1...jitter * 3, using: &random)
+        }
+        recipe.end = time
+        recipe = encoded(recipe, kind, gop: [8, 16, 30][place % 3])
+        let name = "\(kind) \(rate.name)"
+        let asset = try Asset.made(recipe, in: folder, name)
+        let hashes = try await DecodedFrame.all(of: asset.path).frames.map(\.hash)
+        guard hashes.count == frameCount, Set(hashes).count == frameCount else {
+          throw Unexpected(description: "\(name): \(Set(hashes).count) pictures")
+        }
+        sources.append(
+          Source(
+            name: name, asset: asset,
+            times: try (recipe.times + [time]).map { try Rational(Int128($0), Int128(rate.scale)) },
+            hashes: hashes, isH264: kind == "h264" || kind == "reordered", folder: folder))
+      }
+    }
+    return sources
+  }
+
+  private static func encoded(_ recipe: MovieRecipe, _ kind: String, gop: Int) -> MovieRecipe {
+    var recipe = recipe
+    switch kind {
+    case "h264": return recipe.h264(gop: gop, reordered: false)
+    case "reordered": return recipe.h264(gop: gop, reordered: true)
+    case "hevc":
+      recipe.codec = "libx265"
+      recipe.pixelFormat = .yuv420p
+      recipe.keyFrameInterval = gop
+      recipe.hasReorderedFrames = true
+      recipe.options = [
+        "preset": "ultrafast",
+        "x265-params": "log-level=none:open-gop=0:bframes=2:b-adapt=0:scenecut=0:keyint=\(gop)"
+          + ":min-keyint=\(gop):pools=1:frame-threads=1",
+      ]
+    case "ffv1":
+      recipe.codec = "ffv1"
+      recipe.pixelFormat = .yuv420p
+      recipe.options = ["level": "3"]
+    default: break
+    }
+    return recipe
+  }
+}
+
+/// A random plan: ranges of one source, at random speeds.
+private struct Plan {
+  let seed: UInt64
+  let source: Source
+  let composition: Composition
+  let boundary: ExportBoundary
+
+  /// A frame that is to be seen from a time on.
+  private struct Wanted {
+    let number: Int
+    let time: Rational
+  }
+
+  init(seed: UInt64, _ sources: [Source]) throws {
+    var random = SeededGenerator(seed: seed &* 7_919 &+ 1)
+    self.seed = seed
+    source = sources[Int(seed) % sources.count]
+    boundary = [.auto, .auto, .squeeze, .render][Int.random(in: 0..<4, using: &random)]
+    let media = try source.asset.mediaSource()
+    let times = source.times
+    let duration = source.asset.duration
+    /// A time of the source: at a frame, or anywhere.
+    func time() throws -> MediaTime {
+      let place = Int.random(in: 0..<times.count - 1, using: &random)
+      if Bool.random(using: &random) { return try MediaTime(times[place]) }
+      let steps = Int128(duration.doubleValue * 48_000)
+      return try MediaTime(
+        Rational(Int128(Int64.random(in: 0..<Int64(steps), using: &random)), 48_000))
+    }
+    let speeds: [Rational] = try [
+      (1, 1), (1, 2), (1, 4), (1, 8), (1, 3), (2, 1), (3, 2), (1_000, 1_001),
+    ]
+    .map { try Rational($0, $1) }
+    var composition = Composition()
+    var count = Int.random(in: 1...50, using: &random)
+    while composition.segments.count < count {
+      let ends = try [time(), time()].sorted()
+      let part = try TimeRange(start: ends[0], end: ends[1])
+      // A part of less than a frame of 240 a second is no slow motion.
+      guard part.durationInSeconds > (try Rational(1, 100)) else { continue }
+      // Every now and then one that goes on where the last one ended.
+      let start = composition.segments.last?.mapping?.line?.source.end
+      let goesOn = try start.map { try TimeRange(start: $0, end: max($0, ends[1])) }
+      let range = Int.random(in: 0..<4, using: &random) == 0 ? goesOn ?? part : part
+      guard range.durationInSeconds > (try Rational(1, 100)) else { continue }
+      let speed = speeds.randomElement(using: &random) ?? .one
+      do {
+        try composition.edit { edited in
+          let place = edited.duration
+          try edited.insertTimeRange(range, of: media, at: place)
+          let length = try MediaTime(range.durationInSeconds.divided(by: speed))
+          try edited.scaleTimeRange(
+            TimeRange(start: place, end: edited.duration), toDuration: length)
+        }
+      } catch let error as EditingError {
+        // A sum of many odd fractions may fit no time; this range is then left out.
+        guard error.code == .notExact else { throw error }
+        count = max(1, count - 1)
+      } catch let error as TimingError {
+        guard error.code == .overflow else { throw error }
+        count = max(1, count - 1)
+      }
+    }
+    self.composition = composition
+  }
+
+  /// What is to be seen, by the definition: of each range the frames whose time overlaps it, each
+  /// from the instant at which it is on in it.
+  private func wanted() throws -> [Wanted] {
+    var wanted: [Wanted] = []
+    var end: MediaTime?
+    for segment in composition.segments {
+      guard let line = segment.mapping?.line else { continue }
+      let (start, stop) = (line.source.start.seconds, line.source.end.seconds)
+      let stretch = try line.target.durationInSeconds.divided(by: line.source.durationInSeconds)
+      for number in 0..<source.times.count - 1
+      where source.times[number] < stop && source.times[number + 1] > start {
+        let isOn = end == line.source.start && wanted.last?.number == number
+        if isOn { continue }
+        let offset = try max(source.times[number], start).subtracting(start)
+        let time = try line.target.start.seconds.adding(offset.multiplied(by: stretch))
+        wanted.append(Wanted(number: number, time: time))
+      }
+      end = line.source.end
+    }
+    return wanted
+  }
+
+  func outcome() async throws -> Outcome {
+    var outcome = Outcome(
+      seed: seed, name: "\(source.name), \(composition.segments.count) ranges, \(boundary)")
+    let folder = try Scratch()
+    var settings = ExportSettings(path: folder.file("out.mov"), mode: .passthrough)
+    settings.boundary = boundary
+    let report: ExportReport
+    do throws(ExportError) {
+      report = try ExportSession(composition, of: source.asset).export(settings)
+    } catch {
+      outcome.isRefused = true
+      // H.264 can always be cut, unless squeezing was asked for.
+      if error.code != .cutNotOnKeyFrame || source.isH264 && boundary != .squeeze {
+        outcome.complaints.append("\(error)")
+      }
+      return outcome
+    }
+    outcome.encodedCount = report.framesEncoded
+    outcome.hiddenCount = report.framesHidden
+    try await judge(report, &outcome)
+    return outcome
+  }
+
+  private func judge(_ report: ExportReport, _ outcome: inout Outcome) async throws {
+    let (frames, timescale) = try await DecodedFrame.all(of: report.path)
+    let wanted = try wanted()
+    let end = composition.duration.seconds
+    let scale = Rational(timescale)
+    let exact = try (wanted.map(\.time) + [end]).map { try $0.multiplied(by: scale) }
+    outcome.isExact = exact.allSatisfy { $0.denominator == 1 }
+    if outcome.isExact != (report.maxTimeErrorNanoseconds == 0) {
+      outcome.complaints.append("a time error of \(report.maxTimeErrorNanoseconds) ns is told")
+    }
+    if timescale < 240_000 { outcome.complaints.append("\(timescale) ticks a second") }
+    // Where an exact timescale fits, there is one: by the least common multiple of all times.
+    if !outcome.isExact, try hasExactTimescale(wanted.map(\.time) + [end]) {
+      outcome.complaints.append("an exact timescale would fit")
+    }
+    // Each time is rounded once, from the exact one.
+    let ticks = exact.map { $0.rounded(.halfAwayFromZero) }
+    var place = 0
+    var strangers: [Int] = []
+    var hiddenRun: Int64 = 0
+    for (index, frame) in frames.enumerated() {
+      let next = index + 1 < frames.count ? frames[index + 1].ticks : Int64(ticks[wanted.count])
+      if next <= frame.ticks { outcome.complaints.append("frame \(index) has no time of its own") }
+      if place < wanted.count, ticks[place] == frame.ticks {
+        if frame.hash != source.hashes[wanted[place].number] { strangers.append(index) }
+        place += 1
+        hiddenRun = 0
+      } else {
+        // Not wanted: on for one tick, and with its like for a quarter of a millisecond at most.
+        hiddenRun += next - frame.ticks
+        if next - frame.ticks > 1 || hiddenRun * 4_000 > timescale {
+          outcome.complaints.append("frame \(index) is seen from tick \(frame.ticks) to \(next)")
+        }
+      }
+    }
+    if place != wanted.count { outcome.complaints.append("\(place) of \(wanted.count) frames") }
+    // What is encoded may well come out as it went in.
+    if strangers.count > Int(report.framesEncoded) {
+      outcome.complaints.append(
+        "\(strangers.count) other pictures, \(report.framesEncoded) encoded")
+    }
+    // What the first cut hides lies before the track's zero, and belongs to its length.
+    if report.cuts.first?.way != .hidden {
+      let length = try await FFmpeg.probe(report.path, "stream=duration_ts", stream: "v")
+      if length.first.flatMap({ Int128($0) }) != ticks[wanted.count] {
+        outcome.complaints.append("it lasts \(length) ticks, not \(ticks[wanted.count])")
+      }
+    }
+    if !strangers.isEmpty { try checkEncoded(report, wanted, &outcome) }
+    guard seed % 5 == 0 else { return }
+    // Who ignores the edit list sees the same frames, and before them what the first cut hides.
+    let all = try await DecodedFrame.all(of: report.path, ignoringEditList: true).frames
+    if all.suffix(frames.count).map(\.hash) != frames.map(\.hash) {
+      outcome.complaints.append("other frames without the edit list")
+    }
+  }
+
+  private func hasExactTimescale(_ times: [Rational]) throws -> Bool {
+    var common: Int128 = Int128(source.asset.videoTrack?.timescale ?? 1)
+    for time in times {
+      var (a, b) = (common, time.denominator)
+      while b != 0 { (a, b) = (b, a % b) }
+      common = common / a * time.denominator
+      if common > 10_000_000 { return false }
+    }
+    return true
+  }
+
+  /// What was encoded shows the frames that it should, by the numbers painted into them.
+  private func checkEncoded(
+    _ report: ExportReport, _ wanted: [Wanted], _ outcome: inout Outcome
+  ) throws {
+    let result = try Asset(path: report.path)
+    let table = try #require(result.videoTrack).frames
+    let numbers = try result.numbers()
+    let visible = table.entries.indices.filter { table.entries[$0].duration > 1 }
+    if visible.map({ numbers[$0] }) != wanted.map(\.number) {
+      outcome.complaints.append("encoded frames show others")
+    }
+  }
+}
