@@ -17,7 +17,9 @@ command -v swift >/dev/null || {
 install_packages "${build_packages[@]}"
 
 echo "Building the command (release) ..." >&2
-swift build --package-path "$repo" -c release --product slowmo >&2
+# Tests/run.sh passes the flags with which it has built already.
+# shellcheck disable=SC2086  # Words, not one.
+swift build --package-path "$repo" -c release ${SWIFT_BUILD_FLAGS:-} --product slowmo >&2
 slowmo="$(swift build --package-path "$repo" -c release --show-bin-path)/slowmo"
 
 # The first real camera there is; the synthetic one is named as such, never passed off as real.

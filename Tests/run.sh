@@ -3,12 +3,17 @@
 # Installs what is missing, builds everything, and runs every test: format and layers, units,
 # the command, the samples, and the real vivid driver in an emulated machine.
 #
-#   Tests/run.sh [--full]      --full: all random plans and damaged files instead of a sample
+#   Tests/run.sh [--full]      --full: all random plans, takes and damaged files instead of a
+#                              sample, and the sanitizers
 set -euo pipefail
 cd "$(dirname "$0")/.."
+full=
+soak_takes=20
 fuzz_cases=400
 if [[ ${1-} == --full ]]; then
+  full=yes
   export OVERCRANK_FULL=1
+  soak_takes=100
   fuzz_cases=10000
 fi
 # shellcheck source=Samples/install-packages.sh
@@ -25,23 +30,25 @@ swift format lint --strict --recursive --parallel Package.swift Sources Tests Sa
 python3 Tests/check-imports.py
 
 step "build, with warnings as errors"
-swift build --build-tests -Xswiftc -warnings-as-errors \
-  --explicit-target-dependency-import-check error
-# The same flags as the sample's, so that it finds its work done.
-swift build -c release
+# Once, optimised, for programs, samples and tests alike.
+export SWIFT_BUILD_FLAGS="-Xswiftc -enable-testing -Xswiftc -warnings-as-errors \
+  --explicit-target-dependency-import-check error"
+# shellcheck disable=SC2086  # Words, not one.
+swift build -c release $SWIFT_BUILD_FLAGS --build-tests
+programs=.build/release
 
 step "unit tests and command tests"
-SLOWMO="$PWD/.build/release/slowmo" swift test --skip-build
+SLOWMO="$PWD/$programs/slowmo" "$programs/OvercrankPackageTests.xctest" --testing-library swift-testing
 
 step "the ledger, over long takes with faults of every class"
-.build/release/LedgerSoak
+"$programs/LedgerSoak" "$soak_takes"
 
 step "damaged files and wild plans"
-.build/release/FuzzSoak "$fuzz_cases"
+"$programs/FuzzSoak" "$fuzz_cases"
 
 step "memory that the capture thread asks for"
-.build/release/AllocationCheck
-if .build/release/AllocationCheck --waste >/dev/null; then
+"$programs/AllocationCheck"
+if "$programs/AllocationCheck" --waste >/dev/null; then
   echo "AllocationCheck does not find what it is there to find" >&2
   exit 1
 fi
@@ -54,3 +61,8 @@ Samples/first-clip.sh "$clips"
 step "the real vivid driver, in the emulated machine"
 Tests/Lab/selftest.sh
 Tests/Lab/run-tests.sh
+
+if [[ $full ]]; then
+  step "under the sanitizers for threads and addresses"
+  Tests/sanitize.sh
+fi

@@ -11,6 +11,8 @@ kinds=("$@")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 rooms='^(CaptureTests|RecordingTests|V4L2Tests|FormatDiscoveryTests)\.'
+# Read by Package.swift: only these.
+export OVERCRANK_TESTS=capture
 
 fail() {
   echo "sanitize: $*" >&2
@@ -18,40 +20,37 @@ fail() {
 }
 
 # A sanitizer's silence counts only where it speaks when it should.
-finds() { # finds MISTAKE PROBE WORDS
+finds() { # finds MISTAKE WORDS
   local said
-  said=$("$2" "$1" 2>&1) && fail "the mistake '$1' went unnoticed"
-  grep -q "$3" <<<"$said" || fail "the mistake '$1' was taken for something else: $said"
+  said=$(SANITIZER_MISTAKE=$1 "${tests[@]}" --filter 'SanitizerTests' 2>&1) &&
+    fail "the mistake '$1' went unnoticed"
+  grep -q "$2" <<<"$said" || fail "the mistake '$1' was taken for something else: $said"
+  echo "sanitize: $kind: finds a $1"
 }
 
-"$(dirname "$(command -v swiftc)")/clang" -Wall -Wextra -Werror -O1 -shared -fPIC \
-  -o "$work/mutex.so" Tests/Sanitizers/mutex.c -ldl
-
 for kind in "${kinds[@]}"; do
-  scratch=.build-$kind
   SECONDS=0
-  swiftc -swift-version 6 -parse-as-library -Onone "-sanitize=$kind" -o "$work/probe-$kind" \
-    Tests/Sanitizers/probe.swift 2>"$work/errors" || fail "$(<"$work/errors")"
   # Optimised: only then are the standard library's accesses to raw memory, in which frames lie,
   # compiled into our own code, where the sanitizer sees them.
-  swift build --build-tests "--sanitize=$kind" --scratch-path "$scratch" -Xswiftc -O
+  build=(swift build -c release --scratch-path ".build-$kind")
+  "${build[@]}" --product OvercrankPackageTests "--sanitize=$kind" -Xswiftc -enable-testing
   built=$SECONDS
-  tests=("$(swift build --scratch-path "$scratch" --show-bin-path)/OvercrankPackageTests.xctest"
-    --testing-library swift-testing --filter "$rooms")
+  tests=("$("${build[@]}" --show-bin-path)/OvercrankPackageTests.xctest"
+    --testing-library swift-testing)
   case $kind in
     thread)
-      finds race "$work/probe-thread" 'race'
-      export TSAN_OPTIONS=exitcode=66
-      LD_PRELOAD=$work/mutex.so "$work/probe-thread" lock ||
-        fail "a lock was taken for a race: Swift's Mutex is not what Tests/Sanitizers/mutex.c knows"
-      LD_PRELOAD=$work/mutex.so "${tests[@]}"
+      "$(dirname "$(command -v swiftc)")/clang" -Wall -Wextra -Werror -O1 -shared -fPIC \
+        -o "$work/runtime.so" Tests/Sanitizers/runtime.c -ldl
+      tests=(env TSAN_OPTIONS=exitcode=66 "LD_PRELOAD=$work/runtime.so" "${tests[@]}")
+      finds race 'data race'
       ;;
     address)
-      finds overrun "$work/probe-address" 'heap-buffer-overflow'
-      finds leak "$work/probe-address" 'LeakSanitizer'
-      LSAN_OPTIONS=suppressions=$PWD/Tests/Sanitizers/leaks.txt "${tests[@]}"
+      tests=(env "LSAN_OPTIONS=suppressions=$PWD/Tests/Sanitizers/leaks.txt" "${tests[@]}")
+      finds overrun 'heap-buffer-overflow'
+      finds leak 'LeakSanitizer: detected memory leaks'
       ;;
     *) fail "there is no sanitizer '$kind' here: thread, address" ;;
   esac
+  "${tests[@]}" --filter "$rooms"
   echo "sanitize: $kind: clean; built in $built s, run in $((SECONDS - built)) s"
 done

@@ -12,7 +12,7 @@ struct DevicesCommand: ParsableCommand, Verb {
       EXAMPLES
         slowmo devices
         slowmo devices --json
-        timeout --preserve-status -s INT 1 slowmo devices --watch --json
+        timeout --preserve-status -s INT 3 slowmo devices --watch --json
 
       A device is then named by its path (/dev/video0), its place in this list (cam0) or a part
       of its id. Besides, synthetic:1280x720@240 is a camera of the program's own, and

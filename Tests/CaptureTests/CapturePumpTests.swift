@@ -235,6 +235,7 @@ struct CapturePumpTests {
     let loans = FrameLoans(driver)
     let queue = try FrameQueue(capacity: 1 << 20, loans: loans)
     shared.withLock { $0 = (loans, queue) }
+    defer { shared.withLock { $0 = nil } }
     let control = CaptureControl()
     let take = TakeSink(limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
     take.allow(keeping: loans.capacity)

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs the tests that need a real V4L2 driver in the emulated machine, with what was built before:
-# swift build --build-tests && swift build -c release --product slowmo.
+# swift build -c release --build-tests -Xswiftc -enable-testing.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-bundle=$(swift build --show-bin-path)/OvercrankPackageTests.xctest
-slowmo=$(swift build -c release --show-bin-path)/slowmo
+programs=$(swift build -c release --show-bin-path)
+bundle=$programs/OvercrankPackageTests.xctest
+slowmo=$programs/slowmo
 if ! [ -x "$bundle" ] || ! [ -x "$slowmo" ]; then
-  echo "run-tests: build first: swift build --build-tests; swift build -c release" >&2
+  echo "run-tests: build first: swift build -c release --build-tests -Xswiftc -enable-testing" >&2
   exit 1
 fi
 log=$(mktemp)

@@ -26,7 +26,7 @@ extension CaptureSession {
   public func stopRunning() {
     let (running, interruptions) = state.withLock { state in
       state.isWanted = false
-      return (state.running, state.interruptions.removeAndReturnAll())
+      return (state.runningNow, state.interruptions.removeAndReturnAll())
     }
     for interruption in interruptions { interruption.end() }
     for entry in running { entry.control.stop(.signal) }
@@ -107,7 +107,7 @@ extension CaptureSession {
   /// - Returns: Whether frames go there now.
   package func refresh(_ output: any CaptureOutput) -> Bool {
     work.withLock { _ in
-      let (graph, running) = state.withLock { ($0.graph, $0.running) }
+      let (graph, running) = state.withLock { ($0.graph, $0.runningNow) }
       let inputs = graph.connections.filter { $0.output === output }.map(\.input)
       return running.filter { entry in inputs.contains { $0 === entry.input } }
         .contains { $0.capture.connect(graph.connections(from: $0.input)) }
@@ -216,7 +216,7 @@ extension CaptureSession {
   /// Sets an input that may run to another mode; it is off then.
   private func set(_ input: DeviceInput, to format: CaptureFormat) throws(CaptureError) {
     guard input.format.id != format.id else { return }
-    for entry in state.withLock({ $0.running }) where entry.input === input {
+    for entry in state.withLock({ $0.runningNow }) where entry.input === input {
       entry.control.stop(.signal)
       entry.capture.waitUntilEnded()
     }
@@ -242,12 +242,12 @@ extension CaptureSession {
   /// Has just the inputs of a graph run, into its outputs.
   private func adjust(to graph: SessionGraph) throws(CaptureError) {
     // A device must have stopped before another that shares its bus can start.
-    for entry in state.withLock({ $0.running })
+    for entry in state.withLock({ $0.runningNow })
     where !graph.inputs.contains(where: { $0 === entry.input }) {
       entry.control.stop(.signal)
       entry.capture.waitUntilEnded()
     }
-    let (running, interruptions) = state.withLock { ($0.running, $0.interruptions) }
+    let (running, interruptions) = state.withLock { ($0.runningNow, $0.interruptions) }
     for entry in running { _ = entry.capture.connect(graph.connections(from: entry.input)) }
     for input in graph.inputs
     where !running.contains(where: { $0.input === input })

@@ -22,12 +22,19 @@ import Synchronization
 /// together. All calls may come from any thread; those that wait for a device say so, and have a
 /// form beside them that suspends its task instead.
 public final class CaptureSession: Sendable {
+  /// An input that runs.
+  typealias Running = (
+    input: any CapturingInput, capture: any InputCapture, control: CaptureControl
+  )
+
   struct State {
     var graph = SessionGraph()
     /// The graph as it is being changed, and how often the change was begun.
     var draft: (graph: SessionGraph, depth: Int)?
-    var running: [(input: any CapturingInput, capture: any InputCapture, control: CaptureControl)] =
-      []
+    var running: [Running] = []
+    /// Those that run, in a list of their own: the sanitizer for threads cannot see that shared
+    /// memory of a list is only changed when its last reader has counted itself out.
+    var runningNow: [Running] { running.map { $0 } }
     /// Whether frames are to flow, and whether inputs that are interrupted are to come back.
     var (isWanted, resumes) = (false, false)
     var interruptions: [Interruption] = []

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded under the thread sanitizer, so that it sees every lock of Swift's Mutex.
+// Preloaded under the thread sanitizer, so that it sees every lock of Swift's Mutex, and every
+// result that a continuation hands over. Nothing is suppressed.
 //
 // The quick way through a Mutex is compiled into whoever uses it, and is seen. Where two threads
 // meet at it, the rest happens in libswiftSynchronization, which is not built for the sanitizer:
 // it would then take properly locked data for a race. These stand in front of those two calls,
-// say what happens, and pass the call on. Nothing is suppressed.
+// say what happens, and pass the call on.
+//
+// A task that waits for a continuation is told by the runtime to have been resumed, in words that
+// the sanitizer knows, but not where that happened before it began to wait.
 #define _GNU_SOURCE  // RTLD_NEXT
 #include <dlfcn.h>
 #include <stdint.h>
@@ -40,4 +44,22 @@ __attribute__((swiftcall)) void lock_slowly(uint32_t thread, SELF) {
 __attribute__((swiftcall)) void unlock_slowly(SELF) {
   if (__tsan_release) __tsan_release(self);
   next_unlock(self);
+}
+
+// The runtime releases the task when its continuation is resumed; AsyncTask *swift_task_getCurrent().
+#define ASYNC __attribute__((swiftasynccall))
+#define CONTEXT __attribute__((swift_async_context)) void *context
+typedef ASYNC void await_function(CONTEXT, void *continuation);
+__attribute__((swiftcall)) void *swift_task_getCurrent(void) __attribute__((weak));
+await_function swift_continuation_await;
+
+static await_function *next_await;
+
+__attribute__((constructor)) static void find_await(void) {
+  next_await = (await_function *)dlsym(RTLD_NEXT, "swift_continuation_await");
+}
+
+ASYNC void swift_continuation_await(CONTEXT, void *continuation) {
+  if (__tsan_acquire && swift_task_getCurrent) __tsan_acquire(swift_task_getCurrent());
+  __attribute__((musttail)) return next_await(context, continuation);
 }

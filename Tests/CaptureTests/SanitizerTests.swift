@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Synchronization
+import Testing
+
+@testable import Capture
+
+/// Counted by two threads at the same time, with a lock or without.
+private final class Counter: Sendable {
+  let locked = Mutex(0)
+  nonisolated(unsafe) var bare = 0
+  private let arrived = Atomic<Int>(0)
+
+  /// Neither begins before both are there.
+  private func meet() {
+    arrived.add(1, ordering: .relaxed)
+    while arrived.load(ordering: .relaxed) < 2 { sched_yield() }
+  }
+
+  func onTwoThreads(_ body: @escaping @Sendable (Counter) -> Void) throws {
+    let threads = try (0..<2).map { _ in
+      try PlatformThread {
+        self.meet()
+        body(self)
+      }
+    }
+    for thread in threads { thread.join() }
+  }
+}
+
+/// What a sanitizer must find, and a lock that it must not take for a race.
+///
+/// `Tests/sanitize.sh` asks for each mistake by its name in `SANITIZER_MISTAKE` before it
+/// believes that there is none.
+struct SanitizerTests {
+  private static let mistake = ProcessInfo.processInfo.environment["SANITIZER_MISTAKE"]
+  private static let whyNot: Comment = "only Tests/sanitize.sh asks for mistakes"
+
+  @Test func `Two threads take turns under a lock`() throws {
+    let counter = Counter()
+    try counter.onTwoThreads { counter in
+      for _ in 0..<100_000 { counter.locked.withLock { $0 += 1 } }
+    }
+    #expect(counter.locked.withLock { $0 } == 200_000)
+  }
+
+  @Test(.enabled(if: mistake == "race", whyNot)) func `Two threads count without a lock`() throws {
+    let counter = Counter()
+    try counter.onTwoThreads { counter in
+      for _ in 0..<100_000 { counter.bare += 1 }
+    }
+    print(counter.bare)
+  }
+
+  @Test(.enabled(if: mistake == "overrun", whyNot)) func `Memory is read past its end`() {
+    let memory = Self.memory(count: 16)
+    print(memory[16])
+    memory.deallocate()
+  }
+
+  @Test(.enabled(if: mistake == "leak", whyNot)) func `Memory is never given back`() {
+    for count in 1...100 { print(Self.memory(count: count)[0]) }
+  }
+
+  /// Out of the optimiser's sight, which would do without it.
+  @inline(never) @_optimize(none)
+  private static func memory(count: Int) -> UnsafeMutablePointer<UInt8> {
+    let memory = UnsafeMutablePointer<UInt8>.allocate(capacity: count)
+    memory.initialize(repeating: 7, count: count)
+    return memory
+  }
+}
