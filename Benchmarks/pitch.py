@@ -3,6 +3,7 @@
 """Measures what Benchmarks/pitch.sh compares, and prints a table an algorithm."""
 import functools
 import sys
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -304,6 +305,26 @@ def varispeed():
                   f"{shown(alias):>8} dB{delay:9.4f}  {verdict}")
 
 
+def parallel():
+    """Pieces that do not follow each other, one at a time and two."""
+    print("\nfour pieces of music at 1/2 on two cores, wall seconds: one at a time, two, how much faster")
+    music = np.tile(signal("music"), (4, 1))
+    # Out of order, so that each is a piece of its own.
+    legs = [(place * 8 * RATE, 8 * RATE, Fraction(1, 2)) for place in (3, 1, 2, 0)]
+    for algorithm in ("spectral", "time-domain", "varispeed", "low-quality"):
+        walls = []
+        for jobs in (1, 2):
+            runs = []
+            for _ in range(3):
+                started = time.monotonic()
+                signals.retime(f"{algorithm}:{jobs}", music, legs)
+                runs.append(time.monotonic() - started)
+            walls.append(min(runs))
+        # What is over in no time cannot be halved.
+        print(f"{algorithm:12}{walls[0]:8.2f}{walls[1]:8.2f}{walls[0] / walls[1]:8.2f}"
+              f"{'  goal' if walls[0] / walls[1] >= 1.7 else ''}")
+
+
 def controls():
     print("\ncontrols: what must not pass")
     source = signal("speech")
@@ -327,10 +348,11 @@ def controls():
 
 def main():
     parts = sys.argv[1:] or ["spectral", "time-domain", "low-quality", "varispeed", "lengths",
-                             "joins", "controls"]
+                             "joins", "parallel", "controls"]
     peers = [Maker(name, make) for name, make in PEERS.items()]
     tables = {"spectral": SPECTRAL, "time-domain": TIME_DOMAIN, "low-quality": LOW_QUALITY}
-    others = {"varispeed": varispeed, "lengths": lengths, "joins": joins, "controls": controls}
+    others = {"varispeed": varispeed, "lengths": lengths, "joins": joins, "parallel": parallel,
+              "controls": controls}
     for part in parts:
         if part in tables:
             table(part, tables[part], peers)

@@ -4,7 +4,7 @@
 # what rubberband, ffmpeg, soundstretch and sox make of the same files in the same run.
 #
 #   Benchmarks/pitch.sh [PART...]      all parts, unless named: spectral time-domain low-quality
-#                                      varispeed lengths joins controls
+#                                      varispeed lengths joins parallel controls
 #   PITCH_RATE=44100 Benchmarks/pitch.sh      at another sampling rate than 48 000 Hz
 #
 # Takes some minutes. Exits with 1 when a figure misses its limit, or when a control that must fail

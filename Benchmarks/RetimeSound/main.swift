@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Retimes raw sound by the library alone, for Benchmarks/pitch.sh: 32-bit floats, interleaved.
 //
-//   RetimeSound ALGORITHM RATE CHANNELS IN OUT START+COUNT@SPEED...
+//   RetimeSound ALGORITHM[:JOBS] RATE CHANNELS IN OUT START+COUNT@SPEED...
 //
-// Each leg plays COUNT samples of the input from START on at SPEED (source samples for each output
+// JOBS pieces are made at a time, one unless said. Each leg plays COUNT samples of the input from START on at SPEED (source samples for each output
 // sample: 1/8 is slow motion), after the one before it.
 
 import Glibc
@@ -47,7 +47,9 @@ func mappings(_ legs: [String], sampleRate: Int32) throws -> [TimeMapping] {
 }
 
 func run(_ arguments: [String]) throws {
-  guard arguments.count > 6, let algorithm = AudioTimePitchAlgorithm(rawValue: arguments[1]),
+  let words = arguments.count > 6 ? arguments[1].split(separator: ":").map(String.init) : []
+  guard let name = words.first, let algorithm = AudioTimePitchAlgorithm(rawValue: name),
+    let jobs = words.count > 1 ? Int(words[1]) : 1,
     let sampleRate = Int32(arguments[2]), let channels = Int(arguments[3]), channels > 0
   else {
     throw UsageError(
@@ -61,7 +63,7 @@ func run(_ arguments: [String]) throws {
     throw UsageError(description: "\(arguments[5]) cannot be written")
   }
   let report = try retimer.render(
-    mappings: mappings(Array(arguments[6...]), sampleRate: sampleRate),
+    mappings: mappings(Array(arguments[6...]), sampleRate: sampleRate), parallelism: jobs,
     read: { start, count in
       (0..<channels).map { channel in
         var plane = [Float](repeating: 0, count: count)

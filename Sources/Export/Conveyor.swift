@@ -116,7 +116,7 @@ extension Conveyor {
   func next(_ isCancelled: () -> Bool) throws -> Element? {
     while true {
       if isCancelled() { throw ExportError.isCancelled }
-      switch try take(within: 20) {
+      switch try take(within: 10) {
       case .element(let element): return element
       case .end: return nil
       case .nothingYet: continue
@@ -128,5 +128,5 @@ extension Conveyor {
 extension DispatchGroup {
   /// Waits for work that was told to stop, but no longer than a caller who cancelled may have to;
   /// what is in the middle of a large picture ends by itself, and touches no file.
-  func waitShortly() { _ = wait(timeout: .now() + .milliseconds(60)) }
+  func waitShortly() { _ = wait(timeout: .now() + .milliseconds(30)) }
 }

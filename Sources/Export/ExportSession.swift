@@ -78,7 +78,7 @@ public struct ExportSession: Sendable {
   ///
   /// - Parameters:
   ///   - settings: What to make.
-  ///   - isCancelled: Asked for each frame, and every 20 ms while one is waited for; on the thread
+  ///   - isCancelled: Asked for each frame, and every 10 ms while one is waited for; on the thread
   ///     of the caller.
   ///   - progress: Told how many of how many frames are done, first of none; on the thread of the
   ///     caller.

@@ -2,6 +2,7 @@
 import Assets
 import Dispatch
 import Editing
+import Glibc
 import LibAV
 import MediaTiming
 import Retiming
@@ -139,7 +140,9 @@ final class SoundExport {
       while let packet = try encoder.nextPacket() { put(packet, at: encoded) }
     }
     let rendered = try retimer.render(
-      mappings: pieces, duration: plan.duration, isCancelled: { belt.isStopped },
+      mappings: pieces, duration: plan.duration,
+      parallelism: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))),
+      isCancelled: { belt.isStopped },
       read: { try SoundTimeline.samples(from: $0, count: $1, of: readers) },
       write: { samples in
         for channel in pending.indices { pending[channel] += samples[channel] }

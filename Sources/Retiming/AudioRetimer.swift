@@ -99,17 +99,21 @@ public struct AudioRetimer: Hashable, Sendable {
   ///   - mappings: Which source time plays when, in the order of their targets, which start at
   ///     zero or later and do not overlap. Where there is none, there is silence.
   ///   - duration: The end of the output, for silence after the last mapping; nil to end with it.
+  ///   - parallelism: How many pieces may be made at a time, each on a thread of its own. The
+  ///     samples are the same. Up to 32 MiB for each may wait for those before it.
   ///   - isCancelled: Asked before each block; rendering stops when it is true.
   ///   - read: Gives samples of the source by number, one plane a channel, silence outside its
   ///     ends (`start` may be negative). Numbers ascend within a piece; at each piece they step
-  ///     back or forth to where its source starts, and a lead ahead of it.
+  ///     back or forth to where its source starts, and a lead ahead of it. With pieces in
+  ///     parallel it is asked for theirs in turns, always on the caller's thread.
   ///   - write: Takes the next samples of the output, one plane a channel. They may exceed ±1.
   /// - Returns: How many samples were written.
   /// - Throws: `RetimingError` with `.invalidMappings`, `.speedOutOfRange` or `.notExact` before
   ///   anything is read, `.invalidSamples`, `.engine` or `.cancelled` later; and what `read` and
   ///   `write` throw.
   public func render(
-    mappings: [TimeMapping], duration: MediaTime? = nil, isCancelled: () -> Bool = { false },
+    mappings: [TimeMapping], duration: MediaTime? = nil, parallelism: Int = 1,
+    isCancelled: () -> Bool = { false },
     read: (_ start: Int64, _ count: Int) throws -> [[Float]],
     write: (_ samples: [[Float]]) throws -> Void
   ) throws -> AudioRetimingReport {
@@ -128,14 +132,23 @@ public struct AudioRetimer: Hashable, Sendable {
     var held = Planes.silence(0, channelCount: channelCount)
     var written: Int64 = 0
     var lengthError: Int64 = 0
-    for piece in plan.pieces {
-      var voice = try voice(for: piece)
+    var workers = PieceWorkers(plan.pieces, retimer: self, limit: parallelism)
+    defer { workers.stop() }
+    for (index, piece) in plan.pieces.enumerated() {
+      let worker = workers.start(index)
+      var voice: any AudioVoice = SilentVoice(channelCount: channelCount)
+      if worker == nil { voice = try self.voice(for: piece) }
+      var queue = SampleQueue(channelCount: channelCount, dropping: 0)
       var missing: Int64 = 0
       var made: Int64 = 0
       func next(upTo end: Int64) throws -> Planes {
         if isCancelled() { throw RetimingError(.cancelled, "the sound was cancelled") }
         let count = Int(min(end - made, Int64(Self.blockLength)))
-        var samples = try voice.next(count, checkedRead)
+        var samples =
+          if let worker {
+            try workers.next(
+              count, from: worker, into: &queue, isCancelled: isCancelled, checkedRead)
+          } else { try voice.next(count, checkedRead) }
         let lack = count - samples.sampleCount
         missing += Int64(lack)
         samples.append(samples: .silence(lack, channelCount: channelCount))
@@ -175,7 +188,7 @@ public struct AudioRetimer: Hashable, Sendable {
     return plan
   }
 
-  private func voice(for piece: AudioPiece) throws(RetimingError) -> any AudioVoice {
+  func voice(for piece: AudioPiece) throws(RetimingError) -> any AudioVoice {
     let position = try piece.position(at: -piece.lead)
     switch (piece.content, algorithm) {
     case (.silence, _), (.retimed, .mute): return SilentVoice(channelCount: channelCount)

@@ -53,6 +53,8 @@ final class GrainVoice: AudioVoice {
   private var position: Int
   /// The sample of the source, from `origin`, that plays at output sample zero of this grain.
   private var offset: Int
+  /// How far behind that sample.
+  private var between = BetweenSamples.none
   /// Where the piece ends, and the offset of what follows; nil where nothing runs on.
   private let landing: (position: Int, offset: Int)?
   private let fadeIn: [Float]
@@ -106,24 +108,25 @@ final class GrainVoice: AudioVoice {
       hop = landing.position - position
       let fade = min(hop, shape.fade)
       try prepare(upTo: max(offset, landing.offset) + position + hop, read)
-      write(hold: hop - fade, fade, to: landing.offset)
-      offset = landing.offset
+      write(hold: hop - fade, fade, to: landing.offset, .none)
+      (offset, between) = (landing.offset, .none)
     } else {
       let next = try nextOffset(read)
-      write(hold: shape.hold, shape.fade, to: next)
-      offset = next
+      write(hold: shape.hold, shape.fade, to: next.offset, next.between)
+      (offset, between) = next
     }
     position += hop
     // A lock takes from no further back than it is made up for.
     let first = min(offset + position, Int(map.base.source(at: Double(position))))
-    let needed = first - 2 * (shape.reach + shape.fade) - Int(map.extent.lookAhead)
+    let needed =
+      first - 2 * (shape.reach + shape.fade) - Int(map.extent.lookAhead) - BetweenSamples.reach
     window.forget(before: origin + Int64(needed))
     map.forget(before: Double(needed))
   }
 
   /// Reads the source, and finds its onsets, up to a position.
   private func prepare(upTo end: Int, _ read: SampleReader) throws {
-    try window.read(upTo: origin + Int64(end), read) { block in
+    try window.read(upTo: origin + Int64(end + BetweenSamples.reach + 1), read) { block in
       guard var finder = detector.take() else { return }
       for onset in finder.append(block) {
         map.append(Double(onset.position), strength: onset.strength)
@@ -134,7 +137,9 @@ final class GrainVoice: AudioVoice {
   }
 
   /// Where the next grain is to be taken from.
-  private func nextOffset(_ read: SampleReader) throws -> Int {
+  private func nextOffset(
+    _ read: SampleReader
+  ) throws -> (offset: Int, between: BetweenSamples) {
     // The middle of what will be heard of it.
     let middle = position + shape.hold + shape.fade + shape.hold / 2
     let start = position + shape.hold
@@ -143,7 +148,7 @@ final class GrainVoice: AudioVoice {
     let plain = Int(map.base.source(at: Double(middle)).rounded())
     try prepare(upTo: max(plain, offset + middle) + ahead + span, read)
     if let lock = map.lock(around: Double(middle), within: Double(shape.fade)) {
-      return Int((lock.source - lock.output).rounded())
+      return (Int((lock.source - lock.output).rounded()), .none)
     }
     var nominal = Int(map.source(at: Double(middle)).rounded()) - middle
     // What is heard of the grain must hold no onset: it would be heard twice.
@@ -160,28 +165,29 @@ final class GrainVoice: AudioVoice {
     }
     try prepare(upTo: nominal + middle + span, read)
     let base = Int(origin - window.range.lowerBound)
+    let wanted = between.samples(
+      of: window.mix, from: base + start + offset, count: shape.compared)
     let best = Likeness.best(
       Likeness.Search(
-        wanted: base + start + offset, middle: base + start + nominal, reach: shape.reach,
-        length: shape.compared, step: shape.step, penalty: 0.01),
+        wanted: wanted, middle: base + start + nominal, reach: shape.reach, step: shape.step,
+        penalty: 0.01),
       in: window.mix,
       excludes: { holds(nominal + $0) != nil })
-    return nominal + best
+    let rest = Likeness.remainder(of: wanted, around: base + start + nominal + best, in: window.mix)
+    let whole = Int(rest.rounded(.down))
+    return (nominal + best + whole, BetweenSamples(rest - Double(whole)))
   }
 
   /// Writes a stretch of the grain that plays, and its fade into another.
-  private func write(hold: Int, _ fade: Int, to next: Int) {
+  private func write(hold: Int, _ fade: Int, to next: Int, _ nextBetween: BetweenSamples) {
     let base = Int(origin - window.range.lowerBound) + position
     let gains = fade == shape.fade ? fadeIn : Self.fade(fade)
     queue.append(
       window.planes.map { plane in
-        var made = Array(plane[base + offset..<base + offset + hold])
-        made.reserveCapacity(hold + fade)
+        var made = between.samples(of: plane, from: base + offset, count: hold + fade)
+        let incoming = nextBetween.samples(of: plane, from: base + next + hold, count: fade)
         for index in 0..<fade {
-          let (old, new) = (
-            plane[base + offset + hold + index], plane[base + next + hold + index]
-          )
-          made.append(old + (new - old) * gains[index])
+          made[hold + index] += (incoming[index] - made[hold + index]) * gains[index]
         }
         return made
       })

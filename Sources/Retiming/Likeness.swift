@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
+
 /// Finds which of many stretches of a sound is most like another one of its stretches.
 enum Likeness {
-  /// What is compared, in samples: places at which `length` samples start.
+  /// What is compared, in samples: places at which as many start as are wanted.
   struct Search {
     /// The stretch to be like.
-    let wanted: Int
+    let wanted: [Float]
     /// The middle of those that may be like it, and how far either side they go.
     let middle: Int
     let reach: Int
-    let length: Int
     /// Only every so manyth place is tried at first; then all around the best.
     let step: Int
     /// What the outermost places must be better by, of likenesses of at most 1.
@@ -22,16 +23,16 @@ enum Likeness {
   static func best(
     _ search: Search, in samples: [Float], excludes: (Int) -> Bool = { _ in false }
   ) -> Int {
-    samples.withUnsafeBufferPointer { samples in
-      let wanted = samples.extracting(search.wanted..<search.wanted + search.length)
+    withBuffers(samples, search.wanted) { samples, wanted in
+      let length = wanted.count
       let power = product(wanted, wanted)
       guard power > 1e-9 else { return 0 }
       // The power of each place, from that of all before it: exact enough in Double.
       let first = search.middle - search.reach
       var sum = 0.0
       var sums = [0.0]
-      sums.reserveCapacity(2 * search.reach + search.length + 1)
-      for index in first..<first + 2 * search.reach + search.length {
+      sums.reserveCapacity(2 * search.reach + length + 1)
+      for index in first..<first + 2 * search.reach + length {
         sum += Double(samples[index] * samples[index])
         sums.append(sum)
       }
@@ -39,9 +40,9 @@ enum Likeness {
       func judge(_ offset: Int, penalty: Float = 0) {
         guard offset.magnitude <= search.reach, !excludes(offset) else { return }
         let start = search.middle + offset
-        let other = samples.extracting(start..<start + search.length)
+        let other = samples.extracting(start..<start + length)
         let place = offset + search.reach
-        let otherPower = Float(sums[place + search.length] - sums[place])
+        let otherPower = Float(sums[place + length] - sums[place])
         let likeness = product(wanted, other) / (power * max(otherPower, 1e-12)).squareRoot()
         let distance = Float(offset) / Float(max(1, search.reach))
         let score = likeness - penalty * distance * distance
@@ -63,6 +64,56 @@ enum Likeness {
       }
       return best.offset
     }
+  }
+
+  private static func withBuffers<Result>(
+    _ first: [Float], _ second: [Float],
+    _ body: (UnsafeBufferPointer<Float>, UnsafeBufferPointer<Float>) -> Result
+  ) -> Result {
+    first.withUnsafeBufferPointer { first in
+      second.withUnsafeBufferPointer { body(first, $0) }
+    }
+  }
+
+  /// How far from a sample, half of one at most, the place is at which the sound is most like what
+  /// is wanted; zero where it is not much alike anywhere.
+  ///
+  /// Tones need it: half a sample is half a radian at 8 kHz, as often as there is a grain.
+  static func remainder(
+    of wanted: [Float], around place: Int, in samples: [Float]
+  ) -> Double {
+    let power = withBuffers(wanted, wanted) { product($0, $1) }
+    guard power > 1e-9 else { return 0 }
+    func likeness(at distance: Double) -> Double {
+      let whole = distance.rounded(.down)
+      let other = BetweenSamples(distance - whole)
+        .samples(of: samples, from: place + Int(whole), count: wanted.count)
+      return withBuffers(wanted, other) { wanted, other in
+        Double(product(wanted, other))
+          / (Double(power) * Double(max(product(other, other), 1e-12))).squareRoot()
+      }
+    }
+    let (before, here, after) = (likeness(at: -1), likeness(at: 0), likeness(at: 1))
+    // At half a sample, 16 kHz is no more alike than this.
+    guard here > 0.35 else { return 0 }
+    // Of a tone, likeness is the cosine of the distance.
+    let cosine = (before + after) / (2 * here)
+    guard cosine.magnitude < 1 else { return 0 }
+    let angle = acos(cosine)
+    var best = atan2(after - before, 2 * here * sin(angle)) / angle
+    guard best.isFinite else { return 0 }
+    best = min(max(best, -0.5), 0.5)
+    // Of other sounds nearly so; a parabola through places close by is right for all.
+    let step = 1.0 / 16
+    let (left, middle, right) = (
+      likeness(at: best - step), likeness(at: best), likeness(at: best + step)
+    )
+    let bend = 2 * middle - left - right
+    if bend > 1e-5 {
+      let share: Double = (right - left) / (2 * bend)
+      best += min(max(share, -1), 1) * step
+    }
+    return best
   }
 
   /// The sum of products, eight at a time.

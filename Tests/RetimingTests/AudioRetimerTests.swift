@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import MediaTiming
 import Retiming
 import Testing
@@ -10,6 +11,64 @@ struct AudioRetimerTests {
   private func code(_ body: () throws -> Void) -> RetimingError.Code? {
     do { try body() } catch { return (error as? RetimingError)?.code }
     return nil
+  }
+
+  /// Three ranges that do not follow each other, so that each is a piece of its own.
+  private func apart() throws -> [TimeMapping] {
+    var end = MediaTime.zero
+    return try
+      ([(30_000, 1, 2), (1000, 3, 2), (20_000, 1, 1), (8000, 4, 5)] as [(Int64, Int64, Int64)])
+      .map { start, above, below in
+        let mapping = try TimeMapping.of(start, 3000, at: .of(above, below), from: end)
+        end = mapping.target.end
+        return mapping
+      }
+  }
+
+  @Test(
+    "Pieces made in parallel are the same, and read by the caller's thread alone",
+    arguments: [.spectral, .timeDomain, .varispeed, .lowQuality] as [AudioTimePitchAlgorithm])
+  func parallel(_ algorithm: AudioTimePitchAlgorithm) throws {
+    let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 2)
+    let noise = Sound.noise(length: 48_000, channelCount: 2)
+    let mappings = try apart()
+    let plain = try retimer.render(mappings, of: noise)
+    let caller = pthread_self()
+    for parallelism in [2, 5] {
+      var samples: [[Float]] = [[], []]
+      let report = try retimer.render(
+        mappings: mappings, parallelism: parallelism,
+        read: { start, count in
+          #expect(pthread_equal(pthread_self(), caller) != 0)
+          return noise.samples(start, count)
+        },
+        write: { for channel in $0.indices { samples[channel] += $0[channel] } })
+      #expect(samples == plain.samples)
+      #expect(report == plain.report)
+    }
+  }
+
+  @Test func `Pieces made in parallel end when cancelled, or when reading fails`() throws {
+    struct Broken: Error {}
+    let retimer = try AudioRetimer(algorithm: .timeDomain, sampleRate: 48_000, channelCount: 1)
+    let mappings = try apart()
+    var blocks = 0
+    #expect(
+      code {
+        _ = try retimer.render(
+          mappings: mappings, parallelism: 3, isCancelled: { blocks > 1 },
+          read: sound.samples, write: { _ in blocks += 1 })
+      } == .cancelled)
+    var reads = 0
+    #expect(throws: Broken.self) {
+      try retimer.render(
+        mappings: mappings, parallelism: 3,
+        read: { start, count in
+          reads += 1
+          if reads > 2 { throw Broken() }
+          return sound.samples(start, count)
+        }, write: { _ in })
+    }
   }
 
   @Test func `The algorithms have their names`() {

@@ -5,34 +5,15 @@ import MediaTiming
 import Retiming
 import Testing
 
-/// Figures of a run, for those who ask for them with `MEASURE=1`.
-enum Measured {
-  static func note(_ what: String, _ figures: String) {
-    if getenv("MEASURE") != nil { print("measured: \(what): \(figures)") }
-  }
-}
-
 struct SpectralTests {
   @Test(
     "A sine keeps its pitch",
     arguments: [(1, 32), (1, 8), (1, 2), (2, 1), (8, 1), (10, 1)] as [(Int64, Int64)])
   func pitch(above: Int64, below: Int64) throws {
-    let retimer = try AudioRetimer(algorithm: .spectral, sampleRate: 48_000, channelCount: 1)
-    let speed = try Speed.of(above, below)
-    let count: Int64 = above > 1 ? 80_000 : below > 8 ? 3000 : 12_000
-    let samples = try retimer.render(
-      [.of(20_000, count, at: speed)], of: .sine(1000, length: 200_000)
-    ).samples[0]
-    let step = 2 * .pi * 1000.0 / 48_000
-    let middle = samples.count / 4..<samples.count * 3 / 4
-    let measured = measuredFrequency(samples, middle, near: step)
-    let fitted = FittedSine(samples, middle, frequency: measured)
-    Measured.note(
-      "spectral \(speed)",
-      "\(measured / step * 1000) Hz, SINAD \(fitted.signalToNoise) dB, \(fitted.amplitude)")
-    #expect((measured / step - 1).magnitude < 0.0005)
-    #expect((0.4...0.6).contains(fitted.amplitude))
-    #expect(fitted.signalToNoise > 20)
+    let sine = try RetimedSine(.spectral, 1000, at: .of(above, below))
+    #expect((sine.pitch - 1).magnitude < 0.0005)
+    #expect((0.4...0.6).contains(sine.fitted.amplitude))
+    #expect(sine.fitted.signalToNoise > 20)
   }
 
   @Test(
@@ -81,33 +62,15 @@ struct SpectralTests {
   }
 
   @Test func `Joins do not click`() throws {
-    let retimer = try AudioRetimer(algorithm: .spectral, sampleRate: 48_000, channelCount: 1)
-    var end = MediaTime.zero
-    var position: Int64 = 10_000
-    var mappings: [TimeMapping] = []
-    for (above, below) in [(1, 1), (1, 8), (2, 1), (1, 2), (1, 1)] as [(Int64, Int64)] {
-      mappings.append(try .of(position, 4000, at: .of(above, below), from: end))
-      position += 4000
-      end = mappings[mappings.count - 1].target.end
-    }
-    let samples = try retimer.render(mappings, of: .sine(440, length: 100_000)).samples[0]
-    // The second difference of a sine of 440 Hz, at its most: a jump would be far above.
-    let step = 2 * .pi * 440.0 / 48_000
-    let smooth = 0.5 * step * step
-    func roughness(_ range: Range<Int>) -> Double {
-      range.map { index in
-        Double(samples[index + 1] - 2 * samples[index] + samples[index - 1]).magnitude / smooth
-      }.max() ?? 0
-    }
-    for mapping in mappings.dropFirst() {
+    let joined = try JoinedSpeeds(.spectral, each: 4000)
+    for mapping in joined.mappings.dropFirst() {
       let join = Int(mapping.target.start.seconds.doubleValue * 48_000 + 0.5)
-      Measured.note("spectral join", "roughness \(roughness(join - 300..<join + 300))")
-      #expect(roughness(join - 300..<join + 300) < 2.5)
+      let roughness = joined.roughness(join - 300..<join + 300)
+      Measured.note("spectral join", "roughness \(roughness)")
+      #expect(roughness < 2.5)
     }
     // The fade stays out of what plays at speed 1.
-    let sound = Sound.sine(440, length: 100_000)
-    #expect(samples[..<4000].elementsEqual(sound.samples(10_000, 4000)[0]))
-    #expect(samples[(samples.count - 4000)...].elementsEqual(sound.samples(26_000, 4000)[0]))
+    #expect(joined.isCopiedAtSpeedOne)
   }
 
   @Test func `The engine writes nothing to the terminal, at any speed`() async throws {

@@ -17,21 +17,21 @@ struct TimeDomainTests {
       (32, 1, 1000),
     ] as [(Int64, Int64, Double)])
   func pitch(above: Int64, below: Int64, frequency: Double) throws {
-    let speed = try Speed.of(above, below)
-    let count: Int64 = above > 1 ? 80_000 : below > 8 ? 3000 : 12_000
-    let samples = try retimer().render(
-      [.of(20_000, count, at: speed)], of: .sine(frequency, length: 200_000)
-    ).samples[0]
-    let step = 2 * .pi * frequency / 48_000
-    let middle = samples.count / 4..<samples.count * 3 / 4
-    let measured = measuredFrequency(samples, middle, near: step)
-    let fitted = FittedSine(samples, middle, frequency: measured)
-    Measured.note(
-      "time-domain \(speed) \(frequency) Hz",
-      "\(measured / step * frequency) Hz, SINAD \(fitted.signalToNoise) dB, \(fitted.amplitude)")
-    #expect((measured / step - 1).magnitude < 0.0005)
-    #expect((0.49...0.51).contains(fitted.amplitude))
-    #expect(fitted.signalToNoise > 35)
+    let sine = try RetimedSine(.timeDomain, frequency, at: .of(above, below))
+    #expect((sine.pitch - 1).magnitude < 0.0005)
+    #expect((0.49...0.51).contains(sine.fitted.amplitude))
+    #expect(sine.fitted.signalToNoise > 35)
+  }
+
+  @Test(
+    "Periods of no whole number of samples stay as clean, with every algorithm of grains",
+    arguments: [.timeDomain, .lowQuality] as [AudioTimePitchAlgorithm], [(1, 2), (2, 1)])
+  func betweenSamples(_ algorithm: AudioTimePitchAlgorithm, _ speed: (Int64, Int64)) throws {
+    for frequency in [1000.0, 8000] {
+      let sine = try RetimedSine(
+        algorithm, frequency, at: .of(speed.0, speed.1), sampleRate: 44_100)
+      #expect(sine.fitted.signalToNoise > 70, "\(frequency) Hz")
+    }
   }
 
   @Test(
@@ -90,26 +90,11 @@ struct TimeDomainTests {
   }
 
   @Test func `The sound runs on from one speed into another without a click`() throws {
-    let sound = Sound.sine(440, length: 100_000)
-    var end = MediaTime.zero
-    var position: Int64 = 10_000
-    var mappings: [TimeMapping] = []
-    for (above, below) in [(1, 1), (1, 8), (2, 1), (1, 2), (1, 1)] as [(Int64, Int64)] {
-      mappings.append(try .of(position, 4002, at: .of(above, below), from: end))
-      position += 4002
-      end = mappings[mappings.count - 1].target.end
-    }
-    let samples = try retimer().render(mappings, of: sound).samples[0]
-    // The second difference of a sine of 440 Hz, at its most: a jump would be far above.
-    let step = 2 * .pi * 440.0 / 48_000
-    let rough = (1..<samples.count - 1).map { index -> Double in
-      let (before, after) = (Double(samples[index - 1]), Double(samples[index + 1]))
-      return (before + after - 2 * Double(samples[index])).magnitude
-    }
-    Measured.note("time-domain joins", "roughness \((rough.max() ?? 0) / (0.5 * step * step))")
-    #expect((rough.max() ?? 0) < 1.3 * 0.5 * step * step)
-    #expect(samples[..<4002].elementsEqual(sound.samples(10_000, 4002)[0]))
-    #expect(samples[(samples.count - 4002)...].elementsEqual(sound.samples(26_008, 4002)[0]))
+    let joined = try JoinedSpeeds(.timeDomain, each: 4002)
+    let rough = joined.roughness(1..<joined.samples.count - 1)
+    Measured.note("time-domain joins", "roughness \(rough)")
+    #expect(rough < 1.3)
+    #expect(joined.isCopiedAtSpeedOne)
   }
 
   @Test func `A ramp of many speeds is one sound, and keeps its places`() throws {

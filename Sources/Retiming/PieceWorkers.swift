@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Synchronization
+
+/// Pieces of sound that are made ahead, each on a thread of its own, and taken in order.
+///
+/// Only the caller's thread reads the source, for all of them, and only a good stretch at a time:
+/// where the source is compressed, each change of place costs.
+struct PieceWorkers {
+  private let retimer: AudioRetimer
+  private let limit: Int
+  private let events = DispatchSemaphore(value: 0)
+  /// The pieces that are made on threads, the first of them next.
+  private var waiting: [(index: Int, piece: AudioPiece)]
+  private var running: [(index: Int, worker: PieceWorker)] = []
+
+  /// Prepares for the pieces of a plan of which so many are made at a time.
+  init(_ pieces: [AudioPiece], retimer: AudioRetimer, limit: Int) {
+    self.retimer = retimer
+    self.limit = limit
+    // Copies cost nothing; and with one piece there is nothing to make beside it.
+    let costly = pieces.enumerated().filter { $0.element.content == .retimed }
+    waiting =
+      limit > 1 && costly.count > 1 && retimer.algorithm != .mute
+      ? costly.map { (index: $0.offset, piece: $0.element) } : []
+  }
+
+  /// The source of a piece's samples, where it is made on a thread; it and the next ones are begun.
+  mutating func start(_ index: Int) -> PieceWorker? {
+    running.removeAll { $0.index < index }
+    while running.count < limit, let next = waiting.first {
+      waiting.removeFirst()
+      running.append((next.index, PieceWorker(next.piece, retimer, events)))
+    }
+    let worker = running.first { $0.index == index }?.worker
+    worker?.isTakenFrom()
+    return worker
+  }
+
+  /// The next samples of a piece: as many as are asked for, or fewer at its end.
+  func next(
+    _ count: Int, from worker: PieceWorker, into queue: inout SampleQueue,
+    isCancelled: () -> Bool, _ read: SampleReader
+  ) throws -> Planes {
+    while queue.count < count {
+      for (_, other) in running { try other.answer(read) }
+      if let block = try worker.take() {
+        queue.append(block)
+      } else if worker.isOver {
+        // It may have put its last just before.
+        guard let block = try worker.take() else { break }
+        queue.append(block)
+      } else if events.wait(timeout: .now() + .milliseconds(10)) == .timedOut, isCancelled() {
+        throw RetimingError(.cancelled, "the sound was cancelled")
+      }
+    }
+    return queue.take(count)
+  }
+
+  /// Ends all threads, which wait for nothing then.
+  func stop() { for (_, worker) in running { worker.stop() } }
+}
+
+/// A piece that is made on a thread of its own.
+final class PieceWorker: Sendable {
+  private struct State {
+    var request: (start: Int64, count: Int)?
+    var reply: Planes?
+    var blocks: [Planes] = []
+    var waitingSamples = 0
+    var failure: (any Error)?
+    var isOver = false
+    var isStopped = false
+    var isTaken = false
+  }
+
+  /// Nobody wants it any more.
+  private struct Stopped: Error {}
+
+  private let state = Mutex(State())
+  private let wake = DispatchSemaphore(value: 0)
+  private let events: DispatchSemaphore
+
+  private static let blockLength = 4096
+  /// How much of the source is read at a time.
+  private static let readLength = 32_768
+  /// How many samples, of all channels, may wait until the pieces before are done: 32 MiB.
+  private static let mostWaiting = 8 << 20
+
+  init(_ piece: AudioPiece, _ retimer: AudioRetimer, _ events: DispatchSemaphore) {
+    self.events = events
+    DispatchQueue(label: "retiming.piece").async {
+      do { try self.make(piece, retimer) } catch is Stopped {} catch {
+        self.state.withLock { $0.failure = error }
+      }
+      self.state.withLock { $0.isOver = true }
+      events.signal()
+    }
+  }
+
+  // MARK: On the worker's thread
+
+  private func make(_ piece: AudioPiece, _ retimer: AudioRetimer) throws {
+    var voice = try retimer.voice(for: piece)
+    var kept: (start: Int64, samples: Planes) = (0, [])
+    func read(_ start: Int64, _ count: Int) throws -> Planes {
+      let first = start - kept.start
+      if first < 0 || first + Int64(count) > Int64(kept.samples.sampleCount) {
+        kept = (start, try request(start, max(count, Self.readLength)))
+      }
+      let place = Int(start - kept.start)
+      return kept.samples.map { Array($0[place..<place + count]) }
+    }
+    var made: Int64 = 0
+    while made < piece.length {
+      let count = Int(min(piece.length - made, Int64(Self.blockLength)))
+      let block = try voice.next(count, read)
+      try put(block)
+      guard block.sampleCount == count else { return }
+      made += Int64(count)
+    }
+  }
+
+  private func request(_ start: Int64, _ count: Int) throws -> Planes {
+    state.withLock { $0.request = (start, count) }
+    events.signal()
+    while true {
+      wake.wait()
+      var reply: Planes?
+      let isStopped = state.withLock { state in
+        reply = state.reply
+        state.reply = nil
+        return state.isStopped
+      }
+      if isStopped { throw Stopped() }
+      if let reply { return reply }
+    }
+  }
+
+  private func put(_ block: Planes) throws {
+    let size = block.sampleCount * block.count
+    while true {
+      let (isStopped, isPut) = state.withLock { state in
+        let fits = state.isTaken || state.waitingSamples + size <= Self.mostWaiting
+        if fits {
+          state.blocks.append(block)
+          state.waitingSamples += size
+        }
+        return (state.isStopped, fits)
+      }
+      if isStopped { throw Stopped() }
+      if isPut { break }
+      wake.wait()
+    }
+    events.signal()
+  }
+
+  // MARK: On the caller's thread
+
+  /// Whether nothing more comes.
+  var isOver: Bool { state.withLock { $0.isOver } }
+
+  /// Reads what the worker waits for, if it does.
+  func answer(_ read: SampleReader) throws {
+    guard let wanted = state.withLock({ $0.request }) else { return }
+    let samples = try read(wanted.start, wanted.count)
+    state.withLock { state in
+      state.request = nil
+      state.reply = samples
+    }
+    wake.signal()
+  }
+
+  /// The next block, if it is made.
+  func take() throws -> Planes? {
+    var block: Planes?
+    let failure = state.withLock { state -> (any Error)? in
+      guard !state.blocks.isEmpty else { return state.failure }
+      let first = state.blocks.removeFirst()
+      state.waitingSamples -= first.sampleCount * first.count
+      block = first
+      return nil
+    }
+    if let failure { throw failure }
+    return block
+  }
+
+  /// From now on its samples are taken as they come, and nothing need wait for room.
+  func isTakenFrom() {
+    state.withLock { $0.isTaken = true }
+    wake.signal()
+  }
+
+  func stop() {
+    state.withLock { $0.isStopped = true }
+    wake.signal()
+  }
+}

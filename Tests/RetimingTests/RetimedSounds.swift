@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import MediaTiming
+import Retiming
+
+/// Figures of a run, for those who ask for them with `MEASURE=1`.
+enum Measured {
+  static func note(_ what: String, _ figures: String) {
+    if getenv("MEASURE") != nil { print("measured: \(what): \(figures)") }
+  }
+}
+
+/// What became of a steady sine at another speed.
+struct RetimedSine {
+  /// Its frequency over the one that was put in.
+  let pitch: Double
+  /// Over the middle half.
+  let fitted: FittedSine
+
+  init(
+    _ algorithm: AudioTimePitchAlgorithm, _ frequency: Double, at speed: Speed,
+    sampleRate: Int = 48_000
+  ) throws {
+    let retimer = try AudioRetimer(
+      algorithm: algorithm, sampleRate: sampleRate, channelCount: 1)
+    // Half a second of output, or a tenth of a second of the source, whichever is more.
+    let stretch = 1 / speed.fraction.doubleValue
+    let count = Int64(max(3000, min(24_000 / stretch, 80_000)))
+    let samples = try retimer.render(
+      [.of(20_000, count, at: speed, sampleRate: Int32(sampleRate))],
+      of: .sine(frequency, length: 200_000, sampleRate: Double(sampleRate))
+    ).samples[0]
+    let step = 2 * .pi * frequency / Double(sampleRate)
+    let middle = samples.count / 4..<samples.count * 3 / 4
+    let measured = measuredFrequency(samples, middle, near: step)
+    pitch = measured / step
+    fitted = FittedSine(samples, middle, frequency: measured)
+    Measured.note(
+      "\(algorithm) \(speed) \(frequency) Hz at \(sampleRate)",
+      "\(pitch * frequency) Hz, SINAD \(fitted.signalToNoise) dB, \(fitted.amplitude)")
+  }
+}
+
+/// 440 Hz that runs on through five speeds: 1, 1/8, 2, 1/2 and 1.
+struct JoinedSpeeds {
+  let sound = Sound.sine(440, length: 100_000)
+  private(set) var mappings: [TimeMapping] = []
+  let samples: [Float]
+
+  /// Where the source starts, and how much of it each speed plays.
+  private static let start: Int64 = 10_000
+  private let count: Int64
+
+  init(_ algorithm: AudioTimePitchAlgorithm, each count: Int64) throws {
+    let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 1)
+    var end = MediaTime.zero
+    var position = Self.start
+    for (above, below) in [(1, 1), (1, 8), (2, 1), (1, 2), (1, 1)] as [(Int64, Int64)] {
+      mappings.append(try .of(position, count, at: .of(above, below), from: end))
+      position += count
+      end = mappings[mappings.count - 1].target.end
+    }
+    self.count = count
+    samples = try retimer.render(mappings, of: sound).samples[0]
+  }
+
+  /// The largest second difference in a range, over that of the sine: a jump is far above 1.
+  func roughness(_ range: Range<Int>) -> Double {
+    let step = 2 * .pi * 440.0 / 48_000
+    return range.map { index in
+      let (before, after) = (Double(samples[index - 1]), Double(samples[index + 1]))
+      return (before + after - 2 * Double(samples[index])).magnitude / (0.5 * step * step)
+    }.max() ?? 0
+  }
+
+  /// Whether what plays at speed 1 is the source, bit for bit.
+  var isCopiedAtSpeedOne: Bool {
+    let (length, last) = (Int(count), Self.start + 4 * count)
+    return samples[..<length].elementsEqual(sound.samples(Self.start, length)[0])
+      && samples[(samples.count - length)...].elementsEqual(sound.samples(last, length)[0])
+  }
+}
