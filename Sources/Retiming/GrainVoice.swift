@@ -27,11 +27,12 @@ struct GrainShape: Sendable {
       lock: LockedMap.Extent(before: 5, after: 5, sampleRate: sampleRate))
   }
 
-  /// Grains of 20 ms of which 8 ms are a fade, and 5 ms of search.
+  /// Grains of 20 ms of which 8 ms are a fade, and 5 ms of search: just more than half a period of
+  /// 100 Hz, whatever the rate.
   static func lowQuality(sampleRate: Int) -> GrainShape {
     let fade = max(4, sampleRate / 125)
     return GrainShape(
-      hold: sampleRate * 12 / 1000, fade: fade, reach: sampleRate / 200, compared: fade,
+      hold: sampleRate * 12 / 1000, fade: fade, reach: sampleRate / 200 + 2, compared: fade,
       step: max(1, sampleRate / 12_000), lock: nil)
   }
 }

@@ -75,7 +75,7 @@ enum Likeness {
     }
   }
 
-  /// How far from a sample, half of one at most, the place is at which the sound is most like what
+  /// How far from a sample, some few at most, the place is at which the sound is most like what
   /// is wanted; zero where it is not much alike anywhere.
   ///
   /// Tones need it: half a sample is half a radian at 8 kHz, as often as there is a grain.
@@ -93,17 +93,30 @@ enum Likeness {
           / (Double(power) * Double(max(product(other, other), 1e-12))).squareRoot()
       }
     }
-    let (before, here, after) = (likeness(at: -1), likeness(at: 0), likeness(at: 1))
-    // At half a sample, 16 kHz is no more alike than this.
-    guard here > 0.35 else { return 0 }
-    // Of a tone, likeness is the cosine of the distance.
-    let cosine = (before + after) / (2 * here)
-    guard cosine.magnitude < 1 else { return 0 }
-    let angle = acos(cosine)
-    var best = atan2(after - before, 2 * here * sin(angle)) / angle
-    guard best.isFinite else { return 0 }
-    best = min(max(best, -0.5), 0.5)
-    // Of other sounds nearly so; a parabola through places close by is right for all.
+    // Low tones are so alike for many samples that the search, which likes what is near, may end
+    // a few beside the best.
+    var whole = 0
+    var best = 0.0
+    var angle = 0.0
+    for _ in 0..<3 {
+      let (before, here, after) = (
+        likeness(at: Double(whole - 1)), likeness(at: Double(whole)),
+        likeness(at: Double(whole + 1))
+      )
+      // At half a sample, 16 kHz is no more alike than this.
+      guard here > 0.35 else { return 0 }
+      // Of a tone, likeness is the cosine of the distance.
+      let cosine = (before + after) / (2 * here)
+      guard cosine.magnitude < 1 else { return Double(whole) }
+      angle = acos(cosine)
+      best = atan2(after - before, 2 * here * sin(angle)) / angle
+      guard best.isFinite else { return Double(whole) }
+      guard best.magnitude > 0.5, whole.magnitude < 6 else { break }
+      whole += Int(min(max(best, -4), 4).rounded())
+    }
+    best = Double(whole) + min(max(best, -0.5), 0.5)
+    // Of high sounds that are no tone only nearly so; a parabola through places close by is right.
+    guard angle > 0.25 else { return best }
     let step = 1.0 / 16
     let (left, middle, right) = (
       likeness(at: best - step), likeness(at: best), likeness(at: best + step)
