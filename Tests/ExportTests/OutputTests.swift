@@ -98,6 +98,31 @@ struct OutputTests {
     #expect(try folder.names() == ["clip.mov"])
   }
 
+  /// However far it has come: sound and pictures are made at a time.
+  @Test(arguments: [true, false], [1, 2, 5, 20, 60])
+  func `An export with sound that is cancelled leaves nothing behind`(
+    isCopy: Bool, question: Int
+  ) throws {
+    let asset = try asset {
+      $0.sound = MovieRecipe.Sound()
+      $0.sound?.sampleCount = 48_000
+    }
+    let composition = try asset.retimed([(range(0, 500), speed(1, 8))])
+    var settings = settings("a.mp4", isCopy ? .passthrough : .constant(try FrameRate(50, 1)))
+    settings.codec = .mjpeg
+    var questions = 0
+    let error = #expect(throws: ExportError.self) {
+      try ExportSession(composition, of: asset).export(
+        settings,
+        isCancelled: {
+          questions += 1
+          return questions >= question
+        })
+    }
+    #expect(error?.code == .cancelled)
+    #expect(try folder.names() == ["clip.mov"])
+  }
+
   @Test(arguments: [true, false])
   func `Progress never goes back and ends with all`(isCopy: Bool) throws {
     let asset = try asset()

@@ -23,11 +23,14 @@ package struct MovieRecipe: Sendable {
     /// The sound itself, one plane a channel.
     package func planes(_ range: Range<Int>) -> [[Float]] {
       (0..<channelCount).map { channel in
-        range.map { sample in
-          if let wave { return wave(channel, sample) }
-          let isClick = clicks.contains { ($0..<$0 + Self.clickLength).contains(sample) }
-          return isClick ? (channel == 0 ? 0.75 : -0.75) : 0
+        if let wave { return range.map { wave(channel, $0) } }
+        var plane = [Float](repeating: 0, count: range.count)
+        for click in clicks {
+          for sample in (click..<click + Self.clickLength).clamped(to: range) {
+            plane[sample - range.lowerBound] = channel == 0 ? 0.75 : -0.75
+          }
         }
+        return plane
       }
     }
   }
