@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Editing
+import Glibc
 import MediaTiming
+
+/// So many cases with `Tests/run.sh --full`, else a quarter.
+func full(_ count: Int) -> Int { getenv("OVERCRANK_FULL") == nil ? count / 4 : count }
 
 /// A generator of numbers that gives the same ones each time (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {

@@ -51,7 +51,7 @@ struct OpenTimelineTests {
     project.composition.segments.map(\.description)
   }
 
-  @Test("What is written reads back equal, to the last bit", arguments: 0..<60 as Range<UInt64>)
+  @Test("What is written reads back equal, to the last bit", arguments: 0..<UInt64(full(60)))
   func roundTrip(seed: UInt64) throws {
     var random = SeededGenerator(state: seed)
     let sources = try ["a.mov", "/b c/å.mov", "100%.mov"].map { try source($0) }
@@ -220,7 +220,7 @@ struct OpenTimelineTests {
       project(clip(range(24, 48), effects: warp(0.5)), clip(range(0, 24))).utf8)
     var random = SeededGenerator(state: 7)
     var readable = 0
-    for number in 0..<3_000 {
+    for number in 0..<full(3_000) {
       var damaged = number % 5 == 0 ? bytes : plain
       for _ in 0..<Int.random(in: 1...3, using: &random) {
         let place = Int.random(in: 0..<damaged.count, using: &random)
@@ -238,7 +238,7 @@ struct OpenTimelineTests {
         readable += 1
       } catch is EditingError {} catch is TimingError {}
     }
-    #expect(readable > 100)
+    #expect(readable * 30 > full(3_000))
   }
 }
 

@@ -97,6 +97,39 @@ struct SoundTests {
       try await FFmpeg.probe(report.path, "stream=duration", stream: "a") == ["11.000000"])
   }
 
+  @Test(arguments: [
+    (AudioTimePitchAlgorithm.varispeed, 1.0), (.timeDomain, 1.0), (.spectral, 5.0),
+  ])
+  func `Clicks after a ramp and a slow part lie where the map has them`(
+    algorithm: AudioTimePitchAlgorithm, milliseconds: Double
+  ) throws {
+    let asset = try asset("pcm_s16le")
+    // 1 to an eighth and back, by way of a slow part, and a halt: one click is in the slow part.
+    var composition = try Composition.ramped(
+      asset.mediaSource(),
+      points: [
+        Composition.SpeedPoint(.milliseconds(800), .normal),
+        Composition.SpeedPoint(.milliseconds(1_100), speed(1, 8)),
+        Composition.SpeedPoint(.milliseconds(1_500), speed(1, 8)),
+        Composition.SpeedPoint(.milliseconds(1_800), .normal),
+      ], easing: .eased)
+    try composition.freezeFrame(at: .milliseconds(300), for: .milliseconds(333))
+    let report = try ExportSession(composition, of: asset).export(settings(algorithm))
+    let planes = try Asset(path: report.path).sound()
+    for click in Self.clicks where click != 60_000 || algorithm == .varispeed {
+      let middle = Rational(Int64(2 * click + MovieRecipe.Sound.clickLength - 1))
+      let places = try composition.targetTimes(
+        ofSource: middle.divided(by: Rational(96_000)), in: asset.mediaSource(),
+        timescale: 48_000, rounding: .halfAwayFromZero)
+      let expected = Int(try #require(places.first).value)
+      let window = expected - 2_400..<expected + 2_400
+      let found = try #require(centroid(planes[0], in: window), "the click of \(click)")
+      #expect(
+        abs(found - Double(expected)) <= milliseconds * 48,
+        "the click of \(click): \((found - Double(expected)) / 48) ms off")
+    }
+  }
+
   @Test(arguments: [44_100, 48_000, 96_000], [997, 1_013])
   func `Any length is forced to its nearest sample`(rate: Int, milliseconds: Int64) throws {
     let asset = try asset(rate: rate)

@@ -6,7 +6,7 @@ import Testing
 /// Ramps, reverses and holds, beside a model that integrates the speed with fractions of any size.
 struct PlaybackMappingTests {
   @Test func `A ramp's source time is the integral of its speed`() {
-    forAll(1_000) { random in
+    forAll(full(1_000)) { random in
       let item = try random.playback()
       for _ in 0..<4 {
         let time = try random.instant(in: item.mapping.target)
@@ -21,7 +21,7 @@ struct PlaybackMappingTests {
   }
 
   @Test func `The tick of a source time is the exact instant, rounded once`() {
-    forAll(600) { random in
+    forAll(full(600)) { random in
       let item = try random.playback()
       let timescale: Int32 = random.pick([1, 24, 600, 15_360, 240_000, 1_000_000, 10_000_000])
       let rounding = random.pick(TimeRounding.allCases)
@@ -42,7 +42,7 @@ struct PlaybackMappingTests {
   }
 
   @Test func `Parts of a mapping play what the whole does`() {
-    forAll(1_000) { random in
+    forAll(full(1_000)) { random in
       let item = try random.playback()
       var parts = [item.mapping]
       for _ in 0..<4 {
@@ -68,7 +68,7 @@ struct PlaybackMappingTests {
   }
 
   @Test func `Backwards twice is forwards, and once is the mirror`() {
-    forAll(500) { random in
+    forAll(full(500)) { random in
       let mapping = try random.playback().mapping
       let mirrored = try mapping.reversed()
       if try mirrored.reversed() != mapping { return "\(mapping) came back another" }

@@ -89,6 +89,9 @@ func forAll(
   }
 }
 
+/// So many cases with `Tests/run.sh --full`, else a quarter: for models that take milliseconds.
+func full(_ count: Int) -> Int { getenv("OVERCRANK_FULL") == nil ? count / 4 : count }
+
 struct RandomCasesTests {
   @Test func `A million random cases are tried in all`() {
     let total = Operation.allCases.reduce(0) { $0 + $1.inputCount * $1.claimsPerInput }
