@@ -43,7 +43,8 @@ final class PacketCursor {
   }
 
   private func restart() throws(LibAVError) {
-    demuxer = try Demuxer(opening: asset.path)
+    // Other containers learn of their tracks only by reading on.
+    demuxer = try Demuxer(opening: asset.path, probes: asset.container != "mov")
     next = 0
   }
 

@@ -48,9 +48,13 @@ package struct Demuxer: ~Copyable {
 
   /// Opens a file and reads what its tracks are.
   ///
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - probes: Whether the first packets are read to learn what the headers leave out; not needed
+  ///     to read the packets of a movie that is known already.
   /// - Throws: `LibAVError` for "open" or "read"; its `systemErrorNumber` tells a missing file
   ///   from one that is no movie.
-  package init(opening path: String) throws(LibAVError) {
+  package init(opening path: String, probes: Bool = true) throws(LibAVError) {
     _ = LibAVLog.install
     _ = LibAVLog.takeLastLine()
     var opened: UnsafeMutablePointer<AVFormatContext>?
@@ -59,7 +63,9 @@ package struct Demuxer: ~Copyable {
       avformat_open_input(&opened, "file:" + path, nil, nil), "open", path)
     guard let context = opened else { throw LibAVError("open", path, code: CFFmpeg_EINVAL) }
     do {
-      try LibAVError.check(avformat_find_stream_info(context, nil), "read", path)
+      if probes {
+        try LibAVError.check(avformat_find_stream_info(context, nil), "read", path)
+      }
       var tracks: [TrackFormat] = []
       for index in 0..<Int(context.pointee.nb_streams) {
         guard let stream = context.pointee.streams[index] else { continue }
