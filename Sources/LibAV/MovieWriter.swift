@@ -240,13 +240,6 @@ package struct MovieWriter: ~Copyable {
     try LibAVError.check(av_packet_ref(scratch, packet.pointer), "write to", path)
     defer { av_packet_unref(scratch) }
     stamp(track, pts: pts, dts: dts, duration: duration)
-    // Of a plain file a packet is all that is written at a time: a large one goes straight from
-    // its own memory to the system, without a copy through the buffer of a few pages. (By a name
-    // of its own, as below.)
-    let file = context
-    let isLarge = settings.fragmentMicroseconds == nil && packet.byteCount >= 1 << 15
-    file.pointee.pb.pointee.direct = isLarge ? 1 : 0
-    defer { file.pointee.pb.pointee.direct = 0 }
     try LibAVError.check(av_interleaved_write_frame(context, scratch), "write to", path)
     try checkOutput()
   }
