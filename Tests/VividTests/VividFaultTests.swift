@@ -10,7 +10,8 @@ extension VividTests {
   /// asked of it, and about the books.
   @Suite(.serialized) struct Faults {
     private let node = Vivid.node ?? ""
-    private static let mode = ["--mode", "320x180@60/yuyv", "-t", "2"]
+    private static let format = ["--mode", "320x180@60/yuyv"]
+    private static let mode = format + ["-t", "2"]
 
     private func file(_ name: String) -> String { "\(Vivid.folder)/\(name).mov" }
 
@@ -58,9 +59,9 @@ extension VividTests {
 
     @Test func `Damaged buffers are corrupt, not lost`() async throws {
       let (status, take) = try await Vivid.record(
-        Self.mode, file: file("damaged"), meanwhile: "inject_v4l2_buf_flag_error=1")
+        Self.format, file: file("damaged"), meanwhile: "inject_v4l2_buf_flag_error=1")
       #expect(status == 0)
-      try await Vivid.expectWhole(take, file: file("damaged"), stoppedBy: "duration")
+      try await Vivid.expectWhole(take, file: file("damaged"), stoppedBy: "signal")
       #expect(try Vivid.ledger(take)["corrupt"] == 1)
       let gaps = try #require(take["gaps"] as? [[String: Any]])
       #expect(gaps.count { $0["cause"] as? String == "corrupt" } == 1)
@@ -68,9 +69,9 @@ extension VividTests {
 
     @Test func `A buffer that is refused once costs no take`() async throws {
       let (status, take) = try await Vivid.record(
-        Self.mode, file: file("refused"), meanwhile: "inject_vidioc_qbuf_error=1")
+        Self.format, file: file("refused"), meanwhile: "inject_vidioc_qbuf_error=1")
       #expect(status == 0)
-      try await Vivid.expectWhole(take, file: file("refused"), stoppedBy: "duration")
+      try await Vivid.expectWhole(take, file: file("refused"), stoppedBy: "signal")
       try await Vivid.set("inject_vidioc_qbuf_error", to: 1)
       let next = try await Vivid.record(Self.mode, file: file("refused"))
       try await Vivid.expectWhole(next, file: file("refused"), stoppedBy: "duration")
@@ -92,7 +93,7 @@ extension VividTests {
 
     @Test func `A driver that gives up ends the take with what it delivered`() async throws {
       let (status, take) = try await Vivid.record(
-        Self.mode, file: file("fatal"), meanwhile: "inject_fatal_streaming_error=1")
+        Self.format, file: file("fatal"), meanwhile: "inject_fatal_streaming_error=1")
       #expect(status == 69)
       try await Vivid.expectWhole(take, file: file("fatal"), stoppedBy: "error")
     }
@@ -125,7 +126,7 @@ extension VividTests {
     @Test(.enabled(if: Vivid.isPluggable, Vivid.whyNotPluggable))
     func `A device that goes away ends the take with what arrived`() async throws {
       let (status, take) = try await Vivid.record(
-        Self.mode, file: file("gone"), meanwhile: "disconnect=1")
+        Self.format, file: file("gone"), meanwhile: "disconnect=1")
       // Nobody but who unplugged it so can plug it in again.
       try await Vivid.plugAgain()
       #expect(status == 69)

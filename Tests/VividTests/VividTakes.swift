@@ -14,17 +14,26 @@ extension Vivid {
     return try finished.document()
   }
 
-  /// Records, and sets a control once the take is under way; gives the exit status, too.
+  /// Records, sets a control once the take is under way, and ends the take a little later unless it
+  /// has ended by itself; gives the exit status, too.
   static func record(
     _ options: [String], file: String, meanwhile control: String
   ) async throws -> (status: Int32, document: [String: Any]) {
     try? FileManager.default.removeItem(atPath: file)
-    // Progress tells that frames are stored.
+    // Progress tells that frames are stored. However slow the machine is, some come after the
+    // control was set.
     let script = """
       "$1" record "$2" -o "$3" --json --progress json $5 >"$3.json" 2>"$3.log" &
       recording=$!
       for try in $(seq 300); do grep -q '"progress"' "$3.log" && break; sleep 0.1; done
       v4l2-ctl -d "$2" -c "$4" >&2 || echo "v4l2-ctl failed" >&2
+      told=$(grep -c '"progress"' "$3.log")
+      for try in $(seq 300); do
+        [ $(grep -c '"progress"' "$3.log") -gt $((told + 2)) ] && break
+        kill -0 $recording 2>/dev/null || break
+        sleep 0.1
+      done
+      kill -TERM $recording 2>/dev/null
       wait $recording
       status=$?
       cat "$3.json"
