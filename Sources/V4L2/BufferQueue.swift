@@ -123,6 +123,11 @@ package final class BufferQueue: ControlChannel, Sendable {
       device.control(CVideo4Linux_VIDIOC_REQBUFS, &request), .requestBuffers, path)
   }
 
+  /// Lets go of a device that is gone, so that its driver may let it be again.
+  ///
+  /// Nothing may be lent: the memory is zeros from then on. Requests fail.
+  package func abandon() { device.abandon(buffers.flatMap(\.mapped)) }
+
   /// Waits for the next frame: poll(2), then one `VIDIOC_DQBUF`.
   ///
   /// - Parameter timeoutMilliseconds: The time limit; 0 does not wait, below 0 waits for ever.

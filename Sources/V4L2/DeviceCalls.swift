@@ -27,6 +27,12 @@ package protocol DeviceCalls: Sendable {
   /// Unmaps memory of the driver's: munmap(2).
   func unmap(_ memory: UnsafeMutableRawBufferPointer)
 
+  /// Lets go of a device that is gone for good, without making its descriptor or the memory mapped
+  /// from it invalid: requests fail from then on, and the memory is zeros.
+  ///
+  /// A driver waits until nobody has its device any more, and only then lets it be again.
+  func abandon(_ descriptor: CInt, _ memory: [UnsafeMutableRawBufferPointer])
+
   /// The clock that the driver's times are of, in nanoseconds; `CLOCK_MONOTONIC` for the kernel.
   func nanoseconds() -> Int64
 
@@ -39,6 +45,7 @@ package protocol DeviceCalls: Sendable {
 
 extension DeviceCalls {
   package var nodeFolder: String { "/dev" }
+  package func abandon(_ descriptor: CInt, _ memory: [UnsafeMutableRawBufferPointer]) {}
 }
 
 /// Where devices opened from here on are reached.
@@ -78,6 +85,21 @@ struct KernelCalls: DeviceCalls {
   }
 
   func close(_ descriptor: CInt) -> CInt { CVideo4Linux_close(descriptor) }
+
+  func abandon(_ descriptor: CInt, _ memory: [UnsafeMutableRawBufferPointer]) {
+    // Each in one step, so that nothing else can take the place in between. Where the system
+    // refuses, the device is let go of when the descriptor is closed.
+    for piece in memory {
+      _ = mmap(
+        piece.baseAddress, piece.count, PROT_READ | PROT_WRITE,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)
+    }
+    let nothing = Glibc.open("/dev/null", O_RDWR | O_CLOEXEC)
+    guard nothing >= 0 else { return }
+    _ = dup2(nothing, descriptor)
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    _ = Glibc.close(nothing)
+  }
 
   func control(
     _ descriptor: CInt, _ request: UInt, _ argument: UnsafeMutableRawPointer

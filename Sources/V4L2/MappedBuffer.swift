@@ -46,6 +46,9 @@ struct MappedBuffer {
     joinedMemory.deallocate()
   }
 
+  /// The memory that is the driver's.
+  var mapped: [UnsafeMutableRawBufferPointer] { planes }
+
   /// The most bytes that a frame takes.
   var capacity: Int { joined.isEmpty ? planes.first?.count ?? 0 : joinedMemory.count }
 

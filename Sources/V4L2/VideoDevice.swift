@@ -75,6 +75,11 @@ package struct VideoDevice: ~Copyable, Sendable {
     calls.poll(descriptor, events: events, milliseconds: milliseconds)
   }
 
+  /// Lets go of the device, which is gone, and of the memory mapped from it: requests fail now.
+  borrowing func abandon(_ memory: [UnsafeMutableRawBufferPointer]) {
+    calls.abandon(descriptor, memory)
+  }
+
   /// Maps a buffer of the driver's, or throws ``DeviceError`` for `.mapBuffer`.
   borrowing func map(
     length: Int, offset: Int64

@@ -264,8 +264,14 @@ struct CapturePumpTests {
       try pump.start()
       _ = pump.run()
       #expect(loans.lentCount == 1)
+      // A device that is gone is let go of when the last frame of it is.
+      loans.close()
+      #expect(driver.abandonCount == 0)
     }
     #expect(loans.lentCount == 0)
+    #expect(driver.abandonCount == 1)
+    loans.close()
+    #expect(driver.abandonCount == 1)
   }
 
   @Test func `A short frame of pixels is a damaged one`() throws {

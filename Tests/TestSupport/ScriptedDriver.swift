@@ -25,6 +25,7 @@ package final class ScriptedDriver: FrameDriver {
   private let next = Atomic<Int>(0)
   private let lent = Atomic<Int>(0)
   private let stops = Atomic<Int>(0)
+  private let abandons = Atomic<Int>(0)
   private let clock: Atomic<Int64>
   // Written in the initialiser only.
   private nonisolated(unsafe) let bytes: UnsafeRawBufferPointer
@@ -47,6 +48,8 @@ package final class ScriptedDriver: FrameDriver {
 
   /// Buffers that were lent and not given back.
   package var missingBuffers: Int { lent.load(ordering: .acquiring) }
+  /// How often the device was let go of.
+  package var abandonCount: Int { abandons.load(ordering: .acquiring) }
   /// How often the stream was switched off.
   package var stopCount: Int { stops.load(ordering: .acquiring) }
 
@@ -92,6 +95,8 @@ package final class ScriptedDriver: FrameDriver {
     lent.wrappingSubtract(1, ordering: .relaxed)
     if case .unreturnable(_, _, let error) = steps[index] { throw error }
   }
+
+  package func abandon() { abandons.wrappingAdd(1, ordering: .relaxed) }
 
   package func stop() { stops.wrappingAdd(1, ordering: .relaxed) }
 }

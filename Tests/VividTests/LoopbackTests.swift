@@ -241,5 +241,45 @@ extension VividTests {
       await session.stopRunning()
       #expect(pictures.ledger.addsUp && sound.ledger.addsUp)
     }
+
+    /// vivid lets a device that was disconnected be again when nobody has it open any more.
+    @Test func `A camera that goes away comes back to its session, whose sound goes on`()
+      async throws
+    {
+      let camera = try CaptureDevice.named(Vivid.node ?? "")
+      let session = CaptureSession(
+        try DeviceInput(device: camera, format: try camera.fastestFormat()))
+      try session.addInput(
+        try MicrophoneInput(device: try CaptureDevice.named(Loopback.capture)))
+      let (pictures, sound) = (VideoDataOutput(), AudioDataOutput())
+      try session.addOutput(pictures)
+      try session.addOutput(sound)
+      let events = session.events
+      try await session.startRunning()
+      // A frame that waited for its taker would keep the device that is gone.
+      let taking = Task {
+        for await _ in pictures.frames {}
+      }
+      var blocks = sound.blocks.makeAsyncIterator()
+      while pictures.ledger.delivered < 10 { _ = try #require(await blocks.next()) }
+      try await Vivid.set("disconnect", to: 1)
+      var seen: [SessionEvent] = []
+      for await event in events {
+        seen.append(event)
+        if case .interruptionEnded = event { break }
+      }
+      #expect(
+        seen == [
+          .didStartRunning, .wasInterrupted(.deviceGone), .interruptionEnded(.deviceGone),
+        ])
+      let (offered, heard) = (pictures.ledger.offered, sound.ledger.delivered)
+      while pictures.ledger.offered < offered + 10 { _ = try #require(await blocks.next()) }
+      #expect(session.isRunning && !session.isInterrupted)
+      await session.stopRunning()
+      taking.cancel()
+      await taking.value
+      #expect(pictures.ledger.addsUp && sound.ledger.addsUp && sound.ledger.delivered > heard)
+      print("vivid: gone and back: frames \(pictures.ledger), blocks \(sound.ledger)")
+    }
   }
 }

@@ -53,6 +53,9 @@ package protocol FrameDriver: AnyObject, Sendable {
 
   /// Gives the device up for good, so that another driver may be made for it; the stream is off.
   func release()
+
+  /// Lets go of the memory and the device, too, after ``release()`` and when nothing is lent.
+  func abandon()
 }
 
 extension FrameDriver {
@@ -60,6 +63,7 @@ extension FrameDriver {
   package var exposureGuard: ExposureGuard? { nil }
   package func microseconds() -> Int64 { CaptureClock.microseconds() }
   package func release() {}
+  package func abandon() {}
 }
 
 /// What came of waiting for a frame.

@@ -89,6 +89,8 @@ final class V4L2Driver: FrameDriver {
 
   func release() { Self.insist(on: { () throws(DeviceError) in try queue.free() }) }
 
+  func abandon() { queue.abandon() }
+
   /// Tries what must not fail a few times: what a bus error spoils now may succeed a moment later.
   private static func insist(on body: () throws(DeviceError) -> Void) {
     for _ in 0..<3 where (try? body()) != nil { break }

@@ -72,11 +72,13 @@ package final class FrameLoans: Sendable {
   }
 
   /// Takes the driver's buffers from it for good, so that its device may be opened anew; what is
-  /// lent stays readable.
+  /// lent stays readable, and keeps the driver until it is released.
   func close() {
     stream.withLock { stream in
-      if stream != .closed { driver.release() }
+      guard stream != .closed else { return }
       stream = .closed
+      driver.release()
+      if lentCount == 0 { driver.abandon() }
     }
   }
 
@@ -125,6 +127,7 @@ package final class FrameLoans: Sendable {
       // A driver that does not take it has failed, which the capture thread learns by itself.
       if stream == .on { try? driver.requeue(slots[loan.slot].index) }
       slots[loan.slot].isFree.store(true, ordering: .releasing)
+      if stream == .closed, lentCount == 0 { driver.abandon() }
     }
   }
 
