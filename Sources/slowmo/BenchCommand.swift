@@ -61,7 +61,7 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     let camera = try CaptureDevice.named(device)
     let run = try measure(camera, mode)
     var document = BenchDocument(run)
-    if findLimit { document.limitFps = try limit(camera, run.format).map(Double.init) }
+    if findLimit { document.limitFps = try limit(camera, run.format)?.doubleValue }
     if common.json {
       try Output.document(document)
     } else {
@@ -95,19 +95,42 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
       processorNanoseconds: ProcessCost.now() - before, memory: memory)
   }
 
-  /// The highest rate in whole frames a second that loses nothing, by halving; nil where even
-  /// the slowest loses.
-  private func limit(_ camera: CaptureDevice, _ format: CaptureFormat) throws -> Int? {
-    func isLossless(_ rate: Int) throws -> Bool {
-      let text = "\(format.width)x\(format.height)@\(rate)/\(format.fourcc)"
-      return try measure(camera, ModeRequest(parsing: text)).report.ledger.dropped == 0
-    }
-    var (good, bad) = (0, 4_000)
+  /// The highest rate that loses nothing, by halving, to a twentieth; nil where even the slowest
+  /// loses.
+  private func limit(_ camera: CaptureDevice, _ format: CaptureFormat) throws -> FrameRate? {
+    let rates = try rates(of: camera, format)
+    var (good, bad) = (-1, rates.count)
+    var next = rates.firstIndex { $0.doubleValue >= 240 } ?? rates.count / 2
     while bad - good > max(1, good / 20), !Interrupt.isRequested {
-      let rate = good == 0 ? min(240, bad / 2) : (good + bad) / 2
-      if try isLossless(rate) { good = rate } else { bad = rate }
+      let mode = try ModeRequest(parsing: Self.mode(format, rates[next]))
+      if try measure(camera, mode).report.ledger.dropped == 0 { good = next } else { bad = next }
+      next = (good + bad) / 2
     }
-    return good == 0 ? nil : good
+    return good < 0 ? nil : rates[good]
+  }
+
+  /// The rates that the device has at the size and in the format of a mode, rising; the whole ones
+  /// where it has all of a range.
+  private func rates(of camera: CaptureDevice, _ format: CaptureFormat) throws -> [FrameRate] {
+    let whole = (1...4_000 as ClosedRange<Int64>).compactMap { try? FrameRate($0, 1) }
+    if camera.kind == .synthetic {
+      // It draws more than it lists.
+      return try whole.filter { rate in
+        let mode = try ModeRequest(parsing: Self.mode(format, rate))
+        return (try? camera.format(matching: mode)) != nil
+      }
+    }
+    let ranges = try camera.formats()
+      .filter { ($0.fourcc, $0.width, $0.height) == (format.fourcc, format.width, format.height) }
+      .map(\.frameRateRange)
+    let between = whole.filter { rate in
+      ranges.contains { $0.minFrameRate < rate && rate < $0.maxFrameRate }
+    }
+    return Set(ranges.flatMap { [$0.minFrameRate, $0.maxFrameRate] } + between).sorted()
+  }
+
+  private static func mode(_ format: CaptureFormat, _ rate: FrameRate) -> String {
+    "\(format.width)x\(format.height)@\(rate)/\(format.fourcc)"
   }
 
   private var scratchFolder: String {
