@@ -66,6 +66,7 @@ let package = Package(
       name: "slowmo",
       dependencies: [
         "Overcrank", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Subprocess", package: "swift-subprocess"),
       ],
       exclude: ["Schemas"]),
 

@@ -19,6 +19,10 @@ public final class MovieFileOutput: FrameOutput {
     weak var session: CaptureSession?
     var take: TakeSink?
     var control = CaptureControl()
+    /// Triggers that no thread has looked at.
+    var pending: [CaptureTrigger] = []
+    /// Whether no more triggers will come.
+    var isLastTrigger = false
   }
 
   /// What the take is to become.
@@ -40,6 +44,18 @@ public final class MovieFileOutput: FrameOutput {
     public var queueFill: Double
     /// Bytes written so far.
     public var bytes: Int64
+  }
+
+  /// What happens while clips wait for their triggers.
+  public enum TriggeredEvent: Sendable {
+    /// Frames go into the ring, which may take so many bytes.
+    case waiting(ringBytes: Int)
+    /// A trigger came, and its clip was begun.
+    case triggered(CaptureTrigger, clip: Int)
+    /// More of a clip is stored.
+    case progress(Progress)
+    /// A clip is finished.
+    case finished(RecordingReport)
   }
 
   /// Makes an output that is to be added to a session.
@@ -92,41 +108,144 @@ public final class MovieFileOutput: FrameOutput {
   /// - Throws: `RecordingError` when the file cannot be created, `CaptureError` when the device
   ///   cannot be started and nothing was recorded.
   public func record(progress: (Progress) -> Void = { _ in }) throws -> RecordingReport {
-    let input = try camera()
-    guard let session = state.withLock({ $0.session }) else { return try record() }
+    let (input, session) = try source()
     let control = state.withLock { $0.control }
-    defer { state.withLock { ($0.control, $0.take) = (CaptureControl(), nil) } }
     let begins = !session.isRunning
     let take = MovieTake(
       input: input, settings: settings, plan: try PicturePlan(settings.codec, for: input.delivery),
       control: control, beginsWithStream: begins)
     let queue = try FrameQueue(
-      capacity: take.queueCapacity, loans: input.delivery.isCompressed ? nil : input.loans)
+      capacity: take.queueCapacity, largestFrame: input.maximumByteCount,
+      loans: input.delivery.isCompressed ? nil : input.loans)
     var file: MovieFile
     do throws(MovieFile.CreationError) {
       file = try MovieFile(creating: settings.path, overwrites: settings.overwrites, grows: true)
     } catch { throw RecordingError(error) }
-    let sink = TakeSink(
-      limit: settings.limit, queue: queue, control: control, endsCapture: begins)
-    var proof: FrameRateProof?
+    let begun: (sink: TakeSink, proof: FrameRateProof?)
     do {
-      if begins, settings.provesFrameRate, input.device.kind == .v4l2 {
-        proof = try input.proveFrameRate { control.requestedStop != nil }
-      }
-      try begin(sink, of: input, in: session, alone: begins, control)
+      begun = try begin(queue, of: input, in: session, alone: begins, control)
     } catch {
       file.discard()
       throw error
     }
-    // At its end a session that runs on lets go of the take.
-    defer {
-      state.withLock { $0.take = nil }
-      // Whatever else ran for the take, such as a microphone, ends with it.
-      if begins { session.stopRunning() } else { _ = session.refresh(self) }
-    }
+    defer { letGo(of: session, stops: begins) }
     return try take.write(
-      from: queue, of: sink, into: file, proof: proof,
+      from: queue, of: begun.sink, into: file, proof: begun.proof,
       pressure: { session.setPressure($0, on: self) }, progress: progress)
+  }
+
+  /// Keeps the latest frames in memory, and records a clip around each trigger; blocks until the
+  /// clip is finished, or where triggers repeat until ``stop()`` is called, the settings' duration
+  /// is over or something fails.
+  ///
+  /// The session is used as by ``record(progress:)``. The settings' duration is that of the
+  /// whole capture; its number of frames counts those that arrive.
+  ///
+  /// - Parameters:
+  ///   - triggers: What clips hold, and how many there may be.
+  ///   - events: Told what happens, on this thread, which writes all the clips.
+  /// - Returns: The report of the capture and of its clips; there is no file without a trigger.
+  /// - Throws: `RecordingError` when the codec does not go with the camera, `CaptureError` when
+  ///   the device cannot be started or there is no memory for the ring.
+  public func record(
+    on triggers: TriggerSettings, events: (TriggeredEvent) -> Void = { _ in }
+  ) throws -> TriggeredReport {
+    let (input, session) = try source()
+    let control = state.withLock { $0.control }
+    let begins = !session.isRunning
+    var take = TriggeredTake(
+      input: input, settings: settings, triggers: triggers,
+      plan: try PicturePlan(settings.codec, for: input.delivery), control: control)
+    let size = take.ringSize()
+    let ring = try FrameQueue(
+      capacity: size.bytes, largestFrame: input.maximumByteCount, recordCount: size.frames)
+    state.withLock { ($0.pending, $0.isLastTrigger) = ([], false) }
+    let listener = try triggers.sound.map { try listen(for: $0, in: session) }
+    defer { if let listener { session.removeOutput(listener) } }
+    let begun = try begin(ring, of: input, in: session, alone: begins, control)
+    defer { letGo(of: session, stops: begins) }
+    take.proof = begun.proof
+    events(.waiting(ringBytes: ring.capacity))
+    return take.write(
+      from: ring, end: { begun.sink.end ?? CaptureEnd() },
+      takeTriggers: {
+        state.withLock { state in
+          defer { state.pending = [] }
+          return (state.pending, state.isLastTrigger)
+        }
+      }, tell: events)
+  }
+
+  /// Gives a trigger that happens now, from any thread.
+  public func trigger(_ source: CaptureTrigger.Source = .call) {
+    guard let camera = try? camera() else { return }
+    trigger(CaptureTrigger(source: source, microseconds: camera.driver.microseconds()))
+  }
+
+  /// Gives a trigger that happened up to a quarter of a second ago, from any thread.
+  ///
+  /// One that comes later may find that the ring has let go of its first frames.
+  public func trigger(_ trigger: CaptureTrigger) {
+    state.withLock { $0.pending.append(trigger) }
+  }
+
+  /// Says that no more triggers will come: the capture ends with the clips that were begun.
+  public func endTriggers() { state.withLock { $0.isLastTrigger = true } }
+
+  /// Has loud sounds of the session give triggers.
+  ///
+  /// - Returns: What listens, until it is taken out of the session.
+  private func listen(for sound: SoundTrigger, in session: CaptureSession) throws -> AudioDataOutput
+  {
+    let listener = AudioDataOutput()
+    try session.addOutput(listener)
+    guard session.connections.contains(where: { $0.output === listener }) else {
+      session.removeOutput(listener)
+      throw RecordingError(
+        .notConnected, "there is no sound to listen to for triggers",
+        hint: "choose a microphone with --audio; slowmo devices lists them")
+    }
+    let detector = Mutex(SoundTrigger.Detector(sound))
+    listener.setSampleBufferHandler { [weak self] block in
+      for time in detector.withLock({ $0.hear(block) }) {
+        self?.trigger(CaptureTrigger(source: .audio, microseconds: time))
+      }
+    }
+    return listener
+  }
+
+  /// Where pictures come from, and the session that brings them.
+  private func source() throws(RecordingError) -> (DeviceInput, CaptureSession) {
+    let input = try camera()
+    guard let session = state.withLock({ $0.session }) else { return try source() }
+    return (input, session)
+  }
+
+  /// Ends what was begun for a take: whatever else ran for it, such as a microphone, ends with it;
+  /// a session that runs on lets go of it.
+  private func letGo(of session: CaptureSession, stops: Bool) {
+    state.withLock { ($0.control, $0.take) = (CaptureControl(), nil) }
+    if stops { session.stopRunning() } else { _ = session.refresh(self) }
+  }
+
+  /// Has frames go into a queue, after the camera's rate was proved.
+  private func begin(
+    _ queue: FrameQueue, of input: DeviceInput, in session: CaptureSession, alone: Bool,
+    _ control: CaptureControl
+  ) throws -> (sink: TakeSink, proof: FrameRateProof?) {
+    let sink = TakeSink(
+      limit: settings.limit, queue: queue, control: control, endsCapture: alone)
+    do {
+      var proof: FrameRateProof?
+      if alone, settings.provesFrameRate, input.device.kind == .v4l2 {
+        proof = try input.proveFrameRate { control.requestedStop != nil }
+      }
+      try begin(sink, of: input, in: session, alone: alone, control)
+      return (sink, proof)
+    } catch {
+      state.withLock { ($0.control, $0.take) = (CaptureControl(), nil) }
+      throw error
+    }
   }
 
   /// Has frames go into a take.

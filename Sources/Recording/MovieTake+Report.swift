@@ -35,8 +35,19 @@ extension MovieTake {
       report.problem = RecordingError(failure)
       if report.stoppedBy != .diskFull { report.stoppedBy = .error }
     }
+    report.trigger = mark(writer)
     finishFile(&report, writer)
     return report
+  }
+
+  /// Where in the file the trigger is.
+  private func mark(_ writer: borrowing TakeWriter) -> TriggerMark? {
+    guard let trigger, let first = writer.first else { return nil }
+    let time = trigger.microseconds &- first.microseconds
+    return TriggerMark(
+      trigger: trigger,
+      frameIndex: writer.storedMicroseconds.lastIndex { $0 <= time }.map(Int64.init),
+      nanoseconds: time.saturatingMultiplied(by: 1_000))
   }
 
   /// Says why the take's rate is not the one asked for, if it is not, and which controls the
@@ -69,7 +80,7 @@ extension MovieTake {
         soundEnd: writer.soundSampleCount,
         metadata: RecordingTags.metadata(
           frameRate: rate,
-          recording: Self.tag(input, first, gaps: report.gaps)))
+          recording: tag(first, gaps: report.gaps)))
       report.isPlayable = pictures == report.ledger.stored
       if !report.isPlayable {
         report.warnings.append(

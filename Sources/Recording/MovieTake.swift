@@ -13,6 +13,8 @@ struct MovieTake {
   let control: CaptureControl
   /// Whether the stream was switched on for this take.
   let beginsWithStream: Bool
+  /// What the take is made for; nil where it was simply begun.
+  var trigger: CaptureTrigger?
 
   /// Writes until the queue is closed and empty.
   ///
@@ -24,56 +26,17 @@ struct MovieTake {
     proof: FrameRateProof?, pressure: (Bool) -> Void = { _ in },
     progress: (MovieFileOutput.Progress) -> Void
   ) throws -> RecordingReport {
-    let startOfWriting = CaptureCost.threadNanoseconds()
-    var writer = makeWriter(path: file.writtenPath)
-    var failure: LibAVError?
-    // Whether the queue was full, until it is half empty again.
-    var (isPressed, refusedCount) = (false, Int64(0))
-    while let error = queue.withNextFrame({ frame -> LibAVError? in
-      guard failure == nil else {
-        writer.refuse(frame)
-        return nil
+    var movie = GrowingTake(self, into: file)
+    var gauge = PressureGauge()
+    while queue.withNextFrame({ movie.enter($0) }) != nil {
+      if let reason = movie.limit?.reason { control.stop(reason) }
+      if let change = gauge.change(refused: movie.account.ledger.lostQueue, queue) {
+        pressure(change)
       }
-      do throws(LibAVError) {
-        try writer.store(frame)
-        return nil
-      } catch { return error }
-    }) {
-      if let error, failure == nil {
-        failure = error
-        control.stop(error.isDiskFull ? .diskFull : .error)
-      }
-      if writer.storedCount > 0 { file.dropReplaced() }
-      let refused = writer.account.ledger.lostQueue
-      if !isPressed, refused > refusedCount {
-        isPressed = true
-        pressure(true)
-      } else if isPressed, refused == refusedCount, queue.fillLevel < 0.5 {
-        isPressed = false
-        pressure(false)
-      }
-      refusedCount = refused
-      progress(
-        MovieFileOutput.Progress(
-          stored: writer.storedCount, missing: writer.account.ledger.dropped,
-          seconds: Double(writer.endMicroseconds) / 1_000_000, queueFill: queue.fillLevel,
-          bytes: writer.byteCount))
+      progress(movie.progress(queueFill: queue.fillLevel))
     }
-    if isPressed { pressure(false) }
-    var end = sink.end ?? CaptureEnd()
-    end.cost.writerThread = CaptureCost.threadNanoseconds() - startOfWriting
-    writer.close(end)
-    do throws(LibAVError) { try writer.finish() } catch { failure = failure ?? error }
-    if writer.storedCount > 0 {
-      let report = report(writer, end, failure, proof)
-      if report.ledger.stored > 0 { return report }
-    }
-    file.discard()
-    if let error = end.error { throw error }
-    throw failure.map(RecordingError.init)
-      ?? RecordingError(
-        .nothingStored, "\(input.device.address) delivered no frame that could be stored",
-        hint: "check the camera, or record for longer")
+    if gauge.isPressed { pressure(false) }
+    return try movie.finish(sink.end ?? CaptureEnd(), proof)
   }
 
   /// Two seconds of frames, within reason: a stalled writer loses nothing before that.
@@ -84,8 +47,8 @@ struct MovieTake {
     return Int(max(min(max(seconds, 32e6), 512e6), 4 * (frame + 4_096)))
   }
 
-  private func makeWriter(path: String) -> TakeWriter {
-    let (input, control) = (input, control)
+  func makeWriter(path: String) -> TakeWriter {
+    let (input, control, tag) = (input, control, tag(_:gaps:))
     return TakeWriter(
       path: path, plan: plan, delivery: input.delivery,
       frameRate: input.negotiatedFrameRate,
@@ -97,18 +60,20 @@ struct MovieTake {
       ) { control.switchedOn.load(ordering: .relaxed) }
     ) { first in
       RecordingTags.metadata(
-        frameRate: input.negotiatedFrameRate, recording: Self.tag(input, first, gaps: nil))
+        frameRate: input.negotiatedFrameRate, recording: tag(first, nil))
     }
   }
 
-  static func tag(
-    _ input: DeviceInput, _ first: FrameObservation, gaps: [FrameGap]?
-  ) -> RecordingTags.Recording {
+  func tag(_ first: FrameObservation, gaps: [FrameGap]?) -> RecordingTags.Recording {
     RecordingTags.Recording(
       device: input.device.address, mode: input.modeName,
       firstCaptureNs: first.microseconds &* 1_000, firstSequence: Int64(first.stamp.sequence),
       gaps: gaps?.filter { $0.afterIndex >= 0 }.map {
         RecordingTags.Recording.Gap(afterIndex: $0.afterIndex, count: $0.count)
+      },
+      trigger: trigger.map {
+        RecordingTags.Recording.Trigger(
+          source: $0.source.rawValue, captureNs: $0.microseconds &* 1_000)
       })
   }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
 import LibAV
 
 /// How a process that records uses its memory.
@@ -9,4 +10,14 @@ public enum RecordingMemory {
   /// than to copy a picture. It is a setting of the whole process (mallopt(3)), so it is for
   /// programs to choose and not for libraries; call it once, before the first take.
   public static func keepLargeBuffers() { LargeBuffers.keep() }
+
+  /// Bytes that programs may still take without swapping, `MemAvailable` of proc(5); a gigabyte
+  /// where the system does not tell.
+  static func availableBytes() -> Int {
+    guard let text = try? String(contentsOfFile: "/proc/meminfo", encoding: .utf8),
+      let line = text.split(separator: "\n").first(where: { $0.hasPrefix("MemAvailable:") }),
+      let kibibytes = line.split(separator: " ").dropFirst().first.flatMap({ Int($0) })
+    else { return 1 << 30 }
+    return kibibytes * 1_024
+  }
 }

@@ -31,6 +31,8 @@ public struct RecordingReport: Sendable {
   public var intervals: FrameIntervals?
   /// What capturing cost.
   public var cost = CaptureCost()
+  /// Where the trigger is that the take was made for; nil where it was simply begun.
+  public var trigger: TriggerMark?
   /// Why the take ended.
   public var stoppedBy = StopReason.signal
   /// Whether the file can be played, as reading it back has shown.
@@ -41,6 +43,12 @@ public struct RecordingReport: Sendable {
   public var problem: RecordingError?
   /// What the user should know although nothing failed.
   public var warnings: [String] = []
+
+  /// Makes the report of a take of which nothing is known yet but its rates.
+  public init(requestedFrameRate: FrameRate, negotiatedFrameRate: FrameRate) {
+    self.requestedFrameRate = requestedFrameRate
+    self.negotiatedFrameRate = negotiatedFrameRate
+  }
 }
 
 extension RecordingReport {

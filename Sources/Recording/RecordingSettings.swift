@@ -64,6 +64,11 @@ public struct RecordingSettings: Sendable {
   public var provesFrameRate = true
   /// When the take is over by itself.
   public var limit = CaptureLimit()
+  /// The take is over before its finished file would have more bytes than this.
+  public var maxRecordedFileSize: Int64?
+  /// The take is over when the disk has fewer free bytes than this; it is looked at five times a
+  /// second.
+  public var minFreeDiskSpaceLimit: Int64?
 
   /// Makes the settings of a take that goes on until it is stopped.
   public init(path: String) { self.path = path }

@@ -18,6 +18,10 @@ enum RecordingTags {
       var afterIndex: Int64
       var count: Int64
     }
+    struct Trigger: Codable {
+      var source: String
+      var captureNs: Int64
+    }
     var version = 1
     var device: String
     var mode: String
@@ -26,6 +30,8 @@ enum RecordingTags {
     /// Nil while the file grows: nobody knows yet, and a kill must not leave a file that says
     /// none.
     var gaps: [Gap]?
+    /// What the clip was made for, on the clock of the first frame; nil for one simply begun.
+    var trigger: Trigger?
   }
 
   static func metadata(frameRate: FrameRate, recording: Recording) -> [String: String] {

@@ -60,16 +60,19 @@ struct TakeWriter: ~Copyable {
   var endMicroseconds: Int64 { (storedMicroseconds.last ?? 0) &+ lastDuration }
 
   /// Enters a frame in the books without storing it, since nothing can be stored any more.
-  mutating func refuse(_ frame: QueuedFrame) {
-    account.enter(frame.observation, frame.observation.fate.outcome)
+  mutating func refuse(_ frame: QueuedFrame) -> FrameOutcome {
+    let outcome = frame.observation.fate.outcome
+    account.enter(frame.observation, outcome)
+    return outcome
   }
 
   /// Stores a frame, or enters a note of one that did not get this far.
   ///
+  /// - Returns: What became of it.
   /// - Throws: `LibAVError` when the encoder or the file refuses it; it then counts as taken.
-  mutating func store(_ frame: QueuedFrame) throws(LibAVError) {
-    var outcome = frame.observation.fate.outcome
-    guard outcome == .taken else { return account.enter(frame.observation, outcome) }
+  mutating func store(_ frame: QueuedFrame) throws(LibAVError) -> FrameOutcome {
+    guard frame.observation.fate == .queued else { return refuse(frame) }
+    var outcome = FrameOutcome.taken
     let before = (first: first, microseconds: lastMicroseconds)
     do throws(LibAVError) { outcome = try take(frame) } catch {
       lastMicroseconds = before.microseconds
@@ -78,6 +81,7 @@ struct TakeWriter: ~Copyable {
     }
     if outcome != .taken { (first, lastMicroseconds) = before }
     account.enter(frame.observation, outcome)
+    return outcome
   }
 
   private mutating func take(_ frame: QueuedFrame) throws(LibAVError) -> FrameOutcome {

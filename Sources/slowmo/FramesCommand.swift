@@ -124,11 +124,15 @@ struct FramesCommand: ParsableCommand, Verb {
   /// The names of the files, before any is written.
   private func plan(_ indices: [Int], _ lines: [Asset.FrameLine]) throws -> [Document.Frame] {
     guard let output else { return [] }
-    let template = try NameTemplate(output, movie: file)
+    let template = try NameTemplate(output, fields: ["index", "us", "ms", "name"])
     var seen: Set<String> = []
     return try indices.map { index in
       let line = lines[index]
-      let path = template.name(index: index, nanoseconds: line.ptsNanoseconds)
+      let path = template.name([
+        "index": .number(Int64(index)), "name": .text(NameTemplate.stem(of: file)),
+        // Rounded down to the unit.
+        "us": .number(line.ptsNanoseconds / 1_000), "ms": .number(line.ptsNanoseconds / 1_000_000),
+      ])
       guard seen.insert(path).inserted else {
         throw CommandError.usage(
           "the name \(output) is the same for several frames, such as \(path)",

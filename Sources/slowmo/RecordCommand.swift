@@ -13,8 +13,14 @@ struct RecordCommand: ParsableCommand, Verb {
         slowmo record synthetic --mode 640x480@120/mjpg -o a.mov --frames 60 --json
         slowmo record synthetic:320x240@240 -o exact.mov -t 1 --codec ffv1
         slowmo record 'synthetic?drop=5%&seed=7' -o lossy.mov -t 1 --max-drops 100
+        slowmo record synthetic:640x480@240 -o clap.mov --pre 500ms --post 1s --trigger audio:-20dBFS
 
       The first Ctrl-C stops the take and finishes the file.
+
+      CLIPS With --trigger frames are kept in memory, and a clip holds those from --pre before
+      each trigger to --post after it. -t then limits the whole capture; without a trigger it
+      ends with 75. For --repeat the FILE has {n} in it, which goes on from the first free number,
+      and may have {date} and {time}.
       """)
 
   @Argument(help: "The device: /dev/video0, cam0, a part of its id, synthetic or file:PATH.")
@@ -54,12 +60,22 @@ struct RecordCommand: ParsableCommand, Verb {
   @Option(help: "Write the report to this file as JSON, too.")
   var report: String?
 
+  @Option(help: "End the take before its file has more bytes: 500M, 2GiB.", transform: byteCount)
+  var maxSize: Int64?
+
+  @Option(help: "End the take when the disk has fewer free bytes.", transform: byteCount)
+  var minFree: Int64?
+
+  @OptionGroup var triggers: TriggerOptions
   @OptionGroup var writing: WritingOptions
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
     if mode != nil && fastest { throw ValidationError("--mode and --fastest exclude each other") }
     if let frames, frames < 1 { throw ValidationError("--frames \(frames) is not above zero") }
+    if frames != nil, triggers.isTriggered {
+      throw ValidationError("--frames counts a take's frames; with --trigger use --pre and --post")
+    }
     if let maxDrops, maxDrops < 0 { throw ValidationError("--max-drops \(maxDrops) is negative") }
     if let audio, audio != "none" {
       throw ValidationError(
@@ -77,6 +93,8 @@ struct RecordCommand: ParsableCommand, Verb {
     settings.recordsSound = audio != "none"
     settings.overwrites = writing.overwrite
     settings.limit = CaptureLimit(duration: duration, frameCount: frames)
+    settings.maxRecordedFileSize = maxSize
+    settings.minFreeDiskSpaceLimit = minFree
     if writing.dryRun { return try plan(device, format) }
     if let report { try refuseExisting(report) }
 
@@ -85,6 +103,17 @@ struct RecordCommand: ParsableCommand, Verb {
     let movie = try MovieFileOutput(session: session, settings: settings)
     Interrupt.onFirst { movie.stop() }
     let progress = ProgressReporter(writing.progress)
+    if triggers.isTriggered {
+      let clips = TriggeredRecording(
+        output: output, options: triggers, overwrites: writing.overwrite, progress: progress)
+      let result = try withExtendedLifetime(session) { try clips.record(movie) }
+      let problem = problem(result)
+      // Without a clip there is nothing to tell of but why.
+      if let problem, result.clips.isEmpty { throw problem }
+      return try finish(
+        RecordDocument(result, path: output, repeats: triggers.repeat, problem),
+        RecordText.lines(result))
+    }
     progress.start(file: output)
     let total = frames ?? duration.flatMap { try? expectedFrames($0, input) }
     let result = try withExtendedLifetime(session) {
@@ -97,7 +126,8 @@ struct RecordCommand: ParsableCommand, Verb {
     }
     for warning in result.warnings { progress.warning(warning) }
     progress.end(file: output)
-    return try finish(result)
+    return try finish(
+      RecordDocument(result, result.problem.map { CommandError($0) }), RecordText.lines(result))
   }
 
   /// The fastest mode that fits, among those that suit the codec; among all where none does,
@@ -144,21 +174,29 @@ struct RecordCommand: ParsableCommand, Verb {
     return .done
   }
 
+  /// What to say of a capture that waited for triggers: where none came, that is the problem.
+  private func problem(_ result: TriggeredReport) -> CommandError? {
+    if let problem = result.problem { return CommandError(problem) }
+    guard result.clips.isEmpty else { return nil }
+    return CommandError(
+      .gaveUpWaiting, code: "no_trigger", "no trigger came for \(output)",
+      hint: "wait for longer, or check what gives the trigger")
+  }
+
   /// Prints the report in the ways asked for, and judges the take.
-  private func finish(_ result: RecordingReport) throws -> ExitStatus {
-    let problem = result.problem.map { CommandError($0) }
-    let document = RecordDocument(result, problem)
+  private func finish(_ document: RecordDocument, _ lines: [String]) throws -> ExitStatus {
     if let report {
       try writeFile(report, Output.encode(document, isPretty: true), overwrites: writing.overwrite)
     }
+    let problem = document.problem
     if common.json {
       try Output.document(document)
     } else {
-      for line in RecordText.lines(result) { Output.line(line) }
+      for line in lines { Output.line(line) }
       if let problem { Output.note("slowmo: error: \(problem.line)") }
     }
     if let problem { return problem.status }
-    if let maxDrops, result.ledger.dropped > maxDrops { return .limitBroken }
+    if let maxDrops, document.dropped > maxDrops { return .limitBroken }
     return .done
   }
 }
@@ -173,4 +211,20 @@ extension SoundCodec: ExpressibleByArgument {}
     throw TimingError(.notPositive, "the duration \(text) is not above zero")
   }
   return duration
+}
+
+/// A number of bytes above zero: `4096`, `500M`, `2GiB`.
+@Sendable func byteCount(_ text: String) throws -> Int64 {
+  let units: [(String, Int64)] = [
+    ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40),
+    ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("TB", 1_000_000_000_000),
+    ("k", 1_000), ("K", 1_000), ("M", 1_000_000), ("G", 1_000_000_000), ("T", 1_000_000_000_000),
+    ("B", 1), ("", 1),
+  ]
+  for (name, factor) in units where text.hasSuffix(name) {
+    guard let number = Int64(text.dropLast(name.count)), number > 0 else { continue }
+    let (bytes, overflow) = number.multipliedReportingOverflow(by: factor)
+    if !overflow { return bytes }
+  }
+  throw ValidationError("\(text) is no number of bytes above zero, such as 500M or 2GiB")
 }

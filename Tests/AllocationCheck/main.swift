@@ -40,7 +40,8 @@ func take(
     device: input.device, format: input.format, driver: driver, delivery: input.delivery,
     negotiatedFrameRate: input.negotiatedFrameRate,
     maximumByteCount: input.maximumByteCount)
-  let queue = try FrameQueue(capacity: isSlow ? 1 << 20 : 32 << 20)
+  let queue = try FrameQueue(
+    capacity: isSlow ? 1 << 20 : 32 << 20, largestFrame: input.maximumByteCount)
   if let machine { machine.pace { queue.fillLevel < 0.5 } }
   let capture = try RunningCapture.take(
     from: counted, limit: CaptureLimit(frameCount: frames), queue: queue,

@@ -22,7 +22,9 @@ private func capture(
   wholeness: FrameWholeness = FrameWholeness(byteCount: nil, isJPEG: false)
 ) throws -> Taken {
   let driver = ScriptedDriver(steps)
-  let queue = try FrameQueue(capacity: capacity)
+  let queue = try FrameQueue(
+    capacity: capacity, largestFrame: min(300_000, capacity / 3),
+    recordCount: max(16, steps.count))
   let control = CaptureControl()
   let take = TakeSink(limit: limit, queue: queue, control: control, endsCapture: true)
   var pump = CapturePump(

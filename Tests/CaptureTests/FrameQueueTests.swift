@@ -16,7 +16,7 @@ struct FrameQueueTests {
   @Test func `Frames of any size come out in order with their bytes, around the end and again`()
     async throws
   {
-    let queue = try FrameQueue(capacity: 1 << 20)
+    let queue = try FrameQueue(capacity: 1 << 20, largestFrame: 400_000)
     let count: UInt32 = 20_000
     let writer = try PlatformThread {
       var random = SeededGenerator(seed: 240)
@@ -59,7 +59,7 @@ struct FrameQueueTests {
   }
 
   @Test func `A full queue refuses, and takes again once there is room`() throws {
-    let queue = try FrameQueue(capacity: 1 << 20)
+    let queue = try FrameQueue(capacity: 1 << 20, largestFrame: 200_000)
     let payload = [UInt8](repeating: 1, count: 200_000)
     var pushed: UInt32 = 0
     payload.withUnsafeBytes { bytes in
@@ -75,7 +75,7 @@ struct FrameQueueTests {
   }
 
   @Test func `A queue that is emptied again and again stays where it began`() throws {
-    let queue = try FrameQueue(capacity: 64 << 20)
+    let queue = try FrameQueue(capacity: 64 << 20, largestFrame: 100_000)
     let payload = [UInt8](repeating: 1, count: 100_000)
     var places: Set<Int> = []
     for number in 0..<2_000 as Range<UInt32> {

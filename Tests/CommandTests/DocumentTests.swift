@@ -16,6 +16,16 @@ struct DocumentTests {
       ["record", "synthetic:320x240@60", "-o", "a.mov", "-t", "0.5", "--progress", "none"],
       ["record", "synthetic:320x240@60?drop=100%", "-o", "b.mov", "-t", "0.5"],
       ["record", "synthetic", "-o", "c.mov", "--dry-run"],
+      [
+        "record", "synthetic:320x240@60", "-o", "t.mov", "--trigger", "audio:-30dBFS", "--post",
+        "0.1",
+      ],
+      [
+        "record", "synthetic:320x240@60", "-o", "t{n}.mov", "--trigger", "audio:-30dBFS", "--post",
+        "0.1",
+        "--repeat", "-t", "0.5",
+      ],
+      ["record", "synthetic:320x240@60", "-o", "u.mov", "--trigger", "signal", "-t", "0.1"],
       ["retime", take, "-o", "d.mov", "--speed", "1/8", "--copy", "--pitch", "mute"],
       ["retime", take, "-o", "e.mov", "--range", "1..2", "--speed", "1/3", "--copy", "--dry-run"],
       ["retime", take, "-o", "h.mov", "--preset", "impact", "--at", "1", "--copy", "--dry-run"],

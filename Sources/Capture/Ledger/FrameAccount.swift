@@ -11,6 +11,8 @@ package enum FrameOutcome: Hashable, Sendable {
   case unshowable
   /// Our queue had no room for it.
   case refused
+  /// It left the pre-trigger ring without having been wanted.
+  case evicted
 }
 
 /// Keeps the books of a take: each frame period is entered once, under what became of it.
@@ -176,6 +178,7 @@ package struct FrameAccount {
     case .corrupt: enter(.corrupt, 1, due: frame.microseconds)
     case .unshowable: enter(.lostStart, 1, due: frame.microseconds)
     case .refused: enter(.lostQueue, 1, due: frame.microseconds)
+    case .evicted: ledger.evicted += 1
     }
   }
 

@@ -75,6 +75,50 @@ struct RecordDocument: Encodable {
     }
   }
 
+  /// Where in a clip its trigger is.
+  struct Trigger: Encodable {
+    let source: String
+    @Nullable var frameIndex: Int64?
+    let atNs: Int64
+
+    init(_ mark: TriggerMark) {
+      source = mark.trigger.source.rawValue
+      frameIndex = mark.frameIndex
+      atNs = mark.nanoseconds
+    }
+  }
+
+  /// The memory that waited for triggers.
+  struct Ring: Encodable {
+    let capacityBytes: Int
+    let peakBytes: Int
+  }
+
+  /// One of the clips of `--repeat`.
+  struct Clip: Encodable {
+    let file: String
+    let durationNs: Int64
+    let ledger: Ledger
+    let gaps: [Gap]
+    let intervals: Intervals
+    let stoppedBy: String
+    let playable: Bool
+    @Nullable var trigger: Trigger?
+    let warnings: [String]
+
+    init(_ report: RecordingReport) {
+      file = report.path
+      durationNs = report.durationNanoseconds
+      ledger = Ledger(report.ledger)
+      gaps = report.gaps.map(Gap.init)
+      intervals = Intervals(report.intervals)
+      stoppedBy = report.stoppedBy.rawValue
+      playable = report.isPlayable
+      trigger = report.trigger.map(Trigger.init)
+      warnings = report.warnings
+    }
+  }
+
   let schema = schemaName("record")
   let file: String
   let mode: String
@@ -95,17 +139,28 @@ struct RecordDocument: Encodable {
   let intervals: Intervals
   let stoppedBy: String
   let playable: Bool
+  /// Of the one clip; null where the take was simply begun, and with `--repeat`.
+  @Nullable var trigger: Trigger?
+  @Nullable var ring: Ring?
   let warnings: [String]
+  /// Only with `--repeat`.
+  var files: [Clip]?
   /// Only where something failed; a document without this key is a success.
   let error: ErrorDetails?
+
+  /// What ends the verb.
+  let problem: CommandError?
+  /// What `--max-drops` counts.
+  let dropped: Int64
 
   enum CodingKeys: CodingKey {
     case schema, file, mode, codec, requestedFps, requestedFpsValue, negotiatedFps
     case negotiatedFpsValue, measuredFps, measuredFpsValue, rateCause, proof, durationNs, startupNs
-    case ledger, gaps, intervals, stoppedBy, playable, warnings, error
+    case ledger, gaps, intervals, stoppedBy, playable, trigger, ring, warnings, files, error
   }
 
-  init(_ report: RecordingReport, _ problem: CommandError?) {
+  /// Tells of a take, or of a capture that waited for triggers and its one clip.
+  init(_ report: RecordingReport, of capture: TriggeredReport? = nil, _ problem: CommandError?) {
     file = report.path
     mode = report.mode
     codec = report.codec
@@ -120,16 +175,50 @@ struct RecordDocument: Encodable {
     durationNs = report.durationNanoseconds
     startupNs = report.startupNanoseconds
     ledger = Ledger(report.ledger)
-    gaps = report.gaps.map {
-      Gap(
-        afterIndex: $0.afterIndex, count: $0.count, atNs: $0.nanoseconds,
-        cause: $0.cause.rawValue)
-    }
+    dropped = report.ledger.dropped
+    gaps = report.gaps.map(Gap.init)
     intervals = Intervals(report.intervals)
     stoppedBy = report.stoppedBy.rawValue
     playable = report.isPlayable
+    trigger = report.trigger.map(Trigger.init)
+    ring = capture.map { Ring(capacityBytes: $0.ring.capacity, peakBytes: $0.ring.peak) }
     warnings = report.warnings
+    self.problem = problem
     error = problem.map(ErrorDetails.init)
+  }
+
+  /// Tells of a capture that waited for triggers; `path` is the file asked for, or its template.
+  init(_ capture: TriggeredReport, path: String, repeats: Bool, _ problem: CommandError?) {
+    // One clip is a take of its own; of several the capture is the take.
+    var whole =
+      capture.clips.first.flatMap { repeats ? nil : $0 }
+      ?? RecordingReport(
+        requestedFrameRate: capture.requestedFrameRate,
+        negotiatedFrameRate: capture.negotiatedFrameRate)
+    if repeats {
+      whole.path = path
+      whole.mode = capture.mode
+      whole.codec = capture.codec
+      whole.gaps = capture.gaps
+      whole.durationNanoseconds = capture.clips.reduce(0) { $0 + $1.durationNanoseconds }
+      whole.stoppedBy = capture.stoppedBy
+      whole.isPlayable = capture.clips.allSatisfy(\.isPlayable)
+    }
+    whole.measuredFrameRate = capture.measuredFrameRate
+    whole.startupNanoseconds = capture.startupNanoseconds
+    whole.proof = capture.proof
+    whole.ledger = capture.ledger
+    whole.warnings += capture.warnings
+    self.init(whole, of: capture, problem)
+    if repeats { files = capture.clips.map(Clip.init) }
+  }
+}
+
+extension RecordDocument.Gap {
+  init(_ gap: FrameGap) {
+    self.init(
+      afterIndex: gap.afterIndex, count: gap.count, atNs: gap.nanoseconds,
+      cause: gap.cause.rawValue)
   }
 }
 
@@ -163,9 +252,25 @@ enum RecordText {
         "intervals: median \(milliseconds(intervals.p50)) ms, p99 "
           + "\(milliseconds(intervals.p99)) ms, longest \(milliseconds(intervals.max)) ms")
     }
+    if let mark = report.trigger {
+      lines.append(
+        "trigger: \(mark.trigger.source.rawValue) at \(decimal(Double(mark.nanoseconds) / 1e9, 6)) s, "
+          + (mark.frameIndex.map { "frame \($0)" } ?? "before the first frame"))
+    }
     lines.append(
       "stopped by \(report.stoppedBy.rawValue), \(report.isPlayable ? "playable" : "not playable")")
     return lines
+  }
+
+  /// Tells of each clip, and of the capture that waited for its trigger.
+  static func lines(_ capture: TriggeredReport) -> [String] {
+    let ledger = capture.ledger
+    return capture.clips.flatMap(lines) + [
+      "capture: \(ledger.expected) frames, of which \(ledger.stored) are in \(capture.clips.count) "
+        + "\(capture.clips.count == 1 ? "clip" : "clips"), \(ledger.evicted) left the ring and "
+        + "\(ledger.dropped) are missing; the ring held up to "
+        + "\(decimal(Double(capture.ring.peak) / 1_048_576, 1)) MiB"
+    ]
   }
 }
 

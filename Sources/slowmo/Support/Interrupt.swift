@@ -3,11 +3,12 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Ctrl-C and SIGTERM, taken by a thread of their own instead of a handler, so that what they
-/// do may do anything.
+/// Ctrl-C, SIGTERM and SIGUSR1, taken by a thread of their own instead of a handler, so that what
+/// they do may do anything.
 enum Interrupt {
   private static let received = Atomic<Int32>(0)
   private static let action = Mutex<(@Sendable () -> Void)?>(nil)
+  private static let userAction = Mutex<(@Sendable () -> Void)?>(nil)
 
   /// Whether one of the signals came.
   static var isRequested: Bool { received.load(ordering: .acquiring) != 0 }
@@ -17,7 +18,7 @@ enum Interrupt {
     received.load(ordering: .acquiring) == SIGTERM ? .terminated : .interrupted
   }
 
-  /// Takes both signals from here on; a second one ends the process at once.
+  /// Takes the signals from here on; a second one that interrupts ends the process at once.
   ///
   /// To be called before any thread starts, since threads inherit what is blocked.
   static func install() {
@@ -31,6 +32,10 @@ enum Interrupt {
       var number: Int32 = 0
       while true {
         guard sigwait(&set, &number) == 0 else { continue }
+        guard number != SIGUSR1 else {
+          userAction.withLock { $0 }?()
+          continue
+        }
         let (isFirst, _) = received.compareExchange(
           expected: 0, desired: number, ordering: .acquiringAndReleasing)
         guard isFirst else { _exit(number == SIGTERM ? 143 : 130) }
@@ -45,11 +50,17 @@ enum Interrupt {
     if isRequested { body() }
   }
 
+  /// What each SIGUSR1 does; nothing unless said.
+  static func onUserSignal(_ body: @escaping @Sendable () -> Void) {
+    userAction.withLock { $0 = body }
+  }
+
   private static func signals() -> sigset_t {
     var set = sigset_t()
     sigemptyset(&set)
     sigaddset(&set, SIGINT)
     sigaddset(&set, SIGTERM)
+    sigaddset(&set, SIGUSR1)
     return set
   }
 }

@@ -1,69 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A file name with fields to fill in: `{index:06}`, `{us}`, `{ms}`, `{name}`.
+/// A file name with fields to fill in, such as `{index:06}`, `{us}` and `{name}`.
 struct NameTemplate {
+  /// What a field stands for.
+  enum Value {
+    case text(String)
+    /// Written with zeros before it, up to the width that the template says.
+    case number(Int64)
+  }
+
   private enum Part {
     case text(String)
-    case number(Field, width: Int)
-    case name
+    case field(String, width: Int)
   }
-  private enum Field { case index, microseconds, milliseconds }
 
   private let parts: [Part]
-  private let movieName: String
 
-  /// Reads a template; `movie` is the path behind `{name}`.
+  /// Reads a template.
   ///
+  /// - Parameters:
+  ///   - template: The name; what stands in braces is a field, behind a colon its width.
+  ///   - fields: The fields that there are.
   /// - Throws: `CommandError` for a field that there is none of.
-  init(_ template: String, movie: String) throws {
-    let file = movie.split(separator: "/").last.map(String.init) ?? movie
-    movieName = file.lastIndex(of: ".").map { String(file[..<$0]) } ?? file
+  init(_ template: String, fields: [String]) throws {
     var parts: [Part] = []
     var rest = Substring(template)
     while let open = rest.firstIndex(of: "{") {
       guard let close = rest[open...].firstIndex(of: "}") else { break }
       parts.append(.text(String(rest[..<open])))
       let field = rest[rest.index(after: open)..<close]
-      let pieces = field.split(separator: ":", omittingEmptySubsequences: false)
+      let pieces = field.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
       let width = pieces.count > 1 ? Int(pieces[1]) : 0
-      let kind: Field? =
-        switch pieces.first {
-        case "index": .index
-        case "us": .microseconds
-        case "ms": .milliseconds
-        default: nil
-        }
-      if field == "name" {
-        parts.append(.name)
-      } else if let kind, let width, (0...20).contains(width), pieces.count <= 2 {
-        parts.append(.number(kind, width: width))
-      } else {
+      guard let name = pieces.first, fields.contains(name), let width, (0...20).contains(width),
+        pieces.count <= 2
+      else {
         throw CommandError.usage(
           "there is no field {\(field)} for names of files",
-          hint: "there are {index:06}, {us}, {ms} and {name}")
+          hint: "there are \(fields.map { "{\($0)}" }.joined(separator: ", ")), and widths such as "
+            + "{\(fields[0]):06}")
       }
+      parts.append(.field(name, width: width))
       rest = rest[rest.index(after: close)...]
     }
     parts.append(.text(String(rest)))
     self.parts = parts
   }
 
-  /// The name for a frame; its time is rounded down to the unit.
-  func name(index: Int, nanoseconds: Int64) -> String {
+  /// Whether names differ where a field does.
+  func holds(_ field: String) -> Bool {
+    parts.contains { if case .field(field, _) = $0 { true } else { false } }
+  }
+
+  /// The name with its fields filled in; fields that are not given stay empty.
+  func name(_ values: [String: Value]) -> String {
     parts.map { part in
       switch part {
       case .text(let text): return text
-      case .name: return movieName
-      case .number(let field, let width):
-        let value =
-          switch field {
-          case .index: Int64(index)
-          case .microseconds: nanoseconds / 1_000
-          case .milliseconds: nanoseconds / 1_000_000
-          }
-        let digits = String(value)
-        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+      case .field(let name, let width):
+        switch values[name] {
+        case .text(let text): return text
+        case .number(let number):
+          let digits = String(number)
+          return String(repeating: "0", count: max(0, width - digits.count)) + digits
+        case nil: return ""
+        }
       }
     }.joined()
+  }
+
+  /// The name of a file without its folder and extension.
+  static func stem(of path: String) -> String {
+    let file = path.split(separator: "/").last.map(String.init) ?? path
+    return file.lastIndex(of: ".").map { String(file[..<$0]) } ?? file
   }
 }

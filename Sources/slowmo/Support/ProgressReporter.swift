@@ -54,6 +54,26 @@ final class ProgressReporter {
   /// Tells that work on a file begins.
   func start(file: String) { emit("start", nil, file: file) }
 
+  /// Tells what a verb waits for.
+  func note(_ message: String) {
+    guard style != .json, style != .none else { return }
+    Output.note("slowmo: \(message)")
+  }
+
+  /// Tells that a clip is begun.
+  func trigger(_ source: String, clip: Int) {
+    endBar()
+    emit("trigger", nil, message: "\(source), clip \(clip)")
+    note("clip \(clip): \(source)")
+  }
+
+  /// Tells that one of several files is finished.
+  func file(_ path: String) {
+    endBar()
+    emit("file", nil, file: path)
+    note("\(path) is finished")
+  }
+
   /// Tells what the user should know although nothing failed.
   func warning(_ message: String) {
     endBar()

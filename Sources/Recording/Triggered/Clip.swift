@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+import Capture
+import LibAV
+
+/// A clip around a trigger, on its way from the ring into its file.
+final class Clip {
+  let trigger: CaptureTrigger
+  let path: String
+  /// The times of its frames, in microseconds of the camera's clock.
+  let range: Range<Int64>
+  /// The frame of the ring that comes next.
+  private(set) var place: Int
+  /// The first frame after the clip; nil while it has not come.
+  private var next: FrameObservation?
+  private var take: GrowingTake?
+
+  init(
+    of trigger: CaptureTrigger, range: Range<Int64>, take: consuming GrowingTake, path: String,
+    from queue: FrameQueue
+  ) {
+    self.trigger = trigger
+    self.range = range
+    self.path = path
+    self.take = consume take
+    place = queue.firstPlace
+    while let frame = queue[place], frame.observation.microseconds < range.lowerBound { place += 1 }
+  }
+
+  /// Whether no more frames belong to it.
+  var isOver: Bool { next != nil || take?.limit != nil || take?.failure != nil }
+
+  /// Whether nothing more can be stored on this disk.
+  var endsAll: Bool { take?.failure != nil || take?.limit?.reason == .minFree }
+
+  /// What may be told now.
+  func progress(queueFill: Double) -> MovieFileOutput.Progress? {
+    take?.progress(queueFill: queueFill)
+  }
+
+  /// Stores some of the frames that come before a place of the ring.
+  ///
+  /// - Returns: The places that were looked at.
+  func advance(
+    _ queue: FrameQueue, before end: Int, atMost count: Int,
+    note: (_ place: Int, FrameOutcome) -> Void
+  ) -> Range<Int> {
+    let first = place
+    while !isOver, place < min(end, first + count), let frame = queue[place] {
+      let time = frame.observation.microseconds
+      guard time < range.upperBound else {
+        next = frame.observation
+        break
+      }
+      // A clock that jumped back is no reason to take frames from before the clip.
+      if time >= range.lowerBound, let outcome = take?.enter(frame) { note(place, outcome) }
+      place += 1
+    }
+    return first..<place
+  }
+
+  /// Closes the clip's file and books.
+  ///
+  /// - Parameters:
+  ///   - end: Why the capture ended, where it did before the clip was over.
+  ///   - proof: What was measured before the capture.
+  /// - Returns: What became of it.
+  /// - Throws: `CaptureError` or `RecordingError` when there was nothing to store.
+  func finish(_ end: CaptureEnd?, _ proof: FrameRateProof?) throws -> RecordingReport {
+    var own = end ?? CaptureEnd(stopReason: .duration)
+    if let next {
+      own = CaptureEnd(stopReason: .duration)
+      own.next = next
+      own.microseconds = range.upperBound
+    }
+    guard let take = take.take() else { return try finished() }
+    return try take.finish(own, proof)
+  }
+
+  private func finished() throws(RecordingError) -> RecordingReport {
+    throw RecordingError(.nothingStored, "\(path) is finished already", hint: "")
+  }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Capture
+public import MediaTiming
+
+/// What a clip is to hold around its trigger, and how long to wait for triggers.
+///
+/// A clip holds the frames whose times are in `[trigger − preDuration, trigger + postDuration)`, by
+/// the camera's clock: those before it come out of a ring in memory. Each trigger makes a clip of
+/// its own, with all its frames, also where it comes while another is being recorded.
+public struct TriggerSettings: Sendable {
+  /// How much is kept from before the trigger.
+  public var preDuration: MediaTime
+  /// How much is recorded after it.
+  public var postDuration: MediaTime
+  /// Whether further triggers make further clips; else the first clip ends the capture.
+  public var repeats = false
+  /// Bytes that the ring may take; nil for what `preDuration` and two seconds for a slow disk need
+  /// at most, but no more than half of the memory that is free.
+  ///
+  /// Compressed frames are smaller than a driver says, so in fact it takes less. Where the ring is
+  /// too small for `preDuration`, the oldest frames leave it early, and the report says so.
+  public var memoryLimit: Int?
+  /// The sounds that give triggers; nil for none.
+  public var sound: SoundTrigger?
+  /// The file of each clip, by its number from 1; nil takes the path of the recording's settings.
+  public var clipPath: (@Sendable (_ number: Int) -> String)?
+
+  /// Makes settings for one clip.
+  public init(preDuration: MediaTime, postDuration: MediaTime) {
+    self.preDuration = preDuration
+    self.postDuration = postDuration
+  }
+}
+
+/// The instant around which a clip is recorded.
+public struct CaptureTrigger: Hashable, Sendable {
+  /// What gave the trigger.
+  public enum Source: String, Hashable, Sendable, CaseIterable {
+    /// A call of the library.
+    case call
+    /// A signal of the system.
+    case signal
+    /// A key, or a line of input.
+    case key
+    /// A datagram.
+    case udp
+    /// A loud sound.
+    case audio
+  }
+
+  /// What gave the trigger.
+  public let source: Source
+  /// When, in microseconds of the camera's clock.
+  public let microseconds: Int64
+
+  /// Makes a trigger.
+  public init(source: Source, microseconds: Int64) {
+    self.source = source
+    self.microseconds = microseconds
+  }
+}
+
+/// Where in a clip its trigger is.
+public struct TriggerMark: Hashable, Sendable {
+  /// The trigger.
+  public let trigger: CaptureTrigger
+  /// The stored frame that was the latest when the trigger came, from 0; nil where it came before
+  /// the first of them.
+  public let frameIndex: Int64?
+  /// The trigger's time in the clip, in nanoseconds after the first stored frame; negative where
+  /// it came before.
+  public let nanoseconds: Int64
+}
+
+/// What a capture that waited for triggers was, and all its clips.
+public struct TriggeredReport: Sendable {
+  /// The clips in the order of their triggers.
+  public var clips: [RecordingReport] = []
+  /// What became of every frame period from the beginning to the end of the capture: a frame is
+  /// stored if it is in a clip, and evicted if it left the ring without having been in one.
+  public var ledger = FrameLedger()
+  /// Where frames are missing during the capture; indices count the frames stored in any clip.
+  public var gaps: [FrameGap] = []
+  /// The rate that was asked of the device.
+  public var requestedFrameRate: FrameRate
+  /// The rate that the device granted.
+  public var negotiatedFrameRate: FrameRate
+  /// The rate that the device delivered, losses included; nil for fewer than two frames.
+  public var measuredFrameRate: Rational?
+  /// From switching the stream on to the first period that the driver claims, in nanoseconds.
+  public var startupNanoseconds: Int64?
+  /// The mode that was recorded, as `modes` names it.
+  public var mode = ""
+  /// The codec of the pictures, by FFmpeg's name.
+  public var codec = ""
+  /// Bytes that the ring might take, and the most it held.
+  public var ring = (capacity: 0, peak: 0)
+  /// What was measured before the capture began; nil where nothing was.
+  public var proof: FrameRateProof?
+  /// Why the capture ended.
+  public var stoppedBy = StopReason.signal
+  /// What went wrong, where something did; clips may be playable all the same.
+  public var problem: RecordingError?
+  /// What the user should know although nothing failed.
+  public var warnings: [String] = []
+}

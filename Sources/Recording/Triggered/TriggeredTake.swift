@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+import Capture
+import LibAV
+import MediaTiming
+import Synchronization
+
+/// Cuts clips out of a ring of frames, one for each trigger, on one thread.
+///
+/// A trigger is an instant, so it does not matter when this thread learns of it: frames stay in the
+/// ring for longer than that takes. They leave it, in order, when neither a clip nor a trigger that
+/// may still come can need them; then they are entered in the books.
+struct TriggeredTake {
+  let input: DeviceInput
+  let settings: RecordingSettings
+  let triggers: TriggerSettings
+  let plan: PicturePlan
+  let control: CaptureControl
+  var proof: FrameRateProof?
+
+  /// How long after its instant a trigger may become known, in microseconds: a sound is heard only
+  /// when its block is full.
+  private static let latestNews: Int64 = 250_000
+  /// How many frames of a clip are stored before the next one has its turn.
+  private static let batch = 32
+  /// The share of the ring from which on frames leave it early.
+  private static let nearlyFull = 0.9
+
+  /// How far the work has come.
+  private struct Progress {
+    var clips: [Clip] = []
+    var clipCount = 0
+    /// What became of the frames in the ring, from its first on.
+    var outcomes: [FrameOutcome] = []
+    var account: FrameAccount
+    var report: TriggeredReport
+    /// The shortest time before now that the ring held when it was too small, in microseconds.
+    var shortened: Int64?
+  }
+
+  /// The bytes of the ring, and how many frames it may hold.
+  func ringSize() -> (bytes: Int, frames: Int) {
+    let rate = input.negotiatedFrameRate.doubleValue
+    // Beyond what is kept, what comes while the disk stands still for two seconds.
+    let frames = (triggers.preDuration.doubleValue + 2) * rate
+    let bytes = min(frames * Double(input.maximumByteCount), 1e15)
+    let limit = triggers.memoryLimit ?? RecordingMemory.availableBytes() / 2
+    let least = 4 * (input.maximumByteCount + 4_096)
+    // A camera may be faster than it says.
+    return (max(least, min(Int(bytes), limit)), Int(min(frames * 2, 1e7)) + 1_024)
+  }
+
+  /// Writes clips until the queue is closed and every clip is finished.
+  ///
+  /// - Parameters:
+  ///   - queue: The ring.
+  ///   - end: Why the capture ended, once the queue is closed.
+  ///   - takeTriggers: Takes what triggers came since it was last asked, and tells whether there
+  ///     will be others.
+  ///   - tell: Told what happens, on this thread.
+  /// - Returns: What became of every frame, and the clips.
+  func write(
+    from queue: FrameQueue, end: () -> CaptureEnd,
+    takeTriggers: () -> (new: [CaptureTrigger], isLast: Bool),
+    tell: (MovieFileOutput.TriggeredEvent) -> Void
+  ) -> TriggeredReport {
+    var state = begin(queue)
+    while true {
+      // Before the triggers are taken: a trigger that comes later is no earlier than this frame.
+      let isClosed = queue.isClosed
+      let newest = queue[queue.endPlace - 1]?.observation.microseconds
+      let triggers = takeTriggers()
+      for trigger in triggers.new { open(trigger, queue, &state, tell) }
+      if triggers.isLast, state.clips.isEmpty { control.stop(.signal) }
+      let isIdle = advance(queue, isClosed ? end() : nil, &state, tell)
+      state.report.ring.peak = max(state.report.ring.peak, queue.boundBytes)
+      if isClosed, isIdle, state.clips.isEmpty { break }
+      if let newest { evict(from: queue, newest: newest, &state) }
+      if isIdle { queue.pause(at: queue.endPlace) }
+    }
+    release(before: queue.endPlace, of: queue, &state)
+    return finish(end(), &state)
+  }
+
+  private func begin(_ queue: FrameQueue) -> Progress {
+    let control = control
+    let account = FrameAccount(
+      frameRate: input.negotiatedFrameRate, trustsCounter: input.driver.countsExactly
+    ) { control.switchedOn.load(ordering: .relaxed) }
+    var report = TriggeredReport(
+      requestedFrameRate: input.requestedFrameRate,
+      negotiatedFrameRate: input.negotiatedFrameRate)
+    report.mode = input.modeName
+    report.codec = plan.codecName
+    report.ring.capacity = queue.capacity
+    report.proof = proof
+    return Progress(account: account, report: report)
+  }
+
+  /// Begins a clip around a trigger.
+  private func open(
+    _ trigger: CaptureTrigger, _ queue: FrameQueue, _ state: inout Progress,
+    _ tell: (MovieFileOutput.TriggeredEvent) -> Void
+  ) {
+    guard triggers.repeats || state.clipCount == 0, state.report.problem == nil else { return }
+    state.clipCount += 1
+    tell(.triggered(trigger, clip: state.clipCount))
+    var settings = settings
+    settings.path = triggers.clipPath?(state.clipCount) ?? settings.path
+    let file: MovieFile
+    do throws(MovieFile.CreationError) {
+      file = try MovieFile(creating: settings.path, overwrites: settings.overwrites, grows: true)
+    } catch {
+      state.report.problem = RecordingError(error)
+      return control.stop(.error)
+    }
+    let take = MovieTake(
+      input: input, settings: settings, plan: plan, control: control, beginsWithStream: false,
+      trigger: trigger)
+    let range = Self.range(of: trigger, triggers)
+    state.clips.append(
+      Clip(
+        of: trigger, range: range, take: GrowingTake(take, into: file), path: settings.path,
+        from: queue))
+  }
+
+  /// The times of a clip's frames; both ends are rounded up to whole microseconds, which for a
+  /// half-open range leaves the same frames in it.
+  static func range(of trigger: CaptureTrigger, _ settings: TriggerSettings) -> Range<Int64> {
+    func time(_ offset: MediaTime, negated: Bool) -> Int64 {
+      let rounding: TimeRounding = negated ? .towardNegativeInfinity : .towardPositiveInfinity
+      let value = (try? offset.converted(to: 1_000_000, rounding: rounding).value) ?? .max / 4
+      return trigger.microseconds &+ (negated ? -value : value)
+    }
+    let start = time(settings.preDuration, negated: true)
+    return start..<max(start, time(settings.postDuration, negated: false))
+  }
+
+  /// Stores what is there of each clip, and finishes those that are over.
+  ///
+  /// - Returns: Whether there was nothing to do.
+  private func advance(
+    _ queue: FrameQueue, _ end: CaptureEnd?, _ state: inout Progress,
+    _ tell: (MovieFileOutput.TriggeredEvent) -> Void
+  ) -> Bool {
+    var isIdle = true
+    noteArrivals(queue, &state)
+    let first = queue.firstPlace
+    let known = first + state.outcomes.count
+    for clip in state.clips {
+      let places = clip.advance(queue, before: known, atMost: Self.batch) { place, outcome in
+        // In one file is enough.
+        if state.outcomes[place - first] != .taken { state.outcomes[place - first] = outcome }
+      }
+      if !places.isEmpty {
+        isIdle = false
+        if let progress = clip.progress(queueFill: queue.fillLevel) { tell(.progress(progress)) }
+      }
+      let isEnded = end != nil && clip.place >= queue.endPlace
+      guard clip.isOver || isEnded else { continue }
+      isIdle = false
+      if clip.endsAll { control.stop(.diskFull) }
+      state.clips.removeAll { $0 === clip }
+      finish(clip, end, &state, tell)
+    }
+    return isIdle
+  }
+
+  private func finish(
+    _ clip: Clip, _ end: CaptureEnd?, _ state: inout Progress,
+    _ tell: (MovieFileOutput.TriggeredEvent) -> Void
+  ) {
+    do {
+      let report = try clip.finish(end, proof)
+      state.report.clips.append(report)
+      if state.report.problem == nil { state.report.problem = report.problem }
+      tell(.finished(report))
+    } catch let error as RecordingError {
+      state.report.warnings.append("\(clip.path) was not written: \(error.message)")
+    } catch {
+      state.report.warnings.append("\(clip.path) was not written: \(error)")
+    }
+    if !triggers.repeats { control.stop(.duration) }
+  }
+
+  /// Enters the frames that came since the last time as not yet in any clip.
+  private func noteArrivals(_ queue: FrameQueue, _ state: inout Progress) {
+    var place = queue.firstPlace + state.outcomes.count
+    while let frame = queue[place] {
+      switch frame.observation.fate {
+      case .queued: state.outcomes.append(.evicted)
+      case .corrupt: state.outcomes.append(.corrupt)
+      case .refused: state.outcomes.append(.refused)
+      }
+      place += 1
+    }
+  }
+
+  /// Lets go of the frames that no clip needs, now or later.
+  private func evict(from queue: FrameQueue, newest: Int64, _ state: inout Progress) {
+    let limit = min(
+      state.clips.map(\.place).min() ?? queue.endPlace,
+      queue.firstPlace + state.outcomes.count)
+    let kept =
+      (try? triggers.preDuration.converted(to: 1_000_000, rounding: .towardPositiveInfinity).value)
+      ?? .max / 4
+    let oldest = newest &- kept &- Self.latestNews
+    var place = queue.firstPlace
+    while place < limit, let frame = queue[place], frame.observation.microseconds < oldest {
+      place += 1
+    }
+    release(before: place, of: queue, &state)
+    // Rather the oldest frames than the next ones.
+    while place < limit, queue.fillLevel > Self.nearlyFull, let frame = queue[place] {
+      let held = newest &- frame.observation.microseconds
+      if held < kept { state.shortened = min(state.shortened ?? .max, held) }
+      place += 1
+      release(before: place, of: queue, &state)
+    }
+  }
+
+  private func release(before end: Int, of queue: FrameQueue, _ state: inout Progress) {
+    let first = queue.firstPlace
+    noteArrivals(queue, &state)
+    guard end > first else { return }
+    for place in first..<end {
+      guard let frame = queue[place] else { continue }
+      state.account.enter(frame.observation, state.outcomes[place - first])
+    }
+    state.outcomes.removeFirst(end - first)
+    queue.release(before: end)
+  }
+
+  private func finish(_ end: CaptureEnd, _ state: inout Progress) -> TriggeredReport {
+    state.account.close(end)
+    var report = state.report
+    report.ledger = state.account.ledger
+    report.gaps = state.account.gaps
+    report.measuredFrameRate = state.account.measuredFrameRate
+    report.startupNanoseconds = state.account.startupNanoseconds
+    report.stoppedBy = end.stopReason
+    // What a clip's file lost in the end is in no other, unless clips overlap.
+    let lost = min(report.ledger.stored, report.clips.reduce(0) { $0 + $1.ledger.lostWriter })
+    report.ledger.stored -= lost
+    report.ledger.lostWriter += lost
+    if let error = end.error, report.problem == nil {
+      report.problem = RecordingError(
+        RecordingError.Code(rawValue: error.code.rawValue), error.message, hint: error.hint)
+    }
+    if report.problem?.code == .diskFull { report.stoppedBy = .diskFull }
+    if let held = state.shortened {
+      report.warnings.append(
+        "the ring of \(report.ring.capacity / 1_048_576) MiB held only the last \(held / 1_000) ms "
+          + "instead of \(Int(triggers.preDuration.doubleValue * 1_000)) ms")
+    }
+    return report
+  }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+import ArgumentParser
+import Glibc
+import Overcrank
+
+/// What gives the trigger of a clip: `signal`, `key`, `udp:PORT`, `audio:-12dBFS`.
+enum TriggerKind: Hashable, Sendable, ExpressibleByArgument {
+  case signal
+  case key
+  /// A port, and the address to listen at.
+  case udp(host: String, port: UInt16)
+  /// How loud a sound must be, in dBFS.
+  case audio(threshold: Double)
+
+  init?(argument: String) {
+    let pieces = argument.split(separator: ":", maxSplits: 1).map(String.init)
+    switch (pieces.first, pieces.count > 1 ? pieces[1] : nil) {
+    case ("signal", nil): self = .signal
+    case ("key", nil): self = .key
+    case ("udp", let place?):
+      // The address may hold colons itself, as those of IPv6 do, in brackets.
+      let colon = place.lastIndex(of: ":")
+      let host = colon.map { String(place[..<$0]) } ?? Self.loopback
+      let digits = colon.map { place[place.index(after: $0)...] } ?? place[...]
+      guard let port = UInt16(digits), port > 0, !host.isEmpty else { return nil }
+      self = .udp(host: host.filter { $0 != "[" && $0 != "]" }, port: port)
+    case ("audio", let level?):
+      let number = level.hasSuffix("dBFS") ? level.dropLast(4) : level[...]
+      guard let threshold = Double(number), threshold.isFinite, threshold <= 0 else { return nil }
+      self = .audio(threshold: threshold)
+    default: return nil
+    }
+  }
+
+  /// What to do for it.
+  var words: String {
+    switch self {
+    case .signal: "SIGUSR1 (kill -USR1 \(getpid()))"
+    case .key: "Enter"
+    case .udp(let host, let port): "a datagram to \(host) port \(port)"
+    case .audio(let threshold): "a sound of \(threshold) dBFS"
+    }
+  }
+
+  /// Others on the network can give triggers only where that was asked for.
+  static let loopback = "127.0.0.1"
+}
+
+/// The options of `record` that make clips around triggers.
+struct TriggerOptions: ParsableArguments {
+  @Option(
+    parsing: .unconditional,
+    help: "Keep this much from before the trigger, in memory.", transform: durationOrZero)
+  var pre: MediaTime?
+
+  @Option(
+    parsing: .unconditional,
+    help: "Go on for this long after the trigger; 2s unless said.", transform: durationOrZero)
+  var post: MediaTime?
+
+  @Option(
+    help: ArgumentHelp(
+      "Record a clip at each signal (SIGUSR1), key (Enter), udp:[ADDRESS:]PORT or audio:-12dBFS.",
+      valueName: "signal|key|udp:PORT|audio:-12dBFS"))
+  var trigger: [TriggerKind] = []
+
+  @Flag(help: "Wait for the next trigger; FILE is a template such as swing_{n:03}.mov.")
+  var `repeat` = false
+
+  @Option(
+    parsing: .unconditional,
+    help: "How long it must be quiet before a sound is a trigger again; 1s unless said.",
+    transform: durationOrZero)
+  var quietPeriod: MediaTime?
+
+  @Option(help: "Run this by sh after each clip; {path} is its file.")
+  var exec: String?
+
+  /// Whether clips are to be made.
+  var isTriggered: Bool { !trigger.isEmpty }
+
+  func validate() throws {
+    let lone = [
+      ("--pre", pre != nil), ("--post", post != nil), ("--repeat", self.repeat),
+    ].first { $0.1 }
+    if let lone, trigger.isEmpty {
+      throw ValidationError("\(lone.0) needs a --trigger: signal, key, udp:PORT or audio:-12dBFS")
+    }
+  }
+
+  /// What clips hold.
+  func settings() -> TriggerSettings {
+    var settings = TriggerSettings(
+      preDuration: pre ?? .zero, postDuration: post ?? MediaTime(seconds: 2))
+    settings.repeats = self.repeat
+    settings.sound =
+      trigger.compactMap { kind -> SoundTrigger? in
+        guard case .audio(let threshold) = kind else { return nil }
+        return SoundTrigger(threshold: threshold, quietPeriod: quietPeriod ?? MediaTime(seconds: 1))
+      }.first
+    return settings
+  }
+}
+
+/// A duration that is not below zero.
+@Sendable func durationOrZero(_ text: String) throws -> MediaTime {
+  let duration = try MediaTime(parsing: text)
+  guard duration >= .zero else {
+    throw TimingError(.notPositive, "the duration \(text) is below zero")
+  }
+  return duration
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+
+/// Clips around triggers, by the command.
+struct TriggerTests {
+  /// Records with triggers, and runs some lines of bash once it waits for them.
+  private func record(
+    _ options: String, in scratch: Scratch, then lines: String
+  ) async throws -> Finished {
+    let script = """
+      mkfifo lines
+      "$1" record synthetic:320x240@240 \(options) --json <lines 2>errors >report.json &
+      take=$!
+      exec 3>lines
+      for try in $(seq 600); do grep -q "waiting for" errors && break; sleep 0.05; done
+      sleep 0.7  # So that there is something from before the trigger.
+      \(lines)
+      exec 3>&-
+      wait $take
+      status=$?
+      cat report.json; cat errors >&2
+      exit $status
+      """
+    return try await run("bash", ["-c", script, "bash", slowmoPath], in: scratch.path)
+  }
+
+  @Test(arguments: [
+    ("signal", "kill -USR1 $take", "signal"), ("key", "echo >&3", "key"),
+    ("udp:42117", "echo >/dev/udp/127.0.0.1/42117", "udp"),
+    ("udp:[::1]:42118", "echo >/dev/udp/::1/42118", "udp"),
+  ])
+  func `A trigger makes a clip of what was before it and what comes after`(
+    trigger: String, line: String, source: String
+  ) async throws {
+    let scratch = try Scratch()
+    let finished = try await record(
+      "-o clip.mov --pre 250ms --post 250ms --trigger '\(trigger)'", in: scratch, then: line)
+    #expect(finished.status == 0, "\(finished.errors)")
+    let report = try finished.document()
+    let ledger = try #require(report["ledger"] as? [String: Int])
+    #expect(ledger["stored"] == 120)
+    #expect(ledger.filter { $0.key != "expected" }.values.reduce(0, +) == ledger["expected"])
+    #expect(try #require(ledger["evicted"]) > 0)
+    #expect(report["stopped_by"] as? String == "duration")
+    #expect(report["playable"] as? Bool == true)
+    let mark = try #require(report["trigger"] as? [String: Any])
+    #expect(mark["source"] as? String == source)
+    #expect(mark["frame_index"] as? Int == 59)
+    let ring = try #require(report["ring"] as? [String: Int])
+    #expect(try #require(ring["peak_bytes"]) <= (try #require(ring["capacity_bytes"])))
+    let info = try await slowmo("info", scratch.file("clip.mov"), "--json").document()
+    let video = try #require(info["video"] as? [String: Any])
+    #expect(video["frame_count"] as? Int == 120)
+    // The file says itself what gave the trigger, and when.
+    let metadata = try #require(info["metadata"] as? [String: String])
+    let tag = try #require(metadata["com.overcrank.recording"])
+    #expect(tag.contains("\"trigger\":{\"capture_ns\":"))
+    #expect(tag.contains("\"source\":\"\(source)\""))
+  }
+
+  @Test func `Repeated triggers make a clip each, and each is handed to the user's command`()
+    async throws
+  {
+    let scratch = try Scratch()
+    try Data().write(to: URL(fileURLWithPath: scratch.file("it's 01.mov")))
+    let finished = try await record(
+      """
+      -o 'it'\\''s {n:02}.mov' --pre 100ms --post 200ms --trigger signal --trigger key --repeat \
+      --exec 'echo {path} >> done; cp {path} copies'
+      """, in: scratch,
+      then: """
+        mkdir copies
+        echo >&3; kill -USR1 $take; sleep 0.1; echo >&3; sleep 0.5; kill -INT $take
+        """)
+    #expect(finished.status == 0, "\(finished.errors)")
+    let report = try finished.document()
+    let files = try #require(report["files"] as? [[String: Any]])
+    // A number whose file is there already is left to it.
+    #expect(
+      files.compactMap { $0["file"] as? String } == ["it's 02.mov", "it's 03.mov", "it's 04.mov"])
+    #expect(report["stopped_by"] as? String == "signal")
+    for file in files {
+      #expect((file["ledger"] as? [String: Int])?["stored"] == 72)
+      #expect(file["playable"] as? Bool == true)
+    }
+    let done = try String(contentsOfFile: scratch.file("done"), encoding: .utf8)
+    #expect(done.split(separator: "\n").count == files.count)
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: scratch.file("copies")).count
+        == files.count)
+  }
+
+  @Test func `Loud sounds give triggers, once in a quiet period`() async throws {
+    let scratch = try Scratch()
+    let finished = try await slowmo(
+      "record", "synthetic:320x240@240", "-o", scratch.file("clap{n}.mov"), "--pre", "100ms",
+      "--post", "100ms", "--trigger", "audio:-6dBFS", "--quiet-period", "500ms", "--repeat", "-t",
+      "2.5", "--json")
+    #expect(finished.status == 0, "\(finished.errors)")
+    let files = try #require(try finished.document()["files"] as? [[String: Any]])
+    // The camera clicks at each whole second, where its picture flashes.
+    #expect(files.count >= 2)
+    for file in files.suffix(2) {
+      let mark = try #require(file["trigger"] as? [String: Any])
+      #expect(mark["frame_index"] as? Int == 23 || mark["frame_index"] as? Int == 24)
+      #expect((file["ledger"] as? [String: Int])?["stored"] == 48)
+    }
+  }
+
+  @Test func `Without a trigger there is no file, and the exit code says that time is over`()
+    async throws
+  {
+    let scratch = try Scratch()
+    let finished = try await slowmo(
+      "record", "synthetic:320x240@240", "-o", scratch.file("clip.mov"), "--pre", "1s",
+      "--trigger", "signal", "-t", "0.3", "--json")
+    #expect(finished.status == 75)
+    let error = try #require(try finished.document()["error"] as? [String: Any])
+    #expect(error["code"] as? String == "no_trigger")
+    #expect(try scratch.names() == [])
+  }
+
+  @Test(arguments: [
+    (["--pre", "1s"], "--trigger"), (["--trigger", "udp:0"], "udp:0"),
+    (["--trigger", "audio:3dBFS"], "audio:3dBFS"), (["--trigger", "horn"], "horn"),
+    (["--trigger", "key", "--repeat"], "{n:03}"),
+    (["--trigger", "key", "--frames", "9"], "--frames"),
+    (["--trigger", "key", "--pre", "-1s"], "-1s"),
+  ])
+  func `Options that cannot be meant are refused`(
+    options: [String], word: String
+  ) async throws {
+    let scratch = try Scratch()
+    let finished = try await run(
+      slowmoPath, ["record", "synthetic", "-o", scratch.file("a.mov")] + options)
+    #expect(finished.status == 64)
+    #expect(finished.errors.contains(word), "\(finished.errors)")
+    #expect(try scratch.names() == [])
+  }
+
+  @Test func `A file never grows beyond its limit, and is whole`() async throws {
+    let scratch = try Scratch()
+    let finished = try await slowmo(
+      "record", "synthetic:640x480@240", "-o", scratch.file("a.mov"), "--max-size", "2MB",
+      "--json")
+    #expect(finished.status == 0, "\(finished.errors)")
+    let report = try finished.document()
+    #expect(report["stopped_by"] as? String == "max_size")
+    #expect(report["playable"] as? Bool == true)
+    let ledger = try #require(report["ledger"] as? [String: Int])
+    #expect(ledger["stored"] == ledger["expected"])
+    let attributes = try FileManager.default.attributesOfItem(atPath: scratch.file("a.mov"))
+    let size = try #require(attributes[.size] as? Int)
+    #expect(size <= 2_000_000)
+    #expect(size > 1_700_000)
+    let tiny = try await slowmo(
+      "record", "synthetic:640x480@240", "-o", scratch.file("b.mov"), "--max-size", "1k", "--json")
+    #expect(tiny.status != 0)
+    #expect(tiny.errors.isEmpty == false || tiny.output.contains("--max-size"))
+    let full = try await slowmo(
+      "record", "synthetic:640x480@240", "-o", scratch.file("c.mov"), "--min-free", "999TiB")
+    #expect(full.status != 0)
+    #expect(full.errors.contains("--min-free"))
+    #expect(try scratch.names() == ["a.mov"])
+  }
+}

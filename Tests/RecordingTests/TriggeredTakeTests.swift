@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Dispatch
+import LibAV
+import MediaTiming
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Capture
+@testable import Recording
+
+/// Frames that are pushed into a ring by a thread of their own, a few each time that triggers are
+/// asked for; so a trigger is known soon after its instant, and nothing depends on the clock.
+private final class ScriptedRing: Sendable {
+  let queue: FrameQueue
+  private let frames: [FrameObservation]
+  private let bytes: [UInt8]
+  private let triggers: [CaptureTrigger]
+  private let wanted = DispatchSemaphore(value: 0)
+  private let arrived = DispatchSemaphore(value: 0)
+  private let state = Mutex((pushed: 0, told: 0))
+
+  init(
+    _ queue: FrameQueue, _ frames: [FrameObservation], of bytes: [UInt8],
+    triggers: [CaptureTrigger]
+  ) {
+    self.queue = queue
+    self.frames = frames
+    self.bytes = bytes
+    self.triggers = triggers
+  }
+
+  /// On a thread of its own: pushes until all frames are there.
+  func push() {
+    for (number, frame) in frames.enumerated() {
+      if number % 8 == 0 { wanted.wait() }
+      let isPushed = bytes.withUnsafeBytes { bytes in
+        queue.push(
+          QueuedFrame(
+            observation: frame,
+            bytes: frame.fate == .queued ? bytes : UnsafeRawBufferPointer(start: nil, count: 0)))
+      }
+      if !isPushed { refusals.wrappingAdd(1, ordering: .relaxed) }
+      if number % 8 == 7 || number == frames.count - 1 {
+        state.withLock { $0.pushed = number + 1 }
+        arrived.signal()
+      }
+    }
+    queue.close()
+  }
+
+  /// Frames that the ring had no room for.
+  let refusals = Atomic<Int>(0)
+
+  /// The triggers until the newest frame, after which more come.
+  func takeTriggers() -> [CaptureTrigger] {
+    let pushed = state.withLock { $0.pushed }
+    if pushed < frames.count {
+      wanted.signal()
+      arrived.wait()
+    }
+    return state.withLock { state in
+      let now = state.pushed == frames.count ? .max : frames[state.pushed - 1].microseconds
+      let first = state.told
+      while state.told < triggers.count, triggers[state.told].microseconds <= now {
+        state.told += 1
+      }
+      return Array(triggers[first..<state.told])
+    }
+  }
+}
+
+struct TriggeredTakeTests {
+  /// Frames with losses and damage; what arrived has its number as its sequence.
+  private func frames(
+    _ count: Int, _ camera: ScriptedCamera, _ random: inout SeededGenerator
+  ) throws -> [FrameObservation] {
+    try (0..<count).compactMap { number in
+      guard Int.random(in: 0..<200, using: &random) > 0 else { return nil }
+      let stamp = try camera.stamp(Int64(number))
+      var frame = FrameObservation(
+        stamp: stamp, microseconds: stamp.microseconds, arrival: stamp.microseconds + 500)
+      if Int.random(in: 0..<200, using: &random) == 0 { frame.fate = .corrupt }
+      return frame
+    }
+  }
+
+  private func take(
+    _ camera: ScriptedCamera, _ settings: TriggerSettings, in scratch: Scratch,
+    configure: (inout RecordingSettings) -> Void = { _ in }
+  ) throws -> TriggeredTake {
+    var recording = RecordingSettings(path: scratch.file("clip.mov"))
+    recording.recordsSound = false
+    configure(&recording)
+    let input = try #require(
+      try camera.session(ScriptedDriver([])).inputs.first as? DeviceInput)
+    let control = CaptureControl()
+    control.switchedOn.store(camera.base - 1_000, ordering: .relaxed)
+    return TriggeredTake(
+      input: input, settings: recording, triggers: settings,
+      plan: try PicturePlan(recording.codec, for: input.delivery), control: control)
+  }
+
+  private func run(
+    _ take: TriggeredTake, _ ring: ScriptedRing,
+    tell: (MovieFileOutput.TriggeredEvent) -> Void = { _ in }
+  ) throws -> TriggeredReport {
+    let pusher = try PlatformThread { ring.push() }
+    defer { pusher.join() }
+    return take.write(
+      from: ring.queue, end: { CaptureEnd(stopReason: .duration) },
+      takeTriggers: { (ring.takeTriggers(), false) }, tell: tell)
+  }
+
+  @Test(arguments: [1, 2, 3, 4] as [UInt64])
+  func `Clips hold exactly the frames around their triggers, however these overlap`(
+    seed: UInt64
+  ) throws {
+    var random = SeededGenerator(seed: seed)
+    let camera = try ScriptedCamera(240)
+    let scratch = try Scratch()
+    let count = 6_000
+    let pre = Int64.random(in: 0...200_000, using: &random)
+    let post = Int64.random(in: 1...150_000, using: &random)
+    var settings = TriggerSettings(
+      preDuration: MediaTime(microseconds: pre), postDuration: MediaTime(microseconds: post))
+    settings.repeats = true
+    settings.clipPath = { scratch.file("clip\($0).mov") }
+    let frames = try frames(count, camera, &random)
+    let end = camera.base + Int64(count) * 1_000_000 / 240
+    // Some before the first frame, some so late that the capture ends before the clip does.
+    let triggers = (0..<250).map { _ in
+      CaptureTrigger(
+        source: .call, microseconds: Int64.random(in: camera.base - 50_000...end, using: &random))
+    }.sorted { $0.microseconds < $1.microseconds }
+    let take = try take(camera, settings, in: scratch)
+    let size = take.ringSize()
+    let queue = try FrameQueue(
+      capacity: size.bytes, largestFrame: take.input.maximumByteCount, recordCount: size.frames)
+    let ring = ScriptedRing(
+      queue, frames, of: try camera.pictures([7])[0], triggers: triggers)
+    let report = try run(take, ring)
+
+    #expect(report.problem == nil)
+    #expect(ring.refusals.load(ordering: .relaxed) == 0)
+    // The slow and obvious model: every frame against every trigger.
+    var wanted: [[FrameObservation]] = []
+    var stored: Set<UInt32> = []
+    for trigger in triggers {
+      let clip = frames.filter {
+        $0.fate == .queued && $0.microseconds >= trigger.microseconds - pre
+          && $0.microseconds < trigger.microseconds + post
+      }
+      stored.formUnion(clip.map(\.stamp.sequence))
+      if !clip.isEmpty { wanted.append(clip) }
+    }
+    #expect(report.clips.count == wanted.count)
+    #expect(report.clips.count > 200)
+    for (clip, wanted) in zip(report.clips, wanted) {
+      #expect(clip.ledger.stored == Int64(wanted.count))
+      #expect(clip.ledger.addsUp)
+      #expect(clip.isPlayable)
+      let mark = try #require(clip.trigger)
+      let shown = wanted.lastIndex { $0.microseconds <= mark.trigger.microseconds }
+      #expect(mark.frameIndex == shown.map(Int64.init))
+      let lines = try Asset(path: clip.path).frameLines()
+      #expect(lines.map(\.sequence) == wanted.map { Int64($0.stamp.sequence) })
+      #expect(
+        lines.map(\.ptsNanoseconds)
+          == wanted.map {
+            ($0.microseconds - wanted[0].microseconds) * 1_000
+          })
+    }
+    // The capture's own books.
+    #expect(report.ledger.addsUp)
+    #expect(report.ledger.stored == Int64(stored.count))
+    let damaged = frames.count { $0.fate == .corrupt }
+    #expect(report.ledger.corrupt == Int64(damaged))
+    #expect(report.ledger.evicted == Int64(frames.count - damaged - stored.count))
+    #expect(report.ledger.lostQueue == 0)
+    #expect(report.ring.peak <= report.ring.capacity)
+  }
+
+  @Test func `A ring that is too small holds the latest frames, loses none and says so`() throws {
+    var random = SeededGenerator(seed: 9)
+    let camera = try ScriptedCamera(240)
+    let scratch = try Scratch()
+    var settings = TriggerSettings(
+      preDuration: MediaTime(seconds: 3), postDuration: MediaTime(microseconds: 100_000))
+    settings.memoryLimit = 1 << 19
+    let frames = try frames(1_200, camera, &random)
+    let trigger = CaptureTrigger(source: .key, microseconds: camera.base + 4_000_000)
+    let take = try take(camera, settings, in: scratch)
+    let size = take.ringSize()
+    #expect(size.bytes == 1 << 19)
+    let queue = try FrameQueue(
+      capacity: size.bytes, largestFrame: take.input.maximumByteCount, recordCount: size.frames)
+    let ring = ScriptedRing(queue, frames, of: try camera.pictures([7])[0], triggers: [trigger])
+    let report = try run(take, ring)
+    let clip = try #require(report.clips.first)
+    #expect(ring.refusals.load(ordering: .relaxed) == 0)
+    #expect(clip.ledger.lostQueue == 0)
+    let mark = try #require(clip.trigger)
+    // Less than asked for, and yet nearly all that the memory holds.
+    #expect(mark.nanoseconds < 2_900_000_000)
+    #expect(queue.capacity <= 1 << 19)
+    #expect(Double(report.ring.peak) > 0.7 * Double(queue.capacity))
+    #expect(report.ring.peak <= queue.capacity)
+    #expect(report.warnings.contains { $0.contains("held only the last") })
+    #expect(report.ledger.addsUp)
+  }
+
+  @Test func `Without repetition the first trigger makes the only clip and ends the capture`()
+    throws
+  {
+    var random = SeededGenerator(seed: 5)
+    let camera = try ScriptedCamera(120)
+    let scratch = try Scratch()
+    let settings = TriggerSettings(
+      preDuration: MediaTime(microseconds: 50_000), postDuration: MediaTime(microseconds: 50_000))
+    let frames = try frames(600, camera, &random)
+    let triggers = [1_000_000, 2_000_000].map {
+      CaptureTrigger(source: .call, microseconds: camera.base + $0)
+    }
+    let take = try take(camera, settings, in: scratch)
+    let queue = try FrameQueue(capacity: 8 << 20, largestFrame: take.input.maximumByteCount)
+    let ring = ScriptedRing(queue, frames, of: try camera.pictures([7])[0], triggers: triggers)
+    var events: [String] = []
+    let report = try run(take, ring) { event in
+      switch event {
+      case .triggered(_, let clip): events.append("trigger \(clip)")
+      case .finished(let clip): events.append("file \(clip.ledger.stored)")
+      default: break
+      }
+    }
+    #expect(report.clips.map(\.path) == [scratch.file("clip.mov")])
+    #expect(events.first == "trigger 1")
+    #expect(events.count == 2)
+    #expect(take.control.requestedStop == .duration)
+  }
+
+  @Test func `A clip whose file cannot be created ends the capture and says why`() throws {
+    var random = SeededGenerator(seed: 6)
+    let camera = try ScriptedCamera(120)
+    let scratch = try Scratch()
+    var settings = TriggerSettings(
+      preDuration: .zero, postDuration: MediaTime(microseconds: 50_000))
+    settings.clipPath = { _ in scratch.file("missing/clip.mov") }
+    let frames = try frames(300, camera, &random)
+    let take = try take(camera, settings, in: scratch)
+    let queue = try FrameQueue(capacity: 8 << 20, largestFrame: take.input.maximumByteCount)
+    let ring = ScriptedRing(
+      queue, frames, of: try camera.pictures([7])[0],
+      triggers: [CaptureTrigger(source: .call, microseconds: camera.base + 500_000)])
+    let report = try run(take, ring)
+    #expect(report.clips.isEmpty)
+    #expect(report.problem?.code == .cannotCreate)
+    #expect(take.control.requestedStop == .error)
+  }
+}
