@@ -196,4 +196,25 @@ struct PassthroughTests {
     #expect(report.maxTimeErrorNanoseconds == 0)
     #expect(try pictureBytes(result.path) == pictureBytes(asset.path))
   }
+
+  /// libavformat's files take some 256 KiB at a time.
+  @Test(arguments: ["mov", "mp4"], [nil, 100_000] as [Int64?])
+  func `Packets larger than any buffer are copied whole`(
+    container: String, fragment: Int64?
+  ) throws {
+    var recipe = MovieRecipe.constant(240, count: 12)
+    (recipe.width, recipe.height) = (800, 608)
+    recipe.hasNoise = true
+    recipe.container = container
+    recipe.fragmentMicroseconds = fragment
+    recipe = recipe.h264(gop: 4, reordered: false, options: ["crf": "1"])
+    let asset = try Asset.made(recipe, in: folder)
+    let packets = try pictureBytes(asset.path)
+    #expect(packets.allSatisfy { $0.count > 1 << 18 })
+    let composition = try asset.retimed([(range(0, 25), speed(1, 8))])
+    let (result, report) = try export(composition, of: asset, "slow.\(container)")
+    #expect(report.framesCopied == 12)
+    #expect(try pictureBytes(result.path) == packets)
+    #expect(try result.numbers() == (0..<12).map(Int.init))
+  }
 }

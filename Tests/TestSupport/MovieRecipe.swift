@@ -54,6 +54,8 @@ package struct MovieRecipe: Sendable {
   package var language: String?
   package var fragmentMicroseconds: Int64?
   package var hasIndexInFront = false
+  /// Whether what is below the painted number is noise, of which nothing can be left out.
+  package var hasNoise = false
   package var sound: Sound?
 
   package init() {}
@@ -151,11 +153,22 @@ extension MovieRecipe {
     return try Encoder(picture: settings)
   }
 
+  private func addNoise(to picture: MediaFrame, seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    guard let luma = picture.planeData(0) else { return }
+    for y in PaintedBlocks.height..<height {
+      for x in 0..<width {
+        luma[y * picture.bytesPerRow(0) + x] = .random(in: 16...235, using: &random)
+      }
+    }
+  }
+
   private func encode(_ encoder: inout Encoder) throws -> [Packet] {
     var packets: [Packet] = []
     for (number, time) in times.enumerated() {
       let picture = try PaintedBlocks.picture(
         number: number, width: width, height: height, format: pixelFormat)
+      if hasNoise { addNoise(to: picture, seed: UInt64(number)) }
       try encoder.send(picture, at: time)
       while let packet = try encoder.nextPacket() { packets.append(packet) }
     }
