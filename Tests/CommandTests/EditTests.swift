@@ -7,6 +7,10 @@ import Testing
 
 /// Projects by the command: written, exported, and the same to OpenTimelineIO's own library.
 struct EditTests {
+  /// A Python that has OpenTimelineIO, if there is one.
+  private static let python =
+    ProcessInfo.processInfo.environment["OTIO_PYTHON"] ?? "python3"
+
   @Test func `A project exports the film that retime makes itself`() async throws {
     let scratch = try Scratch()
     let take = try await Takes.plain()
@@ -72,8 +76,8 @@ struct EditTests {
   }
 
   @Test(
-    .enabled("OpenTimelineIO (python3 -m pip install opentimelineio) is not installed") {
-      try await run("python3", ["-c", "import opentimelineio"]).status == 0
+    .enabled("OpenTimelineIO is not installed (Tests/run.sh does that)") {
+      try await run(python, ["-c", "import opentimelineio"]).status == 0
     })
   func `OpenTimelineIO reads and writes the same project`() async throws {
     let scratch = try Scratch()
@@ -90,9 +94,9 @@ struct EditTests {
       print(sum(1 for _ in timeline.find_clips()))
       otio.adapters.write_to_file(timeline, "rewritten.otio")
       """
-    let python = try await run("python3", ["-c", script], in: scratch.path)
-    try #require(python.status == 0, "\(python.errors)")
-    let said = python.output.split(separator: "\n").compactMap { Double($0) }
+    let reader = try await run(Self.python, ["-c", script], in: scratch.path)
+    try #require(reader.status == 0, "\(reader.errors)")
+    let said = reader.output.split(separator: "\n").compactMap { Double($0) }
     let plan = try await slowmo(
       "edit", "rewritten.otio", "-o", "a.mov", "--copy", "--dry-run", "--json", in: scratch.path)
     try #require(plan.status == 0 && plan.errors.isEmpty, "\(plan.errors)")
