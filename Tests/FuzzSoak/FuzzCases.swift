@@ -23,8 +23,11 @@ struct FuzzCases {
   private let assets: [Asset]
   private let project: String
   private let sidecar: String
+  private let hasMistakes: Bool
 
-  init() throws {
+  /// Makes what is to be damaged; with mistakes that are to be found, if so asked.
+  init(planted hasMistakes: Bool = false) throws {
+    self.hasMistakes = hasMistakes
     folder = try Scratch()
     var movies: [Movie] = []
     var assets: [Asset] = []
@@ -117,9 +120,10 @@ struct FuzzCases {
   private func damagedMovie(_ random: inout SeededGenerator) throws -> String {
     let movie = movies[Int.random(in: 0..<movies.count, using: &random)]
     var mutation = Mutation(random: random)
-    let path = try folder.write(
-      mutation.movie(movie.bytes, index: movie.index), as: "d-\(movie.name)")
+    let bytes = mutation.movie(movie.bytes, index: movie.index)
+    let path = try folder.write(bytes, as: "d-\(movie.name)")
     random = mutation.random
+    if hasMistakes { return "\(try PlantedMistakes.boxCount(in: bytes[...])) boxes" }
     let asset = try Asset(path: path)
     _ = try asset.frameLines()
     if let frames = asset.videoTrack?.frames {

@@ -7,6 +7,8 @@ import TestSupport
 // processes of their own, so that one that crashes or hangs names itself.
 //
 //   FuzzSoak [CASES] [FIRST]         10 000 cases, unless told otherwise
+//   FuzzSoak --planted [CASES]       100 of a reader with mistakes of all three kinds, which
+//                                    must be found: a crash, a hang, and an error of others
 //   FuzzSoak --case NUMBER           one of them, here, to see what becomes of it
 
 /// A line at once, since the process may not live to write it later.
@@ -14,13 +16,14 @@ import TestSupport
   FileHandle.standardOutput.write(Data((line + "\n").utf8))
 }
 
-let arguments = Array(CommandLine.arguments.dropFirst())
+let isPlanted = CommandLine.arguments.contains("--planted")
+let arguments = CommandLine.arguments.dropFirst().filter { $0 != "--planted" }
 if let first = arguments.first, first == "--case" || first == "--cases" {
   let numbers = arguments.dropFirst().compactMap { UInt64($0) }
   let start = numbers.first ?? 0
   let count = numbers.dropFirst().first ?? 1
-  let cases = try FuzzCases()
-  Watchdog.start()
+  let cases = try FuzzCases(planted: isPlanted)
+  Watchdog.start(seconds: isPlanted ? 5 : 60)
   for number in start..<start + count {
     tell("case \(number)")
     Watchdog.now(at: number)
@@ -29,43 +32,25 @@ if let first = arguments.first, first == "--case" || first == "--cases" {
   exit(0)
 }
 
-let total = arguments.first.flatMap { UInt64($0) } ?? 10_000
+let total = arguments.first.flatMap { UInt64($0) } ?? (isPlanted ? 100 : 10_000)
 let first = arguments.dropFirst().first.flatMap { UInt64($0) } ?? 0
 let failures = try await withThrowingTaskGroup(of: [String].self) { group in
   let share = (total + 1) / 2
   for part in 0..<UInt64(2) {
     let range = first + part * share..<first + min(total, (part + 1) * share)
-    group.addTask { try await Batches.run(range) }
+    group.addTask { try await Batches.run(range, planted: isPlanted) }
   }
   var failures: [String] = []
   for try await more in group { failures += more }
   return failures
 }
 for failure in failures { print(failure) }
+if isPlanted {
+  let hangs = failures.count { $0.contains("hangs") }
+  let foreign = failures.count { $0.contains("FOREIGN") }
+  let crashes = failures.count - hangs - foreign
+  print("\(total) cases: the planted mistakes crashed \(crashes), hung \(hangs), threw \(foreign)")
+  exit(crashes > 0 && hangs > 0 && foreign > 0 ? 0 : 1)
+}
 print("\(total) cases, \(failures.count) of them crashed, hung or threw what is no error of ours")
 exit(failures.isEmpty ? 0 : 1)
-
-/// Runs cases in processes of some hundred each; one that ends early is told and gone past.
-enum Batches {
-  static func run(_ range: Range<UInt64>) async throws -> [String] {
-    var failures: [String] = []
-    var next = range.lowerBound
-    while next < range.upperBound {
-      let count = min(250, range.upperBound - next)
-      let finished = try await TestSupport.run(
-        CommandLine.arguments[0], ["--cases", "\(next)", "\(count)"])
-      let lines = finished.output.split(separator: "\n")
-      failures += lines.filter { $0.contains("FOREIGN") }.map(String.init)
-      guard finished.status != 0 else {
-        next += count
-        continue
-      }
-      let last = lines.last { $0.hasPrefix("case ") }.flatMap { UInt64($0.dropFirst(5)) } ?? next
-      let words = finished.errors.split(separator: "\n")
-        .first { $0.contains("Fatal") || $0.contains("Assertion") || $0.contains("hangs") }
-      failures.append("case \(last) ended with \(finished.status): \(words ?? "")")
-      next = last + 1
-    }
-    return failures
-  }
-}
