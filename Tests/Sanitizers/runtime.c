@@ -46,20 +46,54 @@ __attribute__((swiftcall)) void unlock_slowly(SELF) {
   next_unlock(self);
 }
 
-// The runtime releases the task when its continuation is resumed; AsyncTask *swift_task_getCurrent().
+// The runtime releases the task before it marks the continuation as resumed; AsyncTask
+// *swift_task_getCurrent(). Where it was marked before the task has come to rest, be it at the last
+// moment, the runtime goes on by the continuation's own pointer to what comes next, at once and on
+// this thread: there the task is acquired. One that has come to rest goes on by the task's pointer.
 #define ASYNC __attribute__((swiftasynccall))
 #define CONTEXT __attribute__((swift_async_context)) void *context
 typedef ASYNC void await_function(CONTEXT, void *continuation);
+typedef ASYNC void resume_function(CONTEXT);
+typedef __attribute__((swiftcall)) void dealloc_function(void *memory);
 __attribute__((swiftcall)) void *swift_task_getCurrent(void) __attribute__((weak));
 await_function swift_continuation_await;
+dealloc_function swift_task_dealloc;
+
+// How every AsyncContext begins, a continuation's among them.
+struct async_context {
+  void *parent;
+  resume_function *resume;
+};
 
 static await_function *next_await;
+static dealloc_function *next_dealloc;
+static __thread void *waiting_task;
+static __thread resume_function *next_resume;
 
 __attribute__((constructor)) static void find_await(void) {
   next_await = (await_function *)dlsym(RTLD_NEXT, "swift_continuation_await");
+  next_dealloc = (dealloc_function *)dlsym(RTLD_NEXT, "swift_task_dealloc");
+}
+
+static ASYNC void resume_at_once(CONTEXT) {
+  __tsan_acquire(waiting_task);
+  __attribute__((musttail)) return next_resume(context);
 }
 
 ASYNC void swift_continuation_await(CONTEXT, void *continuation) {
-  if (__tsan_acquire && swift_task_getCurrent) __tsan_acquire(swift_task_getCurrent());
+  if (__tsan_acquire && swift_task_getCurrent) {
+    struct async_context *own = continuation;
+    waiting_task = swift_task_getCurrent();
+    next_resume = own->resume;
+    own->resume = resume_at_once;
+  }
   __attribute__((musttail)) return next_await(context, continuation);
+}
+
+// Where withCheckedContinuation was not compiled into its caller, the runtime waits by itself and
+// does not come by above. Whoever called it then frees what it had for the call, before anything
+// else that follows.
+__attribute__((swiftcall)) void swift_task_dealloc(void *memory) {
+  next_dealloc(memory);
+  if (__tsan_acquire && swift_task_getCurrent) __tsan_acquire(swift_task_getCurrent());
 }
