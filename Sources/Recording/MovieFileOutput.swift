@@ -84,7 +84,7 @@ public final class MovieFileOutput: FrameOutput {
   package func didJoin(_ session: CaptureSession?) { state.withLock { $0.session = session } }
 
   /// Where pictures come from.
-  private func camera() throws(RecordingError) -> DeviceInput {
+  func camera() throws(RecordingError) -> DeviceInput {
     let session = state.withLock { $0.session }
     guard
       let camera = session?.connections.first(where: {
@@ -114,9 +114,7 @@ public final class MovieFileOutput: FrameOutput {
     let take = MovieTake(
       input: input, settings: settings, plan: try PicturePlan(settings.codec, for: input.delivery),
       control: control, beginsWithStream: begins)
-    let queue = try FrameQueue(
-      capacity: take.queueCapacity, largestFrame: input.maximumByteCount,
-      loans: input.delivery.isCompressed ? nil : input.loans)
+    let queue = try take.makeQueue()
     var file: MovieFile
     do throws(MovieFile.CreationError) {
       file = try MovieFile(creating: settings.path, overwrites: settings.overwrites, grows: true)
@@ -234,7 +232,8 @@ public final class MovieFileOutput: FrameOutput {
     _ control: CaptureControl
   ) throws -> (sink: TakeSink, proof: FrameRateProof?) {
     let sink = TakeSink(
-      limit: settings.limit, queue: queue, control: control, endsCapture: alone)
+      limit: settings.limit, queue: queue, control: control, endsCapture: alone,
+      endsWhenFull: settings.isBurst)
     do {
       var proof: FrameRateProof?
       if alone, settings.provesFrameRate, input.device.kind == .v4l2 {

@@ -28,6 +28,7 @@ struct MovieTake {
   ) throws -> RecordingReport {
     var movie = GrowingTake(self, into: file)
     var gauge = PressureGauge()
+    if settings.isBurst { waitForBurst(in: queue, progress) }
     while queue.withNextFrame({ movie.enter($0) }) != nil {
       if let reason = movie.limit?.reason { control.stop(reason) }
       if let change = gauge.change(refused: movie.account.ledger.lostQueue, queue) {
@@ -39,8 +40,35 @@ struct MovieTake {
     return try movie.finish(sink.end ?? CaptureEnd(), proof)
   }
 
+  /// Waits until all frames of a burst are in memory.
+  private func waitForBurst(in queue: FrameQueue, _ progress: (MovieFileOutput.Progress) -> Void) {
+    while !queue.isClosed {
+      queue.pause(at: queue.endPlace)
+      let count = Int64(queue.endPlace)
+      progress(
+        MovieFileOutput.Progress(
+          stored: count, missing: 0,
+          seconds: Double(count) / input.negotiatedFrameRate.doubleValue,
+          queueFill: queue.fillLevel, bytes: 0))
+    }
+  }
+
+  /// The queue to the writer; that of a burst holds all of it.
+  func makeQueue() throws(CaptureError) -> FrameQueue {
+    if settings.isBurst {
+      let memory = BurstMemory(input)
+      // Frames may be much smaller than a driver says; a record takes less than a tiny frame.
+      return try FrameQueue(
+        capacity: memory.capacity, largestFrame: input.maximumByteCount,
+        recordCount: max(memory.frameCount, min(memory.capacity / 4_096, 1 << 22)))
+    }
+    return try FrameQueue(
+      capacity: queueCapacity, largestFrame: input.maximumByteCount,
+      loans: input.delivery.isCompressed ? nil : input.loans)
+  }
+
   /// Two seconds of frames, within reason: a stalled writer loses nothing before that.
-  var queueCapacity: Int {
+  private var queueCapacity: Int {
     let frame = Double(input.maximumByteCount)
     let seconds = 2 * frame * input.negotiatedFrameRate.doubleValue
     // A frame of more than half the queue may never fit, so there is room for four.

@@ -62,6 +62,11 @@ public struct RecordingSettings: Sendable {
   /// Whether a camera's rate is measured for half a second before the take begins; what plays a
   /// camera keeps its rate anyway.
   public var provesFrameRate = true
+  /// Whether frames are kept in memory until the take is over, and only then written.
+  ///
+  /// For rates that no disk or encoder can take. The take is over when three quarters of the free
+  /// memory are full; `MovieFileOutput.preflight()` tells how long it may surely be.
+  public var isBurst = false
   /// When the take is over by itself.
   public var limit = CaptureLimit()
   /// The take is over before its finished file would have more bytes than this.

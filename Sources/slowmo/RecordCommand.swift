@@ -66,6 +66,9 @@ struct RecordCommand: ParsableCommand, Verb {
   @Option(help: "End the take when the disk has fewer free bytes.", transform: byteCount)
   var minFree: Int64?
 
+  @Flag(help: "Keep all frames in memory, and write the file when the take is over.")
+  var burst = false
+
   @OptionGroup var triggers: TriggerOptions
   @OptionGroup var writing: WritingOptions
   @OptionGroup var common: CommonOptions
@@ -75,6 +78,9 @@ struct RecordCommand: ParsableCommand, Verb {
     if let frames, frames < 1 { throw ValidationError("--frames \(frames) is not above zero") }
     if frames != nil, triggers.isTriggered {
       throw ValidationError("--frames counts a take's frames; with --trigger use --pre and --post")
+    }
+    if burst, triggers.isTriggered {
+      throw ValidationError("--burst keeps a whole take in memory; --trigger has a ring of its own")
     }
     if let maxDrops, maxDrops < 0 { throw ValidationError("--max-drops \(maxDrops) is negative") }
     if let audio, audio != "none" {
@@ -93,6 +99,7 @@ struct RecordCommand: ParsableCommand, Verb {
     settings.recordsSound = audio != "none"
     settings.overwrites = writing.overwrite
     settings.limit = CaptureLimit(duration: duration, frameCount: frames)
+    settings.isBurst = burst
     settings.maxRecordedFileSize = maxSize
     settings.minFreeDiskSpaceLimit = minFree
     if writing.dryRun { return try plan(device, format) }
@@ -103,6 +110,14 @@ struct RecordCommand: ParsableCommand, Verb {
     let movie = try MovieFileOutput(session: session, settings: settings)
     Interrupt.onFirst { movie.stop() }
     let progress = ProgressReporter(writing.progress)
+    let preflight = try movie.preflight()
+    for warning in preflight.warnings(for: triggers.isTriggered ? nil : duration) {
+      progress.warning(warning)
+    }
+    if burst {
+      progress.note(
+        "memory surely holds \(decimal(preflight.longestBurst.doubleValue, 1)) s of this mode")
+    }
     if triggers.isTriggered {
       let clips = TriggeredRecording(
         output: output, options: triggers, overwrites: writing.overwrite, progress: progress)
@@ -111,7 +126,7 @@ struct RecordCommand: ParsableCommand, Verb {
       // Without a clip there is nothing to tell of but why.
       if let problem, result.clips.isEmpty { throw problem }
       return try finish(
-        RecordDocument(result, path: output, repeats: triggers.repeat, problem),
+        RecordDocument(result, preflight, path: output, repeats: triggers.repeat, problem),
         RecordText.lines(result))
     }
     progress.start(file: output)
@@ -121,13 +136,16 @@ struct RecordCommand: ParsableCommand, Verb {
         progress.update(
           ProgressReporter.State(
             frame: state.stored, totalFrames: total, seconds: state.seconds,
-            drops: state.missing, bytes: state.bytes, queueFill: state.queueFill))
+            drops: state.missing, bytes: state.bytes,
+            // The memory of a burst is there to be filled.
+            queueFill: burst ? nil : state.queueFill))
       }
     }
     for warning in result.warnings { progress.warning(warning) }
     progress.end(file: output)
     return try finish(
-      RecordDocument(result, result.problem.map { CommandError($0) }), RecordText.lines(result))
+      RecordDocument(result, preflight, result.problem.map { CommandError($0) }),
+      RecordText.lines(result))
   }
 
   /// The fastest mode that fits, among those that suit the codec; among all where none does,

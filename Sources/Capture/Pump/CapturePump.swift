@@ -10,7 +10,7 @@ public enum StopReason: String, Hashable, Sendable {
   case frames
   /// Someone asked for it: Ctrl-C, or a call.
   case signal
-  /// The file has the size asked for.
+  /// The file has the size asked for, or a burst has filled the memory.
   case maxSize = "max_size"
   /// The disk has no more than the free space asked for.
   case minFree = "min_free"

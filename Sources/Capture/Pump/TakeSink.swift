@@ -27,6 +27,8 @@ package final class TakeSink: FrameSink {
   private let control: CaptureControl
   /// Whether the stream is on for this take alone, and ends with it.
   private let endsCapture: Bool
+  /// Whether a queue without room is the end of the take, and its frame no part of it.
+  private let endsWhenFull: Bool
   private let result = Mutex<CaptureEnd?>(nil)
   /// How many frames may be on loan at a time.
   private let maximumLent = Atomic<Int>(0)
@@ -43,12 +45,14 @@ package final class TakeSink: FrameSink {
   }
 
   package init(
-    limit: CaptureLimit, queue: FrameQueue, control: CaptureControl, endsCapture: Bool
+    limit: CaptureLimit, queue: FrameQueue, control: CaptureControl, endsCapture: Bool,
+    endsWhenFull: Bool = false
   ) {
     self.limit = limit
     self.queue = queue
     self.control = control
     self.endsCapture = endsCapture
+    self.endsWhenFull = endsWhenFull
   }
 
   /// What the capture thread knew when the take was over; nil while it is not.
@@ -111,6 +115,9 @@ package final class TakeSink: FrameSink {
       if state.origin == nil { state.origin = frame.microseconds }
       state.queuedCount += 1
       return limit.frameCount.map { state.queuedCount >= $0 } == true ? .frames : nil
+    } else if endsWhenFull {
+      state.end.next = frame
+      return .maxSize
     } else {
       frame.fate = .refused
     }

@@ -94,6 +94,23 @@ struct RecordDocument: Encodable {
     let peakBytes: Int
   }
 
+  /// What was known before the take.
+  struct Preflight: Encodable {
+    let bytesPerSecond: Int64
+    @Nullable var diskBytesPerSecond: Int64?
+    @Nullable var freeBytes: Int64?
+    @Nullable var freeNs: Int64?
+    let longestBurstNs: Int64
+
+    init(_ preflight: RecordingPreflight) {
+      bytesPerSecond = preflight.bytesPerSecond
+      diskBytesPerSecond = preflight.diskBytesPerSecond
+      freeBytes = preflight.freeBytes
+      freeNs = preflight.freeDuration.map { nanoseconds($0.seconds) }
+      longestBurstNs = nanoseconds(preflight.longestBurst.seconds)
+    }
+  }
+
   /// One of the clips of `--repeat`.
   struct Clip: Encodable {
     let file: String
@@ -142,6 +159,7 @@ struct RecordDocument: Encodable {
   /// Of the one clip; null where the take was simply begun, and with `--repeat`.
   @Nullable var trigger: Trigger?
   @Nullable var ring: Ring?
+  let preflight: Preflight
   let warnings: [String]
   /// Only with `--repeat`.
   var files: [Clip]?
@@ -156,11 +174,15 @@ struct RecordDocument: Encodable {
   enum CodingKeys: CodingKey {
     case schema, file, mode, codec, requestedFps, requestedFpsValue, negotiatedFps
     case negotiatedFpsValue, measuredFps, measuredFpsValue, rateCause, proof, durationNs, startupNs
-    case ledger, gaps, intervals, stoppedBy, playable, trigger, ring, warnings, files, error
+    case ledger, gaps, intervals, stoppedBy, playable, trigger, ring, preflight
+    case warnings, files, error
   }
 
   /// Tells of a take, or of a capture that waited for triggers and its one clip.
-  init(_ report: RecordingReport, of capture: TriggeredReport? = nil, _ problem: CommandError?) {
+  init(
+    _ report: RecordingReport, of capture: TriggeredReport? = nil,
+    _ preflight: RecordingPreflight, _ problem: CommandError?
+  ) {
     file = report.path
     mode = report.mode
     codec = report.codec
@@ -182,13 +204,17 @@ struct RecordDocument: Encodable {
     playable = report.isPlayable
     trigger = report.trigger.map(Trigger.init)
     ring = capture.map { Ring(capacityBytes: $0.ring.capacity, peakBytes: $0.ring.peak) }
+    self.preflight = Preflight(preflight)
     warnings = report.warnings
     self.problem = problem
     error = problem.map(ErrorDetails.init)
   }
 
   /// Tells of a capture that waited for triggers; `path` is the file asked for, or its template.
-  init(_ capture: TriggeredReport, path: String, repeats: Bool, _ problem: CommandError?) {
+  init(
+    _ capture: TriggeredReport, _ preflight: RecordingPreflight, path: String, repeats: Bool,
+    _ problem: CommandError?
+  ) {
     // One clip is a take of its own; of several the capture is the take.
     var whole =
       capture.clips.first.flatMap { repeats ? nil : $0 }
@@ -209,7 +235,7 @@ struct RecordDocument: Encodable {
     whole.proof = capture.proof
     whole.ledger = capture.ledger
     whole.warnings += capture.warnings
-    self.init(whole, of: capture, problem)
+    self.init(whole, of: capture, preflight, problem)
     if repeats { files = capture.clips.map(Clip.init) }
   }
 }

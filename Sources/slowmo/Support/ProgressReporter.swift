@@ -45,6 +45,7 @@ final class ProgressReporter {
   private var lastDrops: Int64 = 0
   private var lastState: State?
   private var hasBar = false
+  private var hasWarnedOfQueue = false
 
   init(_ style: ProgressStyle) {
     let isTerminal = isatty(STDERR_FILENO) == 1 && environment("TERM") != "dumb"
@@ -86,6 +87,10 @@ final class ProgressReporter {
   /// Tells the state, when it is time to.
   func update(_ state: State) {
     lastState = state
+    if let fill = state.queueFill, fill >= 0.9, !hasWarnedOfQueue {
+      hasWarnedOfQueue = true
+      warning("the queue to the file is 90 % full: the disk or the encoder is too slow")
+    }
     if let drops = state.drops, drops > lastDrops {
       emit("drop", state)
       lastDrops = drops

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import MediaTiming
+import TestSupport
+import Testing
+
+@testable import Capture
+@testable import Recording
+
+struct BurstTests {
+  @Test func `A burst is written when it is over, whole`() throws {
+    let camera = try ScriptedCamera(240)
+    let scratch = try Scratch()
+    let path = scratch.file("burst.mov")
+    var written: [Int64] = []
+    let (report, _) = try camera.take(try camera.frames(0..<90), to: path) {
+      $0.isBurst = true
+    } progress: {
+      written.append($0.bytes)
+    }
+    #expect(report.ledger.stored == 90)
+    #expect(report.ledger.expected == 90)
+    #expect(report.isPlayable)
+    #expect(try paintedNumbers(Asset(path: path)) == Array(0..<90))
+    #expect(written.last.map { $0 > 0 } == true)
+  }
+
+  @Test func `A burst ends when memory is full, and loses nothing`() throws {
+    let rate = try FrameRate(240, 1)
+    let camera = try ScriptedCamera(240)
+    let driver = ScriptedDriver(
+      try (0..<40).map { .frame(try camera.stamp($0), byteCount: 300_000) })
+    let queue = try FrameQueue(capacity: 3 << 20, largestFrame: 300_000)
+    let control = CaptureControl()
+    let take = TakeSink(
+      limit: CaptureLimit(), queue: queue, control: control, endsCapture: true, endsWhenFull: true)
+    var pump = CapturePump(
+      loans: FrameLoans(driver), frameRate: rate,
+      wholeness: FrameWholeness(byteCount: nil, isJPEG: false), control: control,
+      switchboard: SinkSwitchboard([take]))
+    try pump.start()
+    #expect(pump.run().stopReason == .maxSize)
+    let end = try #require(take.end)
+    var account = FrameAccount(frameRate: rate, trustsCounter: false) { camera.base - 1_000 }
+    while queue.withNextFrame({ account.enter($0.observation, .taken) }) != nil {}
+    account.close(end)
+    #expect(account.ledger.stored == 10)
+    #expect(account.ledger.expected == 10)
+    #expect(account.ledger.dropped == 0)
+  }
+
+  @Test func `What a disk or memory lacks is said before the take`() {
+    func preflight(_ needed: Int64, disk: Int64?, free: Int64?) -> RecordingPreflight {
+      RecordingPreflight(
+        bytesPerSecond: needed, diskBytesPerSecond: disk, freeBytes: free, longestBurst: .zero)
+    }
+    let slow = preflight(60_000_000, disk: 35_000_000, free: 600_000_000_000)
+    #expect(slow.warnings(for: nil).count == 1)
+    #expect(slow.warnings(for: nil)[0].contains("35 MB"))
+    #expect(slow.freeDuration == MediaTime(seconds: 10_000))
+    let full = preflight(60_000_000, disk: 90_000_000, free: 600_000_000)
+    #expect(full.warnings(for: nil).count == 1)
+    #expect(full.warnings(for: MediaTime(seconds: 9)).isEmpty)
+    #expect(full.warnings(for: MediaTime(seconds: 11)).count == 1)
+    #expect(preflight(60_000_000, disk: nil, free: nil).warnings(for: nil).isEmpty)
+    #expect(preflight(0, disk: nil, free: 0).freeDuration == .zero)
+  }
+
+  @Test func `The disk of a folder is measured, and nothing is left there`() throws {
+    let scratch = try Scratch()
+    let speed = try #require(DiskProbe.bytesPerSecond(besides: scratch.file("take.mov")))
+    #expect(speed > 100_000)
+    #expect(try scratch.names() == [])
+    #expect(DiskProbe.bytesPerSecond(besides: scratch.file("missing/take.mov")) == nil)
+    #expect(try #require(FreeSpace.bytes(at: scratch.file("take.mov"))) > 0)
+  }
+}
