@@ -54,6 +54,14 @@ struct GrowingTake: ~Copyable {
     }
   }
 
+  /// Stores what must be decoded before the first frame of the take.
+  mutating func lead(in frames: [QueuedFrame], to first: FrameObservation) {
+    do throws(LibAVError) { try writer.lead(in: frames, to: first) } catch {
+      failure = error
+      take.control.stop(error.isDiskFull ? .diskFull : .error)
+    }
+  }
+
   /// What may be told now.
   func progress(queueFill: Double) -> MovieFileOutput.Progress {
     MovieFileOutput.Progress(

@@ -71,7 +71,7 @@ extension MovieTake {
     if report.problem?.code == .diskFull || report.problem?.code == .writeFailed {
       // What was handed over and what reached the disk may differ: only the file knows.
       report.keep(
-        first: PlainMovie.readablePictures(settings.path), of: writer.storedMicroseconds)
+        first: readable(writer), of: writer.storedMicroseconds)
     }
     let rate = taggedRate(&report)
     do {
@@ -81,7 +81,7 @@ extension MovieTake {
         metadata: RecordingTags.metadata(
           frameRate: rate,
           recording: tag(first, gaps: report.gaps)))
-      report.isPlayable = pictures == report.ledger.stored
+      report.isPlayable = pictures == report.ledger.stored + writer.leadInCount
       if !report.isPlayable {
         report.warnings.append(
           "only \(pictures) of \(report.ledger.stored) stored frames could be read back")
@@ -89,10 +89,15 @@ extension MovieTake {
     } catch {
       // The file in fragments is still there under its name, with all that reached the disk.
       report.warnings.append("the file stays in fragments: \(error)")
-      let readable = PlainMovie.readablePictures(settings.path)
+      let readable = readable(writer)
       report.isPlayable = readable > 0
       report.keep(first: readable, of: writer.storedMicroseconds)
     }
+  }
+
+  /// How many of the frames that are shown can be read back.
+  private func readable(_ writer: borrowing TakeWriter) -> Int64 {
+    max(0, PlainMovie.readablePictures(settings.path) - writer.leadInCount)
   }
 
   /// The rate the file is to carry: the granted one, unless the device did not keep it.

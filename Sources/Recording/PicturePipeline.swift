@@ -27,8 +27,21 @@ protocol PicturePipeline {
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
   ) throws(LibAVError) -> TakenFrame
 
+  /// Takes a frame from before the take, which is not shown but which the next ones build on.
+  mutating func prime(
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
+  ) throws(LibAVError) -> TakenFrame
+
   /// Gives the packets that were still inside.
   mutating func finish() throws(LibAVError) -> [Packet]
+}
+
+extension PicturePipeline {
+  mutating func prime(
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
+  ) throws(LibAVError) -> TakenFrame {
+    try take(bytes, at: microseconds)
+  }
 }
 
 /// Which pipeline a take needs, from what the camera delivers and what the user wants.
@@ -236,6 +249,14 @@ private struct EncodePipeline: PicturePipeline {
     }
   }
 
+  mutating func prime(
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
+  ) throws(LibAVError) -> TakenFrame {
+    let packet = try Packet(
+      copying: bytes, pts: microseconds, dts: microseconds, duration: 0, isKeyFrame: true)
+    return try decode(packet) == nil ? .damaged : .packets([])
+  }
+
   /// The pictures that are ready after a packet, or nil where it is damaged.
   ///
   /// A picture of another size than agreed is no picture of this take: encoders read as many
@@ -267,7 +288,11 @@ private struct EncodePipeline: PicturePipeline {
 
   private mutating func encode(_ frames: [MediaFrame]) throws(LibAVError) -> [Packet] {
     var packets: [Packet] = []
-    for frame in frames { packets += try encode(frame, at: frame.pts ?? 0) }
+    for frame in frames {
+      // A decoder may give back late what it only needed for the first picture.
+      guard let time = frame.pts, time >= 0 else { continue }
+      packets += try encode(frame, at: time)
+    }
     return packets
   }
 

@@ -20,6 +20,8 @@ struct TakeWriter: ~Copyable {
   private(set) var account: FrameAccount
   /// Frames in the file.
   private(set) var storedCount: Int64 = 0
+  /// Frames in the file that are not shown, before the first.
+  private(set) var leadInCount: Int64 = 0
   /// The times of all stored frames, in microseconds from the first.
   private(set) var storedMicroseconds: [Int64] = []
   /// The first frame that is stored.
@@ -84,6 +86,28 @@ struct TakeWriter: ~Copyable {
     return outcome
   }
 
+  /// Stores frames from before the take, back to a key frame, so that the first frame of the take
+  /// can be decoded: a tick each, before the file's time begins, which no player shows.
+  ///
+  /// - Parameters:
+  ///   - frames: The frames in order, the first of them a key frame.
+  ///   - first: The first frame of the take, stored next.
+  /// - Throws: `LibAVError` as ``store(_:)``.
+  mutating func lead(
+    in frames: [QueuedFrame], to first: FrameObservation
+  ) throws(LibAVError) {
+    self.first = first
+    pipeline = try plan.makePipeline(for: delivery, frameRate: frameRate)
+    for (index, frame) in frames.enumerated() {
+      let ticks = Int64(index - frames.count)
+      let taken = try pipeline?.prime(frame.bytes, at: ticks)
+      guard case .asItIs(let byteCount, let isKeyFrame) = taken else { continue }
+      let bytes = UnsafeRawBufferPointer(rebasing: frame.bytes[..<byteCount])
+      try append(bytes, at: ticks, isKeyFrame: isKeyFrame)
+      leadInCount += 1
+    }
+  }
+
   private mutating func take(_ frame: QueuedFrame) throws(LibAVError) -> FrameOutcome {
     let observation = frame.observation
     let origin = first?.microseconds ?? observation.microseconds
@@ -146,13 +170,16 @@ struct TakeWriter: ~Copyable {
   private static let sound = 1
 
   /// Opens the file before its first picture: only then is everything known that it must say.
-  private mutating func begin(_ picture: UnsafeRawBufferPointer) throws(LibAVError) {
+  private mutating func begin(
+    _ picture: UnsafeRawBufferPointer, at ticks: Int64
+  ) throws(LibAVError) {
     guard let parameters = pipeline?.parameters, let first else {
       throw LibAVError("begin", path, code: -22)
     }
-    let packet = try Packet(copying: picture, pts: 0, dts: 0, duration: 1, isKeyFrame: true)
+    let packet = try Packet(
+      copying: picture, pts: ticks, dts: ticks, duration: 1, isKeyFrame: true)
     var tracks = [
-      MovieHead.Track(parameters, timescale: 1_000_000, first: .init(ticks: 0, packet: packet))
+      MovieHead.Track(parameters, timescale: 1_000_000, first: .init(ticks: ticks, packet: packet))
     ]
     var settings = MovieWriter.Settings(container: "mov", movieTimescale: 1_000_000)
     settings.metadata = makeMetadata(first)
@@ -193,12 +220,18 @@ struct TakeWriter: ~Copyable {
   private mutating func write(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, isKeyFrame: Bool
   ) throws(LibAVError) {
-    if movie == nil { try begin(bytes) }
-    try movie?.append(
-      bytes, track: Self.pictures, ticks: microseconds, duration: periodMicroseconds,
-      isKeyFrame: isKeyFrame)
+    try append(bytes, at: microseconds, isKeyFrame: isKeyFrame)
     storedCount += 1
     storedMicroseconds.append(microseconds)
+  }
+
+  private mutating func append(
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, isKeyFrame: Bool
+  ) throws(LibAVError) {
+    if movie == nil { try begin(bytes, at: microseconds) }
+    try movie?.append(
+      bytes, track: Self.pictures, ticks: microseconds,
+      duration: microseconds < 0 ? 1 : periodMicroseconds, isKeyFrame: isKeyFrame)
   }
 
   private mutating func writeSound(_ packets: [Packet]) throws(LibAVError) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Assets
 import Dispatch
+import FormatDiscovery
 import LibAV
 import MediaTiming
 import Synchronization
@@ -15,19 +16,19 @@ import Testing
 private final class ScriptedRing: Sendable {
   let queue: FrameQueue
   private let frames: [FrameObservation]
-  private let bytes: [UInt8]
+  private let pictures: [[UInt8]]
   private let triggers: [CaptureTrigger]
   private let wanted = DispatchSemaphore(value: 0)
   private let arrived = DispatchSemaphore(value: 0)
   private let state = Mutex((pushed: 0, told: 0))
 
   init(
-    _ queue: FrameQueue, _ frames: [FrameObservation], of bytes: [UInt8],
+    _ queue: FrameQueue, _ frames: [FrameObservation], of pictures: [[UInt8]],
     triggers: [CaptureTrigger]
   ) {
     self.queue = queue
     self.frames = frames
-    self.bytes = bytes
+    self.pictures = pictures
     self.triggers = triggers
   }
 
@@ -35,7 +36,8 @@ private final class ScriptedRing: Sendable {
   func push() {
     for (number, frame) in frames.enumerated() {
       if number % 8 == 0 { wanted.wait() }
-      let isPushed = bytes.withUnsafeBytes { bytes in
+      let picture = pictures[Int(frame.stamp.sequence) % pictures.count]
+      let isPushed = picture.withUnsafeBytes { bytes in
         queue.push(
           QueuedFrame(
             observation: frame,
@@ -139,7 +141,7 @@ struct TriggeredTakeTests {
     let queue = try FrameQueue(
       capacity: size.bytes, largestFrame: take.input.maximumByteCount, recordCount: size.frames)
     let ring = ScriptedRing(
-      queue, frames, of: try camera.pictures([7])[0], triggers: triggers)
+      queue, frames, of: try camera.pictures([7]), triggers: triggers)
     let report = try run(take, ring)
 
     #expect(report.problem == nil)
@@ -196,7 +198,7 @@ struct TriggeredTakeTests {
     #expect(size.bytes == 1 << 19)
     let queue = try FrameQueue(
       capacity: size.bytes, largestFrame: take.input.maximumByteCount, recordCount: size.frames)
-    let ring = ScriptedRing(queue, frames, of: try camera.pictures([7])[0], triggers: [trigger])
+    let ring = ScriptedRing(queue, frames, of: try camera.pictures([7]), triggers: [trigger])
     let report = try run(take, ring)
     let clip = try #require(report.clips.first)
     #expect(ring.refusals.load(ordering: .relaxed) == 0)
@@ -225,7 +227,7 @@ struct TriggeredTakeTests {
     }
     let take = try take(camera, settings, in: scratch)
     let queue = try FrameQueue(capacity: 8 << 20, largestFrame: take.input.maximumByteCount)
-    let ring = ScriptedRing(queue, frames, of: try camera.pictures([7])[0], triggers: triggers)
+    let ring = ScriptedRing(queue, frames, of: try camera.pictures([7]), triggers: triggers)
     var events: [String] = []
     let report = try run(take, ring) { event in
       switch event {
@@ -251,11 +253,86 @@ struct TriggeredTakeTests {
     let take = try take(camera, settings, in: scratch)
     let queue = try FrameQueue(capacity: 8 << 20, largestFrame: take.input.maximumByteCount)
     let ring = ScriptedRing(
-      queue, frames, of: try camera.pictures([7])[0],
+      queue, frames, of: try camera.pictures([7]),
       triggers: [CaptureTrigger(source: .call, microseconds: camera.base + 500_000)])
     let report = try run(take, ring)
     #expect(report.clips.isEmpty)
     #expect(report.problem?.code == .cannotCreate)
     #expect(take.control.requestedStop == .error)
+  }
+
+  /// The pictures of an H.264 file as a camera sends them, with a key frame now and then.
+  private func streamPictures(
+    _ count: Int, _ camera: ScriptedCamera, _ scratch: Scratch
+  ) throws -> [[UInt8]] {
+    let path = scratch.file("camera.mov")
+    _ = try camera.take(try camera.frames(0..<count), codec: .h264, to: path)
+    var demuxer = try Demuxer(opening: path)
+    let track = try #require(demuxer.tracks.first { $0.kind == .video })
+    var filter = try BitstreamFilter(named: "h264_mp4toannexb", parameters: track.parameters)
+    var pictures: [[UInt8]] = []
+    while let packet = try demuxer.nextPacket() {
+      guard packet.trackIndex == track.index else { continue }
+      pictures.append(try filter.filter(packet).withBytes { [UInt8]($0) })
+    }
+    return pictures
+  }
+
+  @Test(arguments: [RecordingCodec.copy, .ffv1, .h264])
+  func `A clip of an H.264 camera begins with exactly its first frame, wherever key frames are`(
+    codec: RecordingCodec
+  ) throws {
+    let camera = try ScriptedCamera(240)
+    let scratch = try Scratch()
+    let pictures = try streamPictures(600, camera, scratch)
+    #expect(pictures.count == 600)
+    var settings = TriggerSettings(
+      preDuration: MediaTime(microseconds: 180_000), postDuration: MediaTime(microseconds: 90_000))
+    settings.repeats = true
+    settings.clipPath = { scratch.file("clip\($0).mov") }
+    let device = try CaptureDevice.named("synthetic:128x96@240")
+    let input = DeviceInput(
+      device: device, format: try device.format(matching: ModeRequest(parsing: "/mjpg")),
+      driver: ScriptedDriver([]),
+      delivery: try FrameDelivery(layout: .compressed("h264"), width: 128, height: 96),
+      negotiatedFrameRate: camera.rate, maximumByteCount: 128 * 96 * 3)
+    var recording = RecordingSettings(path: scratch.file("clip.mov"))
+    recording.codec = codec
+    let control = CaptureControl()
+    control.switchedOn.store(camera.base - 1_000, ordering: .relaxed)
+    let take = TriggeredTake(
+      input: input, settings: recording, triggers: settings,
+      plan: try PicturePlan(codec, for: input.delivery), control: control)
+    let frames = try (0..<600).map { number in
+      let stamp = try camera.stamp(Int64(number))
+      return FrameObservation(
+        stamp: stamp, microseconds: stamp.microseconds, arrival: stamp.microseconds + 500)
+    }
+    // Before the first key frame but one, just after one, with much of the past and with none.
+    let triggers = [100_000, 700_000, 1_000_001, 1_333_333, 2_000_000].map {
+      CaptureTrigger(source: .call, microseconds: camera.base + $0)
+    }
+    let queue = try FrameQueue(
+      capacity: take.ringSize().bytes, largestFrame: input.maximumByteCount, recordCount: 2_000)
+    let report = try run(take, ScriptedRing(queue, frames, of: pictures, triggers: triggers))
+    #expect(report.clips.count == triggers.count)
+    var hiddenCount = 0
+    for (clip, trigger) in zip(report.clips, triggers) {
+      let wanted = frames.filter {
+        $0.microseconds >= trigger.microseconds - 180_000
+          && $0.microseconds < trigger.microseconds + 90_000
+      }
+      #expect(clip.isPlayable)
+      #expect(clip.ledger.stored == Int64(wanted.count))
+      let asset = try Asset(path: clip.path)
+      #expect(try paintedNumbers(asset) == wanted.map { Int($0.stamp.sequence) })
+      let first = try #require(wanted.first).microseconds
+      let times: [Int64] = wanted.map { ($0.microseconds - first) * 1_000 }
+      #expect(try asset.frameLines().map(\.ptsNanoseconds) == times)
+      // What stock players see.
+      var demuxer = try Demuxer(opening: clip.path)
+      while let packet = try demuxer.nextPacket() { if packet.isDiscarded { hiddenCount += 1 } }
+    }
+    #expect(codec == .ffv1 ? hiddenCount == 0 : hiddenCount > 0)
   }
 }

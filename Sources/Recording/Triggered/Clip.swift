@@ -13,11 +13,15 @@ final class Clip {
   /// The first frame after the clip; nil while it has not come.
   private var next: FrameObservation?
   private var take: GrowingTake?
+  /// Whether a frame may build on those before it.
+  private let needsKeyFrames: Bool
+  private var isBegun = false
 
   init(
     of trigger: CaptureTrigger, range: Range<Int64>, take: consuming GrowingTake, path: String,
-    from queue: FrameQueue
+    from queue: FrameQueue, needsKeyFrames: Bool
   ) {
+    self.needsKeyFrames = needsKeyFrames
     self.trigger = trigger
     self.range = range
     self.path = path
@@ -51,11 +55,31 @@ final class Clip {
         next = frame.observation
         break
       }
+      if !isBegun, time >= range.lowerBound, frame.observation.fate == .queued {
+        isBegun = true
+        let frames = Self.leadIn(to: place, of: queue, needsKeyFrames)
+        if !frames.isEmpty { take?.lead(in: frames, to: frame.observation) }
+      }
       // A clock that jumped back is no reason to take frames from before the clip.
       if time >= range.lowerBound, let outcome = take?.enter(frame) { note(place, outcome) }
       place += 1
     }
     return first..<place
+  }
+
+  /// The frames before one, back to the last key frame; none where it is one itself, or where
+  /// the ring has none any more.
+  private static func leadIn(
+    to place: Int, of queue: FrameQueue, _ needsKeyFrames: Bool
+  ) -> [QueuedFrame] {
+    guard needsKeyFrames, queue[place]?.isKeyFrame == false else { return [] }
+    var frames: [QueuedFrame] = []
+    for place in (queue.firstPlace..<place).reversed() {
+      guard let frame = queue[place], frame.observation.fate == .queued else { continue }
+      frames.insert(frame, at: 0)
+      if frame.isKeyFrame { return frames }
+    }
+    return []
   }
 
   /// Closes the clip's file and books.
@@ -79,4 +103,9 @@ final class Clip {
   private func finished() throws(RecordingError) -> RecordingReport {
     throw RecordingError(.nothingStored, "\(path) is finished already", hint: "")
   }
+}
+
+extension QueuedFrame {
+  /// Whether an H.264 frame can be decoded without others.
+  var isKeyFrame: Bool { observation.fate == .queued && AnnexB.holdsKeyFrame(bytes) }
 }

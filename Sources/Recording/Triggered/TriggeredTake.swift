@@ -25,6 +25,9 @@ struct TriggeredTake {
   /// The share of the ring from which on frames leave it early.
   private static let nearlyFull = 0.9
 
+  /// Whether a clip may have to begin with frames from before it.
+  private var needsKeyFrames: Bool { input.delivery.layout == .compressed("h264") }
+
   /// How far the work has come.
   private struct Progress {
     var clips: [Clip] = []
@@ -120,7 +123,7 @@ struct TriggeredTake {
     state.clips.append(
       Clip(
         of: trigger, range: range, take: GrowingTake(take, into: file), path: settings.path,
-        from: queue))
+        from: queue, needsKeyFrames: needsKeyFrames))
   }
 
   /// The times of a clip's frames; both ends are rounded up to whole microseconds, which for a
@@ -205,9 +208,12 @@ struct TriggeredTake {
       ?? .max / 4
     let oldest = newest &- kept &- Self.latestNews
     var place = queue.firstPlace
+    var keyPlace = place
     while place < limit, let frame = queue[place], frame.observation.microseconds < oldest {
+      if needsKeyFrames, frame.isKeyFrame { keyPlace = place }
       place += 1
     }
+    if needsKeyFrames { place = queue[place]?.isKeyFrame == true ? place : keyPlace }
     release(before: place, of: queue, &state)
     // Rather the oldest frames than the next ones.
     while place < limit, queue.fillLevel > Self.nearlyFull, let frame = queue[place] {
