@@ -10,44 +10,39 @@ import V4L2
 /// A camera that is nothing but its controls, and fails when it is told to.
 private final class PaperCamera: ControlPort {
   struct State {
-    var values: [UInt32: Int64]
-    var ranges: [UInt32: ControlRange]
+    var values: [ControlID: Int64]
+    var ranges: [ControlID: ControlRange]
     var calls = 0
     /// The calls that fail, by their number.
     var failures: Set<Int> = []
-    /// What happens at a call, whether it fails or not.
-    var refused: Set<UInt32> = []
-    var writes: [UInt32] = []
+    /// The controls that cannot be set.
+    var refused: Set<ControlID> = []
   }
 
   let state: Mutex<State>
 
-  init(_ controls: [ExposureGuard.Control: (value: Int64, range: ControlRange)]) {
+  init(_ controls: [ControlID: (value: Int64, range: ControlRange)]) {
     state = Mutex(
-      State(
-        values: Dictionary(
-          uniqueKeysWithValues: controls.map { ($0.key.rawValue, $0.value.value) }),
-        ranges: Dictionary(
-          uniqueKeysWithValues: controls.map { ($0.key.rawValue, $0.value.range) })))
+      State(values: controls.mapValues(\.value), ranges: controls.mapValues(\.range)))
   }
 
   /// A webcam in its usual state: exposure by aperture priority, and free to slow down.
   static func webcam(mode: Int64 = 3, exposure: Int64 = 300) -> PaperCamera {
     PaperCamera([
-      .exposureAuto: (mode, ControlRange(minimum: 0, maximum: 3, items: [1, 3])),
-      .exposureAbsolute: (exposure, ControlRange(minimum: 3, maximum: 2_047)),
-      .exposureAutoPriority: (1, ControlRange(minimum: 0, maximum: 1)),
+      .automaticExposure: (mode, ControlRange(minimum: 0, maximum: 3, items: [1, 3])),
+      .exposureTime: (exposure, ControlRange(minimum: 3, maximum: 2_047)),
+      .exposureMayLowerRate: (1, ControlRange(minimum: 0, maximum: 1)),
       .wideDynamicRange: (1, ControlRange(minimum: 0, maximum: 1)),
     ])
   }
 
-  func value(_ control: ExposureGuard.Control) -> Int64? {
-    state.withLock { $0.values[control.rawValue] }
-  }
+  func value(_ id: ControlID) -> Int64? { state.withLock { $0.values[id] } }
 
-  func range(of id: UInt32) -> ControlRange? { state.withLock { $0.ranges[id] } }
+  func refuse(_ id: ControlID) { state.withLock { $0.refused = [id] } }
 
-  func value(of id: UInt32) throws(DeviceError) -> Int64 {
+  func range(of id: ControlID) -> ControlRange? { state.withLock { $0.ranges[id] } }
+
+  func value(of id: ControlID) throws(DeviceError) -> Int64 {
     let value = state.withLock { state -> Int64? in
       state.calls += 1
       return state.failures.contains(state.calls) ? nil : state.values[id]
@@ -56,13 +51,12 @@ private final class PaperCamera: ControlPort {
     return value
   }
 
-  func set(_ id: UInt32, to value: Int64) throws(DeviceError) {
+  func set(_ id: ControlID, to value: Int64) throws(DeviceError) {
     let isDone = state.withLock { state -> Bool in
       state.calls += 1
       guard state.ranges[id]?.contains(value) == true, !state.refused.contains(id) else {
         return false
       }
-      state.writes.append(id)
       state.values[id] = value
       // The bus may fail after the camera has understood.
       return !state.failures.contains(state.calls)
@@ -91,13 +85,13 @@ struct ExposureGuardTests {
     let camera = PaperCamera.webcam()
     let guardian = ExposureGuard(camera, frameDuration: frame)
     guardian.apply()
-    #expect(camera.value(.exposureAuto) == 3)
-    #expect(camera.value(.exposureAutoPriority) == 0)
+    #expect(camera.value(.automaticExposure) == 3)
+    #expect(camera.value(.exposureMayLowerRate) == 0)
     #expect(camera.value(.wideDynamicRange) == 0)
-    #expect(camera.value(.exposureAbsolute) == 300)
+    #expect(camera.value(.exposureTime) == 300)
     #expect(guardian.weaknesses.isEmpty)
     guardian.restore()
-    #expect(camera.value(.exposureAutoPriority) == 1)
+    #expect(camera.value(.exposureMayLowerRate) == 1)
     #expect(camera.value(.wideDynamicRange) == 1)
   }
 
@@ -105,9 +99,9 @@ struct ExposureGuardTests {
     let camera = PaperCamera.webcam(mode: 1)
     let guardian = ExposureGuard(camera, frameDuration: frame)
     guardian.apply()
-    #expect(camera.value(.exposureAbsolute) == 41)
+    #expect(camera.value(.exposureTime) == 41)
     guardian.restore()
-    #expect(camera.value(.exposureAbsolute) == 300)
+    #expect(camera.value(.exposureTime) == 300)
     #expect(guardian.unrestored.isEmpty)
   }
 
@@ -117,25 +111,21 @@ struct ExposureGuardTests {
     #expect(guardian.canExposeManually)
     guardian.willExposeManually()
     guardian.apply()
-    #expect(camera.value(.exposureAuto) == 1)
-    #expect(camera.value(.exposureAbsolute) == 41)
+    #expect(camera.value(.automaticExposure) == 1)
+    #expect(camera.value(.exposureTime) == 41)
     guardian.restore()
-    #expect(camera.value(.exposureAuto) == 3)
-    #expect(camera.value(.exposureAbsolute) == 300)
+    #expect(camera.value(.automaticExposure) == 3)
+    #expect(camera.value(.exposureTime) == 300)
   }
 
   @Test func `What cannot be prevented is named`() {
     let camera = PaperCamera.webcam(mode: 1)
-    camera.state.withLock {
-      $0.refused = [ExposureGuard.Control.exposureAbsolute.rawValue]
-    }
+    camera.refuse(.exposureTime)
     let guardian = ExposureGuard(camera, frameDuration: frame)
     guardian.apply()
     #expect(guardian.weaknesses == [.keepsLongExposure])
     let automatic = PaperCamera.webcam()
-    automatic.state.withLock {
-      $0.refused = [ExposureGuard.Control.exposureAutoPriority.rawValue]
-    }
+    automatic.refuse(.exposureMayLowerRate)
     let other = ExposureGuard(automatic, frameDuration: frame)
     other.apply()
     #expect(other.weaknesses == [.keepsDynamicFrameRate])
@@ -145,9 +135,7 @@ struct ExposureGuardTests {
     let camera = PaperCamera.webcam()
     let guardian = ExposureGuard(camera, frameDuration: frame)
     guardian.apply()
-    camera.state.withLock {
-      $0.refused = [ExposureGuard.Control.exposureAutoPriority.rawValue]
-    }
+    camera.refuse(.exposureMayLowerRate)
     guardian.restore()
     #expect(guardian.unrestored == ["exposure_dynamic_framerate"])
   }

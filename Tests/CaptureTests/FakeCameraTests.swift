@@ -16,11 +16,14 @@ private func input(_ machine: FakeDeviceCalls, _ mode: String) throws -> DeviceI
   }
 }
 
-/// Captures without storing anything, and keeps the books.
+/// Captures without storing anything, and keeps the books; up to a request that comes after so
+/// many frames, where there is one.
 private func take(
-  _ input: DeviceInput, on machine: FakeDeviceCalls, _ limit: CaptureLimit
+  _ input: DeviceInput, on machine: FakeDeviceCalls, _ limit: CaptureLimit,
+  stoppingAfter stopCount: Int? = nil
 ) throws -> (end: CaptureEnd, account: FrameAccount, times: [Int64]) {
-  let queue = try FrameQueue(capacity: 64 << 20)
+  // Whoever is to stop the camera must not be far behind it.
+  let queue = try FrameQueue(capacity: stopCount == nil ? 64 << 20 : 1 << 20)
   machine.pace { queue.fillLevel < 0.5 }
   let control = CaptureControl()
   let capture = try RunningCapture.take(
@@ -33,6 +36,7 @@ private func take(
     let isWhole = frame.observation.fate == .queued
     account.enter(frame.observation, isWhole ? .taken : .corrupt)
     if isWhole { times.append(frame.observation.microseconds) }
+    if times.count == stopCount { control.stop(.signal) }
   }) != nil {}
   let end = try #require(capture.end)
   account.close(end)
@@ -40,7 +44,10 @@ private func take(
 }
 
 struct FakeCameraTests {
-  private static let controls = ExposureGuard.Control.allCases
+  /// What a lock may change.
+  private static let controls: [ControlID] = [
+    .automaticExposure, .exposureTime, .exposureMayLowerRate, .wideDynamicRange,
+  ]
 
   /// The camera's controls as they are behind everyone's back.
   private func values(_ machine: FakeDeviceCalls) -> [Int64] {
@@ -95,23 +102,30 @@ struct FakeCameraTests {
     #expect(abs(measured / rate - 1) < 0.001)
   }
 
-  @Test func `Whatever fails on the way, every control of the camera is given back`() throws {
-    var failed = 0
+  @Test func `Whatever fails or stops it on the way, every control of the camera is given back`()
+    throws
+  {
+    var (failed, stopped) = (0, 0)
     for seed in 0..<1_000 {
       var random = SeededGenerator(seed: UInt64(seed))
       let call = Int.random(in: 1...900, using: &random)
+      // As Ctrl-C does.
+      let stopCount = seed % 4 == 0 ? Int.random(in: 1...90, using: &random) : nil
       let machine = try FakeDeviceCalls(
-        "hfr-usb dark=\(seed % 3) abortcall=\(call) mjpegbytes=4000")
+        "hfr-usb dark=\(seed % 3) mjpegbytes=4000"
+          + (stopCount == nil ? " abortcall=\(call)" : ""))
       let before = values(machine)
       do {
         let input = try input(machine, "640x360@240/mjpg")
         _ = try input.proveFrameRate()
-        let (end, _, _) = try take(input, on: machine, CaptureLimit(frameCount: 100))
+        let limit = CaptureLimit(frameCount: stopCount == nil ? 100 : nil)
+        let (end, _, _) = try take(input, on: machine, limit, stoppingAfter: stopCount)
         if end.error != nil { failed += 1 }
+        if end.stopReason == .signal { stopped += 1 }
       } catch { failed += 1 }
       #expect(values(machine) == before, "seed \(seed), call \(call)")
     }
-    #expect(failed > 100)
+    #expect(failed > 100 && stopped > 100)
   }
 
   @Test(arguments: [

@@ -101,21 +101,21 @@ final class V4L2Driver: FrameDriver {
 private struct QueueControls: ControlPort {
   let queue: BufferQueue
 
-  func range(of id: UInt32) -> ControlRange? {
-    guard let control = try? queue.control(ControlID(rawValue: id)), control.isWritable,
-      control.holdsNumber, control.kind != .bitmask
+  func range(of id: ControlID) -> ControlRange? {
+    guard let control = try? queue.control(id), control.isWritable, control.holdsNumber,
+      control.kind != .bitmask
     else { return nil }
     return ControlRange(
       minimum: control.minimum, maximum: control.maximum, step: control.step,
       items: control.kind.isMenu ? Set(control.menu.map(\.index)) : nil)
   }
 
-  func value(of id: UInt32) throws(DeviceError) -> Int64 {
-    try queue.requireNumber(of: ControlID(rawValue: id))
+  func value(of id: ControlID) throws(DeviceError) -> Int64 {
+    try queue.requireNumber(of: id)
   }
 
-  func set(_ id: UInt32, to value: Int64) throws(DeviceError) {
-    try queue.set(ControlID(rawValue: id), to: value)
+  func set(_ id: ControlID, to value: Int64) throws(DeviceError) {
+    try queue.set(id, to: value)
   }
 }
 

@@ -4,13 +4,13 @@ package import V4L2
 /// Where a camera's controls are read and set while its buffers may be running.
 package protocol ControlPort: Sendable {
   /// What values a control takes, or nil where the camera has none such or it cannot be set.
-  func range(of id: UInt32) -> ControlRange?
+  func range(of control: ControlID) -> ControlRange?
 
   /// Reads a control.
-  func value(of id: UInt32) throws(DeviceError) -> Int64
+  func value(of control: ControlID) throws(DeviceError) -> Int64
 
   /// Sets a control.
-  func set(_ id: UInt32, to value: Int64) throws(DeviceError)
+  func set(_ control: ControlID, to value: Int64) throws(DeviceError)
 }
 
 /// The values that a control takes.
