@@ -9,10 +9,14 @@ import V4L2
 
 /// Random sequences of everything that can be done to a session and happen to it.
 ///
-/// `OVERCRANK_SEQUENCES` says how many; 300 unless it is set.
+/// `OVERCRANK_SEQUENCES` says how many; unless it is set, 10 000 where `OVERCRANK_FULL` asks for
+/// all that is random, and else 300.
 @Suite(.serialized) struct SessionSequenceTests {
-  private static let count =
-    ProcessInfo.processInfo.environment["OVERCRANK_SEQUENCES"].flatMap(Int.init) ?? 300
+  private static let count: Int = {
+    let environment = ProcessInfo.processInfo.environment
+    return environment["OVERCRANK_SEQUENCES"].flatMap(Int.init)
+      ?? (environment["OVERCRANK_FULL"] == nil ? 300 : 10_000)
+  }()
 
   @Test func `Whatever is done in whatever order, no buffer is missing at the end`() async throws {
     var (frames, interruptions, errors) = (0, 0, 0)

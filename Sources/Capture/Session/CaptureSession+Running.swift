@@ -6,11 +6,12 @@ import Synchronization
 extension CaptureSession {
   /// Starts every input; blocks until their streams are on.
   ///
-  /// Does nothing while the session runs, or waits for an input that was interrupted. An input
-  /// whose device goes away from here on comes back by itself when the device does.
+  /// In a session that runs, those are started that have failed; those that were interrupted are
+  /// waited for as before. An input whose device goes away from here on comes back by itself when
+  /// the device does.
   ///
   /// - Throws: `CaptureError` with `.badConfiguration` where there is no input, or as the devices
-  ///   say; none runs then.
+  ///   say; none runs then, but for those that ran before.
   public func startRunning() throws(CaptureError) {
     _ = try run(with: CaptureControl(), resumes: true)
   }
@@ -70,13 +71,17 @@ extension CaptureSession {
   ) throws(CaptureError) -> Bool {
     let result = work.withLock { _ in
       Result { () throws(CaptureError) -> Bool in
-        let graph: SessionGraph? = state.withLock { state in
-          guard !state.isWanted else { return nil }
-          (state.isWanted, state.resumes) = (true, resumes)
-          return state.graph
+        let (graph, wasWanted) = state.withLock { state in
+          defer { if !state.isWanted { (state.isWanted, state.resumes) = (true, resumes) } }
+          return (state.graph, state.isWanted)
         }
-        guard let graph else { return false }
         beginChange()
+        if wasWanted {
+          defer { endChange() }
+          _ = try firstInput(of: graph)
+          try adjust(to: graph, starting: graph.inputs)
+          return false
+        }
         do throws(CaptureError) { try startAll(graph, control) } catch {
           stopRunning()
           // A session that could not start was never running.
@@ -93,13 +98,17 @@ extension CaptureSession {
   private func startAll(
     _ graph: SessionGraph, _ control: CaptureControl
   ) throws(CaptureError) {
-    guard let first = graph.cameras.first ?? graph.inputs.first else {
-      throw CaptureError(
-        .badConfiguration, "the session has no input", hint: "add one with addInput")
-    }
+    let first = try firstInput(of: graph)
     for input in graph.inputs {
       try start(input, in: graph, control: input === first ? control : CaptureControl())
     }
+  }
+
+  /// The first camera, or the first input where there is no camera.
+  private func firstInput(of graph: SessionGraph) throws(CaptureError) -> any CapturingInput {
+    if let first = graph.cameras.first ?? graph.inputs.first { return first }
+    throw CaptureError(
+      .badConfiguration, "the session has no input", hint: "add one with addInput")
   }
 
   /// Asks an output anew where its frames go, while the session runs.
@@ -187,22 +196,26 @@ extension CaptureSession {
   func apply(_ graph: SessionGraph) throws(CaptureError) {
     let result = work.withLock { _ in
       Result { () throws(CaptureError) in
-        let (before, isWanted) = state.withLock { ($0.graph, $0.isWanted) }
-        let formats = try graph.formatChanges()
+        let (before, isWanted, running) = state.withLock {
+          ($0.graph, $0.isWanted, $0.runningNow.map(\.input))
+        }
+        let formats = try graph.formatChanges(since: before)
         put(graph, insteadOf: before)
         guard isWanted || !formats.isEmpty else { return }
         beginChange()
         defer { endChange() }
         do throws(CaptureError) {
           for change in formats { try set(change.input, to: change.after) }
-          if isWanted { try adjust(to: graph) }
+          let new = graph.inputs.filter { input in !before.inputs.contains { $0 === input } }
+          if isWanted { try adjust(to: graph, starting: new + formats.map(\.input)) }
+          endInterruptions(notIn: graph)
         } catch {
           put(before, insteadOf: graph)
           // One that cannot go back is opened when it is next started.
           for change in formats { try? set(change.input, to: change.before) }
           guard isWanted else { throw error }
           // What ran before is asked to run again; where it does not, its end is an event.
-          do throws(CaptureError) { try adjust(to: before) } catch {
+          do throws(CaptureError) { try adjust(to: before, starting: running) } catch {
             let second = error
             state.withLock { $0.change?.events.append(.runtimeError(second)) }
           }
@@ -230,17 +243,29 @@ extension CaptureSession {
     for output in before.outputs where !graph.outputs.contains(where: { $0 === output }) {
       output.didJoin(nil)
     }
+    state.withLock { $0.graph = graph }
+  }
+
+  /// Waits no more for inputs that were taken out.
+  private func endInterruptions(notIn graph: SessionGraph) {
     let gone = state.withLock { state in
-      state.graph = graph
-      return state.interruptions.removeAndReturnAll { interruption in
+      state.interruptions.removeAndReturnAll { interruption in
         !graph.inputs.contains { $0 === interruption.input }
       }
     }
     for interruption in gone { interruption.end() }
   }
 
-  /// Has just the inputs of a graph run, into its outputs.
-  private func adjust(to graph: SessionGraph) throws(CaptureError) {
+  /// Has no other inputs run than those of a graph, into its outputs.
+  ///
+  /// - Parameters:
+  ///   - graph: What is to be.
+  ///   - candidates: Those of its inputs that are to run. One that has failed is left alone: it
+  ///     may fail again, which is no reason to refuse a change that is not about it.
+  /// - Throws: `CaptureError` where one of them cannot be started.
+  private func adjust(
+    to graph: SessionGraph, starting candidates: [any CapturingInput]
+  ) throws(CaptureError) {
     // A device must have stopped before another that shares its bus can start.
     for entry in state.withLock({ $0.runningNow })
     where !graph.inputs.contains(where: { $0 === entry.input }) {
@@ -250,7 +275,8 @@ extension CaptureSession {
     let (running, interruptions) = state.withLock { ($0.runningNow, $0.interruptions) }
     for entry in running { _ = entry.capture.connect(graph.connections(from: entry.input)) }
     for input in graph.inputs
-    where !running.contains(where: { $0.input === input })
+    where candidates.contains(where: { $0 === input })
+      && !running.contains(where: { $0.input === input })
       && !interruptions.contains(where: { $0.input === input })
     {
       try start(input, in: graph)

@@ -121,6 +121,7 @@ public final class CaptureSession: Sendable {
 
   /// Takes an input out, with its connections.
   public func removeInput(_ input: any SessionInput) {
+    // Nothing has to be started for it, so that nothing can fail.
     try? change { graph throws(CaptureError) in graph.remove(input) }
   }
 

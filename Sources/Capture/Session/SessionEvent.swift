@@ -11,7 +11,7 @@ public enum SessionEvent: Hashable, Sendable {
   case wasInterrupted(InterruptionReason)
   /// The reason has passed, and frames flow again.
   case interruptionEnded(InterruptionReason)
-  /// The session stopped because of an error.
+  /// An input stopped because of an error; ``CaptureSession/startRunning()`` starts it again.
   case runtimeError(CaptureError)
 
   /// Why a session does not run although it was told to.

@@ -81,10 +81,14 @@ extension CaptureSession {
 }
 
 extension SessionGraph {
-  /// The inputs whose mode is another than the preset's, with both.
-  func formatChanges() throws(CaptureError) -> [FormatChange] {
+  /// The cameras whose mode is another than the preset's, with both: of those that come in, or of
+  /// all where the preset is another one than before.
+  ///
+  /// The others are not asked: they may be gone just now, which is no reason to refuse a change.
+  func formatChanges(since before: SessionGraph) throws(CaptureError) -> [FormatChange] {
     var changes: [FormatChange] = []
-    for input in cameras {
+    for input in cameras
+    where preset != before.preset || !before.inputs.contains(where: { $0 === input }) {
       let format = try input.format(for: preset)
       if format.id != input.format.id {
         changes.append(FormatChange(input: input, before: input.format, after: format))

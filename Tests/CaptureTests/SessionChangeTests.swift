@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+import Dispatch
+import FormatDiscovery
+import Glibc
+import MediaTiming
+import Synchronization
+import TestSupport
+import Testing
+import V4L2
+
+@testable import Capture
+
+/// `VIDIOC_STREAMON`.
+private let streamOn: UInt = 0x4004_5612
+
+/// The cameras of a fake machine, each in its fastest mode, at no more than a frame in 50 µs.
+private func inputs(_ machine: FakeDeviceCalls, _ count: Int) throws -> [DeviceInput] {
+  machine.pace {
+    usleep(50)
+    return true
+  }
+  return try DeviceSystem.$calls.withValue(machine) {
+    try (0..<count).map { number in
+      let camera = try CaptureDevice.named("/dev/fakevideo\(number)")
+      return try DeviceInput(device: camera, format: try camera.fastestFormat())
+    }
+  }
+}
+
+/// Claims about changes of a session of which an input does not run.
+@Suite(.serialized) struct SessionChangeTests {
+  @Test func `A camera that is gone keeps nothing from coming in or being taken out`() async throws
+  {
+    let machine = try FakeDeviceCalls("hfr-usb unplug=50")
+    let input = try inputs(machine, 1)[0]
+    let session = CaptureSession(input, retryMilliseconds: 1)
+    try session.setSessionPreset(.low)
+    let outputs = [VideoDataOutput(), VideoDataOutput()]
+    try session.addOutput(outputs[0])
+    let events = session.events
+    try await session.startRunning()
+    for await event in events where event == .didStopRunning { break }
+    #expect(session.isInterrupted)
+    session.removeOutput(outputs[0])
+    try session.addOutput(outputs[1])
+    #expect(session.outputs.count == 1 && session.outputs.first === outputs[1])
+    // Only a change of the preset asks the camera for its modes.
+    #expect(throws: CaptureError.self) { try session.setSessionPreset(.high) }
+    #expect(session.isInterrupted && session.sessionPreset == .low)
+    session.removeInput(input)
+    #expect(session.inputs.isEmpty && !session.isInterrupted)
+    let error = #expect(throws: CaptureError.self) { try session.startRunning() }
+    #expect(error?.code == .badConfiguration)
+    await session.stopRunning()
+  }
+
+  @Test func `A camera that has failed is left alone by changes, and started by the next start`()
+    async throws
+  {
+    let machine = try FakeDeviceCalls("hfr-usb at=20:eio streamon-fails=2\nhfr-usb")
+    let inputs = try inputs(machine, 2)
+    let session = CaptureSession(inputs[0])
+    try session.addInput(inputs[1])
+    let output = VideoDataOutput()
+    try session.addOutput(output)
+    let events = session.events
+    try await session.startRunning()
+    for await case .runtimeError(let error) in events {
+      #expect(error.code == .deviceFailed)
+      break
+    }
+    #expect(session.isRunning && !session.isInterrupted)
+    let starts = machine.callCount(streamOn)
+    session.removeOutput(output)
+    #expect(session.outputs.isEmpty)
+    try session.addOutput(output)
+    #expect(machine.callCount(streamOn) == starts)
+    // The first try fails, the second does not; the other camera goes on through both.
+    let error = await #expect(throws: CaptureError.self) { try await session.startRunning() }
+    #expect(error?.code == .deviceFailed && session.isRunning)
+    try await session.startRunning()
+    var iterator = output.frames.makeAsyncIterator()
+    #expect(await iterator.next() != nil)
+    #expect(machine.callCount(streamOn) == starts + 2)
+    await session.stopRunning()
+  }
+
+  @Test func `A camera that is waited for is so on when its successor cannot start`() async throws {
+    let machine = try FakeDeviceCalls("hfr-usb unplug=50 replug=1\nhfr-usb streamon-fails=1")
+    let inputs = try inputs(machine, 2)
+    let session = CaptureSession(inputs[0], retryMilliseconds: 1)
+    let events = session.events
+    try await session.startRunning()
+    for await event in events where event == .didStopRunning { break }
+    session.beginConfiguration()
+    session.removeInput(inputs[0])
+    try session.addInput(inputs[1])
+    let error = await #expect(throws: CaptureError.self) {
+      try await session.commitConfiguration()
+    }
+    #expect(error?.code == .deviceFailed && session.isInterrupted)
+    #expect(session.inputs.count == 1 && session.inputs.first === inputs[0])
+    machine.advance(nanoseconds: 2_000_000_000)
+    for await event in session.events where event == .didStartRunning { break }
+    #expect(session.isRunning && !session.isInterrupted)
+    await session.stopRunning()
+  }
+
+  @Test func `Frames go on within two of a switch of cameras, and the start of the new one`()
+    async throws
+  {
+    // Both count on the machine's clock, which goes on only while a camera is waited for.
+    let machine = try FakeDeviceCalls("hfr-usb\nyuyv-1080p120 start=3")
+    let inputs = try inputs(machine, 2)
+    let session = CaptureSession(inputs[0])
+    let output = VideoDataOutput()
+    // So that no frame is late.
+    machine.pace { output.ledger.waiting == 0 }
+    let seen = Mutex<(times: [MediaTime], count: Int, width: Int)>(([], 0, 0))
+    output.setSampleBufferHandler { sample in
+      seen.withLock { seen in
+        seen.times.append(sample.presentationTimeStamp)
+        if sample.formatDescription.width != seen.width { seen.count = 0 }
+        (seen.count, seen.width) = (seen.count + 1, sample.formatDescription.width)
+      }
+    }
+    try session.addOutput(output)
+    try await session.startRunning()
+    func wait(forFramesOfWidth width: Int) async {
+      while seen.withLock({ $0.width != width || $0.count < 20 }) { await Task.yield() }
+    }
+    await wait(forFramesOfWidth: inputs[0].format.width)
+    session.beginConfiguration()
+    session.removeInput(inputs[0])
+    try session.addInput(inputs[1])
+    try await session.commitConfiguration()
+    await wait(forFramesOfWidth: inputs[1].format.width)
+    await session.stopRunning()
+    #expect(output.ledger.dropped.isEmpty && output.ledger.addsUp)
+    let times = seen.withLock { $0.times }
+    let gaps = zip(times.dropFirst(), times).compactMap { try? $0 - $1 }
+    // The new camera loses three frames before its first one.
+    let frame = inputs[1].format.minFrameDuration.doubleValue
+    #expect(gaps.count >= 39)
+    #expect((gaps.max()?.doubleValue ?? 1) <= (2 + 4) * frame)
+    machine.pace { true }
+  }
+
+  @Test func `A handler is called on the executor that it was given to`() async throws {
+    let executor = QueueExecutor()
+    let session = CaptureSession(try inputs(FakeDeviceCalls("tiny"), 1)[0])
+    let output = VideoDataOutput()
+    let calls = Mutex((there: 0, elsewhere: 0))
+    output.setSampleBufferHandler(on: executor) { _ in
+      calls.withLock { if executor.isCurrent { $0.there += 1 } else { $0.elsewhere += 1 } }
+    }
+    try session.addOutput(output)
+    try await session.startRunning()
+    while calls.withLock({ $0.there + $0.elsewhere < 20 }) { await Task.yield() }
+    await session.stopRunning()
+    #expect(calls.withLock { $0.elsewhere } == 0)
+  }
+}
+
+/// A serial executor of a program's own.
+private final class QueueExecutor: SerialExecutor {
+  private let queue = DispatchQueue(label: "frames")
+  private let key = DispatchSpecificKey<Bool>()
+
+  init() { queue.setSpecific(key: key, value: true) }
+
+  var isCurrent: Bool { DispatchQueue.getSpecific(key: key) == true }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+  }
+}
