@@ -128,16 +128,32 @@ package final class BufferQueue: ControlChannel, Sendable {
   /// Nothing may be lent: the memory is zeros from then on. Requests fail.
   package func abandon() { device.abandon(buffers.flatMap(\.mapped)) }
 
+  /// Asks to be told, while frames are waited for, of the changes that others make to a control.
+  ///
+  /// - Throws: ``DeviceError`` for `.subscribe`, as ``VideoDevice/subscribe(to:)`` does.
+  package func subscribe(to control: ControlID) throws(DeviceError) {
+    try device.subscribe(to: .control(control))
+  }
+
   /// Waits for the next frame: poll(2), then one `VIDIOC_DQBUF`.
   ///
-  /// - Parameter timeoutMilliseconds: The time limit; 0 does not wait, below 0 waits for ever.
-  /// - Returns: The frame, or nil at the time limit or when a signal ended the wait.
+  /// - Parameters:
+  ///   - timeoutMilliseconds: The time limit; 0 does not wait, below 0 waits for ever.
+  ///   - onChange: Called for a change of a control that was asked for with ``subscribe(to:)``.
+  /// - Returns: The frame, or nil at the time limit, after a change alone, or when a signal ended
+  ///   the wait.
   /// - Throws: ``DeviceError`` for `.wait` or `.dequeue`: `.unplugged`; `EIO` when the driver
   ///   gave up, after which only a new start helps.
-  package func dequeue(timeoutMilliseconds: Int32) throws(DeviceError) -> Dequeued? {
-    let events = device.poll(milliseconds: timeoutMilliseconds)
+  package func dequeue(
+    timeoutMilliseconds: Int32, onChange: (DeviceEvent.ControlChange) -> Void = { _ in }
+  ) throws(DeviceError) -> Dequeued? {
+    let events = device.poll(
+      events: CShort(POLLIN | POLLPRI), milliseconds: timeoutMilliseconds)
     try DeviceError.check(events, .wait, path)
-    guard events != 0 else { return nil }
+    if events & CInt(POLLPRI) != 0, case .control(let change)? = device.pendingEvent()?.kind {
+      onChange(change)
+    }
+    guard events & ~CInt(POLLPRI) != 0 else { return nil }
     // One for each poll: a second, which finds nothing, makes libv4l2 log an error.
     let (result, frame) = device.ask(CVideo4Linux_VIDIOC_DQBUF, buffer: 0) {
       (result, buffer, planes) -> (CInt, Dequeued?) in

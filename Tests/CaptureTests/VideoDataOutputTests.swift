@@ -222,6 +222,32 @@ private struct ScriptedSession {
     #expect(both[1].withBytes { $0[1] } == 98)
   }
 
+  @Test func `A picture is made grey in the camera's own buffer`() async throws {
+    let device = try CaptureDevice.named("synthetic:320x240@30")
+    let session = try CaptureSession(
+      device: device, format: device.format(matching: ModeRequest(parsing: "/yuyv")))
+    let output = VideoDataOutput()
+    try session.addOutput(output)
+    try await session.startRunning()
+    var iterator = output.frames.makeAsyncIterator()
+    let sample = try #require(await iterator.next())
+    let place = sample.withBytes { $0.baseAddress }
+    func isGrey() throws -> Bool {
+      let picture = try sample.picture(as: .bgra)
+      return stride(from: 0, to: picture.bytes.count, by: 4).allSatisfy {
+        Set(picture.bytes[$0..<($0 + 3)]).count == 1
+      }
+    }
+    #expect(try !isGrey())
+    // Every other byte of YUYV is colour, and 128 is none.
+    sample.withMutableBytes { bytes in
+      for offset in stride(from: 1, to: bytes.count, by: 2) { bytes[offset] = 128 }
+    }
+    #expect(try isGrey())
+    #expect(sample.withBytes { $0.baseAddress } == place)
+    await session.stopRunning()
+  }
+
   @Test func `The layouts to be had are named, the cheapest first`() throws {
     let output = VideoDataOutput()
     #expect(output.nativeFormat == nil && output.availablePictureFormats == [])

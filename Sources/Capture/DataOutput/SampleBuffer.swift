@@ -40,6 +40,15 @@ public final class SampleBuffer: Sendable {
     public var isAfterClockJump: Bool
     /// When it was taken from the driver, in the capture clock (CLOCK_MONOTONIC).
     public var arrivalTime: MediaTime
+    /// Whether exposure was set by hand when the frame arrived; nil where the camera does not say.
+    public var isExposureCustom: Bool?
+    /// How long the frame was exposed, as the camera was set when it arrived; nil where the camera
+    /// chooses by itself.
+    ///
+    /// A change is in force some frames after it was made.
+    public var exposureDuration: MediaTime?
+    /// The gain, in the driver's unit, likewise.
+    public var gain: Int64?
   }
 
   /// What the bytes are.
@@ -66,9 +75,12 @@ public final class SampleBuffer: Sendable {
     formatDescription = format
     presentationTimeStamp = MediaTime(microseconds: observation.microseconds)
     self.duration = duration
+    let exposure = observation.stamp.exposure
     attachments = Attachments(
       sequence: observation.stamp.sequence, isAfterClockJump: observation.isClockJump,
-      arrivalTime: MediaTime(microseconds: observation.arrival))
+      arrivalTime: MediaTime(microseconds: observation.arrival),
+      isExposureCustom: exposure.isByHand, exposureDuration: exposure.duration,
+      gain: exposure.gainValue)
     self.loans = loans
     storage = Mutex(.lent(loan))
     self.options = options

@@ -11,6 +11,8 @@ package struct FrameStamp: Hashable, Sendable {
   /// Frames lost just before this one because no buffer was free, where the driver knows; nil
   /// where only the gap of the sequence tells.
   package var overrunsBefore: UInt32?
+  /// How the camera exposed when the frame was taken.
+  package var exposure = ExposureInForce()
 
   package init(sequence: UInt32, microseconds: Int64) {
     self.sequence = sequence

@@ -14,6 +14,9 @@ final class V4L2Driver: FrameDriver {
   private let durationBefore: MediaTime?
   /// Whether the device is at the duration before, since a control could not go back otherwise.
   private let isDurationGivenBack = Atomic<Bool>(false)
+  // Of the thread that starts the stream and dequeues.
+  private nonisolated(unsafe) var exposure = ExposureInForce()
+  private nonisolated(unsafe) var isToldOfExposure = false
 
   /// Takes the device over, whose frame duration was set, and asks for its buffers.
   ///
@@ -43,11 +46,25 @@ final class V4L2Driver: FrameDriver {
       }
       // The controls are the user's again whenever the stream is off.
       exposureGuard?.apply()
+      readExposure()
       try queue.start(keeping: lent)
     } catch {
       giveBackControls()
       throw CaptureError(error)
     }
+  }
+
+  /// Learns how the camera exposes, and asks to be told when somebody changes that.
+  ///
+  /// A camera that does not say, or whose driver has no events, has frames without the answer.
+  private func readExposure() {
+    exposure = ExposureInForce()
+    for control in ExposureInForce.controls {
+      guard let value = try? queue.number(of: control) else { continue }
+      exposure.note(control, value)
+      if !isToldOfExposure { try? queue.subscribe(to: control) }
+    }
+    isToldOfExposure = true
   }
 
   /// Gives the controls back, at the frame duration that they were set for where they need it;
@@ -63,7 +80,9 @@ final class V4L2Driver: FrameDriver {
   func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult {
     let dequeued: Dequeued?
     do throws(DeviceError) {
-      dequeued = try queue.dequeue(timeoutMilliseconds: timeoutMilliseconds)
+      dequeued = try queue.dequeue(timeoutMilliseconds: timeoutMilliseconds) { change in
+        exposure.note(change.id, change.value)
+      }
     } catch { throw CaptureError(error) }
     guard let dequeued else { return .none }
     // A clock the driver does not name cannot be compared with ours, and none is no time at all:
@@ -73,6 +92,7 @@ final class V4L2Driver: FrameDriver {
       sequence: dequeued.sequence,
       microseconds: isTimed ? dequeued.microseconds : microseconds())
     stamp.isCorrupt = dequeued.isError
+    stamp.exposure = exposure
     return .frame(
       LentBuffer(stamp: stamp, bytes: dequeued.bytes, index: dequeued.index, driver: self))
   }

@@ -104,6 +104,12 @@ extension VideoDevice {
       control(CVideo4Linux_VIDIOC_UNSUBSCRIBE_EVENT, &subscription), .subscribe, path)
   }
 
+  /// The next event, if one is there: one `VIDIOC_DQEVENT`; of a device that is gone, none.
+  borrowing func pendingEvent() -> DeviceEvent? {
+    var event = v4l2_event()
+    return control(CVideo4Linux_VIDIOC_DQEVENT, &event) < 0 ? nil : DeviceEvent(event)
+  }
+
   /// Waits for the next event: poll(2) for `POLLPRI`, then one `VIDIOC_DQEVENT`.
   ///
   /// - Parameter timeoutMilliseconds: The time limit; 0 does not wait, below 0 waits for ever.

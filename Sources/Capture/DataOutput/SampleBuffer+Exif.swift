@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import MediaTiming
+
+extension SampleBuffer {
+  /// What is known of the picture by Exif's names, as Exif tools write the values.
+  ///
+  /// | Key | Value |
+  /// |---|---|
+  /// | `PixelXDimension`, `PixelYDimension` | pixels |
+  /// | `DateTimeOriginal`, `SubSecTimeOriginal`, `OffsetTimeOriginal` | when it was captured, in UTC by the wall clock as it is now, to the microsecond |
+  /// | `ExposureMode` | `0` where the camera chooses, `1` where exposure is set by hand; none where it does not say |
+  /// | `ExposureTime` | in seconds, as a fraction; only where exposure is set by hand |
+  ///
+  /// The counterpart of the attachment `{Exif}`. The gain has no unit, and so no key: it is in
+  /// ``attachments``.
+  public var exif: [String: String] {
+    var keys = Self.captureDate(presentationTimeStamp)
+    keys["PixelXDimension"] = "\(formatDescription.width)"
+    keys["PixelYDimension"] = "\(formatDescription.height)"
+    if let isCustom = attachments.isExposureCustom { keys["ExposureMode"] = isCustom ? "1" : "0" }
+    if let seconds = attachments.exposureDuration?.seconds {
+      keys["ExposureTime"] = "\(seconds.numerator)/\(seconds.denominator)"
+    }
+    return keys
+  }
+
+  /// A time of the capture clock as Exif writes dates.
+  private static func captureDate(_ time: MediaTime) -> [String: String] {
+    var (wall, steady) = (timespec(), timespec())
+    clock_gettime(CLOCK_REALTIME, &wall)
+    clock_gettime(CLOCK_MONOTONIC, &steady)
+    guard let captured = try? time.converted(to: 1_000_000, rounding: .towardNegativeInfinity)
+    else { return [:] }
+    return exifDate(microseconds: captured.value &+ wall.microseconds &- steady.microseconds)
+  }
+
+  /// Microseconds since 1970 as Exif writes dates, in UTC.
+  static func exifDate(microseconds: Int64) -> [String: String] {
+    let time = MediaTime(microseconds: microseconds)
+    guard let seconds = try? time.converted(to: 1, rounding: .towardNegativeInfinity).value
+    else { return [:] }
+    var (moment, date) = (time_t(seconds), tm())
+    guard gmtime_r(&moment, &date) != nil else { return [:] }
+    func digits(_ number: some BinaryInteger, _ count: Int) -> String {
+      let text = "\(number)"
+      return String(repeating: "0", count: max(0, count - text.count)) + text
+    }
+    let day = [digits(date.tm_year + 1900, 4), digits(date.tm_mon + 1, 2), digits(date.tm_mday, 2)]
+    let hour = [date.tm_hour, date.tm_min, date.tm_sec].map { digits($0, 2) }
+    return [
+      "DateTimeOriginal": "\(day.joined(separator: ":")) \(hour.joined(separator: ":"))",
+      "SubSecTimeOriginal": digits(microseconds - seconds * 1_000_000, 6),
+      "OffsetTimeOriginal": "+00:00",
+    ]
+  }
+}
+
+extension timespec {
+  fileprivate var microseconds: Int64 { Int64(tv_sec) * 1_000_000 + Int64(tv_nsec) / 1_000 }
+}

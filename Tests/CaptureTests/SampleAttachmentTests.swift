@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+import FormatDiscovery
+import Glibc
+import MediaTiming
+import TestSupport
+import Testing
+import V4L2
+
+@testable import Capture
+
+/// Claims about what is known of a frame besides its picture.
+struct SampleAttachmentTests {
+  @Test func `Exposure and gain are told while they are set by hand, also when that is new`()
+    async throws
+  {
+    let machine = try FakeDeviceCalls("hfr-usb")
+    machine.pace {
+      usleep(50)
+      return true
+    }
+    let (input, controls) = try DeviceSystem.$calls.withValue(machine) {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      return (
+        try DeviceInput(device: camera, format: try camera.fastestFormat()),
+        try CameraControls(device: camera)
+      )
+    }
+    let session = CaptureSession(input)
+    let output = VideoDataOutput()
+    try session.addOutput(output)
+    try await session.startRunning()
+    var iterator = output.frames.makeAsyncIterator()
+    let first = try #require(await iterator.next())
+    #expect(first.attachments.isExposureCustom == false)
+    #expect(first.attachments.exposureDuration == nil && first.attachments.gain == nil)
+    #expect(first.exif["ExposureMode"] == "0" && first.exif["ExposureTime"] == nil)
+    // By another handle of the device, as another program would.
+    let wanted = MediaTime(microseconds: 2_000)
+    try controls.setExposureModeCustom(duration: wanted, gain: 10, rounding: .towardZero)
+    var sample = try #require(await iterator.next())
+    while sample.attachments.gain != 10 || sample.attachments.exposureDuration != wanted {
+      sample = try #require(await iterator.next())
+    }
+    #expect(sample.attachments.isExposureCustom == true)
+    #expect(sample.exif["ExposureMode"] == "1" && sample.exif["ExposureTime"] == "1/500")
+    // And it is read anew when the stream starts.
+    await session.stopRunning()
+    try await session.startRunning()
+    #expect(await iterator.next()?.attachments.exposureDuration == wanted)
+    try controls.setExposureMode(.continuousAutoExposure)
+    while sample.attachments.isExposureCustom == true {
+      sample = try #require(await iterator.next())
+    }
+    #expect(sample.attachments.exposureDuration == nil && sample.attachments.gain == nil)
+    await session.stopRunning()
+  }
+
+  @Test func `A camera without controls tells its pictures' size and time`() async throws {
+    let camera = try CaptureDevice.named("synthetic:128x96@240")
+    let session = try CaptureSession(device: camera, format: camera.fastestFormat())
+    let output = VideoDataOutput()
+    try session.addOutput(output)
+    try await session.startRunning()
+    var iterator = output.frames.makeAsyncIterator()
+    let sample = try #require(await iterator.next())
+    await session.stopRunning()
+    #expect(
+      sample.exif.keys.sorted() == [
+        "DateTimeOriginal", "OffsetTimeOriginal", "PixelXDimension", "PixelYDimension",
+        "SubSecTimeOriginal",
+      ])
+    #expect(sample.exif["PixelXDimension"] == "128" && sample.exif["PixelYDimension"] == "96")
+    #expect(sample.attachments.isExposureCustom == nil && sample.attachments.gain == nil)
+  }
+
+  @Test(
+    arguments: [
+      (0, "1970:01:01 00:00:00", "000000"),
+      (1_709_210_096_000_789, "2024:02:29 12:34:56", "000789"),
+      (-1, "1969:12:31 23:59:59", "999999"),
+    ] as [(Int64, String, String)])
+  func `Times are written as Exif does`(microseconds: Int64, date: String, fraction: String) {
+    let keys = SampleBuffer.exifDate(microseconds: microseconds)
+    #expect(keys["DateTimeOriginal"] == date && keys["SubSecTimeOriginal"] == fraction)
+  }
+
+  @Test(
+    arguments: [
+      // What the controls hold (mode, time, automatic gain, gain, the sensor's gain); what follows.
+      (nil, nil, nil, nil, nil, nil, nil, nil),
+      (1, 40, nil, 7, nil, true, 4_000, 7), (2, 40, nil, 7, nil, true, 4_000, 7),
+      (0, 40, nil, 7, nil, false, nil, nil), (3, 40, 0, 7, nil, false, nil, nil),
+      (1, 40, 1, 7, nil, true, 4_000, nil), (1, 40, 0, nil, 9, true, 4_000, 9),
+      (nil, 40, nil, 3, 9, true, 4_000, 3), (1, nil, nil, nil, nil, true, nil, nil),
+    ] as [(Int64?, Int64?, Int64?, Int64?, Int64?, Bool?, Int64?, Int64?)])
+  func `What is chosen by the camera is not told`(
+    mode: Int64?, time: Int64?, automaticGain: Int64?, gain: Int64?, sensor: Int64?,
+    isByHand: Bool?, microseconds: Int64?, told: Int64?
+  ) {
+    var exposure = ExposureInForce()
+    for (control, value) in zip(
+      ExposureInForce.controls, [mode, time, automaticGain, gain, sensor])
+    { exposure.note(control, value) }
+    #expect(exposure.isByHand == isByHand)
+    #expect(exposure.duration == microseconds.map(MediaTime.init(microseconds:)))
+    #expect(exposure.gainValue == told)
+  }
+}
