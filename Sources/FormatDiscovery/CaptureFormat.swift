@@ -90,7 +90,8 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
   private static func id(
     _ width: Int, _ height: Int, _ rate: FrameRate, _ fourcc: String
   ) -> String {
-    "\(width)x\(height)@\(rate.modeText)/\(fourcc)"
+    let size = ModeRequest.Size(width: width, height: height)
+    return ModeRequest(size: size, rate: rate, fourcc: fourcc).description
   }
 }
 

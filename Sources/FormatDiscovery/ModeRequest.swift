@@ -25,10 +25,17 @@ public struct ModeRequest: Hashable, Sendable {
   /// Every mode.
   public static let any = ModeRequest(size: nil, rate: nil, fourcc: nil)
 
-  private init(size: Size?, rate: FrameRate?, fourcc: String?) {
+  init(size: Size?, rate: FrameRate?, fourcc: String?) {
     self.size = size
     self.rate = rate
     self.fourcc = fourcc
+  }
+
+  /// Asks for a format's size and pixel format at a rate, which it need not have.
+  public init(_ format: CaptureFormat, at rate: FrameRate) {
+    self.init(
+      size: Size(width: format.width, height: format.height), rate: rate,
+      fourcc: format.fourcc.description)
   }
 
   /// Reads a mode.

@@ -102,7 +102,7 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     var (good, bad) = (-1, rates.count)
     var next = rates.firstIndex { $0.doubleValue >= 240 } ?? rates.count / 2
     while bad - good > max(1, good / 20), !Interrupt.isRequested {
-      let mode = try ModeRequest(parsing: Self.mode(format, rates[next]))
+      let mode = ModeRequest(format, at: rates[next])
       if try measure(camera, mode).report.ledger.dropped == 0 { good = next } else { bad = next }
       next = (good + bad) / 2
     }
@@ -115,9 +115,8 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     let whole = (1...4_000 as ClosedRange<Int64>).compactMap { try? FrameRate($0, 1) }
     if camera.kind == .synthetic {
       // It draws more than it lists.
-      return try whole.filter { rate in
-        let mode = try ModeRequest(parsing: Self.mode(format, rate))
-        return (try? camera.format(matching: mode)) != nil
+      return whole.filter { rate in
+        (try? camera.format(matching: ModeRequest(format, at: rate))) != nil
       }
     }
     let ranges = try camera.formats()
@@ -127,10 +126,6 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
       ranges.contains { $0.minFrameRate < rate && rate < $0.maxFrameRate }
     }
     return Set(ranges.flatMap { [$0.minFrameRate, $0.maxFrameRate] } + between).sorted()
-  }
-
-  private static func mode(_ format: CaptureFormat, _ rate: FrameRate) -> String {
-    "\(format.width)x\(format.height)@\(rate)/\(format.fourcc)"
   }
 
   private var scratchFolder: String {

@@ -34,6 +34,8 @@ struct DevicesCommand: ParsableCommand, Verb {
       @Nullable var bus: String?
       let kind: String
       let media: [String]
+      let deviceType: String
+      let position: String
       @Nullable var problem: String?
 
       init(_ device: CaptureDevice) {
@@ -44,6 +46,8 @@ struct DevicesCommand: ParsableCommand, Verb {
         bus = device.bus
         kind = device.kind.rawValue
         media = device.media.map(\.rawValue)
+        deviceType = device.deviceType.rawValue
+        position = device.position.rawValue
         problem = device.problem
       }
     }

@@ -82,7 +82,7 @@ struct DocumentTests {
   }
 
   /// What Debian's JSON Schema validator (python3-jsonschema) says against a document, or nil.
-  private func misfit(_ text: String, verb: String, _ scratch: Scratch) async throws -> String? {
+  func misfit(_ text: String, verb: String, _ scratch: Scratch) async throws -> String? {
     let path = scratch.file("\(UUID().uuidString).json")
     try text.write(toFile: path, atomically: false, encoding: .utf8)
     let script = """

@@ -82,6 +82,9 @@ struct ModeRequestTests {
     #expect(chosen.id == "640x480@20/grey")
     #expect(range.narrowed(to: try FrameRate(51, 1)) == nil)
     #expect(ModeRequest.any.choose(from: [range]) == range)
+    let rate = try FrameRate(30_000, 1_001)
+    let request = ModeRequest(range, at: rate)
+    #expect(request.description == "640x480@30000/1001/GREY" && request.matches(range))
   }
 
   @Test func `Of two codes that differ by their letters, the one written the same is chosen`()

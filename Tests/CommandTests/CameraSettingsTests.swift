@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+
+/// What the command does with a camera that has settings: the fake one, preloaded.
+struct CameraSettingsTests {
+  /// The fake driver for programs, built once.
+  private static let driver = Task {
+    let scratch = try Scratch()
+    let library = scratch.file("libfakevideo.so")
+    let built = try await run("\(checkout)/Tests/FakeVideo4Linux/build.sh", [library])
+    try #require(built.status == 0, "\(built.errors)")
+    return (library: library, scratch: scratch)
+  }
+
+  /// Runs the command on a machine of fake cameras, as each call finds it.
+  private func slowmo(on cameras: String, _ arguments: String...) async throws -> Finished {
+    let library = try await Self.driver.value.library
+    return try await run(
+      "env", ["FAKEVIDEO=\(cameras)", "LD_PRELOAD=\(library)", slowmoPath] + arguments)
+  }
+
+  private func controls(_ finished: Finished) throws -> [String: [String: Any]] {
+    let list = try finished.document()["controls"] as? [[String: Any]] ?? []
+    return Dictionary(uniqueKeysWithValues: list.map { ($0["name"] as? String ?? "", $0) })
+  }
+
+  @Test func `The settings of a camera are listed with their units`() async throws {
+    let listed = try await slowmo(on: "uvc-webcam", "controls", "/dev/fakevideo0", "--json")
+    #expect(listed.status == 0, "\(listed.errors)")
+    let misfit = try await DocumentTests().misfit(
+      listed.output, verb: "controls", try Scratch())
+    #expect(misfit == nil)
+    let controls = try controls(listed)
+    let exposure = try #require(controls["exposure_time_absolute"])
+    #expect(exposure["unit"] as? String == "100 µs" && exposure["value_ns"] as? Int == 25_000_000)
+    #expect(exposure["flags"] as? [String] == ["inactive"])
+    #expect(
+      controls["region_of_interest_rectangle"] != nil && controls["white_balance_once"] != nil)
+    let text = try await slowmo(on: "uvc-webcam", "controls", "/dev/fakevideo0")
+    #expect(text.output.contains("gain (int)  0..255  default 64  value 64\n"), "\(text.output)")
+    #expect(text.output.contains("    1: Manual Mode\n"))
+  }
+
+  @Test func `Settings are set together, and said as the camera then holds them`() async throws {
+    let set = try await slowmo(
+      on: "hfr-usb", "controls", "/dev/fakevideo0", "exposure_time_absolute=4ms", "gain=10",
+      "auto_exposure=manual mode", "--json")
+    #expect(set.status == 0, "\(set.errors)")
+    let controls = try controls(set)
+    #expect(controls["exposure_time_absolute"]?["value"] as? Int == 40)
+    #expect(controls["gain"]?["value"] as? Int == 10)
+    #expect(controls["auto_exposure"]?["value"] as? Int == 1)
+    #expect(
+      try set.document()["set"] as? [String]
+        == ["exposure_time_absolute", "gain", "auto_exposure"])
+    let text = try await slowmo(on: "hfr-usb", "controls", "/dev/fakevideo0", "gain=10")
+    #expect(text.output == "gain (int)  0..255  default 64  value 10\n")
+  }
+
+  @Test(arguments: [
+    ("gain=256", "it takes 0 to 255"), ("gian=1", "did you mean gain"),
+    ("exposure_time_absolute=4ms", "auto_exposure=1 (Manual Mode)"),
+    ("privacy=1", "can only be read"),
+  ])
+  func `What a camera does not take is refused with what it does`(
+    assignment: String, words: String
+  ) async throws {
+    let refused = try await slowmo(on: "hfr-usb", "controls", "/dev/fakevideo0", assignment)
+    #expect(refused.status == 64 && refused.output == "")
+    #expect(refused.errors.contains(words), "\(refused.errors)")
+    #expect(refused.errors.split(separator: "\n").count == 1)
+  }
+}
