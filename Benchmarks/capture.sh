@@ -8,19 +8,9 @@
 # What was lost is the camera's own account; "starved" are those of them that were lost for want of
 # a buffer. The fake runs inside each program, so its cost is in every figure alike; v4l2-ctl
 # without a file shows how much that is. Each figure is the median of the rounds.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-# shellcheck source=Samples/install-packages.sh
-. Samples/install-packages.sh
-install_packages ffmpeg v4l-utils gstreamer1.0-tools gstreamer1.0-plugins-base \
-  gstreamer1.0-plugins-good python3 >&2
-
-seconds=${1:-5}
-rounds=${2:-3}
-swift build -c release --product slowmo >&2
-slowmo=$(swift build -c release --show-bin-path)/slowmo
-work=$(mktemp -d /dev/shm/capture-bench.XXXXXX)
-trap 'rm -rf "$work"' EXIT
-Tests/FakeVideo4Linux/build.sh "$work/libfakevideo.so"
-export SLOWMO="$slowmo" WORK="$work"
-exec python3 Benchmarks/capture.py "$seconds" "$rounds"
+# shellcheck source=Benchmarks/prepare.sh
+. "$(dirname "$0")/prepare.sh"
+prepare SLOWMO slowmo "${capture_peers[@]}"
+make_folder capture-bench
+Tests/FakeVideo4Linux/build.sh "$WORK/libfakevideo.so"
+python3 Benchmarks/capture.py "${1:-5}" "${2:-3}"

@@ -8,15 +8,8 @@
 #
 # Needs 1 GB of memory for the pictures. Exits with 1 when the files differ in their number of
 # frames, or when ours takes more than 0.9 of the time of ffmpeg's.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-# shellcheck source=Samples/install-packages.sh
-. Samples/install-packages.sh
-install_packages "${build_packages[@]}" ffmpeg python3 >&2
-
-swift build -c release --product slowmo >&2
-SLOWMO=$(swift build -c release --show-bin-path)/slowmo
-WORK=$(mktemp -d /dev/shm/constant-rate.XXXXXX)
-trap 'rm -rf "$WORK"' EXIT
-export SLOWMO WORK PYTHONDONTWRITEBYTECODE=1
+# shellcheck source=Benchmarks/prepare.sh
+. "$(dirname "$0")/prepare.sh"
+prepare SLOWMO slowmo ffmpeg
+make_folder constant-rate-bench
 python3 Benchmarks/constant_rate.py "$@"

@@ -10,15 +10,8 @@
 # libx264's fastest preset, times ten. Exits with 1 when the copy takes more than 1.2 times ffmpeg's
 # time or a tenth of the re-encode's, or when a clip of half the length needs as much memory but
 # for the index.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-# shellcheck source=Samples/install-packages.sh
-. Samples/install-packages.sh
-install_packages "${build_packages[@]}" ffmpeg python3 >&2
-
-swift build -c release --product slowmo >&2
-SLOWMO=$(swift build -c release --show-bin-path)/slowmo
-WORK=$(mktemp -d /dev/shm/passthrough-bench.XXXXXX)
-trap 'rm -rf "$WORK"' EXIT
-export SLOWMO WORK PYTHONDONTWRITEBYTECODE=1
-/usr/bin/python3 Benchmarks/passthrough.py "${1:-5}" "${2:-60}"
+# shellcheck source=Benchmarks/prepare.sh
+. "$(dirname "$0")/prepare.sh"
+prepare SLOWMO slowmo ffmpeg
+make_folder passthrough-bench
+python3 Benchmarks/passthrough.py "${1:-5}" "${2:-60}"

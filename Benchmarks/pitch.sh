@@ -9,17 +9,9 @@
 #
 # Takes some minutes. Exits with 1 when a figure misses its limit, or when a control that must fail
 # passes.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-# shellcheck source=Samples/install-packages.sh
-. Samples/install-packages.sh
-install_packages "${build_packages[@]}" rubberband-cli soundstretch sox ffmpeg espeak-ng python3 \
-  python3-numpy >&2
-
-swift build -c release --product RetimeSound >&2
-RETIME_SOUND=$(swift build -c release --show-bin-path)/RetimeSound
-WORK=$(mktemp -d /dev/shm/pitch-bench.XXXXXX)
-trap 'rm -rf "$WORK"' EXIT
-export RETIME_SOUND WORK PYTHONDONTWRITEBYTECODE=1
+# shellcheck source=Benchmarks/prepare.sh
+. "$(dirname "$0")/prepare.sh"
+prepare RETIME_SOUND RetimeSound rubberband-cli soundstretch sox ffmpeg espeak-ng python3-numpy
+make_folder pitch-bench
 # Debian's numpy, not another that happens to come first.
 /usr/bin/python3 Benchmarks/pitch.py "$@"

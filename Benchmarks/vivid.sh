@@ -11,18 +11,12 @@
 # vivid had no buffer left (vb2_buf_done); of the others vivid skipped the frame itself, as it does
 # on a slow machine. Times are those of an emulated processor, 10 to 30 times longer than real
 # ones: compare them with each other. Each figure is the median of the rounds.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-# shellcheck source=Samples/install-packages.sh
-. Samples/install-packages.sh
+# shellcheck source=Benchmarks/prepare.sh
+. "$(dirname "$0")/prepare.sh"
 mapfile -t lab_packages < <(grep -v '^#' Tests/Lab/packages)
-install_packages "${lab_packages[@]}" gstreamer1.0-tools gstreamer1.0-plugins-base \
-  gstreamer1.0-plugins-good python3 >&2
-
+prepare SLOWMO slowmo "${lab_packages[@]}" "${capture_peers[@]}"
 seconds=${1:-5}
 rounds=${2:-3}
-swift build -c release --product slowmo >&2
-slowmo=$(swift build -c release --show-bin-path)/slowmo
 # Five programs a round, twice each, and each takes its time to start.
 export LAB_TIMEOUT=$((300 + 5 * rounds * (seconds + 40)))
-exec Tests/Lab/run.sh "SLOWMO='$slowmo' python3 Benchmarks/vivid.py '$seconds' '$rounds'"
+exec Tests/Lab/run.sh "SLOWMO='$SLOWMO' python3 Benchmarks/vivid.py '$seconds' '$rounds'"

@@ -4,7 +4,7 @@
 # the command, the samples, and the real vivid driver in an emulated machine.
 #
 #   Tests/run.sh [--full]      --full: all random plans, takes and damaged files instead of a
-#                              sample, and the sanitizers
+#                              sample, other programs on the fake driver, and the sanitizers
 set -euo pipefail
 cd "$(dirname "$0")/.."
 full=
@@ -76,6 +76,10 @@ Tests/Lab/selftest.sh
 Tests/Lab/run-tests.sh
 
 if [[ $full ]]; then
+  step "the fake driver, in front of other programs"
+  install_packages gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good
+  SLOWMO="$PWD/$programs/slowmo" Tests/FakeVideo4Linux/check.sh "$clips/fake"
+
   step "under the sanitizers for threads and addresses"
   Tests/sanitize.sh
 fi
