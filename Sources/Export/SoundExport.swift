@@ -110,7 +110,7 @@ final class SoundExport {
   }
 
   private static func render(
-    _ plan: SoundPlan, _ pieces: [TimeMapping], _ retimer: AudioRetimer,
+    _ plan: SoundPlan, _ pieces: [PlaybackMapping], _ retimer: AudioRetimer,
     _ codec: String, to belt: Conveyor<Made>
   ) throws {
     let track = plan.track

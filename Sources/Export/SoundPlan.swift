@@ -12,7 +12,7 @@ struct SoundPlan: Sendable {
     /// The packets of the one source are copied.
     case copied
     /// Rendered from these pieces, and encoded.
-    case rendered([TimeMapping], AudioRetimer, codec: String)
+    case rendered([PlaybackMapping], AudioRetimer, codec: String)
   }
 
   /// The assets that are heard; the first says what the sound is like.
@@ -69,7 +69,7 @@ struct SoundPlan: Sendable {
       end = try Rational(Int128(track.startSample + track.sampleCount), rate)
       return
     }
-    let pieces = try composed.segments.flatMap { try SoundTimeline.pieces(of: $0, assets) }
+    let pieces = try composed.segments.compactMap { try SoundTimeline.mapping(of: $0, assets) }
     let retimer = try AudioRetimer(
       algorithm: settings.audioTimePitchAlgorithm, sampleRate: track.sampleRate,
       channelCount: track.channelCount, otherSpeeds: settings.otherAudioSpeeds)
@@ -108,17 +108,11 @@ enum SoundTimeline {
   private static let spacing: Int64 = 1 << 24
   private static let mirror: Int64 = 1 << 23
 
-  /// How finely a ramp is followed: pieces in a second, and in all at the least.
-  private static let piecesPerSecond: Int64 = 25
-  private static let leastPieces: Int64 = 8
-
-  /// The lines that a segment's sound is rendered by; none where it is silent.
-  ///
-  /// A ramp is followed by pieces of constant speed whose ends lie on it, to the nanosecond.
-  static func pieces(of segment: TrackSegment, _ assets: [Asset]) throws -> [TimeMapping] {
+  /// What a segment's sound is rendered by, forwards; nil where it is silent.
+  static func mapping(of segment: TrackSegment, _ assets: [Asset]) throws -> PlaybackMapping? {
     guard let mapping = segment.mapping, mapping.motion != .hold,
       let source = assets.firstIndex(where: { $0.path == segment.source?.path })
-    else { return [] }
+    else { return nil }
     let asset = assets[source]
     guard asset.duration < MediaTime(seconds: mirror / 2) else {
       throw TimingError(.overflow, "the sound of \(asset.path)")
@@ -131,12 +125,22 @@ enum SoundTimeline {
         .adding(Rational(mirror))
       return try (try? MediaTime(mirrored)) ?? nanoseconds(mirrored)
     }
-    return try mapping.linearPieces(perSecond: piecesPerSecond, atLeast: leastPieces).map { piece in
-      let ends = try [piece.sourceStart, piece.sourceEnd].map(place)
-      return try TimeMapping(
-        source: TimeRange(start: min(ends[0], ends[1]), end: max(ends[0], ends[1])),
-        target: piece.target)
+    func range(_ start: Rational, _ end: Rational) throws -> TimeRange {
+      let ends = try [place(start), place(end)].sorted()
+      return try TimeRange(start: ends[0], end: ends[1])
     }
+    guard case .ramp(let ramp) = mapping.motion else {
+      return try PlaybackMapping(
+        TimeMapping(
+          source: range(mapping.sourceStart, mapping.sourceEnd), target: mapping.target))
+    }
+    let whole = try range(mapping.whole.start.seconds, mapping.whole.end.seconds)
+    let part = mapping.part
+    return try PlaybackMapping(
+      partOf: mapping.isReversed ? ramp.reversed : ramp, source: whole,
+      from: mapping.isReversed ? Rational.one.subtracting(part.upper) : part.lower,
+      to: mapping.isReversed ? Rational.one.subtracting(part.lower) : part.upper,
+      isReversed: false, target: mapping.target)
   }
 
   private static func nanoseconds(_ seconds: Rational) throws -> MediaTime {

@@ -20,6 +20,8 @@ struct AudioPiece: Hashable, Sendable {
   let position: Rational
   /// Source samples for each output sample.
   let speed: Speed
+  /// Samples per second, in hertz.
+  let sampleRate: Int
   /// Where the speed changes later on, while the source runs on; ascending.
   var knees: [Knee] = []
   /// The source sample that comes first, and the one that follows the last, where a neighbour at
@@ -41,7 +43,12 @@ struct AudioPiece: Hashable, Sendable {
     let source: Rational
     /// Source samples for each output sample, from there on.
     let speed: Speed
+    /// The ramp that starts there, with that speed; nil for what plays at one speed.
+    var ramp: PlaybackMapping?
   }
+
+  /// Whether its speed changes without a step.
+  var hasRamp: Bool { knees.contains { $0.ramp != nil } }
 
   /// The source sample that a piece at speed 1 starts with.
   func firstCopied() throws(RetimingError) -> Int64 {
@@ -54,9 +61,13 @@ struct AudioPiece: Hashable, Sendable {
   /// Source samples for each output sample, at the end.
   var lastSpeed: Speed { knees.last?.speed ?? speed }
 
-  /// The source position that plays at a sample, counted from the first one; it may lie outside.
+  /// The source position that plays at a sample not inside the piece, counted from the first one.
   func position(at sample: Int64) throws(RetimingError) -> Rational {
-    let knee = knees.last { $0.output <= Rational(sample) }
+    // A boundary is its nearest sample, which may come before the knee that lies there.
+    let near = try exactly("a position in the source") { () throws(TimingError) in
+      try Rational(sample).adding(Rational(1, 2))
+    }
+    let knee = knees.last { $0.output <= near }
     return try exactly("a position in the source") { () throws(TimingError) in
       let speed = knee?.speed ?? speed
       let distance = try Rational(sample).subtracting(knee?.output ?? .zero)
@@ -70,8 +81,9 @@ struct AudioPlan: Sendable {
   private(set) var pieces: [AudioPiece] = []
   /// The end of the last one.
   private(set) var sampleCount: Int64
-  /// The mapping whose sound the last piece ends with.
-  private var lastMapping: TimeMapping?
+  private let sampleRate: Int
+  /// Where the mapping ends whose sound the last piece ends with.
+  private var lastEnd: (source: Rational, target: MediaTime)?
   /// What plays at another speed than was asked for.
   let snapped: [SnappedSpeed]
 
@@ -80,13 +92,14 @@ struct AudioPlan: Sendable {
   /// Every boundary is the instant's own nearest sample, so that no error adds up: a piece is
   /// never longer or shorter than the distance of its boundaries.
   init(
-    _ asked: [TimeMapping], duration: MediaTime?, sampleRate: Int,
+    _ asked: [PlaybackMapping], duration: MediaTime?, sampleRate: Int,
     algorithm: AudioTimePitchAlgorithm, otherSpeeds: OtherSpeeds
   ) throws(RetimingError) {
     let rate = Rational(Int64(sampleRate))
     var end = MediaTime.zero
     sampleCount = 0
-    let mappings: [TimeMapping]
+    self.sampleRate = sampleRate
+    let mappings: [PlaybackMapping]
     (mappings, snapped) =
       algorithm == .lowQuality ? try Self.snapped(asked, otherSpeeds) : (asked, [])
     for mapping in mappings {
@@ -94,8 +107,24 @@ struct AudioPlan: Sendable {
         throw RetimingError(
           .invalidMappings, "the sound for \(mapping.target) starts before \(end) s")
       }
+      guard !mapping.isReversed else {
+        throw RetimingError(
+          .invalidMappings, "the sound for \(mapping.target) plays backwards")
+      }
       try append(.silence, upTo: Self.sample(at: mapping.target.start, rate))
-      try append(mapping, rate, algorithm)
+      switch mapping.motion {
+      case .constant: try append(mapping.line, rate, algorithm)
+      case .ramp(let ramp) where ramp.from == ramp.to:
+        let line = try exactly("the source of \(mapping.target)") { () throws(TimingError) in
+          try TimeMapping(
+            source: TimeRange(
+              start: MediaTime(mapping.sourceStart), end: MediaTime(mapping.sourceEnd)),
+            target: mapping.target)
+        }
+        try append(line, rate, algorithm)
+      case .ramp: try append(ramp: mapping, rate, algorithm)
+      case .hold: break
+      }
       end = mapping.target.end
     }
     // What was snapped may end early.
@@ -126,22 +155,38 @@ struct AudioPlan: Sendable {
     guard end > sampleCount else { return }
     pieces.append(
       AudioPiece(
-        content: content, samples: sampleCount..<end, position: position, speed: speed))
+        content: content, samples: sampleCount..<end, position: position, speed: speed,
+        sampleRate: sampleRate))
+  }
+
+  private func check(
+    _ speeds: [Speed], of target: TimeRange, _ algorithm: AudioTimePitchAlgorithm
+  ) throws(RetimingError) {
+    // A ramp's speeds are what its ranges make of them, and may be off by the rounding of a time.
+    let least = AudioRetimer.speeds.lowerBound.fraction.doubleValue * 0.999_999
+    let most = AudioRetimer.speeds.upperBound.fraction.doubleValue * 1.000_001
+    for speed in speeds where algorithm != .mute {
+      let isInside =
+        speeds.count > 1
+        ? (least...most).contains(speed.fraction.doubleValue) : AudioRetimer.speeds.contains(speed)
+      guard isInside else {
+        throw RetimingError(
+          .speedOutOfRange,
+          "sound plays at speeds from \(AudioRetimer.speeds.lowerBound) to "
+            + "\(AudioRetimer.speeds.upperBound), and \(target) is at \(speed); "
+            + "at other speeds it can only be muted")
+      }
+    }
   }
 
   private mutating func append(
-    _ mapping: TimeMapping, _ rate: Rational, _ algorithm: AudioTimePitchAlgorithm
+    _ line: TimeMapping?, _ rate: Rational, _ algorithm: AudioTimePitchAlgorithm
   ) throws(RetimingError) {
+    guard let mapping = line else { return }
     let speed = try exactly("the speed of \(mapping.target)") { () throws(TimingError) in
       try mapping.speed()
     }
-    guard speed == .normal || algorithm == .mute || AudioRetimer.speeds.contains(speed) else {
-      throw RetimingError(
-        .speedOutOfRange,
-        "sound plays at speeds from \(AudioRetimer.speeds.lowerBound) to "
-          + "\(AudioRetimer.speeds.upperBound), and \(mapping.target) is at \(speed); "
-          + "at other speeds it can only be muted")
-    }
+    if speed != .normal { try check([speed], of: mapping.target, algorithm) }
     let end = try Self.sample(at: mapping.target.end, rate)
     let isSnapped = snapped.contains { $0.target.start == mapping.target.start }
     let content: AudioPiece.Content = speed == .normal && !isSnapped ? .copy : .retimed
@@ -150,11 +195,11 @@ struct AudioPlan: Sendable {
     let position = try exactly("the source of \(mapping.target)") { () throws(TimingError) in
       try mapping.sourceSeconds(of: Rational(start).divided(by: rate)).multiplied(by: rate)
     }
-    if try continues(at: position, speed) {
+    let isOn = lastEnd.map { $0 == (mapping.source.start.seconds, mapping.target.start) } ?? false
+    if try continues(at: position, speed), pieces.last?.hasRamp != true || algorithm.followsKnees {
       extend(upTo: end)
     } else if let last = pieces.last, last.content == .retimed, content == .retimed,
-      algorithm.followsKnees, let lastMapping, lastMapping.source.end == mapping.source.start,
-      lastMapping.target.end == mapping.target.start
+      algorithm.followsKnees, isOn
     {
       let knee = try exactly("the start of \(mapping.target)") { () throws(TimingError) in
         AudioPiece.Knee(
@@ -167,11 +212,54 @@ struct AudioPlan: Sendable {
     } else {
       append(content, upTo: end, position: position, speed: speed)
       guard sampleCount > start else {
-        lastMapping = nil
+        lastEnd = nil
         return
       }
     }
-    lastMapping = mapping
+    lastEnd = (mapping.source.end.seconds, mapping.target.end)
+  }
+
+  /// Puts a ramp at the end: a knee where it starts, and one where it ends.
+  private mutating func append(
+    ramp mapping: PlaybackMapping, _ rate: Rational, _ algorithm: AudioTimePitchAlgorithm
+  ) throws(RetimingError) {
+    let target = mapping.target
+    let speeds = try [target.start, target.end].map { (time) throws(RetimingError) in
+      try exactly("the speed at \(time) s") { () throws(TimingError) in
+        try mapping.nearSpeed(at: time.seconds)
+      }
+    }
+    try check(speeds, of: target, algorithm)
+    let end = try Self.sample(at: target.end, rate)
+    let start = sampleCount
+    let isOn = lastEnd.map { $0 == (mapping.sourceStart, target.start) } ?? false
+    if let last = pieces.last, last.content == .retimed, algorithm.followsKnees, isOn {
+      extend(upTo: end)
+    } else {
+      let position = try exactly("the source of \(target)") { () throws(TimingError) in
+        let distance = try Rational(start).subtracting(target.start.seconds.multiplied(by: rate))
+        return try mapping.sourceStart.multiplied(by: rate)
+          .adding(distance.multiplied(by: speeds[0].fraction))
+      }
+      append(.retimed, upTo: end, position: position, speed: speeds[0])
+      guard sampleCount > start else {
+        lastEnd = nil
+        return
+      }
+    }
+    let first = Rational(pieces[pieces.count - 1].samples.lowerBound)
+    let knees = try exactly("the ends of \(target)") { () throws(TimingError) in
+      [
+        AudioPiece.Knee(
+          output: try target.start.seconds.multiplied(by: rate).subtracting(first),
+          source: try mapping.sourceStart.multiplied(by: rate), speed: speeds[0], ramp: mapping),
+        AudioPiece.Knee(
+          output: try target.end.seconds.multiplied(by: rate).subtracting(first),
+          source: try mapping.sourceEnd.multiplied(by: rate), speed: speeds[1]),
+      ]
+    }
+    pieces[pieces.count - 1].knees += knees
+    lastEnd = (mapping.sourceEnd, target.end)
   }
 
   /// Makes the last piece longer.

@@ -24,7 +24,7 @@ public struct AudioRetimingReport: Hashable, Sendable {
 ///
 /// What plays at speed 1 is copied bit for bit. What plays at others is made with the source's real
 /// sound before and after it, by one engine as long as the source runs on, whatever the speeds (for
-/// `varispeed`, one a speed), and cut at the sample nearest to its boundary. `time-domain` and
+/// `varispeed`, one a speed or ramp), and cut at the sample nearest to its boundary. `time-domain` and
 /// `low-quality` go on from a neighbour at speed 1 and end in the next; `varispeed` needs nothing where the source runs
 /// on. All other joins fade over 5 ms, inside the retimed piece. `mute` and empty time start and end
 /// at once.
@@ -88,16 +88,26 @@ public struct AudioRetimer: Hashable, Sendable {
   /// - Returns: Zero or more.
   /// - Throws: `RetimingError` for everything about the mappings that rendering would refuse.
   public func sampleCount(
-    mappings: [TimeMapping], duration: MediaTime? = nil
+    mappings: [PlaybackMapping], duration: MediaTime? = nil
   ) throws(RetimingError) -> Int64 {
     try plan(mappings, duration).sampleCount
+  }
+
+  /// The number of samples that a rendering at some speeds, without ramps, would write.
+  ///
+  /// As for mappings that may be ramps.
+  public func sampleCount(
+    mappings: [TimeMapping], duration: MediaTime? = nil
+  ) throws(RetimingError) -> Int64 {
+    try sampleCount(mappings: mappings.map { PlaybackMapping($0) }, duration: duration)
   }
 
   /// Renders the sound from start to end.
   ///
   /// - Parameters:
   ///   - mappings: Which source time plays when, in the order of their targets, which start at
-  ///     zero or later and do not overlap. Where there is none, there is silence.
+  ///     zero or later and do not overlap. None plays backwards. Where there is none, or an instant
+  ///     is held, there is silence. Ramps are followed as they are (by `low-quality` in steps).
   ///   - duration: The end of the output, for silence after the last mapping; nil to end with it.
   ///   - parallelism: How many pieces may be made at a time, each on a thread of its own. The
   ///     samples are the same. Up to 32 MiB for each may wait for those before it.
@@ -112,7 +122,7 @@ public struct AudioRetimer: Hashable, Sendable {
   ///   anything is read, `.invalidSamples`, `.engine` or `.cancelled` later; and what `read` and
   ///   `write` throw.
   public func render(
-    mappings: [TimeMapping], duration: MediaTime? = nil, parallelism: Int = 1,
+    mappings: [PlaybackMapping], duration: MediaTime? = nil, parallelism: Int = 1,
     isCancelled: () -> Bool = { false },
     read: (_ start: Int64, _ count: Int) throws -> [[Float]],
     write: (_ samples: [[Float]]) throws -> Void
@@ -178,8 +188,22 @@ public struct AudioRetimer: Hashable, Sendable {
       snapped: plan.snapped)
   }
 
+  /// Renders sound at some speeds, without ramps, from start to end.
+  ///
+  /// As for mappings that may be ramps.
+  public func render(
+    mappings: [TimeMapping], duration: MediaTime? = nil, parallelism: Int = 1,
+    isCancelled: () -> Bool = { false },
+    read: (_ start: Int64, _ count: Int) throws -> [[Float]],
+    write: (_ samples: [[Float]]) throws -> Void
+  ) throws -> AudioRetimingReport {
+    try render(
+      mappings: mappings.map { PlaybackMapping($0) }, duration: duration,
+      parallelism: parallelism, isCancelled: isCancelled, read: read, write: write)
+  }
+
   private func plan(
-    _ mappings: [TimeMapping], _ duration: MediaTime?
+    _ mappings: [PlaybackMapping], _ duration: MediaTime?
   ) throws(RetimingError) -> AudioPlan {
     var plan = try AudioPlan(
       mappings, duration: duration, sampleRate: sampleRate, algorithm: algorithm,
@@ -194,8 +218,15 @@ public struct AudioRetimer: Hashable, Sendable {
     case (.silence, _), (.retimed, .mute): return SilentVoice(channelCount: channelCount)
     case (.copy, _): return CopyVoice(position: try piece.firstCopied() - piece.lead)
     case (.retimed, .varispeed):
-      return try VarispeedVoice(
-        position: position, speed: piece.speed, channelCount: channelCount)
+      // What starts between the resampler's samples, or is no fraction that it can take, is made
+      // where it belongs all the same.
+      if !piece.hasRamp,
+        let voice = try VarispeedVoice(
+          position: position, speed: piece.speed, channelCount: channelCount)
+      {
+        return voice
+      }
+      return try SincVoice(piece, channelCount: channelCount)
     case (.retimed, .timeDomain):
       return try GrainVoice(
         piece, shape: .timeDomain(sampleRate: sampleRate), sampleRate: sampleRate,

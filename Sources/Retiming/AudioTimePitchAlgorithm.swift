@@ -19,7 +19,8 @@ public enum AudioTimePitchAlgorithm: String, Hashable, Sendable, CaseIterable {
   case timeDomain = "time-domain"
   /// Lets the pitch follow the speed, as a tape does: an eighth is three octaves lower.
   ///
-  /// libswresample. Every event is within half a sample of where it belongs.
+  /// libswresample, and along ramps, between samples and at odd speeds a sinc of our own. Every event
+  /// is within a hundredth of a sample of where it belongs.
   case varispeed
   /// Keeps the pitch, at next to no cost and without looking ahead: for playback, at seven speeds
   /// only (see ``AudioRetimer/lowQualitySpeeds``).

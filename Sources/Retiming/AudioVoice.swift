@@ -39,11 +39,13 @@ final class VarispeedVoice: AudioVoice {
   /// Makes a voice whose first sample is the source's at `position`, a number of samples.
   ///
   /// The resampler starts earlier, on a whole sample of the source from which the wanted position
-  /// is a whole number of output samples away, or as nearly as can be: half an output sample at
-  /// most, and exactly when `position` is whole.
-  init(position: Rational, speed: Speed, channelCount: Int) throws(RetimingError) {
+  /// is a whole number of output samples away; nil where there is none, to a thousandth of an
+  /// output sample, or where the resampler cannot take the speed as it is.
+  init?(position: Rational, speed: Speed, channelCount: Int) throws(RetimingError) {
     let step = SmallFraction(
       nearest: speed.fraction, largestNumerator: Int64(Resampler.largestInputRate))
+    guard speed.fraction == (try? Rational(Int128(step.numerator), Int128(step.denominator)))
+    else { return nil }
     do {
       resampler = try Resampler(
         inputRate: Int32(step.numerator), outputRate: Int32(step.denominator),
@@ -54,7 +56,12 @@ final class VarispeedVoice: AudioVoice {
       try position.subtracting(
         Rational(Int128(lead) * Int128(step.numerator), Int128(step.denominator)))
     }
-    self.position = try start.wholeNumber(.halfAwayFromZero, of: "the sample \(position)")
+    let first = try start.wholeNumber(.halfAwayFromZero, of: "the sample \(position)")
+    let distance = try exactly("the lead of the sample \(position)") { () throws(TimingError) in
+      try start.subtracting(Rational(first)).doubleValue.magnitude
+    }
+    guard distance <= speed.fraction.doubleValue / 1_000 else { return nil }
+    self.position = first
     queue = SampleQueue(channelCount: channelCount, dropping: lead)
     // Enough for some 4096 samples of output, so that memory stays bounded at every speed.
     blockLength = max(128, min(16_384, Int(4096 * speed.fraction.doubleValue)))

@@ -29,20 +29,10 @@ struct BetweenSamples {
       let distance = Double(place) - fraction
       let share = distance / reach
       return sin(.pi * distance) / (.pi * distance)
-        * Self.bessel(8 * (max(0, 1 - share * share)).squareRoot())
+        * Kaiser.value(8 * (max(0, 1 - share * share)).squareRoot())
     }
     let sum = weights.reduce(0, +)
     kernel = weights.map { Float($0 / sum) }
-  }
-
-  /// The modified Bessel function of order zero, from which Kaiser's window is made.
-  private static func bessel(_ x: Double) -> Double {
-    var (sum, term) = (1.0, 1.0)
-    for step in 1..<30 {
-      term *= x * x / (4 * Double(step * step))
-      sum += term
-    }
-    return sum
   }
 
   /// The samples of a plane from a place on: behind `start` by the fraction, one for each sample.

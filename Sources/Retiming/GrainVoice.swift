@@ -76,7 +76,7 @@ final class GrainVoice: AudioVoice {
       throw RetimingError(.notExact, "the sample \(position) is too far")
     }
     origin = first
-    let base = SpeedMap(piece, origin: first)
+    let base = try SpeedMap(piece, origin: first)
     map = LockedMap(
       base,
       shape.lock ?? LockedMap.Extent(before: 0, after: 0, sampleRate: sampleRate),

@@ -51,17 +51,29 @@ extension AudioRetimer {
 extension AudioPlan {
   /// The mappings as they play at speeds that `low-quality` has, each other one cut or followed by
   /// silence, and what was changed; or an error with `.speedOutOfRange` when others are refused.
+  ///
+  /// A ramp is followed by 25 lines a second.
   static func snapped(
-    _ mappings: [TimeMapping], _ others: OtherSpeeds
-  ) throws(RetimingError) -> (mappings: [TimeMapping], changes: [SnappedSpeed]) {
-    var played: [TimeMapping] = []
+    _ mappings: [PlaybackMapping], _ others: OtherSpeeds
+  ) throws(RetimingError) -> (mappings: [PlaybackMapping], changes: [SnappedSpeed]) {
+    var played: [PlaybackMapping] = []
     var changes: [SnappedSpeed] = []
+    var pieces: [PlaybackMapping] = []
     for mapping in mappings {
+      pieces += try exactly("the ramp to \(mapping.target)") { () throws(TimingError) in
+        try mapping.linearPieces(perSecond: 25, atLeast: 8)
+      }
+    }
+    for piece in pieces {
+      guard let mapping = piece.line else {
+        played.append(piece)
+        continue
+      }
       let asked = try exactly("the speed of \(mapping.target)") { () throws(TimingError) in
         try mapping.speed()
       }
       guard let speed = AudioRetimer.snapped(asked) else {
-        played.append(mapping)
+        played.append(piece)
         continue
       }
       guard others == .snapped else {
@@ -78,11 +90,12 @@ extension AudioPlan {
             mapping.source.durationInSeconds,
             mapping.target.durationInSeconds.multiplied(by: speed.fraction))
           let source = try MediaTime(length)
-          return try TimeMapping(
-            source: TimeRange(start: mapping.source.start, duration: source),
-            target: TimeRange(
-              start: mapping.target.start,
-              duration: MediaTime(length.divided(by: speed.fraction))))
+          return try PlaybackMapping(
+            TimeMapping(
+              source: TimeRange(start: mapping.source.start, duration: source),
+              target: TimeRange(
+                start: mapping.target.start,
+                duration: MediaTime(length.divided(by: speed.fraction)))))
         })
     }
     return (played, changes)

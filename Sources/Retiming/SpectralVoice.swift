@@ -40,7 +40,7 @@ final class SpectralVoice: AudioVoice {
     let (first, overflow) = nearest.subtractingReportingOverflow(Int64(lead))
     guard !overflow else { throw RetimingError(.notExact, "the sample \(position) is too far") }
     origin = first
-    let base = SpeedMap(piece, origin: first)
+    let base = try SpeedMap(piece, origin: first)
     let stretches = 1 / base.speeds.upperBound...1 / base.speeds.lowerBound
     start = base.source(at: Double(-piece.lead))
     leadStretch = min(1, 1 / base.speed(at: start))

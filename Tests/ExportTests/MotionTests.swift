@@ -300,5 +300,17 @@ struct MotionTests {
       let loudest = try #require(near.indices.max { abs(near[$0]) < abs(near[$1]) })
       #expect((-48...96).contains(loudest - place), "\(loudest) for \(place)")
     }
+    // And the same backwards.
+    var back = composition
+    try back.reverse(TimeRange(start: .zero, end: back.duration))
+    let mirrored = try ExportSession(back, of: asset).export(varispeed)
+    let others = Array(try #require(try Asset(path: mirrored.path).sound().first).reversed())
+    #expect(others.count == samples.count)
+    for (one, other) in [(0, 60_000), (60_000, samples.count)] {
+      let (there, here) = (samples[one..<other], others[one..<other])
+      let loudest = try #require(there.indices.max { abs(there[$0]) < abs(there[$1]) })
+      let place = try #require(here.indices.max { abs(here[$0]) < abs(here[$1]) })
+      #expect(abs(loudest - place) <= 24, "\(place) for \(loudest)")
+    }
   }
 }

@@ -84,11 +84,12 @@ struct OnsetTests {
     }
     return AudioPiece(
       content: .retimed, samples: 0..<Int64(output.rounded(.halfAwayFromZero)),
-      position: Rational(1000), speed: knees[0].speed, knees: Array(knees.dropFirst()))
+      position: Rational(1000), speed: knees[0].speed, sampleRate: 48_000,
+      knees: Array(knees.dropFirst()))
   }
 
   @Test func `A map of speeds runs both ways, and past its ends`() throws {
-    let map = SpeedMap(try piece([(1, 8), (2, 1), (1, 3)], each: 600), origin: 900)
+    let map = try SpeedMap(piece([(1, 8), (2, 1), (1, 3)], each: 600), origin: 900)
     #expect(map.source(at: 0) == 100)
     #expect(map.source(at: 4800) == 700)
     #expect(map.source(at: 5100) == 1300)
@@ -110,7 +111,7 @@ struct OnsetTests {
       (1, 8), (1, 2), (4, 5), (3, 2), (2, 1), (8, 1), (1, 32), (32, 1),
     ]
     let (above, below) = speeds[Int(seed) % speeds.count]
-    let base = SpeedMap(try piece([(above, below)], each: 50_000), origin: 0)
+    let base = try SpeedMap(piece([(above, below)], each: 50_000), origin: 0)
     let extent = LockedMap.Extent(before: 20, after: 30, least: 0.2, sampleRate: 48_000)
     var map = LockedMap(base, extent, bounds: 1000..<51_000)
     var onsets: [Double] = []

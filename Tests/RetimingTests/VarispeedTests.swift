@@ -32,14 +32,14 @@ struct VarispeedTests {
     let expected = remainder(step * 100_000, 2 * .pi)
     let delay =
       -remainder(fitted.phase - expected, 2 * .pi) / (step * speed.fraction.doubleValue)
-    let needed = speed.fraction.numerator > 262_143 ? 70.0 : 120
+    let needed = speed.fraction.numerator > 262_143 ? 115.0 : 120
     Measured.note("varispeed \(speed)", "delay \(delay) samples, SNR \(fitted.signalToNoise) dB")
     #expect(delay.magnitude <= 0.01)
     #expect(fitted.signalToNoise >= needed)
     #expect((fitted.amplitude - 0.5).magnitude < 0.0005)
   }
 
-  @Test func `A position between samples is met to within half an output sample`() throws {
+  @Test func `A position between samples is met`() throws {
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
     let sound = Sound.sine(997, length: 400_000)
     for (above, below) in [(1, 8), (2, 1), (3, 2), (5, 7), (997, 1000)] as [(Int64, Int64)] {
@@ -56,8 +56,7 @@ struct VarispeedTests {
         let fitted = FittedSine(samples, 0..<min(3000, samples.count), frequency: slowStep)
         let delay =
           -remainder(fitted.phase - step * Double(start) / 10, 2 * .pi) / slowStep
-        #expect(delay.magnitude <= 0.51, "\(speed) from \(start)/480000")
-        if above == 997 { #expect(delay.magnitude <= 0.01) }
+        #expect(delay.magnitude <= 0.01, "\(speed) from \(start)/480000")
       }
     }
   }

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import MediaTiming
+
+/// The source at another speed and pitch, each sample read where the map has it: along ramps, from
+/// any place between two samples, and at speeds that are no small fraction.
+///
+/// A sinc like that of the resampler for constant speeds: 128 taps under a Kaiser window of 14, as
+/// many more as the band is narrower.
+final class SincVoice: AudioVoice {
+  private let map: SpeedMap
+  private var window: SourceWindow
+  /// The source sample from which positions in the map count.
+  private let origin: Int64
+  /// The output sample that comes next, counted from the piece's first one.
+  private var position: Int64
+  private var weights: [Float] = []
+
+  /// Makes a voice for a piece; `lead` samples before it and `tail` after it are made as well.
+  init(_ piece: AudioPiece, channelCount: Int) throws(RetimingError) {
+    let start = try piece.position(at: -piece.lead)
+    let nearest = try start.wholeNumber(.towardNegativeInfinity, of: "the sample \(start)")
+    // As far back as the longest kernel reaches.
+    let reach = Int64(Double(SincKernel.reach) * 34)
+    let (first, overflow) = nearest.subtractingReportingOverflow(reach)
+    guard !overflow else { throw RetimingError(.notExact, "the sample \(start) is too far") }
+    origin = first
+    map = try SpeedMap(piece, origin: first)
+    window = SourceWindow(from: first, channelCount: channelCount)
+    position = -piece.lead
+  }
+
+  func next(_ count: Int, _ read: SampleReader) throws -> Planes {
+    var made = Planes(
+      repeating: [Float](repeating: 0, count: count), count: window.planes.count)
+    for index in 0..<count {
+      let output = Double(position)
+      let source = map.source(at: output)
+      let band = min(1, SincKernel.band / map.speed(atOutput: output))
+      let reach = Int((Double(SincKernel.reach) / band).rounded(.up))
+      let whole = source.rounded(.down)
+      let first = Int(whole) - reach + 1
+      try window.read(upTo: origin + Int64(first + 2 * reach), read)
+      SincKernel.weigh(&weights, fraction: source - whole, reach: reach, band: band)
+      let place = Int(origin + Int64(first) - window.range.lowerBound)
+      for channel in made.indices {
+        made[channel][index] = SincKernel.sum(window.planes[channel], from: place, weights)
+      }
+      position += 1
+      if index & 1_023 == 0 { window.forget(before: origin + Int64(first)) }
+    }
+    return made
+  }
+}
+
+/// The samples' weights for a place between two of them.
+enum SincKernel {
+  /// How many samples either side count, where nothing narrows the band.
+  static let reach = 64
+  /// How much of the band that the slower rate can hold is kept.
+  static let band = 0.97
+
+  /// Places between two samples in the table; between them it is read along a line, which is off
+  /// by less than -125 dB.
+  private static let phases = 1_024
+  /// A row a phase, of the weights of the samples around it, first to last.
+  private static let table: [Float] = {
+    var table: [Float] = []
+    table.reserveCapacity((phases + 1) * 2 * reach)
+    for phase in 0...phases {
+      let fraction = Double(phase) / Double(phases)
+      let row = (1 - reach...reach).map { place -> Double in
+        let distance = Double(place) - fraction
+        guard distance != 0 else { return 1 }
+        let share = distance / Double(reach)
+        return sin(.pi * distance) / (.pi * distance)
+          * Kaiser.value(14 * (max(0, 1 - share * share)).squareRoot()) / Kaiser.value(14)
+      }
+      let sum = row.reduce(0, +)
+      table += row.map { Float($0 / sum) }
+    }
+    return table
+  }()
+
+  /// Finds the weights of `2·reach` samples around a place, which is behind the middle one by a
+  /// fraction.
+  static func weigh(_ weights: inout [Float], fraction: Double, reach: Int, band: Double) {
+    let count = 2 * reach
+    if weights.count != count { weights = [Float](repeating: 0, count: count) }
+    table.withUnsafeBufferPointer { table in
+      guard band < 1 else {
+        let place = fraction * Double(phases)
+        let row = min(Int(place), phases - 1)
+        let part = Float(place - Double(row))
+        for index in 0..<count {
+          let value = table[row * count + index]
+          weights[index] = value + (table[(row + 1) * count + index] - value) * part
+        }
+        return
+      }
+      var sum: Float = 0
+      for index in 0..<count {
+        let distance = (Double(index + 1 - reach) - fraction).magnitude * band
+        let value = distance < Double(Self.reach) ? value(at: distance, table) : 0
+        weights[index] = value
+        sum += value
+      }
+      for index in 0..<count { weights[index] /= sum }
+    }
+  }
+
+  /// The kernel at a distance from its middle, below `reach`.
+  private static func value(
+    at distance: Double, _ table: UnsafeBufferPointer<Float>
+  ) -> Float {
+    // A sample that far before the place: at a lower index by the whole part.
+    let whole = Int(distance)
+    let place = (distance - Double(whole)) * Double(phases)
+    let row = min(Int(place), phases - 1)
+    let index = row * 2 * reach + reach - 1 - whole
+    let value = table[index]
+    return value + (table[index + 2 * reach] - value) * Float(place - Double(row))
+  }
+
+  /// The samples of a plane from a place on, each times its weight.
+  static func sum(_ plane: [Float], from start: Int, _ weights: [Float]) -> Float {
+    plane.withUnsafeBufferPointer { plane in
+      weights.withUnsafeBufferPointer {
+        Likeness.product(plane.extracting(start..<start + $0.count), $0)
+      }
+    }
+  }
+}
+
+/// Kaiser's window.
+enum Kaiser {
+  /// The modified Bessel function of order zero, from which it is made.
+  static func value(_ x: Double) -> Double {
+    var (sum, term) = (1.0, 1.0)
+    var step = 1.0
+    while term > sum * 1e-17 {
+      term *= x * x / (4 * step * step)
+      sum += term
+      step += 1
+    }
+    return sum
+  }
+}

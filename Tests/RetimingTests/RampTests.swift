@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import MediaTiming
+import Testing
+
+@testable import Retiming
+
+/// Sound along ramps: at each sample what the exact curve has there.
+struct RampTests {
+  /// A ramp over a second and a half of the source, from its start, or the middle part of it.
+  private func ramp(
+    _ from: Speed, _ to: Speed, _ easing: SpeedRamp.Easing, isPart: Bool
+  ) throws -> PlaybackMapping {
+    let ramp = SpeedRamp(from: from, to: to, easing: easing)
+    let source = try TimeRange.of(12_345, 84_345, per: 48_000)
+    let length = try ramp.targetDuration(of: source.duration())
+    let whole = try PlaybackMapping(
+      ramp, source: source, target: TimeRange(start: .zero, duration: length))
+    guard isPart else { return whole }
+    let part = try whole.split(at: MediaTime(value: 1, timescale: 3)).1
+    return try part.split(at: MediaTime(value: 2, timescale: 3)).0
+      .filling(TimeRange.of(0, 16_000, per: 48_000))
+  }
+
+  private static let speeds: [(Int64, Int64)] = [(1, 1), (1, 8), (2, 1), (1, 32), (7, 3)]
+
+  @Test(arguments: SpeedRamp.Easing.allCases, [false, true])
+  func `The map of a ramp is its curve, both ways`(
+    easing: SpeedRamp.Easing, isPart: Bool
+  ) throws {
+    for (place, (above, below)) in Self.speeds.enumerated() {
+      let other = Self.speeds[(place + 1) % Self.speeds.count]
+      let mapping = try ramp(
+        .of(above, below), .of(other.0, other.1), easing, isPart: isPart)
+      let plan = try AudioPlan(
+        [mapping], duration: nil, sampleRate: 48_000, algorithm: .spectral, otherSpeeds: .refused)
+      let piece = try #require(plan.pieces.first)
+      #expect(plan.pieces.count == 1)
+      let map = try SpeedMap(piece, origin: 10_000)
+      for sample in stride(from: 0, to: piece.samples.upperBound, by: 97) {
+        let time = try Rational(sample).divided(by: Rational(48_000))
+        let exact = try mapping.sourceSeconds(of: time).multiplied(by: Rational(48_000))
+          .subtracting(Rational(10_000)).doubleValue
+        let found = map.source(at: Double(sample))
+        #expect((found - exact).magnitude < 1e-6, "\(sample): \(found), not \(exact)")
+        let back = map.output(at: found)
+        #expect((back - Double(sample)).magnitude < 1e-4, "\(sample) came back as \(back)")
+        let speed = try mapping.speed(at: time).doubleValue
+        #expect((map.speed(atOutput: Double(sample)) / speed - 1).magnitude < 1e-6)
+        #expect((map.speed(at: found) / speed - 1).magnitude < 1e-4)
+      }
+      let ends = [above, other.0].enumerated()
+        .map { Double($1) / Double($0 == 0 ? below : other.1) }
+      if !isPart {
+        #expect((map.speeds.lowerBound / (ends.min() ?? 0) - 1).magnitude < 1e-9)
+        #expect((map.speeds.upperBound / (ends.max() ?? 0) - 1).magnitude < 1e-9)
+      }
+    }
+  }
+
+  @Test(arguments: SpeedRamp.Easing.allCases, [440.0, 3_001])
+  func `A sine goes along a ramp by varispeed as the curve says`(
+    easing: SpeedRamp.Easing, frequency: Double
+  ) throws {
+    // Before, a constant speed that it runs on from; and after it one, from between two samples.
+    let first = try TimeMapping.of(345, 12_000, at: .of(1))
+    var mappings = [PlaybackMapping(first)]
+    let ramp = SpeedRamp(from: try .of(1), to: try .of(1, 5), easing: easing)
+    let source = try TimeRange.of(12_345, 36_346, per: 48_000)
+    let length = try ramp.targetDuration(of: source.duration())
+    mappings.append(
+      try PlaybackMapping(
+        ramp, source: source, target: TimeRange(start: first.target.end, duration: length)))
+    let last = try TimeMapping.of(
+      36_346, 4_000, at: .of(1, 5), from: first.target.end + length)
+    mappings.append(PlaybackMapping(last))
+    let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
+    let sound = Sound.sine(frequency, length: 100_000)
+    var samples: [Float] = []
+    let report = try retimer.render(
+      mappings: mappings, read: sound.samples, write: { samples += $0[0] })
+    #expect(report.lengthErrorSamples == 0 && Int64(samples.count) == report.samples)
+    var worst = 0.0
+    for (index, sample) in samples.enumerated() {
+      let time = try Rational(Int64(index)).divided(by: Rational(48_000))
+      let mapping = mappings.last { $0.target.start.seconds <= time } ?? mappings[0]
+      let place = try mapping.sourceSeconds(of: time).doubleValue
+      worst = max(worst, (Double(sample) - 0.5 * sin(2 * .pi * frequency * place)).magnitude)
+    }
+    Measured.note("varispeed ramp", "\(easing), \(frequency) Hz: worst error \(worst)")
+    #expect(worst < 2e-5)
+  }
+
+  @Test func `What plays backwards or too fast is refused, and what is held is silent`() throws {
+    let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
+    let line = try TimeMapping.of(0, 4_800, at: .of(1))
+    var error = #expect(throws: RetimingError.self) {
+      try retimer.sampleCount(mappings: [PlaybackMapping(reversing: line)])
+    }
+    #expect(error?.code == .invalidMappings)
+    let steep = SpeedRamp(from: try .of(1), to: try .of(1, 33))
+    let length = try steep.targetDuration(of: line.source.duration())
+    error = #expect(throws: RetimingError.self) {
+      try retimer.sampleCount(
+        mappings: [
+          PlaybackMapping(steep, source: line.source, target: TimeRange(duration: length))
+        ])
+    }
+    #expect(error?.code == .speedOutOfRange)
+    let held = try PlaybackMapping(holding: .zero, target: line.target)
+    var samples: [Float] = []
+    _ = try retimer.render(
+      mappings: [held], read: { _, count in [[Float](repeating: 1, count: count)] },
+      write: { samples += $0[0] })
+    #expect(samples == [Float](repeating: 0, count: 4_800))
+  }
+}
