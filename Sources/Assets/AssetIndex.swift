@@ -2,7 +2,11 @@
 import LibAV
 import MediaTiming
 
-/// What reading all packets of a file tells.
+/// What the packets of a file tell.
+///
+/// All of them are read, unless the index of a movie says as much: where pictures are shown in the
+/// order in which they are stored, only those are read whose bytes must tell whether they stand
+/// alone. (A minute of 1080p at 240 fps is a gigabyte.)
 struct AssetIndex {
   let containerName: String
   let tracks: [TrackFormat]
@@ -11,18 +15,38 @@ struct AssetIndex {
   private let path: String
   /// What the file says of each track: how many packets, and how many ticks.
   private var stated: [Int: (packetCount: Int, ticks: Int64?)] = [:]
-  private var packets: [Int: [PacketRecord]] = [:]
+  /// What is known of the packets that can be read, by track, in the order of decoding.
+  private(set) var packets: [Int: [PacketRecord]] = [:]
   /// All packets that came whole, by track; some of them may have no time.
   private var wholeCounts: [Int: Int] = [:]
+  /// How many packets were read.
+  private(set) var readCount = 0
+  /// Whether the file's index says other things than the packets that were read.
+  private var isContradicted = false
 
+  /// Reads a file's index.
+  ///
+  /// - Throws: `LibAVError` for "open" or "read".
   init(_ path: String) throws(LibAVError) {
+    let index = try AssetIndex(path, readsAll: false)
+    self = index.isContradicted ? try AssetIndex(path, readsAll: true) : index
+  }
+
+  /// Reads a file's index; all packets, if so asked, whatever the file's own says.
+  init(_ path: String, readsAll: Bool) throws(LibAVError) {
     var demuxer = try Demuxer(opening: path)
     self.path = path
     containerName = demuxer.containerName
     tracks = demuxer.tracks
     metadata = demuxer.metadata
     chapters = demuxer.chapters
+    let tables = readsAll || !isMOV ? nil : SampleTables(of: path)
+    let known = tables.map { tracksInIndex($0, demuxer) } ?? [:]
+    for (track, _) in known where !tracks[track].parameters.isIntraOnly {
+      demuxer.skip(track: track, exceptKeyFrames: true)
+    }
     while let packet = try demuxer.nextPacket() {
+      readCount += 1
       // A packet that ends with the file is cut off; what follows cannot be read.
       guard !packet.isCorrupt, tracks.indices.contains(packet.trackIndex) else { continue }
       wholeCounts[packet.trackIndex, default: 0] += 1
@@ -33,8 +57,73 @@ struct AssetIndex {
           pts: pts, dts: packet.dts, duration: packet.duration, isKeyFrame: packet.isKeyFrame,
           isIndependent: packet.isKeyFrame && packet.isIndependent(parameters),
           isDiscarded: packet.isDiscarded))
+      if known[packet.trackIndex] != nil, parameters.isIntraOnly {
+        demuxer.skip(track: packet.trackIndex, exceptKeyFrames: false)
+      }
     }
     for track in tracks { stated[track.index] = demuxer.index(ofTrack: track.index) }
+    for (track, places) in known {
+      guard stated[track]?.packetCount == places.count, let tables,
+        let records = records(track, places, byteCount: tables.byteCount)
+      else {
+        isContradicted = true
+        return
+      }
+      packets[track] = records
+      wholeCounts[track] = records.count
+    }
+  }
+
+  /// The tracks of pictures of which the file's index says all but what the pictures' bytes do.
+  private func tracksInIndex(
+    _ tables: SampleTables, _ demuxer: borrowing Demuxer
+  ) -> [Int: [PacketPlace]] {
+    guard tables.tracksInOrder.count == tracks.count else { return [:] }
+    var known: [Int: [PacketPlace]] = [:]
+    for (track, isInOrder) in zip(tracks, tables.tracksInOrder)
+    where isInOrder && track.kind == .video {
+      let needsBytes = track.parameters.readsUnits
+      let places = demuxer.places(ofTrack: track.index)
+      guard places.count > 1, needsBytes || track.parameters.isIntraOnly,
+        places.allSatisfy({ $0.byteCount > 0 && $0.position >= 0 && $0.ticks != .min }),
+        needsBytes || places.allSatisfy(\.isKeyFrame)
+      else { continue }
+      known[track.index] = places
+    }
+    return known
+  }
+
+  /// The packets of a track by its index, which those that were read must agree with; nil where
+  /// they do not.
+  private func records(
+    _ track: Int, _ places: [PacketPlace], byteCount: Int64
+  ) -> [PacketRecord]? {
+    var read = (packets[track] ?? [])[...]
+    let end = stated[track]?.ticks
+    var records: [PacketRecord] = []
+    records.reserveCapacity(places.count)
+    for (number, place) in places.enumerated() {
+      let next = number + 1 < places.count ? places[number + 1].ticks : end
+      guard let next, next > place.ticks else { return nil }
+      // Cut off with the file's end.
+      let (last, overflow) = place.position.addingReportingOverflow(Int64(place.byteCount))
+      guard !overflow, last <= byteCount else { continue }
+      var record = PacketRecord(
+        pts: place.ticks, dts: place.ticks, duration: next - place.ticks,
+        isKeyFrame: place.isKeyFrame, isIndependent: false, isDiscarded: place.isDiscarded)
+      let isIntraOnly = tracks[track].parameters.isIntraOnly
+      if let found = read.first, found.dts == place.ticks {
+        record.isIndependent = found.isIndependent
+        guard found == record else { return nil }
+        read.removeFirst()
+      } else if isIntraOnly {
+        record.isIndependent = true
+      } else if place.isKeyFrame {
+        return nil
+      }
+      records.append(record)
+    }
+    return read.isEmpty ? records : nil
   }
 
   /// The first track of pictures that can be decoded, or nil.
@@ -127,14 +216,19 @@ struct AssetIndex {
 }
 
 /// What the index of a track says of one packet, in the file's ticks.
-struct PacketRecord {
+struct PacketRecord: Hashable {
   let pts: Int64
   let dts: Int64?
   let duration: Int64
   let isKeyFrame: Bool
   /// Whether its bytes say that no picture before it is needed.
-  let isIndependent: Bool
+  var isIndependent: Bool
   let isDiscarded: Bool
+}
+
+extension CodecParameters {
+  /// Whether a packet's own units tell whether a picture stands alone.
+  fileprivate var readsUnits: Bool { codecName == "hevc" || codecName == "h264" }
 }
 
 extension TrackFormat {
@@ -152,8 +246,8 @@ extension Packet {
   /// False only for H.264 and HEVC pictures that are no IDR: containers also call the start of
   /// an open group a key frame. (Rec. ITU-T H.264 table 7-1, H.265 table 7-1.)
   fileprivate func isIndependent(_ parameters: CodecParameters) -> Bool {
+    guard parameters.readsUnits else { return true }
     let isHEVC = parameters.codecName == "hevc"
-    guard isHEVC || parameters.codecName == "h264" else { return true }
     return withBytes { bytes in
       var units = UnitReader(bytes, lengthSize: parameters.unitLengthSize)
       while let unit = units.next() {

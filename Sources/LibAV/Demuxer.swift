@@ -24,6 +24,8 @@ package struct PacketPlace: Sendable {
   package let ticks: Int64
   /// Whether decoding may start here.
   package let isKeyFrame: Bool
+  /// Whether it is decoded but not shown, as an edit list asks.
+  package let isDiscarded: Bool
 }
 
 /// Where all packets of a track lie.
@@ -147,16 +149,35 @@ package struct Demuxer: ~Copyable {
     var result: [Int: PacketPlaces] = [:]
     for (track, first) in firsts {
       guard let stream = context.pointee.streams[track] else { continue }
-      let places = (0..<avformat_index_get_entries_count(stream)).compactMap {
-        index -> PacketPlace? in
-        guard let entry = avformat_index_get_entry(stream, index)?.pointee else { return nil }
-        return PacketPlace(
-          position: entry.pos, byteCount: Int(entry.size), ticks: entry.timestamp,
-          isKeyFrame: entry.flags & AVINDEX_KEYFRAME != 0)
-      }
-      result[track] = PacketPlaces(first: first, places: places)
+      result[track] = PacketPlaces(first: first, places: Self.places(of: stream))
     }
     return result
+  }
+
+  private static func places(of stream: UnsafeMutablePointer<AVStream>) -> [PacketPlace] {
+    (0..<avformat_index_get_entries_count(stream)).compactMap { index in
+      guard let entry = avformat_index_get_entry(stream, index)?.pointee else { return nil }
+      return PacketPlace(
+        position: entry.pos, byteCount: Int(entry.size), ticks: entry.timestamp,
+        isKeyFrame: entry.flags & AVINDEX_KEYFRAME != 0,
+        isDiscarded: entry.flags & AVINDEX_DISCARD_FRAME != 0)
+    }
+  }
+
+  /// Where the packets of a track lie, as far as the index has been read up to now.
+  package func places(ofTrack track: Int) -> [PacketPlace] {
+    guard tracks.indices.contains(track), let stream = context.pointee.streams[track] else {
+      return []
+    }
+    return Self.places(of: stream)
+  }
+
+  /// Passes over packets of a track from now on, without reading them: all of them, or all but
+  /// the key frames.
+  package mutating func skip(track: Int, exceptKeyFrames: Bool) {
+    guard tracks.indices.contains(track) else { return }
+    context.pointee.streams[track]?.pointee.discard =
+      exceptKeyFrames ? AVDISCARD_NONKEY : AVDISCARD_ALL
   }
 
   /// Goes to the last key frame at or before a time of a track, in its ticks.

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import LibAV
+import TestSupport
+import Testing
+
+@testable import Assets
+
+/// What the index of a file says, against what reading all of its packets tells.
+struct AssetIndexTests {
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  private func recipe(_ name: String) -> MovieRecipe {
+    var recipe = MovieRecipe.constant(240, count: 60, timescale: 240_000)
+    switch name {
+    case "h264": return recipe.h264(gop: 12, reordered: false)
+    case "late":
+      recipe = recipe.h264(gop: 12, reordered: false)
+      recipe.times = recipe.times.map { $0 - 5_500 }
+      recipe.end -= 5_500
+    case "one group": return recipe.h264(gop: 60, reordered: false)
+    case "reordered": return recipe.h264(gop: 12, reordered: true)
+    case "hevc":
+      recipe.codec = "libx265"
+      recipe.pixelFormat = .yuv420p
+      recipe.keyFrameInterval = 15
+      recipe.options = [
+        "preset": "ultrafast",
+        "x265-params": "log-level=none:bframes=0:pools=1:frame-threads=1:keyint=15:min-keyint=15",
+      ]
+    case "fragments":
+      recipe = recipe.h264(gop: 12, reordered: false)
+      recipe.fragmentMicroseconds = 50_000
+    case "front": recipe.hasIndexInFront = true
+    case "ffv1":
+      recipe.codec = "ffv1"
+      recipe.pixelFormat = .yuv420p
+      recipe.times = recipe.times.map { $0 * $0 / 1_000 }
+      recipe.end = recipe.end * recipe.end / 1_000
+    case "mp4": recipe.container = "mp4"
+    case "sound", "jittered":
+      if name == "jittered" {
+        recipe.times = recipe.times.enumerated().map { $1 + Int64($0 * 37 % 400) }
+      }
+      recipe.sound = MovieRecipe.Sound()
+      recipe.sound?.sampleCount = 12_000
+    default: break
+    }
+    return recipe
+  }
+
+  @Test(arguments: [
+    ("plain", 2), ("h264", 6), ("late", 6), ("one group", 2), ("reordered", 60), ("hevc", 5),
+    ("fragments", 60), ("front", 2), ("ffv1", 60), ("mp4", 2), ("jittered", 40), ("sound", 20),
+  ])
+  func `The index of a movie says what its packets say`(name: String, most: Int) throws {
+    let recipe = recipe(name)
+    let path = folder.file("clip.\(recipe.container)")
+    try recipe.write(to: path)
+    let index = try AssetIndex(path)
+    let read = try AssetIndex(path, readsAll: true)
+    #expect(index.packets == read.packets)
+    #expect(try index.videoTrack()?.frames.entries == read.videoTrack()?.frames.entries)
+    let track = try #require(try index.videoTrack()?.format.index)
+    #expect(index.packets[track]?.count == 60)
+    // The first packets are read in any case, to know what the tracks are.
+    #expect(index.readCount <= most + 5, "\(index.readCount) packets were read")
+    #expect(read.readCount >= 60)
+    // What is cut off is so either way, wherever.
+    let whole = try bytes(of: path)
+    for length in stride(from: whole.count - 1, to: whole.count / 3, by: -max(1, whole.count / 23))
+    {
+      let cut = try folder.write(Array(whole[..<length]), as: "cut.\(recipe.container)")
+      let parts = [false, true].map { readsAll in
+        (try? AssetIndex(cut, readsAll: readsAll)).map { index in
+          let video = Result { () throws(AssetError) in try index.videoTrack()?.frames.entries }
+          return (index.packets, String(describing: video))
+        }
+      }
+      #expect(parts[0]?.0 == parts[1]?.0, "of \(length) bytes")
+      #expect(parts[0]?.1 == parts[1]?.1, "of \(length) bytes")
+    }
+  }
+}
