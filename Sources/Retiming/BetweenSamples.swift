@@ -6,7 +6,7 @@ import Glibc
 /// two of them.
 struct BetweenSamples {
   /// How many samples either side of a place are needed.
-  static let reach = 12
+  static let reach = 8
 
   /// How far behind the sample before it the place is, from 0 to 1.
   let fraction: Double

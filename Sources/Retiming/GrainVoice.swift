@@ -12,10 +12,12 @@ struct GrainShape: Sendable {
   let reach: Int
   /// How many samples of it are compared.
   let compared: Int
-  /// Only every so manyth place is tried at first.
+  /// Of how many samples sums are made, by which places are tried at first.
   let step: Int
   /// What plays 1:1 around onsets; nil to let them be cut as they come.
   let lock: LockedMap.Extent?
+  /// How far onsets that are no more than accents may be moved, either way, in samples.
+  let freedom: Int
 
   /// Windows of 20 ms that overlap by half, 6.5 ms of search, and onsets kept.
   static func timeDomain(sampleRate: Int) -> GrainShape {
@@ -23,17 +25,18 @@ struct GrainShape: Sendable {
     return GrainShape(
       hold: 0, fade: half, reach: sampleRate * 13 / 2000,
       compared: half * 3 / 2,
-      step: max(1, sampleRate / 12_000),
-      lock: LockedMap.Extent(before: 5, after: 5, sampleRate: sampleRate))
+      step: max(1, sampleRate / 11_000),
+      lock: LockedMap.Extent(before: 5, after: 5, sampleRate: sampleRate),
+      freedom: sampleRate / 250)
   }
 
-  /// Grains of 20 ms of which 8 ms are a fade, and 5 ms of search: just more than half a period of
-  /// 100 Hz, whatever the rate.
+  /// Grains of 20 ms of which 8 ms are a fade, and 7 ms of search: at a stretch of 1.5 sound that
+  /// goes on as it was is 6.7 ms away, so that a clap is heard once; and 70 Hz has half a period.
   static func lowQuality(sampleRate: Int) -> GrainShape {
     let fade = max(4, sampleRate / 125)
     return GrainShape(
       hold: sampleRate * 12 / 1000, fade: fade, reach: sampleRate / 200 + 2, compared: fade,
-      step: max(1, sampleRate / 12_000), lock: nil)
+      step: max(1, sampleRate / 11_000), lock: nil, freedom: 0)
   }
 }
 
@@ -59,6 +62,8 @@ final class GrainVoice: AudioVoice {
   /// Where the piece ends, and the offset of what follows; nil where nothing runs on.
   private let landing: (position: Int, offset: Int)?
   private let fadeIn: [Float]
+  /// The onset that was locked last, and where its grains are taken from.
+  private var locked: (onset: Double, place: (offset: Int, between: BetweenSamples))?
 
   /// Makes a voice for a piece; `lead` samples before it and `tail` after it are made as well.
   init(_ piece: AudioPiece, shape: GrainShape, sampleRate: Int, channelCount: Int)
@@ -84,7 +89,7 @@ final class GrainVoice: AudioVoice {
     detector =
       shape.lock == nil
       ? nil : OnsetDetector(sampleRate: sampleRate, channelCount: channelCount)
-    window = SourceWindow(from: first, channelCount: channelCount)
+    window = SourceWindow(from: first, channelCount: channelCount, step: shape.step)
     queue = SampleQueue(channelCount: channelCount, dropping: 0)
     self.position = -Int(piece.lead)
     offset = Int(start - first) + Int(piece.lead)
@@ -149,7 +154,13 @@ final class GrainVoice: AudioVoice {
     let plain = Int(map.base.source(at: Double(middle)).rounded())
     try prepare(upTo: max(plain, offset + middle) + ahead + span, read)
     if let lock = map.lock(around: Double(middle), within: Double(shape.fade)) {
-      return (Int((lock.source - lock.output).rounded()), .none)
+      if let locked, locked.onset == lock.source { return locked.place }
+      // What is no more than an accent may move a little to go on from what plays.
+      let freedom = Double(shape.freedom) * min(1, 2 * (1 - lock.strength))
+      let place = try mostAlike(
+        around: Int((lock.source - lock.output).rounded()), from: start, reach: Int(freedom), read)
+      locked = (lock.source, place)
+      return place
     }
     var nominal = Int(map.source(at: Double(middle)).rounded()) - middle
     // What is heard of the grain must hold no onset: it would be heard twice.
@@ -164,16 +175,27 @@ final class GrainVoice: AudioVoice {
       let first = Int(onset < Double(nominal + middle) ? onset + margin : onset - margin - length)
       nominal = first - start
     }
-    try prepare(upTo: nominal + middle + span, read)
+    return try mostAlike(
+      around: nominal, from: start, reach: shape.reach, read,
+      excludes: { holds(nominal + $0) != nil })
+  }
+
+  /// The offset near a nominal one with which the grain that starts at an output sample goes on
+  /// best from what plays.
+  private func mostAlike(
+    around nominal: Int, from start: Int, reach: Int, _ read: SampleReader,
+    excludes: (Int) -> Bool = { _ in false }
+  ) throws -> (offset: Int, between: BetweenSamples) {
+    let length = max(shape.compared, 2 * shape.fade + shape.hold)
+    try prepare(upTo: max(nominal, offset) + start + reach + length + 2 * shape.fade, read)
+    guard reach > 0 else { return (nominal, .none) }
     let base = Int(origin - window.range.lowerBound)
     let wanted = between.samples(
       of: window.mix, from: base + start + offset, count: shape.compared)
     let best = Likeness.best(
       Likeness.Search(
-        wanted: wanted, middle: base + start + nominal, reach: shape.reach, step: shape.step,
-        penalty: 0.01),
-      in: window.mix,
-      excludes: { holds(nominal + $0) != nil })
+        wanted: wanted, middle: base + start + nominal, reach: reach, penalty: 0.01),
+      in: window.mix, window.steps, excludes: excludes)
     let rest = Likeness.remainder(of: wanted, around: base + start + nominal + best, in: window.mix)
     let whole = Int(rest.rounded(.down))
     return (nominal + best + whole, BetweenSamples(rest - Double(whole)))

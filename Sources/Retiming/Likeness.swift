@@ -2,6 +2,35 @@
 
 import Glibc
 
+/// A sound in sums of some samples each, by which likeness is sought quickly.
+struct SteppedSound: Sendable {
+  /// How many samples make a sum.
+  let step: Int
+  private(set) var sums: [Float] = []
+
+  init(step: Int) { self.step = step }
+
+  /// Takes as many whole steps as there are beyond those that were taken.
+  mutating func extend(to samples: [Float]) {
+    var place = sums.count * step
+    while place + step <= samples.count {
+      var sum: Float = 0
+      for index in place..<place + step { sum += samples[index] }
+      sums.append(sum)
+      place += step
+    }
+  }
+
+  /// Lets go of the samples before one, as far as they make whole steps.
+  ///
+  /// - Returns: How many.
+  mutating func forget(before count: Int) -> Int {
+    let spent = min(count / step, sums.count)
+    sums.removeFirst(spent)
+    return spent * step
+  }
+}
+
 /// Finds which of many stretches of a sound is most like another one of its stretches.
 enum Likeness {
   /// What is compared, in samples: places at which as many start as are wanted.
@@ -11,56 +40,74 @@ enum Likeness {
     /// The middle of those that may be like it, and how far either side they go.
     let middle: Int
     let reach: Int
-    /// Only every so manyth place is tried at first; then all around the best.
-    let step: Int
     /// What the outermost places must be better by, of likenesses of at most 1.
     let penalty: Float
   }
 
   /// The offset from the middle at which the sound is most like what is wanted; zero in silence.
   ///
-  /// Excluded offsets are taken only where there are no others, and then zero.
+  /// At first all places on the grid of the sums are tried, by the sums alone; then all around the
+  /// best of them. Excluded offsets are taken only where there are no others, and then zero.
+  ///
+  /// - Parameters:
+  ///   - search: What is sought, and where.
+  ///   - samples: The sound.
+  ///   - steps: The same in sums, from its first sample on, as far as the search goes.
+  ///   - excludes: Which offsets are not to be taken.
+  /// - Returns: The offset, in samples.
   static func best(
-    _ search: Search, in samples: [Float], excludes: (Int) -> Bool = { _ in false }
+    _ search: Search, in samples: [Float], _ steps: SteppedSound,
+    excludes: (Int) -> Bool = { _ in false }
   ) -> Int {
-    withBuffers(samples, search.wanted) { samples, wanted in
-      let length = wanted.count
+    let coarse = coarsely(search, steps, excludes)
+    return withBuffers(samples, search.wanted) { samples, wanted in
       let power = product(wanted, wanted)
       guard power > 1e-9 else { return 0 }
-      // The power of each place, from that of all before it: exact enough in Double.
-      let first = search.middle - search.reach
-      var sum = 0.0
-      var sums = [0.0]
-      sums.reserveCapacity(2 * search.reach + length + 1)
-      for index in first..<first + 2 * search.reach + length {
-        sum += Double(samples[index] * samples[index])
-        sums.append(sum)
-      }
-      var best = (offset: 0, score: -Float.infinity)
-      func judge(_ offset: Int, penalty: Float = 0) {
-        guard offset.magnitude <= search.reach, !excludes(offset) else { return }
-        let start = search.middle + offset
-        let other = samples.extracting(start..<start + length)
-        let place = offset + search.reach
-        let otherPower = Float(sums[place + length] - sums[place])
-        let likeness = product(wanted, other) / (power * max(otherPower, 1e-12)).squareRoot()
-        let distance = Float(offset) / Float(max(1, search.reach))
-        let score = likeness - penalty * distance * distance
-        if score > best.score { best = (offset, score) }
-      }
-      // From the middle outwards, so that of equals the nearest is taken.
-      judge(0)
-      for offset in stride(from: search.step, through: search.reach, by: search.step) {
-        judge(offset, penalty: search.penalty)
-        judge(-offset, penalty: search.penalty)
-      }
+      var best = (offset: coarse, score: -Float.infinity)
       // Near the best it is likeness alone that counts: a tone would go off its phase.
-      let coarse = best.offset
-      best.score = -.infinity
-      judge(coarse)
-      for distance in 1..<max(2, search.step) {
-        judge(coarse + distance)
-        judge(coarse - distance)
+      for distance in 0..<max(2, steps.step) {
+        for offset in Set([coarse + distance, coarse - distance]).sorted()
+        where offset.magnitude <= search.reach && !excludes(offset) {
+          let start = search.middle + offset
+          let other = samples.extracting(start..<start + wanted.count)
+          let score =
+            product(wanted, other) / (power * max(product(other, other), 1e-12)).squareRoot()
+          if score > best.score { best = (offset, score) }
+        }
+      }
+      return best.offset
+    }
+  }
+
+  /// The offset of the best place on the grid of the sums.
+  private static func coarsely(
+    _ search: Search, _ steps: SteppedSound, _ excludes: (Int) -> Bool
+  ) -> Int {
+    var wanted = SteppedSound(step: steps.step)
+    wanted.extend(to: search.wanted)
+    return withBuffers(steps.sums, wanted.sums) { all, wanted in
+      let power = product(wanted, wanted)
+      guard power > 1e-9 else { return 0 }
+      let length = wanted.count
+      // The first and the last place on the grid.
+      let first = (search.middle - search.reach + steps.step - 1) / steps.step
+      let last = (search.middle + search.reach) / steps.step
+      guard first <= last else { return 0 }
+      var energy: Float = 0
+      for index in first..<first + length { energy += all[index] * all[index] }
+      var best = (offset: 0, score: -Float.infinity)
+      for place in first...last {
+        if place > first {
+          let (gone, come) = (all[place - 1], all[place + length - 1])
+          energy = max(0, energy + come * come - gone * gone)
+        }
+        let offset = place * steps.step - search.middle
+        guard !excludes(offset) else { continue }
+        let other = all.extracting(place..<place + length)
+        let likeness = product(wanted, other) / (power * max(energy, 1e-12)).squareRoot()
+        let distance = Float(offset) / Float(max(1, search.reach))
+        let score = likeness - search.penalty * distance * distance
+        if score > best.score { best = (offset, score) }
       }
       return best.offset
     }
@@ -82,51 +129,28 @@ enum Likeness {
   static func remainder(
     of wanted: [Float], around place: Int, in samples: [Float]
   ) -> Double {
-    let power = withBuffers(wanted, wanted) { product($0, $1) }
+    let power = Double(withBuffers(wanted, wanted) { product($0, $1) })
     guard power > 1e-9 else { return 0 }
-    func likeness(at distance: Double) -> Double {
+    var distance = 0.0
+    var first = 0.0
+    for step in 0..<6 {
       let whole = distance.rounded(.down)
       let other = BetweenSamples(distance - whole)
-        .samples(of: samples, from: place + Int(whole), count: wanted.count)
-      return withBuffers(wanted, other) { wanted, other in
-        Double(product(wanted, other))
-          / (Double(power) * Double(max(product(other, other), 1e-12))).squareRoot()
+        .samples(of: samples, from: place + Int(whole) - 1, count: wanted.count + 2)
+      let fit = SlopeFit(wanted, other)
+      let likeness = fit.wantedOther / (power * max(fit.other, 1e-12)).squareRoot()
+      if step == 0 {
+        // At half a sample, 16 kHz is no more alike than this.
+        guard likeness > 0.35 else { return 0 }
+        first = likeness
+      } else if likeness < first - 1e-6 {
+        return 0
       }
+      guard let move = fit.distance, move.magnitude > 1e-5, (distance + move).magnitude <= 6
+      else { break }
+      distance += move
     }
-    // Low tones are so alike for many samples that the search, which likes what is near, may end
-    // a few beside the best.
-    var whole = 0
-    var best = 0.0
-    var angle = 0.0
-    for _ in 0..<3 {
-      let (before, here, after) = (
-        likeness(at: Double(whole - 1)), likeness(at: Double(whole)),
-        likeness(at: Double(whole + 1))
-      )
-      // At half a sample, 16 kHz is no more alike than this.
-      guard here > 0.35 else { return 0 }
-      // Of a tone, likeness is the cosine of the distance.
-      let cosine = (before + after) / (2 * here)
-      guard cosine.magnitude < 1 else { return Double(whole) }
-      angle = acos(cosine)
-      best = atan2(after - before, 2 * here * sin(angle)) / angle
-      guard best.isFinite else { return Double(whole) }
-      guard best.magnitude > 0.5, whole.magnitude < 6 else { break }
-      whole += Int(min(max(best, -4), 4).rounded())
-    }
-    best = Double(whole) + min(max(best, -0.5), 0.5)
-    // Of high sounds that are no tone only nearly so; a parabola through places close by is right.
-    guard angle > 0.25 else { return best }
-    let step = 1.0 / 16
-    let (left, middle, right) = (
-      likeness(at: best - step), likeness(at: best), likeness(at: best + step)
-    )
-    let bend = 2 * middle - left - right
-    if bend > 1e-5 {
-      let share: Double = (right - left) / (2 * bend)
-      best += min(max(share, -1), 1) * step
-    }
-    return best
+    return distance
   }
 
   /// The sum of products, eight at a time.

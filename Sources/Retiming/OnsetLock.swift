@@ -5,6 +5,8 @@ struct OnsetLock: Sendable {
   /// The onset in the source, and where it belongs in the output.
   let source: Double
   let output: Double
+  /// From 0, an accent, to 1, a clap.
+  let strength: Double
   /// How much of either side plays 1:1, in samples.
   let before: Double
   let after: Double
@@ -56,6 +58,7 @@ struct LockedMap {
     let source: Double
     let before: Double
     let after: Double
+    let strength: Double
   }
 
   /// The onset whose lock waits for the next one, and the one before it.
@@ -73,7 +76,7 @@ struct LockedMap {
     guard bounds.contains(source) else { return }
     let part = extent.least + (1 - extent.least) * strength
     let place = Place(
-      source: source, before: extent.before * part, after: extent.after * part)
+      source: source, before: extent.before * part, after: extent.after * part, strength: strength)
     if let waiting { lock(waiting, next: place) }
     waiting = place
   }
@@ -102,8 +105,8 @@ struct LockedMap {
       others: next?.before ?? 0, speed)
     locks.append(
       OnsetLock(
-        source: onset, output: base.output(at: onset), before: before.locked, after: after.locked,
-        easeBefore: before.ease, easeAfter: after.ease))
+        source: onset, output: base.output(at: onset), strength: place.strength,
+        before: before.locked, after: after.locked, easeBefore: before.ease, easeAfter: after.ease))
     previous = place
   }
 

@@ -7,12 +7,16 @@ struct SourceWindow {
   private(set) var planes: Planes
   /// All channels in one, by which likeness is judged: weighed so that opposite ones do not vanish.
   private(set) var mix: [Float] = []
+  /// The same in sums.
+  private(set) var steps: SteppedSound
   private let weights: [Float]
 
   private static let blockLength = 2048
 
-  /// Makes a window that will be read from a sample on.
-  init(from start: Int64, channelCount: Int) {
+  /// Makes a window that will be read from a sample on, in which likeness is sought by sums of
+  /// `step` samples.
+  init(from start: Int64, channelCount: Int, step: Int = 1) {
+    steps = SteppedSound(step: step)
     range = start..<start
     planes = Planes(repeating: [], count: channelCount)
     weights = (0..<channelCount).map { 1 / (1 + 0.35 * Float($0)) }
@@ -31,14 +35,16 @@ struct SourceWindow {
         for index in mixed.indices { mixed[index] += plane[index] * weight }
       }
       mix += mixed
+      steps.extend(to: mix)
       range = range.lowerBound..<range.upperBound + Int64(Self.blockLength)
     }
   }
 
   /// Lets go of the samples before one, now and then.
   mutating func forget(before start: Int64) {
-    let spent = Int(min(start, range.upperBound) - range.lowerBound)
-    guard spent > 32_768 else { return }
+    let unneeded = Int(min(start, range.upperBound) - range.lowerBound)
+    guard unneeded > 32_768 else { return }
+    let spent = steps.forget(before: unneeded)
     for channel in planes.indices { planes[channel].removeFirst(spent) }
     mix.removeFirst(spent)
     range = range.lowerBound + Int64(spent)..<range.upperBound

@@ -177,12 +177,17 @@ struct OnsetTests {
       for start in [1000, 2037, 1950] { samples[start + index] += bump }
     }
     let search = Likeness.Search(
-      wanted: Array(samples[1000..<1040]), middle: 2000, reach: 100, step: 4, penalty: 0.01)
-    let best = Likeness.best(search, in: samples)
+      wanted: Array(samples[1000..<1040]), middle: 2000, reach: 100, penalty: 0.01)
+    var steps = SteppedSound(step: 4)
+    steps.extend(to: samples)
+    let best = Likeness.best(search, in: samples, steps)
     #expect((36...38).contains(best))
-    let other = Likeness.best(search, in: samples) { $0 > 0 }
+    let other = Likeness.best(search, in: samples, steps) { $0 > 0 }
     #expect((-51 ... -49).contains(other))
-    #expect(Likeness.best(search, in: [Float](repeating: 0, count: 4000)) == 0)
+    let silence = [Float](repeating: 0, count: 4000)
+    steps = SteppedSound(step: 4)
+    steps.extend(to: silence)
+    #expect(Likeness.best(search, in: silence, steps) == 0)
   }
 
   /// To a thousandth of a sample, so that tones stay 70 dB above what is not they.
