@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
+import LibAV
 public import MediaTiming
 
 /// What a recording says of itself in its file: from where its frames came, and what is missing.
@@ -56,9 +57,10 @@ extension Asset {
   /// The rate at which the frames were captured, and the tag that says so; nil where none does.
   public var captureFrameRate: (rate: FrameRate, source: String)? {
     for key in [Self.captureRateKey, Self.androidRateKey] {
-      if let text = metadata[key], let rate = try? FrameRate(parsing: text) {
-        return (rate, key)
-      }
+      guard let text = metadata[key] else { continue }
+      // Android's is a number of 32 bits, which readers tell with more digits than it has.
+      let number = key == Self.androidRateKey ? Float(text).map { "\($0)" } : nil
+      if let rate = try? FrameRate(parsing: number ?? text) { return (rate, key) }
     }
     return nil
   }
@@ -81,12 +83,17 @@ extension Asset {
 
   /// A line for each frame of the picture track.
   ///
+  /// Of a recording that brings the records of its frames along, they are the driver's own numbers
+  /// and times; otherwise they follow from its first frame's and from the gaps.
+  ///
   /// - Throws: `TimingError` for times that do not fit.
   public func frameLines() throws -> [FrameLine] {
     guard let frames = videoTrack?.frames else { return [] }
     let recording = recording
     let missing = recording?.missing(frameCount: frames.entries.count)
     var sequence = recording?.firstSequence
+    var records = LedgerBox.read(from: path)?.filter { $0.outcome == .taken }
+    if let count = records?.count, count < frames.entries.count { records = nil }
     return try frames.entries.enumerated().map { index, entry in
       let time = try MediaTime(value: entry.ticks, timescale: frames.timescale)
         .nanoseconds(.halfAwayFromZero)
@@ -95,10 +102,13 @@ extension Asset {
       let lost = missing?[index]
       if index > 0 { sequence = sequence.map { $0 &+ 1 } }
       sequence = sequence.map { $0 &+ (lost ?? 0) }
+      let record = records?[index]
       return FrameLine(
         index: index, ptsNanoseconds: time,
-        captureNanoseconds: recording.map { $0.firstCaptureNs &+ time }, sequence: sequence,
-        durationNanoseconds: length, lostBefore: lost)
+        captureNanoseconds: record.map { $0.microseconds &* 1_000 }
+          ?? recording.map { $0.firstCaptureNs &+ time },
+        sequence: record.map { Int64($0.sequence) } ?? sequence, durationNanoseconds: length,
+        lostBefore: lost)
     }
   }
 }

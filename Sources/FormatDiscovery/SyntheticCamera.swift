@@ -11,6 +11,9 @@ package struct SyntheticCamera: Hashable, Sendable {
   package let dropShare: Rational
   /// Chooses which frames are lost: the same seed loses the same frames.
   package let seed: UInt64
+  /// A file whose first eight bytes are the number of frames handed over so far, in the machine's
+  /// own byte order, kept up while the camera runs; for who checks what became of them.
+  package let counterPath: String?
 
   /// The pixel formats it draws, its preferred one first.
   package static let fourccs: [FourCC] = [.mjpg, .yuyv, .grey]
@@ -25,6 +28,7 @@ package struct SyntheticCamera: Hashable, Sendable {
     fixed = nil
     dropShare = .zero
     seed = 0
+    counterPath = nil
   }
 
   /// Reads a device name; nil when it names something else.
@@ -49,6 +53,7 @@ package struct SyntheticCamera: Hashable, Sendable {
     }
     var dropShare = Rational.zero
     var seed: UInt64 = 0
+    var counterPath: String?
     for option in parts.options {
       switch option.key {
       case "drop":
@@ -65,13 +70,20 @@ package struct SyntheticCamera: Hashable, Sendable {
             "seed=\(option.value) is no whole number of 64 bits", hint: "write seed=7")
         }
         seed = number
+      case "counter":
+        guard !option.value.isEmpty else {
+          throw parts.failure("counter= names no file", hint: "write counter=/dev/shm/frames")
+        }
+        counterPath = option.value
       default:
         throw parts.failure(
-          "the synthetic camera has no option \"\(option.key)\"", hint: "it has drop=5% and seed=7")
+          "the synthetic camera has no option \"\(option.key)\"",
+          hint: "it has drop=5%, seed=7 and counter=/dev/shm/frames")
       }
     }
     self.dropShare = dropShare
     self.seed = seed
+    self.counterPath = counterPath
   }
 
   /// The modes it lists: three sizes at four rates in three formats, less what its name fixes.

@@ -4,7 +4,8 @@ import Glibc
 
 /// Where a movie is written: whole files appear under their name only when they are finished.
 ///
-/// A growing file has its name from the start, because it is to be read while it grows. A whole
+/// A growing file has its name from the start, and is a movie without tracks until it has its head,
+/// because it is to be read while it grows. A whole
 /// file is written beside its target under a temporary name and renamed at the end; what was
 /// not finished is removed. Either way a file that is to be replaced stays until there is
 /// something in its place.
@@ -32,7 +33,7 @@ package struct MovieFile: ~Copyable {
     fileprivate var isNoFile = false
   }
 
-  /// Creates the file, empty.
+  /// Creates the file, with nothing in it.
   ///
   /// - Parameters:
   ///   - target: The path to write to.
@@ -70,6 +71,11 @@ package struct MovieFile: ~Copyable {
       let errorNumber = Self.lastErrorNumber()
       if let replacedPath { rename(replacedPath, target) }
       throw CreationError(path: target, errorNumber: errorNumber)
+    }
+    if grows {
+      // Where not even this finds room, the first picture will say so.
+      MovieHead.placeholder.withUnsafeBytes { _ = write(descriptor, $0.baseAddress, $0.count) }
+      fdatasync(descriptor)
     }
     close(descriptor)
     self.target = target

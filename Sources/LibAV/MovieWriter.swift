@@ -38,6 +38,8 @@ package struct MovieWriter: ~Copyable {
 
   package let path: String
   private let settings: Settings
+  /// The rate of the sensor, where a tag tells it.
+  private let captureRate: Float?
   private let context: UnsafeMutablePointer<AVFormatContext>
   private var tracks: [Track] = []
   private var packetCount = 0
@@ -91,9 +93,13 @@ package struct MovieWriter: ~Copyable {
       av_packet_free(&gone)
       throw LibAVError("create", path, code: result)
     }
+    let captureRate = settings.metadata[MovieTags.captureRate].flatMap(MovieTags.rate)
     for (key, value) in settings.metadata.sorted(by: { $0.key < $1.key }) {
-      av_dict_set(&context.pointee.metadata, key, value, 0)
+      let isRate = key == MovieTags.captureRate && captureRate != nil
+      av_dict_set(
+        &context.pointee.metadata, key, isRate ? MovieTags.placeholder : value, 0)
     }
+    self.captureRate = captureRate
     if !settings.chapters.isEmpty { Self.addChapters(settings, to: context) }
     self.path = path
     self.settings = settings
@@ -286,7 +292,9 @@ package struct MovieWriter: ~Copyable {
     avio_seek(file.pointee.pb, index.start, SEEK_SET)
     try LibAVError.check(av_write_trailer(context), "index", path)
     avio_flush(context.pointee.pb)
-    return index.sink.bytes
+    var bytes = index.sink.bytes
+    if let captureRate { MovieTags.write(captureRate: captureRate, into: &bytes) }
+    return bytes
   }
 
   /// Refuses what would make libavformat assert.
@@ -332,6 +340,14 @@ package struct MovieWriter: ~Copyable {
     avio_flush(context.pointee.pb)
     try checkOutput()
     try LibAVError.check(avio_closep(&context.pointee.pb), "close", path)
+    guard let captureRate else { return }
+    let file = try MovieBoxes(opening: path)
+    guard let movie = file.boxes().first(where: { $0.type == BoxType.movie }),
+      let size = Int(exactly: movie.byteCount)
+    else { return }
+    var bytes = file.file.read(size, at: movie.start)
+    MovieTags.write(captureRate: captureRate, into: &bytes)
+    try file.file.write(bytes, at: movie.start)
   }
 
   /// Bytes written so far.

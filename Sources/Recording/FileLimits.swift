@@ -14,9 +14,10 @@ struct FileLimits {
   private var freeBytes = Int64.max
 
   /// What a plain file needs beyond its frames: the head and the tags once more, and of each
-  /// frame its place, size and time, in the fragment and in the index.
+  /// frame its place, size and time, in the fragment and in the index, and its record in the
+  /// ledger.
   private static let bytesPerFile: Int64 = 64 << 10
-  private static let bytesPerFrame: Int64 = 40
+  private static let bytesPerFrame: Int64 = 96
   /// How often the disk is looked at, in microseconds of the take.
   private static let lookInterval: Int64 = 200_000
 

@@ -77,10 +77,8 @@ extension MovieTake {
     do {
       let pictures = try PlainMovie.finish(
         settings.path, pictureEnd: report.durationNanoseconds / 1_000,
-        soundEnd: writer.soundSampleCount,
-        metadata: RecordingTags.metadata(
-          frameRate: rate,
-          recording: tag(first, gaps: report.gaps)))
+        soundEnd: .sample(writer.soundSampleCount),
+        metadata: tags(first, frameRate: rate, gaps: report.gaps))
       report.isPlayable = pictures == report.ledger.stored + writer.leadInCount
       if !report.isPlayable {
         report.warnings.append(

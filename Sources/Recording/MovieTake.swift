@@ -76,7 +76,7 @@ struct MovieTake {
   }
 
   func makeWriter(path: String) -> TakeWriter {
-    let (input, control, tag) = (input, control, tag(_:gaps:))
+    let (input, control, tags) = (input, control, tags(_:frameRate:gaps:))
     return TakeWriter(
       path: path, plan: plan, delivery: input.delivery,
       frameRate: input.negotiatedFrameRate,
@@ -87,21 +87,7 @@ struct MovieTake {
         beginsWithStream: beginsWithStream
       ) { control.switchedOn.load(ordering: .relaxed) }
     ) { first in
-      RecordingTags.metadata(
-        frameRate: input.negotiatedFrameRate, recording: tag(first, nil))
+      tags(first, input.negotiatedFrameRate, nil)
     }
-  }
-
-  func tag(_ first: FrameObservation, gaps: [FrameGap]?) -> RecordingTags.Recording {
-    RecordingTags.Recording(
-      device: input.device.address, mode: input.modeName,
-      firstCaptureNs: first.microseconds &* 1_000, firstSequence: Int64(first.stamp.sequence),
-      gaps: gaps?.filter { $0.afterIndex >= 0 }.map {
-        RecordingTags.Recording.Gap(afterIndex: $0.afterIndex, count: $0.count)
-      },
-      trigger: trigger.map {
-        RecordingTags.Recording.Trigger(
-          source: $0.source.rawValue, captureNs: $0.microseconds &* 1_000)
-      })
   }
 }

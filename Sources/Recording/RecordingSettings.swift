@@ -59,6 +59,8 @@ public struct RecordingSettings: Sendable {
   public var recordsSound = true
   /// Whether a file of this name may be replaced.
   public var overwrites = false
+  /// What the file says it is called; nil says nothing.
+  public var title: String?
   /// Whether a camera's rate is measured for half a second before the take begins; what plays a
   /// camera keeps its rate anyway.
   public var provesFrameRate = true
@@ -102,6 +104,14 @@ public struct RecordingError: Error, Hashable, Sendable, CustomStringConvertible
     public static let notConnected = Code(rawValue: "not_connected")
     /// No frame arrived that could be stored.
     public static let nothingStored = Code(rawValue: "nothing_stored")
+    /// There is no such file.
+    public static let notFound = Code(rawValue: "file_not_found")
+    /// This user may not change the file.
+    public static let noPermission = Code(rawValue: "no_permission")
+    /// The file is no recording, or too damaged to be mended.
+    public static let invalidData = Code(rawValue: "invalid_data")
+    /// The file is still being recorded.
+    public static let beingRecorded = Code(rawValue: "being_recorded")
   }
 
   /// What kind of failure this is.

@@ -32,21 +32,56 @@ enum RecordingTags {
     var gaps: [Gap]?
     /// What the clip was made for, on the clock of the first frame; nil for one simply begun.
     var trigger: Trigger?
+    // What the books of a take are opened with, beside the frame rate.
+    var switchedOnUs: Int64?
+    var beginsWithStream: Bool?
+    var countsExactly: Bool?
+
+    init(
+      device: String, mode: String, firstCaptureNs: Int64, firstSequence: Int64, gaps: [Gap]?,
+      trigger: Trigger? = nil, switchedOnUs: Int64, beginsWithStream: Bool, countsExactly: Bool
+    ) {
+      self.device = device
+      self.mode = mode
+      self.firstCaptureNs = firstCaptureNs
+      self.firstSequence = firstSequence
+      self.gaps = gaps
+      self.trigger = trigger
+      self.switchedOnUs = switchedOnUs
+      self.beginsWithStream = beginsWithStream
+      self.countsExactly = countsExactly
+    }
+
+    /// Reads the tag of a file; nil where it is no such tag.
+    init?(_ text: String) {
+      let decoder = JSONDecoder()
+      decoder.keyDecodingStrategy = .convertFromSnakeCase
+      guard let read = try? decoder.decode(Self.self, from: Data(text.utf8)) else { return nil }
+      self = read
+    }
+
+    /// The text of the tag.
+    var text: String? {
+      let encoder = JSONEncoder()
+      encoder.keyEncodingStrategy = .convertToSnakeCase
+      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+      return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) }
+    }
   }
 
-  static func metadata(frameRate: FrameRate, recording: Recording) -> [String: String] {
+  /// The tags of a take that began so long ago.
+  static func metadata(
+    frameRate: FrameRate, recording: Recording, agedMicroseconds age: Int64 = 0
+  ) -> [String: String] {
     var tags = [
       captureFrameRate: frameRate.description,
-      // Six digits, as Android writes a float's text; the exact value is in our own tag.
+      // The file gets it as a number of 32 bits; the exact value is in our own tag.
       androidCaptureRate: decimal(frameRate),
     ]
-    let encoder = JSONEncoder()
-    encoder.keyEncodingStrategy = .convertToSnakeCase
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    if let data = try? encoder.encode(recording) {
-      tags[Self.recording] = String(decoding: data, as: UTF8.self)
-    }
-    tags["creation_time"] = Date.now.ISO8601Format()
+    tags[Self.recording] = recording.text
+    // A driver's clock that tells no such age is not trusted with the date.
+    let seconds = (0..<Int64(1e12)).contains(age) ? Double(age) / 1e6 : 0
+    tags["creation_time"] = Date.now.addingTimeInterval(-seconds).ISO8601Format()
     return tags
   }
 

@@ -34,6 +34,8 @@ struct TakeWriter: ~Copyable {
   private var pipeline: (any PicturePipeline)?
   private var movie: GrowingMovie?
   private var soundTrack: SoundTrack?
+  /// What is to be noted in the file before there is one.
+  private var early: [FrameRecord] = []
   private var lastMicroseconds: Int64 = -1
   private let periodMicroseconds: Int64
 
@@ -73,8 +75,11 @@ struct TakeWriter: ~Copyable {
   /// - Returns: What became of it.
   /// - Throws: `LibAVError` when the encoder or the file refuses it; it then counts as taken.
   mutating func store(_ frame: QueuedFrame) throws(LibAVError) -> FrameOutcome {
-    guard frame.observation.fate == .queued else { return refuse(frame) }
-    var outcome = FrameOutcome.taken
+    var outcome = frame.observation.fate.outcome
+    guard outcome == .taken else {
+      try enter(frame.observation, outcome)
+      return outcome
+    }
     let before = (first: first, microseconds: lastMicroseconds)
     do throws(LibAVError) { outcome = try take(frame) } catch {
       lastMicroseconds = before.microseconds
@@ -82,7 +87,7 @@ struct TakeWriter: ~Copyable {
       throw error
     }
     if outcome != .taken { (first, lastMicroseconds) = before }
-    account.enter(frame.observation, outcome)
+    try enter(frame.observation, outcome)
     return outcome
   }
 
@@ -106,6 +111,15 @@ struct TakeWriter: ~Copyable {
       try append(bytes, at: ticks, isKeyFrame: isKeyFrame)
       leadInCount += 1
     }
+  }
+
+  /// Enters a frame in the books, and in those that the file keeps.
+  private mutating func enter(
+    _ frame: FrameObservation, _ outcome: FrameOutcome
+  ) throws(LibAVError) {
+    account.enter(frame, outcome)
+    let record = FrameRecord(frame, outcome)
+    if movie == nil { early.append(record) } else { try movie?.note(record) }
   }
 
   private mutating func take(_ frame: QueuedFrame) throws(LibAVError) -> FrameOutcome {
@@ -193,6 +207,8 @@ struct TakeWriter: ~Copyable {
     }
     let head = MovieHead(tracks: tracks, settings: settings)
     movie = try GrowingMovie(path: path, head: head, layout: layout)
+    for record in early { try movie?.note(record) }
+    early = []
   }
 
   /// Fragments by time, never by key frame: with MJPEG that would be a fragment for each picture.

@@ -75,7 +75,7 @@ struct FramesCommand: ParsableCommand, Verb {
     let indices = try chosenFrames(asset, table)
     let planned = try plan(indices, lines)
     if !writing.dryRun {
-      if let csv { try write(csv: csv, lines) }
+      if let csv { try FrameTableText.write(lines, to: csv, overwrites: writing.overwrite) }
       try writePictures(asset, planned)
     }
     if common.json {
@@ -167,19 +167,5 @@ struct FramesCommand: ParsableCommand, Verb {
           seconds: Double(frame.ptsNs) / 1e9))
     }
     progress.end(file: nil)
-  }
-
-  private func write(csv path: String, _ lines: [Asset.FrameLine]) throws {
-    func field(_ value: Int64?) -> String { value.map(String.init) ?? "" }
-    var text = "index,pts_ns,capture_ns,sequence,duration_ns,lost_before,duplicate\n"
-    for line in lines {
-      // A recording never repeats a frame; of other files it is not known.
-      let duplicate = line.sequence == nil ? "" : "0"
-      text +=
-        "\(line.index),\(line.ptsNanoseconds),\(field(line.captureNanoseconds)),"
-        + "\(field(line.sequence)),\(line.durationNanoseconds),\(field(line.lostBefore)),"
-        + "\(duplicate)\n"
-    }
-    try writeFile(path, Data(text.utf8), overwrites: writing.overwrite)
   }
 }

@@ -69,6 +69,13 @@ struct RecordCommand: ParsableCommand, Verb {
   @Flag(help: "Keep all frames in memory, and write the file when the take is over.")
   var burst = false
 
+  @Option(help: "What the file says it is called.")
+  var title: String?
+
+  @Option(
+    name: .customLong("frames-csv"), help: "Write a line for each frame, as slowmo frames --csv.")
+  var framesCSV: String?
+
   @OptionGroup var triggers: TriggerOptions
   @OptionGroup var writing: WritingOptions
   @OptionGroup var common: CommonOptions
@@ -81,6 +88,9 @@ struct RecordCommand: ParsableCommand, Verb {
     }
     if burst, triggers.isTriggered {
       throw ValidationError("--burst keeps a whole take in memory; --trigger has a ring of its own")
+    }
+    if framesCSV != nil, triggers.repeat {
+      throw ValidationError("--frames-csv is of one clip: slowmo frames --csv writes those of many")
     }
     if let maxDrops, maxDrops < 0 { throw ValidationError("--max-drops \(maxDrops) is negative") }
     if let audio, audio != "none" {
@@ -98,12 +108,13 @@ struct RecordCommand: ParsableCommand, Verb {
     settings.soundCodec = audioCodec
     settings.recordsSound = audio != "none"
     settings.overwrites = writing.overwrite
+    settings.title = title
     settings.limit = CaptureLimit(duration: duration, frameCount: frames)
     settings.isBurst = burst
     settings.maxRecordedFileSize = maxSize
     settings.minFreeDiskSpaceLimit = minFree
     if writing.dryRun { return try plan(device, format) }
-    if let report { try refuseExisting(report) }
+    for path in [report, framesCSV] { if let path { try refuseExisting(path) } }
 
     let input = try DeviceInput(device: device, format: format)
     let session = CaptureSession(input)
@@ -125,6 +136,7 @@ struct RecordCommand: ParsableCommand, Verb {
       let problem = problem(result)
       // Without a clip there is nothing to tell of but why.
       if let problem, result.clips.isEmpty { throw problem }
+      if let clip = result.clips.first { try writeFrameTable(clip) }
       return try finish(
         RecordDocument(result, preflight, path: output, repeats: triggers.repeat, problem),
         RecordText.lines(result))
@@ -143,6 +155,7 @@ struct RecordCommand: ParsableCommand, Verb {
     }
     for warning in result.warnings { progress.warning(warning) }
     progress.end(file: output)
+    try writeFrameTable(result)
     return try finish(
       RecordDocument(result, preflight, result.problem.map { CommandError($0) }),
       RecordText.lines(result))
@@ -199,6 +212,13 @@ struct RecordCommand: ParsableCommand, Verb {
     return CommandError(
       .gaveUpWaiting, code: "no_trigger", "no trigger came for \(output)",
       hint: "wait for longer, or check what gives the trigger")
+  }
+
+  /// Writes a line for each frame of a clip, where that is asked for.
+  private func writeFrameTable(_ clip: RecordingReport) throws {
+    guard let framesCSV, clip.isPlayable else { return }
+    try FrameTableText.write(
+      Asset(path: clip.path).frameLines(), to: framesCSV, overwrites: writing.overwrite)
   }
 
   /// Prints the report in the ways asked for, and judges the take.

@@ -30,7 +30,8 @@ struct Slowmo: ParsableCommand {
     version: VersionText.text,
     subcommands: [
       DevicesCommand.self, ModesCommand.self, ControlsCommand.self, RecordCommand.self,
-      InfoCommand.self, RetimeCommand.self, EditCommand.self, FramesCommand.self, BenchCommand.self,
+      InfoCommand.self, RetimeCommand.self, EditCommand.self, FramesCommand.self,
+      RecoverCommand.self, BenchCommand.self,
     ])
 
   static func main() {

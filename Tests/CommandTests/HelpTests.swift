@@ -7,7 +7,8 @@ import Testing
 /// What help and README show is run, so that it stays true.
 struct HelpTests {
   private static let verbs = [
-    "devices", "modes", "controls", "record", "info", "retime", "edit", "frames", "bench",
+    "devices", "modes", "controls", "record", "info", "retime", "edit", "frames", "recover",
+    "bench",
   ]
 
   @Test(arguments: [""] + verbs)

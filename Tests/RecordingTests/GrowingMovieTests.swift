@@ -124,7 +124,7 @@ import Testing
     #expect(try Self.read(path) == put)
     let end = (put[0].last?.ticks ?? 0) + 5_555
     let pictures = try PlainMovie.finish(
-      path, pictureEnd: end, soundEnd: Int64(put[1].count * 256), metadata: [:])
+      path, pictureEnd: end, soundEnd: .sample(Int64(put[1].count * 256)), metadata: [:])
     #expect(pictures == put[0].count)
     #expect(!(try MovieBoxes(opening: path)).boxes().contains { $0.type == BoxType.fragment })
     var demuxer = try Demuxer(opening: path)
@@ -196,7 +196,7 @@ import Testing
     let stored = try pictureBytes(theirs)
     #expect(stored[0] != picture || format == .rgb24 && width == 64)
     #expect(try pictureBytes(ours) == stored)
-    _ = try PlainMovie.finish(ours, pictureEnd: 1, soundEnd: 0, metadata: [:])
+    _ = try PlainMovie.finish(ours, pictureEnd: 1, soundEnd: .sample(0), metadata: [:])
     #expect(try pictureBytes(ours) == stored)
   }
 

@@ -83,6 +83,7 @@ struct OpenedDevice {
       width: format.width, height: format.height, frameRate: format.maxFrameRate, layout: layout)
     settings.dropShare = camera.dropShare
     settings.seed = camera.seed
+    settings.counterPath = camera.counterPath
     let driver = try SyntheticDriver(settings: settings)
     self.driver = driver
     guard let pixels = format.layout else { throw .unstorable(format) }

@@ -24,9 +24,13 @@ struct GrowingMovie: ~Copyable {
   }
 
   private let file: MovieBytes
+  private let disk: DiskSync
   private let layout: Layout
   private var tracks: [Track]
   private var fragment: MovieFragment?
+  private var journal = FragmentJournal(start: 0, capacity: 0)
+  /// What is to be noted in the first fragment, before there is one.
+  private var early: [FrameRecord] = []
   private var fragmentCount: UInt32 = 0
   private var scratch: ScratchBytes
   /// Bytes in the file so far.
@@ -34,10 +38,10 @@ struct GrowingMovie: ~Copyable {
 
   /// Places in a fragment are told in 31 bits.
   private static let maximumFragmentBytes: Int64 = 1 << 30
-  /// Size and type of the `mdat` box.
-  private static let mediaHeadBytes = 8
 
-  /// Writes the head of a file that exists and is empty.
+  private static let sectorBytes = 512
+
+  /// Writes the head of a file that exists and holds no more than a movie without tracks.
   ///
   /// - Parameters:
   ///   - path: The file.
@@ -47,7 +51,14 @@ struct GrowingMovie: ~Copyable {
   init(path: String, head: MovieHead, layout: Layout) throws(LibAVError) {
     let bytes = try head.bytes(path: path)
     let file = try MovieBytes(opening: path)
-    try file.write(bytes, at: 0)
+    // Nobody mends what is still being written.
+    _ = file.lock()
+    // What stands there may be opened. Its first sector, which a disk writes whole or not at all,
+    // is replaced when all the others are there.
+    try file.write(Array(bytes.dropFirst(Self.sectorBytes)), at: Int64(Self.sectorBytes))
+    try file.sync()
+    try file.write(Array(bytes.prefix(Self.sectorBytes)), at: 0)
+    disk = try DiskSync(path: path)
     self.file = file
     scratch = ScratchBytes()
     tracks = head.tracks.map { Track(form: StoredForm($0.parameters), firstTicks: $0.first.ticks) }
@@ -74,7 +85,8 @@ struct GrowingMovie: ~Copyable {
     if let fragment {
       let isLong = track == 0 && time - fragment.ticks >= layout.fragmentTicks
       let isLarge = byteCount - fragment.start + Int64(bytes.count) > Self.maximumFragmentBytes
-      if isLong || isLarge || !fragment.hasRoom(in: headRoom) { try closeFragment() }
+      let isFull = !fragment.hasRoom(in: headRoom) || !journal.hasRoom(for: 2)
+      if isLong || isLarge || isFull { try closeFragment() }
     }
     if fragment == nil {
       let pictures = tracks[0].lastTicks.map { $0 - tracks[0].firstTicks } ?? 0
@@ -86,8 +98,29 @@ struct GrowingMovie: ~Copyable {
       MovieFragment.Sample(
         position: byteCount, byteCount: shaped.count, ticks: time, duration: duration,
         isKeyFrame: isKeyFrame), track: track)
+    let record = SampleRecord(
+      track: UInt8(clamping: track), byteCount: UInt32(clamping: shaped.count), ticks: time,
+      duration: UInt32(clamping: duration), isKeyFrame: isKeyFrame,
+      check: SampleCheck.value(of: shaped, at: byteCount))
     byteCount += Int64(shaped.count)
     tracks[track].lastTicks = ticks
+    try journal.append(.sample(record), to: file)
+    try disk.note(writtenBytes: byteCount)
+  }
+
+  /// Notes a frame that arrived, whether or not it became a sample.
+  ///
+  /// - Throws: `LibAVError` for "write to".
+  mutating func note(_ record: FrameRecord) throws(LibAVError) {
+    guard let fragment else {
+      early.append(record)
+      return
+    }
+    if !journal.hasRoom(for: 1) {
+      try closeFragment()
+      try openFragment(atTicks: fragment.ticks)
+    }
+    try journal.append(.frame(record), to: file)
   }
 
   /// Sets how long the last sample of a track lasts, in ticks.
@@ -100,7 +133,9 @@ struct GrowingMovie: ~Copyable {
   ///
   /// - Throws: `LibAVError` for "write to": the fragment is then lost.
   mutating func finish() throws(LibAVError) {
+    defer { disk.stop() }
     if fragment != nil { try closeFragment() }
+    disk.stop()
     // A sample that found no room may have been written in part.
     file.truncate(to: byteCount)
   }
@@ -111,28 +146,35 @@ struct GrowingMovie: ~Copyable {
       trackCount: tracks.count, sampleCount: layout.samplesPerFragment)
   }
 
-  /// Takes room for the head, which readers skip until it is written.
+  /// Takes room for the head, which readers skip until it is written, and for the journal.
   private mutating func openFragment(atTicks ticks: Int64) throws(LibAVError) {
+    let capacity = 2 * layout.samplesPerFragment + early.count
+    fragmentCount += 1
     var head = BoxBytes()
     head.free(headRoom)
+    FragmentJournal.write(
+      capacity: capacity, number: fragmentCount, fragmentStart: byteCount,
+      syncedBytes: disk.syncedBytes, into: &head)
     // A box of size 0 goes to the end of the file, wherever that is by then.
     head.append(UInt32(0))
     head.append(BoxType.media)
     try file.write(head.bytes, at: byteCount)
     fragment = MovieFragment(start: byteCount, ticks: ticks, trackCount: tracks.count)
+    journal = FragmentJournal(start: byteCount + Int64(headRoom), capacity: capacity)
     byteCount += Int64(head.bytes.count)
+    for record in early { try journal.append(.frame(record), to: file) }
+    early = []
   }
 
   private mutating func closeFragment() throws(LibAVError) {
     guard let closing = fragment.take() else { return }
-    fragmentCount += 1
-    var head = BoxBytes()
-    closing.writeHead(number: fragmentCount, into: &head)
-    head.free(headRoom - head.bytes.count)
-    let mediaBytes = byteCount - closing.start - Int64(headRoom)
-    head.append(UInt32(clamping: mediaBytes))
-    head.append(BoxType.media)
-    try file.write(head.bytes, at: closing.start)
+    let head = closing.head(number: fragmentCount, room: headRoom)
+    try file.writeFrontLast(head, at: closing.start)
+    let mediaStart =
+      journal.start + Int64(FragmentJournal.byteCount(capacity: journal.capacity))
+    var size = BoxBytes()
+    size.append(UInt32(clamping: byteCount - mediaStart))
+    try file.write(size.bytes, at: mediaStart)
   }
 
   /// Refuses what the boxes cannot hold.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import LibAV
 
 /// What a fragment of a movie holds, and the `moof` box that says so (ISO/IEC 14496-12, 8.8).
 struct MovieFragment {
@@ -27,8 +28,8 @@ struct MovieFragment {
 
   private static let runBytes = 20
   private static let sampleBytes = 12
-  /// A box that readers skip takes at least this much.
-  private static let paddingBytes = 8
+  /// A box that readers skip, with the check of what stands before it.
+  private static let paddingBytes = 12
 
   /// Bytes of the box before any sample of `trackCount` tracks.
   private static func emptyBytes(trackCount: Int) -> Int { 8 + 16 + trackCount * (8 + 16 + 20) }
@@ -62,11 +63,33 @@ struct MovieFragment {
   /// Sets how long the last sample of a track lasts.
   mutating func endLast(ofTrack track: Int, atTicks ticks: Int64) {
     guard let last = samples[track].last else { return }
-    samples[track][samples[track].count - 1].duration = ticks - last.ticks
+    samples[track][samples[track].count - 1].duration = ticks &- last.ticks
+  }
+
+  /// Whether it holds no sample; it then has no `moof` either.
+  var isEmpty: Bool { samples.allSatisfy(\.isEmpty) }
+
+  /// The `moof` box, and what readers skip behind it, in so many bytes; the first four of the
+  /// latter are the check of the former.
+  ///
+  /// - Parameters:
+  ///   - number: The fragment's place in the file, from 1.
+  ///   - room: The bytes in all.
+  /// - Returns: The bytes of both.
+  func head(number: UInt32, room: Int) -> [UInt8] {
+    var head = BoxBytes()
+    if isEmpty {
+      head.free(room)
+    } else {
+      writeHead(number: number, into: &head)
+      let check = head.bytes.withUnsafeBytes { checkSum(of: $0) }
+      head.free(room - head.bytes.count, holding: check)
+    }
+    return head.bytes
   }
 
   /// Adds the `moof` box; `number` is the fragment's place in the file, from 1.
-  func writeHead(number: UInt32, into head: inout BoxBytes) {
+  private func writeHead(number: UInt32, into head: inout BoxBytes) {
     head.box(BoxType.fragment) { box in
       box.fullBox(BoxType.fragmentHeader, version: 0, flags: 0) { $0.append(number) }
       for (track, samples) in samples.enumerated() {

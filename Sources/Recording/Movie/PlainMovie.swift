@@ -4,21 +4,31 @@ import MediaTiming
 
 /// Turns a recording that was written in fragments into a plain movie of the same packets.
 enum PlainMovie {
+  /// Where the sound ends.
+  enum SoundEnd {
+    /// Before this sample; the last block may hold more than belongs.
+    case sample(Int64)
+    /// So many samples after the first block begins.
+    case afterFirst(Int64)
+  }
+
   /// Gives the file a plain index behind its fragments, and lets that one count.
   ///
   /// Pictures and sound stay where they are: it takes no time, and no room for a copy. Until the
   /// last step the fragments count, and in that step 16 bytes change: the first index becomes the
-  /// head of an `mdat` that holds all the fragments.
+  /// head of an `mdat` that holds all the fragments. The new index is on the disk before, and the
+  /// fragments are only touched when that step is: when the power fails in between, one of the two
+  /// is whole. The ledger of the journals goes along in a box of its own.
   ///
   /// - Parameters:
   ///   - path: The file.
   ///   - pictureEnd: Where the last picture ends, in ticks of its track.
-  ///   - soundEnd: Where the sound ends, in samples: the last block may hold more than belongs.
+  ///   - soundEnd: Where the sound ends.
   ///   - metadata: The tags of the plain file.
   /// - Returns: The number of pictures in the plain file.
   /// - Throws: `LibAVError`; the file in fragments is then left as it was, and can be played.
   static func finish(
-    _ path: String, pictureEnd: Int64, soundEnd: Int64, metadata: [String: String]
+    _ path: String, pictureEnd: Int64, soundEnd: SoundEnd, metadata: [String: String]
   ) throws(LibAVError) -> Int64 {
     let file = try MovieBoxes(opening: path)
     let boxes = file.boxes()
@@ -44,20 +54,29 @@ enum PlainMovie {
       guard let packets = tracks[track.index] else { continue }
       // What a full disk cut off is in no plain index.
       let places = packets.places.filter { $0.position + Int64($0.byteCount) <= file.byteCount }
-      let end = track.kind == .video ? pictureEnd : soundEnd
+      let end =
+        switch soundEnd {
+        case _ where track.kind == .video: pictureEnd
+        case .sample(let end): end
+        case .afterFirst(let count): (places.first?.ticks ?? 0) &+ count
+        }
       if track.kind == .video { pictures += Int64(places.count) }
       for (index, place) in places.enumerated() {
         // Packets of a fragmented track need not carry their duration.
         let next = index + 1 < places.count ? places[index + 1].ticks : end
         try writer.enter(
           place, like: index == 0 ? packets.first : nil, placeholder: placeholder, track: target,
-          duration: max(1, next - place.ticks))
+          duration: max(1, next &- place.ticks))
       }
     }
-    try file.append(try writer.finishIndex())
+    let records = RecordedFragments(in: file, from: head.end).frameRecords
+    let ledger = records.isEmpty ? [] : LedgerBox.bytes(records)
+    try file.append(ledger + (try writer.finishIndex()))
     try file.enclose(from: head)
+    try file.file.sync()
     // From here on nobody looks for fragments; that none are found is for those who search.
     for box in boxes where box.type == BoxType.fragment { try? file.free(box) }
+    file.file.truncate(to: file.file.count())
     return pictures
   }
 

@@ -260,18 +260,9 @@ enum RecordText {
       "rate: asked \(decimal(report.requestedFrameRate.doubleValue, 3)), "
         + "granted \(decimal(report.negotiatedFrameRate.doubleValue, 3)), measured \(measured)"
         + (report.rateCause.map { ": \($0.words)" } ?? ""),
-      "ledger: expected \(ledger.expected) = stored \(ledger.stored) + corrupt \(ledger.corrupt)"
-        + " + lost (start \(ledger.lostStart), device \(ledger.lostDevice), "
-        + "kernel \(ledger.lostKernel), queue \(ledger.lostQueue), writer \(ledger.lostWriter))"
-        + " + evicted \(ledger.evicted) + unknown \(ledger.unknown)"
-        + (ledger.addsUp ? "" : "  DOES NOT ADD UP"),
+      ledgerLine(ledger),
     ]
-    for gap in report.gaps.prefix(10) {
-      lines.append(
-        "gap: \(gap.count) after frame \(gap.afterIndex) at "
-          + "\(decimal(Double(gap.nanoseconds) / 1e9, 6)) s, \(gap.cause.rawValue)")
-    }
-    if report.gaps.count > 10 { lines.append("gap: and \(report.gaps.count - 10) more") }
+    lines += gapLines(report.gaps)
     if let intervals = report.intervals {
       func milliseconds(_ value: Int64) -> String { decimal(Double(value) / 1e6, 3) }
       lines.append(
@@ -297,6 +288,25 @@ enum RecordText {
         + "\(ledger.dropped) are missing; the ring held up to "
         + "\(decimal(Double(capture.ring.peak) / 1_048_576, 1)) MiB"
     ]
+  }
+}
+
+extension RecordText {
+  static func ledgerLine(_ ledger: FrameLedger) -> String {
+    "ledger: expected \(ledger.expected) = stored \(ledger.stored) + corrupt \(ledger.corrupt)"
+      + " + lost (start \(ledger.lostStart), device \(ledger.lostDevice), "
+      + "kernel \(ledger.lostKernel), queue \(ledger.lostQueue), writer \(ledger.lostWriter))"
+      + " + evicted \(ledger.evicted) + unknown \(ledger.unknown)"
+      + (ledger.addsUp ? "" : "  DOES NOT ADD UP")
+  }
+
+  static func gapLines(_ gaps: [FrameGap]) -> [String] {
+    var lines = gaps.prefix(10).map { gap in
+      "gap: \(gap.count) after frame \(gap.afterIndex) at "
+        + "\(decimal(Double(gap.nanoseconds) / 1e9, 6)) s, \(gap.cause.rawValue)"
+    }
+    if gaps.count > 10 { lines.append("gap: and \(gaps.count - 10) more") }
+    return lines
   }
 }
 

@@ -90,7 +90,7 @@ struct CommandError: Error {
     case "invalid_data", "cut_not_on_key_frame", "unsupported_source": .badData
     case "file_not_found": .noInput
     case "device_not_found", "device_busy", "device_lost", "mode_refused", "device_failed",
-      "not_a_capture_device", "nothing_stored", "no_signal":
+      "not_a_capture_device", "nothing_stored", "no_signal", "being_recorded":
       .unavailable
     case "output_exists", "cannot_create": .cannotCreate
     case "disk_full", "write_failed", "read_failed": .inputOutput

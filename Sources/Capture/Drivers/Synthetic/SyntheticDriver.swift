@@ -22,6 +22,9 @@ package final class SyntheticDriver: FrameDriver {
     package var dropShare = Rational.zero
     /// Chooses which frames are lost: the same seed loses the same frames.
     package var seed: UInt64 = 0
+    /// A file in which the frames that were handed over are counted, for who checks what became of
+    /// them.
+    package var counterPath: String?
 
     package init(width: Int, height: Int, frameRate: FrameRate, layout: Layout) {
       self.width = width
@@ -34,6 +37,7 @@ package final class SyntheticDriver: FrameDriver {
   package let settings: Settings
   package let bufferCount: Int
   private let queue: SoftwareBufferQueue
+  private let counter: SharedCounter?
   private let isStopping = Atomic<Bool>(false)
   private let thread = Mutex<PlatformThread?>(nil)
   private let maker: Mutex<(any PictureMaker & Sendable)?>
@@ -55,6 +59,11 @@ package final class SyntheticDriver: FrameDriver {
     } catch {
       throw CaptureError(
         .deviceFailed, "the synthetic camera \(error)", hint: "choose another size or format")
+    }
+    if let path = settings.counterPath {
+      counter = try SharedCounter(path: path)
+    } else {
+      counter = nil
     }
     self.settings = settings
     self.bufferCount = bufferCount
@@ -89,7 +98,13 @@ package final class SyntheticDriver: FrameDriver {
   }
 
   package func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult {
-    queue.dequeue(timeoutMilliseconds: timeoutMilliseconds, for: self)
+    let result = queue.dequeue(timeoutMilliseconds: timeoutMilliseconds, for: self)
+    switch result {
+    case .frame: counter?.add()
+    case .none: break
+    case .ended: break
+    }
+    return result
   }
 
   package func requeue(_ index: Int) { queue.giveBack(index) }

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Types of boxes, four letters each (ISO/IEC 14496-12, 4.2).
+package enum BoxType {
+  package static let movie: UInt32 = 0x6D6F_6F76  // moov
+  package static let extends: UInt32 = 0x6D76_6578  // mvex
+  package static let track: UInt32 = 0x7472_616B  // trak
+  package static let fragment: UInt32 = 0x6D6F_6F66  // moof
+  package static let fragmentHeader: UInt32 = 0x6D66_6864  // mfhd
+  package static let trackFragment: UInt32 = 0x7472_6166  // traf
+  package static let trackFragmentHeader: UInt32 = 0x7466_6864  // tfhd
+  package static let trackFragmentTime: UInt32 = 0x7466_6474  // tfdt
+  package static let trackRun: UInt32 = 0x7472_756E  // trun
+  package static let media: UInt32 = 0x6D64_6174  // mdat
+  package static let free: UInt32 = 0x6672_6565  // free
+  package static let own: UInt32 = 0x7575_6964  // uuid
+}
+
+/// Bytes of boxes as they are put together; all numbers are big-endian.
+package struct BoxBytes {
+  package private(set) var bytes: [UInt8] = []
+
+  package init() {}
+
+  package mutating func append(_ number: some FixedWidthInteger) {
+    withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
+  }
+
+  package mutating func append(bytes more: [UInt8]) { bytes += more }
+
+  /// Adds a box of what the closure adds.
+  package mutating func box(_ type: UInt32, _ contents: (inout BoxBytes) -> Void) {
+    let start = bytes.count
+    append(UInt32(0))
+    append(type)
+    contents(&self)
+    let size = UInt32(clamping: bytes.count - start).bigEndian
+    withUnsafeBytes(of: size) { bytes.replaceSubrange(start..<start + 4, with: $0) }
+  }
+
+  /// Adds a box that has a version and flags.
+  package mutating func fullBox(
+    _ type: UInt32, version: UInt8, flags: UInt32, _ contents: (inout BoxBytes) -> Void
+  ) {
+    box(type) { box in
+      box.append(UInt32(version) << 24 | flags)
+      contents(&box)
+    }
+  }
+
+  /// Adds a box of so many bytes that readers skip: at least 8, or 12 with a number in it.
+  package mutating func free(_ count: Int, holding number: UInt32? = nil) {
+    box(BoxType.free) { box in
+      if let number { box.append(number) }
+      let filled = number == nil ? 8 : 12
+      box.bytes.append(contentsOf: repeatElement(0, count: max(0, count - filled)))
+    }
+  }
+}
+
+/// A box in a file, or in some bytes.
+package struct Box: Equatable, Sendable {
+  package let type: UInt32
+  package let start: Int64
+  package let byteCount: Int64
+  /// Bytes of its size and type.
+  package var headBytes: Int64 = 8
+  package var end: Int64 { start + byteCount }
+
+  package init(type: UInt32, start: Int64, byteCount: Int64, headBytes: Int64 = 8) {
+    self.type = type
+    self.start = start
+    self.byteCount = byteCount
+    self.headBytes = headBytes
+  }
+
+  /// The box that begins with up to 16 bytes; nil where they begin none that ends before `end`.
+  package init?(head: some Collection<UInt8>, at start: Int64, end: Int64) {
+    let head = Array(head.prefix(16))
+    guard head.count >= 8 else { return nil }
+    var size = Int64(Self.number(head[0..<4]))
+    headBytes = 8
+    if size == 1 {
+      guard head.count == 16 else { return nil }
+      size = Int64(clamping: Self.number(head[8..<16]))
+      headBytes = 16
+    } else if size == 0 {
+      size = end - start
+    }
+    guard size >= headBytes, size <= end - start else { return nil }
+    type = UInt32(Self.number(head[4..<8]))
+    self.start = start
+    byteCount = size
+  }
+
+  /// The boxes that follow each other in a part of some bytes, up to what is none.
+  package static func list(in bytes: [UInt8], from first: Int, to end: Int) -> [Box] {
+    var boxes: [Box] = []
+    var start = first
+    while start >= 0, start < end, end <= bytes.count,
+      let box = Box(head: bytes[start..<end], at: Int64(start), end: Int64(end))
+    {
+      boxes.append(box)
+      start = Int(box.end)
+    }
+    return boxes
+  }
+
+  /// The number that some bytes are, most significant first.
+  package static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
+    bytes.reduce(0) { $0 << 8 | UInt64($1) }
+  }
+}
+
+/// The boxes on the top level of a movie file, as far as a recorder changes them.
+package struct MovieBoxes: ~Copyable {
+  /// Bytes of the file when it was opened.
+  package let byteCount: Int64
+  package let file: MovieBytes
+
+  /// Opens a file to change it, or only to read it.
+  ///
+  /// - Throws: `LibAVError` for "open".
+  package init(opening path: String, forWriting: Bool = true) throws(LibAVError) {
+    file = try MovieBytes(opening: path, forWriting: forWriting)
+    byteCount = file.count()
+  }
+
+  /// The box that begins at a place, if one does.
+  package func box(at start: Int64) -> Box? {
+    guard start >= 0, start < byteCount else { return nil }
+    return Box(head: file.read(16, at: start), at: start, end: byteCount)
+  }
+
+  /// The boxes in order, up to the end or to what is none.
+  package func boxes() -> [Box] {
+    var boxes: [Box] = []
+    while let box = box(at: boxes.last?.end ?? 0) { boxes.append(box) }
+    return boxes
+  }
+
+  /// Adds bytes behind the file as it was opened, and waits until they are on the disk with all that
+  /// lies before them; where they find no room it stays as it was.
+  ///
+  /// - Throws: `LibAVError` for "write to".
+  package func append(_ bytes: [UInt8]) throws(LibAVError) {
+    do throws(LibAVError) {
+      try file.write(bytes, at: byteCount)
+      try file.sync()
+    } catch {
+      file.truncate(to: byteCount)
+      throw error
+    }
+  }
+
+  /// Makes all from a box to the end of the file as it was opened the contents of one `mdat`.
+  ///
+  /// - Throws: `LibAVError` for "write to".
+  package func enclose(from box: Box) throws(LibAVError) {
+    var head = BoxBytes()
+    head.append(UInt32(1))  // The size stands behind the type, in 64 bits.
+    head.append(BoxType.media)
+    head.append(byteCount - box.start)
+    try file.write(head.bytes, at: box.start)
+  }
+
+  /// Makes a box one that readers skip.
+  ///
+  /// - Throws: `LibAVError` for "write to".
+  package func free(_ box: Box) throws(LibAVError) {
+    var type = BoxBytes()
+    type.append(BoxType.free)
+    try file.write(type.bytes, at: box.start + 4)
+  }
+}

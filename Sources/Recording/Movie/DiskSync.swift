@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import Capture
+import Dispatch
+import LibAV
+import Synchronization
+
+/// Brings a growing file to the disk, on a thread of its own: whoever writes never waits for it.
+///
+/// What the power may cost is what was written since the last time it began to, so it begins again
+/// 0.3 s after it was done. It also keeps room reserved ahead of the file's end, so that the file
+/// lies in few pieces and no write has to look for room.
+final class DiskSync: Sendable {
+  private final class State: Sendable {
+    let written = Atomic<Int64>(0)
+    let synced = Atomic<Int64>(0)
+    let failure = Atomic<Int32>(0)
+    let isStopping = Atomic<Bool>(false)
+    let signal = DispatchSemaphore(value: 0)
+  }
+
+  private static let pause = DispatchTimeInterval.milliseconds(300)
+  /// Room that is reserved at a time, and how near the end of it the next is.
+  private static let reservedBytes: Int64 = 64 << 20
+
+  private let path: String
+  private let state = State()
+  private let thread: Mutex<PlatformThread?>
+
+  /// Starts to watch over a file.
+  ///
+  /// - Throws: `LibAVError` where the file cannot be opened, or the system has no thread left.
+  init(path: String) throws(LibAVError) {
+    self.path = path
+    let file = SharedFile(try MovieBytes(opening: path))
+    let state = state
+    do throws(CaptureError) {
+      thread = Mutex(try PlatformThread { Self.run(file, state) })
+    } catch {
+      throw LibAVError("start a thread for", path, code: -11)
+    }
+  }
+
+  deinit { stop() }
+
+  /// Bytes of the file that are on the disk for sure.
+  var syncedBytes: Int64 { state.synced.load(ordering: .acquiring) }
+
+  /// Says how far the file is written.
+  ///
+  /// - Throws: `LibAVError` for "write to" where the disk refused what was written before.
+  func note(writtenBytes: Int64) throws(LibAVError) {
+    state.written.store(writtenBytes, ordering: .releasing)
+    let failure = state.failure.load(ordering: .relaxed)
+    if failure != 0 { throw LibAVError("write to", path, code: failure) }
+  }
+
+  /// Ends it, after what it is at.
+  func stop() {
+    guard let thread = thread.withLock({ $0.take() }) else { return }
+    state.isStopping.store(true, ordering: .releasing)
+    state.signal.signal()
+    thread.join()
+  }
+
+  private static func run(_ shared: SharedFile, _ state: State) {
+    var canReserve = !shared.file.isInMemory
+    var reserved: Int64 = 0
+    var hasName = false
+    while true {
+      _ = state.signal.wait(timeout: .now() + pause)
+      if state.isStopping.load(ordering: .acquiring) { return }
+      let written = state.written.load(ordering: .acquiring)
+      if canReserve, written > reserved - reservedBytes / 2 {
+        let start = max(written, reserved)
+        canReserve = shared.file.reserve(reservedBytes, from: start)
+        reserved = start + reservedBytes
+      }
+      guard written > state.synced.load(ordering: .relaxed) else { continue }
+      do throws(LibAVError) { try shared.file.sync() } catch {
+        state.failure.store(error.code, ordering: .relaxed)
+        return
+      }
+      if !hasName { shared.file.syncName() }
+      hasName = true
+      state.synced.store(written, ordering: .releasing)
+    }
+  }
+}
+
+/// A file that a thread takes along.
+private final class SharedFile: Sendable {
+  let file: MovieBytes
+  init(_ file: consuming MovieBytes) { self.file = file }
+}

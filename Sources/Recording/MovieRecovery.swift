@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+import Capture
+import Glibc
+import LibAV
+import MediaTiming
+
+/// Mends a recording that a crash or a power cut left unfinished.
+///
+/// ```swift
+/// let report = try MovieRecovery.recover("take.mov")
+/// print(report.frameCount, report.lostFrameCount)
+/// ```
+public enum MovieRecovery {
+  /// Turns what was left of a recording into a plain movie, in place, with its ledger.
+  ///
+  /// Each step leaves a file that holds no less than before. Nothing is removed: what is no whole
+  /// sample stays inside the file, where no reader looks. A file that is plain stays as it is.
+  ///
+  /// - Parameter path: The file.
+  /// - Returns: What was found, and what was lost.
+  /// - Throws: `RecordingError` with `.notFound`, `.noPermission`, `.beingRecorded`,
+  ///   `.invalidData` for what is no recording of this library or holds no frame, and `.diskFull`
+  ///   or `.writeFailed`. The file is then as it was, or holds more.
+  public static func recover(_ path: String) throws(RecordingError) -> RecoveryReport {
+    do {
+      try check(path)
+      let file = try MovieBoxes(opening: path)
+      guard file.file.lock() else {
+        throw RecordingError(
+          .beingRecorded, "\(path) is still being recorded", hint: "stop the recording first")
+      }
+      return try recover(path, file)
+    } catch let error as RecordingError {
+      throw error
+    } catch let error as LibAVError {
+      throw RecordingError(error)
+    } catch {
+      throw RecordingError(.writeFailed, "\(path): \(error)", hint: "check the disk")
+    }
+  }
+
+  /// Refuses what is no file that can be changed.
+  private static func check(_ path: String) throws(RecordingError) {
+    var status = stat()
+    guard stat(path, &status) == 0 else {
+      let reason = errno
+      throw RecordingError(
+        reason == EACCES ? .noPermission : .notFound,
+        "\(path): \(String(cString: strerror(reason)))", hint: "check the name")
+    }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw invalid(path, "is no regular file")
+    }
+    guard access(path, R_OK | W_OK) == 0 else {
+      throw RecordingError(
+        .noPermission, "\(path): this user may not change it",
+        hint: "check its owner and its mode")
+    }
+  }
+
+  private static func invalid(_ path: String, _ what: String) -> RecordingError {
+    RecordingError(.invalidData, "\(path) \(what)", hint: "the file was left as it is")
+  }
+
+  private static func recover(
+    _ path: String, _ file: borrowing MovieBoxes
+  ) throws -> RecoveryReport {
+    let boxes = file.boxes()
+    guard let head = boxes.first(where: { $0.type == BoxType.movie }),
+      let size = Int(exactly: head.byteCount), size < 1 << 30
+    else { throw invalid(path, "holds no movie, or none that has a head") }
+    let inside = Box.list(in: file.file.read(size, at: head.start), from: 8, to: size)
+    guard inside.contains(where: { $0.type == BoxType.extends }) else {
+      guard inside.contains(where: { $0.type == BoxType.track }) else {
+        throw invalid(path, "was cut off before its first frame: there is nothing to recover")
+      }
+      guard boxes.last?.end == file.byteCount else {
+        throw invalid(path, "breaks off in its middle, and is no recording in fragments")
+      }
+      return try plain(path)
+    }
+    let mend = MovieMend(file, from: head.end)
+    guard !mend.fragments.isEmpty else {
+      throw invalid(
+        path,
+        boxes.contains { $0.type == BoxType.fragment }
+          ? "is in fragments that this program did not record"
+          : "was cut off before its first frame: there is nothing to recover")
+    }
+    guard mend.pictures > 0 else {
+      throw invalid(path, "was cut off before its first frame: there is nothing to recover")
+    }
+    guard canOpen(file.file.read(Int(head.end), at: 0)) else {
+      throw invalid(path, "has a head that is damaged")
+    }
+    try mend.write(to: file)
+    return try finish(path, mend)
+  }
+
+  /// Whether a file that ends with its head can be opened; behind it, torn fragments cannot.
+  private static func canOpen(_ head: [UInt8]) -> Bool {
+    // Where there is no room to look, the fragments are mended all the same, which harms none.
+    guard let file = tmpfile() else { return true }
+    defer { fclose(file) }
+    guard fwrite(head, 1, head.count, file) == head.count, fflush(file) == 0 else { return true }
+    do throws(LibAVError) {
+      _ = try Demuxer(opening: "/proc/self/fd/\(fileno(file))", probes: false)
+      return true
+    } catch { return false }
+  }
+
+  /// What there is to say of a file that needs nothing.
+  private static func plain(_ path: String) throws -> RecoveryReport {
+    var report = RecoveryReport(path: path, wasPlain: true)
+    var source = try Demuxer(opening: path)
+    let metadata = source.metadata
+    guard let track = source.tracks.first(where: { $0.kind == .video }) else {
+      throw invalid(path, "holds no pictures")
+    }
+    let places = try source.packetPlaces()[track.index]?.places ?? []
+    report.frameCount = Int64(places.count)
+    report.frameCountBefore = report.frameCount
+    report.durationNanoseconds = (source.statedMicroseconds ?? 0).saturatingMultiplied(by: 1_000)
+    if let tag = metadata[RecordingTags.recording].flatMap(RecordingTags.Recording.init) {
+      (report.device, report.mode) = (tag.device, tag.mode)
+    }
+    report.isPlayable = report.frameCount > 0
+    return report
+  }
+
+  /// Makes the mended file plain, and its ledger again.
+  private static func finish(_ path: String, _ mend: MovieMend) throws -> RecoveryReport {
+    var metadata = try Demuxer(opening: path, probes: false).metadata
+    for key in ["major_brand", "minor_version", "compatible_brands", "encoder"] {
+      metadata[key] = nil
+    }
+    var tag = metadata[RecordingTags.recording].flatMap(RecordingTags.Recording.init)
+    let rate = metadata[RecordingTags.captureFrameRate].flatMap { try? FrameRate(parsing: $0) }
+    var report = RecoveryReport(path: path, wasPlain: false)
+    report.frameCountBefore = mend.picturesBefore
+    report.lostFrameCount = mend.brokenFrames
+    (report.device, report.mode) = (tag?.device, tag?.mode)
+
+    let samples = mend.fragments.flatMap(\.samples).map(\.record)
+    let pictures = samples.filter { $0.track == 0 }
+    let sound = samples.last { $0.track != 0 }
+    guard let last = pictures.last else { throw invalid(path, "holds no pictures") }
+    report.durationNanoseconds = (last.ticks &+ Int64(last.duration))
+      .saturatingMultiplied(by: 1_000)
+    report.intervals = FrameIntervals(microseconds: pictures.map(\.ticks))
+    if let rate, let tag, !mend.frames.isEmpty {
+      books(mend, rate, tag, pictures: Int64(pictures.count), &report)
+    }
+    tag?.gaps = report.gaps.filter { $0.afterIndex >= 0 }.map {
+      RecordingTags.Recording.Gap(afterIndex: $0.afterIndex, count: $0.count)
+    }
+    metadata[RecordingTags.recording] = tag?.text
+    report.frameCount = try PlainMovie.finish(
+      path, pictureEnd: report.durationNanoseconds / 1_000,
+      soundEnd: .afterFirst(sound.map { $0.ticks &+ Int64($0.duration) } ?? 0),
+      metadata: metadata)
+    report.isPlayable = report.frameCount == Int64(pictures.count)
+    return report
+  }
+
+  /// Makes the ledger again from the frames that arrived.
+  private static func books(
+    _ mend: MovieMend, _ rate: FrameRate, _ tag: RecordingTags.Recording, pictures: Int64,
+    _ report: inout RecoveryReport
+  ) {
+    let switchedOn = tag.switchedOnUs
+    var account = FrameAccount(
+      frameRate: rate, trustsCounter: tag.countsExactly ?? false,
+      beginsWithStream: switchedOn != nil && tag.beginsWithStream ?? false
+    ) { switchedOn ?? 0 }
+    for frame in mend.frames { account.enter(frame.observation, frame.frameOutcome) }
+    account.close(CaptureEnd())
+    var kept = RecordingReport(requestedFrameRate: rate, negotiatedFrameRate: rate)
+    kept.ledger = account.ledger
+    kept.gaps = account.gaps
+    kept.durationNanoseconds = report.durationNanoseconds
+    let taken = mend.frames.filter { $0.outcome == .taken }.map(\.microseconds)
+    let times = taken.map { $0 &- (taken.first ?? 0) }
+    kept.keep(first: pictures, of: times)
+    report.ledger = kept.ledger
+    report.gaps = kept.gaps
+    report.measuredFrameRate = account.measuredFrameRate
+    let period = Int64(saturating: rate.frameDuration.doubleValue * 1e9)
+    if report.lostFrameCount > 0 {
+      let end = times.last?.saturatingMultiplied(by: 1_000) ?? 0
+      let known = Int64(times.count) > pictures ? end &- kept.durationNanoseconds : 0
+      report.lostNanoseconds = max(0, known) &+ period
+      report.durationNanoseconds = kept.durationNanoseconds
+    }
+  }
+}

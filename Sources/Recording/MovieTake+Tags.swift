@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+import Capture
+import FormatDiscovery
+import LibAV
+import MediaTiming
+import Synchronization
+
+extension MovieTake {
+  /// What the file is to say of the take.
+  ///
+  /// - Parameters:
+  ///   - first: The first frame.
+  ///   - frameRate: The rate of the sensor.
+  ///   - gaps: Where frames are missing; nil while nobody knows yet.
+  /// - Returns: The tags.
+  func tags(
+    _ first: FrameObservation, frameRate: FrameRate, gaps: [FrameGap]?
+  ) -> [String: String] {
+    let recording = RecordingTags.Recording(
+      device: input.device.address, mode: input.modeName,
+      firstCaptureNs: first.microseconds &* 1_000, firstSequence: Int64(first.stamp.sequence),
+      gaps: gaps?.filter { $0.afterIndex >= 0 }.map {
+        RecordingTags.Recording.Gap(afterIndex: $0.afterIndex, count: $0.count)
+      },
+      trigger: trigger.map {
+        RecordingTags.Recording.Trigger(
+          source: $0.source.rawValue, captureNs: $0.microseconds &* 1_000)
+      }, switchedOnUs: control.switchedOn.load(ordering: .relaxed),
+      beginsWithStream: beginsWithStream, countsExactly: input.driver.countsExactly)
+    var tags = RecordingTags.metadata(
+      frameRate: frameRate, recording: recording,
+      agedMicroseconds: input.driver.microseconds() &- first.microseconds)
+    if let title = settings.title { tags["title"] = title }
+    return tags
+  }
+}

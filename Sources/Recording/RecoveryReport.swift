@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Capture
+public import MediaTiming
+
+/// What became of a recording that a crash or a power cut left unfinished.
+public struct RecoveryReport: Sendable {
+  /// The file.
+  public let path: String
+  /// Whether the file was a plain movie already; nothing was changed then.
+  public let wasPlain: Bool
+  /// The device that was recorded, and the mode; nil where the file does not say.
+  public internal(set) var device: String?
+  /// The mode that was recorded, as `modes` names it; nil where the file does not say.
+  public internal(set) var mode: String?
+  /// Pictures in the file now.
+  public internal(set) var frameCount: Int64 = 0
+  /// Pictures that readers found before.
+  public internal(set) var frameCountBefore: Int64 = 0
+  /// Frames of which something had reached the file, and that are lost.
+  ///
+  /// What was still in the memory of the program that was killed left no trace, and is in no count.
+  public internal(set) var lostFrameCount: Int64 = 0
+  /// How long those would have played, in nanoseconds.
+  public internal(set) var lostNanoseconds: Int64 = 0
+  /// How long the file plays, in nanoseconds.
+  public internal(set) var durationNanoseconds: Int64 = 0
+  /// What became of every frame period, made again from the records in the file; nil for a file
+  /// that was plain.
+  public internal(set) var ledger: FrameLedger?
+  /// Where frames are missing, in order.
+  public internal(set) var gaps: [FrameGap] = []
+  /// The times from one frame to the next; nil for fewer than two frames.
+  public internal(set) var intervals: FrameIntervals?
+  /// The rate that the device delivered; nil for fewer than two frames, and for a file that was
+  /// plain.
+  public internal(set) var measuredFrameRate: Rational?
+  /// Whether the file can be played, as reading it back has shown.
+  public internal(set) var isPlayable = false
+
+  init(path: String, wasPlain: Bool) {
+    self.path = path
+    self.wasPlain = wasPlain
+  }
+}

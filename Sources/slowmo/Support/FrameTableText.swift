@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import Overcrank
+
+/// The table of a movie's frames, a line each.
+enum FrameTableText {
+  static func write(_ lines: [Asset.FrameLine], to path: String, overwrites: Bool) throws {
+    func field(_ value: Int64?) -> String { value.map(String.init) ?? "" }
+    var text = "index,pts_ns,capture_ns,sequence,duration_ns,lost_before,duplicate\n"
+    for line in lines {
+      // A recording never repeats a frame; of other files it is not known.
+      let duplicate = line.sequence == nil ? "" : "0"
+      text +=
+        "\(line.index),\(line.ptsNanoseconds),\(field(line.captureNanoseconds)),"
+        + "\(field(line.sequence)),\(line.durationNanoseconds),\(field(line.lostBefore)),"
+        + "\(duplicate)\n"
+    }
+    try writeFile(path, Data(text.utf8), overwrites: overwrites)
+  }
+}

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Kills recordings at random instants, and counts what is left of them.
+
+    kill-soak.py SLOWMO [--trials N] [--seed S] [--jobs J] [--folder DIR]
+
+The synthetic camera counts the frames that it handed over in a file in memory, which outlives the
+killed process: that number, not a guess, is what the file is held against. Of each file it is asked
+* whether ffprobe opens it as it is, and how many pictures it finds there;
+* what `slowmo recover` makes of it: pictures, and the ledger with its gaps, whose places are known
+  from the seed of the camera's losses.
+No file may lack more than 250 ms of frames, nor its ledger. Exits with 1 where one does.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import signal
+import statistics
+import struct
+import subprocess
+import tempfile
+import time
+
+LIMIT_MS = 250
+# (name, device, options): what is copied, what is encoded, and what loses frames on purpose.
+TAKES = [
+    ("mjpeg", "640x480@240", 0, ["--codec", "copy"]),
+    ("h264", "320x240@240", 0, ["--codec", "h264"]),
+    ("mjpeg, 5% lost", "320x240@240", 5, ["--codec", "copy"]),
+    ("h264, 5% lost", "320x240@120", 5, ["--codec", "h264"]),
+]
+
+
+def is_lost(seed, share, number):
+    """Whether the synthetic camera loses this frame on purpose (SplitMix64)."""
+    mask = (1 << 64) - 1
+    bits = (seed + (number + 1) * 0x9E3779B97F4A7C15) & mask
+    bits = ((bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    bits = ((bits ^ (bits >> 27)) * 0x94D049BB133111EB) & mask
+    bits ^= bits >> 31
+    return (bits >> 32) < share * (1 << 32) // 100
+
+
+def expected_books(seed, share, arrived):
+    """Frame periods up to the last of so many frames that arrived, and the gaps among them."""
+    number, stored, gaps, missing = 0, 0, {}, 0
+    while stored < arrived:
+        if share and is_lost(seed, share, number):
+            missing += 1
+            gaps[stored - 1] = gaps.get(stored - 1, 0) + 1
+        else:
+            stored += 1
+        number += 1
+    return number, gaps
+
+
+def pictures(path):
+    """How many pictures ffprobe finds; None where it does not open the file."""
+    done = subprocess.run(
+        ["ffprobe", "-v", "error", "-select_streams", "v:0", "-count_packets", "-show_entries",
+         "stream=nb_read_packets", "-of", "csv=p=0", str(path)], capture_output=True, text=True)
+    if done.returncode != 0:
+        return None
+    text = done.stdout.strip().strip(",")
+    return int(text) if text.isdigit() else 0
+
+
+def count_in(path):
+    """The number that the camera left behind, which is 0 before it began."""
+    data = path.read_bytes() if path.exists() else b""
+    return struct.unpack("=q", data[:8])[0] if len(data) >= 8 else 0
+
+
+def wait_for_frame(path, process):
+    """Waits until the camera has handed over a frame."""
+    while process.poll() is None:
+        if count_in(path) > 0:
+            return
+        time.sleep(0.001)
+
+
+def trial(slowmo, folder, number, rng):
+    name, mode, share, options = TAKES[number % len(TAKES)]
+    rate = int(mode.split("@")[1])
+    seed = rng.randrange(1 << 32)
+    path = folder / f"take-{number}.mov"
+    counter = pathlib.Path("/dev/shm") / f"overcrank-kill-{os.getpid()}-{number}"
+    device = f"synthetic:{mode}?drop={share}%&seed={seed}&counter={counter}"
+    length = rng.uniform(0.3, 1.5)
+    # One in five at any instant from the start of the process on, the others while it records or
+    # finishes its file.
+    from_start = rng.random() < 0.2
+    delay = rng.uniform(0, 0.6) if from_start else rng.uniform(0, length + 0.05)
+    process = subprocess.Popen(
+        [slowmo, "record", device, "-o", str(path), "-t", f"{length:.3f}", "--progress", "none",
+         *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if not from_start:
+        wait_for_frame(counter, process)
+    time.sleep(delay)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    handed = count_in(counter)
+    counter.unlink(missing_ok=True)
+    result = {"name": name, "seed": seed, "handed": handed, "problems": [], "killed":
+              process.returncode == -signal.SIGKILL, "existed": path.exists()}
+    if not path.exists():
+        result.update(direct=0, recovered=0)
+        if handed * 1000 / rate > LIMIT_MS:
+            result["problems"].append(f"{handed} frames were handed over, and there is no file")
+        return result
+    # A take may end at its limit with one frame more than it stores.
+    slack = 0 if result["killed"] else 1
+
+    def missing(found, what):
+        lost = (handed - found - slack) * 1000 / rate
+        if lost > LIMIT_MS:
+            result["problems"].append(
+                f"{what}: {found} of {handed} frames, {lost:.0f} ms are missing")
+        return max(0, lost)
+
+    direct = pictures(path)
+    if direct is None:
+        result["problems"].append("ffprobe does not open it")
+    result["direct"] = missing(direct or 0, "as it was left")
+    done = subprocess.run(
+        [slowmo, "recover", str(path), "--json"], capture_output=True, text=True)
+    report = json.loads(done.stdout)
+    if done.returncode == 65 and not direct:
+        result["recovered"] = missing(0, "nothing to recover")
+    elif done.returncode != 0:
+        result["problems"].append(f"recover ended with {done.returncode}: {done.stdout}")
+        result["recovered"] = 0
+    else:
+        found = pictures(path) or 0
+        result["recovered"] = missing(found, "after recover")
+        if found < (direct or 0):
+            result["problems"].append(f"recover left {found} of {direct} pictures")
+        if found != report["frame_count"] or not report["playable"]:
+            result["problems"].append(f"recover told {report['frame_count']} pictures, not {found}")
+        check_ledger(result, report, seed, share, found)
+    if not result["problems"]:
+        path.unlink()
+    return result
+
+
+def check_ledger(result, report, seed, share, found):
+    """Holds the ledger against what the camera lost on purpose."""
+    if report["was_plain"]:
+        return
+    ledger = report["ledger"]
+    periods, gaps = expected_books(seed, share, found)
+    lost = sum(gaps.values())
+    told = {}
+    for gap in report["gaps"]:
+        if gap["cause"] != "lost_writer":
+            told[gap["after_index"]] = told.get(gap["after_index"], 0) + gap["count"]
+    # Behind the last frame that is in the file there may be the records of others.
+    told = {after: count for after, count in told.items() if after < found - 1}
+    wanted = {after: count for after, count in gaps.items() if after < found - 1}
+    parts = sum(value for key, value in ledger.items() if key != "expected")
+    if parts != ledger["expected"]:
+        result["problems"].append(f"the ledger does not add up: {ledger}")
+    if ledger["stored"] != found or ledger["expected"] < periods:
+        result["problems"].append(f"the ledger is {ledger}, of {periods} periods {lost} lost")
+    if told != wanted:
+        result["problems"].append(f"the gaps are {told}, not {wanted}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("slowmo")
+    parser.add_argument("--trials", type=int, default=25)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--folder")
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    with tempfile.TemporaryDirectory(dir=options.folder) as scratch:
+        folder = pathlib.Path(scratch)
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            tasks = [
+                pool.submit(trial, options.slowmo, folder, number, random.Random(rng.random()))
+                for number in range(options.trials)
+            ]
+            results = [task.result() for task in tasks]
+    bad = 0
+    for number, result in enumerate(results):
+        for problem in result["problems"]:
+            bad += 1
+            print(f"trial {number} ({result['name']}, seed {result['seed']}): {problem}")
+    killed = sum(result["killed"] for result in results)
+    opened = sum(result["existed"] for result in results)
+    print(f"{len(results)} recordings, {killed} killed, {opened} with a file, all of which ffprobe "
+          f"opens" if not bad else f"{bad} problems in {len(results)} recordings")
+    for what, key in [("as they were left", "direct"), ("after recover", "recovered")]:
+        lost = sorted(result[key] for result in results)
+        print(f"missing of the frames handed over, {what}: median {statistics.median(lost):.0f} ms, "
+              f"p99 {lost[min(len(lost) - 1, len(lost) * 99 // 100)]:.0f} ms, "
+              f"most {lost[-1]:.0f} ms")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

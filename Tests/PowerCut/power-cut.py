@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Cuts the power of recordings, by throwing away what was not synced, and counts what is left.
+
+    power-cut.py SLOWMO [--trials N] [--seed S] [--folder DIR]
+
+A take runs with every write, sync and cut of its file written down in order (log-writes.c). A cut of
+the power is a place in that log: the disk then holds all that was written before the last sync that
+was done began, and of what was written later any pieces of 512 or 4096 bytes, in no order; a piece
+that never arrived reads as what was there before, or as zeros. A third of the cuts are made
+while the file is being finished. Of each it is asked whether ffprobe opens what `slowmo recover`
+leaves (or what lies there, where that has nothing to do), whether its packets are the first of the
+take's, and whether more than 1.0 s of the frames that had been handed over by then are missing. With
+--never-synced the syncs in the log do not count: it must fail.
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import statistics
+import struct
+import subprocess
+import tempfile
+
+LIMIT_MS = 1000
+WRITE, SYNC_BEGINS, SYNC_DONE, CUT = 1, 2, 3, 4
+TAKES = [
+    ("mjpeg", "640x480@240", ["--codec", "copy"]),
+    ("h264", "320x240@240", ["--codec", "h264"]),
+]
+HERE = pathlib.Path(__file__).parent
+
+
+def packets(path):
+    """The hash of each picture's bytes; None where ffprobe does not open the file."""
+    done = subprocess.run(
+        ["ffprobe", "-v", "error", "-select_streams", "v:0", "-show_packets", "-show_data_hash",
+         "md5", "-show_entries", "packet=data_hash", "-of", "csv=p=0", str(path)],
+        capture_output=True, text=True)
+    if done.returncode != 0:
+        return None
+    return [line for line in done.stdout.split("\n") if line]
+
+
+def read_log(path):
+    entries = []
+    data = path.read_bytes()
+    place = 0
+    while place < len(data):
+        kind, at, count, frames, time, stored = struct.unpack_from("=6q", data, place)
+        place += 48
+        entries.append((kind, at, count, frames, time, data[place:place + stored]))
+        place += stored
+    return entries
+
+
+def record(slowmo, library, folder, number, mode, options, seconds):
+    """A take with its log: the entries, and the hashes of the finished file's pictures."""
+    path, log = folder / f"take-{number}.mov", folder / f"take-{number}.log"
+    counter = pathlib.Path("/dev/shm") / f"overcrank-power-{os.getpid()}-{number}"
+    environment = dict(
+        os.environ, LD_PRELOAD=str(library), LOGGED_FILE=str(path), WRITE_LOG=str(log),
+        FRAME_COUNTER=str(counter))
+    done = subprocess.run(
+        [slowmo, "record", f"synthetic:{mode}?counter={counter}", "-o", str(path), "-t",
+         str(seconds), "--progress", "none", *options], env=environment, capture_output=True,
+        text=True)
+    counter.unlink(missing_ok=True)
+    if done.returncode != 0:
+        raise SystemExit(f"recording ended with {done.returncode}: {done.stderr}")
+    entries = read_log(log)
+    whole = packets(path)
+    log.unlink()
+    path.unlink()
+    return entries, whole
+
+
+def disk_after(entries, cut, rng, counts_syncs):
+    """What the disk holds when the power fails before entry `cut`."""
+    # Everything written before the last sync that was done began is there.
+    sure, began = 0, []
+    for index, entry in enumerate(entries[:cut]):
+        if entry[0] == SYNC_BEGINS:
+            began.append(index)
+        elif entry[0] == SYNC_DONE and began and counts_syncs:
+            # Which of two that overlap was done is not told apart: the earlier is the sure one.
+            sure = max(sure, began.pop(0))
+    disk = bytearray()
+
+    def put(at, piece):
+        if len(disk) < at + len(piece):
+            disk.extend(bytes(at + len(piece) - len(disk)))
+        disk[at:at + len(piece)] = piece
+
+    for kind, at, _, _, _, written in entries[:sure]:
+        if kind == WRITE:
+            put(at, written)
+        elif kind == CUT:
+            del disk[at:]
+    size = rng.choice([512, 4096])
+    share = rng.choice([0.0, 0.1, 0.5, 0.9, 1.0, rng.random()])
+    for kind, at, _, _, _, written in entries[sure:cut]:
+        if kind != WRITE:
+            continue
+        place = at
+        while place < at + len(written):
+            end = min((place // size + 1) * size, at + len(written))
+            if rng.random() < share:
+                put(place, written[place - at:end - at])
+            place = end
+    return disk
+
+
+def trial(slowmo, folder, take, cut, rng, counts_syncs):
+    entries, whole, rate = take
+    path = folder / "cut.mov"
+    path.write_bytes(disk_after(entries, cut, rng, counts_syncs))
+    frames = entries[cut - 1][3]
+    done = subprocess.run(
+        [slowmo, "recover", str(path), "--json"], capture_output=True, text=True)
+    problems = []
+    found = packets(path) if path.stat().st_size else []
+    if found is None:
+        problems.append(f"ffprobe does not open it ({done.stdout.strip()[:200]})")
+        found = []
+    if done.returncode not in (0, 65):
+        problems.append(f"recover ended with {done.returncode}: {done.stdout}")
+    elif done.returncode == 0 and json.loads(done.stdout)["frame_count"] != len(found):
+        problems.append("recover told another number of pictures than there are")
+    if found != whole[:len(found)]:
+        problems.append("its packets are not those of the take")
+    lost = max(0, frames - len(found)) * 1000 / rate
+    if lost > LIMIT_MS:
+        problems.append(f"{len(found)} of {frames} frames, {lost:.0f} ms are missing")
+    return lost, problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("slowmo")
+    parser.add_argument("--trials", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--never-synced", action="store_true")
+    parser.add_argument("--folder")
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    lost, bad, finishing = [], 0, 0
+    with tempfile.TemporaryDirectory(dir=options.folder) as scratch:
+        folder = pathlib.Path(scratch)
+        library = folder / "log-writes.so"
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-o", str(library),
+             str(HERE / "log-writes.c"), "-ldl", "-lpthread"], check=True)
+        takes = []
+        for number in range(options.trials):
+            if number % 20 < len(TAKES):
+                name, mode, more = TAKES[number % 20]
+                made = record(
+                    options.slowmo, library, folder, number, mode, more, options.seconds)
+                takes = takes[:number % 20] + [(*made, int(mode.split("@")[1]))]
+            take = takes[number % len(takes)]
+            entries = take[0]
+            # Whatever comes after the last media is the end of the file's making.
+            last = max(i for i, e in enumerate(entries) if e[0] == WRITE and e[2] > 200)
+            first_frame = next(i for i, e in enumerate(entries) if e[3] > 0)
+            end = next(i for i, e in enumerate(entries) if e[3] == entries[-1][3])
+            if number % 3 == 2:
+                finishing += 1
+                cut = rng.randrange(end, len(entries) + 1)
+            else:
+                cut = rng.randrange(first_frame + 1, max(last, first_frame + 2))
+            missing, problems = trial(
+                options.slowmo, folder, take, cut, rng, not options.never_synced)
+            lost.append(missing)
+            for problem in problems:
+                bad += 1
+                print(f"cut {number} at {cut} of {len(entries)} writes: {problem}")
+    lost.sort()
+    print(f"{options.trials} cuts of the power, {finishing} of them while the file was finished: "
+          f"{bad} problems; missing of the frames handed over: median "
+          f"{statistics.median(lost):.0f} ms, most {lost[-1]:.0f} ms")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Foundation
+import LibAV
+import MediaTiming
+import TestSupport
+import Testing
+
+@testable import Capture
+@testable import Recording
+
+/// What is made of a recording that was cut off, against what was put into it.
+struct RecoveryTests {
+  /// A take in fragments, as it lies on the disk when its process is gone, and what is known of it.
+  private struct Left {
+    var bytes: [UInt8]
+    /// The bytes of the file after each frame that was stored.
+    var ends: [Int] = []
+    var stamps: [FrameStamp] = []
+  }
+
+  /// Writes a take of the scripted camera without ever finishing it.
+  private static func left(
+    _ steps: [ScriptedDriver.Step], camera: ScriptedCamera, in scratch: Scratch,
+    sound: Bool = false
+  ) throws -> Left {
+    let path = scratch.file("left.mov")
+    try Data(MovieHead.placeholder).write(to: URL(fileURLWithPath: path))
+    let delivery = try FrameDelivery(
+      layout: .compressed("mjpeg"), width: camera.width, height: camera.height)
+    let base = camera.base
+    var left = Left(bytes: [])
+    do {
+      var writer = TakeWriter(
+        path: path, plan: try PicturePlan(.copy, for: delivery), delivery: delivery,
+        frameRate: camera.rate, sound: sound ? (SyntheticSound(), { base }) : nil,
+        soundCodec: .aac,
+        account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { base - 10_000 }
+      ) { first in
+        RecordingTags.metadata(
+          frameRate: camera.rate,
+          recording: RecordingTags.Recording(
+            device: "scripted", mode: "mode", firstCaptureNs: first.microseconds * 1_000,
+            firstSequence: Int64(first.stamp.sequence), gaps: nil, switchedOnUs: base - 10_000,
+            beginsWithStream: true, countsExactly: true))
+      }
+      for case .picture(let stamp, let picture) in steps {
+        var observation = FrameObservation(
+          stamp: stamp, microseconds: stamp.microseconds, arrival: stamp.microseconds + 500)
+        observation.fate = picture.count < 100 ? .corrupt : .queued
+        try picture.withUnsafeBytes { bytes in
+          _ = try writer.store(QueuedFrame(observation: observation, bytes: bytes))
+        }
+        guard picture.count >= 100 else { continue }
+        left.stamps.append(stamp)
+        left.ends.append(Int(writer.byteCount))
+      }
+    }
+    left.bytes = try TestSupport.bytes(of: path)
+    return left
+  }
+
+  /// The same file, had none of it been on the disk for sure.
+  private static func unsynced(_ bytes: [UInt8], _ scratch: Scratch) throws -> [UInt8] {
+    var bytes = bytes
+    let file = try MovieBoxes(opening: try scratch.write(bytes, as: "synced.mov"))
+    let head = try #require(file.boxes().first { $0.type == BoxType.movie })
+    for fragment in RecordedFragments(in: file, from: head.end).fragments {
+      var journal = BoxBytes()
+      FragmentJournal.write(
+        capacity: 0, number: fragment.number, fragmentStart: fragment.start, syncedBytes: 0,
+        into: &journal)
+      let start = Int(fragment.start) + fragment.headRoom
+      bytes.replaceSubrange((start + 24)..<(start + 56), with: journal.bytes[24..<56])
+    }
+    return bytes
+  }
+
+  private static func recovered(
+    _ bytes: [UInt8], _ scratch: Scratch
+  ) throws -> (report: RecoveryReport, path: String) {
+    let path = try scratch.write(bytes, as: "cut.mov")
+    return (try MovieRecovery.recover(path), path)
+  }
+
+  @Test func `Every frame that reached the file is found, whole fragments or not`() throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(240)
+    let left = try Self.left(try camera.frames(0..<130), camera: camera, in: scratch, sound: true)
+    let (report, path) = try Self.recovered(left.bytes, scratch)
+    // Two fragments of 200 ms are closed, the third is open.
+    #expect(report.frameCountBefore == 96)
+    #expect(report.frameCount == 130 && report.isPlayable)
+    #expect(report.lostFrameCount == 0 && report.lostNanoseconds == 0)
+    let asset = try Asset(path: path)
+    #expect(try paintedNumbers(asset) == (0..<130).map { $0 })
+    let times = left.stamps.map { $0.microseconds * 1_000 }
+    #expect(try asset.frameLines().map(\.captureNanoseconds) == times)
+    #expect(asset.soundTrack?.codec == "aac")
+    #expect(try !holdsBox("moof", path))
+    // What is plain is left alone.
+    let before = try bytes(of: path)
+    let again = try MovieRecovery.recover(path)
+    #expect(again.wasPlain && again.frameCount == 130)
+    #expect(try bytes(of: path) == before)
+  }
+
+  @Test func `The ledger is made again, gaps and all`() throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(100)
+    var steps = try camera.frames(2..<80)
+    steps[30] = .picture(try camera.stamp(32), [1, 2, 3])
+    steps.removeSubrange(50..<53)
+    let left = try Self.left(steps, camera: camera, in: scratch)
+    let (report, path) = try Self.recovered(left.bytes, scratch)
+    let ledger = try #require(report.ledger)
+    #expect(ledger.addsUp)
+    #expect(ledger.stored == 74 && ledger.corrupt == 1 && ledger.lostStart == 2)
+    #expect(ledger.lostDevice == 3 && ledger.expected == 80)
+    #expect(report.gaps.map(\.afterIndex) == [-1, 29, 48])
+    #expect(report.gaps.map(\.cause) == [.lostStart, .corrupt, .lostDevice])
+    #expect(report.device == "scripted" && report.mode == "mode")
+    let records = try #require(LedgerBox.read(from: path))
+    #expect(records.count == 75)
+    #expect(
+      records.filter { $0.outcome == .taken }.map(\.sequence) == left.stamps.map(\.sequence))
+    let lines = try Asset(path: path).frameLines()
+    #expect(lines.map(\.sequence) == left.stamps.map { Int64($0.sequence) })
+  }
+
+  @Test func `A file that breaks off anywhere gives all that is whole in it`() throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(100)
+    let left = try Self.left(try camera.frames(0..<50), camera: camera, in: scratch)
+    var random = SeededGenerator(seed: 11)
+    for _ in 0..<150 {
+      let end = Int.random(in: 0...left.bytes.count, using: &random)
+      let whole = left.ends.count { $0 <= end }
+      let path = try scratch.write(Array(left.bytes[..<end]), as: "cut.mov")
+      do {
+        let report = try MovieRecovery.recover(path)
+        #expect(report.frameCount == Int64(whole), "\(end)")
+        #expect(report.ledger.map { $0.addsUp && $0.stored == Int64(whole) } == true, "\(end)")
+        #expect(try Asset(path: path).videoTrack?.frameCount == whole)
+      } catch {
+        #expect(whole == 0, "\(end): \(error)")
+        #expect(try bytes(of: path) == Array(left.bytes[..<end]))
+      }
+    }
+  }
+
+  @Test func `Whatever sectors a power cut takes, what is found is what was put in`() throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(240)
+    let left = try Self.left(try camera.frames(0..<130), camera: camera, in: scratch, sound: true)
+    let pictures = try camera.pictures(0..<130)
+    let unsynced = try Self.unsynced(left.bytes, scratch)
+    var random = SeededGenerator(seed: 4)
+    for round in 0..<120 {
+      var bytes = unsynced
+      // The head's sectors alone are sure.
+      let sectors = bytes.count / 512
+      for _ in 0..<Int.random(in: 1...4, using: &random) {
+        let sector = Int.random(in: 8..<sectors, using: &random)
+        for place in (sector * 512)..<(sector * 512 + 512) { bytes[place] = 0 }
+      }
+      let path = try scratch.write(bytes, as: "cut.mov")
+      guard let report = try? MovieRecovery.recover(path) else {
+        #expect(try TestSupport.bytes(of: path) == bytes)
+        continue
+      }
+      var demuxer = try Demuxer(opening: path)
+      var found: [[UInt8]] = []
+      while let packet = try demuxer.nextPacket() {
+        if packet.trackIndex == 0 { found.append(packet.withBytes { [UInt8]($0) }) }
+      }
+      let isRight = found == Array(pictures.prefix(found.count))
+      #expect(isRight, "\(round)")
+      #expect(report.frameCount == Int64(found.count) && report.ledger?.addsUp == true)
+    }
+  }
+
+  @Test func `No bytes trap, and what cannot be mended is left as it is`() throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(100)
+    let left = try Self.left(try camera.frames(0..<45), camera: camera, in: scratch)
+    var random = SeededGenerator(seed: 23)
+    for round in 0..<200 {
+      var bytes = left.bytes
+      for _ in 0..<Int.random(in: 1...6, using: &random) {
+        // Mostly where boxes begin.
+        let place = Int.random(in: 0..<4_000, using: &random)
+        let start = round.isMultiple(of: 3) ? place * bytes.count / 4_000 : place
+        bytes[start] = UInt8.random(in: 0...255, using: &random)
+      }
+      let path = try scratch.write(bytes, as: "cut.mov")
+      do throws(RecordingError) {
+        let report = try MovieRecovery.recover(path)
+        #expect(report.frameCount >= 0)
+      } catch  where error.code == .invalidData {
+        #expect(try TestSupport.bytes(of: path) == bytes)
+      } catch {}
+    }
+    for foreign in [[], [0, 0, 0, 8], Array("no movie at all, only text".utf8)] as [[UInt8]] {
+      let path = try scratch.write(foreign, as: "foreign.mov")
+      let error = #expect(throws: RecordingError.self) { try MovieRecovery.recover(path) }
+      #expect(error?.code == .invalidData)
+      #expect(try bytes(of: path) == foreign)
+    }
+    let missing = #expect(throws: RecordingError.self) {
+      try MovieRecovery.recover(scratch.file("missing.mov"))
+    }
+    #expect(missing?.code == .notFound)
+  }
+
+  @Test func `A take before its first frame can be opened, and has nothing to recover`() throws {
+    let scratch = try Scratch()
+    let path = try scratch.write(MovieHead.placeholder, as: "a.mov")
+    #expect(try Demuxer(opening: path).tracks.isEmpty)
+    let error = #expect(throws: RecordingError.self) { try MovieRecovery.recover(path) }
+    #expect(error?.code == .invalidData)
+    #expect(error?.message.contains("before its first frame") == true)
+  }
+
+  @Test func `What is being recorded is not touched`() throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(100)
+    let path = scratch.file("take.mov")
+    var errors: [RecordingError.Code?] = []
+    let (report, _) = try camera.take(
+      camera.frames(0..<60), to: path,
+      progress: { progress in
+        guard progress.stored == 40 else { return }
+        do throws(RecordingError) { _ = try MovieRecovery.recover(path) } catch {
+          errors.append(error.code)
+        }
+      })
+    #expect(errors == [.beingRecorded])
+    #expect(report.isPlayable && report.ledger.stored == 60)
+  }
+
+  @Test func `A record is read as it was written, and damage to any of its bytes is found`() {
+    var random = SeededGenerator(seed: 8)
+    for _ in 0..<300 {
+      func any<Number: FixedWidthInteger>() -> Number {
+        Number.random(in: .min ... .max, using: &random)
+      }
+      var frame = FrameRecord(
+        FrameRecord.Outcome(rawValue: UInt8.random(in: 1...5, using: &random)) ?? .taken,
+        sequence: any(), microseconds: any(), driverMicroseconds: any(), arrival: any(),
+        oldestReturn: any())
+      frame.isClockJump = Bool.random(using: &random)
+      frame.unnoted = any()
+      frame.overrunsBefore = Bool.random(using: &random) ? any() : nil
+      let sample = SampleRecord(
+        track: any(), byteCount: any(), ticks: any(), duration: any(),
+        isKeyFrame: Bool.random(using: &random), check: any())
+      var bytes: [UInt8] = []
+      TakeRecord.frame(frame).write(to: &bytes)
+      TakeRecord.sample(sample).write(to: &bytes)
+      #expect(TakeRecord.list(bytes) == [.frame(frame), .sample(sample)])
+      bytes[Int.random(in: 56..<112, using: &random)] ^= UInt8.random(in: 1...255, using: &random)
+      #expect(TakeRecord.list(bytes) == [.frame(frame)])
+    }
+  }
+}
