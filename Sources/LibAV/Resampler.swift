@@ -2,7 +2,8 @@
 
 import CFFmpeg
 
-/// A change of sampling rate by a fixed fraction, for planar float samples.
+/// A change of sampling rate by a fraction, for planar float samples; one that is steered follows
+/// a clock that is a little too fast or too slow.
 ///
 /// libswresample with filters long enough that what it adds is more than 130 dB below the
 /// signal: 128 taps, cut at 0.97 of the lower Nyquist frequency, Kaiser window of 14. The first
@@ -19,6 +20,8 @@ package struct Resampler: ~Copyable {
   private var context: OpaquePointer?
   /// The filter's length in input samples.
   package let filterLength: Int
+  private let inputRate: Int32
+  private var takenCount: Int64 = 0
 
   /// Makes a resampler that gives `outputRate` samples for each `inputRate` that it takes.
   ///
@@ -37,7 +40,33 @@ package struct Resampler: ~Copyable {
       (1...64).contains(channelCount)
     else { throw ResamplerError(operation: .open, code: CFFmpeg_EINVAL) }
     let narrowing = max(1, Double(inputRate) / Double(outputRate))
-    let length = Int((128 * narrowing / 0.97).rounded(.up))
+    let shift = Self.phaseShift(outputRate: outputRate, narrowing: narrowing)
+    try self.init(
+      inputRate: inputRate, outputRate: outputRate, channelCount: channelCount, phaseShift: shift,
+      filterLength: Int((128 * narrowing / 0.97).rounded(.up)), flags: 0)
+  }
+
+  /// Makes a resampler that gives one sample for each that it takes, but for what
+  /// ``steer(partsPerMillion:)`` sets.
+  ///
+  /// - Parameters:
+  ///   - rate: Samples a second, from 1 to ``largestInputRate``; it sets nothing but the unit.
+  ///   - channelCount: 1 to 64.
+  /// - Throws: `ResamplerError` when the numbers are outside these limits, or without memory.
+  package init(steeredAt rate: Int32, channelCount: Int) throws(ResamplerError) {
+    guard (1...Self.largestInputRate).contains(rate), (1...64).contains(channelCount) else {
+      throw ResamplerError(operation: .open, code: CFFmpeg_EINVAL)
+    }
+    // Between 4096 filters it interpolates; without the flag, equal rates pass untouched.
+    try self.init(
+      inputRate: rate, outputRate: rate, channelCount: channelCount, phaseShift: 12,
+      filterLength: Int((128 / 0.97).rounded(.up)), flags: Int64(SWR_FLAG_RESAMPLE))
+  }
+
+  private init(
+    inputRate: Int32, outputRate: Int32, channelCount: Int, phaseShift: Int64, filterLength: Int,
+    flags: Int64
+  ) throws(ResamplerError) {
 
     var layout = AVChannelLayout()
     av_channel_layout_default(&layout, Int32(channelCount))
@@ -49,8 +78,8 @@ package struct Resampler: ~Copyable {
     if code >= 0, let handle = context {
       let options = UnsafeMutableRawPointer(handle)
       av_opt_set_int(options, "filter_size", 128, 0)
-      av_opt_set_int(
-        options, "phase_shift", Self.phaseShift(outputRate: outputRate, narrowing: narrowing), 0)
+      av_opt_set_int(options, "phase_shift", phaseShift, 0)
+      av_opt_set_int(options, "flags", flags, 0)
       av_opt_set_double(options, "cutoff", 0.97, 0)
       av_opt_set_double(options, "kaiser_beta", 14, 0)
       code = swr_init(handle)
@@ -60,7 +89,8 @@ package struct Resampler: ~Copyable {
       throw ResamplerError(operation: .open, code: min(code, -1))
     }
     self.channelCount = channelCount
-    self.filterLength = length
+    self.filterLength = filterLength
+    self.inputRate = inputRate
     self.context = context
   }
 
@@ -121,10 +151,34 @@ package struct Resampler: ~Copyable {
     }
     let made = swr_convert(context, &resultPlanes, capacity, &sourcePlanes, inputCount)
     guard made >= 0 else { throw ResamplerError(operation: .convert, code: made) }
+    takenCount += Int64(count)
     return (0..<channelCount).map { channel in
       let start = channel * Int(capacity)
       return Array(result[start..<start + Int(made)])
     }
+  }
+
+  /// Takes more input, or less, for the same output from now on.
+  ///
+  /// The change is of the pace alone: between samples the sound goes on. The corresponding call is
+  /// `swr_set_compensation`.
+  ///
+  /// - Parameter parts: How many samples more than a million are taken for a million, to the
+  ///   nearest whole millionth or a little less; between -100 000 and 100 000.
+  /// - Throws: `ResamplerError` when FFmpeg refuses.
+  package mutating func steer(partsPerMillion parts: Double) throws(ResamplerError) {
+    let parts = parts.isFinite ? max(-100_000, min(100_000, parts)) : 0
+    // Over the longest time there is: before it is over there is another call.
+    let distance: Int32 = 1_000_000_000
+    let code = swr_set_compensation(context, Int32(-parts * 1_000), distance)
+    guard code >= 0 else { throw ResamplerError(operation: .steer, code: code) }
+  }
+
+  /// Where the next output sample lies in the input, in samples from its first, exactly.
+  package var nextPosition: Double {
+    // A 2^20th of a sample is the unit that libswresample counts in.
+    let delay = swr_get_delay(context, Int64(inputRate) << 20)
+    return Double(takenCount) - Double(delay) / 0x1p20
   }
 
   /// A plane as C declares it, which knows only bytes.
@@ -139,6 +193,7 @@ package struct ResamplerError: Error, Hashable, Sendable, CustomStringConvertibl
   package enum Operation: String, Sendable {
     case open = "set up a change of sampling rate"
     case convert = "change the sampling rate"
+    case steer = "correct the sampling rate"
   }
 
   /// What was tried.

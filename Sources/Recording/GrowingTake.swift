@@ -67,7 +67,7 @@ struct GrowingTake: ~Copyable {
     MovieFileOutput.Progress(
       stored: writer.storedCount, missing: writer.account.ledger.dropped,
       seconds: Double(writer.endMicroseconds) / 1_000_000, queueFill: queueFill,
-      bytes: writer.byteCount)
+      bytes: writer.byteCount, levels: take.sound?.feed.levels ?? [])
   }
 
   /// Closes books and file.

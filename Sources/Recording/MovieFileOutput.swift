@@ -18,6 +18,7 @@ public final class MovieFileOutput: FrameOutput {
   private struct State {
     weak var session: CaptureSession?
     var take: TakeSink?
+    var sound: SoundFeed?
     var control = CaptureControl()
     /// Triggers that no thread has looked at.
     var pending: [CaptureTrigger] = []
@@ -44,6 +45,8 @@ public final class MovieFileOutput: FrameOutput {
     public var queueFill: Double
     /// Bytes written so far.
     public var bytes: Int64
+    /// How loud each channel of the sound is, over the last 300 ms; none where there is none.
+    public var levels: [AudioLevel] = []
   }
 
   /// What happens while clips wait for their triggers.
@@ -78,7 +81,13 @@ public final class MovieFileOutput: FrameOutput {
   public func stop() { state.withLock { $0.control }.stop(.signal) }
 
   package func sink(for connection: CaptureConnection) -> (any FrameSink)? {
-    state.withLock { $0.take }
+    connection.mediaType == .video ? state.withLock { $0.take } : nil
+  }
+
+  package var takesSoundBlocks: Bool { true }
+
+  package func soundSink(for connection: CaptureConnection) -> (any SoundSink)? {
+    state.withLock { $0.sound }.flatMap { $0.isFeed(of: connection) ? $0 : nil }
   }
 
   package func didJoin(_ session: CaptureSession?) { state.withLock { $0.session = session } }
@@ -98,6 +107,9 @@ public final class MovieFileOutput: FrameOutput {
     return camera
   }
 
+  /// How loud each channel of the sound is, over the last 300 ms; none while nothing listens.
+  public var levels: [AudioLevel] { state.withLock { $0.sound }?.levels ?? [] }
+
   /// Records until a limit is reached, ``stop()`` is called or something fails; blocks till then.
   ///
   /// A session that does not run is started for the take and stopped at its end. In one that
@@ -110,10 +122,12 @@ public final class MovieFileOutput: FrameOutput {
   public func record(progress: (Progress) -> Void = { _ in }) throws -> RecordingReport {
     let (input, session) = try source()
     let control = state.withLock { $0.control }
+    let sound = try listen(to: session)
+    defer { state.withLock { $0.sound = nil } }
     let begins = !session.isRunning
     let take = MovieTake(
       input: input, settings: settings, plan: try PicturePlan(settings.codec, for: input.delivery),
-      control: control, beginsWithStream: begins)
+      control: control, sound: sound, beginsWithStream: begins)
     let queue = try take.makeQueue()
     var file: MovieFile
     do throws(MovieFile.CreationError) {
@@ -153,7 +167,9 @@ public final class MovieFileOutput: FrameOutput {
     let begins = !session.isRunning
     var take = TriggeredTake(
       input: input, settings: settings, triggers: triggers,
-      plan: try PicturePlan(settings.codec, for: input.delivery), control: control)
+      plan: try PicturePlan(settings.codec, for: input.delivery), control: control,
+      sound: try listen(to: session, before: triggers.preDuration))
+    defer { state.withLock { $0.sound = nil } }
     let size = take.ringSize()
     let ring = try FrameQueue(
       capacity: size.bytes, largestFrame: input.maximumByteCount, recordCount: size.frames)
@@ -212,6 +228,22 @@ public final class MovieFileOutput: FrameOutput {
     return listener
   }
 
+  /// Has the session's sound come here, from when it is next started or refreshed on; also that of
+  /// some time before a take begins.
+  private func listen(
+    to session: CaptureSession, before duration: MediaTime = .zero
+  ) throws(RecordingError) -> TakeSound? {
+    var seconds = duration.doubleValue
+    if settings.isBurst, let camera = try? camera() {
+      seconds = Double(BurstMemory(camera).frameCount) / camera.negotiatedFrameRate.doubleValue
+      if let limit = settings.limit.duration { seconds = min(seconds, limit.doubleValue) }
+    }
+    let sound = try TakeSound.of(
+      session, into: self, settings, keeping: Int(max(0, min(seconds, 600)).rounded(.up)))
+    state.withLock { $0.sound = sound?.feed }
+    return sound
+  }
+
   /// Where pictures come from, and the session that brings them.
   private func source() throws(RecordingError) -> (DeviceInput, CaptureSession) {
     let input = try camera()
@@ -222,7 +254,7 @@ public final class MovieFileOutput: FrameOutput {
   /// Ends what was begun for a take: whatever else ran for it, such as a microphone, ends with it;
   /// a session that runs on lets go of it.
   private func letGo(of session: CaptureSession, stops: Bool) {
-    state.withLock { ($0.control, $0.take) = (CaptureControl(), nil) }
+    state.withLock { ($0.control, $0.take, $0.sound) = (CaptureControl(), nil, nil) }
     if stops { session.stopRunning() } else { _ = session.refresh(self) }
   }
 
@@ -242,7 +274,7 @@ public final class MovieFileOutput: FrameOutput {
       try begin(sink, of: input, in: session, alone: alone, control)
       return (sink, proof)
     } catch {
-      state.withLock { ($0.control, $0.take) = (CaptureControl(), nil) }
+      state.withLock { ($0.control, $0.take, $0.sound) = (CaptureControl(), nil, nil) }
       throw error
     }
   }

@@ -25,6 +25,7 @@ extension MovieTake {
     report.codec = plan.codecName
     report.measuredFrameRate = writer.account.measuredFrameRate
     report.proof = proof
+    report.sound = writer.soundAccount
     if input.device.kind == .v4l2 { judgeRate(&report, writer.account) }
     // Of what the writer took, not all may have come out of its encoder and into the file.
     report.keep(first: writer.storedCount, of: writer.storedMicroseconds)

@@ -11,6 +11,8 @@ struct MovieTake {
   let settings: RecordingSettings
   let plan: PicturePlan
   let control: CaptureControl
+  /// Where its sound comes from; nil for a take without.
+  let sound: TakeSound?
   /// Whether the stream was switched on for this take.
   let beginsWithStream: Bool
   /// What the take is made for; nil where it was simply begun.
@@ -49,7 +51,13 @@ struct MovieTake {
         MovieFileOutput.Progress(
           stored: count, missing: 0,
           seconds: Double(count) / input.negotiatedFrameRate.doubleValue,
-          queueFill: queue.fillLevel, bytes: 0))
+          queueFill: queue.fillLevel, bytes: 0, levels: sound?.feed.levels ?? []))
+    }
+    // What is heard while the burst is written must not take the place of what belongs to it; the
+    // last picture lasts for no longer than this.
+    if let last = queue[queue.endPlace - 1] {
+      let end = last.observation.microseconds &+ 2_000_000
+      sound?.feed.end(afterNanoseconds: end.saturatingMultiplied(by: 1_000))
     }
   }
 
@@ -80,8 +88,9 @@ struct MovieTake {
     return TakeWriter(
       path: path, plan: plan, delivery: input.delivery,
       frameRate: input.negotiatedFrameRate,
-      sound: settings.recordsSound ? input.sound : nil,
-      soundCodec: settings.soundCodec ?? (plan.isLossless ? .pcm : .aac),
+      sound: sound,
+      soundCodec: sound?.codec(wanted: settings.soundCodec, besideLossless: plan.isLossless)
+        ?? .aac,
       account: FrameAccount(
         frameRate: input.negotiatedFrameRate, trustsCounter: input.driver.countsExactly,
         beginsWithStream: beginsWithStream

@@ -39,6 +39,8 @@ public struct RecordingReport: Sendable {
   public var isPlayable = false
   /// The codec of the pictures, by FFmpeg's name.
   public var codec = ""
+  /// What became of the sound; nil where the take has none.
+  public var sound: RecordedSound?
   /// What went wrong, where something did; the file may be playable all the same.
   public var problem: RecordingError?
   /// What the user should know although nothing failed.

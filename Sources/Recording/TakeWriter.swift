@@ -11,7 +11,7 @@ struct TakeWriter: ~Copyable {
   let plan: PicturePlan
   let delivery: FrameDelivery
   let frameRate: FrameRate
-  let sound: (source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64)?
+  let sound: TakeSound?
   let soundCodec: SoundCodec
   /// The file's tags, from the driver's time and number of the first frame.
   let makeMetadata: (_ first: FrameObservation) -> [String: String]
@@ -30,6 +30,8 @@ struct TakeWriter: ~Copyable {
   private(set) var lastDuration: Int64 = 0
   /// Samples of sound that belong to the take.
   private(set) var soundSampleCount: Int64 = 0
+  /// What became of the take's sound, in the end; nil where it has none.
+  private(set) var soundAccount: RecordedSound?
 
   private var pipeline: (any PicturePipeline)?
   private var movie: GrowingMovie?
@@ -41,7 +43,7 @@ struct TakeWriter: ~Copyable {
 
   init(
     path: String, plan: PicturePlan, delivery: FrameDelivery, frameRate: FrameRate,
-    sound: (source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64)?,
+    sound: TakeSound?,
     soundCodec: SoundCodec,
     account: FrameAccount,
     makeMetadata: @escaping (_ first: FrameObservation) -> [String: String]
@@ -152,6 +154,7 @@ struct TakeWriter: ~Copyable {
   ///
   /// - Throws: `LibAVError`; what was stored until then can still be played.
   mutating func finish() throws(LibAVError) {
+    defer { soundAccount = soundTrack?.account }
     for packet in try pipeline?.finish() ?? [] { try write(packet) }
     guard movie != nil else { return }
     // As in the middle of a take, the last picture stands until the next one would have come,
@@ -163,7 +166,7 @@ struct TakeWriter: ~Copyable {
     let end = endMicroseconds
     let sound = try soundTrack?.finish(atMicroseconds: end)
     try writeSound(sound ?? [])
-    soundSampleCount = SoundTrack.sample(atMicroseconds: end)
+    soundSampleCount = soundTrack?.sampleCount ?? 0
     try movie?.finish()
   }
 
@@ -198,10 +201,8 @@ struct TakeWriter: ~Copyable {
     var settings = MovieWriter.Settings(container: "mov", movieTimescale: 1_000_000)
     settings.metadata = makeMetadata(first)
     if let sound {
-      let epoch = sound.epochMicroseconds()
       let track = try SoundTrack(
-        source: sound.source, codec: soundCodec,
-        originMicroseconds: first.microseconds &- epoch)
+        source: sound, codec: soundCodec, originMicroseconds: first.microseconds)
       tracks.append(try track.head())
       soundTrack = consume track
     }
@@ -217,9 +218,9 @@ struct TakeWriter: ~Copyable {
   private var layout: GrowingMovie.Layout {
     // More than come in that time, since a camera may be faster than it says.
     let pictures = Int(min(frameRate.doubleValue, 10_000) / 4)
+    let blocks = sound.map { SoundTrack.packetsPerSecond(atRate: $0.sampleRate) / 4 + 8 }
     return GrowingMovie.Layout(
-      fragmentTicks: 200_000,
-      samplesPerFragment: pictures + (sound == nil ? 4 : SoundTrack.packetsPerSecond / 4 + 8))
+      fragmentTicks: 200_000, samplesPerFragment: pictures + (blocks ?? 4))
   }
 
   private mutating func write(_ packet: Packet) throws(LibAVError) {

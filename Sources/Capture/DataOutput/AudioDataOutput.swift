@@ -112,9 +112,8 @@ private final class AudioSink: SoundSink {
   private let ring: SoundRing
   private let counters: DataOutputCounters
   private let wake: DispatchSemaphore
-  // The capture thread's own: the sample that is due next, and why those before it are missing.
-  private nonisolated(unsafe) var expected: Int64?
-  private nonisolated(unsafe) var cause: AudioGap.Cause?
+  // The capture thread's own.
+  private nonisolated(unsafe) var missing = MissingSound()
 
   init(
     _ gate: ConnectionGate, _ ring: SoundRing, _ counters: DataOutputCounters,
@@ -128,32 +127,19 @@ private final class AudioSink: SoundSink {
   }
 
   func take(_ block: SoundBlock) {
-    guard gate.isOpen.load(ordering: .relaxed) else {
-      // What was not asked for is not missing.
-      (expected, cause) = (nil, nil)
-      return
-    }
+    guard gate.isOpen.load(ordering: .relaxed) else { return missing.reset() }
     meter.measure(block.bytes, sampleCount: block.sampleCount)
     counters.offered.wrappingAdd(1, ordering: .relaxed)
-    // Of several losses in a row the first names the gap.
-    let cause = cause ?? block.gap?.cause
-    let due = expected ?? block.gap?.position ?? block.position
-    let gap = cause.map {
-      AudioGap(cause: $0, position: due, sampleCount: max(0, block.position - due))
-    }
-    guard ring.push(block, gap: gap) else {
+    guard ring.push(block, gap: missing.gap(before: block)) else {
       counters.note(.outOfBuffers)
-      self.cause = cause ?? .outOfBuffers
-      expected = due
-      return
+      return missing.didRefuse(block)
     }
-    self.cause = nil
-    expected = block.position + Int64(block.sampleCount)
+    missing.didPass(block)
     wake.signal()
   }
 
   func end() {
-    (expected, cause) = (nil, nil)
+    missing.reset()
     meter.reset()
   }
 }

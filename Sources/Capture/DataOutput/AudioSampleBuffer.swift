@@ -51,11 +51,16 @@ public struct AudioSampleBuffer: Sendable {
   /// that there is not.
   public func samples(ofChannel channel: Int) -> [Float] {
     guard (0..<format.channelCount).contains(channel) else { return [] }
-    let (stride, offset) = (format.bytesPerSample, channel * format.sampleFormat.byteCount)
-    return bytes.withUnsafeBytes { bytes in
-      (0..<sampleCount).map { sample in
-        Float(format.sampleFormat.value(in: bytes, at: sample * stride + offset))
-      }
+    return bytes.withUnsafeBytes { format.samples(ofChannel: channel, in: $0) }
+  }
+}
+
+extension AudioFormat {
+  /// The samples of a channel, as numbers between -1 and 1.
+  func samples(ofChannel channel: Int, in bytes: UnsafeRawBufferPointer) -> [Float] {
+    let offset = channel * sampleFormat.byteCount
+    return (0..<bytes.count / bytesPerSample).map { sample in
+      Float(sampleFormat.value(in: bytes, at: sample * bytesPerSample + offset))
     }
   }
 }

@@ -14,6 +14,8 @@ final class SoundRing: Sendable {
     let nanoseconds: Int64
     let gap: AudioGap?
     let byteCount: Int
+    /// Which of the streams that came one after the other the block is of.
+    let stream: Int
   }
 
   private let capacity: Int
@@ -47,7 +49,7 @@ final class SoundRing: Sendable {
   var count: Int { head.load(ordering: .acquiring) - tail.load(ordering: .acquiring) }
 
   /// Copies a block in; false where there is no room.
-  func push(_ block: SoundBlock, gap: AudioGap?) -> Bool {
+  func push(_ block: SoundBlock, gap: AudioGap?, stream: Int = 0) -> Bool {
     let head = head.load(ordering: .relaxed)
     guard head - tail.load(ordering: .acquiring) < capacity, block.bytes.count <= blockSize else {
       return false
@@ -58,21 +60,30 @@ final class SoundRing: Sendable {
     }
     entries[slot] = Entry(
       position: block.position, sampleCount: block.sampleCount, nanoseconds: block.nanoseconds,
-      gap: gap, byteCount: block.bytes.count)
+      gap: gap, byteCount: block.bytes.count, stream: stream)
     self.head.store(head + 1, ordering: .releasing)
     return true
   }
 
   /// The oldest block, copied out; nil where none waits.
   func pop() -> (entry: Entry, bytes: [UInt8])? {
+    var result: (entry: Entry, bytes: [UInt8])?
+    popFirst { entry, bytes in result = (entry, Array(bytes)) }
+    return result
+  }
+
+  /// Shows the oldest block where it lies, and takes it out; false where none waits.
+  @discardableResult
+  func popFirst(_ body: (Entry, UnsafeRawBufferPointer) -> Void) -> Bool {
     let tail = tail.load(ordering: .relaxed)
     guard head.load(ordering: .acquiring) > tail, let entry = entries[tail % capacity] else {
-      return nil
+      return false
     }
-    let bytes = UnsafeRawBufferPointer(
-      start: memory + tail % capacity * blockSize, count: entry.byteCount)
-    let copy = Array(bytes)
+    body(
+      entry,
+      UnsafeRawBufferPointer(
+        start: memory + tail % capacity * blockSize, count: entry.byteCount))
     self.tail.store(tail + 1, ordering: .releasing)
-    return (entry, copy)
+    return true
   }
 }

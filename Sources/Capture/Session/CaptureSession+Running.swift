@@ -111,15 +111,20 @@ extension CaptureSession {
       .badConfiguration, "the session has no input", hint: "add one with addInput")
   }
 
-  /// Asks an output anew where its frames go, while the session runs.
+  /// Asks an output anew where its frames and its sound go, while the session runs.
   ///
   /// - Returns: Whether frames go there now.
   package func refresh(_ output: any CaptureOutput) -> Bool {
     work.withLock { _ in
       let (graph, running) = state.withLock { ($0.graph, $0.runningNow) }
       let inputs = graph.connections.filter { $0.output === output }.map(\.input)
-      return running.filter { entry in inputs.contains { $0 === entry.input } }
-        .contains { $0.capture.connect(graph.connections(from: $0.input)) }
+      let wanted = running.filter { entry in inputs.contains { $0 === entry.input } }
+      func connect(_ entry: Running) -> Bool {
+        entry.capture.connect(graph.connections(from: entry.input))
+      }
+      // Who hears first misses nothing of what is seen.
+      for entry in wanted where !(entry.input is DeviceInput) { _ = connect(entry) }
+      return wanted.filter { $0.input is DeviceInput }.map(connect).contains(true)
     }
   }
 

@@ -15,6 +15,7 @@ struct TriggeredTake {
   let triggers: TriggerSettings
   let plan: PicturePlan
   let control: CaptureControl
+  let sound: TakeSound?
   var proof: FrameRateProof?
 
   /// How long after its instant a trigger may become known, in microseconds: a sound is heard only
@@ -117,8 +118,8 @@ struct TriggeredTake {
       return control.stop(.error)
     }
     let take = MovieTake(
-      input: input, settings: settings, plan: plan, control: control, beginsWithStream: false,
-      trigger: trigger)
+      input: input, settings: settings, plan: plan, control: control, sound: sound,
+      beginsWithStream: false, trigger: trigger)
     let range = Self.range(of: trigger, triggers)
     state.clips.append(
       Clip(

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+import Capture
+import FormatDiscovery
+import LibAV
+
+/// A microphone's sound on the time of a take.
+final class PlacedMicrophone: PlacedSound {
+  /// For how long after its time sound is waited for, in seconds; a card's buffer holds half of
+  /// that.
+  private static let patience: Int64 = 1
+
+  private let feed: SoundFeed
+  private let device: String
+  private var cursor: SoundFeed.Cursor
+  private var placer: SoundPlacer
+  /// The samples of each channel that are placed and not taken yet.
+  private var ready: [[Float]]
+
+  /// Begins with what the feed still has of the take's beginning.
+  ///
+  /// - Throws: `LibAVError` when the clock's correction cannot be set up.
+  init(_ feed: SoundFeed, device: String, originMicroseconds: Int64) throws(LibAVError) {
+    let origin = originMicroseconds.saturatingMultiplied(by: 1_000)
+    self.feed = feed
+    self.device = device
+    cursor = feed.cursor(atNanoseconds: origin)
+    do throws(ResamplerError) {
+      placer = try SoundPlacer(
+        rate: feed.format.sampleRate, channelCount: feed.format.channelCount,
+        originNanoseconds: origin)
+    } catch { throw LibAVError("correct the clock of", device, code: error.code) }
+    ready = Array(repeating: [], count: feed.format.channelCount)
+  }
+
+  var account: RecordedSound {
+    var account = RecordedSound()
+    account.device = device
+    account.startOffsetNanoseconds = placer.startOffset
+    account.gaps = placer.gaps
+    account.driftPPM = placer.driftPPM
+    if placer.startOffset != nil {
+      account.maxSyncErrorNanoseconds = Int64(
+        saturating: (placer.worstError * 1_000_000_000).rounded())
+    }
+    return account
+  }
+
+  func samplesReady(before end: Int64) throws(LibAVError) -> Int64 {
+    try pull(before: end)
+    // The pictures are that far, so whatever was heard then should long be here.
+    let due = end - Self.patience * Int64(feed.format.sampleRate)
+    if placer.outputCount < due { try fill(before: due) }
+    return min(end, placer.outputCount)
+  }
+
+  func finish(before end: Int64) throws(LibAVError) {
+    try pull(before: end)
+    while placer.outputCount < end,
+      feed.wait(for: cursor, milliseconds: Int(Self.patience) * 1_000)
+    {
+      try pull(before: end)
+    }
+    if placer.outputCount < end { try fill(before: end, isLast: true) }
+  }
+
+  func take(_ count: Int) -> [[Float]] {
+    let block = ready.map { Array($0.prefix(count)) }
+    for channel in ready.indices { ready[channel].removeFirst(min(count, ready[channel].count)) }
+    return block
+  }
+
+  /// Places what has been heard, as far as it is wanted.
+  private func pull(before end: Int64) throws(LibAVError) {
+    while placer.outputCount < end, let piece = feed.read(&cursor) {
+      do throws(ResamplerError) { keep(try placer.place(piece)) } catch { throw wrapped(error) }
+    }
+  }
+
+  private func fill(before end: Int64, isLast: Bool = false) throws(LibAVError) {
+    let cause = feed.hasEnded ? SoundGap.Cause.ended : .late
+    do throws(ResamplerError) {
+      keep(try placer.fill(before: end, cause, isLast: isLast))
+    } catch { throw wrapped(error) }
+  }
+
+  private func keep(_ samples: [[Float]]) {
+    for channel in ready.indices { ready[channel] += samples[channel] }
+  }
+
+  private func wrapped(_ error: ResamplerError) -> LibAVError {
+    LibAVError("correct the clock of", device, code: error.code)
+  }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+import Capture
+import FormatDiscovery
+import LibAV
+import MediaTiming
+
+/// Where the sound of takes comes from; one serves any number of them, also at the same time.
+struct TakeSound: Sendable {
+  /// What listens to it.
+  let feed: SoundFeed
+  /// The device that hears.
+  let device: String
+  /// What it hears, where that is a function of time: takes need not listen to it then.
+  private let known: DeviceInput.Sound?
+
+  /// Seconds of sound that are kept for a writer that is late.
+  private static let keptSound = 10
+
+  /// What a session's connection of sound gives to an output, from the session's next start or
+  /// refresh of the output on; nil where there is none, or none is wanted.
+  ///
+  /// Of the time before a take begins, `seconds` more are kept.
+  ///
+  /// - Throws: `RecordingError` with `.codecRefused` for a codec that does not take such sound.
+  static func of(
+    _ session: CaptureSession, into output: any CaptureOutput, _ settings: RecordingSettings,
+    keeping seconds: Int
+  ) throws(RecordingError) -> TakeSound? {
+    let candidates = session.connections
+    guard settings.recordsSound,
+      let connection = candidates.first(where: {
+        $0.output === output && $0.mediaType == .audio
+      }), connection.isEnabled
+    else { return nil }
+    // What a camera of the program's own hears need not be listened to, but for its level.
+    let known = connection.camera?.sound
+    guard let feed = SoundFeed(connection, seconds: known == nil ? Self.keptSound + seconds : 1)
+    else { return nil }
+    let source = TakeSound(feed: feed, device: connection.input.device.address, known: known)
+    if let codec = settings.soundCodec, !source.suits(codec) {
+      throw RecordingError(
+        .codecRefused,
+        "\(codec.encoderName) takes no \(source.channelCount) channels of \(source.sampleRate) "
+          + "samples a second, as \(source.device) gives them",
+        hint: "store the sound uncompressed with --audio-codec pcm")
+    }
+    return source
+  }
+
+  /// How it is to be stored: as the user wants, else AAC where that takes it and pictures are not
+  /// stored without loss either.
+  func codec(wanted: SoundCodec?, besideLossless isLossless: Bool) -> SoundCodec {
+    wanted ?? (isLossless || !suits(.aac) ? .pcm : .aac)
+  }
+
+  /// Whether there is an encoder that takes it.
+  private func suits(_ codec: SoundCodec) -> Bool {
+    do throws(LibAVError) {
+      _ = try Encoder(
+        soundCodec: codec.encoderName, sampleRate: sampleRate, channelCount: channelCount)
+      return true
+    } catch { return false }
+  }
+
+  /// Samples a second.
+  var sampleRate: Int { feed.format.sampleRate }
+  var channelCount: Int { feed.format.channelCount }
+
+  /// Begins to place the sound on the time of a take, whose first picture is of this time of the
+  /// capture clock.
+  ///
+  /// - Throws: `LibAVError` when there is no memory.
+  func placed(fromMicroseconds origin: Int64) throws(LibAVError) -> any PlacedSound {
+    guard let known else {
+      return try PlacedMicrophone(feed, device: device, originMicroseconds: origin)
+    }
+    return PlacedSyntheticSound(
+      known.source, device: device, originMicroseconds: origin &- known.epochMicroseconds())
+  }
+}
+
+/// Sound on the time of a take: sample n is heard n sampling periods after the first picture.
+///
+/// One thread uses it.
+protocol PlacedSound: AnyObject {
+  /// What became of it, so far.
+  var account: RecordedSound { get }
+
+  /// How many samples there are by now, of those before `end`, which are wanted.
+  ///
+  /// - Throws: `LibAVError` when the clock's correction fails.
+  func samplesReady(before end: Int64) throws(LibAVError) -> Int64
+
+  /// The next samples of each channel; of those that are ready.
+  func take(_ count: Int) -> [[Float]]
+
+  /// Waits for the last samples of the take, but not long, and puts silence where none come.
+  ///
+  /// - Throws: `LibAVError` when the clock's correction fails.
+  func finish(before end: Int64) throws(LibAVError)
+}
+
+/// The synthetic camera's sound, which is on the clock of its pictures and always there.
+private final class PlacedSyntheticSound: PlacedSound {
+  private let source: SyntheticSound
+  /// The source's sample that sounds at the take's zero.
+  private let offset: Int64
+  private var takenCount: Int64 = 0
+  private(set) var account = RecordedSound()
+
+  init(_ source: SyntheticSound, device: String, originMicroseconds: Int64) {
+    self.source = source
+    offset = SoundTrack.sample(
+      atMicroseconds: originMicroseconds, rate: SyntheticSound.sampleRate)
+    account.device = device
+    account.startOffsetNanoseconds = 0
+    account.driftPPM = 0
+    // What rounding to a whole sample moved it.
+    let exact = originMicroseconds.saturatingMultiplied(by: 1_000)
+    let rounded = (try? MediaTime(value: offset, timescale: Int32(SyntheticSound.sampleRate)))
+      .flatMap { try? $0.nanoseconds(.halfAwayFromZero) }
+    account.maxSyncErrorNanoseconds = rounded.map { Int64(clamping: ($0 &- exact).magnitude) }
+  }
+
+  func samplesReady(before end: Int64) -> Int64 { end }
+
+  func take(_ count: Int) -> [[Float]] {
+    let samples = source.samples(from: offset + takenCount, count: count)
+    takenCount += Int64(count)
+    return Array(repeating: samples, count: SyntheticSound.channelCount)
+  }
+
+  func finish(before end: Int64) {}
+}

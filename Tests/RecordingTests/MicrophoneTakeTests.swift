@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import FormatDiscovery
+import Foundation
+import LibAV
+import MediaTiming
+import TestSupport
+import Testing
+
+@testable import Capture
+@testable import Recording
+
+/// What the microphones of these tests hear: another tone on each channel.
+@Sendable private func tone(_ seconds: Double, _ channel: Int) -> Double {
+  0.5 * sin(2 * .pi * (channel == 0 ? 300 : 410) * seconds)
+}
+
+/// Takes of scripted cameras beside scripted microphones.
+struct MicrophoneTakeTests {
+  /// When the cameras' frame 0 is seen, in microseconds.
+  private static let zero: Int64 = 77_000_000
+
+  /// Records a second and a half at 100 frames a second beside a microphone.
+  ///
+  /// Its sound begins so many nanoseconds after the first picture.
+  private func take(
+    _ steps: [ScriptedMicrophone.Step], beginsAt offset: Int64, rate: Int = 48_000,
+    channels: Int = 2, to path: String,
+    configure: (inout RecordingSettings) -> Void = { $0.soundCodec = .pcm },
+    prepare: (CaptureSession) throws -> Void = { _ in }
+  ) throws -> RecordingReport {
+    var camera = try ScriptedCamera(100)
+    camera.base = Self.zero
+    let base = Self.zero * 1_000
+    let microphone = ScriptedMicrophone(
+      steps, rate: rate, channels: channels, atNanoseconds: base + offset
+    ) { seconds, channel in tone(seconds - Double(base) / 1e9, channel) }
+    let device = try CaptureDevice.named("synthetic")
+    let session = CaptureSession(MicrophoneInput(device: device, driver: microphone))
+    try session.addInput(
+      try #require(camera.session(ScriptedDriver(try camera.frames(0..<150))).inputs.first))
+    var settings = RecordingSettings(path: path)
+    configure(&settings)
+    let output = try MovieFileOutput(session: session, settings: settings)
+    try prepare(session)
+    return try withExtendedLifetime(session) { try output.record() }
+  }
+
+  /// How far the sound of a movie is from what was heard, in a range of samples.
+  private func error(_ asset: Asset, _ range: Range<Int>) throws -> Double {
+    var reader = try SoundReader(asset)
+    let channels = try reader.samples(from: Int64(range.lowerBound), count: range.count)
+    var worst = 0.0
+    for (channel, samples) in channels.enumerated() {
+      for (place, sample) in samples.enumerated() {
+        let wanted = tone(Double(range.lowerBound + place) / 48_000, channel)
+        worst = max(worst, abs(Double(sample) - wanted))
+      }
+    }
+    return worst
+  }
+
+  /// How much later than heard the tone of each channel lies, in seconds.
+  private func lateness(_ asset: Asset, _ range: Range<Int>) throws -> [Double] {
+    var reader = try SoundReader(asset)
+    let channels = try reader.samples(from: Int64(range.lowerBound), count: range.count)
+    return channels.enumerated().map { channel, samples in
+      let turn = 2 * Double.pi * (channel == 0 ? 300 : 410)
+      var (inPhase, across) = (0.0, 0.0)
+      for (place, sample) in samples.enumerated() {
+        let phase = turn * Double(range.lowerBound + place) / 48_000
+        inPhase += Double(sample) * sin(phase)
+        across += Double(sample) * cos(phase)
+      }
+      return -atan2(across, inPhase) / turn
+    }
+  }
+
+  private func isSilent(_ asset: Asset, _ range: Range<Int>) throws -> Bool {
+    var reader = try SoundReader(asset)
+    return try reader.samples(from: Int64(range.lowerBound), count: range.count)
+      .allSatisfy { $0.allSatisfy { abs($0) < 0.000_1 } }
+  }
+
+  @Test(arguments: [SoundCodec.pcm, .aac])
+  func `What a microphone hears lies under the pictures that it was heard with`(codec: SoundCodec)
+    throws
+  {
+    let scratch = try Scratch()
+    let path = scratch.file("take.mov")
+    let report = try take([.samples(200_000)], beginsAt: -777_777_777, to: path) {
+      $0.soundCodec = codec
+    }
+    #expect(report.problem == nil && report.isPlayable && report.ledger.stored == 150)
+    let sound = try #require(report.sound)
+    #expect(sound.codec == codec.encoderName && sound.sampleRate == 48_000)
+    #expect(sound.channelCount == 2 && sound.sampleCount == 72_000)
+    #expect(sound.startOffsetNanoseconds == 0 && sound.gaps == [])
+    // Half a sample, which is what cutting off whole ones leaves.
+    #expect(try #require(sound.maxSyncErrorNanoseconds) <= 10_417)
+    let asset = try Asset(path: path)
+    #expect(asset.soundTrack?.sampleCount == 72_000 && asset.soundTrack?.channelCount == 2)
+    #expect(asset.duration == (try MediaTime(value: 3, timescale: 2)))
+    // A tone of 410 Hz changes by 0.027 from sample to sample; AAC keeps it less exactly, which
+    // its place does not suffer from.
+    let error = try error(asset, 2_000..<70_000)
+    #expect(error < (codec == .pcm ? 0.014 : 0.2), "\(error)")
+    #expect(try lateness(asset, 2_000..<70_000).allSatisfy { abs($0) < 0.000_015 })
+  }
+
+  @Test func `Sound that begins later is preceded by silence, and told so`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("take.mov")
+    let report = try take([.samples(200_000)], beginsAt: 500_000_000, channels: 1, to: path)
+    #expect(report.sound?.startOffsetNanoseconds == 500_000_000)
+    #expect(report.sound?.gaps == [] && report.sound?.sampleCount == 72_000)
+    let asset = try Asset(path: path)
+    #expect(try isSilent(asset, 0..<23_900))
+    #expect(try error(asset, 24_100..<71_900) < 0.002)
+  }
+
+  @Test func `Lost sound is silence of its length, named; a microphone that is gone ends it`()
+    throws
+  {
+    let scratch = try Scratch()
+    let path = scratch.file("take.mov")
+    let report = try take(
+      [
+        .samples(19_200), .lost(4_800, .overrun), .samples(9_600), .lost(2_400, .suspended),
+        .samples(12_000), .unplugged,
+      ], beginsAt: 0, to: path)
+    #expect(report.problem == nil && report.ledger.stored == 150)
+    let gaps = try #require(report.sound?.gaps)
+    #expect(gaps.map(\.cause) == [.overrun, .suspended, .ended])
+    #expect(gaps.map(\.sampleCount) == [4_800, 2_400, 24_000])
+    #expect(gaps.map(\.nanoseconds) == [400_000_000, 700_000_000, 1_000_000_000])
+    let asset = try Asset(path: path)
+    #expect(asset.soundTrack?.sampleCount == 72_000)
+    for (heard, silence) in [
+      (200..<19_100, 19_300..<23_900), (24_100..<33_500, 33_700..<35_900),
+      (36_100..<47_900, 48_100..<72_000),
+    ] {
+      #expect(try error(asset, heard) < 0.002)
+      #expect(try isSilent(asset, silence))
+    }
+  }
+
+  @Test func `A microphone that hears nothing at all is silence from end to end`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("take.mov")
+    let report = try take([.unplugged], beginsAt: 0, to: path)
+    #expect(report.problem == nil && report.isPlayable)
+    let sound = try #require(report.sound)
+    #expect(sound.startOffsetNanoseconds == nil && sound.maxSyncErrorNanoseconds == nil)
+    #expect(sound.gaps == [SoundGap(nanoseconds: 0, sampleCount: 72_000, cause: .ended)])
+    #expect(try isSilent(Asset(path: path), 0..<72_000))
+  }
+
+  @Test func `A codec that does not take such sound is refused, and not chosen by itself`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("take.mov")
+    let error = #expect(throws: RecordingError.self) {
+      try take([.samples(400_000)], beginsAt: 0, rate: 192_000, to: path) { $0.soundCodec = .aac }
+    }
+    #expect(error?.code == .codecRefused && error?.hint.contains("pcm") == true)
+    #expect(try scratch.names() == [])
+    let report = try take([.samples(400_000)], beginsAt: 0, rate: 192_000, to: path) { _ in }
+    #expect(report.problem == nil && report.sound?.codec == "pcm_s16le")
+    #expect(report.sound?.sampleCount == 288_000)
+    #expect(try Asset(path: path).soundTrack?.sampleCount == 288_000)
+  }
+
+  @Test func `Sound that is not wanted leaves no track`() throws {
+    let scratch = try Scratch()
+    for number in 0..<2 {
+      let path = scratch.file("\(number).mov")
+      let report = try take([.samples(200_000)], beginsAt: 0, to: path) {
+        $0.recordsSound = number != 0
+      } prepare: { session in
+        for connection in session.connections where connection.mediaType == .audio {
+          connection.isEnabled = number != 1
+        }
+      }
+      #expect(report.sound == nil)
+      #expect(try Asset(path: path).soundTrack == nil)
+    }
+  }
+}
+
+/// The synthetic camera, whose click and flash share an instant.
+struct ClickAndFlashTests {
+  @Test(arguments: ["240", "240?drop=5%&seed=11", "60000/1001", "99?drop=5%&seed=3"])
+  func `Click and flash agree within a frame and a block of sound`(rate: String) throws {
+    let scratch = try Scratch()
+    let path = scratch.file("take.mov")
+    let camera = try CaptureDevice.named("synthetic:128x96@\(rate)")
+    let session = try CaptureSession(device: camera, format: try camera.fastestFormat())
+    var settings = RecordingSettings(path: path)
+    settings.limit = CaptureLimit(duration: MediaTime(seconds: 3))
+    let report = try withExtendedLifetime(session) {
+      try MovieFileOutput(session: session, settings: settings).record()
+    }
+    #expect(report.problem == nil && report.sound?.codec == "aac")
+    let asset = try Asset(path: path)
+    let flashes = try flashes(asset)
+    let clicks = try clicks(asset)
+    let frame = 1 / report.negotiatedFrameRate.doubleValue
+    // A flash may be among the frames that are dropped on purpose.
+    let expected = Int(report.durationNanoseconds / 1_000_000_000)
+    #expect(clicks.count >= expected && flashes.count >= expected - 1, "\(clicks) \(flashes)")
+    var apart: [Double] = []
+    for flash in flashes {
+      let nearest = try #require(clicks.min { abs($0 - flash) < abs($1 - flash) })
+      apart.append(flash - nearest)
+      #expect(abs(flash - nearest) < frame + 1_024 / 48_000, "\(clicks) \(flashes)")
+    }
+    print("sound: click and flash at \(rate): \(apart.map { Int($0 * 1e6) }) us apart")
+  }
+
+  /// When the margin beside the number is bright, in seconds.
+  private func flashes(_ asset: Asset) throws -> [Double] {
+    var reader = try FrameReader(asset)
+    var converter = PictureConverter(to: .gray8, isFullRange: true)
+    let lines = try asset.frameLines()
+    let row = PaintedNumber.Layout(width: 128).height + 1
+    return try lines.indices.compactMap { index in
+      let picture = try converter.convert(try reader.picture(at: index))
+      let luma = try #require(picture.planeData(0))
+      guard luma[row * picture.bytesPerRow(0) + 120] > 128 else { return nil }
+      return Double(lines[index].ptsNanoseconds) / 1e9
+    }
+  }
+
+  /// When the sound becomes louder than the tone ever is, in seconds.
+  private func clicks(_ asset: Asset) throws -> [Double] {
+    var reader = try SoundReader(asset)
+    let count = Int(asset.soundTrack?.sampleCount ?? 0)
+    let samples = try reader.samples(from: 0, count: count)[0]
+    var found: [Double] = []
+    for place in samples.indices where abs(samples[place]) > 0.4 {
+      let time = Double(place) / 48_000
+      if found.last.map({ time - $0 > 0.5 }) ?? true { found.append(time) }
+    }
+    return found
+  }
+}

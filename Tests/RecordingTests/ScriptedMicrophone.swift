@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+import FormatDiscovery
+import Glibc
+import Synchronization
+
+@testable import Capture
+
+/// A microphone that a script plays at once: what it hears is a function of the time since a
+/// camera's first picture.
+final class ScriptedMicrophone: SoundDriver {
+  /// What comes next.
+  enum Step {
+    /// So many samples, in blocks of 10 ms.
+    case samples(Int64)
+    /// So many samples are lost.
+    case lost(Int64, AudioGap.Cause)
+    /// The card is pulled out.
+    case unplugged
+  }
+
+  let format: AudioFormat
+  private let epoch: Int64
+  private let wave: @Sendable (_ seconds: Double, _ channel: Int) -> Double
+  // The capture thread's own.
+  private nonisolated(unsafe) var steps: [Step]
+  private nonisolated(unsafe) var sample: Int64 = 0
+
+  /// Prepares a script whose first sample is heard at a time of the capture clock, in nanoseconds.
+  init(
+    _ steps: [Step], rate: Int = 48_000, channels: Int = 2, atNanoseconds epoch: Int64,
+    wave: @escaping @Sendable (_ seconds: Double, _ channel: Int) -> Double
+  ) {
+    format = AudioFormat(.float, sampleRate: rate, channelCount: channels)
+    self.steps = steps
+    self.epoch = epoch
+    self.wave = wave
+  }
+
+  func nanoseconds() -> Int64 { nanoseconds(sample) }
+
+  private func nanoseconds(_ sample: Int64) -> Int64 {
+    epoch + sample * 1_000_000_000 / Int64(format.sampleRate)
+  }
+
+  func start() {}
+  func stop() {}
+
+  func read(
+    into memory: UnsafeMutableRawBufferPointer, timeoutMilliseconds: Int32
+  ) throws(CaptureError) -> SoundReading {
+    switch steps.first {
+    case .samples(let count):
+      let taken = min(count, Int64(format.sampleRate / 100))
+      steps[0] = .samples(count - taken)
+      if count == taken { steps.removeFirst() }
+      for place in 0..<Int(taken) {
+        for channel in 0..<format.channelCount {
+          let seconds = Double(nanoseconds(sample + Int64(place))) / 1e9
+          memory.storeBytes(
+            of: Float(wave(seconds, channel)).bitPattern.littleEndian,
+            toByteOffset: (place * format.channelCount + channel) * 4, as: UInt32.self)
+        }
+      }
+      sample += taken
+      return .samples(
+        count: Int(taken),
+        SampleStamp(sample: Int(taken), nanoseconds: nanoseconds(sample)))
+    case .lost(let count, let cause):
+      steps.removeFirst()
+      sample += count
+      return .lost(cause)
+    case .unplugged:
+      throw CaptureError(.deviceLost, "the microphone is gone", hint: "plug it in again")
+    case nil:
+      usleep(1_000)
+      return .none
+    }
+  }
+}
