@@ -14,8 +14,10 @@ struct RecordCommand: ParsableCommand, Verb {
         slowmo record synthetic:320x240@240 -o exact.mov -t 1 --codec ffv1
         slowmo record 'synthetic?drop=5%&seed=7' -o lossy.mov -t 1 --max-drops 100
         slowmo record synthetic:640x480@240 -o clap.mov --pre 500ms --post 1s --trigger audio:-20dBFS
+        slowmo record synthetic -o quiet.mov -t 1 --audio none
 
-      The first Ctrl-C stops the take and finishes the file.
+      The first Ctrl-C stops the take and finishes the file. --audio takes a microphone as
+      slowmo devices names it, such as hw:1,0.
 
       CLIPS With --trigger frames are kept in memory, and a clip holds those from --pre before
       each trigger to --post after it. -t then limits the whole capture; without a trigger it
@@ -48,7 +50,7 @@ struct RecordCommand: ParsableCommand, Verb {
   @Option(help: "How to store pictures: auto, copy, h264, mjpeg, ffv1 or raw.")
   var codec = RecordingCodec.auto
 
-  @Option(help: "Record this sound, or none; by default that of a source that has one.")
+  @Option(help: "Record this microphone beside it, or none; else what the camera itself hears.")
   var audio: String?
 
   @Option(help: "How to store sound: aac or pcm; by default pcm beside lossless pictures.")
@@ -93,31 +95,27 @@ struct RecordCommand: ParsableCommand, Verb {
       throw ValidationError("--frames-csv is of one clip: slowmo frames --csv writes those of many")
     }
     if let maxDrops, maxDrops < 0 { throw ValidationError("--max-drops \(maxDrops) is negative") }
-    if let audio, audio != "none" {
-      throw ValidationError(
-        "--audio \(audio) is not available; the synthetic camera brings its own sound, and "
-          + "--audio none leaves it out")
-    }
   }
 
   func perform() throws -> ExitStatus {
     let device = try CaptureDevice.named(self.device)
     let format = try chooseFormat(of: device)
+    let sound = try SoundSource(named: audio)
     var settings = RecordingSettings(path: output)
     settings.codec = codec
     settings.soundCodec = audioCodec
-    settings.recordsSound = audio != "none"
+    settings.recordsSound = sound.isWanted
     settings.overwrites = writing.overwrite
     settings.title = title
     settings.limit = CaptureLimit(duration: duration, frameCount: frames)
     settings.isBurst = burst
     settings.maxRecordedFileSize = maxSize
     settings.minFreeDiskSpaceLimit = minFree
-    if writing.dryRun { return try plan(device, format) }
+    if writing.dryRun { return try plan(device, format, sound) }
     for path in [report, framesCSV] { if let path { try refuseExisting(path) } }
 
     let input = try DeviceInput(device: device, format: format)
-    let session = CaptureSession(input)
+    let session = try sound.session(of: input)
     let movie = try MovieFileOutput(session: session, settings: settings)
     Interrupt.onFirst { movie.stop() }
     let progress = ProgressReporter(writing.progress)
@@ -150,7 +148,8 @@ struct RecordCommand: ParsableCommand, Verb {
             frame: state.stored, totalFrames: total, seconds: state.seconds,
             drops: state.missing, bytes: state.bytes,
             // The memory of a burst is there to be filled.
-            queueFill: burst ? nil : state.queueFill))
+            queueFill: burst ? nil : state.queueFill,
+            peaks: state.levels.map(\.peakDBFS)))
       }
     }
     for warning in result.warnings { progress.warning(warning) }
@@ -192,11 +191,14 @@ struct RecordCommand: ParsableCommand, Verb {
     }
   }
 
-  private func plan(_ device: CaptureDevice, _ format: CaptureFormat) throws -> ExitStatus {
+  private func plan(
+    _ device: CaptureDevice, _ format: CaptureFormat, _ sound: SoundSource
+  ) throws -> ExitStatus {
     let document = RecordPlanDocument(
       file: output, device: device.address, mode: format.id,
       requestedFps: format.maxFrameRate.description,
-      requestedFpsValue: format.maxFrameRate.doubleValue, codec: codec.rawValue)
+      requestedFpsValue: format.maxFrameRate.doubleValue, codec: codec.rawValue,
+      audio: sound.microphone?.address)
     if common.json {
       try Output.document(document)
     } else {

@@ -101,7 +101,7 @@ struct TriggeredTakeTests {
     control.switchedOn.store(camera.base - 1_000, ordering: .relaxed)
     return TriggeredTake(
       input: input, settings: recording, triggers: settings,
-      plan: try PicturePlan(recording.codec, for: input.delivery), control: control)
+      plan: try PicturePlan(recording.codec, for: input.delivery), control: control, sound: nil)
   }
 
   private func run(

@@ -242,6 +242,68 @@ extension VividTests {
       #expect(pictures.ledger.addsUp && sound.ledger.addsUp)
     }
 
+    /// Records vivid beside the loopback card while a tone is played into that.
+    private func record(
+      _ file: String, seconds: Int, meanwhile script: String = ""
+    ) async throws -> [String: Any] {
+      let tone = "\(NSTemporaryDirectory())/take.raw"
+      try Loopback.writeTone(tone, dBFS: -12, hertz: 997, seconds: seconds + 20)
+      // The take begins when the tone is on; it is told by the last line.
+      let finished = try await run(
+        "sh",
+        [
+          "-c",
+          """
+          aplay -q -D "$1" -t raw -f S16_LE -r 48000 -c 2 "$2" & playing=$!
+          sleep 1
+          "$3" record "$4" -o "$5" -y --audio "$6" -t "$7" --json --progress json 2>"$5.log" & pid=$!
+          \(script)
+          wait $pid; status=$?
+          kill $playing 2>/dev/null
+          exit $status
+          """, "sh", Loopback.playback, tone, slowmoPath, Vivid.node ?? "", file, Loopback.capture,
+          "\(seconds)",
+        ])
+      #expect(finished.status == 0, "\(finished.errors)")
+      let document = try finished.document()
+      let audio = try #require(document["audio"] as? [String: Any])
+      let peaks = try String(contentsOfFile: file + ".log", encoding: .utf8)
+        .matches(of: /"peak_dbfs":\[([^\]]*)\]/).map { String($0.1) }
+      print("loopback: \(audio); peaks \(peaks.suffix(3)); ledger \(document["ledger"] ?? "")")
+      #expect(document["playable"] as? Bool == true && audio["device"] as? String != nil)
+      #expect(peaks.contains { $0.contains("-12") })
+      let (rate, samples) = (audio["sample_rate"] as? Int ?? 0, audio["samples"] as? Int ?? 0)
+      let duration = document["duration_ns"] as? Int ?? 0
+      #expect(rate == 48_000 && abs(samples - duration * 6 / 125_000) <= 1)
+      let info = try await run(slowmoPath, ["info", file, "--json"]).document()
+      #expect((info["audio"] as? [String: Any])?["sample_count"] as? Int == samples)
+      return audio
+    }
+
+    @Test func `What the microphone hears is recorded beside the camera, its beginning stated`()
+      async throws
+    {
+      let audio = try await record("/tmp/heard.mov", seconds: 8)
+      let offset = try #require(audio["start_offset_ns"] as? Int)
+      #expect(offset < 500_000_000)
+      // The card's clock is the kernel's.
+      #expect(abs(try #require(audio["drift_ppm"] as? Double)) < 2_000)
+      #expect(try #require(audio["max_sync_error_ns"] as? Int) < 10_000_000)
+    }
+
+    @Test func `A program that stands still has a named gap of sound in its file`() async throws {
+      let audio = try await record(
+        "/tmp/stopped.mov", seconds: 10,
+        meanwhile: """
+          for try in $(seq 300); do grep -q '"progress"' "$5.log" && break; sleep 0.1; done
+          sleep 2; kill -STOP $pid; sleep 1.5; kill -CONT $pid
+          """)
+      let gaps = try #require(audio["gaps"] as? [[String: Any]])
+      let overruns = gaps.filter { $0["cause"] as? String == "overrun" }
+      let longest = overruns.compactMap { $0["samples"] as? Int }.max() ?? 0
+      #expect(longest > rate && longest < 4 * rate, "\(gaps)")
+    }
+
     /// vivid lets a device that was disconnected be again when nobody has it open any more.
     @Test func `A camera that goes away comes back to its session, whose sound goes on`()
       async throws

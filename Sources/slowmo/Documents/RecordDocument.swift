@@ -11,9 +11,11 @@ struct RecordPlanDocument: Encodable {
   let requestedFps: String
   let requestedFpsValue: Double
   let codec: String
+  /// The microphone; the camera's own sound needs none.
+  @Nullable var audio: String?
 
   enum CodingKeys: CodingKey {
-    case schema, dryRun, file, device, mode, requestedFps, requestedFpsValue, codec
+    case schema, dryRun, file, device, mode, requestedFps, requestedFpsValue, codec, audio
   }
 }
 
@@ -122,6 +124,7 @@ struct RecordDocument: Encodable {
     let playable: Bool
     @Nullable var trigger: Trigger?
     let warnings: [String]
+    @Nullable var audio: Audio?
 
     init(_ report: RecordingReport) {
       file = report.path
@@ -133,6 +136,7 @@ struct RecordDocument: Encodable {
       playable = report.isPlayable
       trigger = report.trigger.map(Trigger.init)
       warnings = report.warnings
+      audio = report.sound.map(Audio.init)
     }
   }
 
@@ -161,6 +165,7 @@ struct RecordDocument: Encodable {
   @Nullable var ring: Ring?
   let preflight: Preflight
   let warnings: [String]
+  @Nullable var audio: Audio?
   /// Only with `--repeat`.
   var files: [Clip]?
   /// Only where something failed; a document without this key is a success.
@@ -175,7 +180,7 @@ struct RecordDocument: Encodable {
     case schema, file, mode, codec, requestedFps, requestedFpsValue, negotiatedFps
     case negotiatedFpsValue, measuredFps, measuredFpsValue, rateCause, proof, durationNs, startupNs
     case ledger, gaps, intervals, stoppedBy, playable, trigger, ring, preflight
-    case warnings, files, error
+    case warnings, audio, files, error
   }
 
   /// Tells of a take, or of a capture that waited for triggers and its one clip.
@@ -207,6 +212,7 @@ struct RecordDocument: Encodable {
     self.preflight = Preflight(preflight)
     warnings = report.warnings
     self.problem = problem
+    audio = report.sound.map(Audio.init)
     error = problem.map(ErrorDetails.init)
   }
 
@@ -274,6 +280,7 @@ enum RecordText {
         "trigger: \(mark.trigger.source.rawValue) at \(decimal(Double(mark.nanoseconds) / 1e9, 6)) s, "
           + (mark.frameIndex.map { "frame \($0)" } ?? "before the first frame"))
     }
+    if let sound = report.sound { lines += self.lines(sound) }
     lines.append(
       "stopped by \(report.stoppedBy.rawValue), \(report.isPlayable ? "playable" : "not playable")")
     return lines

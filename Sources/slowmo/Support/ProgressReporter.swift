@@ -23,6 +23,8 @@ final class ProgressReporter {
     var drops: Int64?
     var bytes: Int64?
     var queueFill: Double?
+    /// How loud each channel of the sound is, in dB of full scale; minus infinity is silence.
+    var peaks: [Double] = []
   }
 
   private struct Event: Encodable {
@@ -35,6 +37,7 @@ final class ProgressReporter {
     @Nullable var drops: Int64?
     @Nullable var bytes: Int64?
     @Nullable var queueFill: Double?
+    @Nullable var peakDbfs: [Double]?
     @Nullable var file: String?
     @Nullable var message: String?
   }
@@ -136,7 +139,8 @@ final class ProgressReporter {
       event: name, frame: state?.frame, totalFrames: state?.totalFrames,
       ptsNs: state.map { Int64(max(0, min($0.seconds, 9e9)) * 1e9) },
       fps: state.map { Double($0.frame) / elapsed }, speed: state.map { $0.seconds / elapsed },
-      drops: state?.drops, bytes: state?.bytes, queueFill: state?.queueFill, file: file,
+      drops: state?.drops, bytes: state?.bytes, queueFill: state?.queueFill,
+      peakDbfs: state.flatMap { $0.peaks.isEmpty ? nil : $0.peaks.map(Self.shown) }, file: file,
       message: message)
     guard let data = try? Output.encode(event, isPretty: false) else { return }
     Output.write(Array(data) + [UInt8(ascii: "\n")], to: STDERR_FILENO)
@@ -160,8 +164,15 @@ final class ProgressReporter {
     }
     if let drops = state.drops { parts.append("drops \(drops)") }
     if let fill = state.queueFill, fill > 0.5 { parts.append("queue \(Int(fill * 100))%") }
+    if !state.peaks.isEmpty {
+      let peaks = state.peaks.map { "\(Int(Self.shown($0).rounded()))" }
+      parts.append("sound \(peaks.joined(separator: "/")) dBFS")
+    }
     return parts.joined(separator: ", ")
   }
+
+  /// A level to a tenth of a decibel, with -120 for silence, which JSON has no number for.
+  private static func shown(_ level: Double) -> Double { (max(-120, level) * 10).rounded() / 10 }
 
   /// Seconds since the work began, above zero.
   private var elapsedSeconds: Double {

@@ -26,7 +26,7 @@ struct TriggeredRecording {
           progress.update(
             ProgressReporter.State(
               frame: state.stored, seconds: state.seconds, drops: state.missing,
-              bytes: state.bytes))
+              bytes: state.bytes, peaks: state.levels.map(\.peakDBFS)))
         case .finished(let clip):
           progress.file(clip.path)
           commands?.run(for: clip.path)
