@@ -9,11 +9,15 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 full=
 soak_takes=20
+kills=25
+power_cuts=10
 fuzz_cases=400
 if [[ ${1-} == --full ]]; then
   full=yes
   export OVERCRANK_FULL=1
   soak_takes=100
+  kills=1000
+  power_cuts=200
   fuzz_cases=10000
 fi
 # shellcheck source=Samples/install-packages.sh
@@ -24,7 +28,8 @@ step() { printf '\n== %s\n' "$*"; }
 
 step "packages"
 install_packages "${build_packages[@]}" "${lab_packages[@]}" python3 python3-jsonschema \
-  python3-venv
+  python3-venv ffmpeg mediainfo gstreamer1.0-tools gstreamer1.0-plugins-base \
+  gstreamer1.0-plugins-good
 
 step "format and layers"
 swift format lint --strict --recursive --parallel Package.swift Sources Tests Samples
@@ -54,6 +59,16 @@ SLOWMO="$PWD/$programs/slowmo" OTIO_PYTHON=$otio_python \
 
 step "the ledger, over long takes with faults of every class"
 "$programs/LedgerSoak" "$soak_takes"
+
+step "recordings killed at random instants"
+python3 Tests/KillSoak/kill-soak.py "$programs/slowmo" --trials "$kills"
+
+step "recordings whose unsynced writes are thrown away"
+python3 Tests/PowerCut/power-cut.py "$programs/slowmo" --trials "$power_cuts"
+if python3 Tests/PowerCut/power-cut.py "$programs/slowmo" --trials 6 --never-synced >/dev/null; then
+  echo "power-cut.py does not find what it is there to find" >&2
+  exit 1
+fi
 
 step "damaged files and wild plans"
 "$programs/FuzzSoak" "$fuzz_cases"

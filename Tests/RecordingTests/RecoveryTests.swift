@@ -33,7 +33,7 @@ struct RecoveryTests {
     do {
       var writer = TakeWriter(
         path: path, plan: try PicturePlan(.copy, for: delivery), delivery: delivery,
-        frameRate: camera.rate, sound: sound ? (SyntheticSound(), { base }) : nil,
+        frameRate: camera.rate, sound: sound ? try camera.sound(in: scratch) : nil,
         soundCodec: .aac,
         account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { base - 10_000 }
       ) { first in

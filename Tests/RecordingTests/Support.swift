@@ -72,6 +72,18 @@ struct ScriptedCamera {
         sound: hasSound ? (SyntheticSound(), { base }) : nil))
   }
 
+  /// What the camera hears, for a take of its own making.
+  func sound(in scratch: Scratch) throws -> TakeSound? {
+    var camera = self
+    camera.hasSound = true
+    let settings = RecordingSettings(path: scratch.file("none.mov"))
+    let session = try camera.session(ScriptedDriver([]))
+    let output = try MovieFileOutput(session: session, settings: settings)
+    return try withExtendedLifetime(session) {
+      try TakeSound.of(session, into: output, settings, keeping: 1)
+    }
+  }
+
   /// Records a script.
   func take(
     _ steps: [ScriptedDriver.Step], codec: RecordingCodec = .auto, to path: String,

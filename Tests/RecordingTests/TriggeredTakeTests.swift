@@ -302,7 +302,7 @@ struct TriggeredTakeTests {
     control.switchedOn.store(camera.base - 1_000, ordering: .relaxed)
     let take = TriggeredTake(
       input: input, settings: recording, triggers: settings,
-      plan: try PicturePlan(codec, for: input.delivery), control: control)
+      plan: try PicturePlan(codec, for: input.delivery), control: control, sound: nil)
     let frames = try (0..<600).map { number in
       let stamp = try camera.stamp(Int64(number))
       return FrameObservation(
