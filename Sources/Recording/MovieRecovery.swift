@@ -142,24 +142,29 @@ public enum MovieRecovery {
     (report.device, report.mode) = (tag?.device, tag?.mode)
 
     let samples = mend.fragments.flatMap(\.samples).map(\.record)
-    let pictures = samples.filter { $0.track == 0 }
+    // A clip of an H.264 camera may be led in by frames that are not shown.
+    let start = min(0, try PlainMovie.firstPictureTicks(path))
+    let shown = samples.filter { $0.track == 0 && $0.ticks &+ start >= 0 }
+    let leadIn = Int64(samples.count { $0.track == 0 } - shown.count)
+    report.frameCountBefore = max(0, report.frameCountBefore - leadIn)
     let sound = samples.last { $0.track != 0 }
-    guard let last = pictures.last else { throw invalid(path, "holds no pictures") }
-    report.durationNanoseconds = (last.ticks &+ Int64(last.duration))
+    guard let last = shown.last else { throw invalid(path, "holds no pictures") }
+    report.durationNanoseconds = (last.ticks &+ start &+ Int64(last.duration))
       .saturatingMultiplied(by: 1_000)
-    report.intervals = FrameIntervals(microseconds: pictures.map(\.ticks))
+    report.intervals = FrameIntervals(microseconds: shown.map(\.ticks))
     if let rate, let tag, !mend.frames.isEmpty {
-      books(mend, rate, tag, pictures: Int64(pictures.count), &report)
+      books(mend, rate, tag, pictures: Int64(shown.count), &report)
     }
     tag?.gaps = report.gaps.filter { $0.afterIndex >= 0 }.map {
       RecordingTags.Recording.Gap(afterIndex: $0.afterIndex, count: $0.count)
     }
     metadata[RecordingTags.recording] = tag?.text
-    report.frameCount = try PlainMovie.finish(
-      path, pictureEnd: report.durationNanoseconds / 1_000,
-      soundEnd: .afterFirst(sound.map { $0.ticks &+ Int64($0.duration) } ?? 0),
-      metadata: metadata)
-    report.isPlayable = report.frameCount == Int64(pictures.count)
+    report.frameCount =
+      try PlainMovie.finish(
+        path, pictureEnd: report.durationNanoseconds / 1_000,
+        soundEnd: .afterFirst(sound.map { $0.ticks &+ Int64($0.duration) } ?? 0),
+        metadata: metadata) - leadIn
+    report.isPlayable = report.frameCount == Int64(shown.count)
     return report
   }
 

@@ -105,6 +105,60 @@ struct RecoveryTests {
     #expect(try bytes(of: path) == before)
   }
 
+  @Test func `A clip that is led in by hidden frames keeps them hidden`() throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(240)
+    let pictures = try camera.streamPictures(140, in: scratch)
+    let path = scratch.file("left.mov")
+    try Data(MovieHead.placeholder).write(to: URL(fileURLWithPath: path))
+    let delivery = try FrameDelivery(layout: .compressed("h264"), width: 128, height: 96)
+    let base = camera.base
+    do {
+      var writer = TakeWriter(
+        path: path, plan: .copy(codec: "h264"), delivery: delivery, frameRate: camera.rate,
+        sound: nil, soundCodec: .pcm,
+        account: FrameAccount(
+          frameRate: camera.rate, trustsCounter: true, beginsWithStream: false
+        ) { base }
+      ) { first in
+        RecordingTags.metadata(
+          frameRate: camera.rate,
+          recording: RecordingTags.Recording(
+            device: "scripted", mode: "mode", firstCaptureNs: first.microseconds * 1_000,
+            firstSequence: Int64(first.stamp.sequence), gaps: nil, switchedOnUs: base,
+            beginsWithStream: false, countsExactly: true))
+      }
+      func frame(_ number: Int, _ bytes: UnsafeRawBufferPointer) throws -> QueuedFrame {
+        let stamp = try camera.stamp(Int64(number))
+        return QueuedFrame(
+          observation: FrameObservation(
+            stamp: stamp, microseconds: stamp.microseconds, arrival: stamp.microseconds),
+          bytes: bytes)
+      }
+      // The clip begins with frame 10, which builds on the ten before it.
+      let leads = pictures[..<10].map { picture in
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: picture.count, alignment: 1)
+        copy.copyBytes(from: picture)
+        return copy
+      }
+      defer { for lead in leads { lead.deallocate() } }
+      let frames = try leads.enumerated().map { try frame($0, UnsafeRawBufferPointer($1)) }
+      let none = UnsafeRawBufferPointer(start: nil, count: 0)
+      try writer.lead(in: frames, to: try frame(10, none).observation)
+      for number in 10..<140 {
+        try pictures[number].withUnsafeBytes { _ = try writer.store(try frame(number, $0)) }
+      }
+    }
+    let (report, recovered) = try Self.recovered(try bytes(of: path), scratch)
+    #expect(report.frameCount == 130 && report.isPlayable)
+    #expect(report.ledger?.stored == 130)
+    #expect(report.ledger?.addsUp == true)
+    #expect(report.durationNanoseconds == 541_667_000)
+    let asset = try Asset(path: recovered)
+    #expect(try paintedNumbers(asset) == (10..<140).map { $0 })
+    #expect(asset.duration == (try MediaTime(value: 541_667, timescale: 1_000_000)))
+  }
+
   @Test func `The ledger is made again, gaps and all`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)

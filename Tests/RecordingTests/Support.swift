@@ -72,6 +72,21 @@ struct ScriptedCamera {
         sound: hasSound ? (SyntheticSound(), { base }) : nil))
   }
 
+  /// The pictures of an H.264 file as a camera sends them, with a key frame now and then.
+  func streamPictures(_ count: Int, in scratch: Scratch) throws -> [[UInt8]] {
+    let path = scratch.file("camera.mov")
+    _ = try take(try frames(0..<count), codec: .h264, to: path)
+    var demuxer = try Demuxer(opening: path)
+    guard let track = demuxer.tracks.first(where: { $0.kind == .video }) else { return [] }
+    var filter = try BitstreamFilter(named: "h264_mp4toannexb", parameters: track.parameters)
+    var pictures: [[UInt8]] = []
+    while let packet = try demuxer.nextPacket() {
+      guard packet.trackIndex == track.index else { continue }
+      pictures.append(try filter.filter(packet).withBytes { [UInt8]($0) })
+    }
+    return pictures
+  }
+
   /// What the camera hears, for a take of its own making.
   func sound(in scratch: Scratch) throws -> TakeSound? {
     var camera = self

@@ -261,30 +261,13 @@ struct TriggeredTakeTests {
     #expect(take.control.requestedStop == .error)
   }
 
-  /// The pictures of an H.264 file as a camera sends them, with a key frame now and then.
-  private func streamPictures(
-    _ count: Int, _ camera: ScriptedCamera, _ scratch: Scratch
-  ) throws -> [[UInt8]] {
-    let path = scratch.file("camera.mov")
-    _ = try camera.take(try camera.frames(0..<count), codec: .h264, to: path)
-    var demuxer = try Demuxer(opening: path)
-    let track = try #require(demuxer.tracks.first { $0.kind == .video })
-    var filter = try BitstreamFilter(named: "h264_mp4toannexb", parameters: track.parameters)
-    var pictures: [[UInt8]] = []
-    while let packet = try demuxer.nextPacket() {
-      guard packet.trackIndex == track.index else { continue }
-      pictures.append(try filter.filter(packet).withBytes { [UInt8]($0) })
-    }
-    return pictures
-  }
-
   @Test(arguments: [RecordingCodec.copy, .ffv1, .h264])
   func `A clip of an H.264 camera begins with exactly its first frame, wherever key frames are`(
     codec: RecordingCodec
   ) throws {
     let camera = try ScriptedCamera(240)
     let scratch = try Scratch()
-    let pictures = try streamPictures(600, camera, scratch)
+    let pictures = try camera.streamPictures(600, in: scratch)
     #expect(pictures.count == 600)
     var settings = TriggerSettings(
       preDuration: MediaTime(microseconds: 180_000), postDuration: MediaTime(microseconds: 90_000))

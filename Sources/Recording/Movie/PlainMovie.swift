@@ -80,6 +80,18 @@ enum PlainMovie {
     return pictures
   }
 
+  /// When the first picture is decoded, in ticks of its track: below 0 for one that is not shown.
+  ///
+  /// - Throws: `LibAVError` for a file that cannot be read.
+  static func firstPictureTicks(_ path: String) throws(LibAVError) -> Int64 {
+    var source = try Demuxer(opening: path, probes: false)
+    guard let track = source.tracks.first(where: { $0.kind == .video }) else { return 0 }
+    while let packet = try source.nextPacket() {
+      if packet.trackIndex == track.index { return packet.dts ?? packet.pts ?? 0 }
+    }
+    return 0
+  }
+
   /// How many pictures can be read from a file, up to where it breaks off.
   static func readablePictures(_ path: String) -> Int64 {
     guard var source = try? Demuxer(opening: path),
