@@ -8,16 +8,8 @@
 #   Benchmarks/crash-safety.sh [FOLDER] [ROUNDS] [KILLS]     here, 5 and 12, unless told otherwise
 #
 # FOLDER should lie on a real disk, since memory is synced for nothing.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-# shellcheck source=Samples/install-packages.sh
-. Samples/install-packages.sh
-install_packages "${build_packages[@]}" ffmpeg python3 >&2
-
-# shellcheck disable=SC2086  # Words, not one.
-swift build -c release ${SWIFT_BUILD_FLAGS-} --product slowmo >&2
-SLOWMO=$(swift build -c release --show-bin-path)/slowmo
-WORK=$(mktemp -d "${1:-$PWD}/crash-safety.XXXXXX")
-trap 'rm -rf "$WORK"' EXIT
-export SLOWMO WORK PYTHONDONTWRITEBYTECODE=1
-/usr/bin/python3 Benchmarks/crash_safety.py "${2:-5}" "${3:-12}"
+# shellcheck source=Benchmarks/prepare.sh
+. "$(dirname "$0")/prepare.sh"
+prepare SLOWMO slowmo ffmpeg
+make_folder crash-safety "${1:-$PWD}"
+python3 Benchmarks/crash_safety.py "${2:-5}" "${3:-12}"

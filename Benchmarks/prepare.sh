@@ -20,14 +20,17 @@ prepare() {
   local variable=$1 product=$2 folder
   shift 2
   install_packages "${build_packages[@]}" python3 "$@" >&2
-  swift build -c release --product "$product" >&2
+  # As Tests/run.sh has built already, where it says how.
+  # shellcheck disable=SC2086  # Words, not one.
+  swift build -c release ${SWIFT_BUILD_FLAGS-} --product "$product" >&2
   folder=$(swift build -c release --show-bin-path)
   declare -gx "$variable=$folder/$product"
 }
 
-# make_folder NAME: a folder in memory, so that no disk is measured; WORK, until the script ends.
+# make_folder NAME [PLACE]: a folder in memory, so that no disk is measured, or in a place; WORK,
+# until the script ends.
 make_folder() {
-  WORK=$(mktemp -d "/dev/shm/$1.XXXXXX")
+  WORK=$(mktemp -d "${2:-/dev/shm}/$1.XXXXXX")
   export WORK
   trap 'rm -rf "$WORK"' EXIT
 }
