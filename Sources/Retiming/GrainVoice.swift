@@ -35,7 +35,7 @@ struct GrainShape: Sendable {
   static func lowQuality(sampleRate: Int) -> GrainShape {
     let fade = max(4, sampleRate / 125)
     return GrainShape(
-      hold: sampleRate * 12 / 1000, fade: fade, reach: sampleRate / 200 + 2, compared: fade,
+      hold: sampleRate * 12 / 1000, fade: fade, reach: sampleRate * 7 / 1000, compared: fade,
       step: max(1, sampleRate / 11_000), lock: nil, freedom: 0)
   }
 }

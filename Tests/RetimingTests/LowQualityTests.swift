@@ -33,6 +33,33 @@ struct LowQualityTests {
     #expect((fitted.amplitude - 0.5).magnitude < 0.01)
   }
 
+  @Test("Claps are not heard twice where sound is half as long again", arguments: [44_100, 48_000])
+  func claps(rate: Int) throws {
+    // Bursts of 4 ms, not in step with the grains.
+    let length = rate / 250
+    let starts = (1...20).map { $0 * rate * 3 / 10 + $0 * $0 * 97 % (rate / 50) }
+    let noise = Sound.noise(length: Int64(rate) * 7).channels[0]
+    let sound = Sound(
+      length: Int64(rate) * 7,
+      channels: [
+        { position in
+          starts.contains { ($0..<$0 + length).contains(Int(position)) } ? noise(position) : 0
+        }
+      ])
+    let retimer = try AudioRetimer(algorithm: .lowQuality, sampleRate: rate, channelCount: 1)
+    let samples = try retimer.render(
+      [.of(0, Int64(rate) * 7, at: .of(2, 3), sampleRate: Int32(rate))], of: sound
+    ).samples[0]
+    let lengths = starts.map { start in
+      let place = start * 3 / 2
+      return samples[place - rate / 20..<place + rate / 20].count { $0 != 0 }
+    }
+    .sorted()
+    Measured.note("low-quality claps", "\(lengths) of \(length) samples")
+    #expect(lengths[lengths.count / 2] <= length * 3 / 2)
+    #expect(lengths[0] > 0)
+  }
+
   @Test func `Other speeds are refused, by name and with the nearest`() throws {
     for (above, below, nearest) in [
       (3, 5, "2/3"), (1, 8, "1/2"), (9, 10, "1/1"), (31, 1, "2/1"), (1_000_003, 1_000_000, "1/1"),

@@ -27,11 +27,31 @@ struct TimeDomainTests {
     "Periods of no whole number of samples stay as clean, with every algorithm of grains",
     arguments: [.timeDomain, .lowQuality] as [AudioTimePitchAlgorithm], [(1, 2), (2, 1)])
   func betweenSamples(_ algorithm: AudioTimePitchAlgorithm, _ speed: (Int64, Int64)) throws {
-    for frequency in [1000.0, 8000] {
+    for frequency in [100.0, 1000, 8000] {
       let sine = try RetimedSine(
         algorithm, frequency, at: .of(speed.0, speed.1), sampleRate: 44_100)
       #expect(sine.fitted.signalToNoise > 70, "\(frequency) Hz")
     }
+  }
+
+  @Test("Tones go on through accents", arguments: [(4, 5), (1, 2), (2, 1)] as [(Int64, Int64)])
+  func accents(above: Int64, below: Int64) throws {
+    // Four times a second 4 ms of noise, 12 dB below the tone.
+    let noise = Sound.noise(length: 200_000).channels[0]
+    let step = 2 * .pi * 330.0 / 48_000
+    let sound = Sound(
+      length: 200_000,
+      channels: [
+        { position in
+          let accent = Int64(position) % 12_000 < 192 ? 0.2 * noise(position) : 0
+          return 0.4 * sin(step * position) + accent
+        }
+      ])
+    let speed = try Speed.of(above, below)
+    let samples = try retimer().render([.of(24_000, 96_000, at: speed)], of: sound).samples[0]
+    let fitted = FittedSine(samples, 4_000..<samples.count - 4_000, frequency: step)
+    Measured.note("time-domain accents \(speed)", "\(fitted.signalToNoise) dB")
+    #expect(fitted.signalToNoise > 20)
   }
 
   @Test(
