@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures what Benchmarks/pitch.sh compares, and prints a table an algorithm."""
 import functools
+import itertools
 import sys
 import time
 from fractions import Fraction
@@ -26,6 +27,8 @@ def signal(name):
         return signals.sine(int(name[4:]), 3)
     if name == "phases":
         return np.stack([signals.sine(441, 3), signals.sine(441, 3, phase=np.pi / 3)], 1)
+    if name == "long music":
+        return np.tile(signal("music"), (4, 1))
     if name == "equal":
         return np.repeat(signal("music")[:, :1], 2, 1)
     if name == "six":
@@ -92,19 +95,27 @@ class Maker:
         if kind == "side":
             return measure.side(self.output("equal", stretch))
         if kind == "cost":
-            self.output("music", stretch)
-            return self.made["music", stretch][1] / (len(signal("music")) * stretch / RATE) * 1000
+            # A program's start is not what its sound costs: so much more sound takes so much more.
+            # What takes no second is the least of five runs.
+            def seconds(name):
+                first = self.make(signal(name), stretch)[1]
+                more = range(4 if first < 1 else 0)
+                return min([first, *(self.make(signal(name), stretch)[1] for _ in more)])
+            more = len(signal("long music")) - len(signal("music"))
+            return ((seconds("long music") - seconds("music")) / (more * stretch / RATE)) * 1000
         raise KeyError(what)
 
 
 # What, stretches, must, goal; a limit may be one for all, and a string is beside rubberband -3.
-# SINAD is the only one where more is better.
+# SINAD is the only one where more is better. What R3 makes of a tone around 1 kHz has 21 to 30 dB,
+# by where it lies between the lines of its spectrum (48 kHz, at 8: 28 at 1000 Hz, 21 at 1088, 30 at
+# 1100): "25|-1" is 25, or 1 less than rubberband -3 has itself.
 SPECTRAL = [
     ("length", STRETCHES, 0, None),
     ("cents 100", (0.5, 2, 8), 0.05, None), ("cents 1000", (0.5, 2, 8), 0.05, None),
     ("cents 8000", (0.5, 2, 8), 0.05, None), ("sweep", (0.5, 0.8, 2, 8), 3, None),
-    ("SINAD 100", (0.5, 2, 8), 45, None), ("SINAD 1000", (0.5, 2, 8), 25, None),
-    ("SINAD 8000", (0.5, 2, 8), 20, None), ("click lost", STRETCHES, 0, None),
+    ("SINAD 100", (0.5, 2, 8), 45, None), ("SINAD 1000", (0.5, 2, 8), "25|-1", None),
+    ("SINAD 8000", (0.5, 2, 8), "20|-1", None), ("click lost", STRETCHES, 0, None),
     ("click offset", (0.5, 2, 4, 8), (2.5, 8, 25, 50), (2, 1.5, 4, 12)),
     ("click width", (2, 4, 8), (15, 45, 110), (2, 2, 4)), ("click echo", (2,), -10, -35),
     ("spectrum speech", STRETCHES, ("+0.9", "+1.0", "+1.1", "+1.2", "+0.8"), None),
@@ -145,6 +156,9 @@ def limit(value, reference):
         return value
     if reference is None:
         return None
+    if "|" in value:
+        fixed, distance = map(float, value.split("|"))
+        return min(fixed, reference + distance)
     return reference * float(value[1:]) if value[0] == "x" else reference + float(value)
 
 
@@ -186,17 +200,19 @@ def table(algorithm, rows, peers):
 
 
 def lengths():
-    print("\nlengths and speed 1, over all algorithms, 1/32 to 32, at 44.1, 48 and 96 kHz")
+    print("\nlengths and speed 1, over all algorithms, 1/32 to 32, at 44.1, 48 and 96 kHz, of 1, 2 and 6 "
+          "channels")
     random = np.random.default_rng(3)
     wrong = count = 0
+    channels = itertools.cycle((1, 2, 6))
     for algorithm in ("spectral", "time-domain", "varispeed", "low-quality"):
         fractions = ["1/32", "1/7", "1/2", "2/3", "4/5", "1", "5/4", "3/2", "2", "9", "32"]
         if algorithm == "low-quality":
             fractions = ["1/2", "2/3", "4/5", "1", "5/4", "3/2", "2"]
         for rate in (44_100, 48_000, 96_000):
             for size in (1, 10, 100, 1000, 30_011):
-                noise = random.uniform(-0.5, 0.5, (size, 2)).astype(np.float32)
                 for fraction in fractions if size < 30_000 else ("1", "2/3"):
+                    noise = random.uniform(-0.5, 0.5, (size, next(channels))).astype(np.float32)
                     speed = Fraction(fraction)
                     try:
                         made, _ = signals.retime(algorithm, noise, [(0, size, speed)], rate)
