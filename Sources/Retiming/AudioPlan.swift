@@ -196,7 +196,13 @@ struct AudioPlan: Sendable {
       try mapping.sourceSeconds(of: Rational(start).divided(by: rate)).multiplied(by: rate)
     }
     let isOn = lastEnd.map { $0 == (mapping.source.start.seconds, mapping.target.start) } ?? false
-    if try continues(at: position, speed), pieces.last?.hasRamp != true || algorithm.followsKnees {
+    // A ramp may end at the very speed: by varispeed the resampler takes over, and what plays at 1
+    // is copied.
+    let isLike =
+      pieces.last.map {
+        $0.hasRamp ? algorithm.followsKnees && content == .retimed : true
+      } ?? false
+    if isLike, try continues(at: position, speed) {
       extend(upTo: end)
     } else if let last = pieces.last, last.content == .retimed, content == .retimed,
       algorithm.followsKnees, isOn

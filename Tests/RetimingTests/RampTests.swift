@@ -92,6 +92,32 @@ struct RampTests {
     #expect(worst < 2e-5)
   }
 
+  @Test(arguments: [.spectral, .timeDomain, .varispeed] as [AudioTimePitchAlgorithm])
+  func `What plays at speed 1 around ramps is the source, sample by sample`(
+    algorithm: AudioTimePitchAlgorithm
+  ) throws {
+    let first = try TimeMapping.of(1_000, 9_600, at: .of(1))
+    var mappings = [PlaybackMapping(first)]
+    var end = first.target.end
+    let down = SpeedRamp(from: try .of(1), to: try .of(1, 4))
+    for (number, ramp) in [down, down.reversed].enumerated() {
+      let start = 10_600 + Int64(number) * 4_800
+      let source = try TimeRange.of(start, start + 4_800, per: 48_000)
+      let target = try TimeRange(start: end, duration: ramp.targetDuration(of: source.duration()))
+      mappings.append(try PlaybackMapping(ramp, source: source, target: target))
+      end = target.end
+    }
+    // Two ramps of 0.16 s later.
+    mappings.append(PlaybackMapping(try TimeMapping.of(20_200, 9_600, at: .of(1), from: end)))
+    let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 1)
+    let sound = Sound.noise(length: 40_000)
+    var samples: [Float] = []
+    _ = try retimer.render(mappings: mappings, read: sound.samples, write: { samples += $0[0] })
+    try #require(samples.count == 9_600 + 2 * 7_680 + 9_600)
+    #expect(samples[..<9_600].elementsEqual(sound.samples(1_000, 9_600)[0]))
+    #expect(samples[(9_600 + 2 * 7_680)...].elementsEqual(sound.samples(20_200, 9_600)[0]))
+  }
+
   @Test func `What plays backwards or too fast is refused, and what is held is silent`() throws {
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
     let line = try TimeMapping.of(0, 4_800, at: .of(1))
