@@ -7,7 +7,7 @@ import Synchronization
 
 /// Records what a session captures into a movie file.
 ///
-/// While it grows the file is written in fragments of 200 ms, so that a kill loses no more than
+/// While it grows the file is written in fragments of 150 ms, so that a kill loses no more than
 /// a quarter of a second; at the end it becomes a plain movie.
 ///
 /// ```swift

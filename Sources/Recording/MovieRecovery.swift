@@ -19,8 +19,9 @@ public enum MovieRecovery {
   /// - Parameter path: The file.
   /// - Returns: What was found, and what was lost.
   /// - Throws: `RecordingError` with `.notFound`, `.noPermission`, `.beingRecorded`,
-  ///   `.invalidData` for what is no recording of this library or holds no frame, and `.diskFull`
-  ///   or `.writeFailed`. The file is then as it was, or holds more.
+  ///   `.invalidData` for what is no recording of this library, `.nothingToRecover` for one that
+  ///   holds no whole frame, and `.diskFull` or `.writeFailed`. The file is then as it was, or
+  ///   holds more.
   public static func recover(_ path: String) throws(RecordingError) -> RecoveryReport {
     do {
       try check(path)
@@ -72,7 +73,7 @@ public enum MovieRecovery {
     let inside = Box.list(in: file.file.read(size, at: head.start), from: 8, to: size)
     guard inside.contains(where: { $0.type == BoxType.extends }) else {
       guard inside.contains(where: { $0.type == BoxType.track }) else {
-        throw invalid(path, "was cut off before its first frame: there is nothing to recover")
+        throw nothing(path)
       }
       guard boxes.last?.end == file.byteCount else {
         throw invalid(path, "breaks off in its middle, and is no recording in fragments")
@@ -81,14 +82,13 @@ public enum MovieRecovery {
     }
     let mend = MovieMend(file, from: head.end)
     guard !mend.fragments.isEmpty else {
-      throw invalid(
-        path,
-        boxes.contains { $0.type == BoxType.fragment }
-          ? "is in fragments that this program did not record"
-          : "was cut off before its first frame: there is nothing to recover")
+      guard boxes.contains(where: { $0.type == BoxType.fragment }) else { throw nothing(path) }
+      throw invalid(path, "is in fragments that this program did not record")
     }
     guard mend.pictures > 0 else {
-      throw invalid(path, "was cut off before its first frame: there is nothing to recover")
+      // What a torn head keeps from being opened can be opened afterwards, as a movie of nothing.
+      if !PlainMovie.canOpen(path) { try mend.write(to: file) }
+      throw nothing(path)
     }
     guard canOpen(file.file.read(Int(head.end), at: 0)) else {
       throw invalid(path, "has a head that is damaged")
@@ -103,10 +103,13 @@ public enum MovieRecovery {
     guard let file = tmpfile() else { return true }
     defer { fclose(file) }
     guard fwrite(head, 1, head.count, file) == head.count, fflush(file) == 0 else { return true }
-    do throws(LibAVError) {
-      _ = try Demuxer(opening: "/proc/self/fd/\(fileno(file))", probes: false)
-      return true
-    } catch { return false }
+    return PlainMovie.canOpen("/proc/self/fd/\(fileno(file))")
+  }
+
+  private static func nothing(_ path: String) -> RecordingError {
+    RecordingError(
+      .nothingToRecover, "\(path) was cut off before its first frame",
+      hint: "there is nothing to recover")
   }
 
   /// What there is to say of a file that needs nothing.

@@ -110,6 +110,8 @@ public struct RecordingError: Error, Hashable, Sendable, CustomStringConvertible
     public static let noPermission = Code(rawValue: "no_permission")
     /// The file is no recording, or too damaged to be mended.
     public static let invalidData = Code(rawValue: "invalid_data")
+    /// The recording was cut off before its first frame.
+    public static let nothingToRecover = Code(rawValue: "nothing_to_recover")
     /// The file is still being recorded.
     public static let beingRecorded = Code(rawValue: "being_recorded")
   }

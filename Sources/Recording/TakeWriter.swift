@@ -220,7 +220,7 @@ struct TakeWriter: ~Copyable {
     let pictures = Int(min(frameRate.doubleValue, 10_000) / 4)
     let blocks = sound.map { SoundTrack.packetsPerSecond(atRate: $0.sampleRate) / 4 + 8 }
     return GrowingMovie.Layout(
-      fragmentTicks: 200_000, samplesPerFragment: pictures + (blocks ?? 4))
+      fragmentTicks: 150_000, samplesPerFragment: pictures + (blocks ?? 4))
   }
 
   private mutating func write(_ packet: Packet) throws(LibAVError) {

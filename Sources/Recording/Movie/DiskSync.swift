@@ -49,7 +49,10 @@ final class DiskSync: Sendable {
   ///
   /// - Throws: `LibAVError` for "write to" where the disk refused what was written before.
   func note(writtenBytes: Int64) throws(LibAVError) {
-    state.written.store(writtenBytes, ordering: .releasing)
+    // The first time at once: then the first journal is there before its fragment has a head.
+    if state.written.exchange(writtenBytes, ordering: .acquiringAndReleasing) == 0 {
+      state.signal.signal()
+    }
     let failure = state.failure.load(ordering: .relaxed)
     if failure != 0 { throw LibAVError("write to", path, code: failure) }
   }

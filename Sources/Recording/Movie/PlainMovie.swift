@@ -92,6 +92,14 @@ enum PlainMovie {
     return 0
   }
 
+  /// Whether readers open a file, whatever is in it.
+  static func canOpen(_ path: String) -> Bool {
+    do throws(LibAVError) {
+      _ = try Demuxer(opening: path, probes: false)
+      return true
+    } catch { return false }
+  }
+
   /// How many pictures can be read from a file, up to where it breaks off.
   static func readablePictures(_ path: String) -> Int64 {
     guard var source = try? Demuxer(opening: path),

@@ -87,7 +87,8 @@ struct CommandError: Error {
       "control_not_supported",
       "unsupported_container", "sound_refused", "outside_source":
       .usage
-    case "invalid_data", "cut_not_on_key_frame", "unsupported_source": .badData
+    case "invalid_data", "nothing_to_recover", "cut_not_on_key_frame", "unsupported_source":
+      .badData
     case "file_not_found": .noInput
     case "device_not_found", "device_busy", "device_lost", "mode_refused", "device_failed",
       "not_a_capture_device", "nothing_stored", "no_signal", "being_recorded":
