@@ -37,6 +37,7 @@ struct DocumentTests {
       ["frames", take, "--at", "1", "-o", "f.png", "--csv", "f.csv"],
       ["frames", take, "--csv", "g.csv", "--dry-run"],
       ["bench", "capture", "synthetic:320x240@60", "-t", "0.5"],
+      ["recover", take], ["recover", "missing.mov"],
       ["bench", "diff", "missing.json", "missing.json"], ["info", "missing.mov"],
       ["devices", "--nonsense"], ["nonsense"],
     ]

@@ -45,7 +45,7 @@ struct SignalTests {
     let info = try await slowmo("info", scratch.file("take.mov"), "--json")
     #expect(info.status == 0, "\(info.errors)")
     let video = try #require(try info.document()["video"] as? [String: Any])
-    // 200 ms at 240 frames a second make a fragment.
+    // 150 ms at 240 frames a second make a fragment of 36.
     #expect(try #require(video["frame_count"] as? Int) >= 48)
     let probe = try await run("ffprobe", ["-v", "error", scratch.file("take.mov")])
     #expect(probe.status == 0, "\(probe.errors)")

@@ -174,7 +174,7 @@ def main():
     parser.add_argument("slowmo")
     parser.add_argument("--trials", type=int, default=25)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--folder")
     options = parser.parse_args()
     rng = random.Random(options.seed)
