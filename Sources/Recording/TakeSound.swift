@@ -14,7 +14,10 @@ struct TakeSound: Sendable {
   private let known: DeviceInput.Sound?
 
   /// Seconds of sound that are kept for a writer that is late.
-  private static let keptSound = 10
+  ///
+  /// The queue of pictures holds two seconds of the largest that there may be, and so many more of
+  /// those that compress well.
+  private static let keptSound = 30
 
   /// What a session's connection of sound gives to an output, from the session's next start or
   /// refresh of the output on; nil where there is none, or none is wanted.

@@ -256,7 +256,9 @@ extension VividTests {
           """
           aplay -q -D "$1" -t raw -f S16_LE -r 48000 -c 2 "$2" & playing=$!
           sleep 1
-          "$3" record "$4" -o "$5" -y --audio "$6" -t "$7" --json --progress json 2>"$5.log" & pid=$!
+          # What an emulated machine stores in time: nothing is encoded.
+          "$3" record "$4" -o "$5" -y --audio "$6" -t "$7" --json --progress json \\
+            --mode 320x180@30/yuyv --codec raw --audio-codec pcm 2>"$5.log" & pid=$!
           \(script)
           wait $pid; status=$?
           kill $playing 2>/dev/null
