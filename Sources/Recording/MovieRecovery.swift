@@ -80,7 +80,7 @@ public enum MovieRecovery {
       }
       return try plain(path)
     }
-    let mend = MovieMend(file, from: head.end)
+    let mend = MovieMend(file, from: head.end, leadIn: leadInCount(path))
     guard !mend.fragments.isEmpty else {
       guard boxes.contains(where: { $0.type == BoxType.fragment }) else { throw nothing(path) }
       throw invalid(path, "is in fragments that this program did not record")
@@ -95,6 +95,14 @@ public enum MovieRecovery {
     }
     try mend.write(to: file)
     return try finish(path, mend)
+  }
+
+  /// The frames that lead a clip in, as its head says; they have no part in its ledger.
+  private static func leadInCount(_ path: String) -> Int {
+    guard let text = try? Demuxer(opening: path, probes: false).metadata[RecordingTags.recording],
+      let count = RecordingTags.Recording(text)?.leadIn
+    else { return 0 }
+    return max(0, Int(clamping: count))
   }
 
   /// Whether a file that ends with its head can be opened; behind it, torn fragments cannot.
@@ -145,14 +153,12 @@ public enum MovieRecovery {
     (report.device, report.mode) = (tag?.device, tag?.mode)
 
     let samples = mend.fragments.flatMap(\.samples).map(\.record)
-    // A clip of an H.264 camera may be led in by frames that are not shown.
-    let start = min(0, try PlainMovie.firstPictureTicks(path))
-    let shown = samples.filter { $0.track == 0 && $0.ticks &+ start >= 0 }
-    let leadIn = Int64(samples.count { $0.track == 0 } - shown.count)
-    report.frameCountBefore = max(0, report.frameCountBefore - leadIn)
+    // A clip of an H.264 camera may be led in by frames that are not shown, a tick each.
+    let shown = samples.filter { $0.track == 0 }.dropFirst(mend.leadIn)
+    let leadIn = Int64(mend.leadIn)
     let sound = samples.last { $0.track != 0 }
     guard let last = shown.last else { throw invalid(path, "holds no pictures") }
-    report.durationNanoseconds = (last.ticks &+ start &+ Int64(last.duration))
+    report.durationNanoseconds = (last.ticks &- leadIn &+ Int64(last.duration))
       .saturatingMultiplied(by: 1_000)
     report.intervals = FrameIntervals(microseconds: shown.map(\.ticks))
     if let rate, let tag, !mend.frames.isEmpty {

@@ -79,7 +79,8 @@ extension MovieTake {
       let pictures = try PlainMovie.finish(
         settings.path, pictureEnd: report.durationNanoseconds / 1_000,
         soundEnd: .sample(writer.soundSampleCount),
-        metadata: tags(first, frameRate: rate, gaps: report.gaps))
+        metadata: tags(
+          first, leadIn: Int(writer.leadInCount), frameRate: rate, gaps: report.gaps))
       report.isPlayable = pictures == report.ledger.stored + writer.leadInCount
       if !report.isPlayable {
         report.warnings.append(

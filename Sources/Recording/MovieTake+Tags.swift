@@ -10,11 +10,12 @@ extension MovieTake {
   ///
   /// - Parameters:
   ///   - first: The first frame.
+  ///   - leadIn: Pictures before it, which are not shown.
   ///   - frameRate: The rate of the sensor.
   ///   - gaps: Where frames are missing; nil while nobody knows yet.
   /// - Returns: The tags.
   func tags(
-    _ first: FrameObservation, frameRate: FrameRate, gaps: [FrameGap]?
+    _ first: FrameObservation, leadIn: Int, frameRate: FrameRate, gaps: [FrameGap]?
   ) -> [String: String] {
     let recording = RecordingTags.Recording(
       device: input.device.address, mode: input.modeName,
@@ -26,7 +27,8 @@ extension MovieTake {
         RecordingTags.Recording.Trigger(
           source: $0.source.rawValue, captureNs: $0.microseconds &* 1_000)
       }, switchedOnUs: control.switchedOn.load(ordering: .relaxed),
-      beginsWithStream: beginsWithStream, countsExactly: input.driver.countsExactly)
+      beginsWithStream: beginsWithStream, countsExactly: input.driver.countsExactly,
+      leadIn: leadIn)
     var tags = RecordingTags.metadata(
       frameRate: frameRate, recording: recording,
       agedMicroseconds: input.driver.microseconds() &- first.microseconds)

@@ -84,7 +84,7 @@ struct MovieTake {
   }
 
   func makeWriter(path: String) -> TakeWriter {
-    let (input, control, tags) = (input, control, tags(_:frameRate:gaps:))
+    let (input, control, tags) = (input, control, tags(_:leadIn:frameRate:gaps:))
     return TakeWriter(
       path: path, plan: plan, delivery: input.delivery,
       frameRate: input.negotiatedFrameRate,
@@ -95,8 +95,8 @@ struct MovieTake {
         frameRate: input.negotiatedFrameRate, trustsCounter: input.driver.countsExactly,
         beginsWithStream: beginsWithStream
       ) { control.switchedOn.load(ordering: .relaxed) }
-    ) { first in
-      tags(first, input.negotiatedFrameRate, nil)
+    ) { first, leadIn in
+      tags(first, leadIn, input.negotiatedFrameRate, nil)
     }
   }
 }

@@ -30,6 +30,8 @@ enum RecordingTags {
     /// Nil while the file grows: nobody knows yet, and a kill must not leave a file that says
     /// none.
     var gaps: [Gap]?
+    /// Pictures before the first frame, which are not shown; nil for none.
+    var leadIn: Int64?
     /// What the clip was made for, on the clock of the first frame; nil for one simply begun.
     var trigger: Trigger?
     // What the books of a take are opened with, beside the frame rate.
@@ -39,7 +41,8 @@ enum RecordingTags {
 
     init(
       device: String, mode: String, firstCaptureNs: Int64, firstSequence: Int64, gaps: [Gap]?,
-      trigger: Trigger? = nil, switchedOnUs: Int64, beginsWithStream: Bool, countsExactly: Bool
+      trigger: Trigger? = nil, switchedOnUs: Int64, beginsWithStream: Bool, countsExactly: Bool,
+      leadIn: Int
     ) {
       self.device = device
       self.mode = mode
@@ -50,6 +53,7 @@ enum RecordingTags {
       self.switchedOnUs = switchedOnUs
       self.beginsWithStream = beginsWithStream
       self.countsExactly = countsExactly
+      self.leadIn = leadIn > 0 ? Int64(leadIn) : nil
     }
 
     /// Reads the tag of a file; nil where it is no such tag.

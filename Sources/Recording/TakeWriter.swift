@@ -14,7 +14,7 @@ struct TakeWriter: ~Copyable {
   let sound: TakeSound?
   let soundCodec: SoundCodec
   /// The file's tags, from the driver's time and number of the first frame.
-  let makeMetadata: (_ first: FrameObservation) -> [String: String]
+  let makeMetadata: (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
 
   /// The books of the take; of what it took, not all may be stored in the end.
   private(set) var account: FrameAccount
@@ -22,6 +22,7 @@ struct TakeWriter: ~Copyable {
   private(set) var storedCount: Int64 = 0
   /// Frames in the file that are not shown, before the first.
   private(set) var leadInCount: Int64 = 0
+  private var plannedLeadIn = 0
   /// The times of all stored frames, in microseconds from the first.
   private(set) var storedMicroseconds: [Int64] = []
   /// The first frame that is stored.
@@ -46,7 +47,7 @@ struct TakeWriter: ~Copyable {
     sound: TakeSound?,
     soundCodec: SoundCodec,
     account: FrameAccount,
-    makeMetadata: @escaping (_ first: FrameObservation) -> [String: String]
+    makeMetadata: @escaping (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
   ) {
     self.path = path
     self.plan = plan
@@ -104,6 +105,7 @@ struct TakeWriter: ~Copyable {
     in frames: [QueuedFrame], to first: FrameObservation
   ) throws(LibAVError) {
     self.first = first
+    plannedLeadIn = frames.count
     pipeline = try plan.makePipeline(for: delivery, frameRate: frameRate)
     for (index, frame) in frames.enumerated() {
       let ticks = Int64(index - frames.count)
@@ -199,7 +201,7 @@ struct TakeWriter: ~Copyable {
       MovieHead.Track(parameters, timescale: 1_000_000, first: .init(ticks: ticks, packet: packet))
     ]
     var settings = MovieWriter.Settings(container: "mov", movieTimescale: 1_000_000)
-    settings.metadata = makeMetadata(first)
+    settings.metadata = makeMetadata(first, plannedLeadIn)
     if let sound {
       let track = try SoundTrack(
         source: sound, codec: soundCodec, originMicroseconds: first.microseconds)

@@ -36,13 +36,13 @@ struct RecoveryTests {
         frameRate: camera.rate, sound: sound ? try camera.sound(in: scratch) : nil,
         soundCodec: .aac,
         account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { base - 10_000 }
-      ) { first in
+      ) { first, leadIn in
         RecordingTags.metadata(
           frameRate: camera.rate,
           recording: RecordingTags.Recording(
             device: "scripted", mode: "mode", firstCaptureNs: first.microseconds * 1_000,
             firstSequence: Int64(first.stamp.sequence), gaps: nil, switchedOnUs: base - 10_000,
-            beginsWithStream: true, countsExactly: true))
+            beginsWithStream: true, countsExactly: true, leadIn: leadIn))
       }
       for case .picture(let stamp, let picture) in steps {
         var observation = FrameObservation(
@@ -120,13 +120,13 @@ struct RecoveryTests {
         account: FrameAccount(
           frameRate: camera.rate, trustsCounter: true, beginsWithStream: false
         ) { base }
-      ) { first in
+      ) { first, leadIn in
         RecordingTags.metadata(
           frameRate: camera.rate,
           recording: RecordingTags.Recording(
             device: "scripted", mode: "mode", firstCaptureNs: first.microseconds * 1_000,
             firstSequence: Int64(first.stamp.sequence), gaps: nil, switchedOnUs: base,
-            beginsWithStream: false, countsExactly: true))
+            beginsWithStream: false, countsExactly: true, leadIn: leadIn))
       }
       func frame(_ number: Int, _ bytes: UnsafeRawBufferPointer) throws -> QueuedFrame {
         let stamp = try camera.stamp(Int64(number))

@@ -15,6 +15,8 @@ struct MovieMend {
   private var hasUnclaimed = false
   /// Frames of which something reached the file, and that cannot be read.
   private(set) var brokenFrames: Int64 = 0
+  /// Pictures at the beginning that are no frames of the take, and not shown.
+  let leadIn: Int
   /// All the frames that the file tells of, also those that cannot be read.
   let frames: [FrameRecord]
 
@@ -23,7 +25,9 @@ struct MovieMend {
   /// - Parameters:
   ///   - file: The file.
   ///   - first: Where its first fragment begins.
-  init(_ file: borrowing MovieBoxes, from first: Int64) {
+  ///   - leadIn: How many pictures come before the first frame of the take.
+  init(_ file: borrowing MovieBoxes, from first: Int64, leadIn: Int) {
+    self.leadIn = leadIn
     fragments = RecordedFragments(in: file, from: first).fragments
     frames = fragments.flatMap(\.frames)
     let end = fragments.last?.mediaEnd ?? first
@@ -34,15 +38,16 @@ struct MovieMend {
     }
     let began = end < file.byteCount && Self.isOpen(fragments.last, file)
     keepWhole(file)
-    let pictures = fragments.reduce(0) { $0 + Self.pictures(in: $1) }
-    picturesBefore = min(picturesBefore, pictures)
+    picturesBefore = max(0, min(picturesBefore - Int64(leadIn), pictures))
     let taken = Int64(frames.count { $0.outcome == .taken })
     // The last one's bytes are there in part, and nothing else is known of it.
     brokenFrames = max(0, taken - pictures) + (began && !isCut || hasUnclaimed ? 1 : 0)
   }
 
-  /// Pictures that are whole.
-  var pictures: Int64 { fragments.reduce(0) { $0 + Self.pictures(in: $1) } }
+  /// Pictures of the take that are whole.
+  var pictures: Int64 {
+    max(0, fragments.reduce(0) { $0 + Self.pictures(in: $1) } - Int64(leadIn))
+  }
 
   private static func pictures(in fragment: RecordedFragment) -> Int64 {
     Int64(fragment.samples.count { $0.record.track == 0 })
@@ -58,7 +63,7 @@ struct MovieMend {
   private mutating func keepWhole(_ file: borrowing MovieBoxes) {
     // What was on the disk for sure needs not be read.
     let synced = fragments.map(\.syncedBytes).max() ?? 0
-    var taken = frames.count { $0.outcome == .taken }
+    var taken = leadIn + frames.count { $0.outcome == .taken }
     for index in fragments.indices {
       for (place, sample) in fragments[index].samples.enumerated() {
         // Of a picture without its frame's record nobody knows when it was captured.

@@ -80,18 +80,6 @@ enum PlainMovie {
     return pictures
   }
 
-  /// When the first picture is decoded, in ticks of its track: below 0 for one that is not shown.
-  ///
-  /// - Throws: `LibAVError` for a file that cannot be read.
-  static func firstPictureTicks(_ path: String) throws(LibAVError) -> Int64 {
-    var source = try Demuxer(opening: path, probes: false)
-    guard let track = source.tracks.first(where: { $0.kind == .video }) else { return 0 }
-    while let packet = try source.nextPacket() {
-      if packet.trackIndex == track.index { return packet.dts ?? packet.pts ?? 0 }
-    }
-    return 0
-  }
-
   /// Whether readers open a file, whatever is in it.
   static func canOpen(_ path: String) -> Bool {
     do throws(LibAVError) {

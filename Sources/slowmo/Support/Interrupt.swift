@@ -24,10 +24,17 @@ enum Interrupt {
   static func install() {
     var set = Self.signals()
     pthread_sigmask(SIG_BLOCK, &set, nil)
+    // A library may have threads that take signals all the same: they pass them on.
+    for number in [SIGINT, SIGTERM, SIGUSR1] {
+      signal(number) { number in _ = pthread_kill(Interrupt.waitingThread, number) }
+    }
     // A reader that closes its end of a pipe must not end a recording.
     signal(SIGPIPE, SIG_IGN)
     let waiter = DispatchQueue(label: "signals")
+    let isWaiting = DispatchSemaphore(value: 0)
     waiter.async {
+      waitingThread = pthread_self()
+      isWaiting.signal()
       var set = Self.signals()
       var number: Int32 = 0
       while true {
@@ -42,7 +49,11 @@ enum Interrupt {
         action.withLock { $0 }?()
       }
     }
+    isWaiting.wait()
   }
+
+  // Written before the program has other threads; what a handler may read has no lock.
+  private nonisolated(unsafe) static var waitingThread = pthread_t()
 
   /// What the first signal does besides being noticed.
   static func onFirst(_ body: @escaping @Sendable () -> Void) {
