@@ -26,7 +26,7 @@ public struct FrameRateProof: Hashable, Sendable {
   public let negotiated: FrameRate
   /// What the device delivered.
   public let measurement: RateMeasurement
-  /// Why the measured rate is not the one asked for; nil where it is.
+  /// Why the measured rate is not the one asked for; nil where it is, or where none was measured.
   public let cause: RateCause?
 
   /// Rates nearer to each other than this are the same: crystals differ by some 100 ppm, and
@@ -34,7 +34,7 @@ public struct FrameRateProof: Hashable, Sendable {
   private static let tolerance = 0.005
 
   /// Whether the rate asked for is the one that is delivered, and every frame in its time.
-  public var isLocked: Bool { cause == nil }
+  public var isLocked: Bool { cause == nil && measurement.frameRate != nil }
 
   /// Compares the three rates.
   init(
