@@ -15,6 +15,8 @@ final class PlacedMicrophone: PlacedSound {
   private var placer: SoundPlacer
   /// The samples of each channel that are placed and not taken yet.
   private var ready: [[Float]]
+  /// Whether late sound is worth to wait for: not again after it did not come.
+  private var isPatient = true
 
   /// Begins with what the feed still has of the take's beginning.
   ///
@@ -47,8 +49,13 @@ final class PlacedMicrophone: PlacedSound {
 
   func samplesReady(before end: Int64) throws(LibAVError) -> Int64 {
     try pull(before: end)
-    // The pictures are that far, so whatever was heard then should long be here.
+    // The pictures are that far, so whatever was heard then should long be here; unless they come
+    // faster than they were captured, out of a queue or a file, and nobody had the time to hear it.
     let due = end - Self.patience * Int64(feed.format.sampleRate)
+    while isPatient, placer.outputCount < due, !feed.hasEnded {
+      isPatient = feed.wait(for: cursor, milliseconds: Int(Self.patience) * 1_000)
+      try pull(before: end)
+    }
     if placer.outputCount < due { try fill(before: due) }
     return min(end, placer.outputCount)
   }
@@ -72,6 +79,7 @@ final class PlacedMicrophone: PlacedSound {
   /// Places what has been heard, as far as it is wanted.
   private func pull(before end: Int64) throws(LibAVError) {
     while placer.outputCount < end, let piece = feed.read(&cursor) {
+      isPatient = true
       do throws(ResamplerError) { keep(try placer.place(piece)) } catch { throw wrapped(error) }
     }
   }
