@@ -11,7 +11,6 @@ struct RecoverCommand: ParsableCommand, Verb {
       EXAMPLES
         slowmo recover take.mov
         slowmo recover take.mov --json
-        timeout -s KILL 2 slowmo record synthetic:640x480@240 -o cut.mov || slowmo recover cut.mov
 
       The file is mended in place, without a copy, and its ledger is made again from the records in
       it. What is not whole is left where it is. A file that needs nothing is not touched; one that
