@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 full=
-soak_takes=20
+soak_takes=10
 kills=25
 power_cuts=10
 fuzz_cases=400

@@ -18,7 +18,7 @@ export LAB_VIVID=${LAB_VIVID:-n_devs=2 multiplanar=1,2}
 # Emulation is slow where other programs run beside it.
 export LAB_TIMEOUT=${LAB_TIMEOUT:-1500}
 # shellcheck disable=SC2016  # LAB_OUT is the guest's.
-Tests/Lab/run.sh "SLOWMO='$slowmo' '$bundle' --testing-library swift-testing --filter VividTests" 2>&1 |
+Tests/Lab/run.sh "OVERCRANK_FULL='${OVERCRANK_FULL-}' SLOWMO='$slowmo' '$bundle' --testing-library swift-testing --filter VividTests" 2>&1 |
   tee "$log"
 # Where vivid failed to load all of them would be skipped, which is no success in here.
 if ! grep -q 'Test run with [1-9].* passed' "$log" || grep -q 'skipped' "$log"; then
