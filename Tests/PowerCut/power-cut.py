@@ -19,6 +19,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import statistics
 import struct
 import subprocess
@@ -164,8 +165,9 @@ def main():
     with tempfile.TemporaryDirectory(dir=options.folder) as scratch:
         folder = pathlib.Path(scratch)
         library = folder / "log-writes.so"
+        compilers = [os.environ.get("CC", ""), "clang", "gcc", "cc"]
         subprocess.run(
-            ["cc", "-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-o", str(library),
+            [next(name for name in compilers if name and shutil.which(name)), "-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-o", str(library),
              str(HERE / "log-writes.c"), "-ldl", "-lpthread"], check=True)
         takes = {}
 
