@@ -166,8 +166,9 @@ def main():
         folder = pathlib.Path(scratch)
         library = folder / "log-writes.so"
         compilers = [os.environ.get("CC", ""), "clang", "gcc", "cc"]
+        compiler = next(name for name in compilers if name and shutil.which(name))
         subprocess.run(
-            [next(name for name in compilers if name and shutil.which(name)), "-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-o", str(library),
+            [compiler, "-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-o", str(library),
              str(HERE / "log-writes.c"), "-ldl", "-lpthread"], check=True)
         takes = {}
 
