@@ -26,12 +26,6 @@ struct GrowingTake: ~Copyable {
   /// The books so far.
   var account: FrameAccount { writer.account }
 
-  /// The first frame that is stored.
-  var first: FrameObservation? { writer.first }
-
-  /// Frames stored so far.
-  var storedCount: Int64 { writer.storedCount }
-
   /// Stores a frame, or enters a note of one that did not get this far; asks for the end of the
   /// capture where nothing can be stored any more.
   ///

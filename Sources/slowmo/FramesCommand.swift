@@ -138,11 +138,7 @@ struct FramesCommand: ParsableCommand, Verb {
           "the name \(output) is the same for several frames, such as \(path)",
           hint: "put the frame's number into it: {index:06}")
       }
-      if !writing.overwrite, fileExists(path) {
-        throw CommandError(
-          .cannotCreate, code: "output_exists", "\(path) exists already",
-          hint: "choose another name, or replace it with --overwrite")
-      }
+      try refuseExisting(path, overwrites: writing.overwrite)
       return Document.Frame(index: index, ptsNs: line.ptsNanoseconds, path: path)
     }
   }

@@ -112,7 +112,9 @@ struct RecordCommand: ParsableCommand, Verb {
     settings.maxRecordedFileSize = maxSize
     settings.minFreeDiskSpaceLimit = minFree
     if writing.dryRun { return try plan(device, format, sound) }
-    for path in [report, framesCSV] { if let path { try refuseExisting(path) } }
+    for path in [report, framesCSV].compactMap({ $0 }) {
+      try refuseExisting(path, overwrites: writing.overwrite)
+    }
 
     let input = try DeviceInput(device: device, format: format)
     let session = try sound.session(of: input)
@@ -181,14 +183,6 @@ struct RecordCommand: ParsableCommand, Verb {
     Int64(
       exactly: try duration.seconds.multiplied(by: input.negotiatedFrameRate.framesPerSecond)
         .rounded(.towardPositiveInfinity))
-  }
-
-  private func refuseExisting(_ path: String) throws {
-    if !writing.overwrite, fileExists(path) {
-      throw CommandError(
-        .cannotCreate, code: "output_exists", "\(path) exists already",
-        hint: "choose another name, or replace it with --overwrite")
-    }
   }
 
   private func plan(

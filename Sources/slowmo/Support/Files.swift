@@ -8,6 +8,14 @@ func fileExists(_ path: String) -> Bool {
   return lstat(path, &status) == 0
 }
 
+/// Refuses a name that is taken, unless what has it may be replaced.
+func refuseExisting(_ path: String, overwrites: Bool) throws {
+  guard !overwrites, fileExists(path) else { return }
+  throw CommandError(
+    .cannotCreate, code: "output_exists", "\(path) exists already",
+    hint: "choose another name, or replace it with --overwrite")
+}
+
 /// Writes a small file whole; a file of that name is refused unless it may be replaced.
 func writeFile(_ path: String, _ data: Data, overwrites: Bool) throws {
   let flags = O_WRONLY | O_CREAT | O_CLOEXEC | (overwrites ? O_TRUNC : O_EXCL)

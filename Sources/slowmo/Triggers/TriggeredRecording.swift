@@ -47,11 +47,7 @@ struct TriggeredRecording {
   /// The name of each clip; refused at once where the first is taken already.
   private func names() throws -> (@Sendable (Int) -> String)? {
     guard options.repeat else {
-      if !overwrites, fileExists(output) {
-        throw CommandError(
-          .cannotCreate, code: "output_exists", "\(output) exists already",
-          hint: "choose another name, or replace it with --overwrite")
-      }
+      try refuseExisting(output, overwrites: overwrites)
       return nil
     }
     let template = try NameTemplate(output, fields: ["n", "date", "time"])
