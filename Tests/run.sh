@@ -54,8 +54,16 @@ if ! "$otio_python" -m pip freeze 2>/dev/null | grep -qix "$otio"; then
 fi
 
 step "unit tests and command tests"
-SLOWMO="$PWD/$programs/slowmo" OTIO_PYTHON=$otio_python \
-  "$programs/OvercrankPackageTests.xctest" --testing-library swift-testing
+unit_log=$(mktemp)
+if ! SLOWMO="$PWD/$programs/slowmo" OTIO_PYTHON=$otio_python \
+  "$programs/OvercrankPackageTests.xctest" --testing-library swift-testing 2>&1 |
+  tee "$unit_log"; then
+  # Once more at the end, where whoever reads the log finds it.
+  echo "== what failed:" >&2
+  grep -A 12 -E 'recorded an issue|Fatal error|Crash' "$unit_log" >&2 || tail -n 50 "$unit_log" >&2
+  exit 1
+fi
+rm -f "$unit_log"
 
 step "the ledger, over long takes with faults of every class"
 "$programs/LedgerSoak" "$soak_takes"
