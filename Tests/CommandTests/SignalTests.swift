@@ -38,6 +38,38 @@ struct SignalTests {
     #expect(try scratch.names() == ["take.mov"])
   }
 
+  @Test func `A signal that comes twice at once is one`() async throws {
+    let scratch = try Scratch()
+    // timeout(1) sends its signal to its child, and to the child's group.
+    let script = """
+      "$1" devices --watch >devices &
+      watch=$!
+      for try in $(seq 600); do [ -s devices ] && break; sleep 0.05; done
+      kill -STOP $watch
+      kill -INT $watch
+      kill -TERM $watch
+      kill -CONT $watch
+      wait $watch
+      """
+    let finished = try await run("bash", ["-c", script, "bash", slowmoPath], in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+  }
+
+  @Test func `The second signal ends the process at once`() async throws {
+    let scratch = try Scratch()
+    let script = """
+      "$1" record synthetic:320x240@240 -o a.mov -t 0.2 --exec 'touch begun; sleep 60' &
+      take=$!
+      for try in $(seq 600); do [ -e begun ] && break; sleep 0.05; done
+      kill -INT $take
+      sleep 0.6
+      kill -INT $take
+      wait $take
+      """
+    let finished = try await run("bash", ["-c", script, "bash", slowmoPath], in: scratch.path)
+    #expect(finished.status == 130, "\(finished.errors)")
+  }
+
   @Test func `A kill leaves a file that can be read, whole fragments of it`() async throws {
     let scratch = try Scratch()
     let finished = try await interrupted(by: "KILL", scratch)

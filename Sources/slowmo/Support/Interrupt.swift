@@ -18,6 +18,10 @@ enum Interrupt {
     received.load(ordering: .acquiring) == SIGTERM ? .terminated : .interrupted
   }
 
+  /// How soon after the first a signal is no second one, in nanoseconds: timeout(1) sends the same
+  /// to its child and to the child's group, and nobody presses a key twice in that time.
+  private static let sameSignal: Int64 = 300_000_000
+
   /// Takes the signals from here on; a second one that interrupts ends the process at once.
   ///
   /// To be called before any thread starts, since threads inherit what is blocked.
@@ -37,6 +41,7 @@ enum Interrupt {
       isWaiting.signal()
       var set = Self.signals()
       var number: Int32 = 0
+      var first = ContinuousClock.now
       while true {
         guard sigwait(&set, &number) == 0 else { continue }
         guard number != SIGUSR1 else {
@@ -45,7 +50,11 @@ enum Interrupt {
         }
         let (isFirst, _) = received.compareExchange(
           expected: 0, desired: number, ordering: .acquiringAndReleasing)
-        guard isFirst else { _exit(number == SIGTERM ? 143 : 130) }
+        guard isFirst else {
+          if ContinuousClock.now - first < .nanoseconds(sameSignal) { continue }
+          _exit(number == SIGTERM ? 143 : 130)
+        }
+        first = .now
         action.withLock { $0 }?()
       }
     }
