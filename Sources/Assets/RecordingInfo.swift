@@ -21,14 +21,15 @@ public struct RecordingInfo: Hashable, Sendable, Decodable {
   public let firstCaptureNs: Int64
   /// The driver's number of the first frame.
   public let firstSequence: Int64
-  /// Where frames are missing, in order.
-  public let gaps: [Gap]
+  /// Where frames are missing, in order; nil for a recording that was cut off and not mended.
+  public let gaps: [Gap]?
 
   /// The tag of the file that holds it.
   package static let key = "com.overcrank.recording"
 
-  /// Frames missing just before each of the stored frames.
-  func missing(frameCount: Int) -> [Int64] {
+  /// Frames missing just before each of the stored frames; nil where nobody knows.
+  func missing(frameCount: Int) -> [Int64]? {
+    guard let gaps else { return nil }
     var missing = [Int64](repeating: 0, count: frameCount)
     for gap in gaps {
       guard let next = Int(exactly: gap.afterIndex)?.addingReportingOverflow(1),
@@ -91,7 +92,7 @@ extension Asset {
     guard let frames = videoTrack?.frames else { return [] }
     let recording = recording
     let missing = recording?.missing(frameCount: frames.entries.count)
-    var sequence = recording?.firstSequence
+    var sequence = missing == nil ? nil : recording?.firstSequence
     var records = LedgerBox.read(from: path)?.filter { $0.outcome == .taken }
     if let count = records?.count, count < frames.entries.count { records = nil }
     return try frames.entries.enumerated().map { index, entry in

@@ -72,6 +72,12 @@ package struct H264Headers: Sendable {
     }
   }
 
+  /// The level as it is written: `4.2`.
+  package var levelName: String {
+    let (whole, tenth) = profile[2].quotientAndRemainder(dividingBy: 10)
+    return profile[2] == 9 ? "1b" : tenth == 0 ? "\(whole)" : "\(whole).\(tenth)"
+  }
+
   /// A number that none of the sets has, for those of other pictures in the same track.
   ///
   /// The highest that is free, because pictures may bring sets of their own, which are numbered

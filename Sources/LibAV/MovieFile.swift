@@ -61,7 +61,10 @@ package struct MovieFile: ~Copyable {
     // Never truncated in place, since cutting a big file stalls: an old one is put aside, and
     // what an earlier process left under a temporary name is removed.
     let aside = "\(folder).\(getpid()).old.\(name)"
-    if (grows ? rename(written, aside) : unlink(written)) == 0 {
+    // What appears under the name from here on is not replaced, but refused below.
+    if grows, !overwrites {
+      replacedPath = nil
+    } else if (grows ? rename(written, aside) : unlink(written)) == 0 {
       replacedPath = grows ? aside : nil
     } else if Self.lastErrorNumber() != ENOENT {
       throw CreationError(path: target, errorNumber: Self.lastErrorNumber())
@@ -122,6 +125,22 @@ package struct MovieFile: ~Copyable {
       else { throw CreationError(path: target, errorNumber: errorNumber) }
     }
     isFinished = true
+  }
+
+  /// Where the file lies that a growing one was to replace when its process was killed; nil where
+  /// there is none.
+  package static func replaced(by path: String) -> String? {
+    let (folder, name) = split(path)
+    guard let directory = opendir(folder.isEmpty ? "." : folder) else { return nil }
+    defer { closedir(directory) }
+    while let entry = readdir(directory) {
+      let found = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      let process = found.dropFirst().prefix { $0.isWholeNumber }
+      if !process.isEmpty, found == ".\(process).old.\(name)" { return folder + found }
+    }
+    return nil
   }
 
   /// The path's folder with its slash, and its name.

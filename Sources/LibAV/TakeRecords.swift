@@ -7,7 +7,11 @@ import CFFmpeg
 /// the file alone.
 package struct FrameRecord: Hashable, Sendable {
   /// What became of the frame.
-  package enum Outcome: UInt8, Sendable { case taken = 1, corrupt, unshowable, refused, evicted }
+  package enum Outcome: UInt8, Sendable {
+    case taken = 1, corrupt, unshowable, refused, evicted
+    /// It is the first of those that came while the take was paused.
+    case paused
+  }
 
   package var outcome: Outcome
   /// The driver's count of frames.

@@ -7,7 +7,14 @@ import Glibc
 /// Asked by the writer before it stores a frame, so that what is left over belongs to no take
 /// instead of being lost.
 struct FileLimits {
+  /// What the sound of a take adds to its file in a second.
+  struct Sound {
+    let bytesPerSecond: Int64
+    let packetsPerSecond: Int64
+  }
+
   private let path: String
+  private let sound: Sound?
   private let maximumSize: Int64?
   private let minimumFree: Int64?
   private var nextLook = Int64.min
@@ -18,10 +25,16 @@ struct FileLimits {
   /// ledger.
   private static let bytesPerFile: Int64 = 64 << 10
   private static let bytesPerFrame: Int64 = 96
+  /// The same of a packet of sound.
+  private static let bytesPerPacket: Int64 = 40
+  /// Seconds of sound that may come after the last frame: while that is shown, and what a
+  /// microphone is late.
+  private static let lateSound: Int64 = 2
   /// How often the disk is looked at, in microseconds of the take.
   private static let lookInterval: Int64 = 200_000
 
-  init(_ settings: RecordingSettings) {
+  init(_ settings: RecordingSettings, sound: Sound?) {
+    self.sound = sound
     path = settings.path
     maximumSize = settings.maxRecordedFileSize
     minimumFree = settings.minFreeDiskSpaceLimit
@@ -29,10 +42,14 @@ struct FileLimits {
 
   /// The reason to end a take before one more frame, if there is one.
   mutating func reason(
-    against frame: QueuedFrame, fileBytes: Int64, frames: Int64
+    against frame: QueuedFrame, fileBytes: Int64, frames: Int64, seconds: Double
   ) -> StopReason? {
     let size = fileBytes + Int64(frame.bytes.count)
-    let finished = size + Self.bytesPerFile + (frames + 1) * Self.bytesPerFrame
+    var finished = size + Self.bytesPerFile + (frames + 1) * Self.bytesPerFrame
+    if let sound {
+      let packets = (Int64(saturating: seconds) + Self.lateSound) &* sound.packetsPerSecond
+      finished += Self.lateSound * sound.bytesPerSecond + packets &* Self.bytesPerPacket
+    }
     if let maximumSize, finished > maximumSize { return .maxSize }
     guard let minimumFree else { return nil }
     if frame.observation.microseconds >= nextLook {

@@ -18,7 +18,7 @@ struct GrowingTake: ~Copyable {
   /// Opens the books of a take whose file exists and is empty.
   init(_ take: MovieTake, into file: consuming MovieFile) {
     self.take = take
-    limits = FileLimits(take.settings)
+    limits = FileLimits(take.settings, sound: take.sound?.rates(take.soundCodec))
     writer = take.makeWriter(path: file.writtenPath)
     self.file = file
   }
@@ -35,34 +35,44 @@ struct GrowingTake: ~Copyable {
     guard limit == nil else { return nil }
     guard failure == nil else { return writer.refuse(frame) }
     if let reason = limits.reason(
-      against: frame, fileBytes: writer.byteCount, frames: writer.storedCount)
+      against: frame, fileBytes: writer.byteCount,
+      frames: writer.storedCount + writer.leadInCount, seconds: writer.seconds)
     {
       limit = (reason, frame.observation)
       return nil
     }
     defer { if writer.storedCount > 0 { file.dropReplaced() } }
     do throws(LibAVError) { return try writer.store(frame) } catch {
-      failure = error
-      take.control.stop(error.isDiskFull ? .diskFull : .error)
+      fail(error)
       return .taken
     }
   }
 
+  private mutating func fail(_ error: LibAVError) {
+    failure = error
+    take.control.stop(Self.reason(to: error))
+  }
+
+  /// The reason to end a capture when this has failed.
+  static func reason(to failure: LibAVError) -> StopReason {
+    failure.isDiskFull ? .diskFull : .error
+  }
+
   /// Stores what must be decoded before the first frame of the take.
   mutating func lead(in frames: [QueuedFrame], to first: FrameObservation) {
-    do throws(LibAVError) { try writer.lead(in: frames, to: first) } catch {
-      failure = error
-      take.control.stop(error.isDiskFull ? .diskFull : .error)
-    }
+    do throws(LibAVError) { try writer.lead(in: frames, to: first) } catch { fail(error) }
   }
 
   /// What may be told now.
   func progress(queueFill: Double) -> MovieFileOutput.Progress {
     MovieFileOutput.Progress(
       stored: writer.storedCount, missing: writer.account.ledger.dropped,
-      seconds: Double(writer.endMicroseconds) / 1_000_000, queueFill: queueFill,
+      seconds: writer.seconds, queueFill: queueFill,
       bytes: writer.byteCount, levels: take.sound?.feed.levels ?? [])
   }
+
+  /// Frames that are in the file so far, if that one can be kept.
+  var storedCount: Int64 { writer.storedCount }
 
   /// Closes books and file.
   ///
@@ -79,12 +89,18 @@ struct GrowingTake: ~Copyable {
     do throws(LibAVError) { try writer.finish() } catch { failure = failure ?? error }
     if writer.storedCount > 0 {
       let report = take.report(writer, end, failure, proof)
+      // What cannot be looked at now may be read later, so only what holds nothing is no take.
       if report.ledger.stored > 0 { return report }
     }
     let (take, failure, limit) = (take, failure, limit)
     file.discard()
     if let error = end.error { throw error }
     if let limit { throw RecordingError(take.settings, limit.reason) }
+    if failure == nil, end.stopReason == .signal {
+      throw RecordingError(
+        .cancelled, "\(take.settings.path) was stopped before its first frame",
+        hint: "record for longer")
+    }
     throw failure.map(RecordingError.init)
       ?? RecordingError(
         .nothingStored, "\(take.input.device.address) delivered no frame that could be stored",

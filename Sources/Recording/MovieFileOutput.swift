@@ -29,6 +29,7 @@ public final class MovieFileOutput: FrameOutput {
   /// What the take is to become.
   public let settings: RecordingSettings
   private let state = Mutex(State())
+  private let hub = EventHub<Event>()
 
   /// Pictures, and the sound beside them.
   public var mediaTypes: [MediaType] { [.video, .audio] }
@@ -47,6 +48,20 @@ public final class MovieFileOutput: FrameOutput {
     public var bytes: Int64
     /// How loud each channel of the sound is, over the last 300 ms; none where there is none.
     public var levels: [AudioLevel] = []
+  }
+
+  /// What happens to a recording.
+  public enum Event: Sendable {
+    /// Frames go into the file of this path.
+    case didStart(path: String)
+    /// Frames are left out from now on.
+    case didPause(path: String)
+    /// Frames go into the file again.
+    case didResume(path: String)
+    /// The file is finished, or what went wrong is in the report beside what could be kept.
+    case didFinish(RecordingReport)
+    /// Nothing was recorded, and there is no file.
+    case didFail(path: String, any Error)
   }
 
   /// What happens while clips wait for their triggers.
@@ -77,8 +92,42 @@ public final class MovieFileOutput: FrameOutput {
     _ = try PicturePlan(settings.codec, for: try camera().delivery)
   }
 
+  /// What happens to recordings from now on, for any number of listeners; of events that nobody
+  /// takes the newest 256 are kept.
+  public var events: AsyncStream<Event> { hub.events() }
+
   /// Ends the take; may be called from any thread, also before it has begun.
   public func stop() { state.withLock { $0.control }.stop(.signal) }
+
+  /// Leaves out frames and sound from the next frame on, until ``resume()``; from any thread, also
+  /// before the take has begun.
+  ///
+  /// In the file, what comes after the pause follows at once on what came before. The ledger counts
+  /// none of the periods between; the report names each pause. An H.264 camera's frames count as
+  /// lost from the end of a pause to its next key frame. A capture that waits for triggers is not
+  /// paused.
+  public func pause() { state.withLock { $0.control }.isPaused.store(true, ordering: .relaxed) }
+
+  /// Ends a pause with the next frame; from any thread.
+  public func resume() { state.withLock { $0.control }.isPaused.store(false, ordering: .relaxed) }
+
+  /// Whether frames are being left out.
+  public var isRecordingPaused: Bool {
+    state.withLock { $0.control }.isPaused.load(ordering: .relaxed)
+  }
+
+  /// Whether a take goes on.
+  public var isRecording: Bool { state.withLock { $0.take != nil } }
+
+  /// Records as ``record(progress:)`` does, on a thread of its own; ``events`` tell how it goes.
+  ///
+  /// - Throws: `CaptureError` with `.outOfMemory` where there is no thread to be had.
+  public func startRecording() throws(CaptureError) {
+    try PlatformThread { [self] in
+      // What it throws is told by an event.
+      _ = try? record()
+    }.detach()
+  }
 
   package func sink(for connection: CaptureConnection) -> (any FrameSink)? {
     connection.mediaType == .video ? state.withLock { $0.take } : nil
@@ -120,6 +169,17 @@ public final class MovieFileOutput: FrameOutput {
   /// - Throws: `RecordingError` when the file cannot be created, `CaptureError` when the device
   ///   cannot be started and nothing was recorded.
   public func record(progress: (Progress) -> Void = { _ in }) throws -> RecordingReport {
+    do {
+      let report = try write(progress)
+      hub.send(.didFinish(report))
+      return report
+    } catch {
+      hub.send(.didFail(path: settings.path, error))
+      throw error
+    }
+  }
+
+  private func write(_ progress: (Progress) -> Void) throws -> RecordingReport {
     let (input, session) = try source()
     let control = state.withLock { $0.control }
     let sound = try listen(to: session)
@@ -141,9 +201,12 @@ public final class MovieFileOutput: FrameOutput {
       throw error
     }
     defer { letGo(of: session, stops: begins) }
+    hub.send(.didStart(path: settings.path))
     return try take.write(
       from: queue, of: begun.sink, into: file, proof: begun.proof,
-      pressure: { session.setPressure($0, on: self) }, progress: progress)
+      pressure: { session.setPressure($0, on: self) },
+      paused: { hub.send($0 ? .didPause(path: settings.path) : .didResume(path: settings.path)) },
+      progress: progress)
   }
 
   /// Keeps the latest frames in memory, and records a clip around each trigger; blocks until the
@@ -168,12 +231,11 @@ public final class MovieFileOutput: FrameOutput {
     var take = TriggeredTake(
       input: input, settings: settings, triggers: triggers,
       plan: try PicturePlan(settings.codec, for: input.delivery), control: control,
-      sound: try listen(to: session, before: triggers.preDuration))
+      sound: try listen(to: session, before: triggers.preDuration), beginsWithStream: begins)
     defer { state.withLock { $0.sound = nil } }
     let size = take.ringSize()
     let ring = try FrameQueue(
       capacity: size.bytes, largestFrame: input.maximumByteCount, recordCount: size.frames)
-    state.withLock { ($0.pending, $0.isLastTrigger) = ([], false) }
     let listener = try triggers.sound.map { try listen(for: $0, in: session) }
     defer { if let listener { session.removeOutput(listener) } }
     let begun = try begin(ring, of: input, in: session, alone: begins, control)
@@ -234,9 +296,9 @@ public final class MovieFileOutput: FrameOutput {
     to session: CaptureSession, before duration: MediaTime = .zero
   ) throws(RecordingError) -> TakeSound? {
     var seconds = duration.doubleValue
-    if settings.isBurst, let camera = try? camera() {
-      seconds = Double(BurstMemory(camera).frameCount) / camera.negotiatedFrameRate.doubleValue
-      if let limit = settings.limit.duration { seconds = min(seconds, limit.doubleValue) }
+    if settings.isBurst {
+      // Frames may be much smaller than the largest, so nobody knows how long memory holds them.
+      seconds = settings.limit.duration?.doubleValue ?? 600
     }
     let sound = try TakeSound.of(
       session, into: self, settings, keeping: Int(max(0, min(seconds, 600)).rounded(.up)))
@@ -254,7 +316,7 @@ public final class MovieFileOutput: FrameOutput {
   /// Ends what was begun for a take: whatever else ran for it, such as a microphone, ends with it;
   /// a session that runs on lets go of it.
   private func letGo(of session: CaptureSession, stops: Bool) {
-    state.withLock { ($0.control, $0.take, $0.sound) = (CaptureControl(), nil, nil) }
+    forget()
     if stops { session.stopRunning() } else { _ = session.refresh(self) }
   }
 
@@ -274,9 +336,14 @@ public final class MovieFileOutput: FrameOutput {
       try begin(sink, of: input, in: session, alone: alone, control)
       return (sink, proof)
     } catch {
-      state.withLock { ($0.control, $0.take, $0.sound) = (CaptureControl(), nil, nil) }
+      forget()
       throw error
     }
+  }
+
+  /// Forgets what was asked of a take that is over.
+  private func forget() {
+    state.withLock { $0 = State(session: $0.session) }
   }
 
   /// Has frames go into a take.

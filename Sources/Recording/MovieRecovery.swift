@@ -75,7 +75,8 @@ public enum MovieRecovery {
       guard inside.contains(where: { $0.type == BoxType.track }) else {
         throw nothing(path)
       }
-      guard boxes.last?.end == file.byteCount else {
+      // Behind it there may be anything, as long as all of it is there.
+      guard boxes.contains(where: { $0.type == BoxType.media }) else {
         throw invalid(path, "breaks off in its middle, and is no recording in fragments")
       }
       return try plain(path)
@@ -90,7 +91,7 @@ public enum MovieRecovery {
       if !PlainMovie.canOpen(path) { try mend.write(to: file) }
       throw nothing(path)
     }
-    guard canOpen(file.file.read(Int(head.end), at: 0)) else {
+    guard head.end < 1 << 30, canOpen(file.file.read(Int(head.end), at: 0)) else {
       throw invalid(path, "has a head that is damaged")
     }
     try mend.write(to: file)
@@ -102,7 +103,8 @@ public enum MovieRecovery {
     guard let text = try? Demuxer(opening: path, probes: false).metadata[RecordingTags.recording],
       let count = RecordingTags.Recording(text)?.leadIn
     else { return 0 }
-    return max(0, Int(clamping: count))
+    // No ring holds more.
+    return Int(max(0, min(count, 1 << 20)))
   }
 
   /// Whether a file that ends with its head can be opened; behind it, torn fragments cannot.
@@ -115,9 +117,11 @@ public enum MovieRecovery {
   }
 
   private static func nothing(_ path: String) -> RecordingError {
-    RecordingError(
+    let replaced = MovieFile.replaced(by: path)
+    return RecordingError(
       .nothingToRecover, "\(path) was cut off before its first frame",
-      hint: "there is nothing to recover")
+      hint: replaced.map { "the file that it was to replace is \($0)" }
+        ?? "there is nothing to recover")
   }
 
   /// What there is to say of a file that needs nothing.
@@ -177,6 +181,23 @@ public enum MovieRecovery {
     return report
   }
 
+  /// The times of the frames that were taken, on the take's own clock.
+  private static func takeTimes(_ frames: [FrameRecord]) -> [Int64] {
+    var clock = TakeClock()
+    var times: [Int64] = []
+    for frame in frames {
+      guard frame.outcome != .paused else {
+        clock.pause(atMicroseconds: frame.microseconds)
+        continue
+      }
+      clock.resume(atMicroseconds: frame.microseconds)
+      guard frame.outcome == .taken else { continue }
+      clock.begin(atMicroseconds: frame.microseconds)
+      times.append(clock.time(ofMicroseconds: frame.microseconds))
+    }
+    return times
+  }
+
   /// Makes the ledger again from the frames that arrived.
   private static func books(
     _ mend: MovieMend, _ rate: FrameRate, _ tag: RecordingTags.Recording, pictures: Int64,
@@ -193,8 +214,7 @@ public enum MovieRecovery {
     kept.ledger = account.ledger
     kept.gaps = account.gaps
     kept.durationNanoseconds = report.durationNanoseconds
-    let taken = mend.frames.filter { $0.outcome == .taken }.map(\.microseconds)
-    let times = taken.map { $0 &- (taken.first ?? 0) }
+    let times = takeTimes(mend.frames)
     kept.keep(first: pictures, of: times)
     report.ledger = kept.ledger
     report.gaps = kept.gaps

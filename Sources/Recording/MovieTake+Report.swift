@@ -17,12 +17,14 @@ extension MovieTake {
     report.mode = input.modeName
     report.ledger = writer.account.ledger
     report.gaps = writer.account.gaps
+    report.pauses = writer.pauses
     report.intervals = FrameIntervals(microseconds: writer.storedMicroseconds)
     report.durationNanoseconds = writer.endMicroseconds.saturatingMultiplied(by: 1_000)
     report.startupNanoseconds = writer.account.startupNanoseconds
     report.stoppedBy = end.stopReason
     report.cost = end.cost
     report.codec = plan.codecName
+    report.video = writer.video
     report.measuredFrameRate = writer.account.measuredFrameRate
     report.proof = proof
     report.sound = writer.soundAccount
@@ -30,11 +32,10 @@ extension MovieTake {
     // Of what the writer took, not all may have come out of its encoder and into the file.
     report.keep(first: writer.storedCount, of: writer.storedMicroseconds)
     if let error = end.error {
-      report.problem = RecordingError(
-        RecordingError.Code(rawValue: error.code.rawValue), error.message, hint: error.hint)
+      report.problem = RecordingError(error)
     } else if let failure {
       report.problem = RecordingError(failure)
-      if report.stoppedBy != .diskFull { report.stoppedBy = .error }
+      report.stoppedBy = GrowingTake.reason(to: failure)
     }
     report.trigger = mark(writer)
     finishFile(&report, writer)
@@ -71,33 +72,47 @@ extension MovieTake {
     guard let first = writer.first else { return }
     if report.problem?.code == .diskFull || report.problem?.code == .writeFailed {
       // What was handed over and what reached the disk may differ: only the file knows.
-      report.keep(
-        first: readable(writer), of: writer.storedMicroseconds)
+      if let count = readable(writer) { report.keep(first: count, of: writer.storedMicroseconds) }
     }
     let rate = taggedRate(&report)
-    do {
+    do throws(LibAVError) {
       let pictures = try PlainMovie.finish(
         settings.path, pictureEnd: report.durationNanoseconds / 1_000,
         soundEnd: .sample(writer.soundSampleCount),
         metadata: tags(
           first, leadIn: Int(writer.leadInCount), frameRate: rate, gaps: report.gaps))
-      report.isPlayable = pictures == report.ledger.stored + writer.leadInCount
+      if settings.isOptimizedForNetworkUse { moveIndex(&report) }
+      report.isPlayable =
+        pictures == report.ledger.stored + writer.leadInCount && PlainMovie.canOpen(settings.path)
       if !report.isPlayable {
         report.warnings.append(
           "only \(pictures) of \(report.ledger.stored) stored frames could be read back")
       }
     } catch {
       // The file in fragments is still there under its name, with all that reached the disk.
-      report.warnings.append("the file stays in fragments: \(error)")
+      let cause = RecordingError(error)
+      report.problem =
+        report.problem
+        ?? RecordingError(
+          cause.code, "\(settings.path) was not made plain: \(cause.message)",
+          hint: "what was recorded is in it: slowmo recover \(settings.path)")
+      if report.stoppedBy != .diskFull { report.stoppedBy = .error }
       let readable = readable(writer)
-      report.isPlayable = readable > 0
-      report.keep(first: readable, of: writer.storedMicroseconds)
+      report.isPlayable = readable ?? 0 > 0
+      if let readable { report.keep(first: readable, of: writer.storedMicroseconds) }
     }
   }
 
-  /// How many of the frames that are shown can be read back.
-  private func readable(_ writer: borrowing TakeWriter) -> Int64 {
-    max(0, PlainMovie.readablePictures(settings.path) - writer.leadInCount)
+  /// Puts the index first, as the user wants.
+  private func moveIndex(_ report: inout RecordingReport) {
+    do throws(LibAVError) { try FastStart.apply(to: settings.path) } catch {
+      report.warnings.append("the index stays at the end of the file: \(error)")
+    }
+  }
+
+  /// How many of the frames that are shown can be read back; nil where the file cannot be opened.
+  private func readable(_ writer: borrowing TakeWriter) -> Int64? {
+    PlainMovie.readablePictures(settings.path).map { max(0, $0 - writer.leadInCount) }
   }
 
   /// The rate the file is to carry: the granted one, unless the device did not keep it.

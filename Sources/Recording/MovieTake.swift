@@ -26,12 +26,18 @@ struct MovieTake {
   func write(
     from queue: FrameQueue, of sink: TakeSink, into file: consuming MovieFile,
     proof: FrameRateProof?, pressure: (Bool) -> Void = { _ in },
+    paused: (Bool) -> Void = { _ in },
     progress: (MovieFileOutput.Progress) -> Void
   ) throws -> RecordingReport {
     var movie = GrowingTake(self, into: file)
     var gauge = PressureGauge()
     if settings.isBurst { waitForBurst(in: queue, progress) }
-    while queue.withNextFrame({ movie.enter($0) }) != nil {
+    var isPaused = false
+    while let outcome = queue.withNextFrame({ movie.enter($0) }) {
+      if let outcome, (outcome == .paused) != isPaused {
+        isPaused.toggle()
+        paused(isPaused)
+      }
       if let reason = movie.limit?.reason { control.stop(reason) }
       if let change = gauge.change(refused: movie.account.ledger.lostQueue, queue) {
         pressure(change)
@@ -83,14 +89,19 @@ struct MovieTake {
     return Int(max(min(max(seconds, 32e6), 512e6), 4 * (frame + 4_096)))
   }
 
+  /// How the sound is stored, where there is any.
+  var soundCodec: SoundCodec {
+    sound?.codec(wanted: settings.soundCodec, besideLossless: plan.isLossless) ?? .aac
+  }
+
   func makeWriter(path: String) -> TakeWriter {
     let (input, control, tags) = (input, control, tags(_:leadIn:frameRate:gaps:))
     return TakeWriter(
       path: path, plan: plan, delivery: input.delivery,
       frameRate: input.negotiatedFrameRate,
-      sound: sound,
-      soundCodec: sound?.codec(wanted: settings.soundCodec, besideLossless: plan.isLossless)
-        ?? .aac,
+      sound: sound, soundCodec: soundCodec,
+      // Room that is reserved is room that is not free.
+      reservesRoom: settings.minFreeDiskSpaceLimit == nil,
       account: FrameAccount(
         frameRate: input.negotiatedFrameRate, trustsCounter: input.driver.countsExactly,
         beginsWithStream: beginsWithStream

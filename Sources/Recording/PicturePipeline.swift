@@ -22,6 +22,9 @@ protocol PicturePipeline {
   /// What the file must say of the pictures; known once the first frame was taken.
   var parameters: CodecParameters? { get }
 
+  /// The most bits a second that the encoder may make; nil where it has no limit, or there is none.
+  var maximumBitRate: Int64? { get }
+
   /// Takes a frame and gives the packets that are ready now.
   mutating func take(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
@@ -37,6 +40,8 @@ protocol PicturePipeline {
 }
 
 extension PicturePipeline {
+  var maximumBitRate: Int64? { nil }
+
   mutating func prime(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
   ) throws(LibAVError) -> TakenFrame {
@@ -131,6 +136,8 @@ private struct CopyPipeline: PicturePipeline {
   mutating func take(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
   ) throws(LibAVError) -> TakenFrame {
+    // Bytes without a single unit are no picture, and no sample either.
+    if codec == "h264", !AnnexB.holdsUnit(bytes) { return .damaged }
     let isKeyFrame = codec == "mjpeg" || AnnexB.holdsKeyFrame(bytes)
     let stored = TakenFrame.asItIs(byteCount: bytes.count, isKeyFrame: isKeyFrame)
     guard let headerFinder, parameters == nil else { return stored }
@@ -173,6 +180,7 @@ private struct EncodePipeline: PicturePipeline {
   private let isH264: Bool
   private var lastKeyFrame: Int64?
   let parameters: CodecParameters?
+  private(set) var maximumBitRate: Int64?
 
   /// The longest time between key frames: a cut is never farther than this from a free one.
   private static let keyFrameMicroseconds: Int64 = 250_000
@@ -207,6 +215,12 @@ private struct EncodePipeline: PicturePipeline {
       settings.options = ["huffman": "default"]
     case "libx264":
       settings.options = ["preset": "veryfast", "crf": "18", "tune": "zerolatency"]
+      if let level = Self.level(for: delivery, frameRate) {
+        // No more than a decoder of this level must take in a second, and can keep.
+        maximumBitRate = level.maximumBitRate
+        let bits = String(level.maximumBitRate)
+        settings.options.merge(["level": level.name, "maxrate": bits, "bufsize": bits]) { $1 }
+      }
       // Floor: a group of frames never lasts longer than a quarter of a second.
       settings.keyFrameInterval = max(
         1, Int(frameRate.numerator) / (4 * Int(frameRate.denominator)))
@@ -220,6 +234,17 @@ private struct EncodePipeline: PicturePipeline {
     codecs = Codecs(
       encoder: encoder, decoder: decoder,
       converter: PictureConverter(to: target, isFullRange: target.isFullRange))
+  }
+
+  /// The level whose decoders take these pictures with a quarter of a bit for each pixel, which is
+  /// more than all but noise needs; nil where no level has such pictures.
+  private static func level(for delivery: FrameDelivery, _ frameRate: FrameRate) -> H264Level? {
+    let pixels = Double(delivery.width * delivery.height) * frameRate.doubleValue
+    return [0.25, 0].lazy.compactMap {
+      H264Level.least(
+        width: delivery.width, height: delivery.height, frameRate: frameRate,
+        bitRate: Int64(saturating: pixels * $0))
+    }.first
   }
 
   /// The format to encode: full-range for JPEG, the most portable for H.264, else the nearest.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Capture
+import MediaTiming
 
 /// What became of the sound of a take.
 public struct RecordedSound: Hashable, Sendable {
@@ -24,6 +25,27 @@ public struct RecordedSound: Hashable, Sendable {
   public var driftPPM: Double?
   /// The farthest that a sample was found from its place in time, in nanoseconds.
   public var maxSyncErrorNanoseconds: Int64?
+}
+
+extension RecordedSound {
+  /// What became of the sound of a take that was paused: of the part before the pause, and of this
+  /// one, which begins at a sample of the take.
+  func joined(to earlier: RecordedSound?, atSample start: Int64, rate: Int) -> RecordedSound {
+    guard let earlier else { return self }
+    let offset =
+      (try? MediaTime(value: start, timescale: Int32(clamping: rate)))
+      .flatMap { try? $0.nanoseconds(.halfAwayFromZero) } ?? 0
+    var joined = self
+    joined.startOffsetNanoseconds =
+      earlier.startOffsetNanoseconds ?? startOffsetNanoseconds.map { $0 &+ offset }
+    var late = gaps
+    for index in late.indices { late[index].nanoseconds &+= offset }
+    joined.gaps = earlier.gaps + late
+    joined.driftPPM = driftPPM ?? earlier.driftPPM
+    joined.maxSyncErrorNanoseconds =
+      [earlier.maxSyncErrorNanoseconds, maxSyncErrorNanoseconds].compactMap { $0 }.max()
+    return joined
+  }
 }
 
 /// Sound that is missing, and stands as silence in the file.

@@ -20,7 +20,7 @@ public struct RecordingPreflight: Hashable, Sendable {
   /// How long the disk's free space lasts; nil where it is not known.
   public var freeDuration: MediaTime? {
     freeBytes.map {
-      MediaTime(microseconds: Int64(Double($0) / Double(max(1, bytesPerSecond)) * 1e6))
+      MediaTime(microseconds: Int64(saturating: Double($0) / Double(max(1, bytesPerSecond)) * 1e6))
     }
   }
 
@@ -37,7 +37,7 @@ public struct RecordingPreflight: Hashable, Sendable {
     let needed = duration ?? MediaTime(seconds: 60)
     if let free = freeDuration, free < needed {
       warnings.append(
-        "the disk has room for about \(Int(free.doubleValue)) s of this mode: free some space, or "
+        "the disk has room for about \(Int64(saturating: free.doubleValue)) s of this mode: free some space, or "
           + "choose a smaller mode")
     }
     return warnings
@@ -45,7 +45,8 @@ public struct RecordingPreflight: Hashable, Sendable {
 }
 
 extension MovieFileOutput {
-  /// Looks whether disk and memory suffice for a take; takes up to a third of a second.
+  /// Looks whether disk and memory suffice for a take; takes a quarter of a second, and as long as
+  /// the disk needs for 4 MiB.
   ///
   /// Where the take needs more than 10 MB a second, the disk is measured by writing up to 64 MiB to
   /// a file that nobody sees, in the folder of the take.
@@ -61,7 +62,7 @@ extension MovieFileOutput {
     let free = FreeSpace.bytes(at: settings.path)
     let isFast = needed >= 10e6
     return RecordingPreflight(
-      bytesPerSecond: Int64(needed),
+      bytesPerSecond: Int64(saturating: needed),
       diskBytesPerSecond: isFast ? DiskProbe.bytesPerSecond(besides: settings.path) : nil,
       freeBytes: free, longestBurst: BurstMemory(input).longest)
   }
@@ -120,10 +121,11 @@ enum DiskProbe {
     var written = 0
     while written < 16 * blockBytes, CaptureClock.nanoseconds() - start < longest {
       let count = block.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-      guard count > 0 else { break }
+      // Each by itself: what waits in memory would take a slow disk long after the time is up.
+      guard count > 0, fdatasync(descriptor) == 0 else { break }
       written += count
     }
-    guard written > 0, fdatasync(descriptor) == 0 else { return nil }
+    guard written > 0 else { return nil }
     let elapsed = max(1, CaptureClock.nanoseconds() - start)
     return Int64(Double(written) / Double(elapsed) * 1e9)
   }

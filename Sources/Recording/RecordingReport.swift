@@ -27,6 +27,8 @@ public struct RecordingReport: Sendable {
   public var ledger = FrameLedger()
   /// Where frames are missing, in order.
   public var gaps: [FrameGap] = []
+  /// Where the take was paused, in order; none of these periods is in the ledger.
+  public var pauses: [RecordingPause] = []
   /// The times from one stored frame to the next; nil for fewer than two.
   public var intervals: FrameIntervals?
   /// What capturing cost.
@@ -39,6 +41,8 @@ public struct RecordingReport: Sendable {
   public var isPlayable = false
   /// The codec of the pictures, by FFmpeg's name.
   public var codec = ""
+  /// How the pictures are encoded; nil where there is no file.
+  public var video: RecordedVideo?
   /// What became of the sound; nil where the take has none.
   public var sound: RecordedSound?
   /// What went wrong, where something did; the file may be playable all the same.
@@ -83,6 +87,40 @@ extension RecordingReport {
       }
     }
     gaps = kept + [after]
+  }
+}
+
+/// How the pictures of a take are encoded.
+public struct RecordedVideo: Hashable, Sendable {
+  /// The codec, by FFmpeg's name.
+  public var codec: String
+  /// The profile of H.264 by libx264's name, such as `high`; nil for other codecs.
+  public var profile: String?
+  /// The level of H.264, such as `4.2`; nil for other codecs.
+  public var level: String?
+  /// Bits a second over the whole file, to the nearest.
+  public var bitRate: Int64
+  /// The most bits a second that the encoder was allowed; nil where it had no limit or none was
+  /// used.
+  public var maximumBitRate: Int64?
+}
+
+/// A time in which a take was paused, and its frames left out.
+public struct RecordingPause: Hashable, Sendable {
+  /// Where in the file it is, in nanoseconds from the first frame.
+  public let nanoseconds: Int64
+  /// How long it was, from the first frame that was left out to the next that was not; nil where
+  /// the take ended before that.
+  public private(set) var durationNanoseconds: Int64?
+  private let driverMicroseconds: Int64
+
+  init(nanoseconds: Int64, driverMicroseconds: Int64) {
+    self.nanoseconds = nanoseconds
+    self.driverMicroseconds = driverMicroseconds
+  }
+
+  mutating func end(atMicroseconds time: Int64) {
+    durationNanoseconds = (time &- driverMicroseconds).saturatingMultiplied(by: 1_000)
   }
 }
 

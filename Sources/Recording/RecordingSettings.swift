@@ -69,6 +69,9 @@ public struct RecordingSettings: Sendable {
   /// For rates that no disk or encoder can take. The take is over when three quarters of the free
   /// memory are full; `MovieFileOutput.preflight()` tells how long it may surely be.
   public var isBurst = false
+  /// Whether the finished file has its index first, so that it plays while it is fetched over a
+  /// network; that takes a copy of the file, and as much room on the disk until it is made.
+  public var isOptimizedForNetworkUse = false
   /// When the take is over by itself.
   public var limit = CaptureLimit()
   /// The take is over before its finished file would have more bytes than this.
@@ -112,6 +115,12 @@ public struct RecordingError: Error, Hashable, Sendable, CustomStringConvertible
     public static let invalidData = Code(rawValue: "invalid_data")
     /// The recording was cut off before its first frame.
     public static let nothingToRecover = Code(rawValue: "nothing_to_recover")
+    /// It was stopped before there was anything to keep.
+    public static let cancelled = Code(rawValue: "cancelled")
+    /// The queue to the file is full.
+    public static let notReady = Code(rawValue: "not_ready")
+    /// This is not the time to ask for it.
+    public static let wrongState = Code(rawValue: "wrong_state")
     /// The file is still being recorded.
     public static let beingRecorded = Code(rawValue: "being_recorded")
   }
@@ -142,6 +151,10 @@ public struct RecordingError: Error, Hashable, Sendable, CustomStringConvertible
       hint: exists
         ? "choose another name, or replace it with --overwrite"
         : "check that its folder exists and may be written to")
+  }
+
+  init(_ error: CaptureError) {
+    self.init(Code(rawValue: error.code.rawValue), error.message, hint: error.hint)
   }
 
   init(_ error: LibAVError) {

@@ -75,14 +75,14 @@ enum RecordingTags {
 
   /// The tags of a take that began so long ago.
   static func metadata(
-    frameRate: FrameRate, recording: Recording, agedMicroseconds age: Int64 = 0
+    frameRate: FrameRate, recording: Recording?, agedMicroseconds age: Int64 = 0
   ) -> [String: String] {
     var tags = [
       captureFrameRate: frameRate.description,
       // The file gets it as a number of 32 bits; the exact value is in our own tag.
       androidCaptureRate: decimal(frameRate),
     ]
-    tags[Self.recording] = recording.text
+    tags[Self.recording] = recording?.text
     // A driver's clock that tells no such age is not trusted with the date.
     let seconds = (0..<Int64(1e12)).contains(age) ? Double(age) / 1e6 : 0
     tags["creation_time"] = Date.now.addingTimeInterval(-seconds).ISO8601Format()

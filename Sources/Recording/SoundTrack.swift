@@ -6,7 +6,13 @@ import MediaTiming
 /// The sound of a take, encoded up to the same instant as its pictures.
 struct SoundTrack: ~Copyable {
   private var encoder: Encoder
-  private let sound: any PlacedSound
+  private let source: TakeSound
+  /// What is heard since the last pause, and the sample of the take with which that begins.
+  private var (sound, start): (any PlacedSound, Int64)
+  /// What became of the sound before that.
+  private var earlier: RecordedSound?
+  /// Samples from before the last pause that make no whole block, for each channel.
+  private var rest: [[Float]]
   private let codec: SoundCodec
   private let rate: Int
   private let channelCount: Int
@@ -45,14 +51,16 @@ struct SoundTrack: ~Copyable {
     let sound = try source.placed(fromMicroseconds: originMicroseconds)
     (rate, channelCount) = (source.sampleRate, source.channelCount)
     self.codec = codec
-    self.sound = sound
+    self.source = source
+    (self.sound, start) = (sound, 0)
+    rest = Array(repeating: [], count: source.channelCount)
     blockLength = encoder.frameSize > 0 ? encoder.frameSize : 1_024
     self.encoder = encoder
   }
 
   /// What became of the sound, so far.
   var account: RecordedSound {
-    var account = sound.account
+    var account = sound.account.joined(to: earlier, atSample: start, rate: rate)
     account.codec = codec.encoderName
     account.sampleRate = rate
     account.channelCount = channelCount
@@ -72,16 +80,37 @@ struct SoundTrack: ~Copyable {
   /// the packets that are ready.
   mutating func advance(toMicroseconds time: Int64) throws(LibAVError) -> [Packet] {
     let end = Self.sample(atMicroseconds: time, rate: rate)
-    return try encode(upTo: try sound.samplesReady(before: end))
+    return try encode(upTo: start + (try sound.samplesReady(before: end - start)))
+  }
+
+  /// Ends what was heard before a pause at an instant of the take, exactly, and goes on with what
+  /// is heard from a time of the capture clock on.
+  mutating func goOn(
+    atMicroseconds time: Int64, originMicroseconds origin: Int64
+  ) throws(LibAVError) -> [Packet] {
+    let end = Self.sample(atMicroseconds: time, rate: rate)
+    try sound.finish(before: end - start)
+    let packets = try encode(upTo: end)
+    let left = Int(end - sampleCount) - restCount
+    if left > 0 { keep(sound.take(left)) }
+    earlier = sound.account.joined(to: earlier, atSample: start, rate: rate)
+    (sound, start) = (try source.placed(fromMicroseconds: origin), end)
+    return packets
+  }
+
+  private var restCount: Int { rest.first?.count ?? 0 }
+
+  private mutating func keep(_ samples: [[Float]]) {
+    for channel in rest.indices { rest[channel] += samples[channel] }
   }
 
   /// Encodes what is left up to the end of the take, exactly, and empties the encoder.
   mutating func finish(atMicroseconds time: Int64) throws(LibAVError) -> [Packet] {
     let end = Self.sample(atMicroseconds: time, rate: rate)
-    try sound.finish(before: end)
+    try sound.finish(before: end - start)
     var packets = try encode(upTo: end)
-    let rest = end - sampleCount
-    if rest > 0 { try encode(Int(rest)) }
+    let left = end - sampleCount
+    if left > 0 { try encode(Int(left)) }
     packets += try readyPackets()
     try encoder.send(nil)
     packets += try readyPackets()
@@ -100,7 +129,9 @@ struct SoundTrack: ~Copyable {
   }
 
   private mutating func encode(_ count: Int) throws(LibAVError) {
-    try encoder.send(sound: sound.take(count), at: sampleCount)
+    keep(sound.take(max(0, count - restCount)))
+    try encoder.send(sound: rest.map { Array($0.prefix(count)) }, at: sampleCount)
+    for channel in rest.indices { rest[channel].removeFirst(min(count, rest[channel].count)) }
     sampleCount += Int64(count)
   }
 

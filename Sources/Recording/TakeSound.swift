@@ -56,6 +56,13 @@ struct TakeSound: Sendable {
     wanted ?? (isLossless || !suits(.aac) ? .pcm : .aac)
   }
 
+  /// Bytes a second of the sound as it is stored, and packets.
+  func rates(_ codec: SoundCodec) -> FileLimits.Sound {
+    FileLimits.Sound(
+      bytesPerSecond: Int64(channelCount) * (codec == .pcm ? Int64(sampleRate) * 2 : 12_000),
+      packetsPerSecond: Int64(SoundTrack.packetsPerSecond(atRate: sampleRate)))
+  }
+
   /// Whether there is an encoder that takes it.
   private func suits(_ codec: SoundCodec) -> Bool {
     do throws(LibAVError) {

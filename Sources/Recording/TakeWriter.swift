@@ -13,6 +13,8 @@ struct TakeWriter: ~Copyable {
   let frameRate: FrameRate
   let sound: TakeSound?
   let soundCodec: SoundCodec
+  /// Whether room on the disk is taken ahead of the file's end.
+  let reservesRoom: Bool
   /// The file's tags, from the driver's time and number of the first frame.
   let makeMetadata: (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
 
@@ -20,6 +22,8 @@ struct TakeWriter: ~Copyable {
   private(set) var account: FrameAccount
   /// Frames in the file.
   private(set) var storedCount: Int64 = 0
+  /// Where frames were left out because nobody wanted them.
+  private(set) var pauses: [RecordingPause] = []
   /// Frames in the file that are not shown, before the first.
   private(set) var leadInCount: Int64 = 0
   private var plannedLeadIn = 0
@@ -40,12 +44,17 @@ struct TakeWriter: ~Copyable {
   /// What is to be noted in the file before there is one.
   private var early: [FrameRecord] = []
   private var lastMicroseconds: Int64 = -1
+  /// Zero at the first frame stored.
+  private var clock = TakeClock()
+  /// Whether the next picture may lack what it builds on.
+  private var isInterrupted = false
   private let periodMicroseconds: Int64
 
   init(
     path: String, plan: PicturePlan, delivery: FrameDelivery, frameRate: FrameRate,
     sound: TakeSound?,
     soundCodec: SoundCodec,
+    reservesRoom: Bool = true,
     account: FrameAccount,
     makeMetadata: @escaping (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
   ) {
@@ -55,6 +64,7 @@ struct TakeWriter: ~Copyable {
     self.frameRate = frameRate
     self.sound = sound
     self.soundCodec = soundCodec
+    self.reservesRoom = reservesRoom
     self.account = account
     self.makeMetadata = makeMetadata
     periodMicroseconds = Self.microseconds(ofPeriods: 1, at: frameRate)
@@ -62,14 +72,30 @@ struct TakeWriter: ~Copyable {
 
   /// Bytes in the file so far.
   private(set) var byteCount: Int64 = 0
+  private var pictureBytes: Int64 = 0
+
+  /// How the pictures are encoded; nil while there are none.
+  var video: RecordedVideo? {
+    guard storedCount > 0, let pipeline else { return nil }
+    let headers = pipeline.parameters.flatMap { H264Headers($0) }
+    let seconds = Double(max(1, endMicroseconds)) / 1_000_000
+    return RecordedVideo(
+      codec: plan.codecName, profile: headers?.profileName, level: headers?.levelName,
+      bitRate: Int64(saturating: (Double(pictureBytes) * 8 / seconds).rounded()),
+      maximumBitRate: pipeline.maximumBitRate)
+  }
 
   /// The end of the last picture stored, in microseconds from the first.
   var endMicroseconds: Int64 { (storedMicroseconds.last ?? 0) &+ lastDuration }
 
+  /// Seconds of the take so far, for display.
+  var seconds: Double { Double(endMicroseconds) / 1_000_000 }
+
   /// Enters a frame in the books without storing it, since nothing can be stored any more.
   mutating func refuse(_ frame: QueuedFrame) -> FrameOutcome {
     let outcome = frame.observation.fate.outcome
-    account.enter(frame.observation, outcome)
+    // The books in the file end where the disk does.
+    try? enter(frame.observation, outcome)
     return outcome
   }
 
@@ -79,17 +105,22 @@ struct TakeWriter: ~Copyable {
   /// - Throws: `LibAVError` when the encoder or the file refuses it; it then counts as taken.
   mutating func store(_ frame: QueuedFrame) throws(LibAVError) -> FrameOutcome {
     var outcome = frame.observation.fate.outcome
+    if outcome == .paused {
+      pause(atMicroseconds: frame.observation.microseconds)
+    } else if clock.isPaused {
+      try resume(atMicroseconds: frame.observation.microseconds)
+    }
     guard outcome == .taken else {
       try enter(frame.observation, outcome)
       return outcome
     }
-    let before = (first: first, microseconds: lastMicroseconds)
+    let before = (first: first, clock: clock, microseconds: lastMicroseconds)
     do throws(LibAVError) { outcome = try take(frame) } catch {
       lastMicroseconds = before.microseconds
       account.enter(frame.observation, .taken)
       throw error
     }
-    if outcome != .taken { (first, lastMicroseconds) = before }
+    if outcome != .taken { (first, clock, lastMicroseconds) = before }
     try enter(frame.observation, outcome)
     return outcome
   }
@@ -105,6 +136,7 @@ struct TakeWriter: ~Copyable {
     in frames: [QueuedFrame], to first: FrameObservation
   ) throws(LibAVError) {
     self.first = first
+    clock.begin(atMicroseconds: first.microseconds)
     plannedLeadIn = frames.count
     pipeline = try plan.makePipeline(for: delivery, frameRate: frameRate)
     for (index, frame) in frames.enumerated() {
@@ -115,6 +147,27 @@ struct TakeWriter: ~Copyable {
       try append(bytes, at: ticks, isKeyFrame: isKeyFrame)
       leadInCount += 1
     }
+    byteCount = movie?.byteCount ?? 0
+  }
+
+  private mutating func pause(atMicroseconds time: Int64) {
+    clock.pause(atMicroseconds: time)
+    guard first != nil else { return }
+    pauses.append(
+      RecordingPause(
+        nanoseconds: clock.time(ofMicroseconds: time).saturatingMultiplied(by: 1_000),
+        driverMicroseconds: time))
+  }
+
+  /// Goes on after a pause, with the sound of then.
+  private mutating func resume(atMicroseconds time: Int64) throws(LibAVError) {
+    clock.resume(atMicroseconds: time)
+    isInterrupted = true
+    guard first != nil, let last = pauses.indices.last else { return }
+    pauses[last].end(atMicroseconds: time)
+    let packets = try soundTrack?.goOn(
+      atMicroseconds: clock.time(ofMicroseconds: time), originMicroseconds: time)
+    try writeSound(packets ?? [])
   }
 
   /// Enters a frame in the books, and in those that the file keeps.
@@ -128,10 +181,14 @@ struct TakeWriter: ~Copyable {
 
   private mutating func take(_ frame: QueuedFrame) throws(LibAVError) -> FrameOutcome {
     let observation = frame.observation
-    let origin = first?.microseconds ?? observation.microseconds
+    if isInterrupted, delivery.layout == .compressed("h264"), !frame.isKeyFrame {
+      return .unshowable
+    }
+    isInterrupted = false
     if first == nil { first = observation }
+    clock.begin(atMicroseconds: observation.microseconds)
     // A driver whose time stands still or goes back must not make a file that does.
-    let time = max(observation.microseconds &- origin, lastMicroseconds &+ 1)
+    let time = max(clock.time(ofMicroseconds: observation.microseconds), lastMicroseconds &+ 1)
     lastMicroseconds = time
     if pipeline == nil {
       pipeline = try plan.makePipeline(for: delivery, frameRate: frameRate)
@@ -156,8 +213,16 @@ struct TakeWriter: ~Copyable {
   ///
   /// - Throws: `LibAVError`; what was stored until then can still be played.
   mutating func finish() throws(LibAVError) {
-    defer { soundAccount = soundTrack?.account }
-    for packet in try pipeline?.finish() ?? [] { try write(packet) }
+    // Whatever fails first, the rest is stored as far as it can be.
+    var failure: LibAVError?
+    do throws(LibAVError) {
+      for packet in try pipeline?.finish() ?? [] { try write(packet) }
+    } catch { failure = error }
+    do throws(LibAVError) { try finishMovie() } catch { failure = failure ?? error }
+    if let failure { throw failure }
+  }
+
+  private mutating func finishMovie() throws(LibAVError) {
     guard movie != nil else { return }
     // As in the middle of a take, the last picture stands until the next one would have come,
     // or as long as a movie can tell.
@@ -166,10 +231,15 @@ struct TakeWriter: ~Copyable {
       Self.microseconds(ofPeriods: periods, at: frameRate), Int64(Int32.max))
     movie?.endLast(ofTrack: Self.pictures, duration: lastDuration)
     let end = endMicroseconds
-    let sound = try soundTrack?.finish(atMicroseconds: end)
-    try writeSound(sound ?? [])
+    var failure: LibAVError?
+    do throws(LibAVError) {
+      let sound = try soundTrack?.finish(atMicroseconds: end)
+      try writeSound(sound ?? [])
+    } catch { failure = error }
     soundSampleCount = soundTrack?.sampleCount ?? 0
-    try movie?.finish()
+    soundAccount = soundTrack?.account
+    do throws(LibAVError) { try movie?.finish() } catch { failure = failure ?? error }
+    if let failure { throw failure }
   }
 
   /// How long some frame periods last, at least 1 µs.
@@ -209,7 +279,7 @@ struct TakeWriter: ~Copyable {
       soundTrack = consume track
     }
     let head = MovieHead(tracks: tracks, settings: settings)
-    movie = try GrowingMovie(path: path, head: head, layout: layout)
+    movie = try GrowingMovie(path: path, head: head, layout: layout, reservesRoom: reservesRoom)
     for record in early { try movie?.note(record) }
     early = []
   }
@@ -241,6 +311,7 @@ struct TakeWriter: ~Copyable {
   ) throws(LibAVError) {
     try append(bytes, at: microseconds, isKeyFrame: isKeyFrame)
     storedCount += 1
+    pictureBytes += Int64(bytes.count)
     storedMicroseconds.append(microseconds)
   }
 
@@ -272,6 +343,7 @@ extension FrameObservation.Fate {
     case .queued: .taken
     case .corrupt: .corrupt
     case .refused: .refused
+    case .paused: .paused
     }
   }
 }

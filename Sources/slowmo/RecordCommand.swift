@@ -71,6 +71,9 @@ struct RecordCommand: ParsableCommand, Verb {
   @Flag(help: "Keep all frames in memory, and write the file when the take is over.")
   var burst = false
 
+  @Flag(help: "Put the index first at the end, so that the file plays while it is fetched.")
+  var faststart = false
+
   @Option(help: "What the file says it is called.")
   var title: String?
 
@@ -94,6 +97,18 @@ struct RecordCommand: ParsableCommand, Verb {
     if framesCSV != nil, triggers.repeat {
       throw ValidationError("--frames-csv is of one clip: slowmo frames --csv writes those of many")
     }
+    if triggers.repeat {
+      do { _ = try TriggeredRecording.template(output) } catch let error as CommandError {
+        throw ValidationError(error.line)
+      }
+    }
+    let files = [output, report, framesCSV].compactMap { $0 }
+    for (place, file) in files.enumerated()
+    where files[..<place].contains(where: {
+      isSamePlace($0, file)
+    }) {
+      throw ValidationError("\(file) cannot be two files at once")
+    }
     if let maxDrops, maxDrops < 0 { throw ValidationError("--max-drops \(maxDrops) is negative") }
   }
 
@@ -109,6 +124,7 @@ struct RecordCommand: ParsableCommand, Verb {
     settings.title = title
     settings.limit = CaptureLimit(duration: duration, frameCount: frames)
     settings.isBurst = burst
+    settings.isOptimizedForNetworkUse = faststart
     settings.maxRecordedFileSize = maxSize
     settings.minFreeDiskSpaceLimit = minFree
     if writing.dryRun { return try plan(device, format, sound) }
@@ -136,10 +152,9 @@ struct RecordCommand: ParsableCommand, Verb {
       let problem = problem(result)
       // Without a clip there is nothing to tell of but why.
       if let problem, result.clips.isEmpty { throw problem }
-      if let clip = result.clips.first { try writeFrameTable(clip) }
       return try finish(
         RecordDocument(result, preflight, path: output, repeats: triggers.repeat, problem),
-        RecordText.lines(result))
+        RecordText.lines(result), tableOf: result.clips.first)
     }
     progress.start(file: output)
     let total = frames ?? duration.flatMap { try? expectedFrames($0, input) }
@@ -154,12 +169,14 @@ struct RecordCommand: ParsableCommand, Verb {
             peaks: state.levels.map(\.peakDBFS)))
       }
     }
-    for warning in result.warnings { progress.warning(warning) }
+    let commands = triggers.exec.map(ClipCommands.init)
+    commands?.run(for: output)
+    let warnings = result.warnings + (commands?.wait() ?? [])
+    for warning in warnings { progress.warning(warning) }
     progress.end(file: output)
-    try writeFrameTable(result)
     return try finish(
       RecordDocument(result, preflight, result.problem.map { CommandError($0) }),
-      RecordText.lines(result))
+      RecordText.lines(result), tableOf: result)
   }
 
   /// The fastest mode that fits, among those that suit the codec; among all where none does,
@@ -204,7 +221,7 @@ struct RecordCommand: ParsableCommand, Verb {
   /// What to say of a capture that waited for triggers: where none came, that is the problem.
   private func problem(_ result: TriggeredReport) -> CommandError? {
     if let problem = result.problem { return CommandError(problem) }
-    guard result.clips.isEmpty else { return nil }
+    guard result.triggerCount == 0 else { return nil }
     return CommandError(
       .gaveUpWaiting, code: "no_trigger", "no trigger came for \(output)",
       hint: "wait for longer, or check what gives the trigger")
@@ -218,10 +235,18 @@ struct RecordCommand: ParsableCommand, Verb {
   }
 
   /// Prints the report in the ways asked for, and judges the take.
-  private func finish(_ document: RecordDocument, _ lines: [String]) throws -> ExitStatus {
-    if let report {
-      try writeFile(report, Output.encode(document, isPretty: true), overwrites: writing.overwrite)
-    }
+  private func finish(
+    _ document: RecordDocument, _ lines: [String], tableOf clip: RecordingReport?
+  ) throws -> ExitStatus {
+    var document = document
+    // The take is there, whatever becomes of what is written about it: its document is printed.
+    do {
+      if let clip { try writeFrameTable(clip) }
+      if let report {
+        try writeFile(
+          report, Output.encode(document, isPretty: true), overwrites: writing.overwrite)
+      }
+    } catch { document.fail(CommandError(error)) }
     let problem = document.problem
     if common.json {
       try Output.document(document)

@@ -42,7 +42,7 @@ struct RecordingInfoTests {
         {"version":2,"device":"d","mode":"m","first_capture_ns":1,"first_sequence":2,
         "gaps":[{"after_index":0,"count":1,"cause":"lost_device"}],"lens":"wide"}
         """)
-    #expect(asset.recording?.gaps.count == 1)
+    #expect(asset.recording?.gaps?.count == 1)
   }
 
   @Test(arguments: [

@@ -43,6 +43,7 @@ private func capture(
       account.enter(frame.observation, .taken)
     case .corrupt: account.enter(frame.observation, .corrupt)
     case .refused: account.enter(frame.observation, .refused)
+    case .paused: account.enter(frame.observation, .paused)
     }
   }
   account.close(end)

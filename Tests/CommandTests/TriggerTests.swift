@@ -128,6 +128,7 @@ struct TriggerTests {
     (["--trigger", "key", "--repeat"], "{n:03}"),
     (["--trigger", "key", "--frames", "9"], "--frames"),
     (["--trigger", "key", "--pre", "-1s"], "-1s"),
+    (["--trigger", "key", "--quiet-period", "1s"], "--quiet-period"),
   ])
   func `Options that cannot be meant are refused`(
     options: [String], word: String
@@ -138,6 +139,129 @@ struct TriggerTests {
     #expect(finished.status == 64)
     #expect(finished.errors.contains(word), "\(finished.errors)")
     #expect(try scratch.names() == [])
+  }
+
+  @Test func `Lines that are there before the camera runs count, and so does their end`()
+    async throws
+  {
+    let scratch = try Scratch()
+    let options = "record synthetic:320x240@240 --trigger key --post 200ms --json --progress none"
+    let script = """
+      printf '\\n' | timeout 60 "$1" \(options) -o one.mov; echo $?
+      timeout 60 "$1" \(options) -o none.mov </dev/null; echo $?
+      """
+    let finished = try await run("bash", ["-c", script, "bash", slowmoPath], in: scratch.path)
+    let lines = finished.output.split(separator: "\n")
+    #expect(lines.contains("0") && lines.contains("75"), "\(finished.output)")
+    #expect(try scratch.names() == ["one.mov"])
+  }
+
+  @Test func `Clips go around names that are taken, and one that cannot be is no end`() async throws
+  {
+    let scratch = try Scratch()
+    for name in ["c1.mov", "c3.mov"] {
+      try Data([1]).write(to: URL(fileURLWithPath: scratch.file(name)))
+    }
+    let around = try await record(
+      "-o c{n}.mov --post 50ms --trigger key --repeat", in: scratch,
+      then: "echo >&3; sleep 0.3; echo >&3; sleep 0.3")
+    #expect(around.status == 0, "\(around.errors)")
+    #expect(
+      try scratch.names().filter { $0.hasSuffix("mov") } == [
+        "c1.mov", "c2.mov", "c3.mov", "c4.mov",
+      ])
+    let second = try Scratch()
+    let finished = try await record(
+      "-o folder{n}/c.mov --post 50ms --trigger key --repeat", in: second,
+      then: """
+        mkdir folder1 folder3
+        echo >&3; sleep 0.3; echo >&3; sleep 0.3; echo >&3; sleep 0.3
+        """)
+    // What could not be is said by the exit code, and what could is there.
+    #expect(finished.status == 73, "\(finished.errors)")
+    let document = try finished.document()
+    let files = try #require(document["files"] as? [[String: Any]])
+    #expect(files.compactMap { $0["file"] as? String } == ["folder1/c.mov", "folder3/c.mov"])
+    #expect(files.allSatisfy { $0["playable"] as? Bool == true })
+    #expect((document["error"] as? [String: Any])?["code"] as? String == "cannot_create")
+  }
+
+  @Test func `A disk that is to stay free ends clips by that name`() async throws {
+    let scratch = try Scratch()
+    let finished = try await record(
+      "-o c{n}.mov --trigger key --repeat --min-free 999TiB", in: scratch,
+      then: "echo >&3; sleep 0.5")
+    #expect(finished.errors.contains("--min-free"), "\(finished.errors)")
+    #expect(!finished.output.contains("disk_full") && !finished.output.contains("no_trigger"))
+    #expect(try scratch.names().filter { $0.hasSuffix("mov") } == [])
+  }
+
+  @Test func `A command is run after a take, with its path however that is quoted`() async throws {
+    let scratch = try Scratch()
+    let finished = try await slowmo(
+      "record", "synthetic:320x240@240", "-o", "a $(touch bad) b.mov", "-t", "0.2", "--exec",
+      #"cp {path} 1; cp "{path}" 2; cp '{path}' 3; cp "./{path}" 4; echo \"{path}\" >5"#,
+      in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+    #expect(try scratch.names() == ["1", "2", "3", "4", "5", "a $(touch bad) b.mov"])
+    let failing = try await slowmo(
+      "record", "synthetic:320x240@240", "-o", "b.mov", "-t", "0.2", "--exec", "exit 3",
+      in: scratch.path)
+    #expect(failing.status == 0 && failing.errors.contains("the command for b.mov"))
+  }
+
+  @Test func `What is written about a take never costs the take`() async throws {
+    let scratch = try Scratch()
+    let same = try await slowmo(
+      "record", "synthetic", "-o", scratch.file("a.mov"), "-y", "--report",
+      scratch.path + "/./a.mov")
+    #expect(same.status == 64 && same.errors.contains("two files"), "\(same.errors)")
+    let finished = try await slowmo(
+      "record", "synthetic:320x240@240", "-o", scratch.file("a.mov"), "-t", "0.2", "--json",
+      "--report", scratch.file("none/report.json"))
+    #expect(finished.status == 73, "\(finished.errors)")
+    let document = try finished.document()
+    #expect(document["playable"] as? Bool == true && document["ledger"] != nil)
+    #expect((document["error"] as? [String: Any])?["code"] as? String == "cannot_create")
+  }
+
+  @Test func `Sound that comes late is within the limit of the file, too`() async throws {
+    let scratch = try Scratch()
+    let finished = try await slowmo(
+      "record", "synthetic:160x120@2", "-o", scratch.file("a.mov"), "--max-size", "1MB",
+      "--audio-codec", "pcm", "--json", "--mode", "160x120@2/grey")
+    #expect(finished.status == 0, "\(finished.errors)")
+    #expect(try finished.document()["stopped_by"] as? String == "max_size")
+    let attributes = try FileManager.default.attributesOfItem(atPath: scratch.file("a.mov"))
+    #expect(try #require(attributes[.size] as? Int) <= 1_000_000)
+  }
+
+  @Test func `The index is first where that is wanted, and the same film follows`() async throws {
+    let scratch = try Scratch()
+    let finished = try await slowmo(
+      "record", "synthetic:320x240@240", "-o", "a.mov", "-t", "0.5", "--codec", "h264",
+      "--faststart", "--json", "--title", "A serve", "--frames-csv", "a.csv", in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+    let report = try finished.document()
+    #expect(report["playable"] as? Bool == true)
+    let video = try #require(report["video"] as? [String: Any])
+    #expect(video["codec"] as? String == "h264" && video["profile"] as? String == "high")
+    #expect(video["level"] as? String == "3.1")
+    #expect(video["max_bit_rate"] as? Int == 17_500_000)
+    #expect(try #require(video["bit_rate"] as? Int) > 100_000)
+    let data = try Data(contentsOf: URL(fileURLWithPath: scratch.file("a.mov")))
+    let index = try #require(data.range(of: Data("moov".utf8)))
+    let media = try #require(data.range(of: Data("mdat".utf8)))
+    #expect(index.lowerBound < media.lowerBound)
+    let info = try await slowmo("info", "a.mov", "--json", in: scratch.path).document()
+    #expect((info["metadata"] as? [String: String])?["title"] == "A serve")
+    #expect((info["video"] as? [String: Any])?["frame_count"] as? Int == 120)
+    let lines = try String(contentsOfFile: scratch.file("a.csv"), encoding: .utf8)
+      .split(separator: "\n")
+    #expect(lines.count == 121)
+    let decoded = try await run(
+      "ffmpeg", ["-v", "error", "-i", "a.mov", "-f", "null", "-"], in: scratch.path)
+    #expect(decoded.status == 0 && decoded.errors.isEmpty, "\(decoded.errors)")
   }
 
   @Test func `A file never grows beyond its limit, and is whole`() async throws {

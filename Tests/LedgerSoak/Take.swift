@@ -41,6 +41,7 @@ struct Take {
       case .queued: account.enter(frame.observation, .taken)
       case .corrupt: account.enter(frame.observation, .corrupt)
       case .refused: account.enter(frame.observation, .refused)
+      case .paused: account.enter(frame.observation, .paused)
       }
     }) != nil {}
     account.close(capture.end ?? CaptureEnd())

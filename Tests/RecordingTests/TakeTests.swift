@@ -97,15 +97,19 @@ struct TakeTests {
     #expect(report.gaps.last?.afterIndex == report.ledger.stored - 1)
   }
 
-  @Test func `A take of nothing leaves no file and says what to do`() throws {
+  @Test(arguments: [false, true])
+  func `A take of nothing leaves no file and says what to do`(isStopped: Bool) throws {
     let scratch = try Scratch()
-    let camera = try CaptureDevice.named("synthetic:128x96@100?drop=100%")
-    let session = try CaptureSession(device: camera, format: camera.fastestFormat())
+    // Frames arrive, and none of them is a picture.
+    let camera = try ScriptedCamera(100)
+    let steps = try (0..<20).map { ScriptedDriver.Step.picture(try camera.stamp($0), [1, 2, 3]) }
+    let session = try camera.session(ScriptedDriver(steps))
     let output = try MovieFileOutput(
       session: session, settings: RecordingSettings(path: scratch.file("take.mov")))
-    output.stop()
+    if isStopped { output.stop() }
     let error = #expect(throws: RecordingError.self) { try output.record() }
-    #expect(error?.code == .nothingStored)
+    // Who stops it needs not be told to check the camera.
+    #expect(error?.code == (isStopped ? .cancelled : .nothingStored))
     #expect(try scratch.names() == [])
   }
 

@@ -101,7 +101,8 @@ struct TriggeredTakeTests {
     control.switchedOn.store(camera.base - 1_000, ordering: .relaxed)
     return TriggeredTake(
       input: input, settings: recording, triggers: settings,
-      plan: try PicturePlan(recording.codec, for: input.delivery), control: control, sound: nil)
+      plan: try PicturePlan(recording.codec, for: input.delivery), control: control, sound: nil,
+      beginsWithStream: true)
   }
 
   private func run(
@@ -285,7 +286,8 @@ struct TriggeredTakeTests {
     control.switchedOn.store(camera.base - 1_000, ordering: .relaxed)
     let take = TriggeredTake(
       input: input, settings: recording, triggers: settings,
-      plan: try PicturePlan(codec, for: input.delivery), control: control, sound: nil)
+      plan: try PicturePlan(codec, for: input.delivery), control: control, sound: nil,
+      beginsWithStream: true)
     let frames = try (0..<600).map { number in
       let stamp = try camera.stamp(Int64(number))
       return FrameObservation(

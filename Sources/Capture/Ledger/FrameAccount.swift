@@ -13,6 +13,8 @@ package enum FrameOutcome: Hashable, Sendable {
   case refused
   /// It left the pre-trigger ring without having been wanted.
   case evicted
+  /// The take was paused; neither it nor those that follow until the next are a part of it.
+  case paused
 }
 
 /// Keeps the books of a take: each frame period is entered once, under what became of it.
@@ -32,14 +34,16 @@ package struct FrameAccount {
   package private(set) var startupNanoseconds: Int64?
 
   private let switchedOn: @Sendable () -> Int64
-  private let beginsWithStream: Bool
+  private var beginsWithStream: Bool
+  private let trustsCounter: Bool
+  private let granted: Double
   private var timeline: FrameTimeline
   private var open: [(frame: FrameObservation, outcome: FrameOutcome)] = []
-  private var first: FrameObservation?
   private var last: FrameObservation?
-  private var periodsBetween: Int64 = 0
-  /// The time of the first frame taken, from which gaps are dated.
-  private var origin: Int64?
+  private var (periodsBetween, microsecondsBetween) = (Int64(0), Int128(0))
+  private var hasBegun = false
+  /// From the first frame taken, gaps are dated.
+  private var clock = TakeClock()
 
   /// Opens the books.
   ///
@@ -56,19 +60,21 @@ package struct FrameAccount {
   ) {
     self.switchedOn = switchedOn
     self.beginsWithStream = beginsWithStream
-    timeline = FrameTimeline(
-      period: frameRate.frameDuration.doubleValue * 1e6, trustsCounter: trustsCounter)
+    self.trustsCounter = trustsCounter
+    granted = frameRate.frameDuration.doubleValue * 1e6
+    timeline = FrameTimeline(period: granted, trustsCounter: trustsCounter)
   }
 
   /// The rate that the device delivered, losses included; nil for fewer than two frames.
   package var measuredFrameRate: Rational? {
-    guard let first, let last, periodsBetween > 0 else { return nil }
-    return try? Rational(
-      Int128(periodsBetween) * 1_000_000, Int128(last.microseconds) - Int128(first.microseconds))
+    guard periodsBetween > 0 else { return nil }
+    return try? Rational(Int128(periodsBetween) * 1_000_000, microsecondsBetween)
   }
 
   /// Enters a frame that arrived, after all that arrived before it.
   package mutating func enter(_ frame: FrameObservation, _ outcome: FrameOutcome) {
+    guard outcome != .paused else { return pause(frame) }
+    clock.resume(atMicroseconds: frame.microseconds)
     open.append((frame, outcome))
     timeline.add(FrameTimeline.Reading(frame))
     enterDecided()
@@ -94,6 +100,18 @@ package struct FrameAccount {
     }
   }
 
+  /// Closes the books of what came before a pause; those of what comes behind it are new ones.
+  private mutating func pause(_ frame: FrameObservation) {
+    var end = CaptureEnd()
+    end.next = frame
+    close(end)
+    clock.pause(atMicroseconds: frame.microseconds)
+    timeline = FrameTimeline(period: granted, trustsCounter: trustsCounter)
+    (last, lastStep) = (nil, nil)
+    // What the driver counts from now on began before.
+    beginsWithStream = false
+  }
+
   /// How many of the missing were due before the end.
   private static func within(
     _ end: CaptureEnd, _ missing: Int64, _ last: FrameObservation, _ period: Double
@@ -116,6 +134,7 @@ package struct FrameAccount {
       let (frame, outcome) = open.removeFirst()
       if let last {
         periodsBetween += step
+        microsecondsBetween += Int128(frame.microseconds) - Int128(last.microseconds)
         enterMissing(before: frame, after: last, step - 1)
       } else {
         enterStart(frame)
@@ -130,7 +149,12 @@ package struct FrameAccount {
   /// Drivers count from 0 when the stream is switched on (`v4l2_buffer`). A number that the time
   /// since then has no room for is of a driver that does not.
   private mutating func enterStart(_ frame: FrameObservation) {
-    first = frame
+    guard !hasBegun else {
+      // Behind a pause, what is known to be missing is what was seen.
+      ledger.expected += frame.unnoted
+      return enter(.lostQueue, frame.unnoted, due: frame.microseconds)
+    }
+    hasBegun = true
     let switchedOn = switchedOn()
     let count = Int64(frame.stamp.sequence)
     let room = Double(frame.arrival &- switchedOn) / timeline.period + 2
@@ -172,13 +196,14 @@ package struct FrameAccount {
     ledger.expected += 1
     switch outcome {
     case .taken:
-      if origin == nil { origin = frame.microseconds }
+      clock.begin(atMicroseconds: frame.microseconds)
       ledger.stored += 1
       periodsSinceTaken = 0
     case .corrupt: enter(.corrupt, 1, due: frame.microseconds)
     case .unshowable: enter(.lostStart, 1, due: frame.microseconds)
     case .refused: enter(.lostQueue, 1, due: frame.microseconds)
     case .evicted: ledger.evicted += 1
+    case .paused: break
     }
   }
 
@@ -192,7 +217,7 @@ package struct FrameAccount {
       gaps[gaps.count - 1].count += count
       return
     }
-    let nanoseconds = origin.map { max(0, due &- $0).saturatingMultiplied(by: 1_000) } ?? 0
+    let nanoseconds = max(0, clock.time(ofMicroseconds: due)).saturatingMultiplied(by: 1_000)
     gaps.append(
       FrameGap(afterIndex: after, count: count, nanoseconds: nanoseconds, cause: cause))
   }

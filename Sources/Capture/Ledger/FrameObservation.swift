@@ -12,6 +12,8 @@ package struct FrameObservation: Hashable, Sendable {
     case corrupt
     /// The queue had no room for it.
     case refused
+    /// It is the first of those that came while the take was paused, and a note of them all.
+    case paused
   }
 
   /// The driver's own words.

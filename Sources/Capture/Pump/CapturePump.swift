@@ -52,6 +52,8 @@ package final class CaptureControl: Sendable {
   package let switchedOn = Atomic<Int64>(0)
   private let stopRequest = Mutex<StopReason?>(nil)
   private let isStopRequested = Atomic<Bool>(false)
+  /// Whether frames are to be left out of the take.
+  package let isPaused = Atomic<Bool>(false)
 
   package init() {}
 

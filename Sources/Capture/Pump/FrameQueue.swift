@@ -12,6 +12,20 @@ package struct QueuedFrame {
   package var bytes: UnsafeRawBufferPointer
   /// The driver's buffer in which the bytes lie; nil where they are to be copied.
   package var loan: FrameLoans.Loan?
+
+  package init(
+    observation: FrameObservation, bytes: UnsafeRawBufferPointer, loan: FrameLoans.Loan? = nil
+  ) {
+    self.observation = observation
+    self.bytes = bytes
+    self.loan = loan
+  }
+
+  /// A note of what arrived, without its bytes.
+  static func note(_ observation: FrameObservation) -> QueuedFrame {
+    QueuedFrame(
+      observation: observation, bytes: UnsafeRawBufferPointer(start: nil, count: 0))
+  }
 }
 
 /// Frames in order of capture, copied once into memory that was reserved beforehand, or left in

@@ -40,8 +40,10 @@ package final class TakeSink: FrameSink {
     var end = CaptureEnd()
     var isOver = false
     var queuedCount: Int64 = 0
-    /// The time of the first frame queued: the take's zero.
-    var origin: Int64?
+    /// Zero at the first frame queued.
+    var clock = TakeClock()
+    /// The first frame of a pause of which the queue does not know yet.
+    var pause: FrameObservation?
   }
 
   package init(
@@ -65,7 +67,8 @@ package final class TakeSink: FrameSink {
       finish()
       return nil
     }
-    guard let reason = enter(&frame) else { return nil }
+    guard let reason = control.isPaused.load(ordering: .relaxed) ? pause(frame) : enter(&frame)
+    else { return nil }
     if endsCapture { return reason }
     state.end.stopReason = reason
     finish()
@@ -97,11 +100,37 @@ package final class TakeSink: FrameSink {
     queue.close()
   }
 
+  /// Leaves a frame out; the first of a pause is noted, so that no other is missed.
+  private func pause(_ arrived: borrowing ArrivedFrame) -> StopReason? {
+    if !state.clock.isPaused {
+      state.pause = arrived.observation
+      state.clock.pause(atMicroseconds: arrived.observation.microseconds)
+    }
+    _ = notesPause()
+    return nil
+  }
+
+  /// Says in the queue that the take was paused; false where there is no room for that yet.
+  private func notesPause() -> Bool {
+    guard var frame = state.pause else { return true }
+    frame.unnoted = state.end.unnoted
+    frame.fate = .paused
+    guard queue.push(.note(frame)) else { return false }
+    (state.pause, state.end.unnoted) = (nil, 0)
+    return true
+  }
+
   /// Notes one frame and hands it over; a reason to stop when it ends the take.
   private func enter(_ arrived: inout ArrivedFrame) -> StopReason? {
     var frame = arrived.observation
+    guard notesPause() else {
+      // Rather one frame more is missing than that the pause is.
+      state.end.unnoted += 1
+      return nil
+    }
+    state.clock.resume(atMicroseconds: frame.microseconds)
     frame.unnoted = state.end.unnoted
-    if let origin = state.origin, let duration = limit.duration,
+    if let origin = state.clock.origin, let duration = limit.duration,
       MediaTime(microseconds: frame.microseconds &- origin) >= duration
     {
       state.end.next = frame
@@ -112,7 +141,7 @@ package final class TakeSink: FrameSink {
       frame.fate = .corrupt
     } else if push(&arrived, frame) {
       state.end.unnoted = 0
-      if state.origin == nil { state.origin = frame.microseconds }
+      state.clock.begin(atMicroseconds: frame.microseconds)
       state.queuedCount += 1
       return limit.frameCount.map { state.queuedCount >= $0 } == true ? .frames : nil
     } else if endsWhenFull {
@@ -121,8 +150,7 @@ package final class TakeSink: FrameSink {
     } else {
       frame.fate = .refused
     }
-    let note = QueuedFrame(observation: frame, bytes: UnsafeRawBufferPointer(start: nil, count: 0))
-    state.end.unnoted = queue.push(note) ? 0 : state.end.unnoted + 1
+    state.end.unnoted = queue.push(.note(frame)) ? 0 : state.end.unnoted + 1
     return nil
   }
 

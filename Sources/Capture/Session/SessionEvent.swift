@@ -26,17 +26,19 @@ public enum SessionEvent: Hashable, Sendable {
 }
 
 /// Tells several listeners of the same events.
-final class EventHub<Event: Sendable>: Sendable {
+package final class EventHub<Event: Sendable>: Sendable {
   private struct State {
     var listeners: [Int: AsyncStream<Event>.Continuation] = [:]
     var next = 0
   }
   private let state = Mutex(State())
 
+  package init() {}
+
   deinit { for listener in state.withLock({ $0.listeners.values }) { listener.finish() } }
 
   /// The events from now on; of those that nobody takes, the newest 256 are kept.
-  func events() -> AsyncStream<Event> {
+  package func events() -> AsyncStream<Event> {
     let (stream, continuation) = AsyncStream<Event>.makeStream(
       bufferingPolicy: .bufferingNewest(256))
     let number = state.withLock { state in
@@ -50,7 +52,7 @@ final class EventHub<Event: Sendable>: Sendable {
     return stream
   }
 
-  func send(_ event: Event) {
+  package func send(_ event: Event) {
     let listeners = state.withLock { Array($0.listeners.values) }
     for listener in listeners { listener.yield(event) }
   }

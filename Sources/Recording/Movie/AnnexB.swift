@@ -4,15 +4,22 @@
 enum AnnexB {
   /// Whether a picture holds a slice of an IDR picture (NAL unit type 5).
   static func holdsKeyFrame(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    var place = 0
-    while let unit = nextUnit(of: bytes, from: place) {
-      switch bytes[unit.lowerBound] & 0x1F {
+    // Where a unit ends need not be known, and to look for that would read every picture through.
+    var place = startCode(in: bytes, from: 0) + 3
+    while place < bytes.count {
+      switch bytes[place] & 0x1F {
       case 5: return true
       case 1: return false  // A slice of another picture: headers come before, not after.
-      default: place = unit.upperBound
+      default: place = startCode(in: bytes, from: place) + 3
       }
     }
     return false
+  }
+
+  /// Whether there is any unit.
+  static func holdsUnit(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    let start = startCode(in: bytes, from: 0) + 3
+    return start < bytes.count && bytes[start...].contains { $0 != 0 }
   }
 
   /// The places of all units, without start codes and the zeros that may follow a unit.

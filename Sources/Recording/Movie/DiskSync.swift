@@ -28,13 +28,16 @@ final class DiskSync: Sendable {
 
   /// Starts to watch over a file.
   ///
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - reservesRoom: Whether room is reserved ahead of its end.
   /// - Throws: `LibAVError` where the file cannot be opened, or the system has no thread left.
-  init(path: String) throws(LibAVError) {
+  init(path: String, reservesRoom: Bool) throws(LibAVError) {
     self.path = path
     let file = SharedFile(try MovieBytes(opening: path))
     let state = state
     do throws(CaptureError) {
-      thread = Mutex(try PlatformThread { Self.run(file, state) })
+      thread = Mutex(try PlatformThread { Self.run(file, state, reservesRoom) })
     } catch {
       throw LibAVError("start a thread for", path, code: -11)
     }
@@ -46,13 +49,17 @@ final class DiskSync: Sendable {
   var syncedBytes: Int64 { state.synced.load(ordering: .acquiring) }
 
   /// Says how far the file is written.
-  ///
-  /// - Throws: `LibAVError` for "write to" where the disk refused what was written before.
-  func note(writtenBytes: Int64) throws(LibAVError) {
+  func note(writtenBytes: Int64) {
     // The first time at once: then the first journal is there before its fragment has a head.
     if state.written.exchange(writtenBytes, ordering: .acquiringAndReleasing) == 0 {
       state.signal.signal()
     }
+  }
+
+  /// Asks what became of what was written so far.
+  ///
+  /// - Throws: `LibAVError` for "write to" where the disk refused it.
+  func check() throws(LibAVError) {
     let failure = state.failure.load(ordering: .relaxed)
     if failure != 0 { throw LibAVError("write to", path, code: failure) }
   }
@@ -65,8 +72,8 @@ final class DiskSync: Sendable {
     thread.join()
   }
 
-  private static func run(_ shared: SharedFile, _ state: State) {
-    var canReserve = !shared.file.isInMemory
+  private static func run(_ shared: SharedFile, _ state: State, _ reservesRoom: Bool) {
+    var canReserve = reservesRoom && !shared.file.isInMemory
     var reserved: Int64 = 0
     var hasName = false
     while true {

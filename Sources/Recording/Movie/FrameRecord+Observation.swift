@@ -11,6 +11,7 @@ extension FrameRecord {
       case .unshowable: .unshowable
       case .refused: .refused
       case .evicted: .evicted
+      case .paused: .paused
       }
     self.init(
       entered, sequence: frame.stamp.sequence, microseconds: frame.microseconds,
@@ -40,6 +41,7 @@ extension FrameRecord {
     case .unshowable: .unshowable
     case .refused: .refused
     case .evicted: .evicted
+    case .paused: .paused
     }
   }
 }

@@ -47,8 +47,11 @@ struct GrowingMovie: ~Copyable {
   ///   - path: The file.
   ///   - head: What to say of the tracks; the first is the one of pictures.
   ///   - layout: How it is cut into fragments.
+  ///   - reservesRoom: Whether room on the disk is taken ahead of the file's end.
   /// - Throws: `LibAVError` where a track cannot be stored, or the file cannot be written.
-  init(path: String, head: MovieHead, layout: Layout) throws(LibAVError) {
+  init(
+    path: String, head: MovieHead, layout: Layout, reservesRoom: Bool = true
+  ) throws(LibAVError) {
     let bytes = try head.bytes(path: path)
     let file = try MovieBytes(opening: path)
     // Nobody mends what is still being written.
@@ -58,7 +61,7 @@ struct GrowingMovie: ~Copyable {
     try file.write(Array(bytes.dropFirst(Self.sectorBytes)), at: Int64(Self.sectorBytes))
     try file.sync()
     try file.write(Array(bytes.prefix(Self.sectorBytes)), at: 0)
-    disk = try DiskSync(path: path)
+    disk = try DiskSync(path: path, reservesRoom: reservesRoom)
     self.file = file
     scratch = ScratchBytes()
     tracks = head.tracks.map { Track(form: StoredForm($0.parameters), firstTicks: $0.first.ticks) }
@@ -79,12 +82,15 @@ struct GrowingMovie: ~Copyable {
   mutating func append(
     _ bytes: UnsafeRawBufferPointer, track: Int, ticks: Int64, duration: Int64, isKeyFrame: Bool
   ) throws(LibAVError) {
-    try check(bytes, track: track, ticks: ticks)
+    // Before anything is written: what is refused must not be in the file.
+    try disk.check()
+    let shaped = tracks[track].form.shape(bytes, in: &scratch)
+    try check(shaped, track: track, ticks: ticks)
     let time = ticks - tracks[track].firstTicks
     fragment?.endLast(ofTrack: track, atTicks: time)
     if let fragment {
       let isLong = track == 0 && time - fragment.ticks >= layout.fragmentTicks
-      let isLarge = byteCount - fragment.start + Int64(bytes.count) > Self.maximumFragmentBytes
+      let isLarge = byteCount - fragment.start + Int64(shaped.count) > Self.maximumFragmentBytes
       let isFull = !fragment.hasRoom(in: headRoom) || !journal.hasRoom(for: 2)
       if isLong || isLarge || isFull { try closeFragment() }
     }
@@ -92,7 +98,6 @@ struct GrowingMovie: ~Copyable {
       let pictures = tracks[0].lastTicks.map { $0 - tracks[0].firstTicks } ?? 0
       try openFragment(atTicks: track == 0 ? time : pictures)
     }
-    let shaped = tracks[track].form.shape(bytes, in: &scratch)
     try file.write(shaped, at: byteCount)
     fragment?.append(
       MovieFragment.Sample(
@@ -105,7 +110,7 @@ struct GrowingMovie: ~Copyable {
     byteCount += Int64(shaped.count)
     tracks[track].lastTicks = ticks
     try journal.append(.sample(record), to: file)
-    try disk.note(writtenBytes: byteCount)
+    disk.note(writtenBytes: byteCount)
   }
 
   /// Notes a frame that arrived, whether or not it became a sample.
@@ -138,6 +143,8 @@ struct GrowingMovie: ~Copyable {
     disk.stop()
     // A sample that found no room may have been written in part.
     file.truncate(to: byteCount)
+    // Whoever opens the file again is not told of it.
+    try disk.check()
   }
 
   /// Bytes kept for the `moof` of a fragment and what readers skip behind it.

@@ -88,11 +88,11 @@ enum PlainMovie {
     } catch { return false }
   }
 
-  /// How many pictures can be read from a file, up to where it breaks off.
-  static func readablePictures(_ path: String) -> Int64 {
-    guard var source = try? Demuxer(opening: path),
-      let track = source.tracks.first(where: { $0.kind == .video })
-    else { return 0 }
+  /// How many pictures can be read from a file, up to where it breaks off; nil where it cannot be
+  /// opened.
+  static func readablePictures(_ path: String) -> Int64? {
+    guard var source = try? Demuxer(opening: path) else { return nil }
+    guard let track = source.tracks.first(where: { $0.kind == .video }) else { return 0 }
     var count: Int64 = 0
     // A file that cannot be read further has been read as far as it goes.
     while let packet = try? source.nextPacket() {

@@ -33,8 +33,14 @@ final class Clip {
   /// Whether no more frames belong to it.
   var isOver: Bool { next != nil || take?.limit != nil || take?.failure != nil }
 
-  /// Whether nothing more can be stored on this disk.
-  var endsAll: Bool { take?.failure != nil || take?.limit?.reason == .minFree }
+  /// Why nothing more can be stored on this disk; nil where something can.
+  var reasonToEndAll: StopReason? {
+    if let failure = take?.failure { return GrowingTake.reason(to: failure) }
+    return take?.limit?.reason == .minFree ? .minFree : nil
+  }
+
+  /// Frames in its file so far.
+  var storedCount: Int64 { take?.storedCount ?? 0 }
 
   /// What may be told now.
   func progress(queueFill: Double) -> MovieFileOutput.Progress? {

@@ -76,6 +76,8 @@ public struct TriggerMark: Hashable, Sendable {
 public struct TriggeredReport: Sendable {
   /// The clips in the order of their triggers.
   public var clips: [RecordingReport] = []
+  /// How many triggers came for which a clip was begun.
+  public var triggerCount = 0
   /// What became of every frame period from the beginning to the end of the capture: a frame is
   /// stored if it is in a clip, and evicted if it left the ring without having been in one.
   public var ledger = FrameLedger()

@@ -16,6 +16,8 @@ struct TriggeredTake {
   let plan: PicturePlan
   let control: CaptureControl
   let sound: TakeSound?
+  /// Whether the stream was switched on for this capture.
+  let beginsWithStream: Bool
   var proof: FrameRateProof?
 
   /// How long after its instant a trigger may become known, in microseconds: a sound is heard only
@@ -35,6 +37,10 @@ struct TriggeredTake {
     var clipCount = 0
     /// What became of the frames in the ring, from its first on.
     var outcomes: [FrameOutcome] = []
+    /// Which of them are key frames, where that counts.
+    var keyFrames: [Bool] = []
+    /// Frames that went into clips of which there is no file.
+    var lostWithClips: Int64 = 0
     var account: FrameAccount
     var report: TriggeredReport
     /// The shortest time before now that the ring held when it was too small, in microseconds.
@@ -44,8 +50,10 @@ struct TriggeredTake {
   /// The bytes of the ring, and how many frames it may hold.
   func ringSize() -> (bytes: Int, frames: Int) {
     let rate = input.negotiatedFrameRate.doubleValue
-    // Beyond what is kept, what comes while the disk stands still for two seconds.
-    let frames = (triggers.preDuration.doubleValue + 2) * rate
+    // Beyond what is kept, what comes while the disk stands still for two seconds; and some of the
+    // ring is never used.
+    let kept = triggers.preDuration.doubleValue + Double(Self.latestNews) / 1_000_000
+    let frames = (kept + 2) * rate / Self.nearlyFull + 16
     let bytes = min(frames * Double(input.maximumByteCount), 1e15)
     let limit = triggers.memoryLimit ?? RecordingMemory.availableBytes() / 2
     let least = 4 * (input.maximumByteCount + 4_096)
@@ -88,7 +96,8 @@ struct TriggeredTake {
   private func begin(_ queue: FrameQueue) -> Progress {
     let control = control
     let account = FrameAccount(
-      frameRate: input.negotiatedFrameRate, trustsCounter: input.driver.countsExactly
+      frameRate: input.negotiatedFrameRate, trustsCounter: input.driver.countsExactly,
+      beginsWithStream: beginsWithStream
     ) { control.switchedOn.load(ordering: .relaxed) }
     var report = TriggeredReport(
       requestedFrameRate: input.requestedFrameRate,
@@ -105,8 +114,13 @@ struct TriggeredTake {
     _ trigger: CaptureTrigger, _ queue: FrameQueue, _ state: inout Progress,
     _ tell: (MovieFileOutput.TriggeredEvent) -> Void
   ) {
-    guard triggers.repeats || state.clipCount == 0, state.report.problem == nil else { return }
+    guard triggers.repeats || state.clipCount == 0 else { return }
+    switch control.requestedStop {
+    case .error, .diskFull, .minFree: return
+    default: break
+    }
     state.clipCount += 1
+    state.report.triggerCount += 1
     tell(.triggered(trigger, clip: state.clipCount))
     var settings = settings
     settings.path = triggers.clipPath?(state.clipCount) ?? settings.path
@@ -114,8 +128,11 @@ struct TriggeredTake {
     do throws(MovieFile.CreationError) {
       file = try MovieFile(creating: settings.path, overwrites: settings.overwrites, grows: true)
     } catch {
-      state.report.problem = RecordingError(error)
-      return control.stop(.error)
+      // Clips that are being recorded go on, and the next trigger may have more luck.
+      state.report.problem = state.report.problem ?? RecordingError(error)
+      state.report.warnings.append("\(settings.path) was not written: \(error.reason)")
+      if !triggers.repeats { control.stop(.error) }
+      return
     }
     let take = MovieTake(
       input: input, settings: settings, plan: plan, control: control, sound: sound,
@@ -162,7 +179,7 @@ struct TriggeredTake {
       let isEnded = end != nil && clip.place >= queue.endPlace
       guard clip.isOver || isEnded else { continue }
       isIdle = false
-      if clip.endsAll { control.stop(.diskFull) }
+      if let reason = clip.reasonToEndAll { control.stop(reason) }
       state.clips.removeAll { $0 === clip }
       finish(clip, end, &state, tell)
     }
@@ -173,15 +190,22 @@ struct TriggeredTake {
     _ clip: Clip, _ end: CaptureEnd?, _ state: inout Progress,
     _ tell: (MovieFileOutput.TriggeredEvent) -> Void
   ) {
+    let storedCount = clip.storedCount
     do {
       let report = try clip.finish(end, proof)
       state.report.clips.append(report)
       if state.report.problem == nil { state.report.problem = report.problem }
       tell(.finished(report))
-    } catch let error as RecordingError {
-      state.report.warnings.append("\(clip.path) was not written: \(error.message)")
     } catch {
+      state.lostWithClips += storedCount
+      let error =
+        (error as? CaptureError).map { RecordingError($0) } ?? error as? RecordingError
+        ?? RecordingError(.writeFailed, "\(clip.path): \(error)", hint: "check the disk")
       state.report.warnings.append("\(clip.path) was not written: \(error)")
+      // Of several clips one may be empty, where no frame came.
+      if !triggers.repeats || error.code != .nothingStored {
+        state.report.problem = state.report.problem ?? error
+      }
     }
     if !triggers.repeats { control.stop(.duration) }
   }
@@ -194,7 +218,9 @@ struct TriggeredTake {
       case .queued: state.outcomes.append(.evicted)
       case .corrupt: state.outcomes.append(.corrupt)
       case .refused: state.outcomes.append(.refused)
+      case .paused: state.outcomes.append(.paused)
       }
+      if needsKeyFrames { state.keyFrames.append(frame.isKeyFrame) }
       place += 1
     }
   }
@@ -208,13 +234,19 @@ struct TriggeredTake {
       (try? triggers.preDuration.converted(to: 1_000_000, rounding: .towardPositiveInfinity).value)
       ?? .max / 4
     let oldest = newest &- kept &- Self.latestNews
-    var place = queue.firstPlace
+    let first = queue.firstPlace
+    var place = first
     var keyPlace = place
     while place < limit, let frame = queue[place], frame.observation.microseconds < oldest {
-      if needsKeyFrames, frame.isKeyFrame { keyPlace = place }
+      if needsKeyFrames, state.keyFrames[place - first] { keyPlace = place }
       place += 1
     }
-    if needsKeyFrames { place = queue[place]?.isKeyFrame == true ? place : keyPlace }
+    if needsKeyFrames {
+      let isKeyFrame =
+        state.keyFrames.indices.contains(place - first)
+        && state.keyFrames[place - first]
+      place = isKeyFrame ? place : keyPlace
+    }
     release(before: place, of: queue, &state)
     // Rather the oldest frames than the next ones.
     while place < limit, queue.fillLevel > Self.nearlyFull, let frame = queue[place] {
@@ -234,6 +266,7 @@ struct TriggeredTake {
       state.account.enter(frame.observation, state.outcomes[place - first])
     }
     state.outcomes.removeFirst(end - first)
+    if needsKeyFrames { state.keyFrames.removeFirst(end - first) }
     queue.release(before: end)
   }
 
@@ -246,12 +279,13 @@ struct TriggeredTake {
     report.startupNanoseconds = state.account.startupNanoseconds
     report.stoppedBy = end.stopReason
     // What a clip's file lost in the end is in no other, unless clips overlap.
-    let lost = min(report.ledger.stored, report.clips.reduce(0) { $0 + $1.ledger.lostWriter })
+    let lost = min(
+      report.ledger.stored,
+      report.clips.reduce(state.lostWithClips) { $0 + $1.ledger.lostWriter })
     report.ledger.stored -= lost
     report.ledger.lostWriter += lost
     if let error = end.error, report.problem == nil {
-      report.problem = RecordingError(
-        RecordingError.Code(rawValue: error.code.rawValue), error.message, hint: error.hint)
+      report.problem = RecordingError(error)
     }
     if report.problem?.code == .diskFull { report.stoppedBy = .diskFull }
     if let held = state.shortened {

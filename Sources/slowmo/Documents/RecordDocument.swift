@@ -90,6 +90,23 @@ struct RecordDocument: Encodable {
     }
   }
 
+  /// How the pictures are encoded.
+  struct Video: Encodable {
+    let codec: String
+    @Nullable var profile: String?
+    @Nullable var level: String?
+    let bitRate: Int64
+    @Nullable var maxBitRate: Int64?
+
+    init(_ video: RecordedVideo) {
+      codec = video.codec
+      profile = video.profile
+      level = video.level
+      bitRate = video.bitRate
+      maxBitRate = video.maximumBitRate
+    }
+  }
+
   /// The memory that waited for triggers.
   struct Ring: Encodable {
     let capacityBytes: Int
@@ -124,6 +141,7 @@ struct RecordDocument: Encodable {
     let playable: Bool
     @Nullable var trigger: Trigger?
     let warnings: [String]
+    @Nullable var video: Video?
     @Nullable var audio: Audio?
 
     init(_ report: RecordingReport) {
@@ -136,6 +154,7 @@ struct RecordDocument: Encodable {
       playable = report.isPlayable
       trigger = report.trigger.map(Trigger.init)
       warnings = report.warnings
+      video = report.video.map(Video.init)
       audio = report.sound.map(Audio.init)
     }
   }
@@ -165,14 +184,16 @@ struct RecordDocument: Encodable {
   @Nullable var ring: Ring?
   let preflight: Preflight
   let warnings: [String]
+  /// Null with `--repeat`, where each clip has its own.
+  @Nullable var video: Video?
   @Nullable var audio: Audio?
   /// Only with `--repeat`.
   var files: [Clip]?
   /// Only where something failed; a document without this key is a success.
-  let error: ErrorDetails?
+  private(set) var error: ErrorDetails?
 
   /// What ends the verb.
-  let problem: CommandError?
+  private(set) var problem: CommandError?
   /// What `--max-drops` counts.
   let dropped: Int64
 
@@ -180,7 +201,14 @@ struct RecordDocument: Encodable {
     case schema, file, mode, codec, requestedFps, requestedFpsValue, negotiatedFps
     case negotiatedFpsValue, measuredFps, measuredFpsValue, rateCause, proof, durationNs, startupNs
     case ledger, gaps, intervals, stoppedBy, playable, trigger, ring, preflight
-    case warnings, audio, files, error
+    case warnings, video, audio, files, error
+  }
+
+  /// Says that something failed after the take, unless that did.
+  mutating func fail(_ problem: CommandError) {
+    guard self.problem == nil else { return }
+    self.problem = problem
+    error = ErrorDetails(problem)
   }
 
   /// Tells of a take, or of a capture that waited for triggers and its one clip.
@@ -212,6 +240,7 @@ struct RecordDocument: Encodable {
     self.preflight = Preflight(preflight)
     warnings = report.warnings
     self.problem = problem
+    video = report.video.map(Video.init)
     audio = report.sound.map(Audio.init)
     error = problem.map(ErrorDetails.init)
   }
@@ -268,6 +297,7 @@ enum RecordText {
         + (report.rateCause.map { ": \($0.words)" } ?? ""),
       ledgerLine(ledger),
     ]
+    if let video = report.video { lines.append(line(video)) }
     lines += gapLines(report.gaps)
     if let intervals = report.intervals {
       func milliseconds(_ value: Int64) -> String { decimal(Double(value) / 1e6, 3) }
@@ -305,6 +335,15 @@ extension RecordText {
       + "kernel \(ledger.lostKernel), queue \(ledger.lostQueue), writer \(ledger.lostWriter))"
       + " + evicted \(ledger.evicted) + unknown \(ledger.unknown)"
       + (ledger.addsUp ? "" : "  DOES NOT ADD UP")
+  }
+
+  static func line(_ video: RecordedVideo) -> String {
+    func megabits(_ value: Int64) -> String { "\(decimal(Double(value) / 1e6, 2)) Mbit/s" }
+    return "video: \(video.codec)"
+      + (video.profile.map { ", \($0) profile" } ?? "")
+      + (video.level.map { ", level \($0)" } ?? "")
+      + ", \(megabits(video.bitRate))"
+      + (video.maximumBitRate.map { " of at most \(megabits($0))" } ?? "")
   }
 
   static func gapLines(_ gaps: [FrameGap]) -> [String] {

@@ -85,13 +85,15 @@ struct CommandError: Error {
     case "bad_name", "bad_mode", "no_matching_format", "codec_refused", "bad_assignment",
       "control_not_found", "control_out_of_range", "control_read_only", "control_inactive",
       "control_not_supported",
-      "unsupported_container", "sound_refused", "outside_source":
+      "unsupported_container", "sound_refused", "outside_source", "bad_configuration",
+      "not_convertible":
       .usage
     case "invalid_data", "nothing_to_recover", "cut_not_on_key_frame", "unsupported_source":
       .badData
     case "file_not_found": .noInput
     case "device_not_found", "device_busy", "device_lost", "mode_refused", "device_failed",
-      "not_a_capture_device", "nothing_stored", "no_signal", "being_recorded":
+      "not_a_capture_device", "nothing_stored", "no_signal", "being_recorded", "not_connected",
+      "out_of_memory":
       .unavailable
     case "output_exists", "cannot_create": .cannotCreate
     case "disk_full", "write_failed", "read_failed": .inputOutput

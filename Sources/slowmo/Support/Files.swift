@@ -46,6 +46,18 @@ func writeFile(_ path: String, _ data: Data, overwrites: Bool) throws {
   }
 }
 
+/// Whether two paths lead to the same place, as far as their folders tell.
+func isSamePlace(_ path: String, _ other: String) -> Bool {
+  func place(_ path: String) -> String {
+    let path = absolutePath(path)
+    let slash = path.lastIndex(of: "/") ?? path.startIndex
+    guard let folder = realpath(String(path[...slash]), nil) else { return path }
+    defer { free(folder) }
+    return "\(String(cString: folder))/\(path[path.index(after: slash)...])"
+  }
+  return place(path) == place(other)
+}
+
 /// Reads a small file of text whole.
 func readText(_ path: String) throws -> String {
   let descriptor = open(path, O_RDONLY | O_CLOEXEC)

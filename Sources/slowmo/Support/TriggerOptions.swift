@@ -73,13 +73,18 @@ struct TriggerOptions: ParsableArguments {
     transform: durationOrZero)
   var quietPeriod: MediaTime?
 
-  @Option(help: "Run this by sh after each clip; {path} is its file.")
+  @Option(
+    help: "Run this by sh after the take, or each clip; {path} is its file, quoted if need be.")
   var exec: String?
 
   /// Whether clips are to be made.
   var isTriggered: Bool { !trigger.isEmpty }
 
   func validate() throws {
+    let hears = trigger.contains { if case .audio = $0 { true } else { false } }
+    if quietPeriod != nil, !hears {
+      throw ValidationError("--quiet-period needs a --trigger audio:-12dBFS")
+    }
     let lone = [
       ("--pre", pre != nil), ("--post", post != nil), ("--repeat", self.repeat),
     ].first { $0.1 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 import Overcrank
+import Synchronization
 
 /// The clips of `record --trigger`: their names, what is told of them, and what is run for them.
 struct TriggeredRecording {
@@ -26,7 +27,7 @@ struct TriggeredRecording {
           progress.update(
             ProgressReporter.State(
               frame: state.stored, seconds: state.seconds, drops: state.missing,
-              bytes: state.bytes, peaks: state.levels.map(\.peakDBFS)))
+              bytes: state.bytes, queueFill: state.queueFill, peaks: state.levels.map(\.peakDBFS)))
         case .finished(let clip):
           progress.file(clip.path)
           commands?.run(for: clip.path)
@@ -44,28 +45,36 @@ struct TriggeredRecording {
     return "waiting for \(kinds); the ring may take \(bytes / 1_048_576) MiB"
   }
 
-  /// The name of each clip; refused at once where the first is taken already.
+  /// The name of each clip; the one clip's is refused at once where it is taken already.
   private func names() throws -> (@Sendable (Int) -> String)? {
     guard options.repeat else {
       try refuseExisting(output, overwrites: overwrites)
       return nil
     }
+    let template = try Self.template(output)
+    let used = Mutex(0)
+    let overwrites = overwrites
+    return { _ in
+      used.withLock { number in
+        number += 1
+        // A clip is never where another one is, of an earlier capture or another program.
+        while !overwrites, fileExists(Self.name(template, number: number)) { number += 1 }
+        return Self.name(template, number: number)
+      }
+    }
+  }
+
+  /// The names of many clips.
+  ///
+  /// - Throws: `CommandError` where all of them would be the same.
+  static func template(_ output: String) throws -> NameTemplate {
     let template = try NameTemplate(output, fields: ["n", "date", "time"])
     guard template.holds("n") else {
       throw CommandError.usage(
         "with --repeat \(output) would be the same for all clips",
         hint: "put the clip's number into it: swing_{n:03}.mov")
     }
-    let first = firstFreeNumber(template)
-    return { clip in Self.name(template, number: first + clip - 1) }
-  }
-
-  /// The first number from which on no clip of today has its name taken.
-  private func firstFreeNumber(_ template: NameTemplate) -> Int {
-    guard !overwrites else { return 1 }
-    var number = 1
-    while fileExists(Self.name(template, number: number)) { number += 1 }
-    return number
+    return template
   }
 
   @Sendable private static func name(_ template: NameTemplate, number: Int) -> String {

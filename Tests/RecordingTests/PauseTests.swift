@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import FormatDiscovery
+import MediaTiming
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Capture
+@testable import Recording
+
+/// Takes that are paused, against what a simple model says of them.
+struct PauseTests {
+  /// What a script does to a take, and what should become of it.
+  private struct Model {
+    var steps: [ScriptedDriver.Step] = []
+    var stored: [Int] = []
+    /// The file's times of the stored frames, in microseconds.
+    var times: [Int64] = []
+    var lost = 0
+    var corrupt = 0
+    /// Where each pause is in the file, and how long it was, in microseconds.
+    var pauses: [(time: Int64, duration: Int64?)] = []
+    /// Where the parts between pauses begin in the file, and when they were captured.
+    var parts: [(time: Int64, captured: Int64)] = []
+  }
+
+  /// Frames with losses and damage, and pauses between some of them.
+  private func model(
+    _ camera: ScriptedCamera, _ output: @escaping @Sendable () -> MovieFileOutput?,
+    _ random: inout SeededGenerator
+  ) throws -> Model {
+    var model = Model()
+    var (isPaused, isLeavingOut) = (false, false)
+    var (shift, left): (Int64, Int64) = (0, 0)
+    var (number, last) = (0, 0)
+    let pictures = try camera.pictures(0..<150)
+    while number < 150 {
+      let stamp = try camera.stamp(Int64(number))
+      let damage = number > 0 && Int.random(in: 0..<20, using: &random) == 0
+      if isPaused {
+        if !isLeavingOut {
+          model.lost += number - last - 1
+          left = stamp.microseconds
+          model.pauses.append((left - camera.base - shift, nil))
+        }
+        isLeavingOut = true
+      } else {
+        if isLeavingOut {
+          shift += stamp.microseconds - left
+          model.pauses[model.pauses.count - 1].duration = stamp.microseconds - left
+        } else if number > 0 {
+          model.lost += number - last - 1
+        }
+        let time = stamp.microseconds - camera.base - shift
+        if isLeavingOut || number == 0 { model.parts.append((time, stamp.microseconds)) }
+        isLeavingOut = false
+        if damage {
+          model.corrupt += 1
+        } else {
+          model.stored.append(number)
+          model.times.append(time)
+        }
+      }
+      last = number
+      model.steps.append(.picture(stamp, damage ? [1, 2, 3] : pictures[number]))
+      if Int.random(in: 0..<12, using: &random) == 0 {
+        isPaused.toggle()
+        let pauses = isPaused
+        model.steps.append(.action { pauses ? output()?.pause() : output()?.resume() })
+      }
+      number += Int.random(in: 0..<15, using: &random) == 0 ? 3 : 1
+    }
+    return model
+  }
+
+  @Test(arguments: 0..<20)
+  func `What comes after a pause follows what came before, and nothing else is missing`(
+    seed: Int
+  ) throws {
+    let scratch = try Scratch()
+    var random = SeededGenerator(seed: UInt64(seed))
+    var camera = try ScriptedCamera(100)
+    camera.hasSound = true
+    let shared = Shared()
+    let model = try model(camera, { shared.output }, &random)
+    var settings = RecordingSettings(path: scratch.file("take.mov"))
+    settings.soundCodec = .pcm
+    let session = try camera.session(ScriptedDriver(model.steps))
+    let output = try MovieFileOutput(session: session, settings: settings)
+    shared.output = output
+    let report = try withExtendedLifetime(session) { try output.record() }
+
+    #expect(report.ledger.addsUp)
+    #expect(report.ledger.stored == Int64(model.stored.count))
+    #expect(report.ledger.corrupt == Int64(model.corrupt))
+    #expect(report.ledger.lostDevice == Int64(model.lost))
+    #expect(
+      report.ledger.expected == Int64(model.stored.count + model.corrupt + model.lost))
+    #expect(report.pauses.map(\.nanoseconds) == model.pauses.map { $0.time * 1_000 })
+    #expect(
+      report.pauses.map(\.durationNanoseconds)
+        == model.pauses.map { $0.duration.map { $0 * 1_000 } })
+    let asset = try Asset(path: scratch.file("take.mov"))
+    #expect(try paintedNumbers(asset) == model.stored.map { $0 })
+    let lines = try asset.frameLines()
+    #expect(lines.map(\.ptsNanoseconds) == model.times.map { $0 * 1_000 })
+    #expect(lines.map(\.sequence) == model.stored.map { Int64($0) })
+    #expect(lines.compactMap(\.lostBefore).reduce(0, +) <= Int64(model.lost + model.corrupt))
+    // The sound of each part is that of its pictures.
+    var reader = try SoundReader(asset)
+    let source = SyntheticSound()
+    let rate = SyntheticSound.sampleRate
+    for (place, part) in model.parts.enumerated() {
+      let start = SoundTrack.sample(atMicroseconds: part.time, rate: rate)
+      let end =
+        place + 1 < model.parts.count
+        ? SoundTrack.sample(atMicroseconds: model.parts[place + 1].time, rate: rate)
+        : asset.soundTrack?.sampleCount ?? 0
+      let heard = try reader.samples(from: start, count: Int(end - start))[0]
+      let from = SoundTrack.sample(atMicroseconds: part.captured - camera.base, rate: rate)
+      let wanted = source.samples(from: from, count: Int(end - start))
+      let worst = zip(heard, wanted).map { abs($0 - $1) }.max() ?? 0
+      #expect(worst < 1e-4, "part \(place)")
+    }
+  }
+
+  @Test func `The books of a paused take that was cut off are those of its end`() throws {
+    var account = FrameAccount(frameRate: try FrameRate(100, 1), trustsCounter: false) { 0 }
+    let camera = try ScriptedCamera(100)
+    func enter(_ number: Int64, _ outcome: FrameOutcome) throws {
+      let stamp = try camera.stamp(number)
+      account.enter(
+        FrameObservation(stamp: stamp, microseconds: stamp.microseconds, arrival: 0), outcome)
+    }
+    for number in [0, 1, 2, 4] as [Int64] { try enter(number, .taken) }
+    try enter(6, .paused)
+    for number in [50, 51, 53] as [Int64] { try enter(number, .taken) }
+    account.close(CaptureEnd())
+    #expect(account.ledger.addsUp && account.ledger.stored == 7 && account.ledger.expected == 10)
+    #expect(account.gaps.map(\.afterIndex) == [2, 3, 5])
+    #expect(account.gaps.map(\.nanoseconds) == [30_000_000, 50_000_000, 80_000_000])
+    #expect(account.measuredFrameRate == (try Rational(100, 1)))
+    // A pause before the first frame is none of the take's.
+    account = FrameAccount(frameRate: try FrameRate(100, 1), trustsCounter: false) { 0 }
+    try enter(0, .paused)
+    for number in [70, 71] as [Int64] { try enter(number, .taken) }
+    account.close(CaptureEnd())
+    #expect(account.ledger.expected == 2 && account.ledger.stored == 2)
+  }
+
+  @Test func `An H.264 camera goes on with its next key frame`() throws {
+    let scratch = try Scratch()
+    let camera = try ScriptedCamera(100)
+    let pictures = try camera.streamPictures(100, in: scratch)
+    let keys = pictures.indices.filter { place in
+      pictures[place].withUnsafeBytes { AnnexB.holdsKeyFrame($0) }
+    }
+    let next = try #require(keys.first { $0 > 40 })
+    let shared = Shared()
+    var steps: [ScriptedDriver.Step] = []
+    for (number, picture) in pictures.enumerated() {
+      if number == 30 { steps.append(.action { shared.output?.pause() }) }
+      if number == 40 { steps.append(.action { shared.output?.resume() }) }
+      // Bytes that are no picture cost themselves.
+      let isDamaged = number == 10
+      steps.append(
+        .picture(
+          try camera.stamp(Int64(number)),
+          isDamaged ? [UInt8](repeating: 0x55, count: 400) : picture))
+    }
+    let device = try CaptureDevice.named("synthetic:128x96@100")
+    let session = CaptureSession(
+      DeviceInput(
+        device: device, format: try device.fastestFormat(), driver: ScriptedDriver(steps),
+        delivery: try FrameDelivery(layout: .compressed("h264"), width: 128, height: 96),
+        negotiatedFrameRate: camera.rate, maximumByteCount: 1 << 16))
+    let output = try MovieFileOutput(
+      session: session, settings: RecordingSettings(path: scratch.file("take.mov")))
+    shared.output = output
+    let report = try withExtendedLifetime(session) { try output.record() }
+    #expect(report.ledger.addsUp && report.isPlayable)
+    #expect(report.ledger.corrupt == 1)
+    #expect(report.ledger.lostStart == Int64(next - 40))
+    #expect(report.ledger.stored == Int64(100 - 10 - (next - 40) - 1))
+    #expect(report.video?.codec == "h264" && report.video?.level != nil)
+    #expect(try holdsBox("moof", scratch.file("take.mov")) == false)
+  }
+
+  @Test func `What happens to a recording is told to everyone who listens`() async throws {
+    let scratch = try Scratch()
+    let device = try CaptureDevice.named("synthetic:128x96@240")
+    let session = try CaptureSession(device: device, format: device.fastestFormat())
+    var settings = RecordingSettings(path: scratch.file("take.mov"))
+    settings.limit = CaptureLimit(frameCount: 60)
+    let output = try MovieFileOutput(session: session, settings: settings)
+    let (first, second) = (output.events, output.events)
+    #expect(!output.isRecording)
+    // The pause is asked for before the take begins, so nothing is stored until it ends.
+    output.pause()
+    #expect(output.isRecordingPaused)
+    try output.startRecording()
+    var names: [String] = []
+    for await event in first {
+      switch event {
+      case .didStart(let path):
+        #expect(path == settings.path && output.isRecording)
+        names.append("start")
+      case .didPause:
+        names.append("pause")
+        output.resume()
+      case .didResume: names.append("resume")
+      case .didFinish(let report):
+        names.append("finish")
+        #expect(report.ledger.stored == 60 && report.ledger.expected == 60 && report.isPlayable)
+        #expect(report.pauses.isEmpty)
+      case .didFail(_, let error): Issue.record(error)
+      }
+      if names.last == "finish" { break }
+    }
+    #expect(names == ["start", "pause", "resume", "finish"])
+    // The name is taken now, and that is told as well.
+    var failed = false
+    try output.startRecording()
+    for await event in second {
+      guard case .didFail(_, let error) = event else { continue }
+      failed = (error as? RecordingError)?.code == .outputExists
+      break
+    }
+    #expect(failed)
+    withExtendedLifetime(session) {}
+  }
+}
+
+/// What the capture thread of a script is told of.
+private final class Shared: Sendable {
+  private let box = Mutex<MovieFileOutput?>(nil)
+  var output: MovieFileOutput? {
+    get { box.withLock { $0 } }
+    set { box.withLock { $0 = newValue } }
+  }
+}
