@@ -20,6 +20,21 @@ public struct FormatDescription: Hashable, Sendable {
   public let height: Int
   /// Bytes from row to row of the first plane; 0 where rows are packed or the picture compressed.
   public let bytesPerRow: Int
+
+  /// Describes pictures.
+  ///
+  /// - Parameters:
+  ///   - coding: How they are stored.
+  ///   - width: Pixels from left to right.
+  ///   - height: Pixels from top to bottom.
+  ///   - bytesPerRow: Bytes from row to row of the first plane; 0 where rows are packed or the
+  ///     pictures compressed.
+  public init(coding: Coding, width: Int, height: Int, bytesPerRow: Int = 0) {
+    self.coding = coding
+    self.width = width
+    self.height = height
+    self.bytesPerRow = bytesPerRow
+  }
 }
 
 /// A captured picture with its time, in the camera's own buffer as long as nobody changes it.

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Capture
+import LibAV
+public import MediaTiming
+import Synchronization
+
+/// Pictures on their way into the file of an ``AssetWriter``.
+public final class AssetWriterInput: Sendable {
+  /// What the bytes of each picture are.
+  public let formatDescription: FormatDescription
+  /// How many pictures a second there are to be; the last one is shown for so long.
+  public let frameRate: FrameRate
+  /// How they are stored.
+  public let codec: RecordingCodec
+  /// Whether pictures come from a source that does not wait.
+  ///
+  /// They are then copied and stored by a thread of its own, and ``append(_:)`` never waits for the
+  /// disk or the encoder; otherwise each is stored before ``append(_:)`` returns.
+  public let expectsMediaDataInRealTime: Bool
+
+  let delivery: FrameDelivery
+  private struct Owner {
+    weak var writer: AssetWriter?
+  }
+  private let owner = Mutex(Owner())
+
+  /// Describes pictures that are to be stored.
+  ///
+  /// - Parameters:
+  ///   - formatDescription: What the bytes of each picture are.
+  ///   - frameRate: How many a second there are to be.
+  ///   - codec: How they are stored.
+  ///   - expectsMediaDataInRealTime: Whether they come from a source that does not wait.
+  /// - Throws: `RecordingError` with `.codecRefused` for pictures of an unknown format, or ones
+  ///   that the codec does not go with.
+  public init(
+    formatDescription: FormatDescription, frameRate: FrameRate, codec: RecordingCodec = .auto,
+    expectsMediaDataInRealTime: Bool = false
+  ) throws(RecordingError) {
+    self.formatDescription = formatDescription
+    self.frameRate = frameRate
+    self.codec = codec
+    self.expectsMediaDataInRealTime = expectsMediaDataInRealTime
+    guard [formatDescription.width, formatDescription.height].allSatisfy((1...65_535).contains),
+      (0...(1 << 24)).contains(formatDescription.bytesPerRow)
+    else {
+      throw RecordingError(
+        .codecRefused,
+        "pictures of \(formatDescription.width)x\(formatDescription.height) with "
+          + "\(formatDescription.bytesPerRow) bytes from row to row cannot be stored",
+        hint: "give their true size, 65535 at most")
+    }
+    let layout: FrameDelivery.Layout
+    switch formatDescription.coding {
+    case .compressed(let name): layout = .compressed(name)
+    case .pixels(let name):
+      guard let format = PixelFormat(named: name) else {
+        throw RecordingError(
+          .codecRefused, "there is no pixel format \(name)",
+          hint: "name one as FFmpeg does: yuyv422, gray, nv12")
+      }
+      layout = .raw(format, bytesPerRow: formatDescription.bytesPerRow)
+    }
+    do throws(LibAVError) {
+      delivery = try FrameDelivery(
+        layout: layout, width: formatDescription.width, height: formatDescription.height)
+    } catch { throw RecordingError(error) }
+    _ = try PicturePlan(codec, for: delivery)
+  }
+
+  /// Whether a picture may be appended now: the writer writes, and its queue has room to spare.
+  public var isReadyForMoreMediaData: Bool {
+    owner.withLock { $0.writer }?.isReady ?? false
+  }
+
+  /// Stores a captured picture at its own time.
+  ///
+  /// - Throws: As ``append(bytes:at:)``.
+  public func append(_ sample: SampleBuffer) throws(RecordingError) {
+    try sample.withBytes { (bytes) throws(RecordingError) in
+      try append(bytes: bytes, at: sample.presentationTimeStamp)
+    }
+  }
+
+  /// Stores a picture.
+  ///
+  /// Times are kept to the nearest microsecond, and rise. Pictures before the start of the session
+  /// are left out.
+  ///
+  /// - Parameters:
+  ///   - bytes: The picture.
+  ///   - time: When it is shown, in the source's time.
+  /// - Throws: `RecordingError` with `.wrongState` for an input whose writer does not write,
+  ///   `.notReady` where the queue is full, `.invalidData` for a damaged picture or a time that
+  ///   does not rise, or what became of the file.
+  public func append(bytes: UnsafeRawBufferPointer, at time: MediaTime) throws(RecordingError) {
+    guard let writer = owner.withLock({ $0.writer }) else {
+      throw .wrongState("the input is no part of a writer")
+    }
+    try writer.append(bytes, at: time)
+  }
+
+  /// Says whose input it is; false where it is another's.
+  func join(_ writer: AssetWriter) -> Bool {
+    owner.withLock { owner in
+      guard owner.writer == nil else { return false }
+      owner.writer = writer
+      return true
+    }
+  }
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+import Capture
+import LibAV
+import MediaTiming
+import Synchronization
+
+/// The file of an ``AssetWriter`` from its creation to its end: takes pictures in, and stores them
+/// at once or on a thread of its own.
+final class PictureStore: Sendable {
+  /// What is asked for each picture; never held while something is stored.
+  private struct Intake {
+    var status = AssetWriter.Status.writing
+    var error: RecordingError?
+    /// Whether pictures are still taken.
+    var isOpen = true
+    var start: MediaTime?
+    var lastMicroseconds: Int64?
+    var count: UInt32 = 0
+    var storedCount: Int64 = 0
+  }
+
+  /// What pictures are stored by.
+  private struct Outlet: ~Copyable {
+    var file: MovieFile?
+    var writer: TakeWriter?
+  }
+
+  private let path: String
+  private let delivery: FrameDelivery
+  private let tags: @Sendable () -> [String: String]
+  private let intake = Mutex(Intake())
+  /// Held by who uses ``outlet``; a mutex of its own takes no picture from outside in.
+  private let isStoring = Mutex(())
+  private nonisolated(unsafe) var outlet = Outlet()
+  /// Where pictures wait for the thread; nil where each is stored before `append` returns.
+  private let queue: FrameQueue?
+  private let thread = Mutex<PlatformThread?>(nil)
+
+  /// Creates the file.
+  ///
+  /// - Throws: `RecordingError` when it cannot be created, or there is no memory for the queue.
+  init(
+    creating path: String, overwrites: Bool, metadata: [String: String],
+    for input: AssetWriterInput
+  ) throws(RecordingError) {
+    self.path = path
+    let (delivery, rate) = (input.delivery, input.frameRate)
+    self.delivery = delivery
+    let tags: @Sendable () -> [String: String] = {
+      RecordingTags.metadata(frameRate: rate, recording: nil).merging(metadata) { $1 }
+    }
+    self.tags = tags
+    let plan = try PicturePlan(input.codec, for: delivery)
+    queue = input.expectsMediaDataInRealTime ? try Self.makeQueue(input) : nil
+    do throws(MovieFile.CreationError) {
+      outlet.file = try MovieFile(creating: path, overwrites: overwrites, grows: true)
+    } catch { throw RecordingError(error) }
+    outlet.writer = TakeWriter(
+      path: path, plan: plan, delivery: delivery, frameRate: rate, sound: nil,
+      soundCodec: .pcm,
+      account: FrameAccount(frameRate: rate, trustsCounter: true, beginsWithStream: false) { 0 }
+    ) { _, _ in tags() }
+    try startThread()
+  }
+
+  /// A queue of two seconds of the largest pictures, within reason.
+  private static func makeQueue(_ input: AssetWriterInput) throws(RecordingError) -> FrameQueue {
+    let format = input.formatDescription
+    // No format has more than 8 bytes a pixel, and no compressed picture is larger; the input has
+    // seen to it that nothing overflows.
+    let picture = max(4_096, max(format.width * 8, format.bytesPerRow) * format.height)
+    let seconds = 2 * Double(picture) * input.frameRate.doubleValue
+    do throws(CaptureError) {
+      return try FrameQueue(
+        capacity: Int(max(min(seconds, 512e6), 4 * Double(picture), 32e6)), largestFrame: picture)
+    } catch { throw RecordingError(error) }
+  }
+
+  private func startThread() throws(RecordingError) {
+    guard let queue else { return }
+    do throws(CaptureError) {
+      let started = try PlatformThread { [self] in
+        while queue.withNextFrame({ store($0.observation, $0.bytes) }) != nil {}
+      }
+      thread.withLock { $0 = started }
+    } catch {
+      discard()
+      throw RecordingError(error)
+    }
+  }
+
+  var status: AssetWriter.Status { intake.withLock { $0.status } }
+  var error: RecordingError? { intake.withLock { $0.error } }
+  var storedCount: Int64 { intake.withLock { $0.storedCount } }
+
+  /// Whether a picture may be appended now.
+  var isReady: Bool {
+    guard intake.withLock({ $0.isOpen && $0.start != nil && $0.error == nil }) else { return false }
+    return (queue?.fillLevel ?? 0) < 0.9
+  }
+
+  /// Says from when on pictures are taken; false where that was said, or writing is over.
+  func start(at time: MediaTime) -> Bool {
+    intake.withLock { intake in
+      guard intake.isOpen, intake.start == nil else { return false }
+      intake.start = time
+      return true
+    }
+  }
+
+  /// Takes a picture, into the queue or into the file.
+  ///
+  /// - Throws: `RecordingError` as ``AssetWriterInput/append(bytes:at:)``.
+  func append(_ bytes: UnsafeRawBufferPointer, at time: MediaTime) throws(RecordingError) {
+    guard delivery.wholeness.holds(bytes) else { throw damage }
+    if let queue {
+      // One picture after the other, in the order of their times.
+      try intake.withLock { (intake) throws(RecordingError) in
+        guard let observation = try observe(at: time, &intake) else { return }
+        guard queue.push(QueuedFrame(observation: observation, bytes: bytes)) else {
+          throw RecordingError(
+            .notReady, "the queue to \(path) is full",
+            hint: "ask isReadyForMoreMediaData, or leave pictures out")
+        }
+        intake.lastMicroseconds = observation.microseconds
+      }
+    } else {
+      let observation = try intake.withLock { (intake) throws(RecordingError) in
+        let observation = try observe(at: time, &intake)
+        if let observation { intake.lastMicroseconds = observation.microseconds }
+        return observation
+      }
+      if let refusal = observation.flatMap({ store($0, bytes) }) { throw refusal }
+    }
+  }
+
+  /// What is known of a picture that arrives; nil where it lies before the session.
+  private func observe(
+    at time: MediaTime, _ intake: inout Intake
+  ) throws(RecordingError) -> FrameObservation? {
+    if let error = intake.error { throw error }
+    guard intake.isOpen, let start = intake.start else {
+      throw .wrongState("\(path) is not being written, or its session has not begun")
+    }
+    guard time >= start else { return nil }
+    guard
+      let microseconds = try? time.converted(to: 1_000_000, rounding: .halfAwayFromZero).value,
+      intake.lastMicroseconds.map({ microseconds > $0 }) ?? true
+    else {
+      throw RecordingError(
+        .invalidData, "a picture of \(path) does not come after the one before",
+        hint: "append pictures in the order of their times, a microsecond apart at least")
+    }
+    let stamp = FrameStamp(sequence: intake.count, microseconds: microseconds)
+    intake.count &+= 1
+    return FrameObservation(stamp: stamp, microseconds: microseconds, arrival: microseconds)
+  }
+
+  private var damage: RecordingError {
+    RecordingError(
+      .invalidData, "a picture for \(path) is damaged", hint: "leave it out, and append the next")
+  }
+
+  /// Stores a picture, or tells why not; a damaged one is left out, and the writer goes on.
+  @discardableResult
+  private func store(
+    _ observation: FrameObservation, _ bytes: UnsafeRawBufferPointer
+  ) -> RecordingError? {
+    if let error { return error }
+    let result = isStoring.withLock { _ in
+      Result { () throws(LibAVError) in
+        let outcome = try outlet.writer?.store(
+          QueuedFrame(observation: observation, bytes: bytes))
+        if outcome == .taken { outlet.file?.dropReplaced() }
+        return (outcome, outlet.writer?.storedCount ?? 0)
+      }
+    }
+    switch result {
+    case .success((.taken, let count)):
+      intake.withLock { $0.storedCount = count }
+      return nil
+    case .success: return damage
+    case .failure(let failure):
+      let error = RecordingError(failure)
+      intake.withLock { ($0.status, $0.error) = (.failed, error) }
+      return error
+    }
+  }
+
+  /// Takes no more pictures, and stores those that wait; false where that was done before.
+  private func close() -> Bool {
+    let wasOpen = intake.withLock { intake in
+      defer { intake.isOpen = false }
+      return intake.isOpen
+    }
+    guard wasOpen else { return false }
+    queue?.close()
+    thread.withLock { $0.take() }?.join()
+    return true
+  }
+
+  /// Stores what waits, and makes the file plain.
+  ///
+  /// - Throws: `RecordingError` for what went wrong, also before.
+  func finish() throws(RecordingError) {
+    guard close() else { throw .wrongState("\(path) is finished already, or was given up") }
+    let failure = isStoring.withLock { _ in finishFile() }
+    let error = intake.withLock { intake in
+      // What went wrong first is the cause of the rest.
+      intake.error = intake.error ?? failure
+      intake.status = intake.error == nil ? .completed : .failed
+      return intake.error
+    }
+    if let error { throw error }
+  }
+
+  private func finishFile() -> RecordingError? {
+    guard var writer = outlet.writer.take(), let file = outlet.file.take() else { return nil }
+    writer.close(CaptureEnd())
+    do throws(LibAVError) {
+      try writer.finish()
+      let count = writer.storedCount
+      intake.withLock { $0.storedCount = count }
+      guard count > 0 else {
+        file.discard()
+        return RecordingError(
+          .nothingStored, "\(path) was given no picture", hint: "append some before the end")
+      }
+      _ = try PlainMovie.finish(
+        path, pictureEnd: writer.endMicroseconds, soundEnd: .sample(0), metadata: tags())
+      return nil
+    } catch {
+      // In fragments it holds what was stored.
+      return RecordingError(error)
+    }
+  }
+
+  /// Gives the file up and removes it; does nothing where it is finished.
+  ///
+  /// What was stored before something went wrong is finished instead.
+  func cancel() {
+    guard error == nil else { return (try? finish()) ?? () }
+    guard close() else { return }
+    intake.withLock { $0.status = .cancelled }
+    discard()
+  }
+
+  private func discard() {
+    isStoring.withLock { _ in
+      _ = outlet.writer.take()
+      if let file = outlet.file.take() { file.discard() }
+    }
+  }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Capture
+import LibAV
+import MediaTiming
+import TestSupport
+import Testing
+
+@testable import Recording
+
+/// Pictures that a program brings itself.
+struct AssetWriterTests {
+  private static let format = FormatDescription(
+    coding: .compressed("mjpeg"), width: 128, height: 96)
+
+  private static func time(_ number: Int, from start: Int64 = 7_000_000) -> MediaTime {
+    MediaTime(microseconds: start + Int64(number) * 10_000)
+  }
+
+  /// Appends a picture, and tells the code of what kept it out.
+  private static func append(
+    _ picture: [UInt8], _ time: MediaTime, to input: AssetWriterInput
+  ) -> RecordingError.Code? {
+    picture.withUnsafeBytes { bytes in
+      do throws(RecordingError) {
+        try input.append(bytes: bytes, at: time)
+        return nil
+      } catch { return error.code }
+    }
+  }
+
+  @Test(arguments: [RecordingCodec.auto, .h264, .ffv1], [false, true])
+  func `Pictures are stored at their times, and the file is plain`(
+    codec: RecordingCodec, inRealTime: Bool
+  ) throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.mov")
+    let pictures = try ScriptedCamera(100).pictures(0..<40)
+    let writer = AssetWriter(path: path, metadata: ["title": "Mine"])
+    let input = try AssetWriterInput(
+      formatDescription: Self.format, frameRate: FrameRate(100, 1), codec: codec,
+      expectsMediaDataInRealTime: inRealTime)
+    #expect(!input.isReadyForMoreMediaData && writer.status == .unknown)
+    try writer.add(input)
+    try writer.startWriting()
+    // The session begins with the sixth; the twentieth is left out.
+    try writer.startSession(atSourceTime: Self.time(5))
+    #expect(input.isReadyForMoreMediaData)
+    for (number, picture) in pictures.enumerated() where number != 20 {
+      #expect(Self.append(picture, Self.time(number), to: input) == nil)
+    }
+    try writer.finishWriting()
+    #expect(writer.status == .completed && writer.error == nil)
+    #expect(writer.storedFrameCount == 34)
+    #expect(!input.isReadyForMoreMediaData)
+    let asset = try Asset(path: path)
+    let numbers = (5..<40).filter { $0 != 20 }
+    #expect(try paintedNumbers(asset) == numbers.map { $0 })
+    let times = try asset.frameLines().map(\.ptsNanoseconds)
+    #expect(times == numbers.map { Int64($0 - 5) * 10_000_000 })
+    #expect(asset.duration == (try MediaTime(value: 35, timescale: 100)))
+    #expect(asset.metadata["title"] == "Mine")
+    #expect(asset.captureFrameRate?.rate == (try FrameRate(100, 1)))
+    #expect(try !holdsBox("moof", path))
+  }
+
+  @Test func `Damage and times that do not rise cost their own picture alone`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.mov")
+    let pictures = try ScriptedCamera(100).pictures(0..<6)
+    let writer = AssetWriter(path: path)
+    let input = try AssetWriterInput(
+      formatDescription: Self.format, frameRate: FrameRate(100, 1), codec: .h264)
+    try writer.add(input)
+    #expect(Self.append(pictures[0], Self.time(0), to: input) == .wrongState)
+    try writer.startWriting()
+    #expect(Self.append(pictures[0], Self.time(0), to: input) == .wrongState)
+    try writer.startSession(atSourceTime: Self.time(0))
+    for number in 0..<3 {
+      #expect(Self.append(pictures[number], Self.time(number), to: input) == nil)
+    }
+    #expect(Self.append(pictures[3], Self.time(2), to: input) == .invalidData)
+    #expect(Self.append(pictures[3], Self.time(1), to: input) == .invalidData)
+    #expect(Self.append([1, 2, 3], Self.time(3), to: input) == .invalidData)
+    #expect(Self.append(pictures[4], Self.time(4), to: input) == nil)
+    try writer.finishWriting()
+    #expect(try paintedNumbers(Asset(path: path)) == [0, 1, 2, 4])
+    #expect(Self.append(pictures[5], Self.time(5), to: input) == .wrongState)
+    #expect(throws: RecordingError.self) { try writer.finishWriting() }
+  }
+
+  @Test func `A writer that is given up leaves no file, and one of nothing neither`() throws {
+    let scratch = try Scratch()
+    let picture = try ScriptedCamera(100).pictures(0..<1)[0]
+    for isDropped in [false, true] {
+      var writer: AssetWriter? = AssetWriter(path: scratch.file("a.mov"))
+      let input = try AssetWriterInput(
+        formatDescription: Self.format, frameRate: FrameRate(100, 1))
+      try writer?.add(input)
+      try writer?.startWriting()
+      try writer?.startSession(atSourceTime: .zero)
+      #expect(Self.append(picture, .zero, to: input) == nil)
+      #expect(try scratch.names() == ["a.mov"])
+      if isDropped { writer = nil } else { writer?.cancelWriting() }
+      #expect(try scratch.names() == [])
+      #expect(writer.map { $0.status == .cancelled } ?? true)
+    }
+    let empty = AssetWriter(path: scratch.file("b.mov"))
+    try empty.add(
+      AssetWriterInput(formatDescription: Self.format, frameRate: FrameRate(100, 1)))
+    try empty.startWriting()
+    let error = #expect(throws: RecordingError.self) { try empty.finishWriting() }
+    #expect(error?.code == .nothingStored && empty.status == .failed)
+    #expect(try scratch.names() == [])
+  }
+
+  @Test func `What cannot be is refused before anything is written`() throws {
+    let scratch = try Scratch()
+    let path = try scratch.write([1, 2, 3], as: "a.mov")
+    let input = try AssetWriterInput(
+      formatDescription: Self.format, frameRate: FrameRate(100, 1))
+    let writer = AssetWriter(path: path)
+    #expect(throws: RecordingError.self) { try writer.startWriting() }
+    try writer.add(input)
+    #expect(throws: RecordingError.self) { try AssetWriter(path: path).add(input) }
+    let error = #expect(throws: RecordingError.self) { try writer.startWriting() }
+    #expect(error?.code == .outputExists)
+    #expect(try bytes(of: path) == [1, 2, 3])
+    for coding in [FormatDescription.Coding.pixels("no_such"), .pixels("nv12")] {
+      let refusal = #expect(throws: RecordingError.self) {
+        try AssetWriterInput(
+          formatDescription: FormatDescription(coding: coding, width: 64, height: 64),
+          frameRate: FrameRate(100, 1), codec: .raw)
+      }
+      #expect(refusal?.code == .codecRefused)
+    }
+  }
+}
