@@ -15,7 +15,7 @@ import Synchronization
 /// let report = try output.record()
 /// ```
 public final class MovieFileOutput: FrameOutput {
-  private struct State {
+  struct State {
     weak var session: CaptureSession?
     var take: TakeSink?
     var sound: SoundFeed?
@@ -28,7 +28,7 @@ public final class MovieFileOutput: FrameOutput {
 
   /// What the take is to become.
   public let settings: RecordingSettings
-  private let state = Mutex(State())
+  let state = Mutex(State())
   private let hub = EventHub<Event>()
 
   /// Pictures, and the sound beside them.
@@ -209,90 +209,9 @@ public final class MovieFileOutput: FrameOutput {
       progress: progress)
   }
 
-  /// Keeps the latest frames in memory, and records a clip around each trigger; blocks until the
-  /// clip is finished, or where triggers repeat until ``stop()`` is called, the settings' duration
-  /// is over or something fails.
-  ///
-  /// The session is used as by ``record(progress:)``. The settings' duration is that of the
-  /// whole capture; its number of frames counts those that arrive.
-  ///
-  /// - Parameters:
-  ///   - triggers: What clips hold, and how many there may be.
-  ///   - events: Told what happens, on this thread, which writes all the clips.
-  /// - Returns: The report of the capture and of its clips; there is no file without a trigger.
-  /// - Throws: `RecordingError` when the codec does not go with the camera, `CaptureError` when
-  ///   the device cannot be started or there is no memory for the ring.
-  public func record(
-    on triggers: TriggerSettings, events: (TriggeredEvent) -> Void = { _ in }
-  ) throws -> TriggeredReport {
-    let (input, session) = try source()
-    let control = state.withLock { $0.control }
-    let begins = !session.isRunning
-    var take = TriggeredTake(
-      input: input, settings: settings, triggers: triggers,
-      plan: try PicturePlan(settings.codec, for: input.delivery), control: control,
-      sound: try listen(to: session, before: triggers.preDuration), beginsWithStream: begins)
-    defer { state.withLock { $0.sound = nil } }
-    let size = take.ringSize()
-    let ring = try FrameQueue(
-      capacity: size.bytes, largestFrame: input.maximumByteCount, recordCount: size.frames)
-    let listener = try triggers.sound.map { try listen(for: $0, in: session) }
-    defer { if let listener { session.removeOutput(listener) } }
-    let begun = try begin(ring, of: input, in: session, alone: begins, control)
-    defer { letGo(of: session, stops: begins) }
-    take.proof = begun.proof
-    events(.waiting(ringBytes: ring.capacity))
-    return take.write(
-      from: ring, end: { begun.sink.end ?? CaptureEnd() },
-      takeTriggers: {
-        state.withLock { state in
-          defer { state.pending = [] }
-          return (state.pending, state.isLastTrigger)
-        }
-      }, tell: events)
-  }
-
-  /// Gives a trigger that happens now, from any thread.
-  public func trigger(_ source: CaptureTrigger.Source = .call) {
-    guard let camera = try? camera() else { return }
-    trigger(CaptureTrigger(source: source, microseconds: camera.driver.microseconds()))
-  }
-
-  /// Gives a trigger that happened up to a quarter of a second ago, from any thread.
-  ///
-  /// One that comes later may find that the ring has let go of its first frames.
-  public func trigger(_ trigger: CaptureTrigger) {
-    state.withLock { $0.pending.append(trigger) }
-  }
-
-  /// Says that no more triggers will come: the capture ends with the clips that were begun.
-  public func endTriggers() { state.withLock { $0.isLastTrigger = true } }
-
-  /// Has loud sounds of the session give triggers.
-  ///
-  /// - Returns: What listens, until it is taken out of the session.
-  private func listen(for sound: SoundTrigger, in session: CaptureSession) throws -> AudioDataOutput
-  {
-    let listener = AudioDataOutput()
-    try session.addOutput(listener)
-    guard session.connections.contains(where: { $0.output === listener }) else {
-      session.removeOutput(listener)
-      throw RecordingError(
-        .notConnected, "there is no sound to listen to for triggers",
-        hint: "choose a microphone with --audio; slowmo devices lists them")
-    }
-    let detector = Mutex(SoundTrigger.Detector(sound))
-    listener.setSampleBufferHandler { [weak self] block in
-      for time in detector.withLock({ $0.hear(block) }) {
-        self?.trigger(CaptureTrigger(source: .audio, microseconds: time))
-      }
-    }
-    return listener
-  }
-
   /// Has the session's sound come here, from when it is next started or refreshed on; also that of
   /// some time before a take begins.
-  private func listen(
+  func listen(
     to session: CaptureSession, before duration: MediaTime = .zero
   ) throws(RecordingError) -> TakeSound? {
     var seconds = duration.doubleValue
@@ -307,7 +226,7 @@ public final class MovieFileOutput: FrameOutput {
   }
 
   /// Where pictures come from, and the session that brings them.
-  private func source() throws(RecordingError) -> (DeviceInput, CaptureSession) {
+  func source() throws(RecordingError) -> (DeviceInput, CaptureSession) {
     let input = try camera()
     guard let session = state.withLock({ $0.session }) else { return try source() }
     return (input, session)
@@ -315,13 +234,13 @@ public final class MovieFileOutput: FrameOutput {
 
   /// Ends what was begun for a take: whatever else ran for it, such as a microphone, ends with it;
   /// a session that runs on lets go of it.
-  private func letGo(of session: CaptureSession, stops: Bool) {
+  func letGo(of session: CaptureSession, stops: Bool) {
     forget()
     if stops { session.stopRunning() } else { _ = session.refresh(self) }
   }
 
   /// Has frames go into a queue, after the camera's rate was proved.
-  private func begin(
+  func begin(
     _ queue: FrameQueue, of input: DeviceInput, in session: CaptureSession, alone: Bool,
     _ control: CaptureControl
   ) throws -> (sink: TakeSink, proof: FrameRateProof?) {

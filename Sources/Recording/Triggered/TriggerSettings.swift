@@ -22,6 +22,8 @@ public struct TriggerSettings: Sendable {
   public var memoryLimit: Int?
   /// The sounds that give triggers; nil for none.
   public var sound: SoundTrigger?
+  /// The motion that gives triggers; nil for none.
+  public var motion: MotionTrigger?
   /// The file of each clip, by its number from 1; nil takes the path of the recording's settings.
   public var clipPath: (@Sendable (_ number: Int) -> String)?
 
@@ -46,6 +48,8 @@ public struct CaptureTrigger: Hashable, Sendable {
     case udp
     /// A loud sound.
     case audio
+    /// Something that moves.
+    case motion
   }
 
   /// What gave the trigger.

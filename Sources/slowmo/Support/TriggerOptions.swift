@@ -3,7 +3,7 @@ import ArgumentParser
 import Glibc
 import Overcrank
 
-/// What gives the trigger of a clip: `signal`, `key`, `udp:PORT`, `audio:-12dBFS`.
+/// What gives the trigger of a clip: `signal`, `key`, `udp:PORT`, `audio:-12dBFS`, `motion`.
 enum TriggerKind: Hashable, Sendable, ExpressibleByArgument {
   case signal
   case key
@@ -11,6 +11,8 @@ enum TriggerKind: Hashable, Sendable, ExpressibleByArgument {
   case udp(host: String, port: UInt16)
   /// How loud a sound must be, in dBFS.
   case audio(threshold: Double)
+  /// Which share of the picture must change.
+  case motion(share: Double)
 
   init?(argument: String) {
     let pieces = argument.split(separator: ":", maxSplits: 1).map(String.init)
@@ -24,6 +26,12 @@ enum TriggerKind: Hashable, Sendable, ExpressibleByArgument {
       let digits = colon.map { place[place.index(after: $0)...] } ?? place[...]
       guard let port = UInt16(digits), port > 0, !host.isEmpty else { return nil }
       self = .udp(host: host.filter { $0 != "[" && $0 != "]" }, port: port)
+    case ("motion", nil): self = .motion(share: MotionTrigger().share)
+    case ("motion", let share?):
+      guard share.hasSuffix("%"), let percent = Double(share.dropLast()), percent > 0,
+        percent <= 100
+      else { return nil }
+      self = .motion(share: percent / 100)
     case ("audio", let level?):
       let number = level.hasSuffix("dBFS") ? level.dropLast(4) : level[...]
       guard let threshold = Double(number), threshold.isFinite, threshold <= 0 else { return nil }
@@ -39,6 +47,7 @@ enum TriggerKind: Hashable, Sendable, ExpressibleByArgument {
     case .key: "Enter"
     case .udp(let host, let port): "a datagram to \(host) port \(port)"
     case .audio(let threshold): "a sound of \(threshold) dBFS"
+    case .motion(let share): "motion in \(share * 100)% of the picture"
     }
   }
 
@@ -60,8 +69,8 @@ struct TriggerOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Record a clip at each signal (SIGUSR1), key (Enter), udp:[ADDRESS:]PORT or audio:-12dBFS.",
-      valueName: "signal|key|udp:PORT|audio:-12dBFS"))
+      "Record a clip at a signal (SIGUSR1), key (Enter), udp:[ADDRESS:]PORT, audio:-12dBFS or motion.",
+      valueName: "signal|key|udp:PORT|audio:-12dBFS|motion"))
   var trigger: [TriggerKind] = []
 
   @Flag(help: "Wait for the next trigger; FILE is a template such as swing_{n:03}.mov.")
@@ -69,7 +78,7 @@ struct TriggerOptions: ParsableArguments {
 
   @Option(
     parsing: .unconditional,
-    help: "How long it must be quiet before a sound is a trigger again; 1s unless said.",
+    help: "How long it must be quiet or still before the next sound or motion; 1s unless said.",
     transform: durationOrZero)
   var quietPeriod: MediaTime?
 
@@ -81,15 +90,16 @@ struct TriggerOptions: ParsableArguments {
   var isTriggered: Bool { !trigger.isEmpty }
 
   func validate() throws {
-    let hears = trigger.contains { if case .audio = $0 { true } else { false } }
-    if quietPeriod != nil, !hears {
-      throw ValidationError("--quiet-period needs a --trigger audio:-12dBFS")
+    let settings = settings()
+    if quietPeriod != nil, settings.sound == nil, settings.motion == nil {
+      throw ValidationError("--quiet-period needs a --trigger audio:-12dBFS or motion")
     }
     let lone = [
       ("--pre", pre != nil), ("--post", post != nil), ("--repeat", self.repeat),
     ].first { $0.1 }
     if let lone, trigger.isEmpty {
-      throw ValidationError("\(lone.0) needs a --trigger: signal, key, udp:PORT or audio:-12dBFS")
+      throw ValidationError(
+        "\(lone.0) needs a --trigger: signal, key, udp:PORT, audio:-12dBFS or motion")
     }
   }
 
@@ -98,11 +108,15 @@ struct TriggerOptions: ParsableArguments {
     var settings = TriggerSettings(
       preDuration: pre ?? .zero, postDuration: post ?? MediaTime(seconds: 2))
     settings.repeats = self.repeat
-    settings.sound =
-      trigger.compactMap { kind -> SoundTrigger? in
-        guard case .audio(let threshold) = kind else { return nil }
-        return SoundTrigger(threshold: threshold, quietPeriod: quietPeriod ?? MediaTime(seconds: 1))
-      }.first
+    let quiet = quietPeriod ?? MediaTime(seconds: 1)
+    for kind in trigger.reversed() {
+      switch kind {
+      case .audio(let threshold):
+        settings.sound = SoundTrigger(threshold: threshold, quietPeriod: quiet)
+      case .motion(let share): settings.motion = MotionTrigger(share: share, quietPeriod: quiet)
+      case .signal, .key, .udp: break
+      }
+    }
     return settings
   }
 }

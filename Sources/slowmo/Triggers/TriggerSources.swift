@@ -23,7 +23,7 @@ final class TriggerSources {
         }
       case .udp(let host, let port):
         listeners.append(try DatagramListener(host: host, port: port) { movie.trigger(.udp) })
-      case .audio: break  // The session's own sound, which the recording listens to.
+      case .audio, .motion: break  // The session's own, which the recording looks after.
       }
     }
   }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+import Capture
+import FormatDiscovery
+import MediaTiming
+import Synchronization
+
+extension MovieFileOutput {
+  /// Keeps the latest frames in memory, and records a clip around each trigger; blocks until the
+  /// clip is finished, or where triggers repeat until ``stop()`` is called, the settings' duration
+  /// is over or something fails.
+  ///
+  /// The session is used as by ``record(progress:)``. The settings' duration is that of the
+  /// whole capture; its number of frames counts those that arrive.
+  ///
+  /// - Parameters:
+  ///   - triggers: What clips hold, and how many there may be.
+  ///   - events: Told what happens, on this thread, which writes all the clips.
+  /// - Returns: The report of the capture and of its clips; there is no file without a trigger.
+  /// - Throws: `RecordingError` when the codec does not go with the camera, `CaptureError` when
+  ///   the device cannot be started or there is no memory for the ring.
+  public func record(
+    on triggers: TriggerSettings, events: (TriggeredEvent) -> Void = { _ in }
+  ) throws -> TriggeredReport {
+    let (input, session) = try source()
+    let control = state.withLock { $0.control }
+    let begins = !session.isRunning
+    var take = TriggeredTake(
+      input: input, settings: settings, triggers: triggers,
+      plan: try PicturePlan(settings.codec, for: input.delivery), control: control,
+      sound: try listen(to: session, before: triggers.preDuration), beginsWithStream: begins)
+    defer { state.withLock { $0.sound = nil } }
+    let size = take.ringSize()
+    let ring = try FrameQueue(
+      capacity: size.bytes, largestFrame: input.maximumByteCount, recordCount: size.frames)
+    var detectors: [any CaptureOutput] = []
+    defer { for detector in detectors { session.removeOutput(detector) } }
+    if let sound = triggers.sound { detectors.append(try listen(for: sound, in: session)) }
+    if let motion = triggers.motion { detectors.append(try watch(for: motion, in: session)) }
+    let begun = try begin(ring, of: input, in: session, alone: begins, control)
+    defer { letGo(of: session, stops: begins) }
+    take.proof = begun.proof
+    events(.waiting(ringBytes: ring.capacity))
+    return take.write(
+      from: ring, end: { begun.sink.end ?? CaptureEnd() },
+      takeTriggers: {
+        state.withLock { state in
+          defer { state.pending = [] }
+          return (state.pending, state.isLastTrigger)
+        }
+      }, tell: events)
+  }
+
+  /// Gives a trigger that happens now, from any thread.
+  public func trigger(_ source: CaptureTrigger.Source = .call) {
+    guard let camera = try? camera() else { return }
+    trigger(CaptureTrigger(source: source, microseconds: camera.driver.microseconds()))
+  }
+
+  /// Gives a trigger that happened up to a quarter of a second ago, from any thread.
+  ///
+  /// One that comes later may find that the ring has let go of its first frames.
+  public func trigger(_ trigger: CaptureTrigger) {
+    state.withLock { $0.pending.append(trigger) }
+  }
+
+  /// Says that no more triggers will come: the capture ends with the clips that were begun.
+  public func endTriggers() { state.withLock { $0.isLastTrigger = true } }
+
+  /// Has loud sounds of the session give triggers.
+  ///
+  /// - Returns: What listens, until it is taken out of the session.
+  private func listen(for sound: SoundTrigger, in session: CaptureSession) throws -> AudioDataOutput
+  {
+    let listener = AudioDataOutput()
+    try session.addOutput(listener)
+    guard session.connections.contains(where: { $0.output === listener }) else {
+      session.removeOutput(listener)
+      throw RecordingError(
+        .notConnected, "there is no sound to listen to for triggers",
+        hint: "choose a microphone with --audio; slowmo devices lists them")
+    }
+    let detector = Mutex(SoundTrigger.Detector(sound))
+    listener.setSampleBufferHandler { [weak self] block in
+      for time in detector.withLock({ $0.hear(block) }) {
+        self?.trigger(CaptureTrigger(source: .audio, microseconds: time))
+      }
+    }
+    return listener
+  }
+
+  /// Has motion in the session's pictures give triggers.
+  ///
+  /// - Returns: What watches, until it is taken out of the session.
+  private func watch(for motion: MotionTrigger, in session: CaptureSession) throws
+    -> VideoDataOutput
+  {
+    let watcher = VideoDataOutput()
+    watcher.minFrameDuration = MotionTrigger.interval
+    try session.addOutput(watcher)
+    guard watcher.availablePictureFormats.contains(.gray) else {
+      session.removeOutput(watcher)
+      throw RecordingError(
+        .codecRefused, "motion cannot be seen in pictures that need each other, as this mode's do",
+        hint: "choose a mode of MJPEG or uncompressed pictures; slowmo modes lists them")
+    }
+    let detector = Mutex(MotionTrigger.Detector(motion))
+    watcher.setSampleBufferHandler { [weak self] sample in
+      // A damaged picture shows no motion.
+      guard let grey = try? sample.picture(as: .gray),
+        let time = try? sample.presentationTimeStamp.converted(
+          to: 1_000_000, rounding: .towardNegativeInfinity
+        ).value
+      else { return }
+      if detector.withLock({ $0.see(grey, at: time) }) {
+        self?.trigger(CaptureTrigger(source: .motion, microseconds: time))
+      }
+    }
+    return watcher
+  }
+}
