@@ -44,7 +44,13 @@ final class PacketCursor {
 
   private func restart() throws(LibAVError) {
     // Other containers learn of their tracks only by reading on.
-    demuxer = try Demuxer(opening: asset.path, probes: asset.container != "mov")
+    var opened = try Demuxer(opening: asset.path, probes: asset.container != "mov")
+    if asset.container == "mov", let track = asset.videoTrack,
+      ["h264", "hevc"].contains(track.codec) || track.format.parameters.isIntraOnly
+    {
+      opened.readAsStored()
+    }
+    demuxer = consume opened
     next = 0
   }
 

@@ -120,6 +120,14 @@ package struct Demuxer: ~Copyable {
     return owned
   }
 
+  /// Gives packets from now on as they are stored, with the times that are stored, and looks no
+  /// further into them.
+  ///
+  /// For codecs of which a container's packet is a picture: parsing can then tell nothing more.
+  package mutating func readAsStored() {
+    context.pointee.flags |= AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN
+  }
+
   /// What the file's index says of a track, as far as it has been read up to now.
   ///
   /// A file in fragments says it piece by piece: ask again at the end. What an edit list drops

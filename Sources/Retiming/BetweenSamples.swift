@@ -24,15 +24,25 @@ struct BetweenSamples {
       kernel = []
       return
     }
-    let reach = Double(Self.reach)
+    // The sine is the same for every tap, but for its sign.
+    let sine = sin(.pi * fraction) / .pi
     let weights = (1 - Self.reach...Self.reach).map { place -> Double in
       let distance = Double(place) - fraction
-      let share = distance / reach
-      return sin(.pi * distance) / (.pi * distance)
-        * Kaiser.value(8 * (max(0, 1 - share * share)).squareRoot())
+      return (place & 1 == 0 ? -sine : sine) / distance * Self.window(distance)
     }
     let sum = weights.reduce(0, +)
     kernel = weights.map { Float($0 / sum) }
+  }
+
+  /// Kaiser's window of 8 by the square of the distance from its middle, as a part of its reach.
+  private static let windows: [Double] = (0...1_024).map {
+    Kaiser.value(8 * (1 - Double($0) / 1_024).squareRoot())
+  }
+
+  private static func window(_ distance: Double) -> Double {
+    let place = min(1, distance * distance / Double(reach * reach)) * 1_024
+    let index = min(1_023, Int(place))
+    return windows[index] + (windows[index + 1] - windows[index]) * (place - Double(index))
   }
 
   /// The samples of a plane from a place on: behind `start` by the fraction, one for each sample.
