@@ -11,7 +11,8 @@ killed process: that number, not a guess, is what the file is held against. Of e
   from the seed of the camera's losses.
 No file may lack more than 250 ms of frames, nor its ledger. Exits with 1 where one does. A machine
 that others use as well may let any program wait for longer than that, so a kill that cost too much
-is tried again twice: what the recorder itself loses, it loses each time.
+is tried again twice with the same camera at the same instant, where the recorder itself would lose
+the same again; and no more than one in ten kills may need that.
 """
 import argparse
 import concurrent.futures
@@ -87,7 +88,9 @@ def wait_for_frame(path, process):
 
 def settled(slowmo, folder, number, rng):
     """A trial, tried again where too much was missing."""
+    state = rng.getstate()
     for attempt in range(ATTEMPTS):
+        rng.setstate(state)
         result = trial(slowmo, folder, f"{number}-{attempt}", number, rng)
         if result["problems"] or not result["late"]:
             break
@@ -210,6 +213,9 @@ def main():
     repeated = sum(result["attempts"] - 1 for result in results)
     if repeated:
         print(f"{repeated} kills were repeated, since too much was missing")
+    if repeated > 2 + options.trials // 10:
+        bad += 1
+        print("so many that this is no other program's doing")
     print(f"{len(results)} recordings, {killed} killed, {opened} with a file, all of which ffprobe "
           f"opens" if not bad else f"{bad} problems in {len(results)} recordings")
     for what, key in [("as they were left", "direct"), ("after recover", "recovered")]:

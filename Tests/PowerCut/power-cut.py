@@ -120,6 +120,7 @@ def trial(slowmo, folder, take, cut, rng, counts_syncs):
     path = folder / "cut.mov"
     path.write_bytes(disk_after(entries, cut, rng, counts_syncs))
     frames = entries[cut - 1][3]
+    opens = path.stat().st_size > 0 and packets(path) is not None
     done = subprocess.run(
         [slowmo, "recover", str(path), "--json"], capture_output=True, text=True)
     problems = []
@@ -137,7 +138,7 @@ def trial(slowmo, folder, take, cut, rng, counts_syncs):
         problems.append("its packets are not those of the take")
     lost = max(0, frames - len(found)) * 1000 / rate
     late = f"{len(found)} of {frames} frames, {lost:.0f} ms are missing" if lost > LIMIT_MS else None
-    return lost, problems, late
+    return lost, problems, late, opens
 
 
 def place_of_cut(entries, number, rng):
@@ -161,7 +162,7 @@ def main():
     parser.add_argument("--folder")
     options = parser.parse_args()
     rng = random.Random(options.seed)
-    lost, bad, finishing, repeated = [], 0, 0, 0
+    lost, bad, finishing, repeated, opened = [], 0, 0, 0, 0
     with tempfile.TemporaryDirectory(dir=options.folder) as scratch:
         folder = pathlib.Path(scratch)
         library = folder / "log-writes.so"
@@ -182,16 +183,20 @@ def main():
             if number % 20 < len(TAKES):
                 takes[kind] = made(kind, number)
             finishing += number % 3 == 2
+            state = rng.getstate()
             for attempt in range(ATTEMPTS):
+                # Another take, cut off as far on as the first.
+                rng.setstate(state)
                 if attempt > 0:
                     takes[kind] = made(kind, number)
                     repeated += 1
                 entries = takes[kind][0]
                 cut = place_of_cut(entries, number, rng)
-                missing, problems, late = trial(
+                missing, problems, late, opens = trial(
                     options.slowmo, folder, takes[kind], cut, rng, not options.never_synced)
                 if problems or not late:
                     break
+            opened += opens
             lost.append(missing)
             for problem in problems + ([late] if late else []):
                 bad += 1
@@ -199,6 +204,10 @@ def main():
     lost.sort()
     if repeated:
         print(f"{repeated} cuts were repeated with another take, since too much was missing")
+    if repeated > 2 + options.trials // 10:
+        bad += 1
+        print("so many that this is no other program's doing")
+    print(f"{opened} of the files can be opened as they were left, the others once they are mended")
     print(f"{options.trials} cuts of the power, {finishing} of them while the file was finished: "
           f"{bad} problems; missing of the frames handed over: median "
           f"{statistics.median(lost):.0f} ms, most {lost[-1]:.0f} ms")

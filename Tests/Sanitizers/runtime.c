@@ -4,41 +4,54 @@
 //
 // The quick way through a Mutex is compiled into whoever uses it, and is seen. Where two threads
 // meet at it, the rest happens in libswiftSynchronization, which is not built for the sanitizer:
-// it would then take properly locked data for a race. These stand in front of those two calls,
+// it would then take properly locked data for a race. These stand in front of those calls,
 // say what happens, and pass the call on.
 //
 // A task that waits for a continuation is told by the runtime to have been resumed, in words that
 // the sanitizer knows, but not where that happened before it began to wait.
 #define _GNU_SOURCE  // RTLD_NEXT
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 // Of the sanitizer in the program; null in a program without.
 __attribute__((weak)) void __tsan_acquire(void *address);
 __attribute__((weak)) void __tsan_release(void *address);
 
-// Synchronization._MutexHandle._lockSlow(UInt32) and ._unlockSlow(). The lock's word, which the
+// Synchronization._MutexHandle._lockSlow(UInt32), ._tryLockSlow() and ._unlockSlow(). The lock's word, which the
 // quick way exchanges, is all there is in a handle.
 #define LOCK "$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF"
+#define TRY_LOCK "$s15Synchronization12_MutexHandleV12_tryLockSlowSbyF"
 #define UNLOCK "$s15Synchronization12_MutexHandleV11_unlockSlowyyF"
 #define SELF __attribute__((swift_context)) void *self
 typedef __attribute__((swiftcall)) void lock_function(uint32_t thread, SELF);
+typedef __attribute__((swiftcall)) bool try_lock_function(SELF);
 typedef __attribute__((swiftcall)) void unlock_function(SELF);
 
 lock_function lock_slowly __asm__(LOCK);
+try_lock_function try_lock_slowly __asm__(TRY_LOCK);
 unlock_function unlock_slowly __asm__(UNLOCK);
 
 static lock_function *next_lock;
+static try_lock_function *next_try_lock;
 static unlock_function *next_unlock;
 
 __attribute__((constructor)) static void find_next(void) {
   next_lock = (lock_function *)dlsym(RTLD_NEXT, LOCK);
+  next_try_lock = (try_lock_function *)dlsym(RTLD_NEXT, TRY_LOCK);
   next_unlock = (unlock_function *)dlsym(RTLD_NEXT, UNLOCK);
 }
 
 __attribute__((swiftcall)) void lock_slowly(uint32_t thread, SELF) {
   next_lock(thread, self);
   if (__tsan_acquire) __tsan_acquire(self);
+}
+
+// Where a thread that waited has just given the lock back, and the kernel has its word.
+__attribute__((swiftcall)) bool try_lock_slowly(SELF) {
+  bool has_it = next_try_lock(self);
+  if (has_it && __tsan_acquire) __tsan_acquire(self);
+  return has_it;
 }
 
 __attribute__((swiftcall)) void unlock_slowly(SELF) {
