@@ -13,6 +13,8 @@ struct FragmentJournal {
   let start: Int64
   let capacity: Int
   private(set) var count = 0
+  /// Records that are not written yet; they are counted.
+  private var waiting: [UInt8] = []
 
   static let identity: [UInt8] = [
     0x3C, 0x70, 0xA1, 0x9E, 0x52, 0xF8, 0x4B, 0x0C, 0x9D, 0x1E, 0x6F, 0x76, 0x65, 0x72, 0x63, 0x72,
@@ -73,14 +75,27 @@ struct FragmentJournal {
 
   func hasRoom(for more: Int) -> Bool { count + more <= capacity }
 
-  /// Writes a record to its place.
+  /// Takes a record that is written with the next one.
+  mutating func hold(_ record: TakeRecord) {
+    record.write(to: &waiting)
+    count += 1
+  }
+
+  /// Writes a record to its place, after those that were held.
   ///
   /// - Throws: `LibAVError` for "write to".
   mutating func append(_ record: TakeRecord, to file: borrowing MovieBytes) throws(LibAVError) {
-    var bytes: [UInt8] = []
-    record.write(to: &bytes)
+    hold(record)
+    try flush(to: file)
+  }
+
+  /// Writes the records that were held.
+  ///
+  /// - Throws: `LibAVError` for "write to".
+  mutating func flush(to file: borrowing MovieBytes) throws(LibAVError) {
+    let first = count - waiting.count / TakeRecord.byteCount
+    defer { waiting.removeAll(keepingCapacity: true) }
     try file.write(
-      bytes, at: start + Int64(Self.headBytes + count * TakeRecord.byteCount))
-    count += 1
+      waiting, at: start + Int64(Self.headBytes + first * TakeRecord.byteCount))
   }
 }

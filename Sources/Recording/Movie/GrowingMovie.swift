@@ -109,7 +109,12 @@ struct GrowingMovie: ~Copyable {
       check: SampleCheck.value(of: shaped, at: byteCount))
     byteCount += Int64(shaped.count)
     tracks[track].lastTicks = ticks
-    try journal.append(.sample(record), to: file)
+    // A picture's goes to the file with its frame's, which is noted next.
+    if track == 0 {
+      journal.hold(.sample(record))
+    } else {
+      try journal.append(.sample(record), to: file)
+    }
     disk.note(writtenBytes: byteCount)
   }
 
@@ -175,6 +180,7 @@ struct GrowingMovie: ~Copyable {
 
   private mutating func closeFragment() throws(LibAVError) {
     guard let closing = fragment.take() else { return }
+    try journal.flush(to: file)
     let head = closing.head(number: fragmentCount, room: headRoom)
     try file.writeFrontLast(head, at: closing.start)
     let mediaStart =
