@@ -25,19 +25,6 @@ enum StoredForm: Equatable {
     }
   }
 
-  private static func invert(
-    _ bytes: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer
-  ) {
-    // Byte by byte it takes as long as to write them.
-    typealias Block = SIMD64<UInt8>
-    let whole = bytes.count / Block.scalarCount * Block.scalarCount
-    for place in stride(from: 0, to: whole, by: Block.scalarCount) {
-      let block = bytes.loadUnaligned(fromByteOffset: place, as: Block.self)
-      target.storeBytes(of: ~block, toByteOffset: place, as: Block.self)
-    }
-    for place in whole..<bytes.count { target[place] = ~bytes[place] }
-  }
-
   /// The bytes in this form: themselves, or made in `scratch` and valid until its next use.
   func shape(
     _ bytes: UnsafeRawBufferPointer, in scratch: inout ScratchBytes
@@ -46,7 +33,7 @@ enum StoredForm: Equatable {
     case .asItIs: return bytes
     case .inverted:
       let target = scratch.reserve(bytes.count)
-      Self.invert(bytes, into: target)
+      for index in 0..<bytes.count { target[index] = ~bytes[index] }
       return UnsafeRawBufferPointer(target)
     case .evenRows(let rowBytes, let isInverted):
       let mask: UInt8 = isInverted ? 0xFF : 0
