@@ -21,6 +21,9 @@ public struct RecordingInfo: Hashable, Sendable, Decodable {
   public let firstCaptureNs: Int64
   /// The driver's number of the first frame.
   public let firstSequence: Int64
+  /// What the camera's settings held when the take began, by the names that `slowmo controls` lists;
+  /// nil for a camera that tells none.
+  public let controls: [String: String]?
   /// Where frames are missing, in order; nil for a recording that was cut off and not mended.
   public let gaps: [Gap]?
 

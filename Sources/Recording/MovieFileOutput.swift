@@ -185,7 +185,7 @@ public final class MovieFileOutput: FrameOutput {
     let sound = try listen(to: session)
     defer { state.withLock { $0.sound = nil } }
     let begins = !session.isRunning
-    let take = MovieTake(
+    var take = MovieTake(
       input: input, settings: settings, plan: try PicturePlan(settings.codec, for: input.delivery),
       control: control, sound: sound, beginsWithStream: begins)
     let queue = try take.makeQueue()
@@ -201,6 +201,8 @@ public final class MovieFileOutput: FrameOutput {
       throw error
     }
     defer { letGo(of: session, stops: begins) }
+    // On the thread that stores: meanwhile frames wait in the queue.
+    take.controls = input.controlValues()
     hub.send(.didStart(path: settings.path))
     return try take.write(
       from: queue, of: begun.sink, into: file, proof: begun.proof,

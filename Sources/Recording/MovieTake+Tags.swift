@@ -5,6 +5,25 @@ import LibAV
 import MediaTiming
 import Synchronization
 
+extension DeviceInput {
+  /// What the camera's settings hold now, by their names; none for a camera that has no settings,
+  /// or that does not tell.
+  func controlValues() -> [String: String] {
+    guard device.kind == .v4l2, let list = try? CameraControls(device: device).list() else {
+      return [:]
+    }
+    var values: [String: String] = [:]
+    for control in list {
+      switch control.value {
+      case .number(let number): values[control.name] = "\(number)"
+      case .text(let text): values[control.name] = text
+      case .numbers, .rectangle, nil: break
+      }
+    }
+    return values
+  }
+}
+
 extension MovieTake {
   /// What the file is to say of the take.
   ///
@@ -26,7 +45,7 @@ extension MovieTake {
       trigger: trigger.map {
         RecordingTags.Recording.Trigger(
           source: $0.source.rawValue, captureNs: $0.microseconds &* 1_000)
-      }, switchedOnUs: control.switchedOn.load(ordering: .relaxed),
+      }, controls: controls, switchedOnUs: control.switchedOn.load(ordering: .relaxed),
       beginsWithStream: beginsWithStream, countsExactly: input.driver.countsExactly,
       leadIn: leadIn)
     var tags = RecordingTags.metadata(

@@ -15,6 +15,8 @@ struct MovieTake {
   let sound: TakeSound?
   /// Whether the stream was switched on for this take.
   let beginsWithStream: Bool
+  /// What the camera's settings held when the stream was on.
+  var controls: [String: String] = [:]
   /// What the take is made for; nil where it was simply begun.
   var trigger: CaptureTrigger?
 

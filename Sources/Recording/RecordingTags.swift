@@ -30,6 +30,9 @@ enum RecordingTags {
     /// Nil while the file grows: nobody knows yet, and a kill must not leave a file that says
     /// none.
     var gaps: [Gap]?
+    /// What the camera's settings held when the take began, by their names; nil for a camera that
+    /// tells none.
+    var controls: [String: String]?
     /// Pictures before the first frame, which are not shown; nil for none.
     var leadIn: Int64?
     /// What the clip was made for, on the clock of the first frame; nil for one simply begun.
@@ -41,8 +44,8 @@ enum RecordingTags {
 
     init(
       device: String, mode: String, firstCaptureNs: Int64, firstSequence: Int64, gaps: [Gap]?,
-      trigger: Trigger? = nil, switchedOnUs: Int64, beginsWithStream: Bool, countsExactly: Bool,
-      leadIn: Int
+      trigger: Trigger? = nil, controls: [String: String] = [:], switchedOnUs: Int64,
+      beginsWithStream: Bool, countsExactly: Bool, leadIn: Int
     ) {
       self.device = device
       self.mode = mode
@@ -50,6 +53,7 @@ enum RecordingTags {
       self.firstSequence = firstSequence
       self.gaps = gaps
       self.trigger = trigger
+      self.controls = controls.isEmpty ? nil : controls
       self.switchedOnUs = switchedOnUs
       self.beginsWithStream = beginsWithStream
       self.countsExactly = countsExactly

@@ -43,6 +43,23 @@ struct CameraSettingsTests {
     #expect(text.output.contains("    1: Manual Mode\n"))
   }
 
+  @Test func `A recording says what the settings held`() async throws {
+    let scratch = try Scratch()
+    let path = scratch.file("take.mov")
+    let taken = try await slowmo(
+      on: "hfr-usb", "record", "/dev/fakevideo0", "-o", path, "-t", "0.3", "--mode",
+      "640x360@120", "--json")
+    #expect(taken.status == 0, "\(taken.errors)")
+    let info = try await run(slowmoPath, ["info", path, "--json"]).document()
+    let metadata = try #require(info["metadata"] as? [String: String])
+    let tag = try #require(metadata["com.overcrank.recording"])
+    let read = try JSONSerialization.jsonObject(with: Data(tag.utf8)) as? [String: Any]
+    let controls = try #require(read?["controls"] as? [String: String])
+    #expect(controls["gain"] == "64" && controls["exposure_time_absolute"] != nil)
+    // As the lock has set it, not as it is before and afterwards.
+    #expect(controls["exposure_dynamic_framerate"] ?? "0" == "0")
+  }
+
   @Test func `Settings are set together, and said as the camera then holds them`() async throws {
     let set = try await slowmo(
       on: "hfr-usb", "controls", "/dev/fakevideo0", "exposure_time_absolute=4ms", "gain=10",

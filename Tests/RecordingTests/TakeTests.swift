@@ -97,6 +97,26 @@ struct TakeTests {
     #expect(report.gaps.last?.afterIndex == report.ledger.stored - 1)
   }
 
+  @Test func `A disk that stands still for two seconds costs no frame`() throws {
+    let scratch = try Scratch()
+    let camera = try CaptureDevice.named("synthetic:640x480@240")
+    let session = try CaptureSession(
+      device: camera, format: camera.format(matching: ModeRequest(parsing: "/mjpg")))
+    var settings = RecordingSettings(path: scratch.file("take.mov"))
+    settings.limit = CaptureLimit(frameCount: 720)
+    let output = try MovieFileOutput(session: session, settings: settings)
+    var fullest = 0.0
+    let report = try output.record { progress in
+      fullest = max(fullest, progress.queueFill)
+      // The thread that stores is not back before that.
+      if progress.stored == 120 { sleep(2) }
+    }
+    #expect(report.ledger.stored == 720 && report.ledger.lostQueue == 0)
+    #expect(report.ledger.addsUp && report.isPlayable)
+    // All that came meanwhile waited, and there was room.
+    #expect(fullest > 0.05 && fullest < 1)
+  }
+
   @Test(arguments: [false, true])
   func `A take of nothing leaves no file and says what to do`(isStopped: Bool) throws {
     let scratch = try Scratch()

@@ -39,6 +39,7 @@ extension MovieFileOutput {
     let begun = try begin(ring, of: input, in: session, alone: begins, control)
     defer { letGo(of: session, stops: begins) }
     take.proof = begun.proof
+    take.controls = input.controlValues()
     events(.waiting(ringBytes: ring.capacity))
     return take.write(
       from: ring, end: { begun.sink.end ?? CaptureEnd() },

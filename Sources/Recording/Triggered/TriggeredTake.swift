@@ -19,6 +19,8 @@ struct TriggeredTake {
   /// Whether the stream was switched on for this capture.
   let beginsWithStream: Bool
   var proof: FrameRateProof?
+  /// What the camera's settings held when the stream was on.
+  var controls: [String: String] = [:]
 
   /// How long after its instant a trigger may become known, in microseconds: a sound is heard only
   /// when its block is full.
@@ -136,7 +138,7 @@ struct TriggeredTake {
     }
     let take = MovieTake(
       input: input, settings: settings, plan: plan, control: control, sound: sound,
-      beginsWithStream: false, trigger: trigger)
+      beginsWithStream: false, controls: controls, trigger: trigger)
     let range = Self.range(of: trigger, triggers)
     state.clips.append(
       Clip(
