@@ -9,9 +9,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 full=
 soak_takes=10
-kills=25
+kills=15
 power_cuts=10
-fuzz_cases=400
+fuzz_cases=250
 if [[ ${1-} == --full ]]; then
   full=yes
   export OVERCRANK_FULL=1
