@@ -44,7 +44,7 @@ final class PacketCursor {
 
   private func restart() throws(LibAVError) {
     // Other containers learn of their tracks only by reading on.
-    var opened = try Demuxer(opening: asset.path, probes: asset.container != "mov")
+    let opened = try Demuxer(opening: asset.path, probes: asset.container != "mov")
     if asset.container == "mov", let track = asset.videoTrack,
       ["h264", "hevc"].contains(track.codec) || track.format.parameters.isIntraOnly
     {

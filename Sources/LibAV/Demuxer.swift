@@ -124,7 +124,7 @@ package struct Demuxer: ~Copyable {
   /// further into them.
   ///
   /// For codecs of which a container's packet is a picture: parsing can then tell nothing more.
-  package mutating func readAsStored() {
+  package func readAsStored() {
     context.pointee.flags |= AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN
   }
 
