@@ -79,16 +79,10 @@ struct MovieTake {
         recordCount: max(memory.frameCount, min(memory.capacity / 4_096, 1 << 22)))
     }
     return try FrameQueue(
-      capacity: queueCapacity, largestFrame: input.maximumByteCount,
+      capacity: RecordingMemory.queueBytes(
+        largestFrame: input.maximumByteCount, frameRate: input.negotiatedFrameRate),
+      largestFrame: input.maximumByteCount,
       loans: input.delivery.isCompressed ? nil : input.loans)
-  }
-
-  /// Two seconds of frames, within reason: a stalled writer loses nothing before that.
-  private var queueCapacity: Int {
-    let frame = Double(input.maximumByteCount)
-    let seconds = 2 * frame * input.negotiatedFrameRate.doubleValue
-    // A frame of more than half the queue may never fit, so there is room for four.
-    return Int(max(min(max(seconds, 32e6), 512e6), 4 * (frame + 4_096)))
   }
 
   /// How the sound is stored, where there is any.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
 import LibAV
+import MediaTiming
 
 /// How a process that records uses its memory.
 public enum RecordingMemory {
@@ -10,6 +11,16 @@ public enum RecordingMemory {
   /// than to copy a picture. It is a setting of the whole process (mallopt(3)), so it is for
   /// programs to choose and not for libraries; call it once, before the first take.
   public static func keepLargeBuffers() { LargeBuffers.keep() }
+
+  /// Bytes of the queue to a writer.
+  ///
+  /// Two seconds of frames, within reason: a stalled writer loses nothing before that.
+  static func queueBytes(largestFrame: Int, frameRate: FrameRate) -> Int {
+    let frame = Double(largestFrame)
+    let seconds = 2 * frame * frameRate.doubleValue
+    // A frame of more than half the queue may never fit, so there is room for four.
+    return Int(max(min(max(seconds, 32e6), 512e6), 4 * (frame + 4_096)))
+  }
 
   /// Bytes that programs may still take without swapping, `MemAvailable` of proc(5); a gigabyte
   /// where the system does not tell.

@@ -63,16 +63,16 @@ final class PictureStore: Sendable {
     try startThread()
   }
 
-  /// A queue of two seconds of the largest pictures, within reason.
+  /// A queue for the largest pictures that there may be.
   private static func makeQueue(_ input: AssetWriterInput) throws(RecordingError) -> FrameQueue {
     let format = input.formatDescription
     // No format has more than 8 bytes a pixel, and no compressed picture is larger; the input has
     // seen to it that nothing overflows.
     let picture = max(4_096, max(format.width * 8, format.bytesPerRow) * format.height)
-    let seconds = 2 * Double(picture) * input.frameRate.doubleValue
     do throws(CaptureError) {
       return try FrameQueue(
-        capacity: Int(max(min(seconds, 512e6), 4 * Double(picture), 32e6)), largestFrame: picture)
+        capacity: RecordingMemory.queueBytes(
+          largestFrame: picture, frameRate: input.frameRate), largestFrame: picture)
     } catch { throw RecordingError(error) }
   }
 

@@ -36,7 +36,6 @@ struct TriggeredTake {
   /// How far the work has come.
   private struct Progress {
     var clips: [Clip] = []
-    var clipCount = 0
     /// What became of the frames in the ring, from its first on.
     var outcomes: [FrameOutcome] = []
     /// Which of them are key frames, where that counts.
@@ -116,16 +115,15 @@ struct TriggeredTake {
     _ trigger: CaptureTrigger, _ queue: FrameQueue, _ state: inout Progress,
     _ tell: (MovieFileOutput.TriggeredEvent) -> Void
   ) {
-    guard triggers.repeats || state.clipCount == 0 else { return }
+    guard triggers.repeats || state.report.triggerCount == 0 else { return }
     switch control.requestedStop {
     case .error, .diskFull, .minFree: return
     default: break
     }
-    state.clipCount += 1
     state.report.triggerCount += 1
-    tell(.triggered(trigger, clip: state.clipCount))
+    tell(.triggered(trigger, clip: state.report.triggerCount))
     var settings = settings
-    settings.path = triggers.clipPath?(state.clipCount) ?? settings.path
+    settings.path = triggers.clipPath?(state.report.triggerCount) ?? settings.path
     let file: MovieFile
     do throws(MovieFile.CreationError) {
       file = try MovieFile(creating: settings.path, overwrites: settings.overwrites, grows: true)
