@@ -50,14 +50,48 @@ struct CameraSettingsTests {
       on: "hfr-usb", "record", "/dev/fakevideo0", "-o", path, "-t", "0.3", "--mode",
       "640x360@120", "--json")
     #expect(taken.status == 0, "\(taken.errors)")
-    let info = try await run(slowmoPath, ["info", path, "--json"]).document()
-    let metadata = try #require(info["metadata"] as? [String: String])
-    let tag = try #require(metadata["com.overcrank.recording"])
-    let read = try JSONSerialization.jsonObject(with: Data(tag.utf8)) as? [String: Any]
-    let controls = try #require(read?["controls"] as? [String: String])
+    let tag = try await recordingTag(path)
+    let controls = try #require(tag["controls"] as? [String: String])
     #expect(controls["gain"] == "64" && controls["exposure_time_absolute"] != nil)
     // As the lock has set it, not as it is before and afterwards.
     #expect(controls["exposure_dynamic_framerate"] ?? "0" == "0")
+  }
+
+  @Test(arguments: ["INT", "TERM", "HUP"])
+  func `Whatever ends a take, the camera gets its settings back`(signal: String) async throws {
+    let scratch = try Scratch()
+    let script = """
+      export FAKEVIDEO=hfr-usb
+      FAKEVIDEO_TRUTH=before LD_PRELOAD=$2 "$1" controls /dev/fakevideo0 >/dev/null
+      FAKEVIDEO_TRUTH=after LD_PRELOAD=$2 "$1" record /dev/fakevideo0 -o take.mov \\
+        --mode 640x360@120 >/dev/null &
+      take=$!
+      for try in $(seq 600); do [ "$(stat -c %s take.mov 2>/dev/null || echo 0)" -gt 500000 ] && break; sleep 0.05; done
+      kill -\(signal) $take
+      wait $take
+      """
+    let library = try await Self.driver.value.library
+    let finished = try await run(
+      "bash", ["-c", script, "bash", slowmoPath, library], in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+    // The camera's own account, when it was last closed.
+    let before = try document(scratch.file("before"))
+    let after = try document(scratch.file("after"))
+    #expect(try #require(after["dequeued"] as? Int) > 0)
+    let settings = try #require(before["controls"] as? [String: Int])
+    #expect(after["controls"] as? [String: Int] == settings)
+    let tag = try await recordingTag(scratch.file("take.mov"))
+    let during = try #require(tag["controls"] as? [String: String])
+    #expect(settings["Exposure, Dynamic Framerate"] == 1)
+    #expect(during["exposure_dynamic_framerate"] ?? "0" == "0")
+  }
+
+  /// What a recording says of itself.
+  private func recordingTag(_ path: String) async throws -> [String: Any] {
+    let info = try await run(slowmoPath, ["info", path, "--json"]).document()
+    let metadata = try #require(info["metadata"] as? [String: String])
+    let tag = try #require(metadata["com.overcrank.recording"])
+    return try #require(JSONSerialization.jsonObject(with: Data(tag.utf8)) as? [String: Any])
   }
 
   @Test func `Settings are set together, and said as the camera then holds them`() async throws {

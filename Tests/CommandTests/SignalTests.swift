@@ -20,7 +20,7 @@ struct SignalTests {
       "bash", ["-c", script, "bash", slowmoPath, scratch.file("take.mov")])
   }
 
-  @Test(arguments: ["INT", "TERM"])
+  @Test(arguments: ["INT", "TERM", "HUP"])
   func `The first signal finishes the file and is no failure`(signal: String) async throws {
     let scratch = try Scratch()
     let finished = try await interrupted(by: signal, scratch)
@@ -36,6 +36,20 @@ struct SignalTests {
     let data = try Data(contentsOf: URL(fileURLWithPath: scratch.file("take.mov")))
     #expect(data.range(of: Data("moof".utf8)) == nil, "the finished file is still in fragments")
     #expect(try scratch.names() == ["take.mov"])
+  }
+
+  @Test func `A take begun with nohup goes on when its terminal is closed`() async throws {
+    let scratch = try Scratch()
+    let script = """
+      nohup "$1" record synthetic:320x240@240 -o take.mov --frames 480 --json </dev/null &
+      take=$!
+      for try in $(seq 600); do [ "$(stat -c %s take.mov 2>/dev/null || echo 0)" -gt 500000 ] && break; sleep 0.05; done
+      kill -HUP $take
+      wait $take
+      """
+    let finished = try await run("bash", ["-c", script, "bash", slowmoPath], in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+    #expect(try finished.document()["stopped_by"] as? String == "frames")
   }
 
   @Test func `A signal that comes twice at once is one`() async throws {

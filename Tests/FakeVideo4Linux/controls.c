@@ -3,6 +3,8 @@
 #include "model.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +37,24 @@ static int index_of(const device_node *node, uint32_t id) {
 int64_t control_value(const device_node *node, uint32_t id, int64_t missing) {
   int index = index_of(node, id);
   return index < 0 ? missing : node->values[index];
+}
+
+void print_controls(const device_node *node, char *text, size_t size) {
+  const description_control *controls = controls_of(node);
+  size_t length = 0;
+  text[0] = 0;
+  for (int index = 0; controls[index].id != 0; index++) {
+    if (controls[index].type == V4L2_CTRL_TYPE_CTRL_CLASS) continue;
+    if (is_compound(&controls[index])) continue;
+    int more = snprintf(
+      text + length, size - length, "%s\"%s\":%" PRId64, length == 0 ? "" : ",",
+      controls[index].name, node->values[index]);
+    if (more < 0 || (size_t)more >= size - length) {
+      text[length] = 0;  // Without those that find no room.
+      return;
+    }
+    length += (size_t)more;
+  }
 }
 
 static const struct v4l2_rect whole = {0, 0, 1920, 1080};

@@ -79,6 +79,8 @@ int print_counts(fakevideo *machine, int node, char *text, size_t size) {
   pthread_mutex_lock(&machine->lock);
   const device_node *one = &machine->nodes[node];
   bool was_opened = one->was_opened;
+  char controls[2048];
+  print_controls(one, controls, sizeof controls);
   pthread_mutex_unlock(&machine->lock);
   if (!was_opened) return 0;
   fakevideo_counts counts = fakevideo_truth_counts(machine, node);
@@ -87,7 +89,7 @@ int print_counts(fakevideo *machine, int node, char *text, size_t size) {
     text, size,
     "{\"node\":\"%s\",\"description\":\"%s\",\"periods\":%" PRId64 ",\"delivered\":%" PRId64
     ",\"corrupt\":%" PRId64 ",\"lost_start\":%" PRId64 ",\"lost_device\":%" PRId64
-    ",\"lost_kernel\":%" PRId64 ",\"dequeued\":%" PRId64 "}\n",
+    ",\"lost_kernel\":%" PRId64 ",\"dequeued\":%" PRId64 ",\"controls\":{%s}}\n",
     one->path, one->kind->name, counts.periods, counts.delivered, corrupt, counts.lost_start,
-    counts.lost_device, counts.lost_kernel, counts.dequeued);
+    counts.lost_device, counts.lost_kernel, counts.dequeued, controls);
 }

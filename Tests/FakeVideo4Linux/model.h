@@ -303,6 +303,8 @@ uint32_t plane_count(const device_node *node);
 uint32_t plane_bytes(const device_node *node, uint32_t plane);
 int64_t control_value(const device_node *node, uint32_t id, int64_t missing);
 void set_default_controls(device_node *node);
+/// The controls and their values as members of a JSON object, but for headings and rectangles.
+void print_controls(const device_node *node, char *text, size_t size);
 /// Tells all who asked for it, but not the handle that caused it; -1 for none.
 void post_event(device_node *node, int cause, const struct v4l2_event *event);
 /// Tells of a control's new value, flags or range.

@@ -183,6 +183,13 @@ struct TriggeredTakeTests {
     #expect(report.ledger.evicted == Int64(frames.count - damaged - stored.count))
     #expect(report.ledger.lostQueue == 0)
     #expect(report.ring.peak <= report.ring.capacity)
+    let marks = report.clips.compactMap { $0.trigger?.trigger.microseconds }
+    let steps = zip(marks, marks.dropFirst()).map { $1 - $0 }
+    #expect(steps.contains { $0 < 4_000 })
+    print(
+      "triggers: \(marks.count) clips of \((pre + post) / 1_000) ms, none lost a frame; "
+        + "\(steps.count { $0 < pre + post }) of them while another was being written, the nearest "
+        + "\(steps.min() ?? 0) us after the one before")
   }
 
   @Test func `A ring that is too small holds the latest frames, loses none and says so`() throws {

@@ -38,6 +38,8 @@ package struct QueuedFrame {
 package final class FrameQueue: Sendable {
   private struct Record {
     var frame: QueuedFrame
+    /// Where this frame's memory begins, as a position.
+    var start: Int
     /// The memory until and with this frame's.
     var end: QueueChunks.Place
   }
@@ -62,8 +64,6 @@ package final class FrameQueue: Sendable {
   private let isTakerWaiting = Atomic<Bool>(false)
   // Only the pusher's: when and where it last looked whether the taker sleeps.
   private nonisolated(unsafe) var lastWake = (arrival: Int64.min, position: 0)
-  /// Up to where memory was released, as a position.
-  private let released = Atomic<Int>(0)
   /// How long frames may wait until the taker is woken, in microseconds of arrival: to wake a
   /// thread costs as much as to copy a picture, so fast cameras have it done for several frames.
   private static let wakeInterval: Int64 = 20_000
@@ -108,9 +108,12 @@ package final class FrameQueue: Sendable {
   /// Copies a frame in unless it is on loan, or answers false when there is no room.
   package func push(_ frame: QueuedFrame) -> Bool {
     let head = head.load(ordering: .relaxed)
+    let waiting = head - tail.load(ordering: .acquiring)
     let reserve = frame.observation.fate == .queued ? Self.reserve : 0
-    guard head - tail.load(ordering: .acquiring) + reserve < recordCapacity else { return false }
-    var record = Record(frame: frame, end: chunks.end)
+    guard waiting + reserve < recordCapacity else { return false }
+    // A taker that keeps up has the same memory filled again, which the processor still holds.
+    if waiting == 0 { chunks.rewind() }
+    var record = Record(frame: frame, start: chunks.end.position, end: chunks.end)
     if frame.loan != nil {
       lent.wrappingAdd(1, ordering: .relaxed)
     } else if let source = frame.bytes.baseAddress, frame.bytes.count > 0 {
@@ -118,6 +121,7 @@ package final class FrameQueue: Sendable {
       target.copyMemory(from: source, byteCount: frame.bytes.count)
       record.frame.bytes = UnsafeRawBufferPointer(start: target, count: frame.bytes.count)
       record.end = chunks.end
+      record.start = record.end.position - QueueChunks.aligned(frame.bytes.count)
     }
     (records + head % recordCapacity).initialize(to: record)
     self.head.store(head + 1, ordering: .sequentiallyConsistent)
@@ -197,7 +201,6 @@ package final class FrameQueue: Sendable {
       // With the first frame of the next chunk it is known that no other is in this one.
       let next = place < endPlace ? records[place % recordCapacity].end.chunk : record.end.chunk
       chunks.didRelease(upTo: next)
-      released.store(record.end.position, ordering: .relaxed)
       tail.store(place, ordering: .releasing)
     }
   }
@@ -222,7 +225,8 @@ package final class FrameQueue: Sendable {
   package var boundBytes: Int {
     let end = endPlace
     guard firstPlace < end else { return 0 }
-    let first = released.load(ordering: .relaxed) / chunks.chunkBytes * chunks.chunkBytes
+    let start = records[firstPlace % recordCapacity].start
+    let first = start / chunks.chunkBytes * chunks.chunkBytes
     return records[(end - 1) % recordCapacity].end.position - first
   }
 }

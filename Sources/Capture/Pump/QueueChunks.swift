@@ -97,6 +97,15 @@ struct QueueChunks: ~Copyable {
     return memory + filling.pointee.end.chunk * chunkBytes + start
   }
 
+  /// Fills the chunk from its beginning again, on the pusher's thread, where all frames that were
+  /// ever put there were released.
+  func rewind() {
+    guard filling.pointee.left < chunkBytes else { return }
+    // As if it were another chunk: a position is never taken twice.
+    filling.pointee.end.position += filling.pointee.left
+    filling.pointee.left = chunkBytes
+  }
+
   /// Where the last frame ends, on the pusher's thread.
   var end: Place { filling.pointee.end }
 
@@ -119,7 +128,7 @@ struct QueueChunks: ~Copyable {
     takenFrom.pointee = chunk
   }
 
-  private static func aligned(_ count: Int) -> Int {
+  static func aligned(_ count: Int) -> Int {
     (count + alignment - 1) / alignment * alignment
   }
 }

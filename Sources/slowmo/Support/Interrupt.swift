@@ -3,8 +3,8 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Ctrl-C, SIGTERM and SIGUSR1, taken by a thread of their own instead of a handler, so that what
-/// they do may do anything.
+/// Ctrl-C, SIGTERM, the terminal's end and SIGUSR1, taken by a thread of their own instead of a
+/// handler, so that what they do may do anything.
 enum Interrupt {
   private static let received = Atomic<Int32>(0)
   private static let action = Mutex<(@Sendable () -> Void)?>(nil)
@@ -14,8 +14,11 @@ enum Interrupt {
   static var isRequested: Bool { received.load(ordering: .acquiring) != 0 }
 
   /// The exit status that a verb which gave up for the signal ends with.
-  static var status: ExitStatus {
-    received.load(ordering: .acquiring) == SIGTERM ? .terminated : .interrupted
+  static var status: ExitStatus { status(for: received.load(ordering: .acquiring)) }
+
+  /// A terminal that is closed ends what runs in it, as SIGTERM does.
+  private static func status(for number: Int32) -> ExitStatus {
+    number == SIGINT ? .interrupted : .terminated
   }
 
   /// How soon after the first a signal is no second one, in nanoseconds: timeout(1) sends the same
@@ -26,10 +29,11 @@ enum Interrupt {
   ///
   /// To be called before any thread starts, since threads inherit what is blocked.
   static func install() {
-    var set = Self.signals()
+    let numbers = Self.numbers()
+    var set = Self.set(of: numbers)
     pthread_sigmask(SIG_BLOCK, &set, nil)
     // A library may have threads that take signals all the same: they pass them on.
-    for number in [SIGINT, SIGTERM, SIGUSR1] {
+    for number in numbers {
       signal(number) { number in _ = pthread_kill(Interrupt.waitingThread, number) }
     }
     // A reader that closes its end of a pipe must not end a recording.
@@ -39,7 +43,7 @@ enum Interrupt {
     waiter.async {
       waitingThread = pthread_self()
       isWaiting.signal()
-      var set = Self.signals()
+      var set = Self.set(of: numbers)
       var number: Int32 = 0
       var first = ContinuousClock.now
       while true {
@@ -52,7 +56,7 @@ enum Interrupt {
           expected: 0, desired: number, ordering: .acquiringAndReleasing)
         guard isFirst else {
           if ContinuousClock.now - first < .nanoseconds(sameSignal) { continue }
-          _exit(number == SIGTERM ? 143 : 130)
+          _exit(status(for: number).rawValue)
         }
         first = .now
         action.withLock { $0 }?()
@@ -75,12 +79,22 @@ enum Interrupt {
     userAction.withLock { $0 = body }
   }
 
-  private static func signals() -> sigset_t {
+  /// The signals taken.
+  ///
+  /// nohup(1) has its command ignore the terminal's end: then that is none of them.
+  private static func numbers() -> [Int32] {
+    var before = sigaction()
+    sigaction(SIGHUP, nil, &before)
+    let isIgnored =
+      unsafeBitCast(before.__sigaction_handler, to: Int.self)
+      == unsafeBitCast(SIG_IGN, to: Int.self)
+    return [SIGINT, SIGTERM, SIGUSR1] + (isIgnored ? [] : [SIGHUP])
+  }
+
+  private static func set(of numbers: [Int32]) -> sigset_t {
     var set = sigset_t()
     sigemptyset(&set)
-    sigaddset(&set, SIGINT)
-    sigaddset(&set, SIGTERM)
-    sigaddset(&set, SIGUSR1)
+    for number in numbers { sigaddset(&set, number) }
     return set
   }
 }

@@ -58,12 +58,12 @@ long kernel(
   return BEHIND(syscall)(number, first, second, third, fourth, fifth, sixth);
 }
 
-/// Writes what became of all periods to the file that FAKEVIDEO_TRUTH names. At each close, too: a
+/// Writes what became of all periods, and what the controls hold, to the file that FAKEVIDEO_TRUTH names. At each close, too: a
 /// program may end in ways that run nothing at its end.
 static void write_truth(void) {
   const char *path = getenv("FAKEVIDEO_TRUTH");
   if (path == NULL || machine == NULL) return;
-  char text[8192];
+  char text[32768];
   size_t length = 0;
   for (int node = 0; node < fakevideo_node_count(machine); node++) {
     int more = print_counts(machine, node, text + length, sizeof text - length);
