@@ -172,39 +172,57 @@ package func checkSum(of bytes: UnsafeRawBufferPointer) -> UInt32 {
 /// the sample lies in are enough; to add up every byte would cost as much as to write them. One word
 /// is too little, JPEG's tables have eight zeros in a row; and those of one line of the processor's
 /// cache cost as much as a single one.
-package enum SampleCheck {
+package struct SampleCheck {
   private static let sectorBytes: Int64 = 512
   private static let wordsPerSector = 4
 
+  private let bytes: UnsafeRawBufferPointer
+  private var sum: UInt64
+  /// The words that are added next; the others of a sample are one sector apart.
+  private var place = 0
+  private var nextPlace: Int
+
+  /// Begins to check a sample whose first byte lies at a place of the file.
+  package init(of bytes: UnsafeRawBufferPointer, at position: Int64) {
+    self.bytes = bytes
+    sum = UInt64(bytes.count)
+    nextPlace = Int(Self.sectorBytes - position % Self.sectorBytes)
+  }
+
   /// The check of a sample whose first byte lies at a place of the file.
   package static func value(of bytes: UnsafeRawBufferPointer, at position: Int64) -> UInt64 {
-    var sum = UInt64(bytes.count)
-    func add(_ place: Int) {
-      var word: UInt64 = 0
-      let count = min(8, bytes.count - place)
-      if count == 8 {
-        word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
-      } else {
-        for index in place..<bytes.count { word = word << 8 | UInt64(bytes[index]) }
-      }
-      // FNV-1a, a word at a time, so that order counts.
-      sum = (sum ^ word) &* 0x0000_0100_0000_01B3
-      sum ^= sum >> 29
+    var check = SampleCheck(of: bytes, at: position)
+    check.add(upTo: bytes.count)
+    return check.finish()
+  }
+
+  /// Looks at what begins before a place of the sample: best when the processor has just seen it.
+  package mutating func add(upTo end: Int) {
+    while place < min(end, bytes.count) {
+      let words = place..<min(place + 8 * Self.wordsPerSector, bytes.count)
+      for place in stride(from: words.lowerBound, to: words.upperBound, by: 8) { add(place) }
+      place = nextPlace
+      nextPlace += Int(Self.sectorBytes)
     }
-    guard bytes.count > 0 else { return sum }
-    func addWords(_ start: Int) {
-      for place in stride(from: start, to: min(start + 8 * wordsPerSector, bytes.count), by: 8) {
-        add(place)
-      }
-    }
-    addWords(0)
-    var place = Int(sectorBytes - position % sectorBytes)
-    while place < bytes.count {
-      addWords(place)
-      place += Int(sectorBytes)
-    }
-    add(max(0, bytes.count - 8))
+  }
+
+  /// The check, when all of the sample was looked at.
+  package consuming func finish() -> UInt64 {
+    if bytes.count > 0 { add(max(0, bytes.count - 8)) }
     return sum
+  }
+
+  private mutating func add(_ place: Int) {
+    var word: UInt64 = 0
+    let count = min(8, bytes.count - place)
+    if count == 8 {
+      word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+    } else {
+      for index in place..<bytes.count { word = word << 8 | UInt64(bytes[index]) }
+    }
+    // FNV-1a, a word at a time, so that order counts.
+    sum = (sum ^ word) &* 0x0000_0100_0000_01B3
+    sum ^= sum >> 29
   }
 }
 

@@ -104,7 +104,8 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     while bad - good > max(1, good / 20), !Interrupt.isRequested {
       let mode = ModeRequest(format, at: rates[next])
       if try measure(camera, mode).report.ledger.dropped == 0 { good = next } else { bad = next }
-      next = (good + bad) / 2
+      // The highest of all is tried, where all below it were taken.
+      next = bad == rates.count && bad - good <= max(2, good / 5) ? bad - 1 : (good + bad) / 2
     }
     return good < 0 ? nil : rates[good]
   }

@@ -238,4 +238,31 @@ import Testing
       return unit.isEmpty ? nil : unit
     }
   }
+
+  @Test func `A sample is checked alike in one piece and in many, and each lost sector shows`() {
+    var random = SeededGenerator(seed: 512)
+    for _ in 0..<300 {
+      let count = Int.random(in: 1...5_000, using: &random)
+      let position = Int64.random(in: 0...1 << 40, using: &random)
+      let sample = (0..<count).map { _ in UInt8.random(in: 1...255, using: &random) }
+      let whole = sample.withUnsafeBytes { SampleCheck.value(of: $0, at: position) }
+      let inPieces = sample.withUnsafeBytes { bytes in
+        var check = SampleCheck(of: bytes, at: position)
+        var end = 0
+        while end < count {
+          end += Int.random(in: 1...900, using: &random)
+          check.add(upTo: end)
+        }
+        return check.finish()
+      }
+      #expect(inPieces == whole)
+      let sector = Int64.random(
+        in: position / 512...(position + Int64(count) - 1) / 512, using: &random)
+      var damaged = sample
+      for place in damaged.indices where (position + Int64(place)) / 512 == sector {
+        damaged[place] = 0
+      }
+      #expect(damaged.withUnsafeBytes { SampleCheck.value(of: $0, at: position) } != whole)
+    }
+  }
 }

@@ -98,7 +98,7 @@ struct GrowingMovie: ~Copyable {
       let pictures = tracks[0].lastTicks.map { $0 - tracks[0].firstTicks } ?? 0
       try openFragment(atTicks: track == 0 ? time : pictures)
     }
-    try file.write(shaped, at: byteCount)
+    let check = try write(shaped)
     fragment?.append(
       MovieFragment.Sample(
         position: byteCount, byteCount: shaped.count, ticks: time, duration: duration,
@@ -106,7 +106,7 @@ struct GrowingMovie: ~Copyable {
     let record = SampleRecord(
       track: UInt8(clamping: track), byteCount: UInt32(clamping: shaped.count), ticks: time,
       duration: UInt32(clamping: duration), isKeyFrame: isKeyFrame,
-      check: SampleCheck.value(of: shaped, at: byteCount))
+      check: check)
     byteCount += Int64(shaped.count)
     tracks[track].lastTicks = ticks
     // A picture's goes to the file with its frame's, which is noted next.
@@ -117,6 +117,21 @@ struct GrowingMovie: ~Copyable {
     }
     disk.note(writtenBytes: byteCount)
   }
+
+  /// Writes a sample behind the file's end, in pieces that the processor still holds when they are
+  /// checked; answers with the check.
+  private func write(_ sample: UnsafeRawBufferPointer) throws(LibAVError) -> UInt64 {
+    var check = SampleCheck(of: sample, at: byteCount)
+    for start in stride(from: 0, to: sample.count, by: Self.pieceBytes) {
+      let end = min(sample.count, start + Self.pieceBytes)
+      let piece = UnsafeRawBufferPointer(rebasing: sample[start..<end])
+      try file.write(piece, at: byteCount + Int64(start))
+      check.add(upTo: end)
+    }
+    return check.finish()
+  }
+
+  private static let pieceBytes = 1 << 18
 
   /// Notes a frame that arrived, whether or not it became a sample.
   ///
