@@ -39,6 +39,13 @@ package protocol DeviceCalls: Sendable {
   /// The nodes `/dev/video…`, or what stands for them, as paths in no order.
   func nodes() -> [String]
 
+  /// The nodes `/dev/v4l-subdev…` of the parts that a camera is made of, such as its lamp, in the
+  /// order the kernel counts them; none of most cameras.
+  func subdevices(of node: String) -> [String]
+
+  /// Opens the node of such a part, which answers less than a camera's: open(2).
+  func openSubdevice(_ path: String) -> CInt
+
   /// The folder that nodes appear in and go from, and udev's links below `v4l` with them.
   var nodeFolder: String { get }
 }
@@ -46,6 +53,8 @@ package protocol DeviceCalls: Sendable {
 extension DeviceCalls {
   package var nodeFolder: String { "/dev" }
   package func abandon(_ descriptor: CInt, _ memory: [UnsafeMutableRawBufferPointer]) {}
+  package func subdevices(of node: String) -> [String] { [] }
+  package func openSubdevice(_ path: String) -> CInt { -ENOENT }
 }
 
 /// Where devices opened from here on are reached.
@@ -58,8 +67,16 @@ package enum DeviceSystem {
 struct KernelCalls: DeviceCalls {
   let nodeFolder: String
 
-  /// - Parameter nodeFolder: What stands for `/dev` when devices are looked for.
-  init(nodeFolder: String = "/dev") { self.nodeFolder = nodeFolder }
+  /// Where the kernel tells which nodes belong to which device.
+  private let classFolder: String
+
+  /// - Parameters:
+  ///   - nodeFolder: What stands for `/dev` when devices are looked for.
+  ///   - classFolder: What stands for `/sys/class/video4linux`.
+  init(nodeFolder: String = "/dev", classFolder: String = "/sys/class/video4linux") {
+    self.nodeFolder = nodeFolder
+    self.classFolder = classFolder
+  }
 
   func open(_ path: String) -> CInt {
     _ = Self.silencedLibrary
@@ -82,6 +99,22 @@ struct KernelCalls: DeviceCalls {
       return result
     }
     return descriptor
+  }
+
+  func subdevices(of node: String) -> [String] {
+    guard let name = (SystemFiles.resolved(node) ?? node).split(separator: "/").last,
+      let device = SystemFiles.resolved("\(classFolder)/\(name)/device")
+    else { return [] }
+    let prefix = "v4l-subdev"
+    let numbers = SystemFiles.entries(in: classFolder).filter {
+      $0.hasPrefix(prefix) && SystemFiles.resolved("\(classFolder)/\($0)/device") == device
+    }.compactMap { Int($0.dropFirst(prefix.count)) }
+    return numbers.sorted().map { "\(nodeFolder)/\(prefix)\($0)" }
+  }
+
+  // libv4l2 passes requests of a node that it does not know to the kernel.
+  func openSubdevice(_ path: String) -> CInt {
+    CVideo4Linux_open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
   }
 
   func close(_ descriptor: CInt) -> CInt { CVideo4Linux_close(descriptor) }

@@ -36,6 +36,23 @@ package struct VideoDevice: ~Copyable, Sendable {
     try self.init(opening: device.path, device.calls)
   }
 
+  /// Opens the node of a part of a device, for the controls that it has; it has nothing else.
+  ///
+  /// - Throws: ``DeviceError`` for `.open`: `.notFound`, `.noPermission`.
+  package init(
+    openingSubdevice path: String, of device: borrowing VideoDevice
+  ) throws(DeviceError) {
+    let descriptor = device.calls.openSubdevice(path)
+    try DeviceError.check(descriptor, .open, path)
+    self.path = path
+    capabilities = Capabilities(v4l2_capability())
+    calls = device.calls
+    self.descriptor = descriptor
+  }
+
+  /// The nodes of the parts that this device is made of: `/dev/v4l-subdev…`.
+  package borrowing func subdevices() -> [String] { calls.subdevices(of: path) }
+
   private init(opening path: String, _ calls: any DeviceCalls) throws(DeviceError) {
     let descriptor = calls.open(path)
     try DeviceError.check(descriptor, .open, path)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Glibc
 import TestSupport
 import Testing
 import V4L2
@@ -59,6 +60,55 @@ struct RareControlsTests {
       let error = #expect(throws: CaptureError.self) { try controls.setVideoRotationAngle(angle) }
       #expect(error?.code == .controlNotSupported)
     }
+  }
+
+  @Test func `A lamp with a node of its own is found beside the camera's, and set there`() throws {
+    let sensor = ScriptedControls([
+      DeviceControl(id: .gain, name: "Gain", kind: .integer, maximum: 10)
+    ])
+    let lamp = ScriptedControls([
+      DeviceControl(
+        id: .flashMode, name: "LED Mode", kind: .menu, maximum: 2,
+        menu: [(0, "Off"), (1, "Flash"), (2, "Torch")].map {
+          DeviceControl.MenuItem(index: $0, name: $1)
+        }),
+      DeviceControl(
+        id: .torchIntensity, name: "Intensity, Torch Mode", kind: .integer, maximum: 200,
+        step: 50),
+      DeviceControl(id: .brightness, name: "Brightness", kind: .integer, maximum: 9),
+    ])
+    let camera = ScriptedControls(
+      [DeviceControl(id: .brightness, name: "Brightness", kind: .integer, maximum: 255)],
+      parts: ["/dev/v4l-subdev2": sensor, "/dev/v4l-subdev10": lamp])
+    do {
+      let controls = try DeviceSystem.$calls.withValue(camera) {
+        try CameraControls(path: "/dev/video0")
+      }
+      // Nothing of it is opened before somebody asks for light.
+      #expect(try controls.number(.brightness) == 0)
+      #expect(lamp.change { $0.openCount } == 0)
+      #expect(controls.hasTorch && controls.hasFlash)
+      try controls.setTorchModeOn(level: 0.5)
+      #expect(try controls.torchLevel == 0.5)
+      #expect(lamp.numbersWritten == ["intensity_torch_mode=100", "led_mode=2"])
+      // One list, in which nothing of the lamp's hides what the camera has itself.
+      #expect(
+        try controls.list().map(\.name) == ["brightness", "led_mode", "intensity_torch_mode"])
+      // What was set on either goes back where one of the settings is refused.
+      lamp.change { $0.writeErrors[.flashMode] = EIO }
+      #expect(throws: CaptureError.self) {
+        try controls.set([
+          ControlAssignment(parsing: "brightness=7"),
+          ControlAssignment(parsing: "intensity_torch_mode=200"),
+          ControlAssignment(parsing: "led_mode=0"),
+        ])
+      }
+      #expect(try controls.number(.brightness) == 0)
+      #expect(try controls.torchLevel == 0.5)
+      #expect(camera.numbersWritten == ["brightness=7", "brightness=0"])
+      #expect(sensor.writes == [])
+    }
+    #expect([camera, sensor, lamp].allSatisfy { $0.change { $0.openCount } == 0 })
   }
 
   @Test func `A lamp that only flashes has no torch, and fires when it is told to`() throws {

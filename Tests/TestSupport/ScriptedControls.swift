@@ -60,7 +60,15 @@ package final class ScriptedControls: DeviceCalls {
 
   private let state: Mutex<State>
 
-  package init(_ controls: [DeviceControl]) { state = Mutex(State(controls)) }
+  /// The parts that have nodes of their own, by their paths.
+  private let parts: KeyValuePairs<String, ScriptedControls>
+
+  package init(
+    _ controls: [DeviceControl], parts: KeyValuePairs<String, ScriptedControls> = [:]
+  ) {
+    state = Mutex(State(controls))
+    self.parts = parts
+  }
 
   /// Changes what the driver holds, as a camera or another program would.
   package func change<Result>(_ body: (inout State) -> Result) -> Result {
@@ -82,7 +90,23 @@ package final class ScriptedControls: DeviceCalls {
     }
   }
 
+  package func subdevices(of node: String) -> [String] { parts.map(\.key) }
+
+  package func openSubdevice(_ path: String) -> CInt {
+    guard let place = parts.firstIndex(where: { $0.key == path }) else { return -ENOENT }
+    _ = parts[place].value.open(path)
+    return Self.firstPart + CInt(place)
+  }
+
+  private static let firstPart: CInt = 100
+
+  /// The part behind a descriptor; nil for the camera itself.
+  private func part(_ descriptor: CInt) -> ScriptedControls? {
+    descriptor < Self.firstPart ? nil : parts[Int(descriptor - Self.firstPart)].value
+  }
+
   package func close(_ descriptor: CInt) -> CInt {
+    if let part = part(descriptor) { return part.close(0) }
     state.withLock { $0.openCount -= 1 }
     return 0
   }
@@ -90,7 +114,8 @@ package final class ScriptedControls: DeviceCalls {
   package func control(
     _ descriptor: CInt, _ request: UInt, _ argument: UnsafeMutableRawPointer
   ) -> CInt {
-    state.withLock { $0.answer(request, argument) }
+    if let part = part(descriptor) { return part.control(0, request, argument) }
+    return state.withLock { $0.answer(request, argument) }
   }
 
   package func poll(_ descriptor: CInt, events: CShort, milliseconds: CInt) -> CInt {

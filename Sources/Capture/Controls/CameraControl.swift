@@ -210,7 +210,8 @@ extension ControlID {
 extension CameraControls {
   /// The camera's controls as its driver lists them, with what they hold.
   ///
-  /// Headlines and controls that are switched off for good are left out. A value that the camera
+  /// Those of its lamp are among them, also where that has a node of its own. Headlines and
+  /// controls that are switched off for good are left out. A value that the camera
   /// fails to give is nil.
   ///
   /// - Returns: The controls; none of a device that has none.
@@ -222,13 +223,18 @@ extension CameraControls {
   /// The controls that can be read or set, as the driver describes them.
   func described() throws(CaptureError) -> [DeviceControl] {
     guard let node else { return [] }
-    let all = try node.use { device throws(DeviceError) in try device.controls() }
+    var all = try node.use { device throws(DeviceError) in try device.controls() }
+    if let lamp {
+      all += try lamp.use { device throws(DeviceError) in try device.controls() }
+        .filter(\.id.isOfLamp)
+    }
     return all.filter { $0.kind != .heading && !$0.flags.contains(.disabled) }
   }
 
   private func read(_ control: DeviceControl) throws(CaptureError) -> CameraControl {
     do throws(CaptureError) {
-      let held = try node?.use { device throws(DeviceError) in try device.value(of: control) }
+      let held = try node(for: control.id)?
+        .use { device throws(DeviceError) in try device.value(of: control) }
       return CameraControl(control, held ?? nil)
     } catch  where error.code == .deviceLost {
       throw error

@@ -13,12 +13,13 @@ public enum FlashMode: String, Hashable, Sendable, CaseIterable {
   case on
 }
 
-// A lamp is most often a device of its own, and the camera's node then has none of its controls.
+// A lamp is most often a device of its own, `/dev/v4l-subdev…` beside the camera's node, which then
+// has none of its controls.
 extension CameraControls {
-  /// Whether the camera's own node has a lamp that can light all the time.
+  /// Whether the camera has a lamp that can light all the time and that this user may open.
   public var hasTorch: Bool { has(.flashMode, item: ControlItem.lampLights) }
 
-  /// Whether the camera's own node has a lamp that can flash.
+  /// Whether the camera has a lamp that can flash and that this user may open.
   public var hasFlash: Bool { has(.flashMode, item: ControlItem.lampFlashes) }
 
   /// Whether the lamp lights, or nil where there is none.

@@ -31,6 +31,8 @@ public final class CameraControls: Sendable {
     var zoomRamp: Task<Double, any Error>?
     var lastExposure: Int64?
     var lastTemperature: Int64?
+    /// The lamp's own node, once it was looked for; nil where the camera has none.
+    var lamp: ControlledNode??
   }
 
   /// Opens a device for its settings.
@@ -97,6 +99,20 @@ final class ControlledNode: Sendable {
     }
   }
 
+  /// Opens the first of the device's parts that is a lamp; nil where it has none that this user may
+  /// open.
+  func lamp() -> ControlledNode? {
+    for path in device.subdevices() {
+      guard let part = try? VideoDevice(openingSubdevice: path, of: device),
+        (try? part.control(.flashMode)) != nil
+      else { continue }
+      return ControlledNode(part)
+    }
+    return nil
+  }
+
+  private init(_ device: consuming VideoDevice) { self.device = device }
+
   /// Lends the device, and words its errors as this room does.
   func use<Result>(
     _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
@@ -110,9 +126,23 @@ final class ControlledNode: Sendable {
 }
 
 extension CameraControls {
+  /// Where a control is to be found: a lamp may have a node of its own beside the camera's.
+  func node(for id: ControlID) -> ControlledNode? { id.isOfLamp ? lamp ?? node : node }
+
+  /// The lamp's own node; nil where the camera's node has its controls, or nobody does.
+  var lamp: ControlledNode? {
+    state.withLock { state in
+      if let lamp = state.lamp { return lamp }
+      let own = try? node?.use { device throws(DeviceError) in try device.control(.flashMode) }
+      let lamp = own.flatMap { $0 } == nil ? node?.lamp() : nil
+      state.lamp = .some(lamp)
+      return lamp
+    }
+  }
+
   /// The control of that number, or nil where the device has none.
   func find(_ id: ControlID) throws(CaptureError) -> DeviceControl? {
-    guard let node else { return nil }
+    guard let node = node(for: id) else { return nil }
     return try node.use { device throws(DeviceError) in try device.control(id) }
   }
 
@@ -139,7 +169,7 @@ extension CameraControls {
 
   /// What a control holds; of one that holds nothing, the number zero.
   func value(_ control: DeviceControl) throws(CaptureError) -> ControlValue {
-    guard let node else { return .number(0) }
+    guard let node = node(for: control.id) else { return .number(0) }
     let value = try node.use { device throws(DeviceError) in try device.value(of: control) }
     return value ?? .number(0)
   }
@@ -153,7 +183,7 @@ extension CameraControls {
   /// Sets a control; returns what the driver took.
   @discardableResult
   func set(_ control: DeviceControl, _ number: Int64) throws(CaptureError) -> Int64 {
-    guard let node else { throw missing(control.spelledName) }
+    guard let node = node(for: control.id) else { throw missing(control.spelledName) }
     let granted = try node.use { device throws(DeviceError) in
       try device.set(control, to: .number(number))
     }

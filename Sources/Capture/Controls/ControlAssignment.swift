@@ -133,19 +133,23 @@ extension CameraControls {
   }
 
   private func write(_ settings: [ControlSetting]) throws(CaptureError) {
-    guard let node else { return }
-    var changes = ControlChanges()
+    var changes: [(node: ControlledNode, made: ControlChanges)] = []
     do throws(CaptureError) {
       for setting in settings {
+        guard let node = node(for: setting.control.id) else { continue }
+        changes.append((node, ControlChanges()))
         // Described anew: the one before may have changed its range.
         _ = try node.use { device throws(DeviceError) in
           let control = try device.control(setting.control.id) ?? setting.control
-          return try changes.set(control, to: setting.value, on: device)
+          return try changes[changes.count - 1].made.set(control, to: setting.value, on: device)
         }
       }
     } catch {
       // What cannot be set back is told by the error that began it.
-      _ = try? node.use { device throws(DeviceError) in changes.restore(on: device) }
+      for (node, made) in changes.reversed() {
+        var made = made
+        _ = try? node.use { device throws(DeviceError) in made.restore(on: device) }
+      }
       throw error
     }
   }
