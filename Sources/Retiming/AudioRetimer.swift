@@ -110,7 +110,7 @@ public struct AudioRetimer: Hashable, Sendable {
   ///     is held, there is silence. Ramps are followed as they are (by `low-quality` in steps).
   ///   - duration: The end of the output, for silence after the last mapping; nil to end with it.
   ///   - parallelism: How many pieces may be made at a time, each on a thread of its own. The
-  ///     samples are the same. Up to 32 MiB for each may wait for those before it.
+  ///     samples are the same. Up to 32 MiB for each, and 32 MiB more, may wait to be written.
   ///   - isCancelled: Asked before each block; rendering stops when it is true.
   ///   - read: Gives samples of the source by number, one plane a channel, silence outside its
   ///     ends (`start` may be negative). Numbers ascend within a piece; at each piece they step

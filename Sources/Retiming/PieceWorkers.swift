@@ -7,13 +7,16 @@ import Synchronization
 ///
 /// Only the caller's thread reads the source, for all of them, and only a good stretch at a time:
 /// where the source is compressed, each change of place costs.
+///
+/// Up to 32 MiB wait to be taken of each piece that is being made, and as much again of all those
+/// that are made already.
 struct PieceWorkers {
   private let retimer: AudioRetimer
   private let limit: Int
   private let events = DispatchSemaphore(value: 0)
   /// The pieces that are made on threads, the first of them next.
   private var waiting: [(index: Int, piece: AudioPiece)]
-  private var running: [(index: Int, worker: PieceWorker)] = []
+  private var started: [(index: Int, worker: PieceWorker)] = []
 
   /// Prepares for the pieces of a plan of which so many are made at a time.
   init(_ pieces: [AudioPiece], retimer: AudioRetimer, limit: Int) {
@@ -28,23 +31,44 @@ struct PieceWorkers {
 
   /// The source of a piece's samples, where it is made on a thread; it and the next ones are begun.
   mutating func start(_ index: Int) -> PieceWorker? {
-    running.removeAll { $0.index < index }
-    while running.count < limit, let next = waiting.first {
-      waiting.removeFirst()
-      running.append((next.index, PieceWorker(next.piece, retimer, events)))
+    started.removeAll { $0.index < index }
+    _ = startMore()
+    return started.first { $0.index == index }?.worker
+  }
+
+  /// Begins what may be begun, and reads what the threads wait for.
+  ///
+  /// - Returns: Whether any piece is being made.
+  mutating func serve(_ read: SampleReader) throws -> Bool {
+    let isBusy = startMore()
+    for (_, worker) in started { try worker.answer(read) }
+    return isBusy
+  }
+
+  /// Begins pieces until as many are being made as may be: what is made already, and waits for a
+  /// long piece before it, leaves its processor to the next one.
+  ///
+  /// - Returns: Whether any is being made.
+  private mutating func startMore() -> Bool {
+    var (busy, kept) = (0, 0)
+    for (_, worker) in started {
+      if worker.isOver { kept += worker.waitingSamples } else { busy += 1 }
     }
-    let worker = running.first { $0.index == index }?.worker
-    worker?.isTakenFrom()
-    return worker
+    while busy < limit, kept < PieceWorker.mostWaiting, let next = waiting.first {
+      waiting.removeFirst()
+      started.append((next.index, PieceWorker(next.piece, retimer, events)))
+      busy += 1
+    }
+    return busy > 0
   }
 
   /// The next samples of a piece: as many as are asked for, or fewer at its end.
-  func next(
+  mutating func next(
     _ count: Int, from worker: PieceWorker, into queue: inout SampleQueue,
     isCancelled: () -> Bool, _ read: SampleReader
   ) throws -> Planes {
     while queue.count < count {
-      for (_, other) in running { try other.answer(read) }
+      _ = try serve(read)
       if let block = try worker.take() {
         queue.append(block)
       } else if worker.isOver {
@@ -59,7 +83,7 @@ struct PieceWorkers {
   }
 
   /// Ends all threads, which wait for nothing then.
-  func stop() { for (_, worker) in running { worker.stop() } }
+  func stop() { for (_, worker) in started { worker.stop() } }
 }
 
 /// A piece that is made on a thread of its own.
@@ -69,10 +93,10 @@ final class PieceWorker: Sendable {
     var reply: Planes?
     var blocks: [Planes] = []
     var waitingSamples = 0
+    var lacksRoom = false
     var failure: (any Error)?
     var isOver = false
     var isStopped = false
-    var isTaken = false
   }
 
   /// Nobody wants it any more.
@@ -82,11 +106,12 @@ final class PieceWorker: Sendable {
   private let wake = DispatchSemaphore(value: 0)
   private let events: DispatchSemaphore
 
-  private static let blockLength = 4096
+  /// How much is made at a time: threads that hand over less change places more often than it pays.
+  private static let blockLength = 16_384
   /// How much of the source is read at a time.
   private static let readLength = 32_768
-  /// How many samples, of all channels, may wait until the pieces before are done: 32 MiB.
-  private static let mostWaiting = 8 << 20
+  /// How many samples, of all channels, may wait to be taken: 32 MiB.
+  static let mostWaiting = 8 << 20
 
   init(_ piece: AudioPiece, _ retimer: AudioRetimer, _ events: DispatchSemaphore) {
     self.events = events
@@ -142,7 +167,8 @@ final class PieceWorker: Sendable {
     let size = block.sampleCount * block.count
     while true {
       let (isStopped, isPut) = state.withLock { state in
-        let fits = state.isTaken || state.waitingSamples + size <= Self.mostWaiting
+        let fits = state.waitingSamples + size <= Self.mostWaiting
+        state.lacksRoom = !fits
         if fits {
           state.blocks.append(block)
           state.waitingSamples += size
@@ -161,6 +187,12 @@ final class PieceWorker: Sendable {
   /// Whether nothing more comes.
   var isOver: Bool { state.withLock { $0.isOver } }
 
+  /// How many samples, of all channels, wait to be taken.
+  var waitingSamples: Int { state.withLock { $0.waitingSamples } }
+
+  /// Whether it stands still until some are taken.
+  var lacksRoom: Bool { state.withLock { $0.lacksRoom } }
+
   /// Reads what the worker waits for, if it does.
   func answer(_ read: SampleReader) throws {
     guard let wanted = state.withLock({ $0.request }) else { return }
@@ -175,21 +207,16 @@ final class PieceWorker: Sendable {
   /// The next block, if it is made.
   func take() throws -> Planes? {
     var block: Planes?
-    let failure = state.withLock { state -> (any Error)? in
-      guard !state.blocks.isEmpty else { return state.failure }
+    let (failure, lacksRoom) = state.withLock { state -> ((any Error)?, Bool) in
+      guard !state.blocks.isEmpty else { return (state.failure, false) }
       let first = state.blocks.removeFirst()
       state.waitingSamples -= first.sampleCount * first.count
       block = first
-      return nil
+      return (nil, state.lacksRoom)
     }
     if let failure { throw failure }
+    if lacksRoom { wake.signal() }
     return block
-  }
-
-  /// From now on its samples are taken as they come, and nothing need wait for room.
-  func isTakenFrom() {
-    state.withLock { $0.isTaken = true }
-    wake.signal()
   }
 
   func stop() {

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import MediaTiming
+import Testing
+
+@testable import Retiming
+
+struct PieceWorkersTests {
+  /// Pieces of so many source samples, each played at 2, from places that do not follow each other.
+  private func workers(
+    _ lengths: [Int64], channelCount: Int, limit: Int
+  ) throws -> (workers: PieceWorkers, pieces: [AudioPiece]) {
+    var end = MediaTime.zero
+    let mappings = try lengths.enumerated().map { index, length in
+      let mapping = try TimeMapping.of(
+        Int64(lengths.count - index) * 1_000_000, length, at: .of(2), from: end)
+      end = mapping.target.end
+      return PlaybackMapping(mapping)
+    }
+    let retimer = try AudioRetimer(
+      algorithm: .varispeed, sampleRate: 48_000, channelCount: channelCount)
+    var plan = try AudioPlan(
+      mappings, duration: nil, sampleRate: 48_000, algorithm: .varispeed, otherSpeeds: .refused)
+    try plan.join(.varispeed, fade: 240)
+    return (PieceWorkers(plan.pieces, retimer: retimer, limit: limit), plan.pieces)
+  }
+
+  @Test func `A piece that nobody takes from stands still until there is room`() throws {
+    let channelCount = 64
+    var (workers, pieces) = try workers([320_000, 1000], channelCount: channelCount, limit: 2)
+    let started = workers.start(0)
+    let worker = try #require(started)
+    // As when what is written goes slower than the sound is made.
+    func read(_ start: Int64, _ count: Int) -> Planes {
+      .silence(count, channelCount: channelCount)
+    }
+    while try workers.serve(read), !worker.lacksRoom { sched_yield() }
+    #expect(worker.lacksRoom)
+    #expect(worker.waitingSamples <= PieceWorker.mostWaiting)
+    #expect(worker.waitingSamples > PieceWorker.mostWaiting / 2)
+    var queue = SampleQueue(channelCount: channelCount, dropping: 0)
+    var taken: Int64 = 0
+    while case let block = try workers.next(
+      4096, from: worker, into: &queue, isCancelled: { false }, read), block.sampleCount > 0
+    { taken += Int64(block.sampleCount) }
+    #expect(taken == pieces[0].length)
+    #expect(worker.isOver && worker.waitingSamples == 0)
+    workers.stop()
+  }
+
+  @Test func `Short pieces behind a long one do not keep others from being made`() throws {
+    let lengths = [Int64](repeating: 1000, count: 6)
+    var (workers, pieces) = try workers(lengths, channelCount: 1, limit: 2)
+    var begun: Set<Int64> = []
+    let started = workers.start(0)
+    let first = try #require(started)
+    while try workers.serve({ start, count in
+      // Where pieces start, to a few samples that are read before them.
+      begun.insert((start + 500_000) / 1_000_000)
+      return .silence(count, channelCount: 1)
+    }) { sched_yield() }
+    // All are made, while nothing has been taken of the first.
+    #expect(begun == [1, 2, 3, 4, 5, 6])
+    #expect(first.waitingSamples == pieces[0].length)
+    workers.stop()
+  }
+}
