@@ -47,9 +47,11 @@ final class SpectralVoice: AudioVoice {
     stretcher = try Stretcher(
       sampleRate: sampleRate, channelCount: channelCount, stretches: stretches)
     firstOutput = Int((Double(-piece.lead) - start * leadStretch).rounded())
+    // As much before an onset as half a window, since it is heard from where it comes into one; and
+    // less for accents, in which tones go on that the engine would rather stretch evenly.
     map = LockedMap(
       base,
-      LockedMap.Extent(before: 20, after: 20, least: 0.25, sampleRate: sampleRate),
+      LockedMap.Extent(before: 40, after: 30, least: 0.15, sampleRate: sampleRate),
       bounds: base.source(at: 0)..<base.source(at: Double(piece.samples.count)))
     // What plays 1:1 must not be what the engine cannot do.
     let locks =
