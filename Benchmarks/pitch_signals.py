@@ -4,6 +4,7 @@ import os
 import pathlib
 import struct
 import subprocess
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -127,16 +128,28 @@ def run(arguments):
     return usage.ru_utime + usage.ru_stime
 
 
-def retime(algorithm, samples, legs, rate=RATE):
-    """Our own, of legs (start, count, speed); what came out, and its processor time."""
-    source, made = WORK / "in.f32", WORK / "out.f32"
-    samples = samples.reshape(len(samples), -1)
+def retime_into(made, algorithm, samples, legs, rate):
+    """Our own, of legs (start, count, speed), into a file; its wall and processor time."""
+    source = WORK / "in.f32"
     samples.astype("<f4").tofile(source)
     words = [f"{start}+{count}@{Fraction(speed)}" for start, count, speed in legs]
-    seconds = run(
-        [RETIME_SOUND, algorithm, rate, samples.shape[1], source, made, *words])
+    started = time.monotonic()
+    seconds = run([RETIME_SOUND, algorithm, rate, samples.shape[1], source, made, *words])
+    return time.monotonic() - started, seconds
+
+
+def retime(algorithm, samples, legs, rate=RATE):
+    """Our own, of legs (start, count, speed); what came out, and its processor time."""
+    made = WORK / "out.f32"
+    samples = samples.reshape(len(samples), -1)
+    _, seconds = retime_into(made, algorithm, samples, legs, rate)
     out = np.fromfile(made, "<f4").astype(np.float64)
     return out.reshape(-1, samples.shape[1]), seconds
+
+
+def costs(algorithm, samples, legs, rate=RATE):
+    """The wall and processor time of our own, by which nothing is written."""
+    return retime_into("/dev/null", algorithm, samples, legs, rate)
 
 
 def ours(algorithm):

@@ -3,8 +3,9 @@
 //
 //   RetimeSound ALGORITHM[:JOBS] RATE CHANNELS IN OUT START+COUNT@SPEED...
 //
-// JOBS pieces are made at a time, one unless said. Each leg plays COUNT samples of the input from START on at SPEED (source samples for each output
-// sample: 1/8 is slow motion), after the one before it.
+// JOBS pieces are made at a time, one unless said. Each leg plays COUNT samples of the input from
+// START on at SPEED (source samples for each output sample: 1/8 is slow motion), after the one
+// before it.
 
 import Glibc
 import MediaTiming
@@ -65,19 +66,33 @@ func run(_ arguments: [String]) throws {
   let report = try retimer.render(
     mappings: mappings(Array(arguments[6...]), sampleRate: sampleRate), parallelism: jobs,
     read: { start, count in
-      (0..<channels).map { channel in
-        var plane = [Float](repeating: 0, count: count)
-        for index in max(0, -start)..<max(0, -start, min(Int64(count), length - start)) {
-          plane[Int(index)] = input[Int(start + index) * channels + channel]
+      let first = max(0, min(-start, Int64(count)))
+      let (before, there) = (Int(first), Int(max(first, min(Int64(count), length - start)) - first))
+      return input.withUnsafeBufferPointer { input in
+        (0..<channels).map { channel in
+          [Float](unsafeUninitializedCapacity: count) { plane, filled in
+            plane.initialize(repeating: 0)
+            var place = (Int(start) + before) * channels + channel
+            for index in before..<before + there {
+              plane[index] = input[place]
+              place += channels
+            }
+            filled = count
+          }
         }
-        return plane
       }
     },
     write: { planes in
       let count = planes[0].count
-      var block = [Float](repeating: 0, count: count * channels)
-      for (channel, plane) in planes.enumerated() {
-        for index in 0..<count { block[index * channels + channel] = plane[index] }
+      let block = [Float](unsafeUninitializedCapacity: count * channels) { block, filled in
+        for (channel, plane) in planes.enumerated() {
+          var place = channel
+          for sample in plane {
+            block.initializeElement(at: place, to: sample)
+            place += channels
+          }
+        }
+        filled = count * channels
       }
       guard fwrite(block, 4, block.count, output) == block.count else {
         throw UsageError(description: "\(arguments[5]) could not be written")
