@@ -135,7 +135,7 @@ package final class PictureBlender {
       }
     }
     for number in sums.indices {
-      for place in sums[number].indices { sums[number][place] = 0 }
+      sums[number].withUnsafeMutableBufferPointer { $0.update(repeating: 0) }
     }
     total = 0
     return result
