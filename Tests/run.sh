@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.."
 full=
 soak_takes=10
 kills=15
+kill_jobs=1
 power_cuts=10
 fuzz_cases=250
 if [[ ${1-} == --full ]]; then
@@ -17,6 +18,7 @@ if [[ ${1-} == --full ]]; then
   export OVERCRANK_FULL=1
   soak_takes=100
   kills=1000
+  kill_jobs=$(nproc)
   power_cuts=200
   fuzz_cases=10000
 fi
@@ -69,7 +71,8 @@ step "the ledger, over long takes with faults of every class"
 "$programs/LedgerSoak" "$soak_takes"
 
 step "recordings killed at random instants"
-python3 Tests/KillSoak/kill-soak.py "$programs/slowmo" --trials "$kills"
+python3 Tests/KillSoak/kill-soak.py "$programs/slowmo" --trials "$kills" \
+  --jobs "$kill_jobs"
 
 step "recordings whose unsynced writes are thrown away"
 python3 Tests/PowerCut/power-cut.py "$programs/slowmo" --trials "$power_cuts"
