@@ -143,7 +143,9 @@ let package = Package(
       dependencies: ["TestSupport", "Assets", "Capture", "LibAV", "MediaTiming"]),
     .testTarget(
       name: "VividTests",
-      dependencies: ["TestSupport", "Capture", "FormatDiscovery", "MediaTiming"]),
+      dependencies: [
+        "TestSupport", "Capture", "FormatDiscovery", "V4L2", "CVideo4Linux", "MediaTiming",
+      ]),
     .testTarget(
       name: "AssetsTests", dependencies: ["Assets", "LibAV", "MediaTiming", "TestSupport"]),
     .testTarget(

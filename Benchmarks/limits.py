@@ -38,10 +38,12 @@ def long_takes(seconds):
     print(f"{'':28}{'':8}{'us from dequeue to requeue':>30}{'us':>9}{'MiB':>9}{'MiB':>8}")
     for camera, mode, codec in LONG:
         with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
-            report = bench(
-                "/dev/fakevideo0", mode, codec, seconds, FAKEVIDEO=camera,
-                LD_PRELOAD=str(WORK / "libfakevideo.so"))
-            busy.kill()
+            try:
+                report = bench(
+                    "/dev/fakevideo0", mode, codec, seconds, FAKEVIDEO=camera,
+                    LD_PRELOAD=str(WORK / "libfakevideo.so"))
+            finally:
+                busy.kill()
         latency = report["latency"]
         times = [latency[key] / 1_000 for key in ("p50_ns", "p99_ns", "p999_ns", "max_ns")]
         threads = report["capture_thread_ns_per_frame"] + report["writer_thread_ns_per_frame"]

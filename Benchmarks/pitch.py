@@ -30,6 +30,10 @@ def signal(name):
         return np.tile(signal("music"), (4, 1))
     if name == "equal":
         return np.repeat(signal("music")[:, :1], 2, 1)
+    if name == "surround":
+        # Six channels, no two of which play the same at a time.
+        turns = [(channel % 2, channel // 2 * 3 * RATE // 4) for channel in range(6)]
+        return np.stack([np.roll(signal("music")[:, side], turn) for side, turn in turns], 1)
     if name == "six":
         six = [signals.sine(441, 3, phase=channel * np.pi / 6) for channel in range(6)]
         return np.stack(six, 1)
@@ -93,16 +97,24 @@ class Maker:
             return max(abs((off + 180) % 360 - 180) for off in pairs)
         if kind == "side":
             return measure.side(self.output("equal", stretch))
-        if kind == "cost":
-            # A program's start is not what its sound costs: so much more sound takes so much more.
-            # What takes no second is the least of five runs.
-            def seconds(name):
-                first = self.make(signal(name), stretch)[1]
-                more = range(4 if first < 1 else 0)
-                return min([first, *(self.make(signal(name), stretch)[1] for _ in more)])
-            more = len(signal("long music")) - len(signal("music"))
-            return ((seconds("long music") - seconds("music")) / (more * stretch / RATE)) * 1000
+        if kind in ("cost", "wall"):
+            return getattr(self.cost(stretch), "processor" if kind == "cost" else "wall")
         raise KeyError(what)
+
+    @functools.lru_cache(maxsize=None)
+    def cost(self, stretch):
+        """Milliseconds a second of output, without the program's start, which is not what its
+        sound costs: so much more sound takes so much more. What takes no second is the least of
+        five runs."""
+        def least(name):
+            first = self.make(signal(name), stretch)[1]
+            more = range(4 if first.processor < 1 else 0)
+            runs = [first, *(self.make(signal(name), stretch)[1] for _ in more)]
+            return [min(column) for column in zip(*runs)]
+        seconds = (len(signal("long music")) - len(signal("music"))) * stretch / RATE
+        return signals.Cost(*(
+            (long - short) / seconds * 1000
+            for long, short in zip(least("long music"), least("music"))))
 
 
 # What, stretches, must, goal; a limit may be one for all, and a string is beside rubberband -3.
@@ -119,8 +131,10 @@ SPECTRAL = [
     ("click width", (2, 4, 8), (15, 45, 110), (2, 2, 4)), ("click echo", (2,), -10, -35),
     ("spectrum speech", STRETCHES, ("+0.9", "+1.0", "+1.1", "+1.2", "+0.8"), None),
     ("spectrum music", STRETCHES, ("+0.1", "+0.4", "-0.5", "-1.3", "-1.8"), None),
+    ("spectrum surround", (0.5, 2, 4), ("+0.1", "-0.5", "-1.3"), None),
     ("correlation", STRETCHES, 0.03, None), ("phase", (2, 8), None, None),
     ("six", (2,), None, None), ("side", (2,), -100, None), ("cost", (2,), "x1.3", "x1"),
+    ("wall", (2,), None, "x1"),
 ]
 TIME_DOMAIN = [
     ("length", STRETCHES, 0, None),
@@ -132,8 +146,10 @@ TIME_DOMAIN = [
     ("click width", (2, 4, 8), 2, None), ("click echo", (2,), -40, None),
     ("spectrum speech", (0.5, 0.8, 2), ("+1.9", "+3.0", "+2.1"), None),
     ("spectrum music", (0.5, 0.8, 2), ("+2.1", "+0.9", "+1.5"), None),
+    ("spectrum surround", (0.5, 0.8, 2), ("+2.1", "+0.9", "+1.5"), None),
     ("correlation", STRETCHES, 0.01, None), ("phase", (2, 8), 0.5, None),
     ("six", (2,), 0.5, None), ("side", (2,), -100, None), ("cost", (2,), "x0.15", None),
+    ("wall", (2,), None, "x1"),
 ]
 LOW_QUALITY = [
     ("length", SNAPPED, 0, None),
@@ -144,8 +160,10 @@ LOW_QUALITY = [
     ("click offset", (0.5, 2), 20, None), ("click width", (1.25, 1.5), 2, None),
     ("spectrum speech", (0.5, 0.8, 2), ("+6.4", "+3.0", "+6.1"), None),
     ("spectrum music", (0.5, 0.8, 2), ("+5.6", "+1.9", "+3.0"), None),
+    ("spectrum surround", (0.5, 0.8, 2), ("+5.6", "+1.9", "+3.0"), None),
     ("correlation", SNAPPED, 0.01, None), ("phase", (2,), 0.5, None),
     ("six", (2,), 0.5, None), ("side", (2,), -100, None), ("cost", (2,), "x0.03", None),
+    ("wall", (2,), None, "x1"),
 ]
 
 
@@ -177,8 +195,9 @@ def miss(what):
 
 
 def table(algorithm, rows, peers):
-    print(f"\n{algorithm}   (length in samples, click in ms, cost in CPU ms a second of output; "
-          "\n~ is beside rubberband -3 in this run, as it depends on the signal; < is a peer that does better)")
+    print(f"\n{algorithm}   (length in samples, click in ms, cost and wall in ms of CPU and clock a second "
+          "of output;\n~ is beside rubberband -3 in this run, as it depends on the signal; < is a peer that does "
+          "better)")
     print(f"{'':16}{'stretch':>8}{'must':>8}{'goal':>8}{'slowmo':>9} {'':7}"
           + "".join(f"{name:>15}" for name in PEERS))
     mine = Maker("slowmo", ours(algorithm))
@@ -324,6 +343,10 @@ def varispeed():
                 verdict = miss(f"control: {name} passes") if good else "fails, as it must"
             print(f"{float(stretch):9.5g} {name:16}{snr:8.1f} dB{gain:8.2f} dB"
                   f"{shown(alias):>8} dB{delay:9.4f}  {verdict}")
+    print("ms a second of output at 2: processor, wall")
+    for name, make in makers.items():
+        cost = Maker(name, make).cost(2)
+        print(f"{name:26}{cost.processor:8.2f}{cost.wall:8.2f}")
 
 
 def parallel():
@@ -337,7 +360,7 @@ def parallel():
         def run(jobs, count):
             # Out of order, so that each is a piece of its own.
             legs = [(place * 8 * RATE, count, Fraction(1, 2)) for place in (3, 1, 2, 0)] * times
-            return signals.costs(f"{algorithm}:{jobs}", music, legs)
+            return signals.cost_of(f"{algorithm}:{jobs}", music, legs)
         # The quickest of three; by turns, since other work comes and goes. A program's start is not
         # what its sound costs.
         short, whole = (

@@ -5,6 +5,7 @@ import pathlib
 import struct
 import subprocess
 import time
+import typing
 from fractions import Fraction
 
 import numpy as np
@@ -115,40 +116,47 @@ def music(seconds=10):
     return 0.7 * samples / np.abs(samples).max()
 
 
+class Cost(typing.NamedTuple):
+    """What a run took, in seconds."""
+
+    wall: float
+    processor: float
+
+
 def run(arguments):
-    """Runs a program; its processor time in seconds."""
+    """Runs a program, and tells what it cost."""
+    started = time.monotonic()
     process = subprocess.Popen(
         [str(argument) for argument in arguments], stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE)
     errors = process.stderr.read().decode(errors="replace")
     _, status, usage = os.wait4(process.pid, 0)
+    wall = time.monotonic() - started
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise RuntimeError(f"{arguments[0]}: {errors.strip()[-200:]}")
-    return usage.ru_utime + usage.ru_stime
+    return Cost(wall, usage.ru_utime + usage.ru_stime)
 
 
 def retime_into(made, algorithm, samples, legs, rate):
-    """Our own, of legs (start, count, speed), into a file; its wall and processor time."""
+    """Our own, of legs (start, count, speed), into a file; what it cost."""
     source = WORK / "in.f32"
     samples.astype("<f4").tofile(source)
     words = [f"{start}+{count}@{Fraction(speed)}" for start, count, speed in legs]
-    started = time.monotonic()
-    seconds = run([RETIME_SOUND, algorithm, rate, samples.shape[1], source, made, *words])
-    return time.monotonic() - started, seconds
+    return run([RETIME_SOUND, algorithm, rate, samples.shape[1], source, made, *words])
 
 
 def retime(algorithm, samples, legs, rate=RATE):
-    """Our own, of legs (start, count, speed); what came out, and its processor time."""
+    """Our own, of legs (start, count, speed); what came out, and what it cost."""
     made = WORK / "out.f32"
     samples = samples.reshape(len(samples), -1)
-    _, seconds = retime_into(made, algorithm, samples, legs, rate)
+    cost = retime_into(made, algorithm, samples, legs, rate)
     out = np.fromfile(made, "<f4").astype(np.float64)
-    return out.reshape(-1, samples.shape[1]), seconds
+    return out.reshape(-1, samples.shape[1]), cost
 
 
-def costs(algorithm, samples, legs, rate=RATE):
-    """The wall and processor time of our own, by which nothing is written."""
+def cost_of(algorithm, samples, legs, rate=RATE):
+    """What our own costs when nothing is written."""
     return retime_into("/dev/null", algorithm, samples, legs, rate)
 
 
@@ -165,8 +173,8 @@ def peer(command, is_float=True):
         source, made = WORK / "in.wav", WORK / "out.wav"
         write_wav(source, samples.reshape(len(samples), -1), rate, is_float)
         made.unlink(missing_ok=True)
-        seconds = run(command(source, made, float(stretch)))
-        return read_wav(made), seconds
+        cost = run(command(source, made, float(stretch)))
+        return read_wav(made), cost
     return make
 
 

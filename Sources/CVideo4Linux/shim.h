@@ -7,11 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libv4l2.h>
+#include <linux/media.h>
 #include <linux/videodev2.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -98,6 +100,31 @@ static inline void CVideo4Linux_silence(void) {
 static inline int CVideo4Linux_attach(int descriptor) {
   int result = v4l2_fd_open(descriptor, V4L2_DISABLE_CONVERSION);
   return result < 0 ? -errno : result;
+}
+
+/// MEDIA_ENT_F_FLASH and MEDIA_ENT_F_IO_V4L are macros of macros.
+static const unsigned int CVideo4Linux_ENTITY_FLASH = MEDIA_ENT_F_FLASH;
+static const unsigned int CVideo4Linux_ENTITY_VIDEO = MEDIA_ENT_F_IO_V4L;
+
+/// The device numbers, major and minor in turn, of a media device's entities of one function, at most
+/// so many. Answers with how many there are, or -errno.
+static inline int CVideo4Linux_entityNodes(
+    const char *path, unsigned int function, unsigned int *numbers, int capacity) {
+  int descriptor = CVideo4Linux_open(path, O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) return descriptor;
+  struct media_entity_desc entity = {.id = 0};
+  int count = 0;
+  // No camera has more parts; a driver that counts in circles comes to an end here.
+  for (int asked = 0; asked < 1024 && count < capacity; asked++) {
+    entity.id |= MEDIA_ENT_ID_FLAG_NEXT;
+    if (ioctl(descriptor, MEDIA_IOC_ENUM_ENTITIES, &entity) < 0) break;
+    if (entity.type != function) continue;
+    numbers[2 * count] = entity.dev.major;
+    numbers[2 * count + 1] = entity.dev.minor;
+    count++;
+  }
+  close(descriptor);
+  return count;
 }
 
 /// v4l2_close(3), answering in the same dialect. It closes what libv4l2 does not know, too.

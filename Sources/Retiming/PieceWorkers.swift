@@ -8,8 +8,8 @@ import Synchronization
 /// Only the caller's thread reads the source, for all of them, and only a good stretch at a time:
 /// where the source is compressed, each change of place costs.
 ///
-/// Up to 32 MiB wait to be taken of each piece that is being made, and as much again of all those
-/// that are made already.
+/// Up to 32 MiB wait to be taken of each piece that is being made, and 32 MiB more of those that were
+/// made before; a piece without room keeps its place until some is taken.
 struct PieceWorkers {
   private let retimer: AudioRetimer
   private let limit: Int
@@ -46,7 +46,7 @@ struct PieceWorkers {
   }
 
   /// Begins pieces until as many are being made as may be: what is made already, and waits for a
-  /// long piece before it, leaves its processor to the next one.
+  /// long piece before it, leaves its processor to the next one, until 32 MiB wait so.
   ///
   /// - Returns: Whether any is being made.
   private mutating func startMore() -> Bool {

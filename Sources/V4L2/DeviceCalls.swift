@@ -39,11 +39,11 @@ package protocol DeviceCalls: Sendable {
   /// The nodes `/dev/video…`, or what stands for them, as paths in no order.
   func nodes() -> [String]
 
-  /// The nodes `/dev/v4l-subdev…` of the parts that a camera is made of, such as its lamp, in the
-  /// order the kernel counts them; none of most cameras.
-  func subdevices(of node: String) -> [String]
+  /// The nodes `/dev/v4l-subdev…` of the lamps among the parts that a camera is made of, in the
+  /// order its media device tells them; none of most cameras.
+  func lamps(of node: String) -> [String]
 
-  /// Opens the node of such a part, which answers less than a camera's: open(2).
+  /// Opens the node of a part, which answers less than a camera's: open(2).
   func openSubdevice(_ path: String) -> CInt
 
   /// The folder that nodes appear in and go from, and udev's links below `v4l` with them.
@@ -53,7 +53,7 @@ package protocol DeviceCalls: Sendable {
 extension DeviceCalls {
   package var nodeFolder: String { "/dev" }
   package func abandon(_ descriptor: CInt, _ memory: [UnsafeMutableRawBufferPointer]) {}
-  package func subdevices(of node: String) -> [String] { [] }
+  package func lamps(of node: String) -> [String] { [] }
   package func openSubdevice(_ path: String) -> CInt { -ENOENT }
 }
 
@@ -101,15 +101,43 @@ struct KernelCalls: DeviceCalls {
     return descriptor
   }
 
-  func subdevices(of node: String) -> [String] {
-    guard let name = (SystemFiles.resolved(node) ?? node).split(separator: "/").last,
-      let device = SystemFiles.resolved("\(classFolder)/\(name)/device")
-    else { return [] }
-    let prefix = "v4l-subdev"
-    let numbers = SystemFiles.entries(in: classFolder).filter {
-      $0.hasPrefix(prefix) && SystemFiles.resolved("\(classFolder)/\($0)/device") == device
-    }.compactMap { Int($0.dropFirst(prefix.count)) }
-    return numbers.sorted().map { "\(nodeFolder)/\(prefix)\($0)" }
+  func lamps(of node: String) -> [String] {
+    parts(of: node, Self.entityNodes(CVideo4Linux_ENTITY_FLASH))
+  }
+
+  /// The nodes of some entities of the media device that a node belongs to.
+  ///
+  /// Parts have devices of their own, on the bus they are on: only the media device tells which
+  /// belong together (`MEDIA_IOC_ENUM_ENTITIES`).
+  ///
+  /// - Parameters:
+  ///   - node: The camera's node.
+  ///   - entities: The device numbers of these entities, as `major:minor`, asked of the media
+  ///     device at a path.
+  /// - Returns: Their paths, without those that this system does not show.
+  func parts(of node: String, _ entities: (String) -> [String]) -> [String] {
+    guard let name = (SystemFiles.resolved(node) ?? node).split(separator: "/").last else {
+      return []
+    }
+    let media = SystemFiles.entries(in: "\(classFolder)/\(name)/device").filter {
+      $0.hasPrefix("media") && Int($0.dropFirst("media".count)) != nil
+    }
+    let numbers = media.sorted().flatMap { entities("\(nodeFolder)/\($0)") }
+    guard !numbers.isEmpty else { return [] }
+    let names = Dictionary(
+      SystemFiles.entries(in: classFolder).compactMap { name in
+        SystemFiles.firstLine(of: "\(classFolder)/\(name)/dev").map { ($0, name) }
+      }, uniquingKeysWith: { first, _ in first })
+    return numbers.compactMap { names[$0] }.map { "\(nodeFolder)/\($0)" }
+  }
+
+  /// Asks a media device for its entities of a function.
+  static func entityNodes(_ function: UInt32) -> (String) -> [String] {
+    { path in
+      var found = [UInt32](repeating: 0, count: 2 * 64)
+      let count = CVideo4Linux_entityNodes(path, function, &found, CInt(found.count / 2))
+      return (0..<max(0, Int(count))).map { "\(found[2 * $0]):\(found[2 * $0 + 1])" }
+    }
   }
 
   // libv4l2 passes requests of a node that it does not know to the kernel.

@@ -50,8 +50,8 @@ package struct VideoDevice: ~Copyable, Sendable {
     self.descriptor = descriptor
   }
 
-  /// The nodes of the parts that this device is made of: `/dev/v4l-subdev…`.
-  package borrowing func subdevices() -> [String] { calls.subdevices(of: path) }
+  /// The nodes of the lamps among the parts of this device: `/dev/v4l-subdev…`.
+  package borrowing func lamps() -> [String] { calls.lamps(of: path) }
 
   private init(opening path: String, _ calls: any DeviceCalls) throws(DeviceError) {
     let descriptor = calls.open(path)

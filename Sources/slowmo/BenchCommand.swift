@@ -101,7 +101,7 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     let rates = try rates(of: camera, format)
     var (good, bad) = (-1, rates.count)
     var next = rates.firstIndex { $0.doubleValue >= 240 } ?? rates.count / 2
-    while bad - good > max(1, good / 20), !Interrupt.isRequested {
+    while bad - good > (bad == rates.count ? 1 : max(1, good / 20)), !Interrupt.isRequested {
       let mode = ModeRequest(format, at: rates[next])
       if try measure(camera, mode).report.ledger.dropped == 0 { good = next } else { bad = next }
       // The highest of all is tried, where all below it were taken.

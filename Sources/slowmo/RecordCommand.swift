@@ -16,8 +16,9 @@ struct RecordCommand: ParsableCommand, Verb {
         slowmo record synthetic:640x480@240 -o clap.mov --pre 500ms --post 1s --trigger audio:-20dBFS
         slowmo record synthetic -o quiet.mov -t 1 --audio none
 
-      The first Ctrl-C stops the take and finishes the file. --audio takes a
-      microphone by the name that slowmo devices gives it, such as hw:1,0.
+      The first Ctrl-C stops the take and finishes the file, as SIGTERM and a closed
+      terminal do; with nohup a take outlives its terminal. --audio takes a microphone by
+      the name that slowmo devices gives it, such as hw:1,0.
 
       CLIPS With --trigger frames are kept in memory, and a clip holds those from --pre before
       each trigger to --post after it. -t then limits the whole capture; without a trigger it

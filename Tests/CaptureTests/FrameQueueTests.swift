@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -18,6 +19,7 @@ struct FrameQueueTests {
   {
     let queue = try FrameQueue(capacity: 1 << 20, largestFrame: 400_000)
     let count: UInt32 = 20_000
+    let excess = Atomic<Int>(0)
     let writer = try PlatformThread {
       var random = SeededGenerator(seed: 240)
       var payload = [UInt8](repeating: 0, count: 400_000)
@@ -32,8 +34,15 @@ struct FrameQueueTests {
           let frame = self.frame(number, UnsafeRawBufferPointer(rebasing: bytes.prefix(size)))
           while !queue.push(frame) { sched_yield() }
         }
+        if queue.boundBytes > queue.capacity { excess.add(1, ordering: .relaxed) }
       }
       queue.close()
+    }
+    // What is taken for full when it is empty has an app leave pictures out.
+    let observer = try PlatformThread {
+      while !queue.isClosed {
+        if queue.boundBytes > queue.capacity { excess.add(1, ordering: .relaxed) }
+      }
     }
     var next: UInt32 = 0
     var damaged = 0
@@ -52,6 +61,8 @@ struct FrameQueueTests {
       next = number + 1
     }
     writer.join()
+    observer.join()
+    #expect(excess.load(ordering: .relaxed) == 0)
     #expect(next == count)
     #expect(damaged == 0)
     // The end is there for whoever asks again.

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What Ctrl-C, SIGTERM and a kill leave behind.
+/// What Ctrl-C, SIGTERM, a closed terminal and a kill leave behind.
 struct SignalTests {
   /// Starts a take, sends a signal once there is something in the file, and tells how it ended.
   private func interrupted(
@@ -44,7 +44,7 @@ struct SignalTests {
       nohup "$1" record synthetic:320x240@240 -o take.mov --frames 480 --json </dev/null &
       take=$!
       for try in $(seq 600); do [ "$(stat -c %s take.mov 2>/dev/null || echo 0)" -gt 500000 ] && break; sleep 0.05; done
-      kill -HUP $take
+      kill -HUP $take || exit 9
       wait $take
       """
     let finished = try await run("bash", ["-c", script, "bash", slowmoPath], in: scratch.path)
@@ -82,6 +82,22 @@ struct SignalTests {
       """
     let finished = try await run("bash", ["-c", script, "bash", slowmoPath], in: scratch.path)
     #expect(finished.status == 130, "\(finished.errors)")
+  }
+
+  @Test func `A terminal that is closed after Ctrl-C lets the take be finished`() async throws {
+    let scratch = try Scratch()
+    let script = """
+      "$1" record synthetic:320x240@240 -o a.mov -t 0.2 --exec 'touch begun; sleep 1.5; touch done' &
+      take=$!
+      for try in $(seq 600); do [ -e begun ] && break; sleep 0.05; done
+      kill -INT $take
+      sleep 0.6
+      kill -HUP $take || exit 9
+      wait $take
+      """
+    let finished = try await run("bash", ["-c", script, "bash", slowmoPath], in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+    #expect(try scratch.names().contains("done"))
   }
 
   @Test func `A kill leaves a file that can be read, whole fragments of it`() async throws {

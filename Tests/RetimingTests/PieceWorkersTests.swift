@@ -48,6 +48,41 @@ struct PieceWorkersTests {
     workers.stop()
   }
 
+  @Test func `Of pieces that wait for a long one, no more are made than memory is for`() throws {
+    let channelCount = 64
+    // Two of the short ones take more than the room there is.
+    let lengths: [Int64] = [320_000] + [Int64](repeating: 140_000, count: 8)
+    var (workers, pieces) = try workers(lengths, channelCount: channelCount, limit: 2)
+    let started = workers.start(0)
+    let first = try #require(started)
+    var begun: Set<Int64> = []
+    func read(_ start: Int64, _ count: Int) -> Planes {
+      begun.insert((start + 500_000) / 1_000_000)
+      return .silence(count, channelCount: channelCount)
+    }
+    while begun.count < 3 || !first.lacksRoom {
+      _ = try workers.serve(read)
+      sched_yield()
+    }
+    // Nothing says that no more will come: others would be begun in less than this.
+    for _ in 0..<20_000 where begun.count < 9 {
+      _ = try workers.serve(read)
+      sched_yield()
+    }
+    #expect(begun == [9, 8, 7])
+    var queue = SampleQueue(channelCount: channelCount, dropping: 0)
+    for (index, piece) in pieces.enumerated() {
+      let begun = workers.start(index)
+      let worker = try #require(begun)
+      var taken: Int64 = 0
+      while case let block = try workers.next(
+        4096, from: worker, into: &queue, isCancelled: { false }, read), block.sampleCount > 0
+      { taken += Int64(block.sampleCount) }
+      #expect(taken == piece.length)
+    }
+    workers.stop()
+  }
+
   @Test func `Short pieces behind a long one do not keep others from being made`() throws {
     let lengths = [Int64](repeating: 1000, count: 6)
     var (workers, pieces) = try workers(lengths, channelCount: 1, limit: 2)

@@ -60,7 +60,7 @@ package final class ScriptedControls: DeviceCalls {
 
   private let state: Mutex<State>
 
-  /// The parts that have nodes of their own, by their paths.
+  /// The parts that are said to be lamps, by the paths of their nodes.
   private let parts: KeyValuePairs<String, ScriptedControls>
 
   package init(
@@ -90,7 +90,7 @@ package final class ScriptedControls: DeviceCalls {
     }
   }
 
-  package func subdevices(of node: String) -> [String] { parts.map(\.key) }
+  package func lamps(of node: String) -> [String] { parts.map(\.key) }
 
   package func openSubdevice(_ path: String) -> CInt {
     guard let place = parts.firstIndex(where: { $0.key == path }) else { return -ENOENT }

@@ -1,34 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
-import Glibc
+import CVideo4Linux
+import Foundation
 import TestSupport
 import Testing
 
 @testable import V4L2
 
 struct SubdeviceTests {
-  @Test func `The parts of a camera are the nodes of its device, in the kernel's order`() throws {
+  /// A file and the folders above it.
+  private func write(_ text: String, _ path: String) throws {
+    let file = URL(fileURLWithPath: path)
+    try FileManager.default.createDirectory(
+      at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data(text.utf8).write(to: file)
+  }
+
+  @Test func `The parts of a camera are those that its media device tells, wherever they sit`()
+    throws
+  {
     let scratch = try Scratch()
-    for folder in ["devices", "devices/camera", "devices/other", "class"] {
-      #expect(mkdir(scratch.file(folder), 0o700) == 0)
-    }
+    // As the kernel lays it out: nodes below the devices of their own buses.
     let nodes = [
-      ("video0", "camera"), ("video1", "other"), ("v4l-subdev10", "camera"),
-      ("v4l-subdev9", "camera"), ("v4l-subdev2", "other"), ("v4l-touch0", "camera"),
+      ("video0", "81:0", "csi/video4linux"), ("video1", "81:1", "usb/video4linux"),
+      ("v4l-subdev0", "81:5", "i2c/3-0036/video4linux"),
+      ("v4l-subdev1", "81:6", "i2c/3-0063/video4linux"),
     ]
-    for (node, device) in nodes {
-      #expect(mkdir(scratch.file("class/\(node)"), 0o700) == 0)
-      #expect(symlink("../../devices/\(device)", scratch.file("class/\(node)/device")) == 0)
+    let classFolder = scratch.file("class")
+    try FileManager.default.createDirectory(
+      atPath: classFolder, withIntermediateDirectories: true)
+    for (name, number, place) in nodes {
+      let folder = scratch.file("devices/\(place)/\(name)")
+      try write(number + "\n", folder + "/dev")
+      let device = scratch.file("devices/\(place)").replacingOccurrences(
+        of: "/video4linux", with: "")
+      try FileManager.default.createSymbolicLink(
+        atPath: folder + "/device", withDestinationPath: device)
+      try FileManager.default.createSymbolicLink(
+        atPath: "\(classFolder)/\(name)", withDestinationPath: folder)
     }
-    let calls = KernelCalls(nodeFolder: "/dev", classFolder: scratch.file("class"))
-    #expect(
-      calls.subdevices(of: "/dev/video0") == ["/dev/v4l-subdev9", "/dev/v4l-subdev10"])
-    #expect(calls.subdevices(of: "/dev/video1") == ["/dev/v4l-subdev2"])
-    #expect(calls.subdevices(of: "/dev/video7") == [])
+    for media in ["csi/media1", "usb/media0", "csi/media_other"] {
+      try write("", scratch.file("devices/\(media)/dev"))
+    }
+    let calls = KernelCalls(nodeFolder: "/dev", classFolder: classFolder)
+    func parts(_ node: String) -> [String] {
+      // 81:9 has no node that this system shows.
+      calls.parts(of: node) { $0 == "/dev/media1" ? ["81:6", "81:9"] : [] }
+    }
+    #expect(parts("/dev/video0") == ["/dev/v4l-subdev1"])
+    #expect(parts("/dev/video1") == [])
+    #expect(parts("/dev/video7") == [])
     // Another name of the node, as udev gives.
+    try write("", scratch.file("video0"))
     let link = scratch.file("by-id")
-    let node = scratch.file("video1")
-    #expect(symlink("video1", link) == 0)
-    #expect(mkdir(node, 0o700) == 0)
-    #expect(calls.subdevices(of: link) == ["/dev/v4l-subdev2"])
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "video0")
+    #expect(parts(link) == ["/dev/v4l-subdev1"])
+    // What is no media device has no parts.
+    #expect(KernelCalls.entityNodes(CVideo4Linux_ENTITY_FLASH)("/dev/null") == [])
+    #expect(KernelCalls.entityNodes(CVideo4Linux_ENTITY_FLASH)(scratch.file("none")) == [])
   }
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+import CVideo4Linux
 import Foundation
 import TestSupport
 import Testing
+
+@testable import V4L2
 
 /// One mode as both programs can name it: format, size, rate with three decimals.
 private struct Triple: Hashable, CustomStringConvertible {
@@ -28,6 +31,16 @@ extension VividTests {
       #expect(Set(ours).count == ours.count)
       #expect(Set(ours).subtracting(theirs).sorted { "\($0)" < "\($1)" } == [])
       #expect(Set(theirs).subtracting(ours).sorted { "\($0)" < "\($1)" } == [])
+    }
+
+    @Test func `The media device tells which nodes are parts of the camera`() throws {
+      let calls = KernelCalls()
+      let path = try #require(SystemFiles.resolved(node))
+      let nodes = calls.parts(of: node, KernelCalls.entityNodes(CVideo4Linux_ENTITY_VIDEO))
+      #expect(nodes.contains(path), "\(nodes)")
+      #expect(nodes.allSatisfy { SystemFiles.kind(of: $0) == .characterDevice })
+      // It has no lamp.
+      #expect(calls.lamps(of: node) == [])
     }
 
     @Test func `The fastest mode is 320x180 at 60`() async throws {

@@ -224,9 +224,12 @@ extension CameraControls {
   func described() throws(CaptureError) -> [DeviceControl] {
     guard let node else { return [] }
     var all = try node.use { device throws(DeviceError) in try device.controls() }
-    if let lamp {
-      all += try lamp.use { device throws(DeviceError) in try device.controls() }
-        .filter(\.id.isOfLamp)
+    // A lamp that fails must not hide what the camera has.
+    if let lamp,
+      let its = try? lamp.use({ device throws(DeviceError) in try device.controls() })
+    {
+      all.removeAll(where: \.id.isOfLamp)
+      all += its.filter(\.id.isOfLamp)
     }
     return all.filter { $0.kind != .heading && !$0.flags.contains(.disabled) }
   }

@@ -13,8 +13,9 @@ public enum FlashMode: String, Hashable, Sendable, CaseIterable {
   case on
 }
 
-// A lamp is most often a device of its own, `/dev/v4l-subdev…` beside the camera's node, which then
-// has none of its controls.
+// A lamp is most often a device of its own, `/dev/v4l-subdev…`, of the same media device as the
+// camera's node, which then has none of its controls. It is opened when light is first asked for, or
+// all controls are listed; some drivers switch their lamp off when nobody has it open any more.
 extension CameraControls {
   /// Whether the camera has a lamp that can light all the time and that this user may open.
   public var hasTorch: Bool { has(.flashMode, item: ControlItem.lampLights) }

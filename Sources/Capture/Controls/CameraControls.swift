@@ -99,10 +99,9 @@ final class ControlledNode: Sendable {
     }
   }
 
-  /// Opens the first of the device's parts that is a lamp; nil where it has none that this user may
-  /// open.
+  /// Opens the first lamp among the device's parts; nil where it has none that this user may open.
   func lamp() -> ControlledNode? {
-    for path in device.subdevices() {
+    for path in device.lamps() {
       guard let part = try? VideoDevice(openingSubdevice: path, of: device),
         (try? part.control(.flashMode)) != nil
       else { continue }
@@ -133,11 +132,17 @@ extension CameraControls {
   var lamp: ControlledNode? {
     state.withLock { state in
       if let lamp = state.lamp { return lamp }
-      let own = try? node?.use { device throws(DeviceError) in try device.control(.flashMode) }
-      let lamp = own.flatMap { $0 } == nil ? node?.lamp() : nil
+      // A camera that cannot be asked now is asked again.
+      guard let node, let own = try? node.use(Self.ownLamp) else { return nil }
+      let lamp = own ? nil : node.lamp()
       state.lamp = .some(lamp)
       return lamp
     }
+  }
+
+  /// Whether the camera's own node has the controls of a lamp.
+  private static func ownLamp(_ device: borrowing VideoDevice) throws(DeviceError) -> Bool {
+    try device.control(.flashMode) != nil
   }
 
   /// The control of that number, or nil where the device has none.

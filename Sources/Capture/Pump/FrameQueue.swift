@@ -38,8 +38,6 @@ package struct QueuedFrame {
 package final class FrameQueue: Sendable {
   private struct Record {
     var frame: QueuedFrame
-    /// Where this frame's memory begins, as a position.
-    var start: Int
     /// The memory until and with this frame's.
     var end: QueueChunks.Place
   }
@@ -62,6 +60,9 @@ package final class FrameQueue: Sendable {
   private let signal = DispatchSemaphore(value: 0)
   // Whether the taker sleeps, or is about to.
   private let isTakerWaiting = Atomic<Bool>(false)
+  /// Up to where memory was filled and released, as positions.
+  private let filled = Atomic<Int>(0)
+  private let released = Atomic<Int>(0)
   // Only the pusher's: when and where it last looked whether the taker sleeps.
   private nonisolated(unsafe) var lastWake = (arrival: Int64.min, position: 0)
   /// How long frames may wait until the taker is woken, in microseconds of arrival: to wake a
@@ -112,8 +113,11 @@ package final class FrameQueue: Sendable {
     let reserve = frame.observation.fate == .queued ? Self.reserve : 0
     guard waiting + reserve < recordCapacity else { return false }
     // A taker that keeps up has the same memory filled again, which the processor still holds.
-    if waiting == 0 { chunks.rewind() }
-    var record = Record(frame: frame, start: chunks.end.position, end: chunks.end)
+    if waiting == 0 {
+      chunks.rewind()
+      released.store(chunks.end.position, ordering: .relaxed)
+    }
+    var record = Record(frame: frame, end: chunks.end)
     if frame.loan != nil {
       lent.wrappingAdd(1, ordering: .relaxed)
     } else if let source = frame.bytes.baseAddress, frame.bytes.count > 0 {
@@ -121,9 +125,9 @@ package final class FrameQueue: Sendable {
       target.copyMemory(from: source, byteCount: frame.bytes.count)
       record.frame.bytes = UnsafeRawBufferPointer(start: target, count: frame.bytes.count)
       record.end = chunks.end
-      record.start = record.end.position - QueueChunks.aligned(frame.bytes.count)
     }
     (records + head % recordCapacity).initialize(to: record)
+    filled.store(record.end.position, ordering: .relaxed)
     self.head.store(head + 1, ordering: .sequentiallyConsistent)
     let isLate = frame.observation.arrival &- lastWake.arrival >= Self.wakeInterval
     let position = record.end.position
@@ -201,6 +205,7 @@ package final class FrameQueue: Sendable {
       // With the first frame of the next chunk it is known that no other is in this one.
       let next = place < endPlace ? records[place % recordCapacity].end.chunk : record.end.chunk
       chunks.didRelease(upTo: next)
+      released.store(record.end.position, ordering: .relaxed)
       tail.store(place, ordering: .releasing)
     }
   }
@@ -215,18 +220,18 @@ package final class FrameQueue: Sendable {
     isTakerWaiting.store(false, ordering: .relaxed)
   }
 
-  /// How full the queue is, from 0 to 1, for display; on one of the two threads.
+  /// How full the queue is, from 0 to 1, for display.
   package var fillLevel: Double {
     let records = Double(endPlace - firstPlace) / Double(recordCapacity - Self.reserve)
     return max(Double(boundBytes) / Double(capacity), records)
   }
 
-  /// Bytes that frames bind, chunks that are not yet free included; on one of the two threads.
+  /// Bytes that frames bind, chunks that are not yet free included.
   package var boundBytes: Int {
-    let end = endPlace
-    guard firstPlace < end else { return 0 }
-    let start = records[firstPlace % recordCapacity].start
-    let first = start / chunks.chunkBytes * chunks.chunkBytes
-    return records[(end - 1) % recordCapacity].end.position - first
+    guard firstPlace < endPlace else { return 0 }
+    // Asked by a thread that is neither of the two, the one may be older than the other.
+    let end = filled.load(ordering: .relaxed)
+    let start = released.load(ordering: .relaxed)
+    return max(0, end - start / chunks.chunkBytes * chunks.chunkBytes)
   }
 }

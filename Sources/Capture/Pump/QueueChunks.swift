@@ -128,7 +128,7 @@ struct QueueChunks: ~Copyable {
     takenFrom.pointee = chunk
   }
 
-  static func aligned(_ count: Int) -> Int {
+  private static func aligned(_ count: Int) -> Int {
     (count + alignment - 1) / alignment * alignment
   }
 }

@@ -55,6 +55,8 @@ enum Interrupt {
         let (isFirst, _) = received.compareExchange(
           expected: 0, desired: number, ordering: .acquiringAndReleasing)
         guard isFirst else {
+          // Nobody insists by closing a terminal.
+          if number == SIGHUP { continue }
           if ContinuousClock.now - first < .nanoseconds(sameSignal) { continue }
           _exit(status(for: number).rawValue)
         }

@@ -58,8 +58,8 @@ long kernel(
   return BEHIND(syscall)(number, first, second, third, fourth, fifth, sixth);
 }
 
-/// Writes what became of all periods, and what the controls hold, to the file that FAKEVIDEO_TRUTH names. At each close, too: a
-/// program may end in ways that run nothing at its end.
+/// Writes what became of all periods, and what the controls hold, to the file that FAKEVIDEO_TRUTH
+/// names. At each close, too: a program may end in ways that run nothing at its end.
 static void write_truth(void) {
   const char *path = getenv("FAKEVIDEO_TRUTH");
   if (path == NULL || machine == NULL) return;
