@@ -39,7 +39,7 @@ final class VarispeedVoice: AudioVoice {
   /// Makes a voice whose first sample is the source's at `position`, a number of samples.
   ///
   /// The resampler starts earlier, on a whole sample of the source from which the wanted position
-  /// is a whole number of output samples away; nil where there is none, to a thousandth of an
+  /// is a whole number of output samples away; nil where there is none, to a millionth of an
   /// output sample, or where the resampler cannot take the speed as it is.
   init?(position: Rational, speed: Speed, channelCount: Int) throws(RetimingError) {
     let step = SmallFraction(
@@ -60,7 +60,8 @@ final class VarispeedVoice: AudioVoice {
     let distance = try exactly("the lead of the sample \(position)") { () throws(TimingError) in
       try start.subtracting(Rational(first)).doubleValue.magnitude
     }
-    guard distance <= speed.fraction.doubleValue / 1_000 else { return nil }
+    // A tone near the end of the band that is late by more is off by more than 110 dB below it.
+    guard distance <= speed.fraction.doubleValue / 1_000_000 else { return nil }
     self.position = first
     queue = SampleQueue(channelCount: channelCount, dropping: lead)
     // Enough for some 4096 samples of output, so that memory stays bounded at every speed.
