@@ -40,6 +40,11 @@ package final class FrameQueue: Sendable {
     var frame: QueuedFrame
     /// The memory until and with this frame's.
     var end: QueueChunks.Place
+
+    /// Where this frame's memory begins, as a position; its end where it has none.
+    var start: Int {
+      end.position - (frame.loan == nil ? QueueChunks.aligned(frame.bytes.count) : 0)
+    }
   }
 
   /// Bytes that frames may take.
@@ -60,7 +65,8 @@ package final class FrameQueue: Sendable {
   private let signal = DispatchSemaphore(value: 0)
   // Whether the taker sleeps, or is about to.
   private let isTakerWaiting = Atomic<Bool>(false)
-  /// Up to where memory was filled and released, as positions.
+  /// Up to where memory was filled, and where that of the first frame that is here begins, as
+  /// positions.
   private let filled = Atomic<Int>(0)
   private let released = Atomic<Int>(0)
   // Only the pusher's: when and where it last looked whether the taker sleeps.
@@ -127,7 +133,7 @@ package final class FrameQueue: Sendable {
       record.end = chunks.end
     }
     (records + head % recordCapacity).initialize(to: record)
-    filled.store(record.end.position, ordering: .relaxed)
+    filled.store(record.end.position, ordering: .releasing)
     self.head.store(head + 1, ordering: .sequentiallyConsistent)
     let isLate = frame.observation.arrival &- lastWake.arrival >= Self.wakeInterval
     let position = record.end.position
@@ -203,9 +209,10 @@ package final class FrameQueue: Sendable {
       }
       place += 1
       // With the first frame of the next chunk it is known that no other is in this one.
-      let next = place < endPlace ? records[place % recordCapacity].end.chunk : record.end.chunk
-      chunks.didRelease(upTo: next)
-      released.store(record.end.position, ordering: .relaxed)
+      let next = place < endPlace ? records[place % recordCapacity] : nil
+      // Before the memory may be filled again: who sees it filled sees it released.
+      released.store(next?.start ?? record.end.position, ordering: .relaxed)
+      chunks.didRelease(upTo: next?.end.chunk ?? record.end.chunk)
       tail.store(place, ordering: .releasing)
     }
   }
@@ -229,8 +236,8 @@ package final class FrameQueue: Sendable {
   /// Bytes that frames bind, chunks that are not yet free included.
   package var boundBytes: Int {
     guard firstPlace < endPlace else { return 0 }
-    // Asked by a thread that is neither of the two, the one may be older than the other.
-    let end = filled.load(ordering: .relaxed)
+    // Asked by a thread that is neither of the two, the first may be older than the second.
+    let end = filled.load(ordering: .acquiring)
     let start = released.load(ordering: .relaxed)
     return max(0, end - start / chunks.chunkBytes * chunks.chunkBytes)
   }

@@ -128,7 +128,7 @@ struct QueueChunks: ~Copyable {
     takenFrom.pointee = chunk
   }
 
-  private static func aligned(_ count: Int) -> Int {
+  static func aligned(_ count: Int) -> Int {
     (count + alignment - 1) / alignment * alignment
   }
 }
