@@ -69,33 +69,33 @@ struct SignalTests {
     #expect(finished.status == 0, "\(finished.errors)")
   }
 
-  @Test func `The second signal ends the process at once`() async throws {
-    let scratch = try Scratch()
+  /// Presses Ctrl-C while a take's own command runs, which has made a file `begun`, and sends
+  /// another signal once it can be no twin of the first.
+  private func interrupted(
+    while command: String, thenBy signal: String, _ scratch: Scratch
+  ) async throws -> Finished {
     let script = """
-      "$1" record synthetic:320x240@240 -o a.mov -t 0.2 --exec 'touch begun; sleep 60' &
+      "$1" record synthetic:320x240@240 -o a.mov -t 0.2 --exec '\(command)' &
       take=$!
       for try in $(seq 600); do [ -e begun ] && break; sleep 0.05; done
       kill -INT $take
       sleep 0.6
-      kill -INT $take
+      kill -\(signal) $take || exit 9
       wait $take
       """
-    let finished = try await run("bash", ["-c", script, "bash", slowmoPath], in: scratch.path)
+    return try await run("bash", ["-c", script, "bash", slowmoPath], in: scratch.path)
+  }
+
+  @Test func `The second signal ends the process at once`() async throws {
+    let finished = try await interrupted(
+      while: "touch begun; sleep 60", thenBy: "INT", try Scratch())
     #expect(finished.status == 130, "\(finished.errors)")
   }
 
   @Test func `A terminal that is closed after Ctrl-C lets the take be finished`() async throws {
     let scratch = try Scratch()
-    let script = """
-      "$1" record synthetic:320x240@240 -o a.mov -t 0.2 --exec 'touch begun; sleep 1.5; touch done' &
-      take=$!
-      for try in $(seq 600); do [ -e begun ] && break; sleep 0.05; done
-      kill -INT $take
-      sleep 0.6
-      kill -HUP $take || exit 9
-      wait $take
-      """
-    let finished = try await run("bash", ["-c", script, "bash", slowmoPath], in: scratch.path)
+    let finished = try await interrupted(
+      while: "touch begun; sleep 1.5; touch done", thenBy: "HUP", scratch)
     #expect(finished.status == 0, "\(finished.errors)")
     #expect(try scratch.names().contains("done"))
   }

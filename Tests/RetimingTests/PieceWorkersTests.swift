@@ -25,6 +25,19 @@ struct PieceWorkersTests {
     return (PieceWorkers(plan.pieces, retimer: retimer, limit: limit), plan.pieces)
   }
 
+  /// Takes a piece to its end, and tells how many samples it had.
+  private func takeAll(
+    from worker: PieceWorker, _ workers: inout PieceWorkers, channelCount: Int,
+    _ read: (Int64, Int) throws -> Planes
+  ) throws -> Int64 {
+    var queue = SampleQueue(channelCount: channelCount, dropping: 0)
+    var taken: Int64 = 0
+    while case let block = try workers.next(
+      4096, from: worker, into: &queue, isCancelled: { false }, read), block.sampleCount > 0
+    { taken += Int64(block.sampleCount) }
+    return taken
+  }
+
   @Test func `A piece that nobody takes from stands still until there is room`() throws {
     let channelCount = 64
     var (workers, pieces) = try workers([320_000, 1000], channelCount: channelCount, limit: 2)
@@ -38,11 +51,7 @@ struct PieceWorkersTests {
     #expect(worker.lacksRoom)
     #expect(worker.waitingSamples <= PieceWorker.mostWaiting)
     #expect(worker.waitingSamples > PieceWorker.mostWaiting / 2)
-    var queue = SampleQueue(channelCount: channelCount, dropping: 0)
-    var taken: Int64 = 0
-    while case let block = try workers.next(
-      4096, from: worker, into: &queue, isCancelled: { false }, read), block.sampleCount > 0
-    { taken += Int64(block.sampleCount) }
+    let taken = try takeAll(from: worker, &workers, channelCount: channelCount, read)
     #expect(taken == pieces[0].length)
     #expect(worker.isOver && worker.waitingSamples == 0)
     workers.stop()
@@ -70,14 +79,10 @@ struct PieceWorkersTests {
       sched_yield()
     }
     #expect(begun == [9, 8, 7])
-    var queue = SampleQueue(channelCount: channelCount, dropping: 0)
     for (index, piece) in pieces.enumerated() {
       let begun = workers.start(index)
       let worker = try #require(begun)
-      var taken: Int64 = 0
-      while case let block = try workers.next(
-        4096, from: worker, into: &queue, isCancelled: { false }, read), block.sampleCount > 0
-      { taken += Int64(block.sampleCount) }
+      let taken = try takeAll(from: worker, &workers, channelCount: channelCount, read)
       #expect(taken == piece.length)
     }
     workers.stop()
