@@ -10,6 +10,7 @@
 #include <linux/media.h>
 #include <linux/videodev2.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
@@ -68,11 +69,14 @@ static const unsigned int CVideo4Linux_CID_UVC_REGION_OF_INTEREST_RECT =
 static const unsigned int CVideo4Linux_CID_UVC_REGION_OF_INTEREST_AUTO =
     V4L2_CID_USER_BASE + 0x11e0 + 2;
 
-/// v4l2_ioctl(3) is variadic. A call that a signal interrupted is made again.
-static inline int CVideo4Linux_ioctl(int descriptor, unsigned long request, void *argument) {
+/// v4l2_ioctl(3), or the kernel's ioctl(2), which are variadic. A call that a signal interrupted is
+/// made again.
+static inline int CVideo4Linux_ioctl(
+    int descriptor, unsigned long request, void *argument, bool throughLibrary) {
   int result;
   do {
-    result = v4l2_ioctl(descriptor, request, argument);
+    result = throughLibrary ? v4l2_ioctl(descriptor, request, argument)
+                            : ioctl(descriptor, request, argument);
   } while (result < 0 && errno == EINTR);
   return result < 0 ? -errno : result;
 }

@@ -174,10 +174,11 @@ package func checkSum(of bytes: UnsafeRawBufferPointer) -> UInt32 {
 /// cache cost as much as a single one.
 package struct SampleCheck {
   private static let sectorBytes: Int64 = 512
-  private static let wordsPerSector = 4
+  private static let words = 4
 
   private let bytes: UnsafeRawBufferPointer
-  private var sum: UInt64
+  /// One for each word of a sector: a sum of all would have each word wait for the one before.
+  private var sums: (UInt64, UInt64, UInt64, UInt64)
   /// The words that are added next; the others of a sample are one sector apart.
   private var place = 0
   private var nextPlace: Int
@@ -185,7 +186,7 @@ package struct SampleCheck {
   /// Begins to check a sample whose first byte lies at a place of the file.
   package init(of bytes: UnsafeRawBufferPointer, at position: Int64) {
     self.bytes = bytes
-    sum = UInt64(bytes.count)
+    sums = (UInt64(bytes.count), 1, 2, 3)
     nextPlace = Int(Self.sectorBytes - position % Self.sectorBytes)
   }
 
@@ -199,8 +200,7 @@ package struct SampleCheck {
   /// Looks at what begins before a place of the sample: best when the processor has just seen it.
   package mutating func add(upTo end: Int) {
     while place < min(end, bytes.count) {
-      let words = place..<min(place + 8 * Self.wordsPerSector, bytes.count)
-      for place in stride(from: words.lowerBound, to: words.upperBound, by: 8) { add(place) }
+      add(words: place)
       place = nextPlace
       nextPlace += Int(Self.sectorBytes)
     }
@@ -208,21 +208,31 @@ package struct SampleCheck {
 
   /// The check, when all of the sample was looked at.
   package consuming func finish() -> UInt64 {
-    if bytes.count > 0 { add(max(0, bytes.count - 8)) }
-    return sum
+    if bytes.count > 0 { add(words: max(0, bytes.count - 8 * Self.words)) }
+    return [sums.1, sums.2, sums.3].reduce(sums.0) { Self.mixed($0, $1) }
   }
 
-  private mutating func add(_ place: Int) {
-    var word: UInt64 = 0
-    let count = min(8, bytes.count - place)
-    if count == 8 {
-      word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
-    } else {
-      for index in place..<bytes.count { word = word << 8 | UInt64(bytes[index]) }
+  private mutating func add(words place: Int) {
+    sums.0 = Self.mixed(sums.0, word(place))
+    sums.1 = Self.mixed(sums.1, word(place + 8))
+    sums.2 = Self.mixed(sums.2, word(place + 16))
+    sums.3 = Self.mixed(sums.3, word(place + 24))
+  }
+
+  /// The word at a place; of what there is of it, where the sample ends before it does.
+  private func word(_ place: Int) -> UInt64 {
+    if place + 8 <= bytes.count {
+      return UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
     }
-    // FNV-1a, a word at a time, so that order counts.
-    sum = (sum ^ word) &* 0x0000_0100_0000_01B3
-    sum ^= sum >> 29
+    var word: UInt64 = 0
+    for index in min(place, bytes.count)..<bytes.count { word = word << 8 | UInt64(bytes[index]) }
+    return word
+  }
+
+  /// FNV-1a, a word at a time, so that order counts.
+  private static func mixed(_ sum: UInt64, _ word: UInt64) -> UInt64 {
+    let product = (sum ^ word) &* 0x0000_0100_0000_01B3
+    return product ^ product >> 29
   }
 }
 

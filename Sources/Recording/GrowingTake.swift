@@ -16,10 +16,15 @@ struct GrowingTake: ~Copyable {
   private(set) var limit: (reason: StopReason, next: FrameObservation)?
 
   /// Opens the books of a take whose file exists and is empty.
-  init(_ take: MovieTake, into file: consuming MovieFile) {
+  ///
+  /// - Parameters:
+  ///   - take: What is recorded.
+  ///   - file: The file.
+  ///   - unsettledFrames: Frames that may be lost in a kill until ``settle()`` is called.
+  init(_ take: MovieTake, into file: consuming MovieFile, unsettledFrames: Int = 0) {
     self.take = take
     limits = FileLimits(take.settings, sound: take.sound?.rates(take.soundCodec))
-    writer = take.makeWriter(path: file.writtenPath)
+    writer = take.makeWriter(path: file.writtenPath, unsettledFrames: unsettledFrames)
     self.file = file
   }
 
@@ -51,6 +56,12 @@ struct GrowingTake: ~Copyable {
   private mutating func fail(_ error: LibAVError) {
     failure = error
     take.control.stop(Self.reason(to: error))
+  }
+
+  /// Has the file tell of all that was stored until now, if the program is killed.
+  mutating func settle() {
+    guard failure == nil else { return }
+    do throws(LibAVError) { try writer.settle() } catch { fail(error) }
   }
 
   /// The reason to end a capture when this has failed.

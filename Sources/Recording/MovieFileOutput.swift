@@ -164,7 +164,8 @@ public final class MovieFileOutput: FrameOutput {
   /// A session that does not run is started for the take and stopped at its end. In one that
   /// runs, the take begins with the next frame, and the session goes on.
   ///
-  /// - Parameter progress: Called on this thread after each frame.
+  /// - Parameter progress: Called on this thread when the frames that waited are stored, or eight of
+  ///   them, and at the end.
   /// - Returns: The report; its `problem` tells what went wrong after the take had begun.
   /// - Throws: `RecordingError` when the file cannot be created, `CaptureError` when the device
   ///   cannot be started and nothing was recorded.
@@ -248,7 +249,7 @@ public final class MovieFileOutput: FrameOutput {
   ) throws -> (sink: TakeSink, proof: FrameRateProof?) {
     let sink = TakeSink(
       limit: settings.limit, queue: queue, control: control, endsCapture: alone,
-      endsWhenFull: settings.isBurst)
+      endsWhenFull: settings.isBurst, copiesBesideOthers: input.delivery.isCompressed)
     do {
       var proof: FrameRateProof?
       if alone, settings.provesFrameRate, input.device.kind == .v4l2 {

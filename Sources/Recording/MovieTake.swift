@@ -31,16 +31,22 @@ struct MovieTake {
     paused: (Bool) -> Void = { _ in },
     progress: (MovieFileOutput.Progress) -> Void
   ) throws -> RecordingReport {
-    var movie = GrowingTake(self, into: file)
+    var movie = GrowingTake(self, into: file, unsettledFrames: Self.mostUnsettled)
     var gauge = PressureGauge()
     if settings.isBurst { waitForBurst(in: queue, progress) }
     var isPaused = false
+    var unsettledCount = 0
     while let outcome = queue.withNextFrame({ movie.enter($0) }) {
       if let outcome, (outcome == .paused) != isPaused {
         isPaused.toggle()
         paused(isPaused)
       }
       if let reason = movie.limit?.reason { control.stop(reason) }
+      unsettledCount += 1
+      // What waits is stored first: to tell of it costs as much for all of it as for a single frame.
+      guard queue.isEmpty || unsettledCount >= Self.mostUnsettled else { continue }
+      unsettledCount = 0
+      movie.settle()
       if let change = gauge.change(refused: movie.account.ledger.lostQueue, queue) {
         pressure(change)
       }
@@ -49,6 +55,8 @@ struct MovieTake {
     if gauge.isPressed { pressure(false) }
     return try movie.finish(sink.end ?? CaptureEnd(), proof)
   }
+
+  private static let mostUnsettled = 8
 
   /// Waits until all frames of a burst are in memory.
   private func waitForBurst(in queue: FrameQueue, _ progress: (MovieFileOutput.Progress) -> Void) {
@@ -81,8 +89,7 @@ struct MovieTake {
     return try FrameQueue(
       capacity: RecordingMemory.queueBytes(
         largestFrame: input.maximumByteCount, frameRate: input.negotiatedFrameRate),
-      largestFrame: input.maximumByteCount,
-      loans: input.delivery.isCompressed ? nil : input.loans)
+      largestFrame: input.maximumByteCount, loans: input.loans)
   }
 
   /// How the sound is stored, where there is any.
@@ -90,7 +97,7 @@ struct MovieTake {
     sound?.codec(wanted: settings.soundCodec, besideLossless: plan.isLossless) ?? .aac
   }
 
-  func makeWriter(path: String) -> TakeWriter {
+  func makeWriter(path: String, unsettledFrames: Int = 0) -> TakeWriter {
     let (input, control, tags) = (input, control, tags(_:leadIn:frameRate:gaps:))
     return TakeWriter(
       path: path, plan: plan, delivery: input.delivery,
@@ -98,6 +105,7 @@ struct MovieTake {
       sound: sound, soundCodec: soundCodec,
       // Room that is reserved is room that is not free.
       reservesRoom: settings.minFreeDiskSpaceLimit == nil,
+      unsettledFrames: unsettledFrames,
       account: FrameAccount(
         frameRate: input.negotiatedFrameRate, trustsCounter: input.driver.countsExactly,
         beginsWithStream: beginsWithStream

@@ -15,6 +15,8 @@ struct TakeWriter: ~Copyable {
   let soundCodec: SoundCodec
   /// Whether room on the disk is taken ahead of the file's end.
   let reservesRoom: Bool
+  /// Frames that may be lost in a kill until ``settle()`` is called.
+  let unsettledFrames: Int
   /// The file's tags, from the driver's time and number of the first frame.
   let makeMetadata: (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
 
@@ -55,6 +57,7 @@ struct TakeWriter: ~Copyable {
     sound: TakeSound?,
     soundCodec: SoundCodec,
     reservesRoom: Bool = true,
+    unsettledFrames: Int = 0,
     account: FrameAccount,
     makeMetadata: @escaping (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
   ) {
@@ -65,6 +68,7 @@ struct TakeWriter: ~Copyable {
     self.sound = sound
     self.soundCodec = soundCodec
     self.reservesRoom = reservesRoom
+    self.unsettledFrames = unsettledFrames
     self.account = account
     self.makeMetadata = makeMetadata
     periodMicroseconds = Self.microseconds(ofPeriods: 1, at: frameRate)
@@ -209,6 +213,11 @@ struct TakeWriter: ~Copyable {
     return .taken
   }
 
+  /// Has the file tell of all that was stored until now, if the program is killed.
+  ///
+  /// - Throws: `LibAVError` for "write to".
+  mutating func settle() throws(LibAVError) { try movie?.settle() }
+
   /// Stores what is still inside and closes the file, in fragments as it is.
   ///
   /// - Throws: `LibAVError`; what was stored until then can still be played.
@@ -292,7 +301,8 @@ struct TakeWriter: ~Copyable {
     let pictures = Int(min(frameRate.doubleValue, 10_000) / 4)
     let blocks = sound.map { SoundTrack.packetsPerSecond(atRate: $0.sampleRate) / 4 + 8 }
     return GrowingMovie.Layout(
-      fragmentTicks: 150_000, samplesPerFragment: pictures + (blocks ?? 4))
+      fragmentTicks: 150_000, samplesPerFragment: pictures + (blocks ?? 4),
+      unsettledFrames: unsettledFrames)
   }
 
   private mutating func write(_ packet: Packet) throws(LibAVError) {

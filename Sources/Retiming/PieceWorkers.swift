@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import MediaTiming
 import Synchronization
 
 /// Pieces of sound that are made ahead, each on a thread of its own, and taken in order.
@@ -128,11 +129,24 @@ final class PieceWorker: Sendable {
 
   private func make(_ piece: AudioPiece, _ retimer: AudioRetimer) throws {
     var voice = try retimer.voice(for: piece)
-    var kept: (start: Int64, samples: Planes) = (0, [])
+    let end = try piece.position(at: piece.length - piece.lead)
+    var kept: (start: Int64, samples: Planes) = (0, .silence(0, channelCount: retimer.channelCount))
+    var keptEnd: Int64 { kept.start + Int64(kept.samples.sampleCount) }
+    // Whether what comes behind the kept is asked for already, so that it is there in time.
+    var isAhead = false
     func read(_ start: Int64, _ count: Int) throws -> Planes {
-      let first = start - kept.start
-      if first < 0 || first + Int64(count) > Int64(kept.samples.sampleCount) {
-        kept = (start, try request(start, max(count, Self.readLength)))
+      if start < kept.start || start > keptEnd {
+        if isAhead { _ = try reply() }
+        isAhead = false
+        kept = (start, .silence(0, channelCount: retimer.channelCount))
+      }
+      while keptEnd < start + Int64(count) {
+        if !isAhead { request(keptEnd, Self.readLength) }
+        let unneeded = Int(start - kept.start)
+        kept = (start, kept.samples.map { Array($0.dropFirst(unneeded)) })
+        kept.samples.append(samples: try reply())
+        isAhead = Rational(keptEnd) < end
+        if isAhead { request(keptEnd, Self.readLength) }
       }
       let place = Int(start - kept.start)
       return kept.samples.map { Array($0[place..<place + count]) }
@@ -147,11 +161,14 @@ final class PieceWorker: Sendable {
     }
   }
 
-  private func request(_ start: Int64, _ count: Int) throws -> Planes {
+  private func request(_ start: Int64, _ count: Int) {
     state.withLock { $0.request = (start, count) }
     events.signal()
+  }
+
+  /// Waits for what was requested.
+  private func reply() throws -> Planes {
     while true {
-      wake.wait()
       var reply: Planes?
       let isStopped = state.withLock { state in
         reply = state.reply
@@ -160,6 +177,7 @@ final class PieceWorker: Sendable {
       }
       if isStopped { throw Stopped() }
       if let reply { return reply }
+      wake.wait()
     }
   }
 
@@ -193,9 +211,9 @@ final class PieceWorker: Sendable {
   /// Whether it stands still until some are taken.
   var lacksRoom: Bool { state.withLock { $0.lacksRoom } }
 
-  /// Reads what the worker waits for, if it does.
+  /// Reads what the worker asked for, if it did, and still wants it.
   func answer(_ read: SampleReader) throws {
-    guard let wanted = state.withLock({ $0.request }) else { return }
+    guard let wanted = state.withLock({ $0.isOver ? nil : $0.request }) else { return }
     let samples = try read(wanted.start, wanted.count)
     state.withLock { state in
       state.request = nil

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import CVideo4Linux
 import Glibc
+import Synchronization
 
 /// The calls by which a driver is reached: the kernel's, or those of a driver in this process.
 ///
@@ -63,7 +64,8 @@ package enum DeviceSystem {
   @TaskLocal package static var calls: any DeviceCalls = KernelCalls()
 }
 
-/// The kernel's calls, through libv4l2 with its conversion switched off.
+/// The kernel's calls, through libv4l2 with its conversion switched off where one of its plugins is
+/// at work.
 struct KernelCalls: DeviceCalls {
   let nodeFolder: String
 
@@ -85,7 +87,7 @@ struct KernelCalls: DeviceCalls {
     // The kernel first: given anything but a video node, libv4l2's plugins print on stderr.
     var answer = v4l2_capability()
     var result = withUnsafeMutablePointer(to: &answer) {
-      CVideo4Linux_ioctl(descriptor, CVideo4Linux_VIDIOC_QUERYCAP, $0)
+      CVideo4Linux_ioctl(descriptor, CVideo4Linux_VIDIOC_QUERYCAP, $0, false)
     }
     // Only single-planar cameras are shown to libv4l2: its plugin for multi-planar nodes announces
     // itself on stdout, makes them look single-planar, and fails at formats of several planes.
@@ -93,6 +95,7 @@ struct KernelCalls: DeviceCalls {
     let node = VideoDevice.Capabilities(answer)
     if result >= 0, node.isVideoCapture, node.bufferKind == .singlePlanar {
       result = CVideo4Linux_attach(descriptor)
+      if Self.isPluginLoaded { Self.usesPlugins.store(true, ordering: .relaxed) }
     }
     guard result >= 0 else {
       _ = CVideo4Linux_close(descriptor)
@@ -165,7 +168,8 @@ struct KernelCalls: DeviceCalls {
   func control(
     _ descriptor: CInt, _ request: UInt, _ argument: UnsafeMutableRawPointer
   ) -> CInt {
-    CVideo4Linux_ioctl(descriptor, request, argument)
+    CVideo4Linux_ioctl(
+      descriptor, request, argument, Self.usesPlugins.load(ordering: .relaxed))
   }
 
   func poll(_ descriptor: CInt, events: CShort, milliseconds: CInt) -> CInt {
@@ -188,6 +192,18 @@ struct KernelCalls: DeviceCalls {
     SystemFiles.entries(in: nodeFolder).map { "\(nodeFolder)/\($0)" }.filter {
       VideoDevice.number(ofNode: $0) != nil
     }
+  }
+
+  /// Whether a plugin was ever at work. Where none is, libv4l2 only passes requests on, but takes a
+  /// lock and writes a line into its log for each: with a log that is thrown away that is still a
+  /// twentieth of what a frame of 100 kB costs.
+  private static let usesPlugins = Atomic<Bool>(false)
+
+  /// Whether a plugin took a device: of the others, libv4l2 unloads the library at once. True where
+  /// the system does not tell.
+  private static var isPluginLoaded: Bool {
+    let mappings = SystemFiles.lines(of: "/proc/self/maps", upTo: .max)
+    return mappings.isEmpty || mappings.contains { $0.contains("/libv4l/plugins") }
   }
 
   /// Keeps libv4l2 off stderr, once for the process; touching it is enough.

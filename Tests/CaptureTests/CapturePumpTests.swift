@@ -252,6 +252,29 @@ struct CapturePumpTests {
     #expect(driver.missingBuffers == 4)
   }
 
+  @Test(arguments: [false, true])
+  func `Beside others that keep frames, what is small is copied`(isAlone: Bool) throws {
+    let rate = try FrameRate(240, 1)
+    let frames = try (0..<Int64(4)).map { index in
+      ScriptedDriver.Step.frame(try stamp(index, rate), byteCount: 64)
+    }
+    let driver = ScriptedDriver(frames, bufferCount: 32)
+    let loans = FrameLoans(driver)
+    let queue = try FrameQueue(capacity: 1 << 20, loans: loans)
+    let control = CaptureControl()
+    let take = TakeSink(
+      limit: CaptureLimit(), queue: queue, control: control, endsCapture: true,
+      copiesBesideOthers: true)
+    take.allow(keeping: isAlone ? loans.capacity : loans.capacity / 2)
+    var pump = CapturePump(
+      loans: loans, frameRate: rate, wholeness: FrameWholeness(byteCount: nil, isJPEG: false),
+      control: control, switchboard: SinkSwitchboard([take]))
+    try pump.start()
+    _ = pump.run()
+    #expect(queue.lentCount == (isAlone ? 4 : 0))
+    #expect(queue.endPlace == 4)
+  }
+
   @Test func `A queue that goes with frames in it gives their buffers back`() throws {
     let rate = try FrameRate(240, 1)
     let driver = ScriptedDriver([.frame(try stamp(0, rate), byteCount: 64)], bufferCount: 8)

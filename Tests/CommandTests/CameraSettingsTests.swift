@@ -57,6 +57,25 @@ struct CameraSettingsTests {
     #expect(controls["exposure_dynamic_framerate"] == "0")
   }
 
+  @Test func `Frames are asked of the kernel itself where no plugin of libv4l2 is at work`()
+    async throws
+  {
+    let scratch = try Scratch()
+    let log = scratch.file("libv4l2.log")
+    let library = try await Self.driver.value.library
+    let taken = try await run(
+      "env",
+      [
+        "LIBV4L2_LOG_FILENAME=\(log)", "FAKEVIDEO=hfr-usb", "LD_PRELOAD=\(library)", slowmoPath,
+        "record", "/dev/fakevideo0", "-o", scratch.file("take.mov"), "-t", "0.1", "--mode",
+        "640x360@120",
+      ])
+    #expect(taken.status == 0, "\(taken.errors)")
+    let written = try String(contentsOfFile: log, encoding: .utf8)
+    // It is told of the device, but not of the requests.
+    #expect(written.contains("libv4l2: open: ") && !written.contains("VIDIOC_DQBUF"), "\(written)")
+  }
+
   @Test(arguments: ["INT", "TERM", "HUP"])
   func `Whatever ends a take, the camera gets its settings back`(signal: String) async throws {
     let scratch = try Scratch()

@@ -18,7 +18,7 @@ struct FaultyCameraTests {
     var steps = try camera.frames(0..<60)
     steps[20] = .picture(try camera.stamp(20), [UInt8](repeating: 0x12, count: 500))
     steps[21] = .picture(try camera.stamp(21), [0xFF, 0xD8, 0xFF])
-    let (report, driver) = try camera.take(steps, codec: codec, to: scratch.file("take.mov"))
+    let (report, _) = try camera.take(steps, codec: codec, to: scratch.file("take.mov"))
     #expect(report.ledger.addsUp)
     #expect(report.ledger.stored == 58)
     #expect(report.ledger.corrupt == 2)
@@ -27,7 +27,6 @@ struct FaultyCameraTests {
     #expect(report.gaps.map(\.nanoseconds) == [200_000_000])
     #expect(report.problem == nil)
     #expect(report.stoppedBy == .duration)
-    #expect(driver.missingBuffers == 0)
     let painted = try paintedNumbers(Asset(path: scratch.file("take.mov")))
     #expect(painted == (0..<20).map { $0 } + (22..<60).map { $0 })
   }
@@ -168,6 +167,6 @@ struct FaultyCameraTests {
     #expect(report.problem?.hint == "plug it in")
     #expect(report.isPlayable && report.ledger.addsUp && report.ledger.stored == 70)
     #expect(try !holdsBox("moof", scratch.file("take.mov")))
-    #expect(driver.missingBuffers == 0 && driver.stopCount == 1)
+    #expect(driver.stopCount == 1)
   }
 }

@@ -35,11 +35,15 @@ import Testing
       ], settings: .init(container: "mov", movieTimescale: 1_000_000))
   }
 
-  private static func growing(_ path: String, samplesPerFragment: Int = 80) throws -> GrowingMovie {
+  private static func growing(
+    _ path: String, samplesPerFragment: Int = 80, unsettledFrames: Int = 0
+  ) throws -> GrowingMovie {
     try Data().write(to: URL(fileURLWithPath: path))
     return try GrowingMovie(
       path: path, head: head(),
-      layout: .init(fragmentTicks: 200_000, samplesPerFragment: samplesPerFragment))
+      layout: .init(
+        fragmentTicks: 200_000, samplesPerFragment: samplesPerFragment,
+        unsettledFrames: unsettledFrames))
   }
 
   /// Pictures of a jittered camera, and now and then a block of sound that is due.
@@ -108,6 +112,42 @@ import Testing
       }
       #expect(last - (missing ?? last) <= 200_000)
     }
+  }
+
+  @Test(arguments: 1...12 as ClosedRange<UInt64>, [0, 8])
+  func `Of a file that nobody finished no picture is lost but the latest`(
+    seed: UInt64, unsettledFrames: Int
+  ) throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.mov")
+    var random = SeededGenerator(seed: seed &* 99)
+    let count = Int.random(in: 2...200, using: &random)
+    let pictures = Self.samples(seed: seed, count: count).filter { $0.track == 0 }
+    var firstFragment: Int64 = 0
+    var settledCount = 0
+    do {
+      var movie = try Self.growing(path, unsettledFrames: unsettledFrames)
+      firstFragment = movie.byteCount
+      for (index, sample) in pictures.enumerated() {
+        try Self.append(sample, to: &movie)
+        try movie.note(
+          FrameRecord(
+            .taken, sequence: UInt32(index), microseconds: sample.ticks,
+            driverMicroseconds: sample.ticks, arrival: sample.ticks, oldestReturn: 0))
+        if Int.random(in: 0..<5, using: &random) == 0 {
+          try movie.settle()
+          settledCount = index + 1
+        }
+      }
+    }
+    let found = RecordedFragments(
+      in: try MovieBoxes(opening: path, forWriting: false), from: firstFragment
+    ).fragments
+    let ticks = found.flatMap { $0.samples.map(\.record.ticks) }
+    #expect(ticks == pictures.prefix(ticks.count).map(\.ticks))
+    // Each picture has its frame, and each frame its picture.
+    #expect(found.flatMap { $0.frames.map(\.sequence) } == ticks.indices.map { UInt32($0) })
+    #expect(ticks.count >= max(settledCount, pictures.count - unsettledFrames))
   }
 
   @Test(arguments: 1...12 as ClosedRange<UInt64>)

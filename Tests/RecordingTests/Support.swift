@@ -5,6 +5,7 @@ import Glibc
 import LibAV
 import MediaTiming
 import TestSupport
+import Testing
 
 @testable import Capture
 @testable import Recording
@@ -111,7 +112,12 @@ struct ScriptedCamera {
     configure(&settings)
     let session = try session(driver)
     let output = try MovieFileOutput(session: session, settings: settings)
-    return try withExtendedLifetime(session) { (try output.record(progress: progress), driver) }
+    return try withExtendedLifetime(session) {
+      let report = try output.record(progress: progress)
+      let input = try #require(session.inputs.first as? DeviceInput)
+      #expect(input.loans.lentCount == 0)
+      return (report, driver)
+    }
   }
 }
 

@@ -27,8 +27,10 @@ package final class ScriptedDriver: FrameDriver {
   private let stops = Atomic<Int>(0)
   private let abandons = Atomic<Int>(0)
   private let clock: Atomic<Int64>
-  // Written in the initialiser only.
+  // Written in the initialiser only: frames that are all alike, and one for each picture, since who
+  // holds a frame may look at it until the end.
   private nonisolated(unsafe) let bytes: UnsafeRawBufferPointer
+  private nonisolated(unsafe) let pictures: [Int: UnsafeRawBufferPointer]
 
   /// Prepares a script; `startError` is what switching the stream on throws.
   package init(_ steps: [Step], bufferCount: Int = 4, startError: CaptureError? = nil) {
@@ -42,11 +44,23 @@ package final class ScriptedDriver: FrameDriver {
       byteCount: max(1, largest), alignment: 16)
     memory.initializeMemory(as: UInt8.self, repeating: 7)
     bytes = UnsafeRawBufferPointer(memory)
+    var pictures: [Int: UnsafeRawBufferPointer] = [:]
+    for case (let index, .picture(_, let picture)) in steps.enumerated() {
+      let memory = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: max(1, picture.count), alignment: 16)
+      memory.copyBytes(from: picture)
+      pictures[index] = UnsafeRawBufferPointer(rebasing: memory[..<picture.count])
+    }
+    self.pictures = pictures
   }
 
-  deinit { bytes.deallocate() }
+  deinit {
+    bytes.deallocate()
+    for picture in pictures.values { picture.deallocate() }
+  }
 
-  /// Buffers that were lent and not given back.
+  /// Buffers that were lent and not given back; those that others than the capture thread held when
+  /// the stream was switched off are not, as with V4L2.
   package var missingBuffers: Int { lent.load(ordering: .acquiring) }
   /// How often the device was let go of.
   package var abandonCount: Int { abandons.load(ordering: .acquiring) }
@@ -72,11 +86,8 @@ package final class ScriptedDriver: FrameDriver {
       return .none
     case .frame(let stamp, let count), .unreturnable(let stamp, let count, _):
       return lend(stamp, UnsafeRawBufferPointer(rebasing: bytes.prefix(count)), index)
-    case .picture(let stamp, let picture):
-      // The loop copies a frame before it gives it back, and asks for none meanwhile.
-      let memory = UnsafeMutableRawBufferPointer(mutating: bytes)
-      memory.copyBytes(from: picture)
-      return lend(stamp, UnsafeRawBufferPointer(rebasing: bytes.prefix(picture.count)), index)
+    case .picture(let stamp, _):
+      return lend(stamp, pictures[index] ?? bytes, index)
     }
   }
 
@@ -112,7 +123,6 @@ extension ScriptedDriver.Step {
   fileprivate var byteCount: Int {
     switch self {
     case .frame(_, let count), .unreturnable(_, let count, _): count
-    case .picture(_, let bytes): bytes.count
     default: 0
     }
   }

@@ -189,6 +189,9 @@ package final class FrameQueue: Sendable {
     return true
   }
 
+  /// Whether no frame waits.
+  package var isEmpty: Bool { firstPlace >= endPlace }
+
   /// Whether no more frames will come.
   package var isClosed: Bool { isClosedNow.load(ordering: .acquiring) }
 

@@ -20,7 +20,8 @@ public struct CaptureLimit: Hashable, Sendable {
 ///
 /// Where the queue takes loans, a frame stays in the driver's buffer while few others do; the
 /// frames behind it are copied. So a writer that keeps up has nothing copied, and one that stalls
-/// keeps no buffer more from the driver.
+/// keeps no buffer more from the driver. Beside others that keep frames, small ones are always
+/// copied: that costs less than a buffer.
 package final class TakeSink: FrameSink {
   private let limit: CaptureLimit
   private let queue: FrameQueue
@@ -29,6 +30,7 @@ package final class TakeSink: FrameSink {
   private let endsCapture: Bool
   /// Whether a queue without room is the end of the take, and its frame no part of it.
   private let endsWhenFull: Bool
+  private let copiesBesideOthers: Bool
   private let result = Mutex<CaptureEnd?>(nil)
   /// How many frames may be on loan at a time.
   private let maximumLent = Atomic<Int>(0)
@@ -48,13 +50,14 @@ package final class TakeSink: FrameSink {
 
   package init(
     limit: CaptureLimit, queue: FrameQueue, control: CaptureControl, endsCapture: Bool,
-    endsWhenFull: Bool = false
+    endsWhenFull: Bool = false, copiesBesideOthers: Bool = false
   ) {
     self.limit = limit
     self.queue = queue
     self.control = control
     self.endsCapture = endsCapture
     self.endsWhenFull = endsWhenFull
+    self.copiesBesideOthers = copiesBesideOthers
   }
 
   /// What the capture thread knew when the take was over; nil while it is not.
@@ -80,7 +83,8 @@ package final class TakeSink: FrameSink {
   package func allow(keeping count: Int) {
     // Half of what can be lent at most: a camera that captures for a file alone has the more
     // buffers for moments in which nobody takes its frames.
-    let limit = min(count, (queue.loans?.capacity ?? 0) / 2)
+    let all = queue.loans?.capacity ?? 0
+    let limit = copiesBesideOthers && count < all ? 0 : min(count, all / 2)
     maximumLent.store(limit, ordering: .relaxed)
   }
 
@@ -165,7 +169,7 @@ package final class TakeSink: FrameSink {
       return false
     }
     // Soon enough that the next ones need not be copied.
-    if frame.loan != nil, lentCount + 1 >= maximum / 2 { queue.wakeTaker() }
+    if frame.loan != nil, lentCount + 1 >= maximum * 3 / 4 { queue.wakeTaker() }
     return true
   }
 }

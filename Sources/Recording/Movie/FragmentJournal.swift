@@ -5,8 +5,8 @@ import LibAV
 /// lie in it and which frames arrived.
 ///
 /// Room for it is written with the fragment, so that a record takes no more of the disk. A record is
-/// written after its sample: what has one is in the file when the program is killed, and can be
-/// found again by ``RecordedFragments``. The head tells where the fragment begins, so that a copy of
+/// written after its sample, those of some frames together: what has one is in the file when the
+/// program is killed, and can be found again by ``RecordedFragments``. The head tells where the fragment begins, so that a copy of
 /// it elsewhere is none, and how much of the file was on the disk for sure when it was written.
 struct FragmentJournal {
   /// Where the box begins.
@@ -19,7 +19,7 @@ struct FragmentJournal {
   static let identity: [UInt8] = [
     0x3C, 0x70, 0xA1, 0x9E, 0x52, 0xF8, 0x4B, 0x0C, 0x9D, 0x1E, 0x6F, 0x76, 0x65, 0x72, 0x63, 0x72,
   ]
-  private static let version: UInt16 = 1
+  private static let version: UInt16 = 2
   /// Bytes before the first record.
   static let headBytes = 8 + 16 + 32
 
@@ -75,24 +75,17 @@ struct FragmentJournal {
 
   func hasRoom(for more: Int) -> Bool { count + more <= capacity }
 
-  /// Takes a record that is written with the next one.
+  /// Takes a record, to be written to its place with the others that are held.
   mutating func hold(_ record: TakeRecord) {
     record.write(to: &waiting)
     count += 1
-  }
-
-  /// Writes a record to its place, after those that were held.
-  ///
-  /// - Throws: `LibAVError` for "write to".
-  mutating func append(_ record: TakeRecord, to file: borrowing MovieBytes) throws(LibAVError) {
-    hold(record)
-    try flush(to: file)
   }
 
   /// Writes the records that were held.
   ///
   /// - Throws: `LibAVError` for "write to".
   mutating func flush(to file: borrowing MovieBytes) throws(LibAVError) {
+    guard !waiting.isEmpty else { return }
     let first = count - waiting.count / TakeRecord.byteCount
     defer { waiting.removeAll(keepingCapacity: true) }
     try file.write(

@@ -14,6 +14,8 @@ struct GrowingMovie: ~Copyable {
     var fragmentTicks: Int64
     /// Samples of all tracks; a fragment that has more ends early.
     var samplesPerFragment: Int
+    /// Frames whose records may wait for ``GrowingMovie/settle()``, to be written together.
+    var unsettledFrames = 0
   }
 
   private struct Track {
@@ -29,6 +31,8 @@ struct GrowingMovie: ~Copyable {
   private var tracks: [Track]
   private var fragment: MovieFragment?
   private var journal = FragmentJournal(start: 0, capacity: 0)
+  /// Frames whose records are not written yet.
+  private var unsettledFrames = 0
   /// What is to be noted in the first fragment, before there is one.
   private var early: [FrameRecord] = []
   private var fragmentCount: UInt32 = 0
@@ -84,7 +88,8 @@ struct GrowingMovie: ~Copyable {
   ) throws(LibAVError) {
     // Before anything is written: what is refused must not be in the file.
     try disk.check()
-    let shaped = tracks[track].form.shape(bytes, in: &scratch)
+    let sample = tracks[track].form.shape(bytes, in: &scratch)
+    let shaped = sample.bytes
     try check(shaped, track: track, ticks: ticks)
     let time = ticks - tracks[track].firstTicks
     fragment?.endLast(ofTrack: track, atTicks: time)
@@ -98,7 +103,7 @@ struct GrowingMovie: ~Copyable {
       let pictures = tracks[0].lastTicks.map { $0 - tracks[0].firstTicks } ?? 0
       try openFragment(atTicks: track == 0 ? time : pictures)
     }
-    let check = try write(shaped)
+    let check = try write(sample)
     fragment?.append(
       MovieFragment.Sample(
         position: byteCount, byteCount: shaped.count, ticks: time, duration: duration,
@@ -109,22 +114,21 @@ struct GrowingMovie: ~Copyable {
       check: check)
     byteCount += Int64(shaped.count)
     tracks[track].lastTicks = ticks
+    journal.hold(.sample(record))
     // A picture's goes to the file with its frame's, which is noted next.
-    if track == 0 {
-      journal.hold(.sample(record))
-    } else {
-      try journal.append(.sample(record), to: file)
-    }
+    if track != 0 { try settle() }
     disk.note(writtenBytes: byteCount)
   }
 
   /// Writes a sample behind the file's end, in pieces that the processor still holds when they are
   /// checked; answers with the check.
-  private func write(_ sample: UnsafeRawBufferPointer) throws(LibAVError) -> UInt64 {
-    var check = SampleCheck(of: sample, at: byteCount)
-    for start in stride(from: 0, to: sample.count, by: Self.pieceBytes) {
-      let end = min(sample.count, start + Self.pieceBytes)
-      let piece = UnsafeRawBufferPointer(rebasing: sample[start..<end])
+  private func write(_ sample: ShapedSample) throws(LibAVError) -> UInt64 {
+    let bytes = sample.bytes
+    var check = SampleCheck(of: bytes, at: byteCount)
+    for start in stride(from: 0, to: bytes.count, by: Self.pieceBytes) {
+      let end = min(bytes.count, start + Self.pieceBytes)
+      sample.make(start..<end)
+      let piece = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
       try file.write(piece, at: byteCount + Int64(start))
       check.add(upTo: end)
     }
@@ -145,7 +149,18 @@ struct GrowingMovie: ~Copyable {
       try closeFragment()
       try openFragment(atTicks: fragment.ticks)
     }
-    try journal.append(.frame(record), to: file)
+    journal.hold(.frame(record))
+    unsettledFrames += 1
+    if unsettledFrames > layout.unsettledFrames { try settle() }
+  }
+
+  /// Writes the records that wait: of what was stored and noted until now, nothing is lost when the
+  /// program is killed.
+  ///
+  /// - Throws: `LibAVError` for "write to".
+  mutating func settle() throws(LibAVError) {
+    unsettledFrames = 0
+    try journal.flush(to: file)
   }
 
   /// Sets how long the last sample of a track lasts, in ticks.
@@ -189,13 +204,14 @@ struct GrowingMovie: ~Copyable {
     fragment = MovieFragment(start: byteCount, ticks: ticks, trackCount: tracks.count)
     journal = FragmentJournal(start: byteCount + Int64(headRoom), capacity: capacity)
     byteCount += Int64(head.bytes.count)
-    for record in early { try journal.append(.frame(record), to: file) }
+    for record in early { journal.hold(.frame(record)) }
     early = []
+    try settle()
   }
 
   private mutating func closeFragment() throws(LibAVError) {
     guard let closing = fragment.take() else { return }
-    try journal.flush(to: file)
+    try settle()
     let head = closing.head(number: fragmentCount, room: headRoom)
     try file.writeFrontLast(head, at: closing.start)
     let mediaStart =
