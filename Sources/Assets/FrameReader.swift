@@ -13,26 +13,31 @@ public struct FrameReader: ~Copyable {
   private var last: (index: Int, picture: MediaFrame)?
   /// Which frames will be asked for; all of them where nil.
   private var wanted: [Bool]?
+  private let threadCount: Int
 
   /// Opens the asset's pictures.
   ///
   /// - Throws: `AssetError` with `.invalidData` for an asset without pictures that can be decoded.
-  public init(_ asset: Asset) throws(AssetError) {
-    guard let track = asset.videoTrack else { throw .invalid(asset.path, "holds no pictures") }
-    let source = try PacketSource.open(asset, track.format)
-    self.asset = asset
-    self.track = track
-    self.source = consume source
-    nextIndex = 0
-  }
+  public init(_ asset: Asset) throws(AssetError) { try self.init(asset, wanted: nil) }
 
   /// Opens the asset's pictures for somebody who wants only some of them: others are not decoded
   /// where no wanted one needs them.
   ///
+  /// - Parameters:
+  ///   - asset: The asset.
+  ///   - wanted: Which frames will be asked for, by number; all of them where nil.
+  ///   - threadCount: How many threads may decode; 0 lets libav choose, which is one more than there
+  ///     are processors.
   /// - Throws: `AssetError` as ``init(_:)`` does.
-  package init(_ asset: Asset, wanted: [Bool]) throws(AssetError) {
-    try self.init(asset)
+  package init(_ asset: Asset, wanted: [Bool]?, threadCount: Int = 0) throws(AssetError) {
+    guard let track = asset.videoTrack else { throw .invalid(asset.path, "holds no pictures") }
+    let source = try PacketSource.open(asset, track.format, threadCount: threadCount)
+    self.asset = asset
+    self.track = track
+    self.source = consume source
     self.wanted = wanted
+    self.threadCount = threadCount
+    nextIndex = 0
   }
 
   /// The number of the frame that is shown at a time: the last that starts at or before it.
@@ -129,7 +134,7 @@ public struct FrameReader: ~Copyable {
     let entry = track.frames.entries[index]
     // The start needs no seeking, which some containers cannot do.
     guard entry.decodeIndex > 0 else {
-      source = try PacketSource.open(asset, track.format)
+      source = try PacketSource.open(asset, track.format, threadCount: threadCount)
       return
     }
     // The index of a movie is by decoding times; others list times of presentation.

@@ -9,10 +9,12 @@ struct PacketSource: ~Copyable {
   private let isIntraOnly: Bool
   private var isDrained = false
 
-  init(_ path: String, _ track: TrackFormat) throws(LibAVError) {
+  /// - Parameter threadCount: As for `Decoder`.
+  init(_ path: String, _ track: TrackFormat, threadCount: Int = 0) throws(LibAVError) {
     let demuxer = try Demuxer(opening: path)
     let decoder = try Decoder(
-      parameters: track.parameters, subject: path, timeBase: track.timeBase)
+      parameters: track.parameters, subject: path, timeBase: track.timeBase,
+      threadCount: threadCount)
     self.demuxer = consume demuxer
     self.decoder = consume decoder
     self.track = track.index
@@ -20,9 +22,11 @@ struct PacketSource: ~Copyable {
   }
 
   /// The same with this room's error.
-  static func open(_ asset: Asset, _ track: TrackFormat) throws(AssetError) -> PacketSource {
+  static func open(
+    _ asset: Asset, _ track: TrackFormat, threadCount: Int = 0
+  ) throws(AssetError) -> PacketSource {
     do throws(LibAVError) {
-      return try PacketSource(asset.path, track)
+      return try PacketSource(asset.path, track, threadCount: threadCount)
     } catch { throw AssetError(error) }
   }
 

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -104,6 +105,19 @@ static inline void CVideo4Linux_silence(void) {
 static inline int CVideo4Linux_attach(int descriptor) {
   int result = v4l2_fd_open(descriptor, V4L2_DISABLE_CONVERSION);
   return result < 0 ? -errno : result;
+}
+
+/// Whether a plugin took a device: of the others, libv4l2 unloads the library at once. True where the
+/// system does not tell.
+static inline bool CVideo4Linux_hasPlugin(void) {
+  FILE *mappings = fopen("/proc/self/maps", "re");
+  if (mappings == NULL) return true;
+  char line[512];
+  bool found = false;
+  while (!found && fgets(line, sizeof line, mappings) != NULL)
+    found = strstr(line, "/libv4l/plugins") != NULL;
+  fclose(mappings);
+  return found;
 }
 
 /// MEDIA_ENT_F_FLASH and MEDIA_ENT_F_IO_V4L are macros of macros.

@@ -161,10 +161,12 @@ package enum TakeRecord: Hashable, Sendable {
 
 /// The CRC-32 of Ethernet and PNG.
 package func checkSum(of bytes: UnsafeRawBufferPointer) -> UInt32 {
-  let table = av_crc_get_table(AV_CRC_32_IEEE_LE)
   let first = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
-  return ~av_crc(table, .max, first, bytes.count)
+  return ~av_crc(crcTable, .max, first, bytes.count)
 }
+
+// libav's own, which it makes once.
+private nonisolated(unsafe) let crcTable = av_crc_get_table(AV_CRC_32_IEEE_LE)
 
 /// What tells whether all of a sample reached the disk.
 ///

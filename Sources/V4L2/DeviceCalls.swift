@@ -95,7 +95,7 @@ struct KernelCalls: DeviceCalls {
     let node = VideoDevice.Capabilities(answer)
     if result >= 0, node.isVideoCapture, node.bufferKind == .singlePlanar {
       result = CVideo4Linux_attach(descriptor)
-      if Self.isPluginLoaded { Self.usesPlugins.store(true, ordering: .relaxed) }
+      if CVideo4Linux_hasPlugin() { Self.usesPlugins.store(true, ordering: .relaxed) }
     }
     guard result >= 0 else {
       _ = CVideo4Linux_close(descriptor)
@@ -194,17 +194,12 @@ struct KernelCalls: DeviceCalls {
     }
   }
 
-  /// Whether a plugin was ever at work. Where none is, libv4l2 only passes requests on, but takes a
-  /// lock and writes a line into its log for each: with a log that is thrown away that is still a
-  /// twentieth of what a frame of 100 kB costs.
+  /// Whether a plugin was ever at work.
+  ///
+  /// Where none is, libv4l2 only passes requests on, but takes a lock and writes a line into its log
+  /// for each: with a log that is thrown away that is still a twentieth of what a frame of 100 kB
+  /// costs.
   private static let usesPlugins = Atomic<Bool>(false)
-
-  /// Whether a plugin took a device: of the others, libv4l2 unloads the library at once. True where
-  /// the system does not tell.
-  private static var isPluginLoaded: Bool {
-    let mappings = SystemFiles.lines(of: "/proc/self/maps", upTo: .max)
-    return mappings.isEmpty || mappings.contains { $0.contains("/libv4l/plugins") }
-  }
 
   /// Keeps libv4l2 off stderr, once for the process; touching it is enough.
   private static let silencedLibrary: Void = CVideo4Linux_silence()

@@ -98,6 +98,7 @@ final class ProgressReporter {
       emit("drop", state)
       lastDrops = drops
     }
+    guard style != .none else { return }
     let pause: Duration =
       switch style {
       case .bar: .milliseconds(200)
