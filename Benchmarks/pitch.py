@@ -98,6 +98,8 @@ class Maker:
         if kind == "side":
             return measure.side(self.output("equal", stretch))
         if kind in ("cost", "wall"):
+            if stretch not in self.costs:
+                raise ValueError("no costs")
             return getattr(self.costs[stretch], "processor" if kind == "cost" else "wall")
         raise KeyError(what)
 
@@ -107,16 +109,25 @@ def take_costs(makers, stretch):
     so much more sound takes so much more. By turns, since other work comes and goes; the least of
     three runs, or of five where they take no second."""
     least = {}
+
+    def run(maker, turn):
+        for name in ("long music", "music"):
+            before = least.get((maker, name))
+            if turn > 2 and before.processor >= 1:
+                continue
+            cost = maker.make(signal(name), stretch)[1]
+            least[maker, name] = signals.Cost(*map(min, zip(cost, before or cost)))
+
+    able = list(makers)
     for turn in range(5):
-        for maker in makers:
-            for name in ("long music", "music"):
-                before = least.get((maker, name))
-                if turn > 2 and before.processor >= 1:
-                    continue
-                cost = maker.make(signal(name), stretch)[1]
-                least[maker, name] = signals.Cost(*map(min, zip(cost, before or cost)))
+        for maker in list(able):
+            try:
+                run(maker, turn)
+            except RuntimeError as error:
+                print(f"{maker.name}, cost at {stretch}: {error}")
+                able.remove(maker)
     seconds = (len(signal("long music")) - len(signal("music"))) * stretch / RATE
-    for maker in makers:
+    for maker in able:
         maker.costs[stretch] = signals.Cost(*(
             (long - short) / seconds * 1000
             for long, short in zip(least[maker, "long music"], least[maker, "music"])))

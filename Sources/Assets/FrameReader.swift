@@ -26,8 +26,7 @@ public struct FrameReader: ~Copyable {
   /// - Parameters:
   ///   - asset: The asset.
   ///   - wanted: Which frames will be asked for, by number; all of them where nil.
-  ///   - threadCount: How many threads may decode; 0 lets libav choose, which is one more than there
-  ///     are processors.
+  ///   - threadCount: How many threads may decode; 0 lets libav choose by the processors.
   /// - Throws: `AssetError` as ``init(_:)`` does.
   package init(_ asset: Asset, wanted: [Bool]?, threadCount: Int = 0) throws(AssetError) {
     guard let track = asset.videoTrack else { throw .invalid(asset.path, "holds no pictures") }

@@ -9,8 +9,7 @@ struct PacketSource: ~Copyable {
   private let isIntraOnly: Bool
   private var isDrained = false
 
-  /// - Parameter threadCount: As for `Decoder`.
-  init(_ path: String, _ track: TrackFormat, threadCount: Int = 0) throws(LibAVError) {
+  init(_ path: String, _ track: TrackFormat, threadCount: Int) throws(LibAVError) {
     let demuxer = try Demuxer(opening: path)
     let decoder = try Decoder(
       parameters: track.parameters, subject: path, timeBase: track.timeBase,

@@ -199,9 +199,11 @@ package struct SampleCheck {
     return check.finish()
   }
 
-  /// Looks at what begins before a place of the sample: best when the processor has just seen it.
+  /// Looks at what lies before a place of the sample: best when the processor has just seen it.
   package mutating func add(upTo end: Int) {
-    while place < min(end, bytes.count) {
+    // Behind the place there may be nothing yet, but where the sample ends nothing comes.
+    let limit = end < bytes.count ? end - 8 * Self.words : bytes.count - 1
+    while place <= limit {
       add(words: place)
       place = nextPlace
       nextPlace += Int(Self.sectorBytes)

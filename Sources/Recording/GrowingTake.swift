@@ -60,8 +60,10 @@ struct GrowingTake: ~Copyable {
 
   /// Has the file tell of all that was stored until now, if the program is killed.
   mutating func settle() {
-    guard failure == nil else { return }
-    do throws(LibAVError) { try writer.settle() } catch { fail(error) }
+    do throws(LibAVError) { try writer.settle() } catch {
+      // What failed first is the cause of the rest.
+      if failure == nil { fail(error) }
+    }
   }
 
   /// The reason to end a capture when this has failed.

@@ -129,7 +129,8 @@ final class PieceWorker: Sendable {
 
   private func make(_ piece: AudioPiece, _ retimer: AudioRetimer) throws {
     var voice = try retimer.voice(for: piece)
-    let end = try piece.position(at: piece.length - piece.lead)
+    // What lies beyond is not asked for ahead; nor is anything where that is no number.
+    let end = (try? piece.position(at: piece.length - piece.lead)) ?? .zero
     var kept: (start: Int64, samples: Planes) = (0, .silence(0, channelCount: retimer.channelCount))
     var keptEnd: Int64 { kept.start + Int64(kept.samples.sampleCount) }
     // Whether what comes behind the kept is asked for already, so that it is there in time.

@@ -253,7 +253,7 @@ struct CapturePumpTests {
   }
 
   @Test(arguments: [false, true])
-  func `Beside others that keep frames, what is small is copied`(isAlone: Bool) throws {
+  func `Beside others that keep frames, what is compressed is copied`(isAlone: Bool) throws {
     let rate = try FrameRate(240, 1)
     let frames = try (0..<Int64(4)).map { index in
       ScriptedDriver.Step.frame(try stamp(index, rate), byteCount: 64)
@@ -265,7 +265,10 @@ struct CapturePumpTests {
     let take = TakeSink(
       limit: CaptureLimit(), queue: queue, control: control, endsCapture: true,
       copiesBesideOthers: true)
-    take.allow(keeping: isAlone ? loans.capacity : loans.capacity / 2)
+    let other = KeepingSink()
+    (isAlone ? [take] : [take, other] as [any FrameSink]).share(loans.capacity)
+    // The other has all that can be lent, as if nobody else were there.
+    #expect(other.allowed.load(ordering: .relaxed) == (isAlone ? -1 : loans.capacity))
     var pump = CapturePump(
       loans: loans, frameRate: rate, wholeness: FrameWholeness(byteCount: nil, isJPEG: false),
       control: control, switchboard: SinkSwitchboard([take]))
@@ -340,4 +343,13 @@ struct CapturePumpTests {
       }
     }
   }
+}
+
+/// A sink that would keep frames, and takes none.
+private final class KeepingSink: FrameSink {
+  let allowed = Atomic<Int>(-1)
+  var keeping: FrameKeeping { .always }
+  func take(_ frame: inout ArrivedFrame) -> StopReason? { nil }
+  func end(_ end: CaptureEnd) {}
+  func allow(keeping count: Int) { allowed.store(count, ordering: .relaxed) }
 }

@@ -286,11 +286,15 @@ import Testing
       let position = Int64.random(in: 0...1 << 40, using: &random)
       let sample = (0..<count).map { _ in UInt8.random(in: 1...255, using: &random) }
       let whole = sample.withUnsafeBytes { SampleCheck.value(of: $0, at: position) }
-      let inPieces = sample.withUnsafeBytes { bytes in
-        var check = SampleCheck(of: bytes, at: position)
+      // Piece by piece, as it is made.
+      var growing = [UInt8](repeating: 0xA5, count: count)
+      let inPieces = growing.withUnsafeMutableBytes { bytes in
+        var check = SampleCheck(of: UnsafeRawBufferPointer(bytes), at: position)
         var end = 0
         while end < count {
-          end += Int.random(in: 1...900, using: &random)
+          let start = end
+          end = min(count, end + Int.random(in: 1...900, using: &random))
+          for place in start..<end { bytes[place] = sample[place] }
           check.add(upTo: end)
         }
         return check.finish()

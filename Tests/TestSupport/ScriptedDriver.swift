@@ -59,8 +59,10 @@ package final class ScriptedDriver: FrameDriver {
     for picture in pictures.values { picture.deallocate() }
   }
 
-  /// Buffers that were lent and not given back; those that others than the capture thread held when
-  /// the stream was switched off are not, as with V4L2.
+  /// Buffers that were lent and not given back.
+  ///
+  /// Nobody gives those back that were still held when the stream was switched off: they are not the
+  /// driver's then.
   package var missingBuffers: Int { lent.load(ordering: .acquiring) }
   /// How often the device was let go of.
   package var abandonCount: Int { abandons.load(ordering: .acquiring) }

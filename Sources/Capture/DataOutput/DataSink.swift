@@ -63,7 +63,7 @@ final class DataSink: FrameSink {
 
   func end(_ end: CaptureEnd) { due = nil }
 
-  var keepsFrames: Bool { true }
+  var keeping: FrameKeeping { .always }
 
   func allow(keeping count: Int) {
     options.maximumKept.store(count, ordering: .relaxed)

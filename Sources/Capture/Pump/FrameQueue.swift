@@ -189,7 +189,7 @@ package final class FrameQueue: Sendable {
     return true
   }
 
-  /// Whether no frame waits.
+  /// Whether no frame waits; on the taker's thread.
   package var isEmpty: Bool { firstPlace >= endPlace }
 
   /// Whether no more frames will come.

@@ -13,15 +13,37 @@ package protocol FrameSink: AnyObject, Sendable {
   func end(_ end: CaptureEnd)
 
   /// Whether the sink keeps frames beyond the call.
-  var keepsFrames: Bool { get }
+  var keeping: FrameKeeping { get }
 
   /// Learns how many frames it may keep at a time; from any thread.
   func allow(keeping count: Int)
 }
 
+/// Whether a sink keeps the driver's buffers.
+package enum FrameKeeping: Sendable {
+  /// It copies what it needs.
+  case never
+  /// It copies beside others that keep frames, since it has use for a buffer but no need of it.
+  case whenAlone
+  case always
+}
+
 extension FrameSink {
-  package var keepsFrames: Bool { false }
+  package var keeping: FrameKeeping { .never }
   package func allow(keeping count: Int) {}
+}
+
+extension [any FrameSink] {
+  /// Shares out how many frames may be kept at a time, evenly among those that are to keep any: who
+  /// keeps all it may takes nothing from the others.
+  package func share(_ count: Int) {
+    let keepers = filter { $0.keeping != .never }
+    let needy = keepers.count == 1 ? keepers : keepers.filter { $0.keeping == .always }
+    for sink in keepers {
+      let mayKeep = needy.contains { $0 === sink }
+      sink.allow(keeping: mayKeep ? Swift.max(1, count / needy.count) : 0)
+    }
+  }
 }
 
 /// A frame that has just arrived, on its way past the sinks.

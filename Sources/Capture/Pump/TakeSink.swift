@@ -20,8 +20,7 @@ public struct CaptureLimit: Hashable, Sendable {
 ///
 /// Where the queue takes loans, a frame stays in the driver's buffer while few others do; the
 /// frames behind it are copied. So a writer that keeps up has nothing copied, and one that stalls
-/// keeps no buffer more from the driver. Beside others that keep frames, small ones are always
-/// copied: that costs less than a buffer.
+/// keeps no buffer more from the driver.
 package final class TakeSink: FrameSink {
   private let limit: CaptureLimit
   private let queue: FrameQueue
@@ -30,6 +29,8 @@ package final class TakeSink: FrameSink {
   private let endsCapture: Bool
   /// Whether a queue without room is the end of the take, and its frame no part of it.
   private let endsWhenFull: Bool
+  /// Whether frames are copied beside others that keep them: what is compressed is so small that to
+  /// copy it costs less than a buffer.
   private let copiesBesideOthers: Bool
   private let result = Mutex<CaptureEnd?>(nil)
   /// How many frames may be on loan at a time.
@@ -78,13 +79,14 @@ package final class TakeSink: FrameSink {
     return nil
   }
 
-  package var keepsFrames: Bool { queue.loans != nil }
+  package var keeping: FrameKeeping {
+    queue.loans == nil ? .never : copiesBesideOthers ? .whenAlone : .always
+  }
 
   package func allow(keeping count: Int) {
     // Half of what can be lent at most: a camera that captures for a file alone has the more
     // buffers for moments in which nobody takes its frames.
-    let all = queue.loans?.capacity ?? 0
-    let limit = copiesBesideOthers && count < all ? 0 : min(count, all / 2)
+    let limit = min(count, (queue.loans?.capacity ?? 0) / 2)
     maximumLent.store(limit, ordering: .relaxed)
   }
 

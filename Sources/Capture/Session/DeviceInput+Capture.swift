@@ -22,16 +22,12 @@ extension DeviceInput: CapturingInput {
       whenEnded: whenEnded)
   }
 
-  /// Where the frames of these connections go.
-  ///
-  /// What can be lent is shared out evenly: an output that keeps all it may takes nothing from
-  /// the others.
+  /// Where the frames of these connections go, and how many of them each may keep.
   fileprivate func frameSinks(for connections: [CaptureConnection]) -> [any FrameSink] {
     let sinks = connections.compactMap { connection in
       (connection.output as? any FrameOutput)?.sink(for: connection)
     }
-    let keepers = sinks.filter(\.keepsFrames)
-    for sink in keepers { sink.allow(keeping: max(1, loans.capacity / keepers.count)) }
+    sinks.share(loans.capacity)
     return sinks
   }
 }

@@ -6,8 +6,9 @@ import LibAV
 ///
 /// Room for it is written with the fragment, so that a record takes no more of the disk. A record is
 /// written after its sample, those of some frames together: what has one is in the file when the
-/// program is killed, and can be found again by ``RecordedFragments``. The head tells where the fragment begins, so that a copy of
-/// it elsewhere is none, and how much of the file was on the disk for sure when it was written.
+/// program is killed, and can be found again by ``RecordedFragments``. The head tells where the
+/// fragment begins, so that a copy of it elsewhere is none, and how much of the file was on the disk
+/// for sure when it was written.
 struct FragmentJournal {
   /// Where the box begins.
   let start: Int64
