@@ -213,7 +213,7 @@ package struct SampleCheck {
   /// The check, when all of the sample was looked at.
   package consuming func finish() -> UInt64 {
     if bytes.count > 0 { add(words: max(0, bytes.count - 8 * Self.words)) }
-    return [sums.1, sums.2, sums.3].reduce(sums.0) { Self.mixed($0, $1) }
+    return Self.mixed(Self.mixed(Self.mixed(sums.0, sums.1), sums.2), sums.3)
   }
 
   private mutating func add(words place: Int) {
