@@ -25,8 +25,15 @@ extension VividTests {
       try await Vivid.set("wrap_sequence_number", to: wrapping)
       try await Vivid.set("percentage_of_dropped_buffers", to: 20)
       let file = "\(Vivid.folder)/drops.mov"
-      let (take, streamed) = try await Vivid.traced {
-        try await Vivid.record(["-t", "4", "--fastest"], file: file)
+      func record() async throws -> (take: [String: Any], streamed: [Vivid.Dequeued]) {
+        try await Vivid.traced { try await Vivid.record(["-t", "4", "--fastest"], file: file) }
+      }
+      var (take, streamed) = try await record()
+      // Vivid's times are those of a thread, which may be late by periods where the machine is busy:
+      // such a take says nothing of where gaps are.
+      for _ in 0..<3 where streamed.lateCount(atRate: 60) > 30 {
+        print("vivid: once more, since it was late for \(streamed.lateCount(atRate: 60)) buffers")
+        (take, streamed) = try await record()
       }
       try await Vivid.set("percentage_of_dropped_buffers", to: 0)
       try await Vivid.set("wrap_sequence_number", to: 0)
@@ -49,12 +56,14 @@ extension VividTests {
         guard after >= 0, after < stored - 1 else { return nil }
         return "\(try #require(gap["count"] as? Int)) after \(after)"
       }
-      print("vivid: \(theirs.count) gaps by the kernel's trace, \(ours.count) by the ledger")
+      let lateCount = streamed.lateCount(atRate: 60)
+      print(
+        "vivid: \(theirs.count) gaps by the kernel's trace, \(ours.count) by the ledger; "
+          + "\(lateCount) buffers late")
       #expect(theirs.count > 10)
-      // Vivid's times are those of a thread that may be late by a period; by how many it then
-      // misplaces a gap, its numbers cannot tell.
+      // By how many a late thread misplaces a gap, its numbers cannot tell.
       let apart = Set(ours).symmetricDifference(theirs)
-      #expect(apart.count * 10 <= theirs.count, "\(apart.sorted())")
+      #expect(apart.count * 10 <= theirs.count, "\(apart.sorted()), \(lateCount) late")
     }
 
     @Test func `A device that another program streams from is busy, and the program is named`()

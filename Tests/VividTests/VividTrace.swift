@@ -50,5 +50,13 @@ extension Vivid {
 }
 
 extension [Vivid.Dequeued] {
+  /// How many times are off by half a period or more from what the numbers say since the one before.
+  func lateCount(atRate rate: Double) -> Int {
+    zip(self, dropFirst()).count { before, next in
+      let periods = Double(Int64(bitPattern: next.nanoseconds &- before.nanoseconds)) * rate / 1e9
+      return abs(periods - Double(Int32(bitPattern: next.sequence &- before.sequence))) >= 0.5
+    }
+  }
+
   var hasWrappedSequence: Bool { zip(self, dropFirst()).contains { $1.sequence < $0.sequence } }
 }
