@@ -164,8 +164,8 @@ public final class MovieFileOutput: FrameOutput {
   /// A session that does not run is started for the take and stopped at its end. In one that
   /// runs, the take begins with the next frame, and the session goes on.
   ///
-  /// - Parameter progress: Called on this thread when the frames that waited are stored, or eight of
-  ///   them, and at the end.
+  /// - Parameter progress: Called on this thread when the frames that waited are stored, or those of
+  ///   a fiftieth of a second, and at the end.
   /// - Returns: The report; its `problem` tells what went wrong after the take had begun.
   /// - Throws: `RecordingError` when the file cannot be created, `CaptureError` when the device
   ///   cannot be started and nothing was recorded.

@@ -31,7 +31,8 @@ struct MovieTake {
     paused: (Bool) -> Void = { _ in },
     progress: (MovieFileOutput.Progress) -> Void
   ) throws -> RecordingReport {
-    var movie = GrowingTake(self, into: file, unsettledFrames: Self.mostUnsettled)
+    let mostUnsettled = mostUnsettled
+    var movie = GrowingTake(self, into: file, unsettledFrames: mostUnsettled)
     var gauge = PressureGauge()
     if settings.isBurst { waitForBurst(in: queue, progress) }
     var isPaused = false
@@ -44,7 +45,7 @@ struct MovieTake {
       if let reason = movie.limit?.reason { control.stop(reason) }
       unsettledCount += 1
       // What waits is stored first: to tell of it costs as much for all of it as for a single frame.
-      guard queue.isEmpty || unsettledCount >= Self.mostUnsettled else { continue }
+      guard queue.isEmpty || unsettledCount >= mostUnsettled else { continue }
       unsettledCount = 0
       movie.settle()
       if let change = gauge.change(refused: movie.account.ledger.lostQueue, queue) {
@@ -56,7 +57,10 @@ struct MovieTake {
     return try movie.finish(sink.end ?? CaptureEnd(), proof)
   }
 
-  private static let mostUnsettled = 8
+  /// Frames of a fiftieth of a second, of which a kill would leave no trace; eight at most.
+  private var mostUnsettled: Int {
+    max(1, min(8, Int(input.negotiatedFrameRate.doubleValue / 50)))
+  }
 
   /// Waits until all frames of a burst are in memory.
   private func waitForBurst(in queue: FrameQueue, _ progress: (MovieFileOutput.Progress) -> Void) {
