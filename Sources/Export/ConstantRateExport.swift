@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Assets
 import Dispatch
-import Glibc
 import LibAV
 import MediaTiming
 import Retiming
@@ -199,11 +198,9 @@ private final class PictureSource {
     if reader == nil {
       // The encoder needs the other processors, and pictures that are decoded beside each other cost
       // more: all of H.264's 8 s of 1280x720@240 took 3.1 s of processor time by one thread and 4.0
-      // by three.
-      let processors = sysconf(Int32(_SC_NPROCESSORS_ONLN))
-      // libav warns of more than 16 threads, and takes no more by itself.
+      // by three. libav warns of more than 16, and takes no more by itself.
       reader = try FrameReader(
-        asset, wanted: wanted, threadCount: min(16, max(1, processors / 2)))
+        asset, wanted: wanted, threadCount: min(16, max(1, processorCount / 2)))
     }
     guard let picture = try reader?.picture(at: index) else {
       throw AssetError(.invalidData, "\(asset.path) holds no pictures", hint: "give a movie")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Dispatch
+import Glibc
 import Synchronization
 
 /// A belt between two threads of an export, with room for a few things.
@@ -130,3 +131,6 @@ extension DispatchGroup {
   /// what is in the middle of a large picture ends by itself, and touches no file.
   func waitShortly() { _ = wait(timeout: .now() + .milliseconds(30)) }
 }
+
+/// How many processors there are to share among threads, from 1; sysconf(3).
+var processorCount: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }

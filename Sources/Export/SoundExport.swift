@@ -2,7 +2,6 @@
 import Assets
 import Dispatch
 import Editing
-import Glibc
 import LibAV
 import MediaTiming
 import Retiming
@@ -141,7 +140,7 @@ final class SoundExport {
     }
     let rendered = try retimer.render(
       mappings: pieces, duration: plan.duration,
-      parallelism: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))),
+      parallelism: processorCount,
       isCancelled: { belt.isStopped },
       read: { try SoundTimeline.samples(from: $0, count: $1, of: readers) },
       write: { samples in
