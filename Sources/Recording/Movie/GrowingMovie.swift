@@ -88,8 +88,7 @@ struct GrowingMovie: ~Copyable {
   ) throws(LibAVError) {
     // Before anything is written: what is refused must not be in the file.
     try disk.check()
-    let sample = tracks[track].form.shape(bytes, in: &scratch)
-    let shaped = sample.bytes
+    let shaped = tracks[track].form.shape(bytes, in: &scratch)
     try check(shaped, track: track, ticks: ticks)
     let time = ticks - tracks[track].firstTicks
     fragment?.endLast(ofTrack: track, atTicks: time)
@@ -103,7 +102,7 @@ struct GrowingMovie: ~Copyable {
       let pictures = tracks[0].lastTicks.map { $0 - tracks[0].firstTicks } ?? 0
       try openFragment(atTicks: track == 0 ? time : pictures)
     }
-    let check = try write(sample)
+    let check = try write(shaped)
     fragment?.append(
       MovieFragment.Sample(
         position: byteCount, byteCount: shaped.count, ticks: time, duration: duration,
@@ -122,13 +121,11 @@ struct GrowingMovie: ~Copyable {
 
   /// Writes a sample behind the file's end, in pieces that the processor still holds when they are
   /// checked; answers with the check.
-  private func write(_ sample: ShapedSample) throws(LibAVError) -> UInt64 {
-    let bytes = sample.bytes
-    var check = SampleCheck(of: bytes, at: byteCount)
-    for start in stride(from: 0, to: bytes.count, by: Self.pieceBytes) {
-      let end = min(bytes.count, start + Self.pieceBytes)
-      sample.make(start..<end)
-      let piece = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+  private func write(_ sample: UnsafeRawBufferPointer) throws(LibAVError) -> UInt64 {
+    var check = SampleCheck(of: sample, at: byteCount)
+    for start in stride(from: 0, to: sample.count, by: Self.pieceBytes) {
+      let end = min(sample.count, start + Self.pieceBytes)
+      let piece = UnsafeRawBufferPointer(rebasing: sample[start..<end])
       try file.write(piece, at: byteCount + Int64(start))
       check.add(upTo: end)
     }

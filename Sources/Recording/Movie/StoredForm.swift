@@ -26,10 +26,15 @@ enum StoredForm: Equatable {
   }
 
   /// The bytes in this form: themselves, or made in `scratch` and valid until its next use.
-  func shape(_ bytes: UnsafeRawBufferPointer, in scratch: inout ScratchBytes) -> ShapedSample {
+  func shape(
+    _ bytes: UnsafeRawBufferPointer, in scratch: inout ScratchBytes
+  ) -> UnsafeRawBufferPointer {
     switch self {
-    case .asItIs: return ShapedSample(bytes)
-    case .inverted: return ShapedSample(inverting: bytes, in: scratch.reserve(bytes.count))
+    case .asItIs: return bytes
+    case .inverted:
+      let target = scratch.reserve(bytes.count)
+      for index in 0..<bytes.count { target[index] = ~bytes[index] }
+      return UnsafeRawBufferPointer(target)
     case .evenRows(let rowBytes, let isInverted):
       let mask: UInt8 = isInverted ? 0xFF : 0
       let target = scratch.reserve(bytes.count / rowBytes * (rowBytes + 1))
@@ -38,7 +43,7 @@ enum StoredForm: Equatable {
         for index in 0..<rowBytes { target[to + index] = bytes[from + index] ^ mask }
         target[to + rowBytes] = mask
       }
-      return ShapedSample(UnsafeRawBufferPointer(target))
+      return UnsafeRawBufferPointer(target)
     case .lengthPrefixed:
       let units = AnnexB.units(of: bytes)
       let target = scratch.reserve(units.reduce(0) { $0 + 4 + $1.count })
@@ -50,32 +55,8 @@ enum StoredForm: Equatable {
           .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[unit]))
         place += 4 + unit.count
       }
-      return ShapedSample(UnsafeRawBufferPointer(target))
+      return UnsafeRawBufferPointer(target)
     }
-  }
-}
-
-/// A sample as it is stored.
-struct ShapedSample {
-  /// Its bytes; those of a piece are there when ``make(_:)`` was called for it.
-  let bytes: UnsafeRawBufferPointer
-  private let made: (from: UnsafeRawBufferPointer, in: UnsafeMutableRawBufferPointer)?
-
-  init(_ bytes: UnsafeRawBufferPointer) {
-    self.bytes = bytes
-    made = nil
-  }
-
-  /// The complement of some bytes, made piece by piece in as many others.
-  init(inverting source: UnsafeRawBufferPointer, in target: UnsafeMutableRawBufferPointer) {
-    bytes = UnsafeRawBufferPointer(target)
-    made = (source, target)
-  }
-
-  /// Makes a piece, best just before it is needed, while the processor holds it.
-  func make(_ range: Range<Int>) {
-    guard let (source, target) = made else { return }
-    for index in range { target[index] = ~source[index] }
   }
 }
 
