@@ -43,6 +43,7 @@ struct MovieTake {
         paused(isPaused)
       }
       if let reason = movie.limit?.reason { control.stop(reason) }
+      if queue.isClosed { sound?.end(behind: queue) }
       unsettledCount += 1
       // What waits is stored first: to tell of it costs as much for all of it as for a single frame.
       guard queue.isEmpty || unsettledCount >= mostUnsettled else { continue }
@@ -72,12 +73,6 @@ struct MovieTake {
           stored: count, missing: 0,
           seconds: Double(count) / input.negotiatedFrameRate.doubleValue,
           queueFill: queue.fillLevel, bytes: 0, levels: sound?.feed.levels ?? []))
-    }
-    // What is heard while the burst is written must not take the place of what belongs to it; the
-    // last picture lasts for no longer than this.
-    if let last = queue[queue.endPlace - 1] {
-      let end = last.observation.microseconds &+ 2_000_000
-      sound?.feed.end(afterNanoseconds: end.saturatingMultiplied(by: 1_000))
     }
   }
 

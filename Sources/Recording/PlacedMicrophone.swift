@@ -68,6 +68,7 @@ final class PlacedMicrophone: PlacedSound {
       try pull(before: end)
     }
     if placer.outputCount < end { try fill(before: end, isLast: true) }
+    placer.end(at: end)
   }
 
   func take(_ count: Int) -> [[Float]] {

@@ -126,6 +126,14 @@ struct SoundPlacer: ~Copyable {
     return output
   }
 
+  /// Ends the take at one of its samples: silence behind that is none of its gaps.
+  mutating func end(at end: Int64) {
+    guard let last = gaps.last, lastGapEnd > end else { return }
+    let left = last.sampleCount - (lastGapEnd - end)
+    if left > 0 { gaps[gaps.count - 1].sampleCount = left } else { gaps.removeLast() }
+    lastGapEnd = end
+  }
+
   /// Takes samples that follow those before, and steers by where they belong.
   private mutating func follow(
     _ channels: [[Float]], at time: Double

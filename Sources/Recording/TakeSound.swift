@@ -11,7 +11,7 @@ struct TakeSound: Sendable {
   /// The device that hears.
   let device: String
   /// What it hears, where that is a function of time: takes need not listen to it then.
-  private let known: DeviceInput.Sound?
+  let known: DeviceInput.Sound?
 
   /// Seconds of sound that are kept for a writer that is late.
   ///
@@ -75,6 +75,15 @@ struct TakeSound: Sendable {
   /// Samples a second.
   var sampleRate: Int { feed.format.sampleRate }
   var channelCount: Int { feed.format.channelCount }
+
+  /// Keeps the sound of the frames that wait in a queue which is closed: what is heard while they
+  /// are written must not take its place.
+  func end(behind queue: FrameQueue) {
+    guard let last = queue[queue.endPlace - 1] else { return }
+    // The last picture lasts for no longer than this.
+    let end = last.observation.microseconds &+ 2_000_000
+    feed.end(afterNanoseconds: end.saturatingMultiplied(by: 1_000))
+  }
 
   /// Begins to place the sound on the time of a take, whose first picture is of this time of the
   /// capture clock.

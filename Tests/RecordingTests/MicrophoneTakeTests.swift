@@ -145,6 +145,69 @@ struct MicrophoneTakeTests {
     }
   }
 
+  @Test func `A gap that lasts longer than the take ends with it`() throws {
+    let scratch = try Scratch()
+    let report = try take(
+      [.samples(48_000), .lost(96_000, .overrun), .samples(9_600)], beginsAt: 0,
+      to: scratch.file("take.mov"))
+    let gaps = try #require(report.sound?.gaps)
+    #expect(gaps.map(\.cause) == [.overrun] && gaps.map(\.sampleCount) == [24_000])
+    #expect(gaps.map(\.nanoseconds) == [1_000_000_000])
+  }
+
+  @Test(arguments: [false, true])
+  func `What is heard while the last frames are written takes no place of theirs`(isBurst: Bool)
+    throws
+  {
+    let scratch = try Scratch()
+    var camera = try ScriptedCamera(100)
+    camera.base = Self.zero
+    let input = try #require(
+      camera.session(ScriptedDriver(try camera.frames(0..<150))).inputs.first as? DeviceInput)
+    // The take is a second and a half; of what comes behind it, two seconds may be heard.
+    let format = AudioFormat(.float, sampleRate: 48_000, channelCount: 1)
+    let feed = SoundFeed(format, seconds: 4)
+    var position: Int64 = 0
+    func hear(blocks: Int) {
+      for _ in 0..<blocks {
+        let samples = (0..<480).map { Float(tone(Double(position + $0) / 48_000, 0)) }
+        samples.withUnsafeBytes {
+          feed.take(
+            SoundBlock(
+              position: position, sampleCount: 480,
+              nanoseconds: Self.zero * 1_000 + position * 62_500 / 3, gap: nil, bytes: $0))
+        }
+        position += 480
+      }
+    }
+    hear(blocks: 150)
+    var settings = RecordingSettings(path: scratch.file("take.mov"))
+    (settings.soundCodec, settings.isBurst) = (.pcm, isBurst)
+    let control = CaptureControl()
+    let take = MovieTake(
+      input: input, settings: settings, plan: try PicturePlan(.auto, for: input.delivery),
+      control: control, sound: TakeSound(feed: feed, device: "card", known: nil),
+      beginsWithStream: true)
+    let queue = try take.makeQueue()
+    let sink = TakeSink(
+      limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
+    var pump = CapturePump(
+      loans: input.loans, frameRate: camera.rate,
+      wholeness: FrameWholeness(byteCount: nil, isJPEG: true), control: control,
+      switchboard: SinkSwitchboard([sink]))
+    try pump.start()
+    _ = pump.run()
+    // The session goes on while a slow disk takes what waited.
+    let report = try take.write(
+      from: queue, of: sink,
+      into: MovieFile(creating: settings.path, overwrites: false, grows: true), proof: nil
+    ) { _ in hear(blocks: 10) }
+    #expect(position > 48_000 * 6, "\(position)")
+    #expect(report.problem == nil && report.ledger.stored == 150)
+    #expect(report.sound?.gaps == [] && report.sound?.sampleCount == 72_000)
+    #expect(try error(Asset(path: settings.path), 200..<71_900) < 0.002)
+  }
+
   @Test func `A microphone that hears nothing at all is silence from end to end`() throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")

@@ -80,6 +80,7 @@ struct TriggeredTake {
     while true {
       // Before the triggers are taken: a trigger that comes later is no earlier than this frame.
       let isClosed = queue.isClosed
+      if isClosed { sound?.end(behind: queue) }
       let newest = queue[queue.endPlace - 1]?.observation.microseconds
       let triggers = takeTriggers()
       for trigger in triggers.new { open(trigger, queue, &state, tell) }
