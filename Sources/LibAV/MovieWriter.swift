@@ -163,9 +163,7 @@ package struct MovieWriter: ~Copyable {
     }
     try LibAVError.check(
       avcodec_parameters_copy(stream.pointee.codecpar, parameters.pointer), "add a track to", path)
-    // Where libav would choose hev1, which some players refuse, hvc1 says the same of a track
-    // whose headers stand beside it.
-    stream.pointee.codecpar.pointee.codec_tag = parameters.isHVC1 ? CodecParameters.hvc1 : 0
+    stream.pointee.codecpar.pointee.codec_tag = chooseTag(for: parameters)
     stream.pointee.time_base = AVRational(num: 1, den: timescale)
     for (key, value) in metadata {
       let stored =
@@ -188,6 +186,18 @@ package struct MovieWriter: ~Copyable {
     }
     tracks.append(Track(stream: stream, timeBase: AVRational(num: 1, den: timescale)))
     return tracks.count - 1
+  }
+
+  /// The tag of a codec where the container's own would not do, else 0.
+  private func chooseTag(for parameters: CodecParameters) -> UInt32 {
+    // Where libav would choose hev1, which some players refuse, hvc1 says the same of a track
+    // whose headers stand beside it.
+    if parameters.isHVC1 { return CodecParameters.hvc1 }
+    guard parameters.isPlainGrey, settings.container == "mov" else { return 0 }
+    // QuickTime's own grey has white at 0, and is read as colours of a palette. This one is what
+    // cameras give, and read as grey; libavformat wants to be allowed what the standard lacks.
+    context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL
+    return CodecParameters.y800
   }
 
   /// Writes the header; from here on packets are taken.
@@ -226,6 +236,11 @@ package struct MovieWriter: ~Copyable {
     try LibAVError.check(
       avformat_write_header(context, &options), "write the header of", path)
     hasHeader = true
+    for track in tracks
+    where track.stream.pointee.codecpar.pointee.codec_tag == CodecParameters.y800 {
+      // What it knows to be grey, libavformat would turn round.
+      track.stream.pointee.codecpar.pointee.format = AV_PIX_FMT_NONE.rawValue
+    }
     let unknown = readDictionary(options).keys.sorted().joined(separator: ", ")
     guard unknown.isEmpty else {
       throw LibAVError("set the options \(unknown) of", path, code: CFFmpeg_EINVAL)
@@ -267,11 +282,6 @@ package struct MovieWriter: ~Copyable {
     try placeholder.fill(scratch, byteCount: entry.byteCount)
     scratch.pointee.flags = entry.isKeyFrame ? AV_PKT_FLAG_KEY : 0
     stamp(track, pts: time, dts: time, duration: duration)
-    // libavformat turns grey round byte by byte as it writes it; that was done.
-    let parameters = tracks[track].stream.pointee.codecpar
-    let format = parameters?.pointee.format ?? 0
-    if format == AV_PIX_FMT_GRAY8.rawValue { parameters?.pointee.format = AV_PIX_FMT_NONE.rawValue }
-    defer { parameters?.pointee.format = format }
     // Straight through: the sink learns where the packet lies, and throws its bytes away.
     // (By a name of its own: Swift 6.3 cannot build an access through a property of a value that
     // cannot be copied for the thread sanitizer.)

@@ -43,8 +43,10 @@ struct HelpTests {
           try? FileManager.default.removeItem(atPath: scratch.file(name))
         }
       }
+      // Beside all the other tests a program may take seconds to begin.
+      let patient = example.replacing("-s INT 3 ", with: "-s INT 15 ")
       let finished = try await run(
-        "bash", ["-c", "PATH=.:$PATH; \(example)"], in: scratch.path)
+        "bash", ["-c", "PATH=.:$PATH; \(patient)"], in: scratch.path)
       #expect(finished.status == 0, "\(example): \(finished.errors)")
     }
   }

@@ -5,10 +5,8 @@ import LibAV
 /// them.
 enum StoredForm: Equatable {
   case asItIs
-  /// QuickTime's grey has white at 0.
-  case inverted
   /// Rows of an even number of bytes, where those of the picture have an odd one.
-  case evenRows(of: Int, inverted: Bool)
+  case evenRows(of: Int)
   /// Units of H.264 with their length in front, where the byte stream has start codes
   /// (ISO/IEC 14496-15, 5.3).
   case lengthPrefixed
@@ -17,10 +15,9 @@ enum StoredForm: Equatable {
     switch parameters.codecName {
     case "h264" where !parameters.isLengthPrefixed: self = .lengthPrefixed
     case "rawvideo":
-      let isGrey = parameters.pixelFormat == .gray8
-      let rowBytes = parameters.width * (isGrey ? 1 : 3)
-      let isPadded = (isGrey || parameters.pixelFormat == .rgb24) && rowBytes % 2 != 0
-      self = isPadded ? .evenRows(of: rowBytes, inverted: isGrey) : isGrey ? .inverted : .asItIs
+      let rowBytes = parameters.width * 3
+      let isPadded = parameters.pixelFormat == .rgb24 && rowBytes % 2 != 0
+      self = isPadded ? .evenRows(of: rowBytes) : .asItIs
     default: self = .asItIs
     }
   }
@@ -31,17 +28,13 @@ enum StoredForm: Equatable {
   ) -> UnsafeRawBufferPointer {
     switch self {
     case .asItIs: return bytes
-    case .inverted:
-      let target = scratch.reserve(bytes.count)
-      for index in 0..<bytes.count { target[index] = ~bytes[index] }
-      return UnsafeRawBufferPointer(target)
-    case .evenRows(let rowBytes, let isInverted):
-      let mask: UInt8 = isInverted ? 0xFF : 0
+    case .evenRows(let rowBytes):
       let target = scratch.reserve(bytes.count / rowBytes * (rowBytes + 1))
       for row in 0..<bytes.count / rowBytes {
         let (from, to) = (row * rowBytes, row * (rowBytes + 1))
-        for index in 0..<rowBytes { target[to + index] = bytes[from + index] ^ mask }
-        target[to + rowBytes] = mask
+        UnsafeMutableRawBufferPointer(rebasing: target[to..<to + rowBytes])
+          .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[from..<from + rowBytes]))
+        target[to + rowBytes] = 0
       }
       return UnsafeRawBufferPointer(target)
     case .lengthPrefixed:
