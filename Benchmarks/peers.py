@@ -91,7 +91,8 @@ def compare(title, device, mode, seconds, rounds, folder, count, environment):
 
     `count` is called after each run, for the frames of that run. A program's start is not the
     cost of a frame: each take stands beside one of a second, and what it costs more is that of
-    the frames it has more. What is left of the short one is the start."""
+    the frames it has more. What is left of the short one is the start. The take as it is, start
+    and all, has a column too."""
     if seconds < 2 or rounds < 1:
         sys.exit("takes have at least 2 seconds, and there is at least 1 round")
     out = pathlib.Path(folder) / "take"
@@ -110,6 +111,7 @@ def compare(title, device, mode, seconds, rounds, folder, count, environment):
 
 HEADER = (
     f"{'':20}{'delivered':>10}{'lost':>8}{'starved':>9}{'us a frame':>12}{'start ms':>10}"
+    f"{'with start':>12}"
     f"{'peak MiB':>10}")
 
 
@@ -125,9 +127,11 @@ def row(pairs):
         frame_costs.append((long.microseconds - short.microseconds) / max(1, frames))
         start_costs.append(
             (short.microseconds - frame_costs[-1] * short.count.delivered) / 1_000)
+    whole_costs = [long.microseconds / max(1, long.count.delivered) for _, long in pairs]
     counts = [statistics.median(column) for column in zip(*(long.count for _, long in pairs))]
     memory = statistics.median(long.mebibytes for _, long in pairs)
     return (
         f"{counts[0]:>10.0f}{counts[1]:>8.0f}{counts[2]:>9.0f}"
         f"{statistics.median(frame_costs):>12.1f}{statistics.median(start_costs):>10.0f}"
+        f"{statistics.median(whole_costs):>12.1f}"
         f"{memory:>10.1f}")

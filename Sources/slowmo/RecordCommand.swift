@@ -159,6 +159,8 @@ struct RecordCommand: ParsableCommand, Verb {
     }
     progress.start(file: output)
     let total = frames ?? duration.flatMap { try? expectedFrames($0, input) }
+    // An option is looked up each time that it is named.
+    let fillsMemory = burst
     let result = try withExtendedLifetime(session) {
       try movie.record { state in
         progress.update(
@@ -166,7 +168,7 @@ struct RecordCommand: ParsableCommand, Verb {
             frame: state.stored, totalFrames: total, seconds: state.seconds,
             drops: state.missing, bytes: state.bytes,
             // The memory of a burst is there to be filled.
-            queueFill: burst ? nil : state.queueFill,
+            queueFill: fillsMemory ? nil : state.queueFill,
             peaks: state.levels.map(\.peakDBFS)))
       }
     }
