@@ -238,8 +238,10 @@ package struct MovieWriter: ~Copyable {
     hasHeader = true
     for track in tracks
     where track.stream.pointee.codecpar.pointee.codec_tag == CodecParameters.y800 {
-      // What it knows to be grey, libavformat would turn round.
+      // What it knows to be grey, libavformat would turn round; of 8 bits, it would promise a
+      // palette.
       track.stream.pointee.codecpar.pointee.format = AV_PIX_FMT_NONE.rawValue
+      track.stream.pointee.codecpar.pointee.bits_per_coded_sample = 0
     }
     let unknown = readDictionary(options).keys.sorted().joined(separator: ", ")
     guard unknown.isEmpty else {

@@ -126,8 +126,13 @@ struct SoundPlacer: ~Copyable {
     return output
   }
 
-  /// Ends the take at one of its samples: silence behind that is none of its gaps.
+  /// Ends the take at one of its samples: silence behind that is none of its gaps, and sound that
+  /// begins behind it was not heard.
   mutating func end(at end: Int64) {
+    if let begin = startOffset, begin >= nanoseconds(ofSample: end) {
+      (startOffset, gaps) = (nil, [])
+      return note(from: 0, to: end, .late)
+    }
     guard let last = gaps.last, lastGapEnd > end else { return }
     let left = last.sampleCount - (lastGapEnd - end)
     if left > 0 { gaps[gaps.count - 1].sampleCount = left } else { gaps.removeLast() }

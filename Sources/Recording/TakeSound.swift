@@ -80,8 +80,8 @@ struct TakeSound: Sendable {
   /// are written must not take its place.
   func end(behind queue: FrameQueue) {
     guard let last = queue[queue.endPlace - 1] else { return }
-    // The last picture lasts for no longer than this.
-    let end = last.observation.microseconds &+ 2_000_000
+    // A camera may have been silent for some seconds when it was switched off.
+    let end = last.observation.microseconds &+ 10_000_000
     feed.end(afterNanoseconds: end.saturatingMultiplied(by: 1_000))
   }
 

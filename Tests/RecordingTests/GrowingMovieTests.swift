@@ -239,6 +239,11 @@ import Testing
       for path in [theirs, ours] {
         let read = try Demuxer(opening: path).tracks[0].parameters
         #expect(read.pixelFormat == .gray8)
+        // The sample entry tells of no palette: a depth of 24 bits, and no table of colours.
+        let file = try bytes(of: path)
+        let tag = try #require(
+          file.indices.dropLast(82).first { file[$0...].starts(with: "Y800".utf8) })
+        #expect(file[(tag + 78)..<(tag + 82)].elementsEqual([0, 24, 0xFF, 0xFF]))
       }
     }
     #expect(try pictureBytes(ours) == stored)

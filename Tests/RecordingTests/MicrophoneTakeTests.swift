@@ -155,6 +155,15 @@ struct MicrophoneTakeTests {
     #expect(gaps.map(\.nanoseconds) == [1_000_000_000])
   }
 
+  @Test func `Sound that begins behind the end of the take was not heard`() throws {
+    let scratch = try Scratch()
+    let report = try take(
+      [.samples(9_600)], beginsAt: 1_500_000_000, to: scratch.file("take.mov"))
+    let sound = try #require(report.sound)
+    #expect(sound.startOffsetNanoseconds == nil && sound.sampleCount == 72_000)
+    #expect(sound.gaps == [SoundGap(nanoseconds: 0, sampleCount: 72_000, cause: .late)])
+  }
+
   @Test(arguments: [false, true])
   func `What is heard while the last frames are written takes no place of theirs`(isBurst: Bool)
     throws
@@ -164,9 +173,9 @@ struct MicrophoneTakeTests {
     camera.base = Self.zero
     let input = try #require(
       camera.session(ScriptedDriver(try camera.frames(0..<150))).inputs.first as? DeviceInput)
-    // The take is a second and a half; of what comes behind it, two seconds may be heard.
+    // The take is a second and a half; of what comes behind it, ten seconds may be heard.
     let format = AudioFormat(.float, sampleRate: 48_000, channelCount: 1)
-    let feed = SoundFeed(format, seconds: 4)
+    let feed = SoundFeed(format, seconds: 12)
     var position: Int64 = 0
     func hear(blocks: Int) {
       for _ in 0..<blocks {
@@ -201,8 +210,8 @@ struct MicrophoneTakeTests {
     let report = try take.write(
       from: queue, of: sink,
       into: MovieFile(creating: settings.path, overwrites: false, grows: true), proof: nil
-    ) { _ in hear(blocks: 10) }
-    #expect(position > 48_000 * 6, "\(position)")
+    ) { _ in hear(blocks: 20) }
+    #expect(position > 48_000 * 14, "\(position)")
     #expect(report.problem == nil && report.ledger.stored == 150)
     #expect(report.sound?.gaps == [] && report.sound?.sampleCount == 72_000)
     #expect(try error(Asset(path: settings.path), 200..<71_900) < 0.002)
