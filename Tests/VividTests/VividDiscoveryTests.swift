@@ -22,7 +22,7 @@ extension VividTests {
       try await useInput(0)
       let listing = try await run("v4l2-ctl", ["-d", node, "--list-formats-ext"])
       #expect(listing.status == 0)
-      let theirs = triples(inListing: listing.output)
+      let theirs = triples(in: try FormatListing(listing.output))
       let modes = try await run(slowmoPath, ["modes", node, "--json"])
       #expect(modes.status == 0, "\(modes.errors)")
       let ours = try triples(inDocument: modes.document())
@@ -64,20 +64,12 @@ extension VividTests {
       try #require(finished.status == 0, "\(finished.output)\(finished.errors)")
     }
 
-    private func triples(inListing text: String) -> [Triple] {
-      var triples: [Triple] = []
-      var fourcc = ""
-      var size = ""
-      for line in text.split(separator: "\n") {
-        if let match = line.firstMatch(of: /^\s*\[\d+\]: '(.+?)\s*(-BE)?' \(/) {
-          fourcc = String(match.1) + (match.2.map(String.init) ?? "")
-        } else if let match = line.firstMatch(of: /Size: Discrete (\d+x\d+)/) {
-          size = String(match.1)
-        } else if let match = line.firstMatch(of: /Interval: Discrete .*\(([\d.]+) fps\)/) {
-          triples.append(Triple(fourcc: fourcc, size: size, rate: String(match.1)))
+    private func triples(in listing: FormatListing) -> [Triple] {
+      listing.shapes.flatMap { shape in
+        shape.rates.map {
+          Triple(fourcc: shape.fourcc, size: String(shape.size.dropFirst(9)), rate: $0)
         }
       }
-      return triples
     }
 
     private func triples(inDocument document: [String: Any]) throws -> [Triple] {

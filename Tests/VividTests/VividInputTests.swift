@@ -195,20 +195,7 @@ extension VividTests {
     /// Format and size, or range of sizes, in the words of v4l2-ctl: `YUYV Stepwise 16x16 - …`.
     private func listing(_ node: String) async throws -> Set<String> {
       let text = try await run("v4l2-ctl", ["-d", node, "--list-formats-ext"]).output
-      var shapes: Set<String> = []
-      var fourcc = ""
-      // Most lines are rates, and matching is slow where the machine is emulated.
-      for line in text.utf8.split(separator: UInt8(ascii: "\n")).map(Substring.init) {
-        guard let first = line.utf8.first(where: { $0 > 0x20 }),
-          first == UInt8(ascii: "[") || first == UInt8(ascii: "S")
-        else { continue }
-        if let match = line.firstMatch(of: /^\s*\[\d+\]: '(.+?)\s*(-BE)?' \(/) {
-          fourcc = String(match.1) + (match.2.map(String.init) ?? "")
-        } else if let match = line.firstMatch(of: /Size: (.*\S)/) {
-          shapes.insert("\(fourcc) \(match.1)")
-        }
-      }
-      return shapes
+      return Set(try FormatListing(text).shapes.map { "\($0.fourcc) \($0.size)" })
     }
 
     private func shapes(_ document: [String: Any]) throws -> Set<String> {
