@@ -290,22 +290,14 @@ extension VividTests {
         "/tmp/stopped.mov", seconds: 10,
         meanwhile: """
           for try in $(seq 300); do grep -q '"progress"' "$5.log" && break; sleep 0.1; done
-          sleep 2; begin=$(cut -d' ' -f1 /proc/uptime)
-          kill -STOP $pid; sleep 1.5; kill -CONT $pid
-          echo "$begin $(cut -d' ' -f1 /proc/uptime)" >"$5.stop"
+          sleep 2; kill -STOP $pid; sleep 1.5; kill -CONT $pid
           """)
-      let times = try String(contentsOfFile: "/tmp/stopped.mov.stop", encoding: .utf8)
-        .split { $0.isWhitespace }.compactMap { Double($0) }
-      try #require(times.count == 2)
-      // On a busy host a second and a half lasts longer, and to look at the clock takes its time.
-      let stood = Int((times[1] - times[0]) * Double(rate))
       let offset = try #require(audio["start_offset_ns"] as? Int)
       #expect(offset >= 0 && offset < 500_000_000)
       let gaps = try #require(audio["gaps"] as? [[String: Any]])
       let overruns = gaps.filter { $0["cause"] as? String == "overrun" }
       let longest = overruns.compactMap { $0["samples"] as? Int }.max() ?? 0
-      // Half a second is in the card's buffer.
-      #expect(longest > rate && longest < stood + 5 * rate / 2, "\(stood): \(gaps)")
+      #expect(longest > rate && longest < 4 * rate, "\(gaps)")
     }
 
     /// vivid lets a device that was disconnected be again when nobody has it open any more.

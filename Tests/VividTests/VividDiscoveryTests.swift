@@ -67,7 +67,8 @@ extension VividTests {
     private func triples(in listing: FormatListing) -> [Triple] {
       listing.shapes.flatMap { shape in
         shape.rates.map {
-          Triple(fourcc: shape.fourcc, size: String(shape.size.dropFirst(9)), rate: $0)
+          Triple(
+            fourcc: shape.fourcc, size: shape.size.replacing("Discrete ", with: ""), rate: $0)
         }
       }
     }

@@ -14,10 +14,8 @@ enum StoredForm: Equatable {
   init(_ parameters: CodecParameters) {
     switch parameters.codecName {
     case "h264" where !parameters.isLengthPrefixed: self = .lengthPrefixed
-    case "rawvideo":
-      let rowBytes = parameters.width * 3
-      let isPadded = parameters.pixelFormat == .rgb24 && rowBytes % 2 != 0
-      self = isPadded ? .evenRows(of: rowBytes) : .asItIs
+    case "rawvideo" where parameters.pixelFormat == .rgb24 && parameters.width % 2 != 0:
+      self = .evenRows(of: parameters.width * 3)
     default: self = .asItIs
     }
   }
