@@ -4,7 +4,8 @@
 # the command, the samples, and the real vivid driver in an emulated machine.
 #
 #   Tests/run.sh [--full]      --full: all random plans, takes and damaged files instead of a
-#                              sample, other programs on the fake driver, and the sanitizers
+#                              sample, other programs on the fake driver, the sanitizers, and
+#                              mistakes planted in the program
 set -euo pipefail
 cd "$(dirname "$0")/.."
 full=
@@ -26,7 +27,20 @@ fi
 . Samples/install-packages.sh
 mapfile -t lab_packages < <(grep -v '^#' Tests/Lab/packages)
 
-step() { printf '\n== %s (after %d s)\n' "$*" "$SECONDS"; }
+# Each step says how long it took, and a table of them ends the log.
+step_name=
+times=()
+end_step() {
+  [[ $step_name ]] || return 0
+  times+=("$(printf '%5d s  %s' $((SECONDS - step_start)) "$step_name")")
+  printf '== took %d s: %s\n' $((SECONDS - step_start)) "$step_name"
+}
+step() {
+  end_step
+  step_name=$*
+  step_start=$SECONDS
+  printf '\n== %s (after %d s)\n' "$*" "$SECONDS"
+}
 
 step "packages"
 install_packages "${build_packages[@]}" "${lab_packages[@]}" python3 python3-jsonschema \
@@ -85,8 +99,10 @@ Samples/first-clip.sh "$clips"
 
 # The emulated machine leaves a processor to what measures no time; what it says is shown behind.
 lab_log=$(mktemp)
+lab_start=$SECONDS
 set -m
-(Tests/Lab/selftest.sh && Tests/Lab/run-tests.sh) >"$lab_log" 2>&1 &
+(Tests/Lab/selftest.sh && Tests/Lab/run-tests.sh && echo "lab: $((SECONDS - lab_start)) s") \
+  >"$lab_log" 2>&1 &
 lab=$!
 set +m
 trap 'kill -- "-$lab" 2>/dev/null || true; rm -rf "$clips" "$lab_log"' EXIT
@@ -116,6 +132,11 @@ if [[ $full ]]; then
 
   step "under the sanitizers for threads and addresses"
   Tests/sanitize.sh
+
+  step "mistakes made on purpose, which the tests must find"
+  Tests/planted.sh
 fi
 
-step "all of it passed"
+end_step
+printf '\n== all of it passed, in %d s\n' "$SECONDS"
+printf '%s\n' "${times[@]}"

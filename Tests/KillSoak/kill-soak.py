@@ -24,11 +24,14 @@ import signal
 import statistics
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from busy_machine import Attempts, run_before_others
+
 LIMIT_MS = 250
-ATTEMPTS = 3
 # (name, device, options): what is copied, what is encoded, and what loses frames on purpose.
 TAKES = [
     ("mjpeg", "640x480@240", 0, ["--codec", "copy"]),
@@ -86,25 +89,26 @@ def wait_for_frame(path, process):
         time.sleep(0.001)
 
 
-def settled(slowmo, folder, number, rng):
+def settled(slowmo, folder, number, rng, attempts):
     """A trial, tried again where too much was missing."""
     state = rng.getstate()
-    for attempt in range(ATTEMPTS):
+
+    def again():
         rng.setstate(state)
-        result = trial(slowmo, folder, f"{number}-{attempt}", number, rng)
-        if result["problems"] or not result["late"]:
-            break
+        return trial(slowmo, folder, number, rng)
+
+    result = attempts.made(again, lambda result: result["late"] and not result["problems"])
     result["problems"] += result["late"]
-    result["attempts"] = attempt + 1
     return result
 
 
-def trial(slowmo, folder, label, number, rng):
+def trial(slowmo, folder, number, rng):
     name, mode, share, options = TAKES[number % len(TAKES)]
     rate = int(mode.split("@")[1])
     seed = rng.randrange(1 << 32)
-    path = folder / f"take-{label}.mov"
-    counter = pathlib.Path("/dev/shm") / f"overcrank-kill-{os.getpid()}-{label}"
+    path = folder / f"take-{number}.mov"
+    path.unlink(missing_ok=True)
+    counter = pathlib.Path("/dev/shm") / f"overcrank-kill-{os.getpid()}-{number}"
     device = f"synthetic:{mode}?drop={share}%&seed={seed}&counter={counter}"
     length = rng.uniform(0.3, 1.5)
     # One in five at any instant from the start of the process on, the others while it records or
@@ -113,7 +117,8 @@ def trial(slowmo, folder, label, number, rng):
     delay = rng.uniform(0, 0.6) if from_start else rng.uniform(0, length + 0.05)
     process = subprocess.Popen(
         [slowmo, "record", device, "-o", str(path), "-t", f"{length:.3f}", "--progress", "none",
-         *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+         *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        preexec_fn=run_before_others)
     if not from_start:
         wait_for_frame(counter, process)
     time.sleep(delay)
@@ -195,11 +200,13 @@ def main():
     parser.add_argument("--folder")
     options = parser.parse_args()
     rng = random.Random(options.seed)
+    attempts = Attempts()
     with tempfile.TemporaryDirectory(dir=options.folder) as scratch:
         folder = pathlib.Path(scratch)
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             tasks = [
-                pool.submit(settled, options.slowmo, folder, number, random.Random(rng.random()))
+                pool.submit(settled, options.slowmo, folder, number, random.Random(rng.random()),
+                            attempts)
                 for number in range(options.trials)
             ]
             results = [task.result() for task in tasks]
@@ -210,12 +217,7 @@ def main():
             print(f"trial {number} ({result['name']}, seed {result['seed']}): {problem}")
     killed = sum(result["killed"] for result in results)
     opened = sum(result["existed"] for result in results)
-    repeated = sum(result["attempts"] - 1 for result in results)
-    if repeated:
-        print(f"{repeated} kills were repeated, since too much was missing")
-    if repeated > 2 + options.trials // 10:
-        bad += 1
-        print("so many that this is no other program's doing")
+    bad += attempts.verdict(options.trials, "kills")
     print(f"{len(results)} recordings, {killed} killed, {opened} with a file, all of which ffprobe "
           f"opens" if not bad else f"{bad} problems in {len(results)} recordings")
     for what, key in [("as they were left", "direct"), ("after recover", "recovered")]:

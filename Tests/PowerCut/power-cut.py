@@ -12,7 +12,8 @@ while the file is being finished. Of each it is asked whether ffprobe opens what
 leaves (or what lies there, where that has nothing to do), whether its packets are the first of the
 take's, and whether more than 1.0 s of the frames that had been handed over by then are missing. With
 --never-synced the syncs in the log do not count: it must fail. A machine that others use as well may
-let a sync wait for longer than that, so a cut that cost too much is tried again with two other takes.
+let a sync wait for longer than that. So takes run before other programs where the system allows it, and a
+cut that cost too much is tried again with other takes: see busy_machine.py.
 """
 import argparse
 import json
@@ -23,10 +24,13 @@ import shutil
 import statistics
 import struct
 import subprocess
+import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from busy_machine import Attempts, run_before_others
+
 LIMIT_MS = 1000
-ATTEMPTS = 3
 WRITE, SYNC_BEGINS, SYNC_DONE, CUT = 1, 2, 3, 4
 TAKES = [
     ("mjpeg", "640x480@240", ["--codec", "copy"]),
@@ -68,7 +72,7 @@ def record(slowmo, library, folder, number, mode, options, seconds):
     done = subprocess.run(
         [slowmo, "record", f"synthetic:{mode}?counter={counter}", "-o", str(path), "-t",
          str(seconds), "--progress", "none", *options], env=environment, capture_output=True,
-        text=True)
+        text=True, preexec_fn=run_before_others)
     counter.unlink(missing_ok=True)
     if done.returncode != 0:
         raise SystemExit(f"recording ended with {done.returncode}: {done.stderr}")
@@ -162,7 +166,8 @@ def main():
     parser.add_argument("--folder")
     options = parser.parse_args()
     rng = random.Random(options.seed)
-    lost, bad, finishing, repeated, opened = [], 0, 0, 0, 0
+    lost, bad, finishing, opened = [], 0, 0, 0
+    attempts = Attempts()
     with tempfile.TemporaryDirectory(dir=options.folder) as scratch:
         folder = pathlib.Path(scratch)
         library = folder / "log-writes.so"
@@ -184,29 +189,29 @@ def main():
                 takes[kind] = made(kind, number)
             finishing += number % 3 == 2
             state = rng.getstate()
-            for attempt in range(ATTEMPTS):
+            is_first = True
+
+            def again():
                 # Another take, cut off as far on as the first.
+                nonlocal is_first
                 rng.setstate(state)
-                if attempt > 0:
+                if not is_first:
                     takes[kind] = made(kind, number)
-                    repeated += 1
+                is_first = False
                 entries = takes[kind][0]
                 cut = place_of_cut(entries, number, rng)
-                missing, problems, late, opens = trial(
+                return cut, *trial(
                     options.slowmo, folder, takes[kind], cut, rng, not options.never_synced)
-                if problems or not late:
-                    break
+
+            cut, missing, problems, late, opens = attempts.made(
+                again, lambda result: result[3] and not result[2])
             opened += opens
             lost.append(missing)
             for problem in problems + ([late] if late else []):
                 bad += 1
-                print(f"cut {number} at {cut} of {len(entries)} writes: {problem}")
+                print(f"cut {number} at {cut} of {len(takes[kind][0])} writes: {problem}")
     lost.sort()
-    if repeated:
-        print(f"{repeated} cuts were repeated with another take, since too much was missing")
-    if repeated > 2 + options.trials // 10:
-        bad += 1
-        print("so many that this is no other program's doing")
+    bad += attempts.verdict(options.trials, "cuts")
     print(f"{opened} of the files can be opened as they were left, the others once they are mended")
     print(f"{options.trials} cuts of the power, {finishing} of them while the file was finished: "
           f"{bad} problems; missing of the frames handed over: median "

@@ -6,8 +6,8 @@ import Testing
 extension VividTests {
   /// What vivid does wrong on demand.
   ///
-  /// The machine is slow, so vivid loses frames of its own as well: claims are about what was
-  /// asked of it, and about the books.
+  /// On a slow machine vivid loses frames of its own as well: claims are about what was asked of it,
+  /// and about the ledger.
   @Suite(.serialized) struct Faults {
     private let node = Vivid.node ?? ""
     private static let format = ["--mode", "320x180@60/yuyv"]
@@ -57,8 +57,10 @@ extension VividTests {
       let expected = try Vivid.ledger(take)["expected"] ?? 0
       let frames = Int64(60 * seconds)
       #expect((frames - 5...frames + 5).contains(expected))
-      let longest = try #require((take["intervals"] as? [String: Any])?["max_ns"] as? Int)
-      #expect(longest < 300_000_000)
+      // By the kernel's own trace, whose nanoseconds became microseconds on their way here.
+      let longest = try #require((take["intervals"] as? [String: Any])?["max_ns"] as? Int64)
+      let longestStep = try #require(streamed.dropLast().steps.max())
+      #expect(abs(longest - longestStep) <= 1_000)
     }
 
     @Test func `Damaged buffers are corrupt, not lost`() async throws {

@@ -11,10 +11,15 @@ extension VividTests {
       // Each step waits for the line that the one before must bring.
       let script = """
         cd "$3"
-        lines() { for try in $(seq 300); do [ "$(grep -c "$1" "$LINES_OF")" -ge "$2" ] && return; sleep 0.1; done; exit 3; }
-        LINES_OF="$4"
-        "$1" devices --watch --json >"$LINES_OF" &
+        "$1" devices --watch --json >"$4" &
         watching=$!
+        changes=$4
+        lines() {
+          until [ "$(grep -c "$1" "$changes")" -ge "$2" ]; do
+            kill -0 $watching || exit 3
+            sleep 0.1
+          done
+        }
         lines synthetic 1
         echo vivid.0 >unbind
         lines "removed.*$2\\"" 1

@@ -21,16 +21,15 @@ extension Vivid {
   ) async throws -> (status: Int32, document: [String: Any]) {
     try? FileManager.default.removeItem(atPath: file)
     // Progress tells that frames are stored. However slow the machine is, some come after the
-    // control was set.
+    // control was set. Whatever is waited for comes, or the recording ends.
     let script = """
       "$1" record "$2" -o "$3" --json --progress json $5 >"$3.json" 2>"$3.log" &
       recording=$!
-      for try in $(seq 300); do grep -q '"progress"' "$3.log" && break; sleep 0.1; done
+      until grep -q '"progress"' "$3.log" || ! kill -0 $recording 2>/dev/null; do sleep 0.1; done
       v4l2-ctl -d "$2" -c "$4" >&2 || echo "v4l2-ctl failed" >&2
       told=$(grep -c '"progress"' "$3.log")
-      for try in $(seq 300); do
-        [ $(grep -c '"progress"' "$3.log") -gt $((told + 2)) ] && break
-        kill -0 $recording 2>/dev/null || break
+      until [ $(grep -c '"progress"' "$3.log") -gt $((told + 2)) ] ||
+        ! kill -0 $recording 2>/dev/null; do
         sleep 0.1
       done
       kill -TERM $recording 2>/dev/null

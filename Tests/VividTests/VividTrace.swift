@@ -52,10 +52,22 @@ extension Vivid {
 extension [Vivid.Dequeued] {
   /// How many times are off by half a period or more from what the numbers say since the one before.
   func lateCount(atRate rate: Double) -> Int {
-    zip(self, dropFirst()).count { before, next in
-      let periods = Double(Int64(bitPattern: next.nanoseconds &- before.nanoseconds)) * rate / 1e9
-      return abs(periods - Double(Int32(bitPattern: next.sequence &- before.sequence))) >= 0.5
+    zip(steps, zip(self, dropFirst())).count { step, pair in
+      let numbers = Int32(bitPattern: pair.1.sequence &- pair.0.sequence)
+      return abs(Double(step) * rate / 1e9 - Double(numbers)) >= 0.5
     }
+  }
+
+  /// How long each frame lasted until the next, in nanoseconds of vivid's clock.
+  var steps: [Int64] {
+    zip(self, dropFirst()).map { Int64(bitPattern: $1.nanoseconds &- $0.nanoseconds) }
+  }
+
+  /// Frames a second by vivid's own numbers and times.
+  var frameRate: Double {
+    guard let first, let last, last.nanoseconds != first.nanoseconds else { return 0 }
+    let periods = Int32(bitPattern: last.sequence &- first.sequence)
+    return Double(periods) * 1e9 / Double(last.nanoseconds &- first.nanoseconds)
   }
 
   var hasWrappedSequence: Bool { zip(self, dropFirst()).contains { $1.sequence < $0.sequence } }

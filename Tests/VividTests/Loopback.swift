@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+
+/// The kernel's loopback sound card: what is played into its device 0 is heard at its device 1.
+enum Loopback {
+  /// The number of its card, or nil where there is none.
+  static let card: Int? = (0..<8).first { number in
+    let id = try? String(contentsOfFile: "/sys/class/sound/card\(number)/id", encoding: .utf8)
+    return id?.hasPrefix("Loopback") == true
+  }
+
+  static var playback: String { "hw:\(card ?? 0),0" }
+  static var capture: String { "hw:\(card ?? 0),1" }
+
+  static let whyNot: Comment =
+    "no loopback sound card here: load it with sudo modprobe snd-aloop"
+
+  /// Writes a sine for two channels, of 16 bits and 48000 samples a second.
+  static func writeTone(_ path: String, dBFS: Double, hertz: Double, seconds: Int) throws {
+    let (rate, amplitude) = (48_000, pow(10, dBFS / 20) * 32_768)
+    var samples: [Int16] = []
+    for sample in 0..<seconds * rate {
+      let value = amplitude * sin(2 * Double.pi * hertz * Double(sample) / Double(rate))
+      samples += [Int16(value.rounded()), Int16(value.rounded())]
+    }
+    try samples.withUnsafeBytes { Data($0) }.write(to: URL(fileURLWithPath: path))
+  }
+
+  /// Plays raw samples into the loopback, to their end.
+  static func play(_ path: String) async throws {
+    let played = try await run(
+      "aplay",
+      ["-q", "-D", playback, "-t", "raw", "-f", "S16_LE", "-r", "48000", "-c", "2", path])
+    try #require(played.status == 0, "\(played.errors)")
+  }
+
+  /// Where the card is in what it records, by the kernel's own account: samples since the start, and
+  /// the time at which there were so many.
+  static func recorded() throws -> (samples: Int64, nanoseconds: Int64) {
+    let status = try status(ofStream: "pcm1c")
+    let samples = try #require(status.firstMatch(of: /hw_ptr *: (\d+)/)).1
+    let time = try #require(status.firstMatch(of: /tstamp *: (\d+)\.(\d{9})/))
+    return (
+      try #require(Int64(samples)),
+      try #require(Int64(time.1)) * 1_000_000_000 + (try #require(Int64(time.2)))
+    )
+  }
+
+  private static func status(ofStream name: String) throws -> String {
+    // A file of /proc says that it has no length, which stops Foundation from reading it by name.
+    let path = "/proc/asound/card\(card ?? 0)/\(name)/sub0/status"
+    let handle = try #require(FileHandle(forReadingAtPath: path), "cannot read \(path)")
+    defer { try? handle.close() }
+    return String(decoding: try handle.readToEnd() ?? Data(), as: UTF8.self)
+  }
+
+  /// Lines of a shell: a process stands still for 1.5 seconds, and how many it really were on this
+  /// machine is written into a file.
+  static func pause(process: String, into file: String) -> String {
+    """
+    read before rest </proc/uptime
+    kill -STOP \(process)
+    sleep 1.5
+    read after rest </proc/uptime
+    kill -CONT \(process)
+    echo "$before $after" >\(file)
+    """
+  }
+
+  /// The fewest samples that a process lost which stood still for as long as a file says: half a second
+  /// may wait in the card's buffer, and a tenth of a second in its periods.
+  static func fewestLost(_ file: String) throws -> Int64 {
+    let times = try String(contentsOfFile: file, encoding: .utf8)
+      .split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
+    try #require(times.count == 2)
+    #expect(times[1] - times[0] >= 1.4)
+    return Int64((times[1] - times[0] - 0.6) * 48_000)
+  }
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Shows that the tests find what they are there to find: builds the program with one mistake at a
+# time, in a copy of the checkout, and runs the tests that must fail then.
+#
+#   Tests/planted.sh [NAME ...]      all of them, unless some are named: frame tone clock key exit
+set -euo pipefail
+cd "$(dirname "$0")/.."
+names=("$@")
+((${#names[@]})) || names=(frame tone clock key exit)
+copy=$PWD/.build-planted/checkout
+mkdir -p "$copy"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+fail() {
+  echo "planted: $*" >&2
+  exit 1
+}
+
+# The checkout as it is; what was built of an earlier one may serve again.
+find "$copy" -mindepth 1 -maxdepth 1 ! -name .build -exec rm -rf {} +
+git ls-files --cached --others --exclude-standard -z | xargs -0 cp -p --parents -t "$copy"
+
+build() {
+  swift build --package-path "$copy" -c release -Xswiftc -enable-testing --build-tests >"$log" 2>&1 ||
+    { tail -n 30 "$log" >&2 && fail "the copy does not build"; }
+}
+
+# Runs the tests of some suites in the copy, and tells whether they passed.
+passes() { # passes FILTER
+  SLOWMO=$copy/.build/release/slowmo \
+    "$copy/.build/release/OvercrankPackageTests.xctest" --testing-library swift-testing \
+    --filter "$1" >"$log" 2>&1
+}
+
+# Puts a mistake into a file of the copy, expects tests to fail in words of their own, and takes it
+# out again.
+plant() { # plant WHAT FILE SED-SCRIPT FILTER WORDS
+  local what=$1 file=$2 script=$3 filter=$4 words=$5
+  sed -i "$script" "$copy/$file"
+  ! cmp -s "$file" "$copy/$file" ||
+    fail "the line of $file to put $what into is not there any more"
+  build
+  passes "$filter" && fail "$what went unnoticed by $filter"
+  grep -qE "$words" "$log" || { tail -n 30 "$log" >&2 && fail "$what was taken for something else"; }
+  echo "planted: $what: found ($(grep -c 'recorded an issue' "$log") issues in $filter)"
+  cp -p "$file" "$copy/$file"
+}
+
+build
+passes 'SlowMotionTests|LevelMeterTests|SampleClockTests|DocumentTests|BadInputTests' ||
+  { grep -A 5 'recorded an issue' "$log" >&2 && fail "the tests fail without a mistake, too"; }
+for name in "${names[@]}"; do
+  case $name in
+    frame)
+      plant "one frame lost without a word" Sources/Recording/TakeWriter.swift \
+        's/^    try append(bytes, at: microseconds, isKeyFrame: isKeyFrame)$/    if storedCount != 37 { try append(bytes, at: microseconds, isKeyFrame: isKeyFrame) }/' \
+        SlowMotionTests 'painted|frames'
+      ;;
+    tone)
+      plant "a tone that reads 1 dB too loud" Sources/Capture/DataOutput/LevelMeter.swift \
+        's/20 \* log10(peak)/20 * log10(peak) + 1/' LevelMeterTests 'peakDBFS'
+      ;;
+    clock)
+      plant "a clock 0.5 % off" Sources/Capture/Microphone/SampleClock.swift \
+        's|^    slope = fitted$|    slope = Slope(rise: fitted.rise / 200 * 201, run: fitted.run)|' \
+        SampleClockTests 'SampleClockTests.swift'
+      ;;
+    key)
+      plant "a key that is renamed" Sources/slowmo/Documents/RecordDocument.swift \
+        's/maxBitRate/topBitRate/' DocumentTests 'max_bit_rate'
+      ;;
+    exit)
+      plant "an exit code that is changed" Sources/slowmo/Support/CommandError.swift \
+        's/case noInput = 66/case noInput = 67/' BadInputTests '67'
+      ;;
+    *) fail "there is no mistake called $name" ;;
+  esac
+done
