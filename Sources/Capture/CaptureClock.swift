@@ -10,6 +10,9 @@ package enum CaptureClock {
   /// Now, in microseconds, rounded down.
   package static func microseconds() -> Int64 { nanoseconds() / 1_000 }
 
+  /// Sleeps for a moment, for who looks again and again whether something has happened.
+  static func pause() { sleep(untilMicroseconds: microseconds() + 200) }
+
   /// Sleeps until an instant of this clock; returns at once when it has passed.
   static func sleep(untilMicroseconds time: Int64) {
     var deadline = timespec(tv_sec: Int(time / 1_000_000), tv_nsec: Int(time % 1_000_000) * 1_000)

@@ -7,14 +7,6 @@ import MediaTiming
 ///
 /// This describes the camera; reading and timing its frames is capture's work.
 package struct FileCamera: Hashable, Sendable {
-  /// Whether frames wait for their time.
-  package enum Pace: Hashable, Sendable {
-    /// As the file's times say; who is late loses frames.
-    case realTime
-    /// As fast as frames are taken; nothing is lost.
-    case maximum
-  }
-
   /// The file, as it was written.
   package let path: String
   /// How its frames are paced.
@@ -37,11 +29,11 @@ package struct FileCamera: Hashable, Sendable {
     }
     var pace = Pace.realTime
     for option in parts.options {
-      guard option.key == "pace", option.value == "max" else {
+      guard option.key == "pace", let value = Pace(option: option.value) else {
         throw parts.failure(
           "a file has no option \"\(option.key)=\(option.value)\"", hint: "it has pace=max")
       }
-      pace = .maximum
+      pace = value
     }
     self.init(path: parts.subject, pace: pace)
   }

@@ -14,6 +14,8 @@ package struct SyntheticCamera: Hashable, Sendable {
   /// A file whose first eight bytes are the number of frames handed over so far, in the machine's
   /// own byte order, kept up while the camera runs; for who checks what became of them.
   package let counterPath: String?
+  /// How its frames are paced.
+  package let pace: Pace
 
   /// The pixel formats it draws, its preferred one first.
   package static let fourccs: [FourCC] = [.mjpg, .yuyv, .grey]
@@ -29,6 +31,7 @@ package struct SyntheticCamera: Hashable, Sendable {
     dropShare = .zero
     seed = 0
     counterPath = nil
+    pace = .realTime
   }
 
   /// Reads a device name; nil when it names something else.
@@ -54,6 +57,7 @@ package struct SyntheticCamera: Hashable, Sendable {
     var dropShare = Rational.zero
     var seed: UInt64 = 0
     var counterPath: String?
+    var pace = Pace.realTime
     for option in parts.options {
       switch option.key {
       case "drop":
@@ -75,15 +79,21 @@ package struct SyntheticCamera: Hashable, Sendable {
           throw parts.failure("counter= names no file", hint: "write counter=/dev/shm/frames")
         }
         counterPath = option.value
+      case "pace":
+        guard let value = Pace(option: option.value) else {
+          throw parts.failure("pace=\(option.value) is no pace", hint: "write pace=max")
+        }
+        pace = value
       default:
         throw parts.failure(
           "the synthetic camera has no option \"\(option.key)\"",
-          hint: "it has drop=5%, seed=7 and counter=/dev/shm/frames")
+          hint: "it has drop=5%, seed=7, counter=/dev/shm/frames and pace=max")
       }
     }
     self.dropShare = dropShare
     self.seed = seed
     self.counterPath = counterPath
+    self.pace = pace
   }
 
   /// The modes it lists: three sizes at four rates in three formats, less what its name fixes.

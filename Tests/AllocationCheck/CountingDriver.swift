@@ -54,6 +54,7 @@ final class CountingDriver: FrameDriver {
 
   var bufferCount: Int { base.bufferCount }
   var countsExactly: Bool { base.countsExactly }
+  var waitsForTakers: Bool { base.waitsForTakers }
   func microseconds() -> Int64 { base.microseconds() }
   func start(keeping lent: [Int]) throws(CaptureError) { try base.start(keeping: lent) }
   func requeue(_ index: Int) throws(CaptureError) { try base.requeue(index) }

@@ -107,6 +107,10 @@ for mode in ["640x480@240/mjpg", "640x480@240/yuyv", "320x240@960/grey"] {
   proofs.append(
     isProved("synthetic \(mode)", try take(input("synthetic", mode), frames: 480)))
 }
+// One that waits for the writer, which stands still now and then: to wait takes no memory either.
+let waiting = try take(
+  input("synthetic:640x480@240?pace=max", "/yuyv"), frames: 480, isSlow: true)
+proofs.append(isProved("synthetic, waiting for the writer", waiting) && waiting.refused == 0)
 let slow = try take(input("synthetic", "640x480@240/yuyv"), frames: 48, isSlow: true)
 proofs.append(isProved("synthetic, writer too slow", slow) && slow.refused > 0)
 // Behind the driver for V4L2, with lost, damaged and badly counted frames.

@@ -20,7 +20,14 @@ import V4L2
 
   @Test func `Whatever is done in whatever order, no buffer is missing at the end`() async throws {
     var (frames, interruptions, errors) = (0, 0, 0)
-    for seed in 0..<Self.count {
+    // Sequences in which nothing happens show nothing. How much does is the machine's affair: 190
+    // frames, 40 interruptions and 60 errors in 300 of them, and half the frames beside a compiler;
+    // where it is less than a part of that, there are more sequences.
+    func isEnough() -> Bool {
+      frames > Self.count / 10 && interruptions > Self.count / 20 && errors > Self.count / 20
+    }
+    var seed = 0
+    while seed < Self.count || !isEnough() {
       let sequence = try SessionSequence(seed: UInt64(seed))
       for _ in 0..<24 { try await sequence.step() }
       try await sequence.finish()
@@ -32,12 +39,10 @@ import V4L2
         case .interruptionEnded, .didStartRunning, .didStopRunning: break
         }
       }
+      seed += 1
     }
-    // Sequences in which nothing happens show nothing; how much does is the machine's affair: 190
-    // frames, 40 interruptions and 60 errors in 300 of them, and half the frames beside a compiler.
-    #expect(frames > Self.count / 10 && interruptions > Self.count / 20 && errors > Self.count / 20)
     print(
-      "\(Self.count) sequences: \(frames) frames taken, \(interruptions) interruptions, "
+      "\(seed) sequences: \(frames) frames taken, \(interruptions) interruptions, "
         + "\(errors) errors")
   }
 }

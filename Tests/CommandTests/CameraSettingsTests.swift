@@ -85,13 +85,12 @@ struct CameraSettingsTests {
       FAKEVIDEO_TRUTH=after LD_PRELOAD=$2 "$1" record /dev/fakevideo0 -o take.mov \\
         --mode 640x360@120 >/dev/null &
       take=$!
-      for try in $(seq 600); do [ "$(stat -c %s take.mov 2>/dev/null || echo 0)" -gt 500000 ] && break; sleep 0.05; done
+      await '[ "$(size take.mov)" -gt 500000 ]' $take
       kill -\(signal) $take
       wait $take
       """
     let library = try await Self.driver.value.library
-    let finished = try await run(
-      "bash", ["-c", script, "bash", slowmoPath, library], in: scratch.path)
+    let finished = try await bash(script, library, in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
     // The camera's own account, when it was last closed.
     let before = try document(scratch.file("before"))

@@ -11,14 +11,14 @@ struct DeviceWatchTests {
     let script = """
       "$1" devices --watch \(options) >"$2" &
       watching=$!
-      for try in $(seq 600); do grep -q synthetic "$2" && break; sleep 0.05; done
+      await 'grep -q synthetic "$2"' $watching
       kill -\(signal) $watching
       wait $watching
       status=$?
       cat "$2"
       exit $status
       """
-    return try await run("bash", ["-c", script, "bash", slowmoPath, scratch.file("lines")])
+    return try await bash(script, scratch.file("lines"))
   }
 
   @Test(arguments: ["INT", "TERM"])

@@ -43,10 +43,19 @@ struct HelpTests {
           try? FileManager.default.removeItem(atPath: scratch.file(name))
         }
       }
-      // Beside all the other tests a program may take seconds to begin.
-      let patient = example.replacing("-s INT 3 ", with: "-s INT 15 ")
-      let finished = try await run(
-        "bash", ["-c", "PATH=.:$PATH; \(patient)"], in: scratch.path)
+      // Beside other programs one may take seconds to begin: in place of a time, its first words.
+      let timeout = """
+        PATH=.:$PATH
+        timeout() {
+          while [ "$1" != slowmo ]; do shift; done
+          "$@" >said &
+          await '[ -s said ]' $!
+          kill -INT $!
+          wait $!
+        }
+
+        """
+      let finished = try await bash(timeout + example, in: scratch.path)
       #expect(finished.status == 0, "\(example): \(finished.errors)")
     }
   }
@@ -64,10 +73,21 @@ struct HelpTests {
     let sample = try String(
       contentsOfFile: "\(checkout)/Samples/RecordAndSlow/main.swift", encoding: .utf8)
     #expect(readme.contains("```swift\n\(sample)```\n"))
-    let scratch = try Scratch()
-    let finished = try await run(program("RecordAndSlow"), [], in: scratch.path)
-    #expect(finished.status == 0, "\(finished.errors)")
-    #expect(finished.output == "stored 480 of 480 frames\n")
+    // Its camera does not wait: where a machine that is busy has cost frames, the account says so,
+    // and the sample is run again.
+    var (scratch, output) = (try Scratch(), "")
+    for number in 1...20 where output != "stored 480 of 480 frames\n" {
+      if number > 1 { scratch = try Scratch() }
+      let finished = try await run(program("RecordAndSlow"), [], in: scratch.path)
+      #expect(finished.status == 0, "\(finished.errors)")
+      output = finished.output
+      let stored = try #require(output.split(separator: " ").dropFirst().first.flatMap { Int($0) })
+      #expect(output == "stored \(stored) of 480 frames\n")
+      let take = try await slowmo("info", scratch.file("take.mov"), "--json").document()
+      #expect((take["video"] as? [String: Any])?["frame_count"] as? Int == stored)
+      if stored < 480 { print("the README's Swift: frames lost at try \(number): \(output)") }
+    }
+    #expect(output == "stored 480 of 480 frames\n")
     let info = try await slowmo("info", scratch.file("slow.mov"), "--json").document()
     #expect(info["duration_ns"] as? Int == 9_000_000_000)
   }
@@ -92,7 +112,7 @@ struct HelpTests {
   @Test func `The sample of the SloPoke flow records, slows and exports`() async throws {
     let scratch = try Scratch()
     let finished = try await run(
-      program("SloPoke"), ["synthetic:320x240@240"], in: scratch.path)
+      program("SloPoke"), ["synthetic:320x240@240?pace=max"], in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
     #expect(finished.output.hasPrefix("recorded 720 frames, 0 missing\n"))
     for (name, frames) in [("slopoke-passthrough.mov", 720), ("slopoke-30fps.mp4", 300)] {

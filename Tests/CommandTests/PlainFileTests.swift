@@ -15,7 +15,8 @@ struct PlainFileTests {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let took = try await slowmo(
-      "record", "synthetic:320x240@240", "-o", path, "-t", "0.7", "--title", "A drop", "--json")
+      "record", "synthetic:320x240@240?pace=max", "-o", path, "-t", "0.7", "--title", "A drop",
+      "--json")
     let report = try took.document()
     let stored = try #require((report["ledger"] as? [String: Int])?["stored"])
     let content = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -56,7 +57,7 @@ struct PlainFileTests {
     let scratch = try Scratch()
     let (plain, killed) = (scratch.file("plain.mov"), scratch.file("killed.mov"))
     let slow = scratch.file("slow.mp4")
-    _ = try await slowmo("record", "synthetic:320x240@120", "-o", plain, "-t", "0.5")
+    _ = try await slowmo("record", "synthetic:320x240@120?pace=max", "-o", plain, "-t", "0.5")
     _ = try await slowmo("retime", plain, "-o", slow, "--speed", "1/2", "--fps", "30")
     try await Self.kill(killed, device: "synthetic:320x240@120")
     // Size, type, kind 23, locale, and 120 as a float.
@@ -78,7 +79,7 @@ struct PlainFileTests {
   func `A mended file begins with what readers found before, packet by packet`() async throws {
     let scratch = try Scratch()
     let path = scratch.file("killed.mov")
-    try await Self.kill(path, device: "synthetic:320x240@240?drop=5%&seed=7")
+    try await Self.kill(path, device: "synthetic:320x240@240?drop=5%&seed=7&pace=max")
     let before = try await Self.pictureHashes(path)
     #expect(before.count >= 48)
     let mended = try await slowmo("recover", path, "--json")
@@ -122,7 +123,8 @@ struct PlainFileTests {
     let scratch = try Scratch()
     let (path, table) = (scratch.file("take.mov"), scratch.file("take.frames.csv"))
     let took = try await slowmo(
-      "record", "synthetic:320x240@120?drop=10%&seed=3", "-o", path, "-t", "0.5", "--frames-csv",
+      "record", "synthetic:320x240@120?drop=10%&seed=3&pace=max", "-o", path, "-t", "0.5",
+      "--frames-csv",
       table)
     #expect(took.status == 0, "\(took.errors)")
     let other = scratch.file("again.csv")
@@ -152,11 +154,11 @@ struct PlainFileTests {
     let script = """
       "$1" record "$3" -o "$2" --progress none &
       take=$!
-      for try in $(seq 600); do [ "$(stat -c %s "$2" 2>/dev/null || echo 0)" -gt 1000000 ] && break; sleep 0.05; done
+      await '[ "$(size "$2")" -gt 1000000 ]' $take
       kill -KILL $take
       wait $take
       """
-    let finished = try await run("bash", ["-c", script, "bash", slowmoPath, path, device])
+    let finished = try await bash(script, path, device)
     #expect(finished.status == 137)
   }
 }

@@ -8,21 +8,21 @@ struct RecordSoundTests {
   @Test func `A take says what became of its sound, and of none with --audio none`() async throws {
     let scratch = try Scratch()
     let heard = try await slowmo(
-      "record", "synthetic:128x96@60", "-o", scratch.file("a.mov"), "-t", "1", "--json")
+      "record", "synthetic:128x96@60?pace=max", "-o", scratch.file("a.mov"), "-t", "1", "--json")
     #expect(heard.status == 0, "\(heard.errors)")
     let audio = try #require(try heard.document()["audio"] as? [String: Any])
-    #expect(audio["device"] as? String == "synthetic:128x96@60")
+    #expect(audio["device"] as? String == "synthetic:128x96@60?pace=max")
     #expect(audio["codec"] as? String == "aac" && audio["channels"] as? Int == 1)
     #expect(audio["sample_rate"] as? Int == 48_000 && audio["samples"] as? Int == 48_000)
     #expect(audio["start_offset_ns"] as? Int == 0 && audio["drift_ppm"] as? Double == 0)
     #expect(try #require(audio["max_sync_error_ns"] as? Int) <= 10_417)
     #expect((audio["gaps"] as? [Any])?.isEmpty == true)
     let pcm = try await slowmo(
-      "record", "synthetic:128x96@60", "-o", scratch.file("b.mov"), "-t", "1", "--json",
+      "record", "synthetic:128x96@60?pace=max", "-o", scratch.file("b.mov"), "-t", "1", "--json",
       "--audio-codec", "pcm")
     #expect((try pcm.document()["audio"] as? [String: Any])?["codec"] as? String == "pcm_s16le")
     let silent = try await slowmo(
-      "record", "synthetic:128x96@60", "-o", scratch.file("c.mov"), "-t", "1", "--json",
+      "record", "synthetic:128x96@60?pace=max", "-o", scratch.file("c.mov"), "-t", "1", "--json",
       "--audio", "none")
     let (silence, info) = (
       try silent.document(), try await slowmo("info", scratch.file("c.mov"), "--json").document()
@@ -39,13 +39,15 @@ struct RecordSoundTests {
       ("synthetic", "not_a_capture_device", "is no microphone"),
     ] {
       let finished = try await slowmo(
-        "record", "synthetic:128x96@60", "-o", scratch.file("a.mov"), "-t", "1", "--audio", name,
+        "record", "synthetic:128x96@60?pace=max", "-o", scratch.file("a.mov"), "-t", "1", "--audio",
+        name,
         "--json")
       #expect(finished.status == 69)
       let error = try #require(try finished.document()["error"] as? [String: Any])
       #expect(error["code"] as? String == code, "\(error)")
       let plain = try await slowmo(
-        "record", "synthetic:128x96@60", "-o", scratch.file("a.mov"), "-t", "1", "--audio", name)
+        "record", "synthetic:128x96@60?pace=max", "-o", scratch.file("a.mov"), "-t", "1", "--audio",
+        name)
       #expect(plain.status == 69 && plain.errors.contains(word), "\(plain.errors)")
       #expect(plain.errors.split(separator: "\n").count == 1)
     }

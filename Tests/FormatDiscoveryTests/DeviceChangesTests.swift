@@ -106,7 +106,6 @@ struct DeviceListingTests {
 /// Claims about devices that come and go.
 ///
 /// No test waits for a time: each waits for a change.
-@Suite(.timeLimit(.minutes(1)))
 struct DeviceChangesTests {
   @Test func `A microphone comes and goes with its node`() async throws {
     let devices = try ScratchDevices()

@@ -192,6 +192,16 @@ struct SyntheticCameraTests {
     let camera = try camera(name)
     #expect(camera.dropShare.description == share)
     #expect(camera.seed == seed)
+    #expect(camera.pace == .realTime)
+  }
+
+  @Test func `A camera that waits for who takes its frames says so`() throws {
+    let name = "synthetic:640x480@240?drop=5%&pace=max&seed=7"
+    #expect(try camera(name).pace == .maximum)
+    let error = try #require(throws: DiscoveryError.self) {
+      try CaptureDevice.named("synthetic?pace=slow")
+    }
+    #expect(error.message.contains("pace=slow") && error.hint == "write pace=max")
   }
 
   @Test(
@@ -201,7 +211,7 @@ struct SyntheticCameraTests {
       "synthetic:640x480/h264", "synthetic?", "synthetic?drop", "synthetic?drop=", "synthetic?=5%",
       "synthetic?drop=5", "synthetic?drop=-5%", "synthetic?drop=101%", "synthetic?drop=5%&drop=6%",
       "synthetic?seed=-1", "synthetic?seed=18446744073709551616", "synthetic?seed=+1",
-      "synthetic?colour=red", "synthetic?drop=5%%",
+      "synthetic?colour=red", "synthetic?drop=5%%", "synthetic?pace=2", "synthetic?pace",
     ])
   func mistakes(name: String) throws {
     // An empty end is no mistake.
@@ -220,12 +230,12 @@ struct FileCameraTests {
   @Test(
     "A file's name ends at the last question mark",
     arguments: [
-      ("file:clip.mp4", "clip.mp4", FileCamera.Pace.realTime),
+      ("file:clip.mp4", "clip.mp4", Pace.realTime),
       ("file:clip.mp4?pace=max", "clip.mp4", .maximum),
       ("file:/a b/what?.mp4?", "/a b/what?.mp4", .realTime),
       ("file:a:b.mov?pace=max", "a:b.mov", .maximum),
     ])
-  func reading(name: String, path: String, pace: FileCamera.Pace) throws {
+  func reading(name: String, path: String, pace: Pace) throws {
     #expect(try FileCamera(parsing: name) == FileCamera(path: path, pace: pace))
   }
 

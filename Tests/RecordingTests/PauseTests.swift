@@ -189,7 +189,7 @@ struct PauseTests {
 
   @Test func `What happens to a recording is told to everyone who listens`() async throws {
     let scratch = try Scratch()
-    let device = try CaptureDevice.named("synthetic:128x96@240")
+    let device = try CaptureDevice.named("synthetic:128x96@240?pace=max")
     let session = try CaptureSession(device: device, format: device.fastestFormat())
     var settings = RecordingSettings(path: scratch.file("take.mov"))
     settings.limit = CaptureLimit(frameCount: 60)

@@ -70,7 +70,7 @@ struct ScriptedCamera {
         driver: driver,
         delivery: try FrameDelivery(layout: delivered, width: width, height: height),
         negotiatedFrameRate: rate, maximumByteCount: width * height * 3,
-        sound: hasSound ? (SyntheticSound(), { base }) : nil))
+        sound: hasSound ? (SyntheticSound(), { base }, nil) : nil))
   }
 
   /// The pictures of an H.264 file as a camera sends them, with a key frame now and then.

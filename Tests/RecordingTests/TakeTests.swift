@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Assets
 import Capture
+import Dispatch
 import FormatDiscovery
 import Glibc
 import LibAV
@@ -10,7 +11,7 @@ import Testing
 
 @testable import Recording
 
-/// Records the synthetic camera.
+/// Records the synthetic camera, which loses no frame to a busy machine: `device` says `pace=max`.
 private func take(
   _ device: String, mode: String, codec: RecordingCodec, seconds: MediaTime, to path: String
 ) throws -> RecordingReport {
@@ -36,9 +37,10 @@ struct TakeTests {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let report = try take(
-      "synthetic:320x240@120", mode: "320x240@120/\(fourcc)", codec: codec,
+      "synthetic:320x240@120?pace=max", mode: "320x240@120/\(fourcc)", codec: codec,
       seconds: MediaTime(value: 1, timescale: 2), to: path)
     #expect(report.ledger.addsUp)
+    #expect(report.ledger.stored == 60 && report.ledger.expected == 60)
     #expect(report.isPlayable)
     #expect(report.codec == stored)
     let asset = try Asset(path: path)
@@ -59,7 +61,7 @@ struct TakeTests {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     _ = try take(
-      "synthetic:320x240@90?drop=20%&seed=3", mode: "/yuyv", codec: .h264,
+      "synthetic:320x240@90?drop=20%&seed=3&pace=max", mode: "/yuyv", codec: .h264,
       seconds: MediaTime(seconds: 2), to: path)
     var demuxer = try Demuxer(opening: path)
     var lastKey: Int64?
@@ -84,7 +86,7 @@ struct TakeTests {
     defer { SmallDisk.unmount(scratch.path) }
     let path = scratch.file("take.mov")
     let report = try take(
-      "synthetic:320x240@240", mode: "/mjpg", codec: .copy, seconds: MediaTime(seconds: 4),
+      "synthetic:320x240@240?pace=max", mode: "/mjpg", codec: .copy, seconds: MediaTime(seconds: 4),
       to: path)
     #expect(report.stoppedBy == .diskFull)
     #expect(report.problem?.code == .diskFull)
@@ -99,21 +101,28 @@ struct TakeTests {
 
   @Test func `A disk that stands still for two seconds costs no frame`() throws {
     let scratch = try Scratch()
-    let camera = try CaptureDevice.named("synthetic:640x480@240")
-    let session = try CaptureSession(
-      device: camera, format: camera.format(matching: ModeRequest(parsing: "/mjpg")))
-    var settings = RecordingSettings(path: scratch.file("take.mov"))
-    settings.limit = CaptureLimit(frameCount: 720)
-    let output = try MovieFileOutput(session: session, settings: settings)
-    var fullest = 0.0
-    var hasSlept = false
-    let report = try output.record { progress in
-      fullest = max(fullest, progress.queueFill)
-      guard progress.stored >= 120, !hasSlept else { return }
-      // The thread that stores is not back before that.
-      hasSlept = true
-      sleep(2)
+    var camera = try ScriptedCamera(240)
+    (camera.width, camera.height) = (640, 480)
+    let (standsStill, goesOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    // Two seconds of frames come while the thread that stores is away.
+    let pictures = try camera.pictures(0..<8)
+    let frames = try (0..<720).map {
+      ScriptedDriver.Step.picture(try camera.stamp($0), pictures[Int($0) % pictures.count])
     }
+    let steps =
+      frames[..<180] + [.action { standsStill.wait() }] + frames[180..<660]
+      + [.action { goesOn.signal() }] + frames[660...]
+    var fullest = 0.0
+    var hasStoodStill = false
+    let (report, _) = try camera.take(
+      Array(steps), to: scratch.file("take.mov"),
+      progress: { progress in
+        fullest = max(fullest, progress.queueFill)
+        guard progress.stored >= 120, !hasStoodStill else { return }
+        hasStoodStill = true
+        standsStill.signal()
+        goesOn.wait()
+      })
     #expect(report.ledger.stored == 720 && report.ledger.lostQueue == 0)
     #expect(report.ledger.addsUp && report.isPlayable)
     // All that came meanwhile waited, and there was room.
@@ -140,10 +149,12 @@ struct TakeTests {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let seconds = try MediaTime(value: 1, timescale: 4)
-    _ = try take("synthetic:128x96@60", mode: "/grey", codec: .raw, seconds: seconds, to: path)
+    _ = try take(
+      "synthetic:128x96@60?pace=max", mode: "/grey", codec: .raw, seconds: seconds, to: path)
     let before = try pictureBytes(path)
     let error = #expect(throws: RecordingError.self) {
-      try take("synthetic:128x96@60", mode: "/mjpg", codec: .auto, seconds: seconds, to: path)
+      try take(
+        "synthetic:128x96@60?pace=max", mode: "/mjpg", codec: .auto, seconds: seconds, to: path)
     }
     #expect(error?.code == .outputExists)
     #expect(try pictureBytes(path) == before)

@@ -320,7 +320,7 @@ struct MotionTriggerTests {
 
   @Test func `A camera whose picture changes makes a clip`() throws {
     let scratch = try Scratch()
-    let camera = try CaptureDevice.named("synthetic:160x120@120")
+    let camera = try CaptureDevice.named("synthetic:160x120@120?pace=max")
     let session = try CaptureSession(device: camera, format: camera.fastestFormat())
     var settings = RecordingSettings(path: scratch.file("clip.mov"))
     settings.limit = CaptureLimit(duration: MediaTime(seconds: 20))
@@ -332,7 +332,8 @@ struct MotionTriggerTests {
     let report = try withExtendedLifetime(session) { try output.record(on: triggers) }
     let clip = try #require(report.clips.first)
     #expect(clip.trigger?.trigger.source == .motion && clip.isPlayable)
-    #expect(clip.ledger.stored > 24 && clip.ledger.addsUp)
+    #expect(clip.ledger.stored > 24 && clip.ledger.addsUp && clip.ledger.dropped == 0)
+    #expect(report.ledger.lostQueue == 0 && report.ledger.lostKernel == 0)
     #expect(session.outputs.count == 1)
   }
 }

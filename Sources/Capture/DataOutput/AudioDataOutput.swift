@@ -68,7 +68,7 @@ public final class AudioDataOutput: FrameOutput {
         blockSize: SoundPump.blockCapacity(format) * format.bytesPerSample)
       delivery.begin(SoundQueue(ring, format, counters))
       let sink = AudioSink(
-        connection.gate, ring, counters, LevelMeter(format), wake: delivery.wake)
+        connection.gate, ring, counters, LevelMeter(format), delivery)
       current = sink
       return sink
     }
@@ -111,19 +111,19 @@ private final class AudioSink: SoundSink {
   let gate: ConnectionGate
   private let ring: SoundRing
   private let counters: DataOutputCounters
-  private let wake: DispatchSemaphore
+  private let delivery: SampleDeliverer<AudioSampleBuffer>
   // The capture thread's own.
   private nonisolated(unsafe) var missing = MissingSound()
 
   init(
     _ gate: ConnectionGate, _ ring: SoundRing, _ counters: DataOutputCounters,
-    _ meter: LevelMeter, wake: DispatchSemaphore
+    _ meter: LevelMeter, _ delivery: SampleDeliverer<AudioSampleBuffer>
   ) {
     self.gate = gate
     self.ring = ring
     self.counters = counters
     self.meter = meter
-    self.wake = wake
+    self.delivery = delivery
   }
 
   func take(_ block: SoundBlock) {
@@ -135,8 +135,11 @@ private final class AudioSink: SoundSink {
       return missing.didRefuse(block)
     }
     missing.didPass(block)
-    wake.signal()
+    delivery.wake.signal()
   }
+
+  /// Who only looks at the levels is not waited for.
+  var hasRoom: Bool { ring.count == 0 || !delivery.hasTaker.load(ordering: .acquiring) }
 
   func end() {
     missing.reset()

@@ -61,6 +61,14 @@ final class DataSink: FrameSink {
     return nil
   }
 
+  func hasRoom(for byteCount: Int) -> Bool {
+    guard gate.isOpen.load(ordering: .relaxed) else { return true }
+    let mostWaiting = options.discardsLate.load(ordering: .relaxed) ? 1 : Int.max
+    return options.waiting.load(ordering: .acquiring) < mostWaiting
+      && options.kept.load(ordering: .relaxed) < options.maximumKept.load(ordering: .relaxed)
+      && loans.lentCount < loans.capacity && ring.count < ring.capacity
+  }
+
   func end(_ end: CaptureEnd) { due = nil }
 
   var keeping: FrameKeeping { .always }

@@ -16,7 +16,7 @@ final class LoanRing: Sendable {
     case dropped(FrameDropReason)
   }
 
-  private let capacity: Int
+  let capacity: Int
   // Entries between `head` and `tail` are the taker's, the others the pusher's.
   private nonisolated(unsafe) let entries: UnsafeMutablePointer<Entry?>
   private let head = Atomic<Int>(0)

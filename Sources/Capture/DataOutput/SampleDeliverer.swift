@@ -43,6 +43,8 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
 
   /// Signalled for each entry of the queue, and when something else changed.
   let wake = DispatchSemaphore(value: 0)
+  /// Whether anyone has ever asked for samples.
+  let hasTaker = Atomic<Bool>(false)
   private let state = Mutex(State())
 
   /// Takes samples from a queue from now on, after those of queues before.
@@ -65,6 +67,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   ) {
     let handler = executor.map { HandlerActor.wrap(handler, on: $0) } ?? handler
     state.withLock { $0.handler = handler }
+    hasTaker.store(true, ordering: .releasing)
     wake.signal()
   }
 
@@ -98,6 +101,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   ///
   /// A second task that asks takes the place of the first, which gets none.
   func next() async -> Sample? {
+    hasTaker.store(true, ordering: .releasing)
     let number = state.withLock { state in
       state.callCount += 1
       return state.callCount

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+package import FormatDiscovery
 import LibAV
 import MediaTiming
 import Synchronization
@@ -8,20 +9,13 @@ import Synchronization
 /// MJPEG and H.264 without reordered frames are delivered compressed, H.264 as the byte stream
 /// of Annex B that cameras send; everything else is decoded to planar 4:2:0 (`YU12`).
 package final class FileDriver: FrameDriver {
-  /// Whether frames wait for their time.
-  package enum Pace: Sendable {
-    /// As the file's times say; who is late loses frames.
-    case realTime
-    /// As fast as frames are taken; nothing is lost.
-    case maximum
-  }
-
   /// What the file's frames are when it plays a camera.
   package enum Layout: Sendable { case mjpeg, h264, yuv420p }
 
   package let bufferCount: Int
   /// A file's frames are as far apart as they are; none of them is lost.
   package var countsExactly: Bool { true }
+  package var waitsForTakers: Bool { pace == .maximum }
   private let path: String
   private let pace: Pace
   private let layout: Layout
@@ -29,6 +23,7 @@ package final class FileDriver: FrameDriver {
   private let isStopping = Atomic<Bool>(false)
   private let thread = Mutex<PlatformThread?>(nil)
   private let failure = Mutex<CaptureError?>(nil)
+  private let clock = FrameClock()
 
   /// Prepares to play a file whose picture has this size; `bufferCount` is the most it may lend.
   package init(
@@ -76,13 +71,17 @@ package final class FileDriver: FrameDriver {
 
   package func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult {
     switch queue.dequeue(timeoutMilliseconds: timeoutMilliseconds, for: self) {
-    case .frame(let buffer): return .frame(buffer)
+    case .frame(let buffer):
+      if pace == .maximum { clock.advance(toMicroseconds: buffer.stamp.microseconds) }
+      return .frame(buffer)
     case .none: return .none
     case .ended:
       if let error = failure.withLock({ $0 }) { throw error }
       return .ended
     }
   }
+
+  package func microseconds() -> Int64 { clock.microseconds() }
 
   package func requeue(_ index: Int) { queue.giveBack(index) }
 
@@ -97,7 +96,7 @@ package final class FileDriver: FrameDriver {
       throw LibAVError("find a picture track in", path, code: -22)
     }
     var player = Player(
-      base: CaptureClock.microseconds(), timeBase: track.timeBase, queue: queue, pace: pace)
+      base: clock.startOfStream(), timeBase: track.timeBase, queue: queue, pace: pace)
     switch layout {
     case .mjpeg, .h264:
       var annexB: BitstreamFilter?
@@ -138,12 +137,12 @@ private struct Player {
   let base: Int64
   let timeBase: Rational
   let queue: SoftwareBufferQueue
-  let pace: FileDriver.Pace
+  let pace: Pace
   private var sequence: UInt32 = 0
   private var overruns: UInt32 = 0
   private var firstTicks: Int64?
 
-  init(base: Int64, timeBase: Rational, queue: SoftwareBufferQueue, pace: FileDriver.Pace) {
+  init(base: Int64, timeBase: Rational, queue: SoftwareBufferQueue, pace: Pace) {
     self.base = base
     self.timeBase = timeBase
     self.queue = queue
@@ -172,11 +171,7 @@ private struct Player {
       }
       free = queue.takeFree()
     case .maximum:
-      free = queue.takeFree()
-      while free == nil, !isStopping.load(ordering: .acquiring) {
-        _ = queue.waitForFree(milliseconds: 50)
-        free = queue.takeFree()
-      }
+      free = queue.waitForFree { isStopping.load(ordering: .acquiring) }
     }
     let isAlive = !isStopping.load(ordering: .acquiring)
     guard let index = free else {

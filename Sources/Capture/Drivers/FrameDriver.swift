@@ -32,6 +32,9 @@ package protocol FrameDriver: AnyObject, Sendable {
   /// What keeps a camera from lengthening its frames while its stream is on; nil where nothing
   /// would.
   var exposureGuard: ExposureGuard? { get }
+  /// Whether the driver waits until its frames are taken: then the capture waits for every taker
+  /// too, and none of them loses a frame.
+  var waitsForTakers: Bool { get }
   /// The clock that the driver's times are of, in microseconds.
   func microseconds() -> Int64
 
@@ -63,6 +66,7 @@ package protocol FrameDriver: AnyObject, Sendable {
 extension FrameDriver {
   package var countsExactly: Bool { false }
   package var exposureGuard: ExposureGuard? { nil }
+  package var waitsForTakers: Bool { false }
   package func microseconds() -> Int64 { CaptureClock.microseconds() }
   package func release() {}
   package func abandon() {}

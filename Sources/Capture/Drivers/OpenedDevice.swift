@@ -10,7 +10,7 @@ struct OpenedDevice {
   let delivery: FrameDelivery
   let negotiatedFrameRate: FrameRate
   let maximumByteCount: Int
-  var sound: (source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64)?
+  var sound: DeviceInput.Sound?
 
   /// Opens what a device stands for, in the mode it was set to.
   init(_ locked: consuming LockedDevice) throws(CaptureError) {
@@ -84,6 +84,7 @@ struct OpenedDevice {
     settings.dropShare = camera.dropShare
     settings.seed = camera.seed
     settings.counterPath = camera.counterPath
+    settings.pace = camera.pace
     let driver = try SyntheticDriver(settings: settings)
     self.driver = driver
     guard let pixels = format.layout else { throw .unstorable(format) }
@@ -91,7 +92,7 @@ struct OpenedDevice {
       pixels, width: format.width, height: format.height, bytesPerRow: 0)
     negotiatedFrameRate = format.maxFrameRate
     maximumByteCount = driver.maximumByteCount
-    sound = (SyntheticSound(), { driver.firstFrameMicroseconds })
+    sound = (SyntheticSound(), { driver.firstFrameMicroseconds }, driver.frameClock)
   }
 
   private init(_ camera: FileCamera, _ format: CaptureFormat) throws(CaptureError) {
@@ -103,8 +104,8 @@ struct OpenedDevice {
       default: .yuv420p
       }
     let driver = FileDriver(
-      path: camera.path, pace: camera.pace == .maximum ? .maximum : .realTime, layout: layout,
-      width: format.width, height: format.height)
+      path: camera.path, pace: camera.pace, layout: layout, width: format.width,
+      height: format.height)
     self.driver = driver
     delivery = try Self.delivery(
       pixels, width: format.width, height: format.height, bytesPerRow: 0)

@@ -57,9 +57,14 @@ final class SoftwareBufferQueue: Sendable {
   /// A buffer to fill, or nil when the consumer has them all.
   func takeFree() -> Int? { state.withLock { $0.free.popFirst() } }
 
-  /// Waits until a buffer may be free; false at the time limit.
-  func waitForFree(milliseconds: Int) -> Bool {
-    freeSignal.wait(timeout: .now() + .milliseconds(milliseconds)) == .success
+  /// A buffer to fill, waiting until the consumer gives one back; nil once nobody wants it.
+  func waitForFree(orUntil isOver: () -> Bool) -> Int? {
+    while !isOver() {
+      if let index = takeFree() { return index }
+      // In steps, so that an end is noticed although nothing is given back.
+      _ = freeSignal.wait(timeout: .now() + .milliseconds(50))
+    }
+    return nil
   }
 
   /// Hands a filled buffer to the consumer.

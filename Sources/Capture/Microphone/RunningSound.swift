@@ -44,10 +44,23 @@ final class CompanionSound: Sendable {
   }
 
   private let driver: any SoundDriver
+  private let frameClock: FrameClock?
   private let control = CaptureControl()
   private let stage = Mutex(Stage.waiting)
 
-  init(_ driver: any SoundDriver) { self.driver = driver }
+  /// - Parameters:
+  ///   - driver: What hears.
+  ///   - frameClock: The clock of the frames where they do not wait for their time.
+  init(_ driver: any SoundDriver, frameClock: FrameClock?) {
+    self.driver = driver
+    self.frameClock = frameClock
+  }
+
+  /// Says that sound is to go to these outputs from the first frame on, before there is one.
+  func prepare(_ connections: [CaptureConnection]) {
+    // Frames that do not wait for their time would be far ahead before anyone listens.
+    if !connections.soundSinks.isEmpty { frameClock?.didHear(untilMicroseconds: 0) }
+  }
 
   /// Sends sound to just these outputs from now on.
   ///

@@ -8,6 +8,10 @@ package protocol SoundDriver: AnyObject, Sendable {
   /// How the samples are given.
   var format: AudioFormat { get }
 
+  /// Whether the driver waits until its samples are taken: then the capture waits for every taker
+  /// too.
+  var waitsForTakers: Bool { get }
+
   /// The clock that stamps are of, in nanoseconds.
   func nanoseconds() -> Int64
 
@@ -25,6 +29,10 @@ package protocol SoundDriver: AnyObject, Sendable {
 
   /// Ends the stream.
   func stop()
+}
+
+extension SoundDriver {
+  package var waitsForTakers: Bool { false }
 }
 
 /// What came of waiting for samples.
@@ -89,9 +97,16 @@ package struct SoundBlock {
 ///
 /// All calls come from that thread, so they neither wait nor ask for memory.
 package protocol SoundSink: AnyObject, Sendable {
+  /// Whether the sink has room for the next block; asked only for drivers that wait.
+  var hasRoom: Bool { get }
+
   /// Takes a block, or leaves it.
   func take(_ block: SoundBlock)
 
   /// Learns that no more sound will come: the stream is off.
   func end()
+}
+
+extension SoundSink {
+  package var hasRoom: Bool { true }
 }

@@ -12,7 +12,8 @@ final class SoundCounters: Sendable {
 }
 
 /// The work of a sound's capture thread: read, give the samples their number and time, show them
-/// to every sink; nothing else, and no waiting for anyone but the driver.
+/// to every sink; nothing else, and no waiting for anyone but the driver and, where that waits for its
+/// takers, for them.
 struct SoundPump: CaptureWork {
   /// A device that is silent for so long, in nanoseconds, has failed.
   static let patience: Int64 = 5_000_000_000
@@ -90,9 +91,21 @@ struct SoundPump: CaptureWork {
       switch try driver.read(into: memory.bytes, timeoutMilliseconds: 100) {
       case .none: try checkSilence()
       case .lost(let cause): note(cause)
-      case .samples(let count, let stamp): show(count, stamp)
+      case .samples(let count, let stamp):
+        if driver.waitsForTakers, let reason = waitForRoom() { return reason }
+        show(count, stamp)
       }
     }
+  }
+
+  /// Waits until every sink has room; a reason to stop where there is one before that.
+  private mutating func waitForRoom() -> StopReason? {
+    while !sinks.allSatisfy({ $0.hasRoom }) {
+      if let reason = control.requestedStop { return reason }
+      CaptureClock.pause()
+      switchboard.update(&sinks)
+    }
+    return nil
   }
 
   /// Gives a device up that has been silent for too long.

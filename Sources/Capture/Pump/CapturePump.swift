@@ -71,7 +71,7 @@ package final class CaptureControl: Sendable {
 }
 
 /// The work of the capture thread: dequeue, show to every sink, give back; nothing else, and no
-/// waiting for anyone but the driver.
+/// waiting for anyone but the driver and, where that waits for its takers, for them.
 struct CapturePump: CaptureWork {
   let loans: FrameLoans
   let wholeness: FrameWholeness
@@ -111,7 +111,7 @@ struct CapturePump: CaptureWork {
     do throws(CaptureError) { end.stopReason = try captureFrames() } catch { end.fail(error) }
     switch end.stopReason {
     case .duration, .frames: break
-    default: end.silence = loans.driver.microseconds() &- observer.lastArrival
+    default: end.silence = end.silence ?? loans.driver.microseconds() &- observer.lastArrival
     }
     loans.stop()
     end.cost = observer.latencies.cost
@@ -133,10 +133,25 @@ struct CapturePump: CaptureWork {
       case .ended: return .duration
       case .none: try observer.checkSilence()
       case .frame(let buffer):
+        if loans.driver.waitsForTakers, let reason = waitForRoom(for: buffer.bytes.count) {
+          // The capture ends before this frame.
+          end.silence = 0
+          return reason
+        }
         if let reason = try show(buffer) { return reason }
         observer.noteReturn()
       }
     }
+  }
+
+  /// Waits until every sink has room for a frame; a reason to stop where there is one before that.
+  private mutating func waitForRoom(for byteCount: Int) -> StopReason? {
+    while !sinks.allSatisfy({ $0.hasRoom(for: byteCount) }) {
+      if let reason = control.requestedStop { return reason }
+      CaptureClock.pause()
+      switchboard.update(&sinks)
+    }
+    return nil
   }
 
   /// Shows a frame to the sinks; a reason to stop when it ends the capture.

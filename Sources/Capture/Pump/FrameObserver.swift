@@ -6,6 +6,8 @@ struct FrameObserver {
   /// When the last frame was taken, or the stream switched on; microseconds of the driver's clock.
   private(set) var lastArrival: Int64
   private let driver: any FrameDriver
+  /// When the last frame was taken, by a clock that goes on while a frame is held.
+  private var heldSince: Int64 = 0
   /// A device that is silent for so long, in microseconds, has failed.
   private let patience: Int64
   private var clock: StampClock
@@ -26,6 +28,7 @@ struct FrameObserver {
   /// Notes a frame that was taken just now.
   mutating func observe(_ stamp: FrameStamp) -> FrameObservation {
     lastArrival = driver.microseconds()
+    heldSince = driver.waitsForTakers ? CaptureClock.microseconds() : lastArrival
     let (time, isJump) = clock.read(stamp, arrival: lastArrival)
     var frame = FrameObservation(stamp: stamp, microseconds: time, arrival: lastArrival)
     frame.isClockJump = isJump
@@ -39,7 +42,8 @@ struct FrameObserver {
   mutating func noteReturn() {
     let now = driver.microseconds()
     returns[(count + returns.count - 1) % returns.count] = now
-    latencies.record(microseconds: now &- lastArrival)
+    let end = driver.waitsForTakers ? CaptureClock.microseconds() : now
+    latencies.record(microseconds: end &- heldSince)
   }
 
   /// Gives a device up that has been silent for too long.

@@ -76,6 +76,8 @@ package final class FrameQueue: Sendable {
   private static let wakeInterval: Int64 = 20_000
   /// How long the taker sleeps at most, for frames that none followed.
   private static let longestSleep = DispatchTimeInterval.milliseconds(50)
+  /// The share of the queue from which on it is nearly full.
+  package static let nearlyFull = 0.9
   /// Records that only notes may take.
   private static let reserve = 4_096
 
@@ -142,6 +144,13 @@ package final class FrameQueue: Sendable {
       wakeTaker()
     }
     return true
+  }
+
+  /// Whether a frame of so many bytes finds room, or never will; on the pusher's thread.
+  package func hasRoom(for byteCount: Int) -> Bool {
+    let waiting = head.load(ordering: .relaxed) - tail.load(ordering: .acquiring)
+    if waiting == 0 || QueueChunks.aligned(byteCount) > chunks.chunkBytes { return true }
+    return waiting + Self.reserve < recordCapacity && chunks.hasRoom(for: byteCount)
   }
 
   /// Wakes the taker if it sleeps; on the pusher's thread.
@@ -234,6 +243,11 @@ package final class FrameQueue: Sendable {
   package var fillLevel: Double {
     let records = Double(endPlace - firstPlace) / Double(recordCapacity - Self.reserve)
     return max(Double(boundBytes) / Double(capacity), records)
+  }
+
+  /// Whether so much of the queue is taken that the next frame may find no room.
+  package var isNearlyFull: Bool {
+    fillLevel > Self.nearlyFull || boundBytes > capacity - chunks.chunkBytes
   }
 
   /// Bytes that frames bind, chunks that are not yet free included.

@@ -9,6 +9,9 @@ package protocol FrameSink: AnyObject, Sendable {
   /// - Returns: Why the capture is to end with this frame, if it is.
   func take(_ frame: inout ArrivedFrame) -> StopReason?
 
+  /// Whether the sink has room for a frame of so many bytes; asked only for drivers that wait.
+  func hasRoom(for byteCount: Int) -> Bool
+
   /// Learns that no more frames will come: the stream is off.
   func end(_ end: CaptureEnd)
 
@@ -29,6 +32,7 @@ package enum FrameKeeping: Sendable {
 }
 
 extension FrameSink {
+  package func hasRoom(for byteCount: Int) -> Bool { true }
   package var keeping: FrameKeeping { .never }
   package func allow(keeping count: Int) {}
 }

@@ -81,6 +81,13 @@ struct QueueChunks: ~Copyable {
       hint: "close other programs or choose a smaller mode")
   }
 
+  /// Whether there is room for a frame that fits a chunk, on the pusher's thread.
+  func hasRoom(for byteCount: Int) -> Bool {
+    let needed = Self.aligned(byteCount)
+    return needed <= filling.pointee.left || filling.pointee.usedCount < count
+      || filling.pointee.reusedCount < freed.load(ordering: .acquiring)
+  }
+
   /// Room for a frame, on the pusher's thread; nil where there is none.
   func take(_ byteCount: Int) -> UnsafeMutableRawPointer? {
     let needed = Self.aligned(byteCount)

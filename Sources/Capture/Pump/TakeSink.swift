@@ -79,6 +79,17 @@ package final class TakeSink: FrameSink {
     return nil
   }
 
+  package func hasRoom(for byteCount: Int) -> Bool {
+    // A take that is over, is to end or leaves frames out is no reason to wait.
+    if state.isOver || endsWhenFull || control.isPaused.load(ordering: .relaxed)
+      || control.requestedStop != nil || queue.hasRoom(for: byteCount)
+    {
+      return true
+    }
+    queue.wakeTaker()
+    return false
+  }
+
   package var keeping: FrameKeeping {
     queue.loans == nil ? .never : copiesBesideOthers ? .whenAlone : .always
   }

@@ -10,7 +10,10 @@ extension DeviceInput: CapturingInput {
   }
 
   private var soundDriver: SyntheticSoundDriver? {
-    sound.map { SyntheticSoundDriver($0.source, epoch: $0.epochMicroseconds) }
+    sound.map {
+      SyntheticSoundDriver(
+        $0.source, epoch: $0.epochMicroseconds, frameClock: $0.frameClock)
+    }
   }
 
   package func makeCapture(
@@ -18,8 +21,9 @@ extension DeviceInput: CapturingInput {
     whenEnded: @escaping @Sendable (CaptureEnd) -> Void
   ) throws(CaptureError) -> any InputCapture {
     try DeviceCapture(
-      self, into: connections, with: soundDriver.map(CompanionSound.init), control: control,
-      whenEnded: whenEnded)
+      self, into: connections,
+      with: soundDriver.map { CompanionSound($0, frameClock: sound?.frameClock) },
+      control: control, whenEnded: whenEnded)
   }
 
   /// Where the frames of these connections go, and how many of them each may keep.
@@ -57,6 +61,7 @@ private final class DeviceCapture: InputCapture {
   }
 
   func begin() throws(CaptureError) {
+    sound?.prepare(connections)
     try frames.begin()
     do throws(CaptureError) { try sound?.connect(connections) } catch {
       control.stop(.error)

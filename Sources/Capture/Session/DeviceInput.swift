@@ -21,8 +21,11 @@ public final class DeviceInput: Sendable {
     let sound: Sound?
   }
 
-  /// What is heard beside the pictures, and when its sample 0 sounds on the capture clock.
-  package typealias Sound = (source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64)
+  /// What is heard beside the pictures, when its sample 0 sounds on the capture clock, and the
+  /// clock of frames that do not wait for their time; nil for those that do.
+  package typealias Sound = (
+    source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64, frameClock: FrameClock?
+  )
 
   private let opened: Mutex<Opened>
   package let reach: DeviceReach

@@ -27,8 +27,6 @@ struct TriggeredTake {
   private static let latestNews: Int64 = 250_000
   /// How many frames of a clip are stored before the next one has its turn.
   private static let batch = 32
-  /// The share of the ring from which on frames leave it early.
-  private static let nearlyFull = 0.9
 
   /// Whether a clip may have to begin with frames from before it.
   private var needsKeyFrames: Bool { input.delivery.layout == .compressed("h264") }
@@ -54,7 +52,7 @@ struct TriggeredTake {
     // Beyond what is kept, what comes while the disk stands still for two seconds; and some of the
     // ring is never used.
     let kept = triggers.preDuration.doubleValue + Double(Self.latestNews) / 1_000_000
-    let frames = (kept + 2) * rate / Self.nearlyFull + 16
+    let frames = (kept + 2) * rate / FrameQueue.nearlyFull + 16
     let bytes = min(frames * Double(input.maximumByteCount), 1e15)
     let limit = triggers.memoryLimit ?? RecordingMemory.availableBytes() / 2
     let least = 4 * (input.maximumByteCount + 4_096)
@@ -250,7 +248,7 @@ struct TriggeredTake {
     }
     release(before: place, of: queue, &state)
     // Rather the oldest frames than the next ones.
-    while place < limit, queue.fillLevel > Self.nearlyFull, let frame = queue[place] {
+    while place < limit, queue.isNearlyFull, let frame = queue[place] {
       let held = newest &- frame.observation.microseconds
       if held < kept { state.shortened = min(state.shortened ?? .max, held) }
       place += 1

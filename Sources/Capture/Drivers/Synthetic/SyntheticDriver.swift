@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+package import FormatDiscovery
 import LibAV
 package import MediaTiming
 import Synchronization
@@ -9,6 +10,9 @@ import Synchronization
 /// Frame k is due at the start time plus k frame durations, and carries that time and k as its
 /// sequence number. When no buffer is free at that moment the frame is lost, and the numbers go
 /// on. Faults asked for lose frames before they reach the buffers, as a bad cable does.
+///
+/// At ``Pace/maximum`` frame k has the same time and number, but comes as soon as a buffer is free
+/// for it; the clock of the driver is then that of its frames.
 package final class SyntheticDriver: FrameDriver {
   /// What to draw, how fast, and what goes wrong.
   package struct Settings: Sendable {
@@ -25,6 +29,8 @@ package final class SyntheticDriver: FrameDriver {
     /// A file in which the frames that were handed over are counted, for who checks what became of
     /// them.
     package var counterPath: String?
+    /// Whether frames wait for their time.
+    package var pace = Pace.realTime
 
     package init(width: Int, height: Int, frameRate: FrameRate, layout: Layout) {
       self.width = width
@@ -42,6 +48,9 @@ package final class SyntheticDriver: FrameDriver {
   private let thread = Mutex<PlatformThread?>(nil)
   private let maker: Mutex<(any PictureMaker & Sendable)?>
   private let startMicroseconds = Atomic<Int64>(0)
+  private let clock = FrameClock()
+  /// How long the clock stands still at most while frames are lost on purpose, in microseconds.
+  private static let longestStillness: Int64 = 1_000_000
 
   /// Draws what can be drawn beforehand and reserves the buffers.
   ///
@@ -75,6 +84,11 @@ package final class SyntheticDriver: FrameDriver {
   /// The most bytes that a frame can take.
   package var maximumByteCount: Int { queue.bytesPerBuffer }
 
+  package var waitsForTakers: Bool { settings.pace == .maximum }
+  package func microseconds() -> Int64 { clock.microseconds() }
+  /// The clock of frames that do not wait for their time; nil for those that do.
+  var frameClock: FrameClock? { waitsForTakers ? clock : nil }
+
   /// The capture time of frame 0, in microseconds; 0 before the start.
   package var firstFrameMicroseconds: Int64 { startMicroseconds.load(ordering: .acquiring) }
 
@@ -87,10 +101,13 @@ package final class SyntheticDriver: FrameDriver {
     queue.restart(keeping: lent)
     // The first frame is complete one frame duration after the stream was switched on.
     let duration = settings.frameRate.frameDuration
-    let start =
-      CaptureClock.microseconds() &+ Int64(saturating: duration.doubleValue * 1_000_000)
+    let switchedOn = clock.startOfStream()
+    if waitsForTakers { clock.advance(toMicroseconds: switchedOn) }
+    let start = switchedOn &+ Int64(saturating: duration.doubleValue * 1_000_000)
     startMicroseconds.store(start, ordering: .releasing)
-    let started = try PlatformThread(urgency: .realTime) { [self] in
+    // Who does not wait would keep others from the processor.
+    let urgency: PlatformThread.Urgency = waitsForTakers ? .ordinary : .realTime
+    let started = try PlatformThread(urgency: urgency) { [self] in
       generate(maker, startMicroseconds: start)
       self.maker.withLock { $0 = maker }
     }
@@ -98,13 +115,14 @@ package final class SyntheticDriver: FrameDriver {
   }
 
   package func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult {
-    let result = queue.dequeue(timeoutMilliseconds: timeoutMilliseconds, for: self)
-    switch result {
-    case .frame: counter?.add()
-    case .none: break
-    case .ended: break
+    switch queue.dequeue(timeoutMilliseconds: timeoutMilliseconds, for: self) {
+    case .frame(let buffer):
+      counter?.add()
+      if waitsForTakers { clock.advance(toMicroseconds: buffer.stamp.microseconds) }
+      return .frame(buffer)
+    case .none: return .none
+    case .ended: return .ended
     }
-    return result
   }
 
   package func requeue(_ index: Int) { queue.giveBack(index) }
@@ -118,15 +136,23 @@ package final class SyntheticDriver: FrameDriver {
     var maker = maker
     var overruns: UInt32 = 0
     var number: Int64 = 0
+    var lastDue = startMicroseconds
     while !isStopping.load(ordering: .acquiring) {
       guard let offset = try? Self.microseconds(ofFrame: number, at: settings.frameRate) else {
         break  // 292 000 years on.
       }
       let due = startMicroseconds + offset
-      CaptureClock.sleep(untilMicroseconds: due)
+      if !waitsForTakers { CaptureClock.sleep(untilMicroseconds: due) }
       defer { number += 1 }
-      if isDropped(number) { continue }
-      guard let index = queue.takeFree() else {
+      if isDropped(number) {
+        // Nobody could tell otherwise that a camera without frames is silent.
+        if due &- lastDue > Self.longestStillness, waitsForTakers {
+          clock.advance(toMicroseconds: due)
+        }
+        continue
+      }
+      lastDue = due
+      guard let index = takeBuffer(forFrameAt: due) else {
         overruns &+= 1
         continue
       }
@@ -141,6 +167,18 @@ package final class SyntheticDriver: FrameDriver {
       queue.publish(index, byteCount: count ?? 0, stamp: stamp)
     }
     queue.end()
+  }
+
+  /// A buffer to fill; nil where the consumer has them all, or once the stream is to end.
+  private func takeBuffer(forFrameAt due: Int64) -> Int? {
+    guard waitsForTakers else { return queue.takeFree() }
+    let period = Int64(saturating: settings.frameRate.frameDuration.doubleValue * 1_000_000)
+    while clock.isAheadOfSound(atMicroseconds: due, period: period),
+      !isStopping.load(ordering: .acquiring)
+    {
+      CaptureClock.pause()
+    }
+    return queue.waitForFree { isStopping.load(ordering: .acquiring) }
   }
 
   /// The time of frame `number` after frame 0, in whole microseconds as a driver gives them.

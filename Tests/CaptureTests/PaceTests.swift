@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+import Dispatch
+import FormatDiscovery
+import MediaTiming
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Capture
+
+/// Cameras that hand frames over as fast as they are taken.
+///
+/// One after the other: each takes what the machine has.
+@Suite(.serialized) struct PaceTests {
+  private func driver(
+    rate: Int64 = 240, drop: Rational = .zero
+  ) throws -> SyntheticDriver {
+    var settings = SyntheticDriver.Settings(
+      width: 128, height: 96, frameRate: try FrameRate(rate, 1), layout: .grey)
+    (settings.pace, settings.dropShare, settings.seed) = (.maximum, drop, 7)
+    return try SyntheticDriver(settings: settings, bufferCount: 4)
+  }
+
+  /// Takes frames, each held until the next is there, and tells their stamps.
+  private func stamps(_ count: Int, of driver: SyntheticDriver) throws -> [FrameStamp] {
+    try driver.start(keeping: [])
+    defer { driver.stop() }
+    var stamps: [FrameStamp] = []
+    while stamps.count < count {
+      switch try driver.dequeue(timeoutMilliseconds: 1_000) {
+      case .frame(let buffer):
+        #expect(driver.microseconds() == buffer.stamp.microseconds)
+        stamps.append(buffer.stamp)
+        try buffer.giveBack()
+      case .none: continue
+      case .ended:
+        Issue.record("the stream has ended")
+        return stamps
+      }
+    }
+    return stamps
+  }
+
+  @Test func `Times and numbers are those of a camera that waits, and none is lost`() throws {
+    let driver = try driver()
+    #expect(driver.waitsForTakers)
+    let stamps = try stamps(1_000, of: driver)
+    #expect(stamps.map(\.sequence) == (0..<1_000).map { UInt32($0) })
+    let times = try (0..<1_000 as Range<Int64>).map {
+      driver.firstFrameMicroseconds
+        + (try SyntheticDriver.microseconds(ofFrame: $0, at: FrameRate(240, 1)))
+    }
+    #expect(stamps.map(\.microseconds) == times)
+    #expect(stamps.allSatisfy { $0.overrunsBefore == 0 && !$0.isCorrupt })
+    // The next stream begins where the clock of this one stands.
+    let again = try self.stamps(10, of: driver)
+    #expect(try #require(again.first).microseconds > times[999])
+  }
+
+  @Test func `Frames that are to be lost are, and no others`() throws {
+    let driver = try driver(drop: try Rational(1, 20))
+    let kept = (0..<500 as Range<Int64>).filter { !driver.isDropped($0) }
+    #expect(try stamps(kept.count, of: driver).map { Int64($0.sequence) } == kept)
+  }
+
+  @Test func `A camera without frames is silent by its own clock`() throws {
+    let driver = try driver(drop: .one)
+    let control = CaptureControl()
+    let queue = try FrameQueue(capacity: 1 << 20)
+    let take = TakeSink(limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
+    var pump = CapturePump(
+      loans: FrameLoans(driver), frameRate: try FrameRate(240, 1),
+      wholeness: FrameWholeness(byteCount: 128 * 96, isJPEG: false), control: control,
+      switchboard: SinkSwitchboard([take]))
+    try pump.start()
+    #expect(pump.run().error?.code == .noFrames)
+  }
+
+  @Test func `Who takes one frame at a time gets each of them`() async throws {
+    let camera = try CaptureDevice.named("synthetic:128x96@240?pace=max")
+    let session = try CaptureSession(
+      device: camera, format: camera.format(matching: ModeRequest(parsing: "/grey")))
+    let (fast, slow, sound) = (VideoDataOutput(), VideoDataOutput(), AudioDataOutput())
+    slow.alwaysDiscardsLateVideoFrames = false
+    for output in [fast, slow] { try session.addOutput(output) }
+    try session.addOutput(sound)
+    let seen = Mutex<[UInt32]>([])
+    fast.setSampleBufferHandler { sample in
+      seen.withLock { $0.append(sample.attachments.sequence) }
+    }
+    let heard = Mutex<(next: Int64, isWhole: Bool, end: MediaTime)>((0, true, .zero))
+    sound.setSampleBufferHandler { block in
+      let expected = SyntheticSound().samples(from: block.position, count: block.sampleCount)
+      heard.withLock { heard in
+        heard.isWhole =
+          heard.isWhole && block.gapBefore == nil && block.position == heard.next
+          && block.samples(ofChannel: 0) == expected
+        heard.next = block.position + Int64(block.sampleCount)
+        heard.end = block.presentationTimeStamp
+      }
+    }
+    try await session.startRunning()
+    var last: SampleBuffer?
+    var numbers: [UInt32] = []
+    for await sample in slow.frames {
+      numbers.append(sample.attachments.sequence)
+      let number = sample.withBytes { bytes in
+        PaintedNumber.read(width: 128, height: 96) { bytes[$1 * 128 + $0] }
+      }
+      #expect(number == Int(sample.attachments.sequence))
+      last = sample
+      if numbers.count == 480 { break }
+    }
+    #expect(numbers == (0..<480).map { UInt32($0) })
+    let time = try #require(last).presentationTimeStamp
+    last = nil
+    await session.stopRunning()
+    for output in [fast, slow] { #expect(output.ledger.dropped.isEmpty && output.ledger.addsUp) }
+    let frames = seen.withLock { $0 }
+    #expect(frames.count >= 480 && frames == (0..<UInt32(frames.count)).map { $0 })
+    // The sound is whole, and as far as the pictures.
+    #expect(sound.ledger.dropped.isEmpty && sound.ledger.addsUp)
+    let (isWhole, end) = heard.withLock { ($0.isWhole, $0.end) }
+    #expect(isWhole)
+    #expect(abs(try (end - time).doubleValue) < 0.2, "\(end) \(time)")
+  }
+
+  @Test func `An output from which nobody takes holds the camera, and a stop ends it at once`()
+    async throws
+  {
+    let camera = try CaptureDevice.named("synthetic:128x96@240?pace=max")
+    let session = try CaptureSession(device: camera, format: camera.fastestFormat())
+    let output = VideoDataOutput()
+    try session.addOutput(output)
+    try await session.startRunning()
+    while output.ledger.waiting == 0 { await Task.yield() }
+    // Another output comes while the camera is held, and goes.
+    let other = VideoDataOutput()
+    try session.addOutput(other)
+    session.removeOutput(other)
+    #expect(session.isRunning && output.ledger.offered == 1)
+    await session.stopRunning()
+    #expect(!session.isRunning && output.ledger.dropped.isEmpty)
+  }
+}

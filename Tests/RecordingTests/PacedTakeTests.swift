@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Capture
+import Dispatch
+import FormatDiscovery
+import Glibc
+import MediaTiming
+import TestSupport
+import Testing
+
+@testable import Recording
+
+/// Takes of cameras that wait for who takes their frames.
+///
+/// One after the other: each takes what the machine has.
+@Suite(.serialized) struct PacedTakeTests {
+  private func session(_ name: String, _ mode: String = "/mjpg") throws -> CaptureSession {
+    let camera = try CaptureDevice.named(name)
+    let format =
+      try camera.kind == .file
+      ? camera.fastestFormat() : camera.format(matching: ModeRequest(parsing: mode))
+    return try CaptureSession(device: camera, format: format)
+  }
+
+  private func record(
+    _ name: String, _ mode: String = "/mjpg", codec: RecordingCodec, to path: String,
+    seconds: Int64? = nil
+  ) throws -> RecordingReport {
+    var settings = RecordingSettings(path: path)
+    settings.codec = codec
+    settings.limit = CaptureLimit(duration: seconds.map { MediaTime(seconds: $0) })
+    let session = try session(name, mode)
+    return try withExtendedLifetime(session) {
+      try MovieFileOutput(session: session, settings: settings).record()
+    }
+  }
+
+  @Test(arguments: [
+    ("/mjpg", RecordingCodec.h264), ("/yuyv", .ffv1), ("/yuyv", .raw), ("/mjpg", .copy),
+  ])
+  func `A camera that waits for its encoder loses no frame`(
+    mode: String, codec: RecordingCodec
+  ) throws {
+    let scratch = try Scratch()
+    let path = scratch.file("take.mov")
+    let report = try record(
+      "synthetic:640x480@240?pace=max", mode, codec: codec, to: path, seconds: 2)
+    #expect(report.ledger.stored == 480 && report.ledger.expected == 480)
+    #expect(report.problem == nil && report.stoppedBy == .duration)
+    #expect(report.measuredFrameRate == (try Rational(240, 1)))
+    let asset = try Asset(path: path)
+    #expect(try paintedNumbers(asset) == Array(0..<480))
+    #expect(asset.soundTrack?.sampleCount == 96_000)
+    // And so does a file that is played as a camera.
+    let again = scratch.file("again.mov")
+    let second = try record(
+      "file:\(path)?pace=max", codec: codec == .copy ? .ffv1 : codec == .raw ? .h264 : codec,
+      to: again)
+    #expect(second.ledger.stored == 480 && second.ledger.expected == 480)
+    #expect(second.stoppedBy == .duration && second.ledger.dropped == 0)
+    #expect(try paintedNumbers(Asset(path: again)) == Array(0..<480))
+  }
+
+  @Test
+  func `A take of a camera that waits ends at once when it is stopped, also by a stalled disk`()
+    throws
+  {
+    let scratch = try Scratch()
+    var settings = RecordingSettings(path: scratch.file("take.mov"))
+    settings.codec = .copy
+    let session = try session("synthetic:640x480@240?pace=max")
+    let output = try MovieFileOutput(session: session, settings: settings)
+    var isHeld = false
+    let report = try withExtendedLifetime(session) {
+      try output.record { progress in
+        guard progress.queueFill > 0.5, !isHeld else { return }
+        isHeld = true
+        // Until the session is off this thread, which stores, is not back.
+        output.stop()
+        while session.isRunning { sched_yield() }
+      }
+    }
+    #expect(isHeld && report.stoppedBy == .signal)
+    #expect(report.ledger.dropped == 0 && report.ledger.addsUp && report.isPlayable)
+    #expect(report.ledger.stored == report.ledger.expected)
+  }
+
+  @Test func `Loud sounds and moving pictures give the same clips however fast frames come`() throws
+  {
+    let scratch = try Scratch()
+    var settings = RecordingSettings(path: scratch.file("clip.mov"))
+    settings.limit = CaptureLimit(duration: MediaTime(microseconds: 3_500_000))
+    let session = try session("synthetic:320x240@240?pace=max")
+    let output = try MovieFileOutput(session: session, settings: settings)
+    var triggers = TriggerSettings(
+      preDuration: MediaTime(microseconds: 250_000), postDuration: MediaTime(microseconds: 250_000))
+    triggers.repeats = true
+    triggers.sound = SoundTrigger(
+      threshold: -6, quietPeriod: MediaTime(microseconds: 500_000))
+    triggers.clipPath = { scratch.file("clip\($0).mov") }
+    let report = try withExtendedLifetime(session) { try output.record(on: triggers) }
+    #expect(report.ledger.dropped == 0 && report.ledger.addsUp && report.problem == nil)
+    #expect(report.ledger.expected == 840)
+    #expect(report.clips.count == 4)
+    for (second, clip) in report.clips.enumerated() {
+      let numbers = try paintedNumbers(Asset(path: clip.path)).compactMap(\.self)
+      let first = max(0, second * 240 - 60)
+      // The click is loud a sample after its instant, behind which the next frame is the first.
+      #expect(numbers.count == numbers.last.map { $0 - (numbers.first ?? 0) + 1 })
+      #expect(abs((numbers.first ?? -9) - first) <= 1, "\(numbers.first ?? -1) \(first)")
+      #expect(clip.ledger.dropped == 0 && clip.ledger.stored == Int64(numbers.count))
+    }
+  }
+
+  @Test func `A ring that is too small for what is kept holds the latest frames, and goes on`()
+    throws
+  {
+    let scratch = try Scratch()
+    var settings = RecordingSettings(path: scratch.file("clip.mov"))
+    settings.limit = CaptureLimit(duration: MediaTime(seconds: 4))
+    let session = try session("synthetic:640x480@240?pace=max", "/yuyv")
+    let output = try MovieFileOutput(session: session, settings: settings)
+    var triggers = TriggerSettings(
+      preDuration: MediaTime(seconds: 3), postDuration: MediaTime(microseconds: 100_000))
+    // A few frames only, so that there are only a few pieces of memory.
+    triggers.memoryLimit = 4 << 20
+    let report = try withExtendedLifetime(session) { try output.record(on: triggers) }
+    #expect(report.ledger.expected == 960 && report.ledger.evicted == 960)
+    #expect(report.warnings.contains { $0.contains("held only the last") })
+  }
+}
