@@ -4,7 +4,10 @@ import TestSupport
 import Testing
 
 /// Clips around triggers, by the command.
-struct TriggerTests {
+///
+/// One after the other: cameras that do not wait for their frames' times take all that the machine
+/// has, until their trigger comes.
+@Suite(.serialized) struct TriggerTests {
   /// Records with triggers, and runs some lines of bash once a second of frames has come, in which
   /// `later N` waits for N more.
   ///

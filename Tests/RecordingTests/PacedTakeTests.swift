@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("/mjpg", RecordingCodec.h264), ("/yuyv", .ffv1), ("/yuyv", .raw), ("/mjpg", .copy),
+    ("/yuyv", RecordingCodec.h264), ("/yuyv", .ffv1), ("/mjpg", .copy),
   ])
   func `A camera that waits for its encoder loses no frame`(
     mode: String, codec: RecordingCodec
@@ -44,21 +44,20 @@ import Testing
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let report = try record(
-      "synthetic:640x480@240?pace=max", mode, codec: codec, to: path, seconds: 2)
-    #expect(report.ledger.stored == 480 && report.ledger.expected == 480)
+      "synthetic:640x480@240?pace=max", mode, codec: codec, to: path, seconds: 1)
+    #expect(report.ledger.stored == 240 && report.ledger.expected == 240)
     #expect(report.problem == nil && report.stoppedBy == .duration)
-    #expect(report.measuredFrameRate == (try Rational(240, 1)))
+    #expect(abs(try #require(report.measuredFrameRate).doubleValue - 240) < 0.001)
     let asset = try Asset(path: path)
-    #expect(try paintedNumbers(asset) == Array(0..<480))
-    #expect(asset.soundTrack?.sampleCount == 96_000)
-    // And so does a file that is played as a camera.
+    #expect(try paintedNumbers(asset) == Array(0..<240))
+    #expect(asset.soundTrack?.sampleCount == 48_000)
+    // And so does a file that is played as a camera, and decoded faster than it is encoded.
     let again = scratch.file("again.mov")
     let second = try record(
-      "file:\(path)?pace=max", codec: codec == .copy ? .ffv1 : codec == .raw ? .h264 : codec,
-      to: again)
-    #expect(second.ledger.stored == 480 && second.ledger.expected == 480)
+      "file:\(path)?pace=max", codec: .ffv1, to: again)
+    #expect(second.ledger.stored == 240 && second.ledger.expected == 240)
     #expect(second.stoppedBy == .duration && second.ledger.dropped == 0)
-    #expect(try paintedNumbers(Asset(path: again)) == Array(0..<480))
+    #expect(try paintedNumbers(Asset(path: again)) == Array(0..<240))
   }
 
   @Test

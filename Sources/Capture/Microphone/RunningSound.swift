@@ -16,6 +16,7 @@ final class RunningSound: InputCapture {
     let switchboard = SinkSwitchboard(sinks)
     self.switchboard = switchboard
     thread = try CaptureThread(
+      waits: driver.waitsForTakers,
       {
         SoundPump(
           driver: driver, control: control, counters: counters, switchboard: switchboard)

@@ -13,7 +13,8 @@ protocol CaptureWork {
   mutating func run() -> CaptureEnd
 }
 
-/// A thread of real-time priority, where that is allowed, that captures from one source.
+/// A thread that captures from one source: of real-time priority where that is allowed, unless the
+/// source waits.
 final class CaptureThread: Sendable {
   private struct Outcome {
     var startError: CaptureError?
@@ -59,16 +60,17 @@ final class CaptureThread: Sendable {
   /// Makes the thread, which waits for ``begin()``.
   ///
   /// - Parameters:
+  ///   - waits: Whether the source waits for its takers: then none of them is to wait for it.
   ///   - makeWork: Called on the thread when it begins.
   ///   - whenEnded: Called on the thread when a stream that was on is off.
   /// - Throws: `CaptureError` with `.outOfMemory` when there is no thread to be had.
   init(
-    _ makeWork: @escaping @Sendable () -> any CaptureWork,
+    waits: Bool, _ makeWork: @escaping @Sendable () -> any CaptureWork,
     whenEnded: @escaping @Sendable (CaptureEnd) -> Void
   ) throws(CaptureError) {
     let progress = Progress(Job(makeWork: makeWork, whenEnded: whenEnded))
     self.progress = progress
-    try PlatformThread(urgency: .realTime) {
+    try PlatformThread(urgency: waits ? .ordinary : .realTime) {
       progress.go.wait()
       if !progress.perform() { progress.isStarted.signal() }
       progress.isOver.signal()

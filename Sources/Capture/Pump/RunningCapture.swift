@@ -20,6 +20,7 @@ package final class RunningCapture: Sendable {
     let switchboard = SinkSwitchboard(sinks)
     self.switchboard = switchboard
     thread = try CaptureThread(
+      waits: input.driver.waitsForTakers,
       {
         CapturePump(
           loans: input.loans, frameRate: input.negotiatedFrameRate,

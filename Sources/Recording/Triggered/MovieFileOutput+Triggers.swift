@@ -54,7 +54,12 @@ extension MovieFileOutput {
   /// Gives a trigger that happens now, from any thread.
   public func trigger(_ source: CaptureTrigger.Source = .call) {
     guard let camera = try? camera() else { return }
-    trigger(CaptureTrigger(source: source, microseconds: camera.driver.microseconds()))
+    // The writer, which lets go of frames that no trigger can need, takes triggers under this lock:
+    // of an instant that it does not know, none is earlier than the frames that it has seen.
+    state.withLock { state in
+      state.pending.append(
+        CaptureTrigger(source: source, microseconds: camera.driver.microseconds()))
+    }
   }
 
   /// Gives a trigger that happened up to a quarter of a second ago, from any thread.
