@@ -41,7 +41,13 @@ actor Takes {
 /// takes, or the process has ended; `size FILE` tells its bytes, and `frames FILE` what a camera's
 /// counter says.
 let scriptFunctions = """
-  await() { until eval "$1" || ! kill -0 "$2" 2>/dev/null; do sleep 0.05; done; }
+  arguments=("$@")
+  await() {
+    local condition=$1 process=$2
+    # A condition's $1, $2 … are the script's.
+    set -- "${arguments[@]}"
+    until eval "$condition" || ! kill -0 "$process" 2>/dev/null; do sleep 0.05; done
+  }
   size() { stat -c %s "$1" 2>/dev/null || echo 0; }
   frames() { [ -s "$1" ] && od -An -tu8 "$1" | tr -d ' ' || echo 0; }
 
