@@ -9,9 +9,10 @@ struct DeviceWatchTests {
   private func watch(_ options: String, signal: String = "INT") async throws -> Finished {
     let scratch = try Scratch()
     let script = """
-      "$1" devices --watch \(options) >"$2" &
+      lines=$2
+      "$1" devices --watch \(options) >"$lines" &
       watching=$!
-      await 'grep -q synthetic "$2"' $watching
+      await 'grep -q synthetic "$lines"' $watching
       kill -\(signal) $watching
       wait $watching
       status=$?

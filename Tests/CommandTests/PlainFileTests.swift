@@ -152,9 +152,10 @@ struct PlainFileTests {
   /// Kills a recording when there is something in it.
   private static func kill(_ path: String, device: String) async throws {
     let script = """
-      "$1" record "$3" -o "$2" --progress none &
+      path=$2
+      "$1" record "$3" -o "$path" --progress none &
       take=$!
-      await '[ "$(size "$2")" -gt 1000000 ]' $take
+      await '[ "$(size "$path")" -gt 1000000 ]' $take
       kill -KILL $take
       wait $take
       """

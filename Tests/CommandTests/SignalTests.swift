@@ -10,9 +10,10 @@ struct SignalTests {
     by signal: String, _ scratch: Scratch, more: String = ""
   ) async throws -> Finished {
     let script = """
-      "$1" record synthetic:320x240@240 -o "$2" --json --progress none \(more) &
+      path=$2
+      "$1" record synthetic:320x240@240 -o "$path" --json --progress none \(more) &
       take=$!
-      await '[ "$(size "$2")" -gt 1500000 ]' $take
+      await '[ "$(size "$path")" -gt 1500000 ]' $take
       kill -\(signal) $take
       wait $take
       """
@@ -122,9 +123,10 @@ struct SignalTests {
     let scratch = try Scratch()
     let take = try await Takes.plain()
     let script = """
-      "$1" retime "$2" -o "$3/slow.mp4" --speed 1/256 --fps 60 --pitch mute --progress none &
+      folder=$3
+      "$1" retime "$2" -o "$folder/slow.mp4" --speed 1/256 --fps 60 --pitch mute --progress none &
       export=$!
-      await 'ls -A "$3" | grep -q part' $export
+      await 'ls -A "$folder" | grep -q part' $export
       kill -INT $export
       wait $export
       """

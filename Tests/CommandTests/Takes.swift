@@ -38,16 +38,11 @@ actor Takes {
 }
 
 /// Functions for scripts: `await CONDITION PROCESS` looks until a condition holds, however long that
-/// takes, or the process has ended; `size FILE` tells its bytes, and `frames FILE` what a camera's
+/// takes, or the process has ended (in the condition, `$1` and others are those of the function);
+/// `size FILE` tells its bytes, and `frames FILE` what a camera's
 /// counter says.
 let scriptFunctions = """
-  arguments=("$@")
-  await() {
-    local condition=$1 process=$2
-    # A condition's $1, $2 … are the script's.
-    set -- "${arguments[@]}"
-    until eval "$condition" || ! kill -0 "$process" 2>/dev/null; do sleep 0.05; done
-  }
+  await() { until eval "$1" || ! kill -0 "$2" 2>/dev/null; do sleep 0.05; done; }
   size() { stat -c %s "$1" 2>/dev/null || echo 0; }
   frames() { [ -s "$1" ] && od -An -tu8 "$1" | tr -d ' ' || echo 0; }
 
