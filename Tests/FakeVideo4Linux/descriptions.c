@@ -91,6 +91,12 @@ static const description_format two_plane_formats[] = {
   {V4L2_PIX_FMT_NV12M, "Y/CbCr 4:2:0 (N-C)", 0, DISCRETE, two_plane_sizes, 0, 0, DISCRETE, 0, 2},
   END_FORMATS};
 
+// Forms of uncompressed color that other cameras here have not.
+static const description_size raw_color_sizes[] = {{64, 48, {{1, 120}, {1, 60}}}, {0}};
+static const description_format raw_color_formats[] = {
+  RAW(V4L2_PIX_FMT_UYVY, "UYVY 4:2:2", raw_color_sizes),
+  RAW(V4L2_PIX_FMT_RGB24, "24-bit RGB 8-8-8", raw_color_sizes), END_FORMATS};
+
 // A picture of 640x480 at 120 Hz, as VESA's formula for coordinated video timings has it.
 #define CVT_640X480P120 \
   {.type = V4L2_DV_BT_656_1120, \
@@ -215,7 +221,10 @@ const description fake_descriptions[] = {
   {.name = "broken", .driver = "broken", .card = "A name of thirty-two characters..",
     .bus = "usb-broken", .capabilities = CAMERA, .formats = broken_formats},
   {.name = "endless", .driver = "broken", .card = "Endless Lists", .bus = "usb-endless",
-    .capabilities = CAMERA, .formats = endless_formats, .is_endless = true},
+    .capabilities = CAMERA, .formats = endless_formats, .is_endless = true,
+    .by_name_only = true},
+  {.name = "raw-color", .driver = "capturecard", .card = "Raw Color", .bus = "PCI:0000:06:00.0",
+    .capabilities = CAMERA, .formats = raw_color_formats, .by_name_only = true},
   {.name = "output", .driver = "display", .card = "Output Only", .bus = "platform:display",
     .capabilities = V4L2_CAP_VIDEO_OUTPUT | V4L2_CAP_STREAMING},
   {.name = "m2m", .driver = "codec", .card = "Memory to Memory", .bus = "platform:codec",

@@ -159,8 +159,12 @@ static uint32_t image_size(const device_node *node, uint32_t *bytes_per_line) {
   *bytes_per_line = 0;
   switch (node->format->fourcc) {
   case V4L2_PIX_FMT_YUYV:
+  case V4L2_PIX_FMT_UYVY:
     *bytes_per_line = node->width * 2;
     return (uint32_t)(pixels * 2);
+  case V4L2_PIX_FMT_RGB24:
+    *bytes_per_line = node->width * 3;
+    return (uint32_t)(pixels * 3);
   case V4L2_PIX_FMT_GREY:
     *bytes_per_line = node->width;
     return (uint32_t)pixels;

@@ -66,13 +66,13 @@ static size_t line_length(const char *text) {
   }
 }
 
-/// One of each kind, but for those that come with another, and those that never end.
+/// One of each kind, but for those that come with another, and those that must be named.
 static bool add_all(fakevideo *machine, char *error, size_t size) {
   const char *companion = NULL;
   for (const description *kind = fake_descriptions; kind->name != NULL; kind++) {
     bool is_there = companion != NULL && strcmp(kind->name, companion) == 0;
     companion = kind->companion;
-    if (is_there || kind->is_endless) continue;
+    if (is_there || kind->by_name_only) continue;
     if (!add_line(machine, kind->name, strlen(kind->name), error, size)) return false;
   }
   return true;

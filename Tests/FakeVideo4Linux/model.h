@@ -86,6 +86,8 @@ typedef struct {
   const char *companion;
   /// Whether lists never end.
   bool is_endless;
+  /// Whether a machine that has one of each has none of these.
+  bool by_name_only;
 } description;
 
 extern const description fake_descriptions[];
