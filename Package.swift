@@ -140,7 +140,10 @@ let package = Package(
       ]),
     .testTarget(
       name: "CommandTests",
-      dependencies: ["TestSupport", "Assets", "Capture", "LibAV", "MediaTiming"]),
+      dependencies: [
+        "TestSupport", "slowmo", "Assets", "Capture", "Editing", "Export", "FormatDiscovery",
+        "LibAV", "MediaTiming", "Recording", "Retiming",
+      ]),
     .testTarget(
       name: "VividTests",
       dependencies: [

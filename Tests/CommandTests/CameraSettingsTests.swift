@@ -5,18 +5,9 @@ import Testing
 
 /// What the command does with a camera that has settings: the fake one, preloaded.
 struct CameraSettingsTests {
-  /// The fake driver for programs, built once.
-  private static let driver = Task {
-    let scratch = try Scratch()
-    let library = scratch.file("libfakevideo.so")
-    let built = try await run("\(checkout)/Tests/FakeVideo4Linux/build.sh", [library])
-    try #require(built.status == 0, "\(built.errors)")
-    return (library: library, scratch: scratch)
-  }
-
   /// Runs the command on a machine of fake cameras, as each call finds it.
   private func slowmo(on cameras: String, _ arguments: String...) async throws -> Finished {
-    let library = try await Self.driver.value.library
+    let library = try await FakeCameras.library()
     return try await run(
       "env", ["FAKEVIDEO=\(cameras)", "LD_PRELOAD=\(library)", slowmoPath] + arguments)
   }
@@ -62,7 +53,7 @@ struct CameraSettingsTests {
   {
     let scratch = try Scratch()
     let log = scratch.file("libv4l2.log")
-    let library = try await Self.driver.value.library
+    let library = try await FakeCameras.library()
     let taken = try await run(
       "env",
       [
@@ -89,7 +80,7 @@ struct CameraSettingsTests {
       kill -\(signal) $take
       wait $take
       """
-    let library = try await Self.driver.value.library
+    let library = try await FakeCameras.library()
     let finished = try await bash(script, library, in: scratch.path)
     #expect(finished.status == 0, "\(finished.errors)")
     // The camera's own account, when it was last closed.

@@ -88,10 +88,10 @@ fi
 "$slowmo" record "$yuyv" -o long.mov -t 4 --codec h264 --progress none >/dev/null
 take clip-h264 file:long.mov --codec copy --pre 100ms --post 100ms --trigger key < <(press)
 
-killed killed-mjpeg 100000 "$small"
+killed killed-mjpeg 60000 "$small"
 killed killed-h264 30000 "$yuyv" --codec h264
-killed killed-ffv1 200000 "$yuyv" --codec ffv1
-killed killed-raw-yuyv 500000 "$yuyv" --codec raw
+killed killed-ffv1 100000 "$yuyv" --codec ffv1
+killed killed-raw-yuyv 300000 "$yuyv" --codec raw
 killed killed-raw-gray 300000 "$gray" --codec raw
 killed killed-drops 60000 'synthetic:128x96@60?drop=20%&seed=7' --audio none
 fake_camera raw-color

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Testing
+
+@testable import Assets
+@testable import Capture
+@testable import Editing
+@testable import Export
+@testable import FormatDiscovery
+@testable import MediaTiming
+@testable import Recording
+@testable import Retiming
+@testable import slowmo
+
+/// Every error code that the sources hold, and the exit status that the command gives it.
+///
+/// The codes are found in the sources, so that one that is new, gone or renamed is not as in the
+/// table; the status is what the command's own mapping answers.
+struct ContractErrorTests {
+  private static let table = "errors.json"
+  static let fixtures = [table] + ContractBadInputTests.fixtures
+
+  /// A code with its status, and the hint where the command words it.
+  private struct Row: Encodable, Hashable {
+    let error: String
+    let code: String
+    let status: Int32
+    let hint: String
+  }
+
+  private struct Unknown: Error {}
+
+  /// Makes an error of each type that modules throw to the command, by its code.
+  private static let makers: [String: @Sendable (String) -> any Error] = [
+    "DiscoveryError": { DiscoveryError(.init(rawValue: $0), "", hint: "") },
+    "CaptureError": { CaptureError(.init(rawValue: $0), "", hint: "") },
+    "RecordingError": { RecordingError(.init(rawValue: $0), "", hint: "") },
+    "AssetError": { AssetError(.init(rawValue: $0), "", hint: "") },
+    "ExportError": { ExportError(.init(rawValue: $0), "", hint: "") },
+    "TimingError": { TimingError(.init(rawValue: $0), "") },
+    "EditingError": { EditingError(.init(rawValue: $0), "") },
+    "RetimingError": { RetimingError(.init(rawValue: $0), "") },
+  ]
+
+  @Test func `Each error code has the exit status that it had`() throws {
+    let sources = try Self.sources()
+    var rows = Set<Row>()
+    for declared in Self.declaredCodes(sources) {
+      let make = try #require(
+        Self.makers[declared.type], "\(declared.type) does not reach the command here")
+      let error = CommandError(make(declared.code))
+      #expect(error.code == declared.code, "\(declared.type)")
+      rows.insert(
+        Row(
+          error: declared.type, code: declared.code, status: error.status.rawValue,
+          hint: error.hint))
+    }
+    #expect(Set(rows.map(\.error)) == Set(Self.makers.keys), "a type's codes were not found")
+    let statuses = try Self.exitStatuses(sources)
+    for row in try Self.commandCodes(sources, statuses) { rows.insert(row) }
+    let unknown = CommandError(Unknown())
+    rows.insert(
+      Row(
+        error: "any other", code: unknown.code, status: unknown.status.rawValue,
+        hint: unknown.hint))
+    let sorted = rows.sorted { ($0.error, $0.code, $0.status) < ($1.error, $1.code, $1.status) }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    // A line for each, so that a difference is one.
+    let lines = try sorted.map { "    " + String(decoding: try encoder.encode($0), as: UTF8.self) }
+    let numbers = statuses.values.sorted().map(String.init).joined(separator: ", ")
+    try ContractFixtures.check(
+      "{\n  \"exitStatuses\": [\(numbers)],\n  \"codes\": [\n"
+        + lines.joined(separator: ",\n") + "\n  ]\n}\n", is: Self.table)
+  }
+
+  /// The text of every source file.
+  private static func sources() throws -> [String] {
+    let folder = "\(checkout)/Sources"
+    return try FileManager.default.subpathsOfDirectory(atPath: folder).sorted()
+      .filter { $0.hasSuffix(".swift") }
+      .map { try String(contentsOfFile: "\(folder)/\($0)", encoding: .utf8) }
+  }
+
+  /// The codes that types of errors declare: `static let busy = Code(rawValue: "device_busy")`.
+  private static func declaredCodes(_ sources: [String]) -> [(type: String, code: String)] {
+    let declaration = /(?:struct|extension) (\w+Error)\b|\bCode\(\s*rawValue: "(\w+)"\)/
+    return sources.filter { $0.contains("rawValue: \"") }.flatMap { source in
+      var type = "no error"
+      return source.matches(of: declaration).compactMap { match -> (String, String)? in
+        if let name = match.output.1 { type = String(name) }
+        return match.output.2.map { (type, String($0)) }
+      }
+    }
+  }
+
+  /// The statuses by their names in the source.
+  private static func exitStatuses(_ sources: [String]) throws -> [String: Int32] {
+    let source = try #require(sources.first { $0.contains("enum ExitStatus: Int32") })
+    let body = try #require(source.firstMatch(of: /enum ExitStatus: Int32 \{([^}]*)\}/)).output.1
+    let cases = try body.matches(of: /case (\w+) = (\d+)/).map {
+      (String($0.output.1), try #require(Int32($0.output.2)))
+    }
+    return Dictionary(uniqueKeysWithValues: cases)
+  }
+
+  /// The codes that the command gives itself, where it makes an error:
+  /// `CommandError(.usage, code: "usage", …`, with one status and code, or a choice of two.
+  private static func commandCodes(
+    _ sources: [String], _ known: [String: Int32]
+  ) throws -> [Row] {
+    try sources.filter { $0.contains("CommandError(") }.flatMap { source in
+      try source.matches(
+        of: /(?:CommandError|self\.init)\(\s*([^()"]+?),\s*code: ([^,]*"\w+"[^,]*),/
+      )
+      .flatMap { match -> [Row] in
+        let statuses = try match.output.1.matches(of: /\.(\w+)/).map { name in
+          // A signal decides between two; without one it is this.
+          name.output.1 == "status"
+            ? Interrupt.status.rawValue : try #require(known[String(name.output.1)])
+        }
+        let codes = match.output.2.matches(of: /"(\w+)"/).map { String($0.output.1) }
+        try #require(statuses.count == 1 || statuses.count == codes.count)
+        return codes.enumerated().map { place, code in
+          Row(
+            error: "CommandError", code: code,
+            status: statuses.count == 1 ? statuses[0] : statuses[place], hint: "")
+        }
+      }
+    }
+  }
+}

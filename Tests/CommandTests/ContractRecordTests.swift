@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+
+/// Every document that `record` prints, and the events of its progress.
+@Suite(.serialized)
+struct ContractRecordTests {
+  /// A file as a camera that waits: all of the document but figures of the machine is fixed.
+  private static let waiting = [
+    "record file:mjpeg.mov?pace=max -o a.mov --json --progress none",
+    "record file:mjpeg.mov?pace=max -o b.mov --frames 5 --title Five --json --progress none",
+    "record file:mjpeg.mov?pace=max -o c.mov -t 0.1 --codec copy --json --progress none",
+    "record file:h264.mov?pace=max -o d.mov --codec copy --json --progress none",
+    "record file:ffv1.mov?pace=max -o e.mov --codec ffv1 --json --progress none",
+    "record file:ffv1.mov?pace=max -o f.mov --codec mjpeg --faststart --json --progress none",
+    "record file:ffv1.mov?pace=max -o g.mov --codec h264 --burst --json --progress none",
+    // The document of a take that is there although something about it could not be written.
+    "record file:mjpeg.mov?pace=max -o h.mov --report /dev/full -y --json --progress none",
+    "record file:mjpeg.mov?pace=max -o i.mov --exec false --json --progress none",
+    // Text, of the same take.
+    "record file:mjpeg.mov?pace=max -o j.mov --codec copy --progress none",
+    "record file:mjpeg.mov -o k.mov --dry-run --json",
+    "record synthetic:640x480@240 -o l.mov --dry-run --json",
+    "record synthetic -o m.mov --mode 1280x720@120/yuyv --codec ffv1 --audio none --dry-run --json",
+    "record synthetic -o n.mov --dry-run",
+  ]
+  /// Cameras that do not wait: keys, types, and what was asked for.
+  private static let live = [
+    "record synthetic:128x96@60?drop=20%&seed=7 -o a.mov --frames 24 --audio none --json",
+    "record synthetic:128x96@60/yuyv?drop=20%&seed=7 -o b.mov --frames 24 --codec h264 --audio none --json",
+    "record synthetic:128x96@60?drop=50%&seed=7 -o c.mov --frames 12 --audio none --max-drops 0 --json",
+    "record synthetic:128x96@60?drop=20%&seed=7 -o d.mov --pre 100ms --post 200ms --trigger audio:-12dBFS --audio none --json",
+  ]
+  /// The same, with sound, in which a busy machine may leave a gap.
+  private static let heard = [
+    "record synthetic:128x96@60 -o g.mov --frames 24 --json",
+    "record synthetic:128x96@60 -o h.mov --frames 24 --audio-codec pcm --json",
+  ]
+  private static let (waitingName, liveName) =
+    ("documents/record-waiting.txt", "documents/record-live.txt")
+  private static let (camera, events) =
+    ("documents/record-camera.txt", "documents/record-events.txt")
+
+  static let fixtures = [waitingName, liveName, camera, events]
+
+  @Test func `Documents of takes of a camera that waits are what they were`() async throws {
+    let scratch = try Scratch()
+    for take in ["mjpeg", "h264", "ffv1"] { try await ContractTakes.unpack(take, into: scratch) }
+    var transcript = Transcript(in: scratch, mask: .machine)
+    for line in Self.waiting { try await transcript.slowmo(line) }
+    try ContractFixtures.check(transcript.text, is: Self.waitingName)
+  }
+
+  @Test func `Documents of live takes have the keys and types that they had`() async throws {
+    var transcript = Transcript(in: try Scratch(), mask: .live)
+    for line in Self.live { try await transcript.slowmo("\(line) --progress none") }
+    transcript.mask = .liveWithOrWithoutGaps
+    for line in Self.heard { try await transcript.slowmo("\(line) --progress none") }
+    // One of many clips: the next is waited for until Ctrl-C.
+    try await transcript.script(
+      """
+      mkfifo keys
+      "$1" record synthetic:128x96@60 -o 'i{n}.mov' --pre 100ms --post 200ms --trigger key \
+        --repeat --audio none --json --progress plain <keys 2>said &
+      take=$!
+      exec 3>keys
+      for try in $(seq 600); do grep -q waiting said && break; sleep 0.05; done
+      echo >&3
+      for try in $(seq 600); do grep -q 'i1.mov is finished' said && break; sleep 0.05; done
+      kill -INT $take
+      wait $take
+      """,
+      as: "slowmo record synthetic:128x96@60 -o i{n}.mov --pre 100ms --post 200ms --trigger key "
+        + "--repeat --audio none --json")
+    try ContractFixtures.check(transcript.text, is: Self.liveName)
+  }
+
+  @Test func `Documents of takes that cameras end have the keys and types that they had`()
+    async throws
+  {
+    var mask = ContractMask.liveWithOrWithoutGaps
+    // Whether the rate could be proved beside other programs.
+    mask.typed.insert("locked")
+    mask.open["cause"] = .string
+    var transcript = Transcript(
+      in: try Scratch(), mask: mask, cameras: "hfr-usb mjpegbytes=2000 unplug=120")
+    try await transcript.slowmo(
+      "record /dev/fakevideo0 -o a.mov -t 60 --mode 640x360@120/mjpg --json --progress none")
+    try ContractFixtures.check(transcript.text, is: Self.camera)
+  }
+
+  @Test func `Each event of progress has the keys and types that it had`() async throws {
+    let scratch = try Scratch()
+    let mask = ContractMask(
+      typed: ["pts_ns", "frame", "total_frames", "drops", "bytes"],
+      numbers: ["fps", "speed"], open: ["queue_fill": .number], lists: ["peak_dbfs"])
+    var text = ""
+    for (line, kinds) in [
+      (
+        "synthetic:128x96@60?drop=20%&seed=7 -o a.mov -t 1",
+        ["start", "drop", "progress", "file", "end"]
+      ),
+      (
+        "synthetic:128x96@60 -o b.mov --trigger audio:-12dBFS --post 100ms --exec false",
+        ["start", "trigger", "file", "warning", "end"]
+      ),
+    ] {
+      let finished = try await run(
+        slowmoPath,
+        ["record"] + line.split(separator: " ").map(String.init) + ["--progress", "json"],
+        in: scratch.path)
+      #expect(finished.status == 0)
+      let events = finished.errors.split(separator: "\n").map { mask.applied(to: String($0)) }
+      text += "$ slowmo record \(line) --progress json\n"
+      // The last of each kind: how many there are, and in which order, is the load's to say.
+      for kind in kinds {
+        text += (events.last { $0.contains("\"event\":\"\(kind)\"") } ?? "no \(kind)") + "\n"
+      }
+      let others = events.filter { event in
+        ["progress", "drop", "warning"].allSatisfy { !event.contains("\"event\":\"\($0)\"") }
+      }
+      #expect(others.count == kinds.count { !["progress", "drop", "warning"].contains($0) })
+    }
+    try ContractFixtures.check(text, is: Self.events)
+  }
+}
