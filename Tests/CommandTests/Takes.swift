@@ -61,6 +61,23 @@ func slowmo(_ arguments: String..., in folder: String? = nil) async throws -> Fi
   try await run(slowmoPath, arguments, in: folder)
 }
 
+/// A port for datagrams that nobody listens at, with IP of either version.
+func freePort() throws -> UInt16 {
+  let descriptor = socket(AF_INET6, Int32(SOCK_DGRAM.rawValue), 0)
+  try #require(descriptor >= 0)
+  defer { close(descriptor) }
+  var address = sockaddr_in6()
+  address.sin6_family = sa_family_t(AF_INET6)
+  var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+  let result = withUnsafeMutablePointer(to: &address) { pointer in
+    pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+      bind(descriptor, $0, length) == 0 ? getsockname(descriptor, $0, &length) : -1
+    }
+  }
+  try #require(result == 0)
+  return UInt16(bigEndian: address.sin6_port)
+}
+
 /// A JSON document in a file.
 func document(_ path: String) throws -> [String: Any] {
   let value = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: path)))

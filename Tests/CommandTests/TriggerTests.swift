@@ -40,13 +40,18 @@ import Testing
 
   @Test(arguments: [
     ("signal", "kill -USR1 $take", "signal"), ("key", "echo >&3", "key"),
-    ("udp:42117", "echo >/dev/udp/127.0.0.1/42117", "udp"),
-    ("udp:[::1]:42118", "echo >/dev/udp/::1/42118", "udp"),
+    ("udp:PORT", "echo >/dev/udp/127.0.0.1/PORT", "udp"),
+    ("udp:[::1]:PORT", "echo >/dev/udp/::1/PORT", "udp"),
   ])
   func `A trigger makes a clip of what was before it and what comes after`(
     trigger: String, line: String, source: String
   ) async throws {
     let scratch = try Scratch()
+    // Another run of these tests beside this one must not get the datagram.
+    let port = "\(try freePort())"
+    let (trigger, line) = (
+      trigger.replacing("PORT", with: port), line.replacing("PORT", with: port)
+    )
     let finished = try await record(
       "-o clip.mov --pre 250ms --post 250ms --trigger '\(trigger)'", in: scratch, then: line)
     #expect(finished.status == 0, "\(finished.errors)")
