@@ -39,8 +39,7 @@ actor Takes {
 
 /// Functions for scripts: `await CONDITION PROCESS` looks until a condition holds, however long that
 /// takes, or the process has ended (in the condition, `$1` and others are those of the function);
-/// `size FILE` tells its bytes, and `frames FILE` what a camera's
-/// counter says.
+/// `size FILE` tells its bytes, and `frames FILE` what a camera's counter says.
 let scriptFunctions = """
   await() { until eval "$1" || ! kill -0 "$2" 2>/dev/null; do sleep 0.05; done; }
   size() { stat -c %s "$1" 2>/dev/null || echo 0; }

@@ -55,9 +55,12 @@ package final class FileDriver: FrameDriver {
     isStopping.store(false, ordering: .relaxed)
     failure.withLock { $0 = nil }
     queue.restart(keeping: lent)
+    // From here on it is the clock of the frames, however long the first of them takes.
+    let base = clock.startOfStream()
+    if pace == .maximum { clock.advance(toMicroseconds: base) }
     let started = try PlatformThread { [self] in
       do throws(LibAVError) {
-        try play()
+        try play(from: base)
       } catch {
         failure.withLock {
           $0 = CaptureError(
@@ -90,13 +93,13 @@ package final class FileDriver: FrameDriver {
     thread.withLock { $0.take() }?.join()
   }
 
-  private func play() throws(LibAVError) {
+  private func play(from base: Int64) throws(LibAVError) {
     var demuxer = try Demuxer(opening: path)
     guard let track = demuxer.tracks.first(where: { $0.kind == .video }) else {
       throw LibAVError("find a picture track in", path, code: -22)
     }
     var player = Player(
-      base: clock.startOfStream(), timeBase: track.timeBase, queue: queue, pace: pace)
+      base: base, timeBase: track.timeBase, queue: queue, pace: pace)
     switch layout {
     case .mjpeg, .h264:
       var annexB: BitstreamFilter?

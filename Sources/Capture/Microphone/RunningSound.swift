@@ -60,7 +60,7 @@ final class CompanionSound: Sendable {
   /// Says that sound is to go to these outputs from the first frame on, before there is one.
   func prepare(_ connections: [CaptureConnection]) {
     // Frames that do not wait for their time would be far ahead before anyone listens.
-    if !connections.soundSinks.isEmpty { frameClock?.didHear(untilMicroseconds: 0) }
+    frameClock?.didHear(untilMicroseconds: connections.soundSinks.isEmpty ? .max : 0)
   }
 
   /// Sends sound to just these outputs from now on.
