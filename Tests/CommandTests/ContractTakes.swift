@@ -76,7 +76,7 @@ struct ContractTakeTests {
       ("d.mov", "retime h264.mov -o d.mov --preset freeze --at 0.3 --copy --pitch mute"),
       ("e.mov", "retime drops.mov -o e.mov --playback-fps 30 --copy"),
     ] {
-      try await transcript.slowmo(line)
+      try await transcript.slowmo("\(line) --progress none")
       let packets = try await Self.packets(scratch.file(name), of: ["-select_streams", "v"])
       transcript.add(packets + "\n")
     }
