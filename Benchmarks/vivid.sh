@@ -9,8 +9,8 @@
 # What was lost is the kernel's account, the same for every program: what is missing between the
 # sequence numbers of the buffers it dequeued (v4l2_dqbuf). "starved" are those of them for which
 # vivid had no buffer left (vb2_buf_done); of the others vivid skipped the frame itself, as it does
-# on a slow machine. Times are those of an emulated processor, 10 to 30 times longer than real
-# ones: compare them with each other. Each figure is the median of the rounds.
+# on a slow machine. Times are those of an emulated processor, a nanosecond an instruction:
+# compare them with each other. Each figure is the median of the rounds.
 # shellcheck source=Benchmarks/prepare.sh
 . "$(dirname "$0")/prepare.sh"
 mapfile -t lab_packages < <(grep -v '^#' Tests/Lab/packages)
