@@ -9,10 +9,10 @@ killed process: that number, not a guess, is what the file is held against. Of e
 * whether ffprobe opens it as it is, and how many pictures it finds there;
 * what `slowmo recover` makes of it: pictures, and the ledger with its gaps, whose places are known
   from the seed of the camera's losses.
-No file may lack more than 250 ms of frames, nor its ledger. Exits with 1 where one does. A machine
-that others use as well may let any program wait for longer than that, so a kill that cost too much
-is tried again twice with the same camera at the same instant, where the recorder itself would lose
-the same again; and no more than one in ten kills may need that.
+No file may lack more than 250 ms of frames, nor its ledger. Exits with 1 where one does. A machine that
+others use as well may let any program wait for longer than that. So takes run before other programs
+where the system allows it, and a kill that cost too much is tried again with the same camera at the same
+instant, where the recorder itself would lose the same again: see busy_machine.py.
 """
 import argparse
 import concurrent.futures
