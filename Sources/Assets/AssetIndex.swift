@@ -21,6 +21,8 @@ struct AssetIndex {
   private var wholeCounts: [Int: Int] = [:]
   /// How many packets were read.
   private(set) var readCount = 0
+  /// How long the last sample of each track lasts, by the boxes of a movie; nil where none tells.
+  private var lastDurations: [Int64?] = []
   /// Whether the file's index says other things than the packets that were read.
   private var isContradicted = false
 
@@ -50,18 +52,24 @@ struct AssetIndex {
       // A packet that ends with the file is cut off; what follows cannot be read.
       guard !packet.isCorrupt, tracks.indices.contains(packet.trackIndex) else { continue }
       wholeCounts[packet.trackIndex, default: 0] += 1
-      guard let pts = packet.pts ?? packet.dts else { continue }
-      let parameters = tracks[packet.trackIndex].parameters
+      let track = tracks[packet.trackIndex]
+      let parameters = track.parameters
+      // Frames whose packets have no time get one later.
+      guard let pts = packet.pts ?? packet.dts ?? (track.kind == .video ? 0 : nil) else { continue }
       packets[packet.trackIndex, default: []].append(
         PacketRecord(
           pts: pts, dts: packet.dts, duration: packet.duration, isKeyFrame: packet.isKeyFrame,
           isIndependent: packet.isKeyFrame && packet.isIndependent(parameters),
-          isDiscarded: packet.isDiscarded))
+          isDiscarded: packet.isDiscarded,
+          isStated: packet.pts != nil || packet.dts != nil && parameters.isIntraOnly))
       if known[packet.trackIndex] != nil, parameters.isIntraOnly {
         demuxer.skip(track: packet.trackIndex, exceptKeyFrames: false)
       }
     }
     for track in tracks { stated[track.index] = demuxer.index(ofTrack: track.index) }
+    if isMOV, let last = LastSamples(of: path), last.durations.count == tracks.count {
+      lastDurations = last.durations
+    }
     for (track, places) in known {
       guard stated[track]?.packetCount == places.count, let tables,
         let records = records(track, places, byteCount: tables.byteCount)
@@ -72,6 +80,18 @@ struct AssetIndex {
       packets[track] = records
       wholeCounts[track] = records.count
     }
+    for track in tracks { limitLastDuration(track) }
+  }
+
+  /// Makes the last packet of a movie's track no longer than its sample is.
+  private mutating func limitLastDuration(_ track: TrackFormat) {
+    guard isMOV, isWhole(track), let records = packets[track.index], let last = records.last else {
+      return
+    }
+    // Without boxes that tell, a fragment's last sample is taken to be as long as the one before.
+    let before = isInFragments(track) ? records.dropLast().last?.duration : nil
+    guard let longest = lastDuration(of: track) ?? before, last.duration > longest else { return }
+    packets[track.index]?[records.count - 1].duration = longest
   }
 
   /// The tracks of pictures of which the file's index says all but what the pictures' bytes do.
@@ -135,10 +155,11 @@ struct AssetIndex {
     guard let timescale = Int32(exactly: track.timeBase.denominator),
       let factor = Int64(exactly: track.timeBase.numerator)
     else { throw .invalid(path, "has a time base of \(track.timeBase) s") }
+    let (records, isMade) = try presentation(of: track)
     let frames = try FrameTable(
-      packets[track.index] ?? [], timescale: timescale, tickFactor: factor,
+      records, timesAreMade: isMade, timescale: timescale, tickFactor: factor,
       statedTicks: statedTicks(track),
-      isInFragments: isMOV && track.indexedCount == 0, path: path)
+      isInFragments: isInFragments(track), path: path)
     guard !frames.entries.isEmpty else { throw .invalid(path, "holds no frame that can be read") }
     guard track.parameters.width > 0, track.parameters.height > 0 else {
       throw .invalid(path, "does not say how large its pictures are")
@@ -146,6 +167,28 @@ struct AssetIndex {
     return VideoTrack(
       codec: track.parameters.codecName, width: track.parameters.width,
       height: track.parameters.height, rotation: track.rotation, frames: frames, format: track)
+  }
+
+  /// The packets of a track with the times at which their frames are shown, and whether some of
+  /// these are made by the order of decoding.
+  private func presentation(
+    of track: TrackFormat
+  ) throws(AssetError) -> (records: [PacketRecord], isMade: Bool) {
+    let records = packets[track.index] ?? []
+    let unstated = records.count { !$0.isStated }
+    guard unstated > 0 else { return (records, false) }
+    let order: PresentationOrder
+    do throws(LibAVError) {
+      order = try PresentationOrder(path, track, count: records.count)
+    } catch { throw AssetError(error) }
+    guard let timed = order.timed(records) else {
+      throw AssetError(
+        .invalidData,
+        "\(path) does not say when \(unstated) of its \(records.count) frames are shown, nor do "
+          + "their durations",
+        hint: "give its frames times with another program, such as ffmpeg")
+    }
+    return (timed, true)
   }
 
   /// The first track of sound that can be decoded, or nil.
@@ -189,13 +232,56 @@ struct AssetIndex {
     return Int64(place)
   }
 
-  /// The length of a track of a movie by its own word; nil where it has lost some of it.
+  /// The length of a movie's track from its first picture on; nil where some of it is lost.
+  ///
+  /// It ends with its last sample, or sooner where an edit list says so. Fragments have the former
+  /// alone: what their head states was written before there were samples.
   private func statedTicks(_ track: TrackFormat) -> Int64? {
-    guard isMOV, let stated = stated[track.index],
-      wholeCounts[track.index, default: 0] >= stated.packetCount
-    else { return nil }
-    return stated.ticks
+    guard isMOV, isWhole(track), let records = packets[track.index] else { return nil }
+    let samples = sampleTicks(track, records)
+    if isInFragments(track) { return samples }
+    guard var stated = stated[track.index]?.ticks else { return samples }
+    // Where an edit list hides something, it begins at zero, and the first picture later.
+    if let origin = records.lazy.filter({ !$0.isDiscarded }).map(\.pts).min(),
+      records.contains(where: \.isDiscarded)
+    {
+      stated = stated.subtractingReportingOverflow(max(0, origin)).partialValue
+    }
+    return samples.map { min(stated, $0) } ?? stated
   }
+
+  /// The ticks from the first picture of a track to the end of its last sample; nil where its
+  /// boxes do not tell, or an edit list jumps.
+  ///
+  /// Samples last from one decoding time to the next, and all of them together as long as they are
+  /// shown.
+  private func sampleTicks(_ track: TrackFormat, _ records: [PacketRecord]) -> Int64? {
+    guard let last = lastDuration(of: track), let start = records.first?.dts,
+      let end = records.last?.dts, let first = records.lazy.map(\.pts).min(),
+      let origin = records.lazy.filter({ !$0.isDiscarded }).map(\.pts).min(),
+      zip(records, records.dropFirst()).allSatisfy({ ($0.dts ?? .max) < ($1.dts ?? .min) })
+    else { return nil }
+    // Beyond this no time is accepted anyway.
+    let bounds = -(Int64(1) << 56)...Int64(1) << 56
+    guard [last, start, end, first, origin].allSatisfy(bounds.contains) else { return nil }
+    return end + last - start + first - origin
+  }
+
+  /// How long a track's last sample lasts, in ticks; nil where no box tells.
+  private func lastDuration(of track: TrackFormat) -> Int64? {
+    guard lastDurations.indices.contains(track.index), let ticks = lastDurations[track.index]
+    else { return nil }
+    return ticks > 0 ? ticks : nil
+  }
+
+  /// Whether all packets that the index of a track names have come.
+  private func isWhole(_ track: TrackFormat) -> Bool {
+    guard let stated = stated[track.index] else { return false }
+    return wholeCounts[track.index, default: 0] >= stated.packetCount
+  }
+
+  /// Whether a track's samples are named by fragments alone.
+  private func isInFragments(_ track: TrackFormat) -> Bool { isMOV && track.indexedCount == 0 }
 
   private var isMOV: Bool { containerName.hasPrefix("mov,") }
 
@@ -211,53 +297,6 @@ struct AssetIndex {
       throw AssetError(
         .invalidData, "\(path) is cut off: \(count) of \(named) \(what) can be read",
         hint: "copy the file again from where it was recorded")
-    }
-  }
-}
-
-/// What the index of a track says of one packet, in the file's ticks.
-struct PacketRecord: Hashable {
-  let pts: Int64
-  let dts: Int64?
-  let duration: Int64
-  let isKeyFrame: Bool
-  /// Whether its bytes say that no picture before it is needed.
-  var isIndependent: Bool
-  let isDiscarded: Bool
-}
-
-extension CodecParameters {
-  /// Whether a packet's own units tell whether a picture stands alone.
-  fileprivate var readsUnits: Bool { codecName == "hevc" || codecName == "h264" }
-}
-
-extension TrackFormat {
-  /// The sample that is nearest to a time of a sound track; nil where it does not fit.
-  func sample(atTicks ticks: Int64) -> Int64? {
-    let rate = Rational(Int64(parameters.sampleRate))
-    let place = try? Rational(ticks).multiplied(by: timeBase).multiplied(by: rate)
-    return place.flatMap { Int64(exactly: $0.rounded(.halfAwayFromZero)) }
-  }
-}
-
-extension Packet {
-  /// Whether a key frame needs no picture before it, by its own bytes.
-  ///
-  /// False only for H.264 and HEVC pictures that are no IDR: containers also call the start of
-  /// an open group a key frame. (Rec. ITU-T H.264 table 7-1, H.265 table 7-1.)
-  fileprivate func isIndependent(_ parameters: CodecParameters) -> Bool {
-    guard parameters.readsUnits else { return true }
-    let isHEVC = parameters.codecName == "hevc"
-    return withBytes { bytes in
-      var units = UnitReader(bytes, lengthSize: parameters.unitLengthSize)
-      while let unit = units.next() {
-        let first = bytes[unit.lowerBound]
-        let type = isHEVC ? first >> 1 & 0x3F : first & 0x1F
-        if isHEVC ? type == 19 || type == 20 : type == 5 { return true }
-        // Any other slice; what is not one are parameter sets and remarks.
-        if isHEVC ? type < 32 : (1...4).contains(type) { return false }
-      }
-      return false
     }
   }
 }

@@ -119,6 +119,7 @@ public struct FrameReader: ~Copyable {
   private func isAhead(_ index: Int) -> Bool {
     guard let nextIndex, nextIndex <= index else { return false }
     return keyFrame(before: index) <= nextIndex || index - nextIndex < 8
+      || track.frames.madeTicks != nil
   }
 
   /// The last key frame at or before a frame, in order of presentation.
@@ -131,8 +132,9 @@ public struct FrameReader: ~Copyable {
   private mutating func seek(to index: Int) throws(AssetError) {
     nextIndex = nil
     let entry = track.frames.entries[index]
-    // The start needs no seeking, which some containers cannot do.
-    guard entry.decodeIndex > 0 else {
+    // The start needs no seeking, which some containers cannot do. Packets without times of their
+    // own are known by their count from there.
+    guard entry.decodeIndex > 0, track.frames.madeTicks == nil else {
       source = try PacketSource.open(asset, track.format, threadCount: threadCount)
       return
     }

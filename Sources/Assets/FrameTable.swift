@@ -22,12 +22,31 @@ public struct FrameTable: Sendable {
     package let isIndependent: Bool
   }
 
+  /// A packet of the file that shows no frame, because an edit list hides it.
+  ///
+  /// Frames that are shown may be predicted from it.
+  package struct HiddenPacket: Hashable, Sendable {
+    /// Its index in the order of decoding, from 0; shown frames and hidden packets share it.
+    package let decodeIndex: Int
+    /// The number of the frame that is shown next after it; the count of frames behind the last.
+    package let nextFrame: Int
+    /// When it is decoded, in the file's own ticks; nil where the file does not say.
+    package let decodeTicks: Int64?
+    /// Whether it and all that is decoded after it need no picture before it.
+    package let isIndependent: Bool
+  }
+
   /// Ticks per second.
   public let timescale: Int32
   /// The frames in order of presentation.
   public private(set) var entries: [Entry]
+  /// The packets that show no frame, in order of presentation.
+  package let hiddenPackets: [HiddenPacket]
   /// What the file's own ticks say of the first frame.
   package let originTicks: Int64
+  /// When each packet's frame is shown, in the file's own ticks and in the order of decoding, where
+  /// the packets themselves do not all say so; nil where they do.
+  package let madeTicks: [Int64]?
   /// The file's ticks are multiples of this many of ours; 1 in movies of MOV and MP4.
   package let tickFactor: Int64
 
@@ -68,7 +87,8 @@ public struct FrameTable: Sendable {
   }
 
   init(
-    _ packets: [PacketRecord], timescale: Int32, tickFactor: Int64, statedTicks: Int64?,
+    _ packets: [PacketRecord], timesAreMade: Bool = false, timescale: Int32, tickFactor: Int64,
+    statedTicks: Int64?,
     isInFragments: Bool, path: String
   ) throws(AssetError) {
     let shown = packets.enumerated().filter { !$0.element.isDiscarded }
@@ -106,8 +126,11 @@ public struct FrameTable: Sendable {
     }
     self.timescale = timescale
     originTicks = origin
+    madeTicks = timesAreMade ? packets.map(\.pts) : nil
     self.tickFactor = tickFactor
     self.entries = entries
+    hiddenPackets =
+      shown.count == packets.count ? [] : Self.hidden(packets, shown: shown.map(\.offset))
     if let last = entries.last {
       self.entries[entries.count - 1].duration = Self.lastDuration(
         last, before: entries.dropLast().last, usesStated: isReordered || isInFragments,
@@ -117,6 +140,54 @@ public struct FrameTable: Sendable {
 
   /// The largest time, so that sums and differences of times never overflow.
   private static let largestTicks: Int64 = 1 << 53
+
+  /// The packets that are hidden, each with its place among the frames that are shown.
+  ///
+  /// - Parameters:
+  ///   - packets: All packets in the order of decoding.
+  ///   - shown: The indices of those that are shown, in order of presentation.
+  /// - Returns: The hidden packets in order of presentation.
+  private static func hidden(_ packets: [PacketRecord], shown: [Int]) -> [HiddenPacket] {
+    // Where an edit list jumps, the times of what it hides overlap those of the part before or
+    // behind it: only inside a part do they tell an order. Each part starts its own decoding
+    // times, which otherwise ascend.
+    var parts: [Int] = []
+    parts.reserveCapacity(packets.count)
+    for (index, record) in packets.enumerated() {
+      let goesBack = index > 0 && (record.dts ?? .max) <= (packets[index - 1].dts ?? .min)
+      parts.append((parts.last ?? 0) + (goesBack ? 1 : 0))
+    }
+    // The numbers of the first and the last frame shown in each part; where none is, the place
+    // is behind the part before.
+    var numbers = [Range<Int>?](repeating: nil, count: (parts.last ?? 0) + 1)
+    for (number, index) in shown.enumerated() {
+      let known = numbers[parts[index]] ?? number..<number
+      numbers[parts[index]] = min(known.lowerBound, number)..<number + 1
+    }
+    var end = 0
+    let places = numbers.map { range -> Range<Int> in
+      end = max(end, range?.upperBound ?? end)
+      return range ?? end..<end
+    }
+    func number(after pts: Int64, in range: Range<Int>) -> Int {
+      var (low, high) = (range.lowerBound, range.upperBound)
+      while low < high {
+        let middle = (low + high) / 2
+        if packets[shown[middle]].pts <= pts { low = middle + 1 } else { high = middle }
+      }
+      return low
+    }
+    let hidden = packets.enumerated().filter(\.element.isDiscarded).map { index, record in
+      HiddenPacket(
+        decodeIndex: index, nextFrame: number(after: record.pts, in: places[parts[index]]),
+        decodeTicks: record.dts, isIndependent: record.isIndependent)
+    }
+    return hidden.sorted { first, second in
+      let (one, other) = (packets[first.decodeIndex], packets[second.decodeIndex])
+      return (first.nextFrame, parts[first.decodeIndex], one.pts, first.decodeIndex)
+        < (second.nextFrame, parts[second.decodeIndex], other.pts, second.decodeIndex)
+    }
+  }
 
   /// How long the last frame is shown.
   ///

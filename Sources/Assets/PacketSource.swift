@@ -8,8 +8,14 @@ struct PacketSource: ~Copyable {
   private let track: Int
   private let isIntraOnly: Bool
   private var isDrained = false
+  /// When the frame of each packet is shown, where packets do not say so themselves.
+  private let madeTicks: [Int64]?
+  /// How many packets of the track were read.
+  private var readCount = 0
 
-  init(_ path: String, _ track: TrackFormat, threadCount: Int) throws(LibAVError) {
+  init(
+    _ path: String, _ track: TrackFormat, madeTicks: [Int64]?, threadCount: Int
+  ) throws(LibAVError) {
     let demuxer = try Demuxer(opening: path)
     let decoder = try Decoder(
       parameters: track.parameters, subject: path, timeBase: track.timeBase,
@@ -17,6 +23,7 @@ struct PacketSource: ~Copyable {
     self.demuxer = consume demuxer
     self.decoder = consume decoder
     self.track = track.index
+    self.madeTicks = madeTicks
     isIntraOnly = track.parameters.isIntraOnly
   }
 
@@ -25,11 +32,14 @@ struct PacketSource: ~Copyable {
     _ asset: Asset, _ track: TrackFormat, threadCount: Int = 0
   ) throws(AssetError) -> PacketSource {
     do throws(LibAVError) {
-      return try PacketSource(asset.path, track, threadCount: threadCount)
+      let video = asset.videoTrack
+      let made = video?.format.index == track.index ? video?.frames.madeTicks : nil
+      return try PacketSource(asset.path, track, madeTicks: made, threadCount: threadCount)
     } catch { throw AssetError(error) }
   }
 
-  /// Goes to the last key frame at or before a time in the file's ticks.
+  /// Goes to the last key frame at or before a time in the file's ticks; not where times are made,
+  /// since packets are then known by their count.
   mutating func seek(to ticks: Int64) throws(LibAVError) {
     try demuxer.seek(track: track, toKeyFrameBefore: ticks)
     decoder.flush()
@@ -46,13 +56,17 @@ struct PacketSource: ~Copyable {
     while true {
       if let frame = try decoder.nextFrame() { return frame }
       if isDrained { return nil }
-      guard let packet = try demuxer.nextPacket() else {
+      guard var packet = try demuxer.nextPacket() else {
         isDrained = true
         try decoder.send(nil)
         continue
       }
       // What was cut off with the file is no frame.
       guard packet.trackIndex == track, !packet.isCorrupt else { continue }
+      if let madeTicks, madeTicks.indices.contains(readCount) {
+        packet = try packet.shown(at: madeTicks[readCount])
+      }
+      readCount += 1
       let isNeeded = packet.pts.map(isWanted) ?? true
       if isIntraOnly, let time = packet.pts ?? packet.dts, time < start || !isNeeded { continue }
       decoder.skipsUnreferenced = !isNeeded

@@ -6,31 +6,81 @@ import MediaTiming
 ///
 /// A range may start where a picture needs none before it (an IDR picture in H.264 and HEVC), and
 /// end where no picture that is kept needs a later one, which are stored before those that they
-/// help to predict.
+/// help to predict. Packets that an edit list hides count as well: pictures may need them.
 struct CutFinder {
+  /// A packet of the track.
+  struct Packet {
+    /// Its index in the order of decoding.
+    let decodeIndex: Int
+    /// Its index in the order of presentation, in which hidden packets count too.
+    let position: Int
+    /// The number of the frame that it shows; nil where the source hides it.
+    let frame: Int?
+    /// Whether it and all that is decoded after it need no picture before it.
+    let isIndependent: Bool
+  }
+
   private let table: FrameTable
   private let path: String
-  /// For each frame the last place in the order of decoding up to it, and the first from it on.
+  /// All packets in order of presentation.
+  private let packets: [Packet]
+  /// The position of the packet at each index in the order of decoding.
+  private let positions: [Int]
+  /// For each packet the last index in the order of decoding up to it, and the first from it on.
   private let lastDecoded: [Int]
   private let firstDecoded: [Int]
 
   init(_ table: FrameTable, path: String) {
     self.table = table
     self.path = path
+    let packets = Self.packets(of: table)
+    self.packets = packets
     var last = -1
-    lastDecoded = table.entries.map {
+    lastDecoded = packets.map {
       last = max(last, $0.decodeIndex)
       return last
     }
     var first = Int.max
     var reversed: [Int] = []
-    reversed.reserveCapacity(table.entries.count)
-    for entry in table.entries.reversed() {
-      first = min(first, entry.decodeIndex)
+    reversed.reserveCapacity(packets.count)
+    for packet in packets.reversed() {
+      first = min(first, packet.decodeIndex)
       reversed.append(first)
     }
     firstDecoded = reversed.reversed()
+    var positions = [Int](repeating: 0, count: packets.count)
+    for packet in packets { positions[packet.decodeIndex] = packet.position }
+    self.positions = positions
   }
+
+  /// The packets of a track in order of presentation: those that show frames, and those hidden
+  /// between them.
+  private static func packets(of table: FrameTable) -> [Packet] {
+    var packets: [Packet] = []
+    packets.reserveCapacity(table.entries.count + table.hiddenPackets.count)
+    var hidden = table.hiddenPackets[...]
+    func addHidden(before frame: Int) {
+      while let next = hidden.first, next.nextFrame <= frame {
+        packets.append(
+          Packet(
+            decodeIndex: next.decodeIndex, position: packets.count, frame: nil,
+            isIndependent: next.isIndependent))
+        hidden.removeFirst()
+      }
+    }
+    for (number, entry) in table.entries.enumerated() {
+      addHidden(before: number)
+      packets.append(
+        Packet(
+          decodeIndex: entry.decodeIndex, position: packets.count, frame: number,
+          isIndependent: entry.isIndependent))
+    }
+    addHidden(before: table.entries.count)
+    return packets
+  }
+
+  /// The position of a frame's packet.
+  func position(of frame: Int) -> Int { positions[table.entries[frame].decodeIndex] }
 
   /// What may be done where a run cannot simply be cut.
   struct Means {
@@ -40,16 +90,20 @@ struct CutFinder {
     var renders: Bool
     /// Why they may not, where that was asked for.
     var reason: String?
+    /// Whether nothing comes before, so that what is hidden lies at negative times.
+    var isFirst: Bool
+    /// Whether nothing follows, so that what is hidden after it would be seen last.
+    var isLast: Bool
   }
 
   /// How the frames of a run get into the file, by their numbers.
   struct Selection {
     /// Frames to encode, before those that are copied.
     var head: Range<Int>
-    /// Frames to copy, in the order in which they are written.
+    /// Packets to copy, in the order in which they are written.
     ///
-    /// Those outside the run are hidden: others need them.
-    var copied: [Int] = []
+    /// Those outside the run are hidden, and those that the source hides: others need them.
+    var copied: [Packet] = []
     /// Frames to encode, after those that are copied.
     var tail: Range<Int>
   }
@@ -60,74 +114,64 @@ struct CutFinder {
   ///   - run: What is played.
   ///   - frames: The frames that it shows.
   ///   - means: What may be done at its ends.
-  ///   - isLast: Whether nothing follows, so that what is hidden after it would be seen last.
   /// - Returns: The frames.
   /// - Throws: `ExportError` with `.cutNotOnKeyFrame`, which names the nearest free cuts, or
   ///   `.unsupportedSource` for what plays backwards and needs other pictures.
   func select(
-    _ run: PlaybackRun, _ frames: ClosedRange<Int>, by means: Means, isLast: Bool
+    _ run: PlaybackRun, _ frames: ClosedRange<Int>, by means: Means
   ) throws(ExportError) -> Selection {
     let (first, end) = (frames.lowerBound, frames.upperBound + 1)
     guard !run.isReversed else {
       try checkReverse(run, frames)
-      return Selection(head: first..<first, copied: frames.reversed(), tail: end..<end)
+      let copied = frames.reversed().map { packets[position(of: $0)] }
+      return Selection(head: first..<first, copied: copied, tail: end..<end)
     }
+    let low = position(of: first)
+    let high = position(of: frames.upperBound) + 1
     var start = first
-    var key = first
-    if !isFreeStart(first) {
-      if let found = (0..<first).last(where: isFreeStart), let plain = copies(found, first..<end),
-        hiddenCount(plain, first..<end, atEnd: false) <= means.hidden
+    var key = low
+    // What the source hides at its own ends is hidden again: nobody asked for a cut there.
+    let isOwnStart = means.isFirst && first == 0
+    let isOwnEnd = means.isLast && end == table.entries.count
+    if !isFreeStart(at: low) {
+      if let found = (0..<low).last(where: isFreeStart(at:)),
+        isOwnStart || copies(found, low..<high).count(where: { $0.position < low }) <= means.hidden
       {
         key = found
       } else {
         guard means.renders else { throw refusal(run, frames, isStart: true, means) }
-        start = (first + 1..<end).first(where: isFreeStart) ?? end
-        key = start
+        start = (first + 1..<end).first { isFreeStart(at: position(of: $0)) } ?? end
+        key = start < end ? position(of: start) : high
       }
     }
     guard start < end else { return Selection(head: first..<end, tail: end..<end) }
+    let copied = copies(key, position(of: start)..<high)
+    let hidden = copied.count {
+      $0.position < low && !isOwnStart || $0.position >= high
+    }
     // At the very end a hidden frame would be the last that is seen, if only for a tick: not
     // where the end can be encoded instead.
-    if let plain = copies(key, start..<end),
-      isFreeEnd(end)
-        || hiddenCount(plain, start..<end, atEnd: true) <= means.hidden
-          && !(isLast && means.renders)
-    {
-      return Selection(head: first..<start, copied: plain, tail: end..<end)
+    if isOwnEnd || isFreeEnd(end) || hidden <= means.hidden && !(means.isLast && means.renders) {
+      return Selection(head: first..<start, copied: copied, tail: end..<end)
     }
     guard means.renders else { throw refusal(run, frames, isStart: false, means) }
-    guard let free = (start + 1..<end).last(where: isFreeEnd),
-      let plain = copies(key, start..<free)
-    else { return Selection(head: first..<end, tail: end..<end) }
-    return Selection(head: first..<start, copied: plain, tail: free..<end)
-  }
-
-  /// The frames that a decoder must be given for a range of them, from a free start on, in order
-  /// of decoding; nil where some are not to be had.
-  private func copies(_ key: Int, _ frames: Range<Int>) -> [Int]? {
-    let first = firstDecoded[key]
-    guard let last = frames.map({ table.entries[$0].decodeIndex }).max() else { return nil }
-    var copied: [Int] = []
-    copied.reserveCapacity(max(0, last - first) + 1)
-    // What is decoded in between is shown not much later than the last of them.
-    for index in key..<table.entries.count {
-      let place = table.entries[index].decodeIndex
-      if place < first || place > last {
-        if index >= frames.upperBound, firstDecoded[index] > last { break }
-        continue
-      }
-      copied.append(index)
+    guard let free = (start + 1..<end).last(where: isFreeEnd) else {
+      return Selection(head: first..<end, tail: end..<end)
     }
-    copied.sort { table.entries[$0].decodeIndex < table.entries[$1].decodeIndex }
-    // A packet that is no frame of the table (dropped by an edit list) would be missing, unless
-    // nothing needs it.
-    let isWhole = copied.count == last - first + 1
-    return isWhole || copied.count == frames.count && key == frames.lowerBound ? copied : nil
+    return Selection(
+      head: first..<start, copied: copies(key, position(of: start)..<position(of: free - 1) + 1),
+      tail: free..<end)
   }
 
-  /// How many of the copied frames are not to be seen; before the run alone, or on both sides.
-  private func hiddenCount(_ copied: [Int], _ frames: Range<Int>, atEnd: Bool) -> Int {
-    copied.count { $0 < frames.lowerBound || atEnd && $0 >= frames.upperBound }
+  /// The packets that a decoder must be given for those at some positions, from a free start on,
+  /// in order of decoding.
+  ///
+  /// None is left out in between, so that none that a shown frame may refer to is missing.
+  private func copies(_ key: Int, _ range: Range<Int>) -> [Packet] {
+    let last = packets[range].lazy.filter { $0.frame != nil }.map(\.decodeIndex).max()
+    let first = firstDecoded[key]
+    guard let last, first <= last else { return [] }
+    return positions[first...last].map { packets[$0] }
   }
 
   private func checkReverse(
@@ -142,23 +186,25 @@ struct CutFinder {
     }
   }
 
-  private func isFreeStart(_ index: Int) -> Bool {
+  private func isFreeStart(at position: Int) -> Bool {
     // With nothing before it in the file, a track starts as it always did.
-    table.entries[index].isIndependent || firstDecoded[index] == 0
+    packets[position].isIndependent || firstDecoded[position] == 0
   }
 
   /// Whether the frames before this one can do without it and those after it.
   private func isFreeEnd(_ index: Int) -> Bool {
-    index <= 0 || index >= table.entries.count || lastDecoded[index - 1] < firstDecoded[index]
+    guard index > 0 else { return true }
+    let next = position(of: index - 1) + 1
+    return next == packets.count || lastDecoded[next - 1] < firstDecoded[next]
   }
 
   /// How many frames the source has.
   var frameCount: Int { table.entries.count }
 
-  /// The packets of frames, as runs of neighbours in the order in which they are written.
-  func copies(_ frames: [Int]) -> [ExportReport.Copy] {
+  /// Packets as runs of neighbours in the order in which they are written.
+  func copies(_ packets: [Packet]) -> [ExportReport.Copy] {
     var copies: [ExportReport.Copy] = []
-    for place in frames.lazy.map({ Int64(table.entries[$0].decodeIndex) }) {
+    for place in packets.lazy.map({ Int64($0.decodeIndex) }) {
       if let last = copies.last, last.firstPacket + last.packetCount == place {
         copies[copies.count - 1].packetCount += 1
       } else {
@@ -175,7 +221,9 @@ struct CutFinder {
   ) -> (before: MediaTime?, after: MediaTime?) {
     let count = table.entries.count
     func isFree(_ index: Int) -> Bool {
-      isStart ? index < count && isFreeStart(index) : index > first && isFreeEnd(index)
+      if isStart { return index < count && isFreeStart(at: position(of: index)) }
+      // The source's own end is no cut.
+      return index > first && (index >= count || isFreeEnd(index))
     }
     let before = (0...place).reversed().first(where: isFree)
     let after = ((place + 1)..<max(place + 1, count + 1)).first(where: isFree)

@@ -57,11 +57,7 @@ final class PacketCursor {
   /// The next packet of the pictures, counted as the asset counts them.
   private func nextPacket() throws(LibAVError) -> Packet? {
     while let packet = try demuxer?.nextPacket() {
-      if packet.trackIndex == asset.videoTrack?.format.index, !packet.isCorrupt,
-        packet.pts ?? packet.dts != nil
-      {
-        return packet
-      }
+      if packet.trackIndex == asset.videoTrack?.format.index, !packet.isCorrupt { return packet }
     }
     return nil
   }
@@ -89,14 +85,12 @@ final class PacketCursor {
 
   /// The ticks in order of decoding, if they are all there and ascend.
   private static func decodeTicks(of asset: Asset) -> [Int64] {
-    guard asset.container == "mov", let entries = asset.videoTrack?.frames.entries else {
-      return []
-    }
-    let ordered = entries.sorted { $0.decodeIndex < $1.decodeIndex }
-    let ticks = ordered.compactMap(\.decodeTicks)
-    let isWhole =
-      ticks.count == entries.count && ordered.enumerated().allSatisfy { $0 == $1.decodeIndex }
-      && zip(ticks, ticks.dropFirst()).allSatisfy { $0 < $1 }
+    guard asset.container == "mov", let frames = asset.videoTrack?.frames else { return [] }
+    let known =
+      frames.entries.map { ($0.decodeIndex, $0.decodeTicks) }
+      + frames.hiddenPackets.map { ($0.decodeIndex, $0.decodeTicks) }
+    let ticks = known.sorted { $0.0 < $1.0 }.compactMap(\.1)
+    let isWhole = ticks.count == known.count && zip(ticks, ticks.dropFirst()).allSatisfy(<)
     return isWhole ? ticks : []
   }
 }

@@ -21,7 +21,7 @@ struct PassthroughExport {
       let packet: Packet
       if let part = frame.part {
         if rendered?.part != part {
-          let numbers = plan.frames[place...].prefix { $0.part == part }.map(\.number)
+          let numbers = plan.frames[place...].prefix { $0.part == part }.compactMap(\.number)
           let made = try renderer?.packets(of: numbers, assets[frame.source]) {
             try output.checkCancelled()
           }
@@ -32,9 +32,7 @@ struct PassthroughExport {
         }
         packet = next
       } else {
-        let table = assets[frame.source].videoTrack?.frames
-        packet = try sources[frame.source]
-          .packet(at: table?.entries[frame.number].decodeIndex ?? 0)
+        packet = try sources[frame.source].packet(at: frame.packet)
       }
       try output.write(packet, pts: frame.pts, dts: frame.dts, duration: frame.duration)
       progress(Int64(place) + 1, total)

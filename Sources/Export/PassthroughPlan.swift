@@ -18,8 +18,10 @@ struct PassthroughPlan {
   struct Frame {
     /// The place of its source among those of the export.
     let source: Int
-    /// Its number in the source, in order of presentation.
-    let number: Int
+    /// Its number in the source, in order of presentation; nil for a packet that the source hides.
+    let number: Int?
+    /// The index of its packet in the source's order of decoding.
+    let packet: Int
     /// Which part of frames that are encoded one after the other it belongs to; nil where its
     /// packet is copied.
     let part: Int?
@@ -57,7 +59,7 @@ struct PassthroughPlan {
 
   /// The frames that follow a cut unseen: no more than this, nor than fit a quarter of a
   /// millisecond.
-  private static let mostHidden = 60
+  private static func mostHidden(_ timescale: Int32) -> Int { min(60, Int(timescale / 4_000)) }
 
   init(_ track: CompositionTrack, _ assets: [Asset], boundary: ExportBoundary) throws {
     let reason = BoundaryRenderer.refusal(assets.first?.videoTrack)
@@ -81,8 +83,7 @@ struct PassthroughPlan {
     let paths = assets.map(\.path)
     timescale = try ExportTimescale.choose(track.segments, paths, tables)
     let finders = zip(tables, paths).map { CutFinder($0, path: $1) }
-    let most =
-      [.auto, .squeeze].contains(boundary) ? min(Self.mostHidden, Int(timescale / 4_000)) : 0
+    let most = [.auto, .squeeze].contains(boundary) ? Self.mostHidden(timescale) : 0
     let runs = try PlaybackRun.runs(of: track.segments, paths)
     var waiting: [Int] = []
     for (number, run) in runs.enumerated() {
@@ -96,15 +97,17 @@ struct PassthroughPlan {
       let shown = try run.frames(of: tables[source], path: paths[source])
       let means = CutFinder.Means(
         hidden: most - waiting.count, renders: renders,
-        reason: [.auto, .render].contains(boundary) ? reason : nil)
-      let selection = try finders[source].select(
-        run, shown, by: means, isLast: number == runs.count - 1)
-      waiting = try append(run, source, shown, selection, tables[source], after: waiting)
+        reason: [.auto, .render].contains(boundary) ? reason : nil,
+        isFirst: number == 0, isLast: number == runs.count - 1)
+      let selection = try finders[source].select(run, shown, by: means)
+      waiting = try append(
+        run, source, shown, selection, finders[source], tables[source], paths[source],
+        after: waiting)
       note(run, shown, selection, finders[source], paths[source])
     }
     try hideAtEnd(waiting, track.duration.seconds)
     for (source, table) in tables.enumerated() {
-      let used = Set(frames.lazy.filter { $0.source == source }.map(\.number))
+      let used = Set(frames.lazy.filter { $0.source == source }.compactMap(\.number))
       skippedCount += Int64(table.entries.count - used.count)
     }
     try closeTimes(track.duration.seconds)
@@ -121,7 +124,8 @@ struct PassthroughPlan {
   /// The places of those to be hidden after it are returned; an error says that there is no room.
   private mutating func append(
     _ run: PlaybackRun, _ source: Int, _ shown: ClosedRange<Int>,
-    _ selection: CutFinder.Selection, _ table: FrameTable, after waiting: [Int]
+    _ selection: CutFinder.Selection, _ finder: CutFinder, _ table: FrameTable, _ path: String,
+    after waiting: [Int]
   ) throws -> [Int] {
     let placing = try run.mappings.map { (mapping) throws(TimingError) in
       try PlaybackTicks(mapping, timescale: timescale)
@@ -136,28 +140,54 @@ struct PassthroughPlan {
     }
     let first = times.values.min() ?? 0
     let latest = latestTicks
-    var before: [Int] = []
-    var after: [Int] = []
-    for (numbers, isEncoded) in [
-      (Array(selection.head), true), (selection.copied, false), (Array(selection.tail), true),
-    ] {
-      for number in numbers {
-        if number < shown.lowerBound { before.append(frames.count) }
-        if number > shown.upperBound { after.append(frames.count) }
-        let pts = times[number] ?? first
-        latestTicks = max(latestTicks ?? pts, pts)
-        frames.append(
-          Frame(source: source, number: number, part: isEncoded ? partCount : nil, pts: pts))
-      }
-      if isEncoded, !numbers.isEmpty {
-        partCount += 1
-        encodedCount += Int64(numbers.count)
-      }
+    var hidden: [(place: Int, position: Int)] = []
+    func add(_ number: Int?, _ packet: Int, part: Int?) {
+      let pts = number.flatMap { times[$0] } ?? first
+      latestTicks = max(latestTicks ?? pts, pts)
+      frames.append(
+        Frame(source: source, number: number, packet: packet, part: part, pts: pts))
     }
-    let order = { (a: Int, b: Int) in frames[a].number < frames[b].number }
-    try hide(waiting + before.sorted(by: order), before: first, run.target, after: latest)
-    if latest != nil { hiddenTicks += Int64(waiting.count + before.count) }
-    return after.sorted(by: order)
+    func encode(_ numbers: Range<Int>) {
+      guard !numbers.isEmpty else { return }
+      for number in numbers { add(number, table.entries[number].decodeIndex, part: partCount) }
+      partCount += 1
+      encodedCount += Int64(numbers.count)
+    }
+    encode(selection.head)
+    for packet in selection.copied {
+      if packet.frame.flatMap({ times[$0] }) == nil {
+        hidden.append((frames.count, packet.position))
+      }
+      add(packet.frame, packet.decodeIndex, part: nil)
+    }
+    encode(selection.tail)
+    hidden.sort { $0.position < $1.position }
+    let start = finder.position(of: shown.lowerBound)
+    let end = finder.position(of: shown.upperBound)
+    let before = waiting + hidden.filter { $0.position < start }.map(\.place)
+    try hide(before, before: first, run.target, after: latest)
+    if latest != nil { hiddenTicks += Int64(before.count) }
+    // What the source itself hides between frames that it shows.
+    var rest = hidden.filter { start < $0.position && $0.position < end }[...]
+    while let next = rest.first,
+      let frame = shown.first(where: { finder.position(of: $0) > next.position })
+    {
+      let places = rest.prefix { $0.position < finder.position(of: frame) }.map(\.place)
+      rest.removeFirst(places.count)
+      guard let ticks = times[frame], let previous = times[frame - 1],
+        places.count <= Self.mostHidden(timescale)
+      else {
+        throw ExportError(
+          .unsupportedSource,
+          "\(path) hides \(places.count) packets before its frame \(frame), too many to "
+            + "copy unseen",
+          hint: "render it with --fps")
+      }
+      let time = try MediaTime(value: ticks, timescale: timescale)
+      try hide(places, before: ticks, time, after: previous)
+      hiddenTicks += Int64(places.count)
+    }
+    return hidden.filter { $0.position > end }.map(\.place)
   }
 
   /// Lets frames be on for a tick each, one after the other, before a time.
@@ -200,7 +230,9 @@ struct PassthroughPlan {
       guard isStart ? place > 0 : place < finder.frameCount else { continue }
       let rendered = isStart ? selection.head.count : selection.tail.count
       let hidden = selection.copied.count {
-        isStart ? $0 < shown.lowerBound : $0 > shown.upperBound
+        isStart
+          ? $0.position < finder.position(of: shown.lowerBound)
+          : $0.position > finder.position(of: shown.upperBound)
       }
       let free = finder.freeCuts(isStart: isStart, around: place, first: shown.lowerBound)
       cuts.append(

@@ -73,6 +73,12 @@ package struct Decoder: ~Copyable {
     }
   }
 
+  /// Leaves out what only makes pixels exact, for those who want the order of frames alone.
+  package func skipPixels() {
+    context.pointee.skip_loop_filter = AVDISCARD_ALL
+    context.pointee.skip_idct = AVDISCARD_ALL
+  }
+
   /// Forgets everything that was sent, to go on somewhere else in the track.
   package mutating func flush() { avcodec_flush_buffers(context) }
 

@@ -4,7 +4,15 @@
 package enum BoxType {
   package static let movie: UInt32 = 0x6D6F_6F76  // moov
   package static let extends: UInt32 = 0x6D76_6578  // mvex
+  static let trackExtends: UInt32 = 0x7472_6578  // trex
   package static let track: UInt32 = 0x7472_616B  // trak
+  static let trackHeader: UInt32 = 0x746B_6864  // tkhd
+  static let trackMedia: UInt32 = 0x6D64_6961  // mdia
+  static let mediaInformation: UInt32 = 0x6D69_6E66  // minf
+  static let sampleTable: UInt32 = 0x7374_626C  // stbl
+  static let sampleSizes: UInt32 = 0x7374_737A  // stsz
+  static let compactSampleSizes: UInt32 = 0x7374_7A32  // stz2
+  static let timeToSample: UInt32 = 0x7374_7473  // stts
   package static let fragment: UInt32 = 0x6D6F_6F66  // moof
   package static let fragmentHeader: UInt32 = 0x6D66_6864  // mfhd
   package static let trackFragment: UInt32 = 0x7472_6166  // traf

@@ -61,6 +61,18 @@ package final class Packet: @unchecked Sendable {
   /// The number of bytes.
   package var byteCount: Int { Int(pointer.pointee.size) }
 
+  /// The same packet with another time of presentation, and no decoding time.
+  ///
+  /// - Throws: `LibAVError` when there is no memory.
+  package func shown(at ticks: Int64) throws(LibAVError) -> Packet {
+    guard let clone = av_packet_clone(pointer) else {
+      throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
+    }
+    clone.pointee.pts = ticks
+    clone.pointee.dts = CFFmpeg_NOPTS
+    return Packet(owning: clone)
+  }
+
   /// The bytes, valid inside the closure.
   package func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result

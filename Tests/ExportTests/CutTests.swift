@@ -203,13 +203,20 @@ struct CutTests {
     }
   }
 
-  @Test func `A source whose first pictures are hidden can only be cut after them`() throws {
+  @Test func `A source whose first pictures are hidden is copied whole, and cut at key frames`()
+    throws
+  {
     var recipe = MovieRecipe.constant(100, count: 60).h264(gop: 20, reordered: false)
     recipe.times = recipe.times.map { $0 - 50_000 }
     recipe.end -= 50_000
     let asset = try Asset.made(recipe, in: folder)
     #expect(asset.videoTrack?.frameCount == 55)
-    let error = try refusal(Composition(asset), of: asset, settings)
+    let report = try ExportSession(Composition(asset), of: asset).export(settings)
+    #expect(report.framesCopied == 55 && report.framesHidden == 5)
+    #expect(report.hiddenNanoseconds == 0 && report.cuts.isEmpty)
+    #expect(try Asset(path: report.path).numbers() == (5..<60).map(Int.init))
+    let late = try composition(of: asset, [(50, 550)])
+    let error = try refusal(late, of: asset, settings)
     #expect(error.code == .cutNotOnKeyFrame)
     #expect(error.hint.contains("cut at 0.15 s"), "\(error)")
   }

@@ -30,11 +30,32 @@ package enum FFmpeg {
   /// What `ffmpeg` makes of a file with some options, as the bytes that it writes.
   ///
   /// - Throws: `Failure` when it does not like the file.
-  package static func converted(_ path: String, _ options: [String]) async throws -> [UInt8] {
+  package static func converted(
+    _ path: String, _ options: [String], decoding inputOptions: [String] = []
+  ) async throws -> [UInt8] {
     let scratch = try Scratch()
     let result = scratch.file("result")
-    _ = try await text("ffmpeg", ["-i", path] + options + [result])
+    try await make(result, inputOptions + ["-i", path] + options)
     return try bytes(of: result)
+  }
+
+  /// Makes a file with `ffmpeg`; its path is the last argument.
+  ///
+  /// - Throws: `Failure` when it cannot be made.
+  package static func make(_ path: String, _ arguments: [String]) async throws {
+    _ = try await text("ffmpeg", arguments + ["-y", path])
+  }
+
+  /// Makes a clip of a moving test image with `ffmpeg`: a frame number for each of them differs.
+  ///
+  /// - Throws: `Failure` when it cannot be made.
+  package static func makeClip(
+    _ path: String, frames: Int = 90, rate: String = "30", _ options: [String]
+  ) async throws {
+    try await make(
+      path,
+      ["-f", "lavfi", "-i", "testsrc2=size=160x120:rate=\(rate)", "-frames:v", "\(frames)"]
+        + options)
   }
 
   /// The sound of a movie as `ffmpeg` decodes it: planes of floats.

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+import LibAV
+
+/// When the frames of a track are shown whose packets do not all say so.
+///
+/// AVI stores decoding times alone, and MPEG program streams leave times out. The track is decoded
+/// once: the decoder gives frames in the order in which they are shown.
+struct PresentationOrder {
+  /// The indices of the packets, in order of decoding, whose frames the decoder gives, in the order
+  /// in which it gives them.
+  let shown: [Int]
+
+  /// Decodes a track to learn the order of its frames.
+  ///
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - track: The track.
+  ///   - count: The number of its packets.
+  /// - Throws: `LibAVError` when the file cannot be read or decoded at all.
+  init(_ path: String, _ track: TrackFormat, count: Int) throws(LibAVError) {
+    if track.parameters.isIntraOnly {
+      shown = Array(0..<count)
+      return
+    }
+    var demuxer = try Demuxer(opening: path)
+    var decoder = try Decoder(
+      parameters: track.parameters, subject: path, timeBase: track.timeBase)
+    decoder.skipPixels()
+    var shown: [Int] = []
+    shown.reserveCapacity(count)
+    var isGiven = [Bool](repeating: false, count: count)
+    var sent = 0
+    var isAtEnd = false
+    while !isAtEnd {
+      let packet = try demuxer.nextPacket()
+      isAtEnd = packet == nil
+      if let packet {
+        guard packet.trackIndex == track.index, !packet.isCorrupt else { continue }
+        defer { sent += 1 }
+        do throws(LibAVError) { try decoder.send(try packet.shown(at: Int64(sent))) } catch {
+          // A damaged packet gives no frame.
+          if error.systemErrorNumber != nil { throw error }
+        }
+      } else {
+        try decoder.send(nil)
+      }
+      while let frame = try Self.next(&decoder) {
+        guard let ticks = frame.pts, let index = Int(exactly: ticks),
+          isGiven.indices.contains(index), !isGiven[index]
+        else { continue }
+        isGiven[index] = true
+        shown.append(index)
+      }
+    }
+    self.shown = shown
+  }
+
+  /// The next frame; what cannot be decoded is passed over.
+  private static func next(_ decoder: inout Decoder) throws(LibAVError) -> MediaFrame? {
+    while true {
+      do throws(LibAVError) { return try decoder.nextFrame() } catch {
+        if error.systemErrorNumber != nil { throw error }
+      }
+    }
+  }
+
+  /// The packets with the times at which their frames are shown.
+  ///
+  /// Packets without a frame are hidden.
+  ///
+  /// - Parameter records: All packets of the track in order of decoding.
+  /// - Returns: Nil where the times that are known do not tell the others.
+  func timed(_ records: [PacketRecord]) -> [PacketRecord]? {
+    guard let ticks = byDecodingTimes(records) ?? byDurations(records),
+      zip(shown, shown.dropFirst()).allSatisfy({ ticks[$0] < ticks[$1] })
+    else { return nil }
+    var timed = records
+    for index in timed.indices {
+      timed[index].pts = ticks[index]
+    }
+    let isShown = Set(shown)
+    for index in timed.indices where !isShown.contains(index) { timed[index].isDiscarded = true }
+    return timed
+  }
+
+  /// The nth frame is shown at the nth decoding time, and all of them later by the same distance
+  /// where some packets say when they are shown; nil where that does not hold.
+  private func byDecodingTimes(_ records: [PacketRecord]) -> [Int64]? {
+    let decoded = records.compactMap(\.dts)
+    guard decoded.count == records.count, zip(decoded, decoded.dropFirst()).allSatisfy(<) else {
+      return nil
+    }
+    let order = slots(count: records.count)
+    let isShown = Set(shown)
+    var distance: Int64?
+    for (slot, index) in order.enumerated() {
+      guard records[index].isStated, isShown.contains(index) else { continue }
+      let (known, overflow) = records[index].pts.subtractingReportingOverflow(decoded[slot])
+      guard !overflow, distance == nil || distance == known else { return nil }
+      distance = known
+    }
+    var ticks = [Int64](repeating: 0, count: records.count)
+    for (slot, index) in order.enumerated() {
+      let (sum, overflow) = decoded[slot].addingReportingOverflow(distance ?? 0)
+      guard !overflow else { return nil }
+      ticks[index] = sum
+    }
+    return ticks
+  }
+
+  /// The order of all packets: those without a frame keep the slot in which they are decoded.
+  private func slots(count: Int) -> [Int] {
+    let isShown = Set(shown)
+    var rest = shown[...]
+    return (0..<count).map { index in
+      guard isShown.contains(index) else { return index }
+      return rest.popFirst() ?? index
+    }
+  }
+
+  /// Between two frames that say when they are shown, the others are one duration apart; nil where
+  /// those durations do not fill the time between, or none is known.
+  private func byDurations(_ records: [PacketRecord]) -> [Int64]? {
+    let anchors = shown.indices.filter { records[shown[$0]].isStated }
+    guard let first = anchors.first, let last = anchors.last,
+      shown.allSatisfy({ (1..<Int64(1) << 40).contains(records[$0].duration) }),
+      anchors.allSatisfy({ records[shown[$0]].pts.magnitude < 1 << 56 })
+    else { return nil }
+    func duration(_ range: Range<Int>) -> Int64 {
+      range.reduce(0) { $0 &+ records[shown[$1]].duration }
+    }
+    var ticks = [Int64](repeating: 0, count: records.count)
+    // What overflows does not ascend, which is found at the end.
+    var time = records[shown[first]].pts &- duration(0..<first)
+    for place in 0..<first {
+      ticks[shown[place]] = time
+      time &+= records[shown[place]].duration
+    }
+    for (place, next) in zip(anchors, anchors.dropFirst()) {
+      let (start, end) = (records[shown[place]].pts, records[shown[next]].pts)
+      let count = Int64(next - place)
+      // Durations are rounded to ticks.
+      guard end > start, (end - start &- duration(place..<next)).magnitude <= count else {
+        return nil
+      }
+      for step in 0..<count {
+        let ahead = Int128(end - start) * Int128(step) / Int128(count)
+        ticks[shown[place + Int(step)]] = start + Int64(ahead)
+      }
+    }
+    time = records[shown[last]].pts
+    for place in last..<shown.count {
+      ticks[shown[place]] = time
+      time &+= records[shown[place]].duration
+    }
+    // What shows nothing follows what was decoded before it.
+    let isShown = Set(shown)
+    var latest = ticks[shown[0]] &- 1
+    for index in records.indices {
+      if isShown.contains(index) {
+        latest = max(latest, ticks[index])
+      } else {
+        ticks[index] = latest
+      }
+    }
+    return ticks
+  }
+}

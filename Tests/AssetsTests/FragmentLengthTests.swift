@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import MediaTiming
+import TestSupport
+import Testing
+
+/// Movies whose boxes state another length than their samples have.
+struct FragmentLengthTests {
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  /// Three seconds of 30 fps with sound, in fragments of a second; B-frames where asked for.
+  private func fragmented(reordered: Bool) async throws -> String {
+    let path = folder.file("fragments.mp4")
+    try await FFmpeg.make(
+      path,
+      [
+        "-f", "lavfi", "-i", "testsrc2=size=160x120:rate=30", "-f", "lavfi", "-i",
+        "sine=sample_rate=48000", "-t", "3", "-c:v", "libx264", "-g", "30", "-bf",
+        reordered ? "3" : "0", "-c:a", "aac", "-movflags", "frag_keyframe+empty_moov",
+      ])
+    return path
+  }
+
+  /// Adds seconds to the first decoding time of each fragment.
+  private func delayed(_ path: String, by seconds: UInt64) throws -> String {
+    var movie = try PatchedMovie(path)
+    try movie.forEachTrackFragment { track, time in
+      time + seconds * (track == 1 ? 15_360 : 48_000)
+    }
+    return try folder.write(movie.bytes, as: "delayed.mp4")
+  }
+
+  private func expectThreeSeconds(_ path: String) throws {
+    let asset = try Asset(path: path)
+    let video = try #require(asset.videoTrack)
+    #expect(video.frameCount == 90)
+    #expect(try asset.duration.seconds == Rational(3))
+    #expect(video.frames.entries.allSatisfy { $0.duration == 512 })
+    let sound = try #require(asset.soundTrack)
+    // The last block of AAC is longer than the sound that went in.
+    #expect((144_000...146_048).contains(sound.startSample + sound.sampleCount))
+  }
+
+  @Test(arguments: [false, true])
+  func `Fragments that begin late last as long as their samples`(reordered: Bool) async throws {
+    let path = try await fragmented(reordered: reordered)
+    try expectThreeSeconds(path)
+    for seconds in [10, 100_000] as [UInt64] {
+      try expectThreeSeconds(delayed(path, by: seconds))
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `A stated duration that is unknown or too long does not count in fragments`(
+    reordered: Bool
+  ) async throws {
+    let path = try await fragmented(reordered: reordered)
+    for stated in [UInt32.max, UInt32.max - 1, 15_360 * 3_600, 1] {
+      var movie = try PatchedMovie(path)
+      try movie.set(stated, at: 16, of: "moov/trak/mdia/mdhd")
+      try movie.set(stated, at: 20, of: "moov/trak/tkhd")
+      try movie.set(stated, at: 16, of: "moov/mvhd")
+      let patched = try folder.write(movie.bytes, as: "stated.mp4")
+      try expectThreeSeconds(patched)
+      try expectThreeSeconds(delayed(patched, by: 10))
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `An index that promises more samples than there are ends with the last of them`(
+    reordered: Bool
+  ) async throws {
+    let path = folder.file("plain.mp4")
+    try await FFmpeg.makeClip(
+      path, ["-c:v", "libx264", "-g", "30", "-bf", reordered ? "3" : "0"])
+    var movie = try PatchedMovie(path)
+    #expect(try movie.number(4, at: 8, of: "moov/trak/mdia/minf/stbl/stts") == 90)
+    try movie.set(UInt32(1_000_000), at: 8, of: "moov/trak/mdia/minf/stbl/stts")
+    try movie.set(UInt32.max, at: 16, of: "moov/trak/mdia/mdhd")
+    let long = PatchedMovie.editList([(3_600_000, reordered ? 1_024 : 0)])
+    try movie.replace("moov/trak/edts/elst", with: long)
+    let asset = try Asset(path: folder.write(movie.bytes, as: "long.mp4"))
+    #expect(try asset.duration.seconds == Rational(3))
+  }
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Editing
+import Export
+import MediaTiming
+import TestSupport
+import Testing
+
+/// Clips whose edit list hides packets that shown frames refer to, as phones and trimmers write
+/// them; `ffmpeg` judges each copy.
+struct EditListTests {
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  /// A coding in which frames are reordered.
+  enum Coding: CaseIterable {
+    case h264, hevc, openHEVC
+
+    var options: [String] {
+      switch self {
+      case .h264:
+        ["-c:v", "libx264", "-bf", "3", "-g", "30", "-x264-params", "b-adapt=0:b-pyramid=normal"]
+      case .hevc:
+        [
+          "-c:v", "libx265", "-tag:v", "hvc1", "-x265-params",
+          "log-level=error:bframes=3:b-adapt=0:keyint=30:open-gop=0",
+        ]
+      case .openHEVC:
+        [
+          "-c:v", "libx265", "-tag:v", "hvc1", "-x265-params",
+          "log-level=error:bframes=3:b-adapt=0:keyint=30:open-gop=1",
+        ]
+      }
+    }
+  }
+
+  /// Three seconds of 30 fps.
+  private func clip(_ coding: Coding) async throws -> String {
+    let path = folder.file("\(coding).mp4")
+    try await FFmpeg.makeClip(path, coding.options)
+    return path
+  }
+
+  /// The clip with another edit list, in milliseconds and in ticks.
+  private func edited(
+    _ clip: String, _ entries: [(duration: UInt32, mediaTime: Int32)], _ name: String
+  ) throws -> String {
+    var movie = try PatchedMovie(clip)
+    try movie.replace("moov/trak/edts/elst", with: PatchedMovie.editList(entries))
+    return try folder.write(movie.bytes, as: "\(name).mp4")
+  }
+
+  /// Copies all of a clip, or ranges of it in milliseconds.
+  private func copy(
+    _ path: String, _ boundary: ExportBoundary, _ ranges: [(Int64, Int64)] = []
+  ) throws -> (report: ExportReport, composition: Composition, asset: Asset) {
+    let asset = try Asset(path: path)
+    var composition = try ranges.isEmpty ? Composition(asset) : Composition()
+    for (start, end) in ranges {
+      try composition.insertTimeRange(
+        range(start, end), of: asset.mediaSource(), at: composition.duration)
+    }
+    var settings = ExportSettings(path: folder.file("copy.mov"), mode: .passthrough)
+    settings.boundary = boundary
+    settings.overwrites = true
+    return (try ExportSession(composition, of: asset).export(settings), composition, asset)
+  }
+
+  /// Copies all of a clip, and lets `ffmpeg` judge the copy.
+  private func checkWhole(_ path: String, _ boundary: ExportBoundary) async throws -> ExportReport {
+    let (report, _, asset) = try copy(path, boundary)
+    #expect(report.framesEncoded == 0 && report.framesSkipped == 0)
+    #expect(report.framesCopied == Int64(asset.videoTrack?.frameCount ?? 0))
+    #expect(report.maxTimeErrorNanoseconds == 0)
+    #expect(try await CopyJudge.complaints(about: report.path, of: path) == [])
+    return report
+  }
+
+  @Test(arguments: Coding.allCases)
+  func `Packets behind the end of an edit list are kept where shown frames refer to them`(
+    coding: Coding
+  ) async throws {
+    let clip = try await clip(coding)
+    var hidden: Set<Int64> = []
+    // Frames end at each place among the B-frames of a group.
+    for frames in 58...65 as ClosedRange<UInt32> {
+      let path = try edited(clip, [(frames * 100 / 3, 1_024)], "end")
+      let report = try await checkWhole(path, frames % 2 == 0 ? .auto : .keyframe)
+      hidden.insert(report.framesHidden)
+      #expect(report.hiddenNanoseconds < 50_000)
+    }
+    #expect(hidden.count > 1 && hidden.contains { $0 > 0 }, "\(hidden)")
+  }
+
+  @Test func `A copy without one of its packets fails the judge`() async throws {
+    let path = try edited(try await clip(.h264), [(2_100, 1_024)], "end")
+    let report = try await checkWhole(path, .auto)
+    #expect(report.framesHidden > 0)
+    let count = report.framesCopied + report.framesHidden
+    func complaints(dropping packet: Int64) async throws -> [String] {
+      let remuxed = folder.file("remuxed.mov")
+      try await FFmpeg.make(
+        remuxed,
+        [
+          "-i", report.path, "-c", "copy", "-video_track_timescale", "240000", "-movie_timescale",
+          "240000", "-bsf:v", "noise=drop=eq(n\\,\(packet))",
+        ])
+      return try await CopyJudge.complaints(about: remuxed, of: path)
+    }
+    #expect(try await complaints(dropping: -1) == [])
+    // The last ones: a hidden reference among them.
+    for packet in count - 4..<count { #expect(try await complaints(dropping: packet) != []) }
+    for packet in [0, 1, 17, 30] as [Int64] {
+      #expect(try await complaints(dropping: packet) != [])
+    }
+  }
+
+  @Test(arguments: Coding.allCases)
+  func `A lossless trim is copied whole, with what decoding its first frames needs`(
+    coding: Coding
+  ) async throws {
+    let clip = try await clip(coding)
+    let trimmed = folder.file("trimmed.mp4")
+    for start in ["0.10", "0.35", "0.95", "1.30"] {
+      try await FFmpeg.make(trimmed, ["-ss", start, "-i", clip, "-c", "copy"])
+      for boundary in [ExportBoundary.auto, .squeeze, .keyframe] {
+        let report = try await checkWhole(trimmed, boundary)
+        #expect(report.framesHidden > 0 && report.hiddenNanoseconds == 0)
+        #expect(report.cuts.isEmpty)
+      }
+    }
+  }
+
+  @Test func `A trim may need more packets than a cut could hide`() async throws {
+    let clip = folder.file("fast.mp4")
+    try await FFmpeg.makeClip(
+      clip, frames: 240, rate: "240",
+      ["-c:v", "libx265", "-tag:v", "hvc1"]
+        + ["-x265-params", "log-level=error:bframes=3:keyint=240"])
+    let trimmed = folder.file("trimmed.mp4")
+    try await FFmpeg.make(trimmed, ["-ss", "0.6", "-i", clip, "-c", "copy"])
+    let report = try await checkWhole(trimmed, .auto)
+    #expect(report.framesHidden > 100)
+  }
+
+  @Test(arguments: Coding.allCases)
+  func `Cuts in a trimmed clip hide what they need`(coding: Coding) async throws {
+    let trimmed = folder.file("trimmed.mp4")
+    try await FFmpeg.make(
+      trimmed, ["-ss", "0.35", "-i", try await clip(coding), "-c", "copy"])
+    let compositions: [[(Int64, Int64)]] = [
+      [(0, 400)], [(200, 500)], [(0, 300), (100, 600), (0, 2_000)],
+    ]
+    for ranges in compositions {
+      let (report, composition, asset) = try copy(trimmed, .squeeze, ranges)
+      #expect(report.framesEncoded == 0)
+      let expected = try composition.shownTimes(of: asset).map {
+        CopyJudge.Expectation(index: $0.index, time: $0.time)
+      }
+      #expect(
+        try await CopyJudge.complaints(about: report.path, of: trimmed, showing: expected) == [])
+    }
+  }
+
+  @Test(arguments: [Coding.h264, .hevc])
+  func `What an edit list jumps over is hidden where frames refer to it`(
+    coding: Coding
+  ) async throws {
+    // From 0.5 s on half a second, then from 1.7 s on: neither is a key frame.
+    let path = try edited(
+      try await clip(coding), [(500, 7_680 + 1_024), (700, 26_112 + 1_024)], "jump")
+    let report = try await checkWhole(path, .auto)
+    #expect(report.framesHidden > 20)
+    #expect(report.hiddenNanoseconds > 0 && report.hiddenNanoseconds < 500_000)
+  }
+
+  @Test func `Frames are read exactly whatever an edit list hides`() async throws {
+    let path = try edited(
+      try await clip(.h264), [(500, 7_680 + 1_024), (700, 26_112 + 1_024)], "jump")
+    let settings = ExportSettings(
+      path: folder.file("plain.mov"), mode: .constant(try FrameRate(30, 1)))
+    var lossless = settings
+    lossless.codec = .ffv1
+    let asset = try Asset(path: path)
+    let report = try ExportSession(Composition(asset), of: asset).export(lossless)
+    let shown = try await CopyJudge.frames(of: path, countsHidden: true)
+    let made = try await CopyJudge.frames(of: report.path, countsHidden: true)
+    #expect(shown.map(\.hash) == made.map(\.hash))
+  }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+import LibAV
+
+/// The bytes of a MOV or MP4 file, to change its boxes as other programs write them.
+///
+/// Boxes are named by their path: `moov/trak/edts/elst`, the first of each name.
+package struct PatchedMovie {
+  package struct Missing: Error { package let path: String }
+
+  package private(set) var bytes: [UInt8]
+
+  package init(_ path: String) throws { bytes = try TestSupport.bytes(of: path) }
+
+  /// Overwrites bytes of a box's contents, from an offset on.
+  package mutating func set(_ number: some FixedWidthInteger, at offset: Int, of path: String)
+    throws
+  {
+    let start = Int(try boxes(path)[0].start) + 8 + offset
+    withUnsafeBytes(of: number.bigEndian) {
+      bytes.replaceSubrange(start..<start + $0.count, with: $0)
+    }
+  }
+
+  /// Gives a box other contents; the file's samples must lie before it.
+  package mutating func replace(_ path: String, with contents: [UInt8]) throws {
+    let found = try boxes(path)
+    let range = Int(found[0].start) + 8..<Int(found[0].end)
+    bytes.replaceSubrange(range, with: contents)
+    for box in found {
+      let size = UInt32(Int(box.byteCount) + contents.count - range.count).bigEndian
+      withUnsafeBytes(of: size) {
+        bytes.replaceSubrange(Int(box.start)..<Int(box.start) + 4, with: $0)
+      }
+    }
+  }
+
+  /// One number of a box's contents.
+  package func number(_ byteCount: Int, at offset: Int, of path: String) throws -> UInt64 {
+    let start = Int(try boxes(path)[0].start) + 8 + offset
+    return Box.number(bytes[start..<start + byteCount])
+  }
+
+  /// Changes the decoding time (`tfdt`, version 1) with which each track begins in each fragment.
+  package mutating func forEachTrackFragment(
+    _ change: (_ track: UInt64, _ time: UInt64) -> UInt64
+  ) throws {
+    for fragment in Box.list(in: bytes, from: 0, to: bytes.count)
+    where fragment.type == BoxType.fragment {
+      for track in inner(fragment) where track.type == BoxType.trackFragment {
+        let boxes = inner(track)
+        guard let header = boxes.first(where: { $0.type == BoxType.trackFragmentHeader }),
+          let time = boxes.first(where: { $0.type == BoxType.trackFragmentTime }),
+          bytes[Int(time.start) + 8] == 1
+        else { throw Missing(path: "moof/traf/tfdt") }
+        let identifier = Int(header.start) + 12
+        let place = Int(time.start) + 12
+        let changed = change(
+          Box.number(bytes[identifier..<identifier + 4]), Box.number(bytes[place..<place + 8]))
+        withUnsafeBytes(of: changed.bigEndian) {
+          bytes.replaceSubrange(place..<place + 8, with: $0)
+        }
+      }
+    }
+  }
+
+  private func inner(_ box: Box) -> [Box] {
+    Box.list(in: bytes, from: Int(box.start) + 8, to: Int(box.end))
+  }
+
+  /// The box of a path, and those around it, from the inside out.
+  private func boxes(_ path: String) throws -> [Box] {
+    var found: [Box] = []
+    for name in path.split(separator: "/") {
+      let type = UInt32(Box.number(Array(name.utf8)[...]))
+      let range = found.first.map { Int($0.start) + 8..<Int($0.end) } ?? 0..<bytes.count
+      guard
+        let box = Box.list(in: bytes, from: range.lowerBound, to: range.upperBound)
+          .first(where: { $0.type == type })
+      else { throw Missing(path: path) }
+      found.insert(box, at: 0)
+    }
+    return found
+  }
+
+  /// An edit list of one or more entries at full speed.
+  package static func editList(_ entries: [(duration: UInt32, mediaTime: Int32)]) -> [UInt8] {
+    var contents = BoxBytes()
+    contents.append(UInt32(0))
+    contents.append(UInt32(entries.count))
+    for entry in entries {
+      contents.append(entry.duration)
+      contents.append(entry.mediaTime)
+      contents.append(UInt32(0x1_0000))
+    }
+    return contents.bytes
+  }
+}
