@@ -12,13 +12,13 @@ struct FragmentLengthTests {
 
   /// Three seconds of 30 fps with sound, in fragments of a second; B-frames where asked for.
   private func fragmented(reordered: Bool) async throws -> String {
-    let path = folder.file("fragments.mp4")
+    let path = folder.file("fragments.mov")
     try await FFmpeg.make(
       path,
       [
         "-f", "lavfi", "-i", "testsrc2=size=160x120:rate=30", "-f", "lavfi", "-i",
         "sine=sample_rate=48000", "-t", "3", "-c:v", "libx264", "-g", "30", "-bf",
-        reordered ? "3" : "0", "-c:a", "aac", "-movflags", "frag_keyframe+empty_moov",
+        reordered ? "3" : "0", "-c:a", "pcm_s16le", "-movflags", "frag_keyframe+empty_moov",
       ])
     return path
   }
@@ -29,18 +29,17 @@ struct FragmentLengthTests {
     try movie.forEachTrackFragment { track, time in
       time + seconds * (track == 1 ? 15_360 : 48_000)
     }
-    return try folder.write(movie.bytes, as: "delayed.mp4")
+    return try folder.write(movie.bytes, as: "delayed.mov")
   }
 
   private func expectThreeSeconds(_ path: String) throws {
     let asset = try Asset(path: path)
     let video = try #require(asset.videoTrack)
     #expect(video.frameCount == 90)
-    #expect(try asset.duration.seconds == Rational(3))
+    #expect(asset.duration.seconds == Rational(3))
     #expect(video.frames.entries.allSatisfy { $0.duration == 512 })
     let sound = try #require(asset.soundTrack)
-    // The last block of AAC is longer than the sound that went in.
-    #expect((144_000...146_048).contains(sound.startSample + sound.sampleCount))
+    #expect(sound.startSample == 0 && sound.sampleCount == 144_000)
   }
 
   @Test(arguments: [false, true])
@@ -57,12 +56,12 @@ struct FragmentLengthTests {
     reordered: Bool
   ) async throws {
     let path = try await fragmented(reordered: reordered)
-    for stated in [UInt32.max, UInt32.max - 1, 15_360 * 3_600, 1] {
+    for stated in [UInt32.max, UInt32.max - 1, 15_360 * 3_600, 1] as [UInt32] {
       var movie = try PatchedMovie(path)
       try movie.set(stated, at: 16, of: "moov/trak/mdia/mdhd")
       try movie.set(stated, at: 20, of: "moov/trak/tkhd")
       try movie.set(stated, at: 16, of: "moov/mvhd")
-      let patched = try folder.write(movie.bytes, as: "stated.mp4")
+      let patched = try folder.write(movie.bytes, as: "stated.mov")
       try expectThreeSeconds(patched)
       try expectThreeSeconds(delayed(patched, by: 10))
     }
@@ -82,6 +81,6 @@ struct FragmentLengthTests {
     let long = PatchedMovie.editList([(3_600_000, reordered ? 1_024 : 0)])
     try movie.replace("moov/trak/edts/elst", with: long)
     let asset = try Asset(path: folder.write(movie.bytes, as: "long.mp4"))
-    #expect(try asset.duration.seconds == Rational(3))
+    #expect(asset.duration.seconds == Rational(3))
   }
 }

@@ -2,6 +2,7 @@
 import Assets
 import Editing
 import Export
+import LibAV
 import MediaTiming
 import TestSupport
 import Testing
@@ -14,13 +15,21 @@ struct EditListTests {
   init() throws { folder = try Scratch() }
 
   /// A coding in which frames are reordered.
-  enum Coding: CaseIterable {
-    case h264, hevc, openHEVC
+  enum Coding {
+    case h264, hevc, openHEVC, plainH264, plainHEVC
+
+    static let reordered = [h264, hevc, openHEVC]
 
     var options: [String] {
       switch self {
       case .h264:
         ["-c:v", "libx264", "-bf", "3", "-g", "30", "-x264-params", "b-adapt=0:b-pyramid=normal"]
+      case .plainH264: ["-c:v", "libx264", "-bf", "0", "-g", "30"]
+      case .plainHEVC:
+        [
+          "-c:v", "libx265", "-tag:v", "hvc1", "-x265-params",
+          "log-level=error:bframes=0:keyint=30",
+        ]
       case .hevc:
         [
           "-c:v", "libx265", "-tag:v", "hvc1", "-x265-params",
@@ -73,11 +82,12 @@ struct EditListTests {
     #expect(report.framesEncoded == 0 && report.framesSkipped == 0)
     #expect(report.framesCopied == Int64(asset.videoTrack?.frameCount ?? 0))
     #expect(report.maxTimeErrorNanoseconds == 0)
-    #expect(try await CopyJudge.complaints(about: report.path, of: path) == [])
+    let complaints = try await CopyJudge.complaints(about: report.path, of: path)
+    #expect(complaints.isEmpty, "\(complaints)")
     return report
   }
 
-  @Test(arguments: Coding.allCases)
+  @Test(arguments: Coding.reordered)
   func `Packets behind the end of an edit list are kept where shown frames refer to them`(
     coding: Coding
   ) async throws {
@@ -93,22 +103,38 @@ struct EditListTests {
     #expect(hidden.count > 1 && hidden.contains { $0 > 0 }, "\(hidden)")
   }
 
+  /// Writes the packets of a movie again as they are, but for one of them.
+  private func rewrite(_ path: String, to other: String, without dropped: Int64) throws {
+    var demuxer = try Demuxer(opening: path)
+    let track = try #require(demuxer.tracks.first)
+    let timescale = try #require(Int32(exactly: track.timeBase.denominator))
+    let file = try MovieFile(creating: other, overwrites: true, grows: true)
+    var writer = try MovieWriter(
+      path: file.writtenPath,
+      settings: MovieWriter.Settings(container: "mov", movieTimescale: timescale))
+    let number = try writer.addTrack(track.parameters, timescale: timescale)
+    try writer.begin()
+    var count: Int64 = 0
+    while let packet = try demuxer.nextPacket() {
+      defer { count += 1 }
+      guard count != dropped, let pts = packet.pts, let dts = packet.dts else { continue }
+      try writer.write(packet, track: number, pts: pts, dts: dts, duration: packet.duration)
+    }
+    try writer.finish()
+  }
+
   @Test func `A copy without one of its packets fails the judge`() async throws {
     let path = try edited(try await clip(.h264), [(2_100, 1_024)], "end")
     let report = try await checkWhole(path, .auto)
     #expect(report.framesHidden > 0)
     let count = report.framesCopied + report.framesHidden
     func complaints(dropping packet: Int64) async throws -> [String] {
-      let remuxed = folder.file("remuxed.mov")
-      try await FFmpeg.make(
-        remuxed,
-        [
-          "-i", report.path, "-c", "copy", "-video_track_timescale", "240000", "-movie_timescale",
-          "240000", "-bsf:v", "noise=drop=eq(n\\,\(packet))",
-        ])
-      return try await CopyJudge.complaints(about: remuxed, of: path)
+      let other = folder.file("other.mov")
+      try rewrite(report.path, to: other, without: packet)
+      return try await CopyJudge.complaints(about: other, of: path)
     }
-    #expect(try await complaints(dropping: -1) == [])
+    let none = try await complaints(dropping: -1)
+    #expect(none.isEmpty, "\(none)")
     // The last ones: a hidden reference among them.
     for packet in count - 4..<count { #expect(try await complaints(dropping: packet) != []) }
     for packet in [0, 1, 17, 30] as [Int64] {
@@ -116,7 +142,7 @@ struct EditListTests {
     }
   }
 
-  @Test(arguments: Coding.allCases)
+  @Test(arguments: Coding.reordered)
   func `A lossless trim is copied whole, with what decoding its first frames needs`(
     coding: Coding
   ) async throws {
@@ -144,7 +170,7 @@ struct EditListTests {
     #expect(report.framesHidden > 100)
   }
 
-  @Test(arguments: Coding.allCases)
+  @Test(arguments: Coding.reordered)
   func `Cuts in a trimmed clip hide what they need`(coding: Coding) async throws {
     let trimmed = folder.file("trimmed.mp4")
     try await FFmpeg.make(
@@ -158,18 +184,19 @@ struct EditListTests {
       let expected = try composition.shownTimes(of: asset).map {
         CopyJudge.Expectation(index: $0.index, time: $0.time)
       }
-      #expect(
-        try await CopyJudge.complaints(about: report.path, of: trimmed, showing: expected) == [])
+      let complaints = try await CopyJudge.complaints(
+        about: report.path, of: trimmed, showing: expected)
+      #expect(complaints.isEmpty, "\(complaints)")
     }
   }
 
-  @Test(arguments: [Coding.h264, .hevc])
+  @Test(arguments: [Coding.plainH264, .plainHEVC])
   func `What an edit list jumps over is hidden where frames refer to it`(
     coding: Coding
   ) async throws {
     // From 0.5 s on half a second, then from 1.7 s on: neither is a key frame.
     let path = try edited(
-      try await clip(coding), [(500, 7_680 + 1_024), (700, 26_112 + 1_024)], "jump")
+      try await clip(coding), [(500, 7_680), (700, 26_112)], "jump")
     let report = try await checkWhole(path, .auto)
     #expect(report.framesHidden > 20)
     #expect(report.hiddenNanoseconds > 0 && report.hiddenNanoseconds < 500_000)
@@ -177,7 +204,7 @@ struct EditListTests {
 
   @Test func `Frames are read exactly whatever an edit list hides`() async throws {
     let path = try edited(
-      try await clip(.h264), [(500, 7_680 + 1_024), (700, 26_112 + 1_024)], "jump")
+      try await clip(.plainH264), [(500, 7_680), (700, 26_112)], "jump")
     let settings = ExportSettings(
       path: folder.file("plain.mov"), mode: .constant(try FrameRate(30, 1)))
     var lossless = settings
