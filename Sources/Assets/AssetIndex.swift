@@ -238,7 +238,7 @@ struct AssetIndex {
   /// alone: what their head states was written before there were samples.
   private func statedTicks(_ track: TrackFormat) -> Int64? {
     guard isMOV, isWhole(track), let records = packets[track.index] else { return nil }
-    let samples = sampleTicks(track, records)
+    let samples = lastDuration(of: track).flatMap(records.ticks(endingWith:))
     if isInFragments(track) { return samples }
     guard var stated = stated[track.index]?.ticks else { return samples }
     // Where an edit list hides something, it begins at zero, and the first picture later.
@@ -250,28 +250,12 @@ struct AssetIndex {
     return samples.map { min(stated, $0) } ?? stated
   }
 
-  /// The ticks from the first picture of a track to the end of its last sample; nil where its
-  /// boxes do not tell, or an edit list jumps.
-  ///
-  /// Samples last from one decoding time to the next, and all of them together as long as they are
-  /// shown.
-  private func sampleTicks(_ track: TrackFormat, _ records: [PacketRecord]) -> Int64? {
-    guard let last = lastDuration(of: track), let start = records.first?.dts,
-      let end = records.last?.dts, let first = records.lazy.map(\.pts).min(),
-      let origin = records.lazy.filter({ !$0.isDiscarded }).map(\.pts).min(),
-      zip(records, records.dropFirst()).allSatisfy({ ($0.dts ?? .max) < ($1.dts ?? .min) })
-    else { return nil }
-    // Beyond this no time is accepted anyway.
-    let bounds = -(Int64(1) << 56)...Int64(1) << 56
-    guard [last, start, end, first, origin].allSatisfy(bounds.contains) else { return nil }
-    return end + last - start + first - origin
-  }
-
   /// How long a track's last sample lasts, in ticks; nil where no box tells.
   private func lastDuration(of track: TrackFormat) -> Int64? {
     guard lastDurations.indices.contains(track.index), let ticks = lastDurations[track.index]
     else { return nil }
-    return ticks > 0 ? ticks : nil
+    // Uncompressed sound has a sample for each tick, of which a packet holds many.
+    return ticks > (track.kind == .audio ? 1 : 0) ? ticks : nil
   }
 
   /// Whether all packets that the index of a track names have come.

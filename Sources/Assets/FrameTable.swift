@@ -34,6 +34,8 @@ public struct FrameTable: Sendable {
     package let decodeTicks: Int64?
     /// Whether it and all that is decoded after it need no picture before it.
     package let isIndependent: Bool
+    /// Whether the edit list jumps to it: what is decoded before it is not what was encoded before.
+    package let isJump: Bool
   }
 
   /// Ticks per second.
@@ -180,7 +182,8 @@ public struct FrameTable: Sendable {
     let hidden = packets.enumerated().filter(\.element.isDiscarded).map { index, record in
       HiddenPacket(
         decodeIndex: index, nextFrame: number(after: record.pts, in: places[parts[index]]),
-        decodeTicks: record.dts, isIndependent: record.isIndependent)
+        decodeTicks: record.dts, isIndependent: record.isIndependent,
+        isJump: index > 0 && parts[index] != parts[index - 1])
     }
     return hidden.sorted { first, second in
       let (one, other) = (packets[first.decodeIndex], packets[second.decodeIndex])

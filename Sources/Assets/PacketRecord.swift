@@ -16,6 +16,24 @@ struct PacketRecord: Hashable {
   var isStated = true
 }
 
+extension [PacketRecord] {
+  /// The ticks from the first picture that is shown to the end of the last sample; nil where an
+  /// edit list jumps, or times are out of bounds.
+  ///
+  /// Samples last from one decoding time to the next, and all of them together as long as they are
+  /// shown.
+  func ticks(endingWith last: Int64) -> Int64? {
+    guard let start = first?.dts, let end = self.last?.dts, let earliest = lazy.map(\.pts).min(),
+      let origin = lazy.filter({ !$0.isDiscarded }).map(\.pts).min(),
+      zip(self, dropFirst()).allSatisfy({ ($0.dts ?? .max) < ($1.dts ?? .min) })
+    else { return nil }
+    // Beyond this no time is accepted anyway.
+    let bounds = -(Int64(1) << 56)...Int64(1) << 56
+    guard [last, start, end, earliest, origin].allSatisfy(bounds.contains) else { return nil }
+    return end + last - start + earliest - origin
+  }
+}
+
 extension CodecParameters {
   /// Whether a packet's own units tell whether a picture stands alone.
   var readsUnits: Bool { codecName == "hevc" || codecName == "h264" }

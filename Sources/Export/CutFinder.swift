@@ -18,6 +18,8 @@ struct CutFinder {
     let frame: Int?
     /// Whether it and all that is decoded after it need no picture before it.
     let isIndependent: Bool
+    /// Whether an edit list of the source jumps to it.
+    var isJump = false
   }
 
   private let table: FrameTable
@@ -64,7 +66,7 @@ struct CutFinder {
         packets.append(
           Packet(
             decodeIndex: next.decodeIndex, position: packets.count, frame: nil,
-            isIndependent: next.isIndependent))
+            isIndependent: next.isIndependent, isJump: next.isJump))
         hidden.removeFirst()
       }
     }
@@ -146,6 +148,12 @@ struct CutFinder {
     }
     guard start < end else { return Selection(head: first..<end, tail: end..<end) }
     let copied = copies(key, position(of: start)..<high)
+    guard !copied.dropFirst().contains(where: { $0.isJump && !$0.isIndependent }) else {
+      throw ExportError(
+        .unsupportedSource,
+        "the edit list of \(path) jumps to a picture that needs others before it",
+        hint: "render it with --fps")
+    }
     let hidden = copied.count {
       $0.position < low && !isOwnStart || $0.position >= high
     }

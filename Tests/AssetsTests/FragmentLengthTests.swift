@@ -32,22 +32,23 @@ struct FragmentLengthTests {
     return try folder.write(movie.bytes, as: "delayed.mov")
   }
 
-  private func expectThreeSeconds(_ path: String) throws {
+  private func expectThreeSeconds(_ path: String, _ reordered: Bool) throws {
     let asset = try Asset(path: path)
     let video = try #require(asset.videoTrack)
     #expect(video.frameCount == 90)
     #expect(asset.duration.seconds == Rational(3))
     #expect(video.frames.entries.allSatisfy { $0.duration == 512 })
     let sound = try #require(asset.soundTrack)
-    #expect(sound.startSample == 0 && sound.sampleCount == 144_000)
+    // Without an edit list the first picture is late by the two that are decoded before it.
+    #expect(sound.startSample == (reordered ? -3_200 : 0) && sound.sampleCount == 144_000)
   }
 
   @Test(arguments: [false, true])
   func `Fragments that begin late last as long as their samples`(reordered: Bool) async throws {
     let path = try await fragmented(reordered: reordered)
-    try expectThreeSeconds(path)
+    try expectThreeSeconds(path, reordered)
     for seconds in [10, 100_000] as [UInt64] {
-      try expectThreeSeconds(delayed(path, by: seconds))
+      try expectThreeSeconds(delayed(path, by: seconds), reordered)
     }
   }
 
@@ -62,8 +63,8 @@ struct FragmentLengthTests {
       try movie.set(stated, at: 20, of: "moov/trak/tkhd")
       try movie.set(stated, at: 16, of: "moov/mvhd")
       let patched = try folder.write(movie.bytes, as: "stated.mov")
-      try expectThreeSeconds(patched)
-      try expectThreeSeconds(delayed(patched, by: 10))
+      try expectThreeSeconds(patched, reordered)
+      try expectThreeSeconds(delayed(patched, by: 10), reordered)
     }
   }
 
