@@ -24,6 +24,8 @@ public struct EditingError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let cutInRamp = Code(rawValue: "cut_in_ramp")
     /// A project file that is none, or that plays what cannot be played here.
     public static let invalidProject = Code(rawValue: "invalid_project")
+    /// A project counts in frames whose rate it does not say.
+    public static let frameRateNeeded = Code(rawValue: "frame_rate_needed")
     /// A time that would be needed does not fit the numbers that hold exact times.
     public static let notExact = Code(rawValue: "not_exact")
   }

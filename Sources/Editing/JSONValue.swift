@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Foundation
+import FoundationEssentials
 
 /// A JSON document as it stands, for a format whose objects say themselves what they are.
 enum JSONValue: Hashable, Sendable {
@@ -38,28 +38,49 @@ enum JSONValue: Hashable, Sendable {
   }
 }
 
-extension JSONValue {
-  /// Reads a document.
+extension JSONValue: Decodable {
+  /// Reads a document of JSON, or of JSON5: OpenTimelineIO writes `Infinity` and `NaN`, and
+  /// LosslessCut names without quotes.
   ///
-  /// `JSONDecoder` would have to be asked for one type after the other, with an error thrown for
-  /// each that a value is not of.
-  ///
-  /// - Throws: The parser's own error, which tells the place.
-  init(parsing data: Data) throws {
-    self.init(try JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed))
+  /// - Throws: The parser's own error.
+  init(parsing text: String) throws {
+    let decoder = JSONDecoder()
+    decoder.allowsJSON5 = true
+    self = try decoder.decode(JSONValue.self, from: Data(text.utf8))
   }
 
-  private init(_ value: Any) {
-    switch value {
-    case let text as String: self = .string(text)
-    case let members as [String: Any]: self = .object(members.mapValues(JSONValue.init))
-    case let elements as [Any]: self = .array(elements.map(JSONValue.init))
-    case let number as NSNumber:
-      // Only truth values are kept as a C `char`; numbers are so that fit their text.
-      let isBool = String(cString: number.objCType) == "c"
-      self = isBool ? .bool(number.boolValue) : .number(number.doubleValue)
-    default: self = .null
+  init(from decoder: any Decoder) throws {
+    // A decoder tells what a value is only by refusing what it is not.
+    if let members = try? decoder.container(keyedBy: Key.self) {
+      var object: [String: JSONValue] = [:]
+      for key in members.allKeys {
+        object[key.stringValue] = try members.decode(JSONValue.self, forKey: key)
+      }
+      self = .object(object)
+    } else if var elements = try? decoder.unkeyedContainer() {
+      var array: [JSONValue] = []
+      while !elements.isAtEnd { array.append(try elements.decode(JSONValue.self)) }
+      self = .array(array)
+    } else {
+      let value = try decoder.singleValueContainer()
+      if value.decodeNil() {
+        self = .null
+      } else if let number = try? value.decode(Double.self) {
+        self = .number(number)
+      } else if let bool = try? value.decode(Bool.self) {
+        self = .bool(bool)
+      } else {
+        self = .string(try value.decode(String.self))
+      }
     }
+  }
+
+  private struct Key: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
+
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
   }
 }
 

@@ -40,13 +40,24 @@ public struct OpenTimeline: Hashable, Sendable {
     parsing text: String, source: (_ path: String) throws -> MediaSource
   ) throws {
     let document: JSONValue
-    do { document = try JSONValue(parsing: Data(text.utf8)) } catch {
+    do { document = try JSONValue(parsing: text) } catch {
       throw EditingError.invalidProject("it is not JSON")
     }
-    (composition, warnings) = try withoutActuallyEscaping(source) { source in
-      var reader = OpenTimelineReader(source)
-      return (try reader.composition(of: document), reader.warnings)
+    self = try withoutActuallyEscaping(source) { source in
+      do { return try OpenTimeline(reading: document, source: source) } catch let error
+        as TimingError
+      {
+        throw EditingError.invalidProject(
+          "its numbers do not fit exact times: \(error.description)")
+      }
     }
+  }
+
+  /// Reads a document that is parsed already.
+  init(reading document: JSONValue, source: @escaping (String) throws -> MediaSource) throws {
+    var reader = OpenTimelineReader(source)
+    composition = try reader.composition(of: document)
+    warnings = reader.warnings
     name = document["name"]?.string ?? ""
   }
 

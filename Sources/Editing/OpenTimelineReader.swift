@@ -2,324 +2,271 @@
 
 import MediaTiming
 
-/// Takes OpenTimelineIO's objects apart.
+/// Reads OpenTimelineIO's objects by the rules of its library.
+///
+/// The children of a track follow each other from zero. Those of a stack start together, the last
+/// one is uppermost, and what shows nothing is transparent. A `source_range` is in the time of
+/// the item's own content, and effects leave its length alone.
 struct OpenTimelineReader {
-  private let find: (String) throws -> MediaSource
-  private var sources: [String: MediaSource] = [:]
-  private(set) var warnings: [String] = []
+  private var media: ProjectMedia
+  private var notes: [String] = []
+  /// Clips of which the project itself says that their media is missing.
+  private var missing: [String] = []
 
-  init(_ find: @escaping (String) throws -> MediaSource) { self.find = find }
+  /// How deep compositions may be nested; a file that goes on is damaged or hostile.
+  private static let depthLimit = 64
+
+  /// A track of the outermost stack.
+  private struct Layer {
+    var name: String
+    var track: JSONValue
+    var content: ProjectContent
+  }
+
+  init(_ find: @escaping (String) throws -> MediaSource) { media = ProjectMedia(find) }
+
+  /// What could not be taken over, a sentence each.
+  var warnings: [String] { notes + media.warnings }
 
   mutating func composition(of document: JSONValue) throws -> Composition {
-    guard Self.kind(document) == "Timeline", let stack = document["tracks"] else {
-      throw EditingError.invalidProject("it is no OpenTimelineIO timeline")
-    }
-    try refuseTrim(stack, "the stack of tracks")
-    var composition = Composition()
+    let stack = try OpenTimelineRoot.stack(of: document)
+    var pictures: [Layer] = []
+    var sounds: [Layer] = []
+    var soundsBelow = 0
     for (number, child) in (stack["children"]?.elements ?? []).enumerated() {
-      let what = "track \(number + 1)"
-      guard Self.kind(child) == "Track" else {
-        throw EditingError.invalidProject("\(what) is a \(Self.kind(child)), which is not played")
-      }
-      guard child["enabled"]?.bool ?? true else {
-        warnings.append("\(what) is switched off and left out")
+      let name = "track \(number + 1)"
+      guard child.otioIsEnabled else {
+        notes.append("\(name) is switched off and left out")
         continue
       }
-      switch child["kind"]?.string {
-      case "Video": composition.tracks.append(try track(child, .video, what))
-      case "Audio": composition.tracks.append(try track(child, .audio, what))
-      case let kind: warnings.append("\(what) is of kind \(kind ?? "none") and left out")
+      switch child.otioTrackKind {
+      case "Video":
+        if pictures.isEmpty { soundsBelow = sounds.count }
+        pictures.append(
+          Layer(name: name, track: child, content: try content(of: child, .video, name, depth: 0)))
+      case "Audio":
+        do {
+          let content = try content(of: child, .audio, name, depth: 0)
+          sounds.append(Layer(name: name, track: child, content: content))
+        } catch  where sounds.contains(where: \.content.showsAnything) {
+          // One track of sound is played; what is wrong with another one does no harm.
+          notes.append("\(name) is left out: \(error)")
+        }
+      case let kind: notes.append("\(name) is of kind \(kind) and left out")
       }
     }
-    for kind in MediaType.allCases {
-      let count = composition.tracks.count { $0.mediaType == kind }
-      if count > 1 { warnings.append("of \(count) \(kind.rawValue) tracks the first is played") }
+    let end = (pictures + sounds).map(\.content.duration).max() ?? .zero
+    let curve = try curve(stack, lasting: end, "the stack of tracks")
+    var composition = Composition()
+    composition.markers = (stack["markers"]?.elements ?? []).compactMap(\.otioMarker)
+    composition.tracks = try heard(sounds, along: curve, &soundsBelow)
+    if !pictures.isEmpty {
+      var seen = try ProjectContent.stacked(pictures.map(\.content))
+      if let curve { seen = try seen.played(along: curve) }
+      let track = try Self.tagged(media.track(seen, .video), by: pictures.map(\.track))
+      composition.tracks.insert(track, at: min(soundsBelow, composition.tracks.count))
     }
-    composition.markers = (stack["markers"]?.elements ?? []).compactMap { Self.marker($0) }
+    if let missing = missing.first, composition.sources.isEmpty {
+      throw EditingError.invalidProject("no clip of it has media, such as \(missing)")
+    }
     return composition
   }
 
-  private mutating func track(
-    _ track: JSONValue, _ mediaType: MediaType, _ what: String
-  ) throws -> CompositionTrack {
-    try refuseTrim(track, what)
-    var segments: [TrackSegment] = []
-    var end = MediaTime.zero
-    var children = (track["children"]?.elements ?? [])[...]
-    while let child = children.first {
-      let place = "\(what) at \(end.secondsText) s"
-      if let (segment, count) = try exact(children, at: end) {
-        segments.append(segment)
-        children = children.dropFirst(count)
-      } else {
-        children = children.dropFirst()
-        switch Self.kind(child) {
-        case "Transition":
-          warnings.append("the transition in \(place) is played as a cut")
-          continue
-        case "Gap": segments.append(try gap(child, at: end, place))
-        case "Clip": segments.append(try clip(child, at: end, place))
-        case let kind:
-          throw EditingError.invalidProject("\(place) has a \(kind), which is not played")
+  /// The tracks of sound, of which the first is played.
+  private mutating func heard(
+    _ sounds: [Layer], along curve: [ProjectContent.CurvePart]?, _ below: inout Int
+  ) throws -> [CompositionTrack] {
+    // An empty track in front would silence the one that is meant to be heard.
+    let silent = sounds.firstIndex(where: \.content.showsAnything) ?? 0
+    below = max(0, below - silent)
+    var tracks: [CompositionTrack] = []
+    for sound in sounds.dropFirst(silent) {
+      do {
+        let content = try curve.map { try sound.content.played(along: $0) } ?? sound.content
+        tracks.append(Self.tagged(try media.track(content, .audio), by: [sound.track]))
+      } catch  where !tracks.isEmpty {
+        notes.append("\(sound.name) is left out: \(error)")
+      }
+    }
+    if tracks.count > 1 { notes.append("of \(tracks.count) audio tracks the first is played") }
+    return tracks
+  }
+
+  /// A track with the properties that stand in the metadata of the items it was made of.
+  private static func tagged(
+    _ track: CompositionTrack, by items: [JSONValue]
+  ) -> CompositionTrack {
+    var tagged = track
+    for exact in items.compactMap({ $0["metadata"]?[OpenTimeline.key] }) {
+      if let rotation = exact["rotation"]?.number { tagged.rotation = Int(exactly: rotation) }
+      tagged.language = exact["language"]?.string ?? tagged.language
+    }
+    return tagged
+  }
+
+  // MARK: Items
+
+  /// What an item plays of one kind, for as long as the item lasts.
+  private mutating func content(
+    of item: JSONValue, _ mediaType: MediaType, _ place: String, depth: Int
+  ) throws -> ProjectContent {
+    guard depth < Self.depthLimit else {
+      throw EditingError.invalidProject("compositions are nested too deeply in \(place)")
+    }
+    let kind = item.otioKind
+    guard kind != "Gap", item.otioIsEnabled else {
+      return ProjectContent(emptyFor: try length(of: item, place, depth: depth))
+    }
+    var inside: ProjectContent
+    switch kind {
+    case "Clip": return try clip(item, place, depth: depth)
+    case "Track": inside = try row(item, mediaType, place, depth: depth)
+    case "Stack":
+      var layers: [ProjectContent] = []
+      for (number, child) in (item["children"]?.elements ?? []).enumerated() {
+        let name = "\(place), track \(number + 1)"
+        if child.otioTrackKind == (mediaType == .video ? "Video" : "Audio") {
+          layers.append(try content(of: child, mediaType, name, depth: depth + 1))
+        } else {
+          let length = try length(of: child, name, depth: depth + 1)
+          layers.append(ProjectContent(emptyFor: length))
+          if mediaType == .video, child.otioIsEnabled, child.otioTrackKind == "Audio" {
+            notes.append("the sound of \(name) is not played: it is inside a track of pictures")
+          }
         }
       }
-      end = segments.last?.target.end ?? end
+      // What shows nothing lies below what does, so that it lengthens the stack alone.
+      inside = try ProjectContent.stacked(layers)
+    default: throw Self.notPlayed(item, place)
     }
-    var made = try CompositionTrack(mediaType, segments: segments)
-    let exact = track["metadata"]?[OpenTimeline.key]
-    if let rotation = exact?["rotation"]?.number { made.rotation = Int(exactly: rotation) }
-    made.language = exact?["language"]?.string ?? made.language
-    return made
+    if let curve = try curve(item, lasting: inside.duration, place) {
+      inside = try inside.played(along: curve)
+    }
+    return inside
   }
 
-  private func refuseTrim(_ item: JSONValue, _ what: String) throws(EditingError) {
-    guard item["source_range"] ?? .null == .null, item["effects"]?.elements.isEmpty ?? true else {
-      throw EditingError.invalidProject(
-        "\(what) is itself trimmed or has effects, which is not played; apply them to its clips")
-    }
-  }
-
-  // MARK: Exact values
-
-  /// The segment that stands in the metadata, and how many items it is; nil where there is none
-  /// or where another program has changed what is beside it.
-  private mutating func exact(
-    _ children: ArraySlice<JSONValue>, at start: MediaTime
-  ) throws -> (TrackSegment, count: Int)? {
-    guard let first = children.first,
-      let exact = first["metadata"]?[OpenTimeline.key]?["segment"],
-      exact["piece"]?.number ?? 0 == 0, let length = Self.rational(exact["duration"]),
-      let target = try? TimeRange(start: start, duration: MediaTime(length)),
-      first["enabled"]?.bool ?? true
-    else { return nil }
-    let segment: TrackSegment
-    if Self.kind(first) == "Gap" {
-      segment = try TrackSegment(empty: target)
-    } else {
-      guard let reference = Self.reference(first),
-        let mapping = try? Self.mapping(exact, target),
-        let made = try? TrackSegment(of: source(reference), mapping)
-      else {
-        warnings.append(
-          "the exact values at \(start.secondsText) s make no sense; the others are read")
-        return nil
+  /// The children of a track, one after the other.
+  private mutating func row(
+    _ track: JSONValue, _ mediaType: MediaType, _ name: String, depth: Int
+  ) throws -> ProjectContent {
+    var row = ProjectContent()
+    var children = (track["children"]?.elements ?? [])[...]
+    while let child = children.first {
+      let place = "\(name) at \(ProjectTime.text(row.duration)) s"
+      if child.otioKind == "Transition" {
+        notes.append("the transition in \(place) is played as a cut")
+        children = children.dropFirst()
+      } else if let exact = try OpenTimelineExact.segment(children, place, &notes) {
+        try row.append(exact.content)
+        children = children.dropFirst(exact.count)
+      } else {
+        try row.append(content(of: child, mediaType, "what is in \(place)", depth: depth + 1))
+        children = children.dropFirst()
       }
-      segment = made
     }
-    let expected = try OpenTimelineWriter.clips(segment)
-    let found = children.prefix(expected.count)
-    guard found.count == expected.count, zip(found, expected).allSatisfy(Self.agree) else {
-      warnings.append("what plays at \(start.secondsText) s was changed by another program")
-      return nil
-    }
-    return (segment, expected.count)
-  }
-
-  private static func mapping(
-    _ exact: JSONValue, _ target: TimeRange
-  ) throws -> PlaybackMapping {
-    let ends = (exact["source"]?.elements ?? []).map(rational)
-    let isReversed = exact["reversed"]?.bool ?? false
-    guard ends.count == 2, let start = ends[0], let end = ends[1] else {
-      throw EditingError.invalidProject("a source range is missing")
-    }
-    let whole = try TimeRange(start: MediaTime(start), end: MediaTime(end))
-    switch exact["motion"]?.string {
-    case "hold":
-      return try PlaybackMapping(holding: whole.start, isBefore: isReversed, target: target)
-    case "ramp":
-      let speeds = (exact["ramp"]?.elements ?? []).compactMap(rational)
-      let part = (exact["part"]?.elements ?? []).compactMap(rational)
-      guard speeds.count == 2, part.count == 2,
-        let easing = SpeedRamp.Easing(rawValue: exact["easing"]?.string ?? "")
-      else { throw EditingError.invalidProject("a ramp is incomplete") }
-      let ramp = SpeedRamp(from: try Speed(speeds[0]), to: try Speed(speeds[1]), easing: easing)
-      return try PlaybackMapping(
-        partOf: ramp, source: whole, from: part[0], to: part[1], isReversed: isReversed,
-        target: target)
-    default:
-      let line = try TimeMapping(source: whole, target: target)
-      return isReversed ? PlaybackMapping(reversing: line) : PlaybackMapping(line)
-    }
-  }
-
-  /// Whether an item says to others what one of ours would, as far as numbers of programs go.
-  private static func agree(_ found: JSONValue, _ expected: JSONValue) -> Bool {
-    guard kind(found) == kind(expected), let range = plainRange(found["source_range"]),
-      let other = plainRange(expected["source_range"])
-    else { return false }
-    func near(_ one: Double, _ two: Double) -> Bool { abs(one - two) <= 1e-7 * max(1, abs(two)) }
-    let scalars = (timeScalar(found), timeScalar(expected))
-    let references = (reference(found)?["target_url"], reference(expected)?["target_url"])
-    return near(range.start.doubleValue, other.start.doubleValue)
-      && near(range.duration.doubleValue, other.duration.doubleValue)
-      && near(scalars.0, scalars.1) && references.0 == references.1
-  }
-
-  // MARK: Plain values
-
-  private func gap(
-    _ item: JSONValue, at start: MediaTime, _ place: String
-  ) throws -> TrackSegment {
-    guard let range = Self.plainRange(item["source_range"]) else {
-      throw EditingError.invalidProject("the gap in \(place) has no length")
-    }
-    return try TrackSegment(empty: Self.target(start, range.duration))
+    return row.padded(upTo: try row.duration.adding(Self.fades(track, name)))
   }
 
   private mutating func clip(
-    _ clip: JSONValue, at start: MediaTime, _ place: String
-  ) throws -> TrackSegment {
-    let reference = Self.reference(clip)
-    let available = Self.plainRange(reference?["available_range"])
-    guard let range = Self.plainRange(clip["source_range"]) ?? available else {
-      throw EditingError.invalidProject("the clip in \(place) has no range")
-    }
-    let target = try Self.target(start, range.duration)
-    guard clip["enabled"]?.bool ?? true else { return try TrackSegment(empty: target) }
-    guard let reference, reference["target_url"]?.string != nil else {
-      throw EditingError.invalidProject("the clip in \(place) names no file")
-    }
-    for effect in clip["effects"]?.elements ?? []
-    where !["LinearTimeWarp", "FreezeFrame"].contains(Self.kind(effect)) {
-      warnings.append("the effect \(Self.kind(effect)) in \(place) is left out")
-    }
-    let source = try source(reference)
-    let first = try range.start.subtracting(available?.start ?? .zero)
-    let scalar = Self.timeScalar(clip)
-    if scalar == 0 {
-      return try TrackSegment(
-        of: source, PlaybackMapping(holding: Self.time(first), target: target))
-    }
-    let speed = Self.nearest(scalar.magnitude)
-    let wanted = try first.adding(range.duration.multiplied(by: speed))
-    // Programs that count in frames or in floating point may name an end just past the last frame.
-    let slack = try wanted.subtracting(source.duration.seconds)
-    let isPast = try slack > .zero && slack <= Rational(1, 24)
-    if isPast {
-      warnings.append(
-        "the clip in \(place) ends after \(source.path) and is a little slower for it")
-    }
-    let last = isPast ? source.duration.seconds : wanted
-    let line = try TimeMapping(
-      source: TimeRange(start: Self.time(first), end: Self.time(last)), target: target)
-    return try TrackSegment(
-      of: source, scalar < 0 ? PlaybackMapping(reversing: line) : PlaybackMapping(line))
-  }
-
-  private mutating func source(_ reference: JSONValue) throws -> MediaSource {
-    let path =
-      reference["target_url"]?.string.map(OpenTimelineURL.path)
-      ?? reference["metadata"]?[OpenTimeline.key]?["path"]?.string ?? ""
-    if let known = sources[path] { return known }
-    let found = try find(path)
-    sources[path] = found
-    return found
-  }
-
-  // MARK: Objects
-
-  /// The name of a schema without its version.
-  private static func kind(_ object: JSONValue) -> String {
-    String(object["OTIO_SCHEMA"]?.string?.split(separator: ".").first ?? "nothing known")
-  }
-
-  private static func reference(_ clip: JSONValue) -> JSONValue? {
-    let found =
-      clip["media_reference"]
-      ?? clip["media_references"]?[clip["active_media_reference_key"]?.string ?? "DEFAULT_MEDIA"]
-    guard let found, kind(found) == "ExternalReference" else { return nil }
-    return found
-  }
-
-  /// Source seconds per second by all the effects of a clip: 1 without any.
-  private static func timeScalar(_ clip: JSONValue) -> Double {
-    (clip["effects"]?.elements ?? []).reduce(1) { product, effect in
-      guard effect["enabled"]?.bool ?? true else { return product }
-      switch kind(effect) {
-      case "FreezeFrame": return 0
-      case "LinearTimeWarp": return product * (effect["time_scalar"]?.number ?? 1)
-      default: return product
+    _ clip: JSONValue, _ place: String, depth: Int
+  ) throws -> ProjectContent {
+    let duration = try length(of: clip, place, depth: depth)
+    let reference = clip.otioReference
+    let available = reference?["available_range"]?.otioRange
+    guard let reference, let address = reference["target_url"]?.string else {
+      if clip.otioHasNoMedia {
+        missing.append(place)
+        notes.append("\(place) has no media and shows nothing")
+        return ProjectContent(emptyFor: duration)
       }
+      throw EditingError.invalidProject("\(place) names no movie, but \(clip.otioReferenceWords)")
+    }
+    let start = (clip["source_range"]?.otioRange ?? available)?.start ?? .zero
+    let first = try start.subtracting(available?.start ?? .zero)
+    let effects = try effects(clip, place)
+    return ProjectContent(
+      ProjectClip(path: OpenTimelineURL.path(of: address), place: place),
+      along: try effects.curve(from: first, lasting: duration, clip.otioRate, place))
+  }
+
+  /// How long an item is, which its effects do not change.
+  private func length(of item: JSONValue, _ place: String, depth: Int) throws -> Rational {
+    guard depth < Self.depthLimit else {
+      throw EditingError.invalidProject("compositions are nested too deeply in \(place)")
+    }
+    if let range = item["source_range"], range != .null {
+      guard let duration = range.otioRange?.duration, duration > .zero else {
+        throw EditingError.invalidProject("\(place) has no length")
+      }
+      return duration
+    }
+    let children = item["children"]?.elements ?? []
+    switch item.otioKind {
+    case "Clip":
+      if let duration = item.otioReference?["available_range"]?.otioRange?.duration,
+        duration > .zero
+      {
+        return duration
+      }
+      throw EditingError.invalidProject("\(place) does not say how long it is")
+    case "Gap": throw EditingError.invalidProject("\(place) is a gap without a length")
+    case "Track":
+      var sum = try Self.fades(item, place)
+      for child in children where child.otioKind != "Transition" {
+        sum = try sum.adding(length(of: child, place, depth: depth + 1))
+      }
+      return sum
+    case "Stack":
+      return try children.map { try length(of: $0, place, depth: depth + 1) }.max() ?? .zero
+    default: throw Self.notPlayed(item, place)
     }
   }
 
-  private static func marker(_ marker: JSONValue) -> CompositionMarker? {
-    let exact = (marker["metadata"]?[OpenTimeline.key]?["range"]?.elements ?? [])
-      .compactMap(rational)
-    guard let plain = plainRange(marker["marked_range"]) else { return nil }
-    let ends =
-      exact.count == 2 && abs(exact[0].doubleValue - plain.start.doubleValue) < 1e-6
-      ? exact : [plain.start, (try? plain.start.adding(plain.duration)) ?? plain.start]
-    guard let start = try? time(ends[0]), let end = try? time(ends[1]),
-      let range = try? TimeRange(start: start, end: end)
-    else { return nil }
-    return CompositionMarker(
-      marker["name"]?.string ?? "", range, color: marker["color"]?.string ?? "GREEN",
-      comment: marker["comment"]?.string ?? "")
-  }
-
-  private static func rational(_ value: JSONValue?) -> Rational? {
-    value?.string.flatMap { try? Rational(parsing: $0) }
-  }
-
-  private static func plainRange(
-    _ value: JSONValue?
-  ) -> (start: Rational, duration: Rational)? {
-    guard let start = plainTime(value?["start_time"]), let length = plainTime(value?["duration"])
-    else { return nil }
-    return (start, length)
-  }
-
-  /// A time of value and rate, both floating point: rates that movies have are exact.
-  private static func plainTime(_ value: JSONValue?) -> Rational? {
-    guard let units = value?["value"]?.number, let rate = value?["rate"]?.number, rate > 0,
-      rate < 1e10, abs(units) < 1e15
-    else { return nil }
-    // 23.976, 29.97 and so on, however many digits of them are written.
-    let whole = rate.rounded(.up)
-    let isTelevision = rate != whole && abs(rate - whole * 1000 / 1001) < 0.002
-    guard
-      let perSecond = isTelevision
-        ? try? Rational(Int128(whole) * 1000, 1001) : Optional(nearest(rate)),
-      let count = units == units.rounded() ? try? Rational(Int128(units), 1) : nearest(units)
-    else { return nil }
-    return try? count.divided(by: perSecond)
-  }
-
-  /// The simplest fraction within a billionth of a number.
-  private static func nearest(_ number: Double) -> Rational {
-    // Continued fractions; their convergents are the simplest there are.
-    var (rest, last, current) = (number, (Int128(0), Int128(1)), (Int128(1), Int128(0)))
-    for _ in 0..<40 {
-      let whole = rest.rounded(.down)
-      guard whole.magnitude < 1e15 else { break }
-      let next = (
-        Int128(whole) * current.0 + last.0, Int128(whole) * current.1 + last.1
-      )
-      // With 50 bits of the next number the products fit 128.
-      guard next.1 < 1 << 60, next.0.magnitude < 1 << 60 else { break }
-      (last, current) = (current, next)
-      if abs(Double(current.0) / Double(current.1) - number) <= 1e-9 * max(1, abs(number)) { break }
-      rest = 1 / (rest - whole)
-      guard rest.isFinite else { break }
+  /// What fades at the head and the tail of a track add to its length.
+  private static func fades(_ track: JSONValue, _ place: String) throws -> Rational {
+    let children = track["children"]?.elements ?? []
+    var sum = Rational.zero
+    for (child, key) in [(children.first, "in_offset"), (children.last, "out_offset")] {
+      guard let child, child.otioKind == "Transition" else { continue }
+      let offset = child[key]?.otioTime ?? .zero
+      guard offset >= .zero else {
+        throw EditingError.invalidProject("a fade in \(place) lasts less than nothing")
+      }
+      sum = try sum.adding(offset)
     }
-    return (try? Rational(current.0, max(1, current.1))) ?? .zero
+    return sum
   }
 
-  private static func target(
-    _ start: MediaTime, _ duration: Rational
-  ) throws(TimingError) -> TimeRange {
-    try TimeRange(start: start, end: time(start.seconds.adding(duration)))
-  }
-
-  /// A time that a composition can hold: exact, or else the nearest nanosecond.
-  private static func time(_ seconds: Rational) throws(TimingError) -> MediaTime {
-    if let time = try? MediaTime(seconds) { return time }
-    let units = try seconds.multiplied(by: Rational(1_000_000_000)).rounded(.halfAwayFromZero)
-    guard let value = Int64(exactly: units) else {
-      throw TimingError(.overflow, "the time \(seconds) s does not fit")
+  /// How an item plays its content; nil where it plays all of it as it is.
+  private mutating func curve(
+    _ item: JSONValue, lasting whole: Rational, _ place: String
+  ) throws -> [ProjectContent.CurvePart]? {
+    let effects = try effects(item, place)
+    guard let range = item["source_range"], range != .null else {
+      return effects.isNone
+        ? nil : try effects.curve(from: .zero, lasting: whole, item.otioRate, place)
     }
-    return MediaTime(nanoseconds: value)
+    guard let (start, duration) = range.otioRange, duration >= .zero else {
+      throw EditingError.invalidProject("\(place) is trimmed to a range that is none")
+    }
+    // A trim to nothing is how some programs write an empty track.
+    if duration == .zero { return [] }
+    return try effects.curve(from: start, lasting: duration, item.otioRate, place)
+  }
+
+  private mutating func effects(
+    _ item: JSONValue, _ place: String
+  ) throws -> OpenTimelineEffects {
+    let effects = try OpenTimelineEffects(item, place)
+    notes += effects.leftOut.map { "the effect \($0) of \(place) is left out" }
+    return effects
+  }
+
+  private static func notPlayed(_ item: JSONValue, _ place: String) -> EditingError {
+    .invalidProject(
+      item.otioKind.isEmpty
+        ? "\(place) is no item of a timeline"
+        : "\(place) is a \(item.otioKind), which is not played"
+    )
   }
 }

@@ -7,10 +7,12 @@ public import MediaTiming
 ///
 /// An iPhone writes an `.AAE` file: an XML property list whose `adjustmentData` is a binary one
 /// in base 64, with regions and the speed in them. Android writes markers into the video format:
-/// from each one on, the clip plays so many times slower.
+/// from each one on, the clip plays so many times slower. Samsung appends ranges to the movie.
 public struct SlowMotionMarkers: Hashable, Sendable {
-  /// Ranges in the time of the clip, with the speed in each; elsewhere it is 1.
+  /// Ranges in the time of the clip, with the speed in each.
   public let changes: [Change]
+  /// The speed outside them: 1, unless the whole clip is stored slower than it was.
+  public let elsewhere: Speed
 
   /// A range and its speed.
   public struct Change: Hashable, Sendable {
@@ -24,6 +26,12 @@ public struct SlowMotionMarkers: Hashable, Sendable {
       self.range = range
       self.speed = speed
     }
+  }
+
+  /// Makes markers out of what a phone says.
+  init(changes: [Change], elsewhere: Speed = .normal) {
+    self.changes = changes
+    self.elsewhere = elsewhere
   }
 
   /// Reads an iPhone's `.AAE` file.
@@ -52,7 +60,7 @@ public struct SlowMotionMarkers: Hashable, Sendable {
       else { throw .invalidProject("it names a region that is no range of time") }
       changes.append(Change(range: range, speed: speed))
     }
-    self.changes = changes
+    self.init(changes: changes)
   }
 
   /// Reads Android's markers (`MediaFormat.KEY_SLOW_MOTION_MARKERS`).
@@ -89,7 +97,7 @@ public struct SlowMotionMarkers: Hashable, Sendable {
         changes.append(Change(range: range, speed: mark.speed))
       }
     }
-    self.changes = changes
+    self.init(changes: changes)
   }
 
   /// Makes the composition that the phone would play, of one clip.
@@ -106,6 +114,18 @@ public struct SlowMotionMarkers: Hashable, Sendable {
         let range = change.range.intersection(whole)
       else { continue }
       inside.append((range, change.speed))
+    }
+    if elsewhere != .normal {
+      var end = MediaTime.zero
+      for (range, _) in inside.sorted(by: { $0.range.start < $1.range.start }) {
+        if let before = try? TimeRange(start: end, end: range.start), !before.isEmpty {
+          inside.append((before, elsewhere))
+        }
+        end = max(end, range.end)
+      }
+      if let rest = try? TimeRange(start: end, end: source.duration), !rest.isEmpty {
+        inside.append((rest, elsewhere))
+      }
     }
     return try .retimed(source, changes: inside)
   }

@@ -6,7 +6,7 @@ import Overcrank
 struct EditCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "edit",
-    abstract: "Export a project (OpenTimelineIO JSON) of many sources and ranges.",
+    abstract: "Export a project (.otio, .llc, .edl, .fcpxml) of many sources and ranges.",
     discussion: """
       EXAMPLES
         slowmo edit project.otio -o film.mov --copy
@@ -14,17 +14,27 @@ struct EditCommand: ParsableCommand, Verb {
         slowmo edit project.otio -o film2.mov --copy --dry-run
         slowmo edit project.otio -o again.otio
 
-      A project is what OpenTimelineIO writes: clips, gaps, LinearTimeWarp and FreezeFrame. Its
-      files are seen from its own folder. slowmo retime writes one for -o NAME.otio, in which the
-      exact times and ramps stand beside what other programs read.
+      Projects are read from OpenTimelineIO (.otio), LosslessCut (.llc), CMX 3600 (.edl) and Final
+      Cut Pro XML 1.x (.fcpxml); their content tells which. A Samsung phone's movie is a project,
+      too, by the slow-motion ranges at its end.
+      Clips, gaps, speeds, reversals, freezes and time curves are played. Of several video tracks
+      the top one is seen, and gaps show what is below. Of several audio tracks the first is
+      heard, and transitions are cuts; whatever is left out is named.
+      The files of a project are seen from its own folder. slowmo retime writes one for
+      -o NAME.otio, in which the exact times and ramps stand beside what other programs read.
       --copy needs pictures that are stored alike, and cuts where decoding can start.
       """)
 
-  @Argument(help: "The project file: OpenTimelineIO JSON.")
+  @Argument(help: "The project file: .otio, .llc, .edl or .fcpxml, or a Samsung phone's movie.")
   var project: String
 
   @Option(name: .shortAndLong, help: "The file to write: .mov, .mp4 or .m4v, or .otio.")
   var output: String
+
+  @Option(
+    help: "Frames per second of an EDL's time codes, if its first movie has another rate.",
+    transform: FrameRate.init(parsing:))
+  var timecodeFps: FrameRate?
 
   @OptionGroup var exporting: ExportOptions
   @OptionGroup var writing: WritingOptions
@@ -33,11 +43,11 @@ struct EditCommand: ParsableCommand, Verb {
   func validate() throws { try exporting.check(output: output) }
 
   func perform() throws -> ExitStatus {
-    var assets: [Asset] = []
-    let read = try OpenTimeline(parsing: try readText(project)) { path in
-      let asset = try Asset(path: ProjectPaths.resolved(path, in: project))
-      assets.append(asset)
-      return try asset.mediaSource()
+    let read: ProjectReader
+    do {
+      read = try ProjectReader(project, timecodeFps: timecodeFps)
+    } catch let error as EditingError {
+      throw Self.dataError(project, error)
     }
     for warning in read.warnings { Output.note("slowmo: \(project): \(warning)") }
     guard read.composition.duration > .zero else {
@@ -45,7 +55,81 @@ struct EditCommand: ParsableCommand, Verb {
         .badData, code: "invalid_project", "\(project) plays nothing",
         hint: "give a project with a clip on a track")
     }
-    return try exporting.export(
-      read.composition, of: assets, to: output, verb: "edit", writing, common)
+    do {
+      return try exporting.export(
+        read.composition, of: read.assets, to: output, verb: "edit", writing, common)
+    } catch let error as EditingError {
+      throw Self.dataError(project, error)
+    }
+  }
+
+  /// A project's times are data: nobody typed them.
+  private static func dataError(_ project: String, _ error: EditingError) -> CommandError {
+    CommandError(
+      .badData, code: error.code.rawValue, "\(project): \(error.description)",
+      hint: error.code == .frameRateNeeded
+        ? "name it with --timecode-fps, such as 24, 25 or 29.97"
+        : "change the project, or save it from its program again")
+  }
+}
+
+/// What a project file plays, and its movies.
+private struct ProjectReader {
+  private(set) var composition: Composition
+  private(set) var assets: [Asset] = []
+  private(set) var warnings: [String] = []
+
+  init(_ project: String, timecodeFps: FrameRate?) throws {
+    if try isMovie(project) {
+      let asset = try Asset(path: project)
+      composition = try Self.phoneMarkers(of: asset, in: project).composition(
+        of: asset.mediaSource())
+      assets = [asset]
+      return
+    }
+    var opened: [String: Asset] = [:]
+    var relinked: [String] = []
+    func asset(_ path: String) throws -> Asset {
+      if let known = opened[path] { return known }
+      let found = ProjectPaths.found(path, in: project)
+      if found != ProjectPaths.resolved(path, in: project) {
+        relinked.append("\(path) is not there, and \(found) is taken for it")
+      }
+      let asset = try Asset(path: found)
+      opened[path] = asset
+      return asset
+    }
+    let read = try EditingProject(parsing: try readText(project)) { path in
+      try asset(path).mediaSource()
+    } timeCodeRate: { path in
+      try timecodeFps ?? asset(path).videoTrack?.nominalFrameRate
+    }
+    composition = read.composition
+    warnings = relinked + read.warnings
+    assets = opened.values.sorted { $0.path < $1.path }
+  }
+
+  /// What a phone says at the end of its movie.
+  private static func phoneMarkers(of asset: Asset, in path: String) throws -> SlowMotionMarkers {
+    // A movie of 240 frames a second may be stored at 30: all of it is slow as it stands.
+    let captured = asset.captureFrameRate?.rate.framesPerSecond
+    let stored = asset.videoTrack?.nominalFrameRate?.framesPerSecond
+    var elsewhere = Speed.normal
+    if let captured, let stored, try captured.divided(by: stored) > Rational(3, 2) {
+      elsewhere = try Speed(captured.divided(by: stored))
+    }
+    let tail = try readTail(path, 1 << 20)
+    guard let markers = try SlowMotionMarkers(samsungTrailer: tail, elsewhere: elsewhere) else {
+      throw CommandError(
+        .badData, code: "invalid_project", "\(path) is a movie without slow-motion ranges",
+        hint: "retime it with slowmo retime, or give a project: .otio, .llc, .edl or .fcpxml")
+    }
+    guard captured != nil || stored.map({ $0 > Rational(60) }) ?? false else {
+      throw CommandError(
+        .badData, code: "invalid_project",
+        "\(path) has slow-motion ranges, but does not say at which rate it was captured",
+        hint: "give the ranges to slowmo retime with --range and --speed")
+    }
+    return markers
   }
 }

@@ -177,7 +177,7 @@ struct OpenTimelineTests {
 
   @Test(arguments: [
     ("", "not JSON"), ("[]", "no OpenTimelineIO timeline"), ("{\"a\": 1}", "no OpenTimelineIO"),
-    ("{\"OTIO_SCHEMA\": \"Clip.2\"}", "no OpenTimelineIO timeline"),
+    ("{\"OTIO_SCHEMA\": \"Marker.2\"}", "no OpenTimelineIO timeline"),
   ])
   func `What is no project says so`(text: String, what: String) {
     let error = #expect(throws: EditingError.self) { try read(text) }
@@ -190,7 +190,7 @@ struct OpenTimelineTests {
       let error = #expect(throws: (any Error).self) { try read(project(item)) }
       #expect(error is EditingError || error is TimingError, "\(item)")
     }
-    refuses("{\"OTIO_SCHEMA\": \"Stack.1\", \"children\": []}")
+    refuses("{\"OTIO_SCHEMA\": \"Marker.2\"}")
     refuses("{\"OTIO_SCHEMA\": \"Clip.2\", \"source_range\": \(range(0, 24))}")
     refuses("{\"OTIO_SCHEMA\": \"Gap.1\"}")
     refuses(clip(range(0, 0)))

@@ -72,7 +72,7 @@ struct CommandError: Error {
         error.code == .invalidProject ? .badData : .usage, code: error.code.rawValue,
         error.description,
         hint: error.code == .invalidProject
-          ? "give a timeline that OpenTimelineIO wrote" : "slowmo info tells how long a file is")
+          ? "give a file that its program wrote" : "slowmo info tells how long a file is")
     case let error as RetimingError:
       self.init(.usage, code: error.code.rawValue, error.description, hint: "choose another speed")
     default:

@@ -164,6 +164,25 @@ enum ProjectPaths {
     path.hasPrefix("/") ? path : folder(of: project) + path
   }
 
+  /// The file that a project means by a path: the one of that name, or the only one beside the
+  /// project whose name without its folder, or without its suffix, is the same.
+  ///
+  /// Lists of edits name tapes and clips rather than files, and projects come from other systems.
+  static func found(_ path: String, in project: String) -> String {
+    let plain = resolved(path, in: project)
+    if fileExists(plain) { return plain }
+    let name = path.split(separator: "/").last.map(String.init) ?? path
+    let folder = folder(of: project)
+    if fileExists(folder + name) { return folder + name }
+    let found = namesInFolder(folder.isEmpty ? "." : folder).filter { other in
+      let stem = other.lastIndex(of: ".").map { String(other[..<$0]) } ?? other
+      return stem == name
+        && ["mov", "mp4", "m4v", "mkv", "avi", "mts", "mxf"].contains(
+          other.dropFirst(stem.count + 1).lowercased())
+    }
+    return found.count == 1 ? folder + found[0] : plain
+  }
+
   /// A path seen from here as a project in a file names it: relative where it is below the
   /// project's folder, else from the root.
   static func path(_ path: String, seenFrom project: String) -> String {

@@ -60,6 +60,14 @@ func isSamePlace(_ path: String, _ other: String) -> Bool {
 
 /// Reads a small file of text whole.
 func readText(_ path: String) throws -> String {
+  // A project is text of some kilobytes; a movie given by mistake is not read whole.
+  String(decoding: try readBytes(path, from: { _ in 0 }, 64 << 20), as: UTF8.self)
+}
+
+/// Reads so many bytes of a file, or what there is, from a place that may depend on its size.
+private func readBytes(
+  _ path: String, from place: (_ size: Int) -> Int, _ limit: Int
+) throws -> [UInt8] {
   let descriptor = open(path, O_RDONLY | O_CLOEXEC)
   guard descriptor >= 0 else {
     let reason = errno
@@ -70,10 +78,15 @@ func readText(_ path: String) throws -> String {
       hint: "check the name and its permissions")
   }
   defer { close(descriptor) }
+  var status = stat()
+  // A pipe has no size and no places; it is read as it comes.
+  if fstat(descriptor, &status) == 0 {
+    let start = place(Int(status.st_size))
+    if start > 0 { lseek(descriptor, start, SEEK_SET) }
+  }
   var bytes: [UInt8] = []
-  var block = [UInt8](repeating: 0, count: 1 << 16)
-  // A project is text of some kilobytes; a movie given by mistake is not read whole.
-  while bytes.count < 64 << 20 {
+  var block = [UInt8](repeating: 0, count: min(limit, 1 << 16))
+  while bytes.count < limit {
     let count = block.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
     if count == 0 { break }
     if count < 0 {
@@ -85,7 +98,35 @@ func readText(_ path: String) throws -> String {
     }
     bytes += block[..<count]
   }
-  return String(decoding: bytes, as: UTF8.self)
+  return bytes
+}
+
+/// The names in a folder; none where it cannot be read.
+func namesInFolder(_ path: String) -> [String] {
+  guard let folder = opendir(path) else { return [] }
+  defer { closedir(folder) }
+  var names: [String] = []
+  while let entry = readdir(folder) {
+    let capacity = MemoryLayout.size(ofValue: entry.pointee.d_name)
+    names.append(
+      withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: capacity) { String(cString: $0) }
+      })
+  }
+  return names
+}
+
+/// Whether a file begins as MP4 and MOV do.
+func isMovie(_ path: String) throws -> Bool {
+  var status = stat()
+  // What comes through a pipe can be read once.
+  guard stat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else { return false }
+  return try readBytes(path, from: { _ in 0 }, 12).dropFirst(4).prefix(4).elementsEqual("ftyp".utf8)
+}
+
+/// The last bytes of a file, all of a shorter one.
+func readTail(_ path: String, _ count: Int) throws -> [UInt8] {
+  try readBytes(path, from: { max(0, $0 - count) }, count)
 }
 
 /// A path from the root, without looking whether anything is there.

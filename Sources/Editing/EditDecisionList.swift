@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import MediaTiming
+
+/// Reads CMX 3600 edit decision lists, with the speeds of their M2 lines.
+///
+/// A list counts in frames of a rate that it does not say. Its time codes are those of the media;
+/// here a movie's first frame has the lowest that the list names of it, unless all of them lie
+/// inside the movie as they stand.
+struct EditDecisionList {
+  private struct Event {
+    var number: Substring
+    var reel: Substring
+    var isVideo: Bool
+    var isAudio: Bool
+    var isCut: Bool
+    var codes: [TimeCode]
+    var name: String?
+    var file: String?
+    /// Source frames per second, and the time code at which they start.
+    var motion: (framesPerSecond: Double, start: TimeCode?)?
+  }
+
+  private struct TimeCode {
+    var hours: Int64
+    var minutes: Int64
+    var seconds: Int64
+    var frames: Int64
+    var isDrop: Bool
+
+    init?(_ text: Substring) {
+      let parts = text.split(whereSeparator: { ":;.".contains($0) }).map { Int64($0) }
+      guard text.utf8.count <= 12, parts.count == 4,
+        text.allSatisfy({ "0123456789:;.".contains($0) }),
+        let hours = parts[0], let minutes = parts[1], let seconds = parts[2],
+        let frames = parts[3], hours < 100, minutes < 60, seconds < 60, frames < 1_000
+      else { return nil }
+      (self.hours, self.minutes, self.seconds, self.frames) = (hours, minutes, seconds, frames)
+      isDrop = text.contains(";")
+    }
+
+    /// The number of the frame that has this code.
+    func count(per nominal: Int64, dropsAll: Bool) -> Int64 {
+      let whole = ((hours * 60 + minutes) * 60 + seconds) * nominal + frames
+      guard isDrop || dropsAll, nominal % 30 == 0 else { return whole }
+      // Two numbers of thirty are left out at each minute but the tenth.
+      let minute = hours * 60 + minutes
+      return whole - nominal / 15 * (minute - minute / 10)
+    }
+  }
+
+  private var media: ProjectMedia
+  private var notes: [String] = []
+  private let findRate: (String) throws -> FrameRate?
+
+  init(
+    _ find: @escaping (String) throws -> MediaSource,
+    rate: @escaping (String) throws -> FrameRate?
+  ) {
+    media = ProjectMedia(find)
+    findRate = rate
+  }
+
+  var warnings: [String] { notes + media.warnings }
+
+  static func isOne(_ text: String) -> Bool {
+    text.split(whereSeparator: \.isNewline).prefix(100).contains {
+      $0.hasPrefix("TITLE:") || event($0) != nil
+    }
+  }
+
+  static func title(_ text: String) -> String? {
+    text.split(whereSeparator: \.isNewline).first { $0.hasPrefix("TITLE:") }
+      .map { Self.trimmed($0.dropFirst(6)) }
+  }
+
+  mutating func composition(of text: String) throws -> Composition {
+    var (events, isDrop) = try events(text)
+    events.removeAll { $0.reel == "BL" || (!$0.isVideo && !$0.isAudio) }
+    guard let first = events.first else {
+      throw EditingError.invalidProject("the list has no event that plays anything")
+    }
+    let rate = try rate(of: first, events)
+    let nominal = Int64(rate.framesPerSecond.rounded(.towardPositiveInfinity))
+    let drops = isDrop && nominal % 30 == 0 && rate.framesPerSecond != Rational(nominal)
+    func seconds(_ frames: Int64) throws -> Rational {
+      try Rational(frames).divided(by: rate.framesPerSecond)
+    }
+    func count(_ code: TimeCode) -> Int64 { code.count(per: nominal, dropsAll: drops) }
+    let begin = events.map { count($0.codes[2]) }.min() ?? 0
+    let starts = try starts(of: events, count: count, seconds: seconds)
+    var layers: [MediaType: [ProjectContent]] = [:]
+    for event in events {
+      let place = "event \(event.number)"
+      let path = Self.path(event)
+      let record = (count(event.codes[2]) - begin, count(event.codes[3]) - begin)
+      // The outgoing side of a transition is an event without a length.
+      if record.0 == record.1 { continue }
+      guard record.0 < record.1 else {
+        throw EditingError.invalidProject("\(place) ends before it begins")
+      }
+      if !event.isCut { notes.append("the transition at \(place) is played as a cut") }
+      let offset = starts[path] ?? 0
+      let from = count(event.codes[0]) - offset
+      let length = try seconds(record.1 - record.0)
+      var start = try seconds(from)
+      var end: Rational
+      if let motion = event.motion {
+        guard let pace = ProjectTime.nearest(motion.framesPerSecond) else {
+          throw EditingError.invalidProject("\(place) has a speed that is none")
+        }
+        let played = try length.multiplied(by: pace.divided(by: rate.framesPerSecond))
+        if played < .zero {
+          // Backwards, from the frame that the line names, or from where it would end forwards.
+          let named = motion.start.map { count($0) - offset } ?? from
+          start = named > from ? try seconds(named + 1) : try start.subtracting(played)
+        }
+        end = try start.adding(played)
+      } else {
+        let other = count(event.codes[1]) - count(event.codes[0])
+        // Lists of drop-frame time code are often a frame off.
+        guard abs(other - (record.1 - record.0)) <= 2 else {
+          throw EditingError.invalidProject(
+            "\(place) takes \(other) frames for \(record.1 - record.0), without an M2 line that "
+              + "says how")
+        }
+        end = try start.adding(length)
+      }
+      let shown = ProjectContent(
+        ProjectClip(path: path, place: place),
+        along: [.init(start: .zero, end: length, from: start, to: end)])
+      var layer = ProjectContent(emptyFor: try seconds(record.0))
+      try layer.append(shown)
+      if event.isVideo { layers[.video, default: []].append(layer) }
+      if event.isAudio { layers[.audio, default: []].append(layer) }
+    }
+    var composition = Composition()
+    for mediaType in MediaType.allCases {
+      guard let layers = layers[mediaType] else { continue }
+      composition.tracks.append(try media.track(.inSequence(layers), mediaType))
+    }
+    return composition
+  }
+
+  /// The time code of each movie's first frame, in frames.
+  private mutating func starts(
+    of events: [Event], count: (TimeCode) -> Int64, seconds: (Int64) throws -> Rational
+  ) throws -> [String: Int64] {
+    var starts: [String: Int64] = [:]
+    let movies = Dictionary(grouping: events, by: Self.path).sorted { $0.key < $1.key }
+    for (path, events) in movies {
+      let last = events.map { count($0.codes[1]) }.max() ?? 0
+      let length = try media.source(path).duration.seconds
+      guard try seconds(last) > length.adding(Rational(1, 24)) else { continue }
+      let hour = count(TimeCode("01:00:00:00") ?? events[0].codes[0])
+      let low = events.map { count($0.codes[0]) }.min() ?? 0
+      // Time codes that are no places in the file: a whole hour is the custom of cameras.
+      let start =
+        try hour > 0 && seconds(last - low / hour * hour) <= length ? low / hour * hour : low
+      starts[path] = start
+      notes.append(
+        "the first frame of \(path) is taken to have the time code of "
+          + "\(start == low ? "its first event" : "the whole hour")")
+    }
+    return starts
+  }
+
+  private func rate(of first: Event, _ events: [Event]) throws -> FrameRate {
+    let most = events.flatMap(\.codes).map(\.frames).max() ?? 0
+    guard let found = try findRate(Self.path(first)),
+      found.framesPerSecond > Rational(most), found.framesPerSecond <= Rational(120)
+    else {
+      throw EditingError(
+        .frameRateNeeded,
+        "the frames of the list's time codes are of a rate that it does not say")
+    }
+    return found
+  }
+
+  // MARK: Lines
+
+  private mutating func events(_ text: String) throws -> ([Event], isDrop: Bool) {
+    var events: [Event] = []
+    var isDrop = false
+    for line in text.split(whereSeparator: \.isNewline) {
+      if let event = Self.event(line) {
+        events.append(event)
+        continue
+      }
+      let words = line.split(whereSeparator: \.isWhitespace)
+      if words.first == "FCM:" { isDrop = words.dropFirst().first == "DROP" }
+      guard !events.isEmpty else { continue }
+      if words.first == "M2" {
+        let numbers = words.dropFirst().reversed()
+        guard let code = numbers.first.flatMap(TimeCode.init),
+          let pace = numbers.dropFirst().first.flatMap({ Double($0) }), abs(pace) < 100_000
+        else {
+          throw EditingError.invalidProject(
+            "the M2 line of event \(events.last?.number ?? "") is damaged")
+        }
+        // A dissolve has two lines, each with the reel that it is about.
+        let index = events.lastIndex { $0.reel == words.dropFirst().first } ?? events.count - 1
+        events[index].motion = (pace, code)
+      }
+      for (key, isFile) in [
+        ("FROM CLIP NAME:", false), ("TO CLIP NAME:", false), ("SOURCE FILE:", true),
+        ("FROM FILE:", true), ("FROM CLIP:", true), ("MEDIA FILE:", true),
+      ] {
+        guard let found = line.firstRange(of: key) else { continue }
+        let value = Self.trimmed(line[found.upperBound...])
+        if isFile {
+          events[events.count - 1].file = value
+        } else if key.hasPrefix("TO") || events[events.count - 1].isCut {
+          events[events.count - 1].name = value
+        }
+      }
+    }
+    return (events, isDrop)
+  }
+
+  /// An event: its number, reel, tracks and edit, for a transition its length, and four codes.
+  private static func event(_ line: Substring) -> Event? {
+    let words = line.split(whereSeparator: \.isWhitespace)
+    guard words.count >= 8, words[0].allSatisfy(\.isNumber) else { return nil }
+    // Behind the codes others may write remarks.
+    let place = words.indices.first { $0 >= 4 && TimeCode(words[$0]) != nil }
+    guard let place, words.count >= place + 4 else { return nil }
+    let codes = words[place..<place + 4].compactMap(TimeCode.init)
+    let heads = words[2..<place]
+    guard codes.count == 4, let kind = heads.dropFirst().first ?? heads.last,
+      let tracks = heads.first
+    else { return nil }
+    let isBoth = tracks == "B"
+    return Event(
+      number: words[0], reel: words[1], isVideo: isBoth || tracks.contains("V"),
+      isAudio: isBoth || tracks.contains("A"), isCut: kind == "C", codes: codes)
+  }
+
+  /// The movie of an event: a file that a remark names, or else the clip's name, or the reel.
+  private static func path(_ event: Event) -> String {
+    let found = event.file ?? event.name ?? String(event.reel)
+    // Paths of other systems are looked for beside the list.
+    guard found.contains("\\") else { return OpenTimelineURL.path(of: found) }
+    return found.split(separator: "\\").last.map(String.init) ?? found
+  }
+
+  private static func trimmed(_ text: Substring) -> String {
+    let front = text.drop(while: \.isWhitespace)
+    let count = front.reversed().prefix(while: \.isWhitespace).count
+    return String(front.dropLast(count))
+  }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import MediaTiming
+
+// Times of FCPXML, and which time of its content a clip plays.
+extension FinalCutProject {
+  /// Which time of its content a clip plays: its own, or what its time map says.
+  mutating func curve(
+    _ element: XMLElement, from start: Rational, lasting duration: Rational
+  ) throws -> [ProjectContent.CurvePart] {
+    let end = try start.adding(duration)
+    if let conform = element.first("conform-rate"), conform["scaleEnabled"] != "0" {
+      notes.append("\(Self.words(element)) plays at the rate of its own frames")
+    }
+    guard let map = element.first("timeMap") else {
+      return [.init(start: .zero, end: duration, from: start, to: end)]
+    }
+    var points: [(time: Rational, value: Rational)] = []
+    for point in map.children where point.name == "timept" {
+      guard let time = try Self.time(point, "time"), let value = try Self.time(point, "value"),
+        points.last.map({ $0.time < time }) ?? true
+      else {
+        throw EditingError.invalidProject("the time map of \(Self.words(element)) is damaged")
+      }
+      for key in ["inTime", "outTime"] where (try Self.time(point, key) ?? .zero) > .zero {
+        notes.append("the smooth changes of speed of \(Self.words(element)) are played as corners")
+      }
+      points.append((time, value))
+    }
+    guard points.count > 1 else {
+      throw EditingError.invalidProject("the time map of \(Self.words(element)) has no curve")
+    }
+    func value(_ time: Rational, _ index: Int) throws -> Rational {
+      let (one, two) = (points[index], points[index + 1])
+      return try two.value.subtracting(one.value).multiplied(by: time.subtracting(one.time))
+        .divided(by: two.time.subtracting(one.time)).adding(one.value)
+    }
+    var parts: [ProjectContent.CurvePart] = []
+    for index in 0..<points.count - 1 {
+      // The first and the last line go on beyond the points.
+      let low = index == 0 ? start : max(start, points[index].time)
+      let high = index == points.count - 2 ? end : min(end, points[index + 1].time)
+      guard low < high else { continue }
+      parts.append(
+        .init(
+          start: try low.subtracting(start), end: try high.subtracting(start),
+          from: try value(low, index), to: try value(high, index)))
+    }
+    return parts
+  }
+
+  /// A time such as `1001/30000s`; nil where the attribute is not there.
+  static func time(_ element: XMLElement, _ key: String) throws -> Rational? {
+    guard let text = element[key] else { return nil }
+    let parts = text.dropLast().split(separator: "/", omittingEmptySubsequences: false)
+    guard text.hasSuffix("s"), (1...2).contains(parts.count),
+      let above = Rational.decimal(parts[0]),
+      let below = parts.count == 2 ? Rational.decimal(parts[1]) : .one, below > .zero,
+      let time = try? above.divided(by: below)
+    else {
+      throw EditingError.invalidProject(
+        "the \(key) of \(words(element)) is no time: \(text.prefix(40))")
+    }
+    return time
+  }
+
+  static func name(of element: XMLElement) -> String { element["name"] ?? "" }
+
+  static func words(_ element: XMLElement) -> String {
+    "the \(element.name) \(element["name"].map { "\"\($0)\"" } ?? "without a name")"
+  }
+}
+
+extension Rational {
+  /// A whole number or a decimal fraction.
+  fileprivate static func decimal(_ text: Substring) -> Rational? {
+    if let whole = Int64(text) { return Rational(whole) }
+    return Double(text).flatMap(ProjectTime.nearest)
+  }
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import MediaTiming
+
+/// Reads Final Cut Pro's FCPXML 1.x: clips, connected clips, compound clips, and their speeds.
+///
+/// A clip's own time runs from its `start` for its `duration`; a `timeMap` says which time of the
+/// content that is. What is connected to it stands in that time as well, above or below it by its
+/// lane.
+struct FinalCutProject {
+  private struct Asset {
+    var path: String
+    var start: Rational
+    var hasVideo: Bool
+    var hasAudio: Bool
+  }
+
+  /// What a clip shows, and what is connected to it: the lane, and the time from its start on.
+  private struct Played {
+    var content: ProjectContent
+    var connected: [Connected] = []
+
+    /// The same so much later.
+    func later(by time: Rational) throws -> [Connected] {
+      try connected.map {
+        try Connected(lane: $0.lane, at: $0.at.adding(time), content: $0.content)
+      }
+    }
+  }
+
+  private struct Connected {
+    var lane: Int
+    var at: Rational
+    var content: ProjectContent
+  }
+
+  private var media: ProjectMedia
+  /// What could not be taken over so far, a sentence each.
+  var notes: [String] = []
+  private var assets: [String: Asset] = [:]
+  private var sequences: [String: XMLElement] = [:]
+  private var mediaType = MediaType.video
+  /// Elements that may still be read: compound clips in compound clips could go on without end.
+  private var budget = 1_000_000
+
+  init(_ find: @escaping (String) throws -> MediaSource) { media = ProjectMedia(find) }
+
+  var warnings: [String] { notes + media.warnings }
+
+  static func name(_ document: XMLElement) -> String? { document.all("project").first?["name"] }
+
+  mutating func composition(of document: XMLElement) throws -> Composition {
+    for asset in document.all("asset") {
+      guard let id = asset["id"], let path = asset["src"] ?? asset.first("media-rep")?["src"]
+      else { continue }
+      assets[id] = Asset(
+        path: OpenTimelineURL.path(of: path), start: try Self.time(asset, "start") ?? .zero,
+        hasVideo: asset["hasVideo"] == "1", hasAudio: asset["hasAudio"] == "1")
+    }
+    for item in document.all("media") {
+      if let id = item["id"], let sequence = item.first("sequence") { sequences[id] = sequence }
+    }
+    let projects = document.all("project")
+    guard let sequence = projects.first?.first("sequence") ?? document.first("sequence") else {
+      throw EditingError.invalidProject("it has no project with a sequence")
+    }
+    if projects.count > 1 { notes.append("of \(projects.count) projects the first is read") }
+    var composition = Composition()
+    for kind in MediaType.allCases {
+      mediaType = kind
+      let content = try self.sequence(sequence, depth: 0)
+      guard content.showsAnything || kind == .video else { continue }
+      composition.tracks.append(try media.track(content, kind))
+    }
+    notes = notes.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+    return composition
+  }
+
+  private mutating func sequence(_ sequence: XMLElement, depth: Int) throws -> ProjectContent {
+    guard let spine = sequence.first("spine") else { return ProjectContent() }
+    let start = try Self.time(sequence, "tcStart") ?? .zero
+    return try flattened(row(spine, from: start, depth: depth + 1))
+  }
+
+  /// A story line: its clips one after the other.
+  private mutating func row(
+    _ spine: XMLElement, from start: Rational, depth: Int
+  ) throws -> Played {
+    var row = Played(content: ProjectContent())
+    for child in spine.children where child["offset"] != nil || child["duration"] != nil {
+      if child.name == "transition" {
+        notes.append("the transition \(Self.name(of: child)) is played as a cut")
+        continue
+      }
+      guard Self.kinds.contains(child.name) || child.name == "audition" else { continue }
+      let offset = try Self.time(child, "offset")?.subtracting(start) ?? row.content.duration
+      let played = try clip(child, depth: depth + 1)
+      guard offset >= row.content.duration else {
+        throw EditingError.invalidProject(
+          "\(Self.words(child)) begins before the one in front of it has ended")
+      }
+      row.content = row.content.padded(upTo: offset)
+      try row.content.append(played.content)
+      row.connected += try played.later(by: offset)
+    }
+    return row
+  }
+
+  private static let kinds = [
+    "asset-clip", "clip", "video", "audio", "gap", "ref-clip", "sync-clip", "mc-clip", "title",
+    "spine",
+  ]
+
+  /// A clip for as long as it lasts, from zero on.
+  private mutating func clip(_ element: XMLElement, depth: Int) throws -> Played {
+    budget -= 1
+    guard depth < 64, budget > 0 else {
+      throw EditingError.invalidProject("its clips are nested too deeply")
+    }
+    if element.name == "audition" {
+      guard let chosen = element.children.first else { return Played(content: ProjectContent()) }
+      return try clip(chosen, depth: depth + 1)
+    }
+    if element.name == "spine" { return try row(element, from: .zero, depth: depth) }
+    let start = try Self.time(element, "start") ?? naturalStart(of: element)
+    let place = Self.words(element)
+    var content = try content(element, depth: depth)
+    let duration = try Self.time(element, "duration") ?? content?.duration ?? .zero
+    guard duration > .zero else { throw EditingError.invalidProject("\(place) has no length") }
+    let curve = try curve(element, from: start, lasting: duration)
+    if element["enabled"] == "0" { content = nil }
+    var played = Played(content: ProjectContent(emptyFor: duration))
+    if let leaf = self.leaf(element) {
+      if element["enabled"] != "0", let asset = leaf {
+        let shifted = try curve.map { part in
+          ProjectContent.CurvePart(
+            start: part.start, end: part.end, from: try part.from.subtracting(asset.start),
+            to: try part.to.subtracting(asset.start))
+        }
+        played.content = ProjectContent(ProjectClip(path: asset.path, place: place), along: shifted)
+      }
+    } else if let content {
+      played.content = try content.played(along: curve)
+    }
+    for child in element.children where Self.kinds.contains(child.name) {
+      guard let lane = child["lane"].flatMap({ Int($0) }), lane != 0, abs(lane) < 10_000 else {
+        continue
+      }
+      let at = try (Self.time(child, "offset") ?? start).subtracting(start)
+      let inner = try clip(child, depth: depth + 1)
+      played.connected.append(Connected(lane: lane, at: at, content: inner.content))
+      played.connected += try inner.later(by: at).map {
+        Connected(lane: $0.lane + lane, at: $0.at, content: $0.content)
+      }
+    }
+    return played
+  }
+
+  /// Where the content of a clip begins, which is its start where it names none.
+  private func naturalStart(of element: XMLElement) throws -> Rational {
+    guard let reference = element["ref"] else { return .zero }
+    if let asset = assets[reference] { return asset.start }
+    return try sequences[reference].flatMap { try Self.time($0, "tcStart") } ?? .zero
+  }
+
+  /// The asset of a clip that plays one directly: nil for other clips, none where this kind of
+  /// media is not taken from it.
+  private func leaf(_ element: XMLElement) -> Asset?? {
+    guard ["asset-clip", "video", "audio"].contains(element.name) else { return nil }
+    guard let asset = element["ref"].flatMap({ assets[$0] }) else { return .some(nil) }
+    let isWanted =
+      switch mediaType {
+      case .video:
+        asset.hasVideo && element.name != "audio" && element["srcEnable"] != "audio"
+      case .audio:
+        asset.hasAudio && element.name != "video" && element["srcEnable"] != "video"
+      }
+    return .some(isWanted ? asset : nil)
+  }
+
+  /// What a clip that holds others plays, in its own time; nil for gaps and what is generated.
+  private mutating func content(
+    _ element: XMLElement, depth: Int
+  ) throws -> ProjectContent? {
+    switch element.name {
+    case "clip", "sync-clip":
+      var layers: [ProjectContent] = []
+      for child in element.children
+      where Self.kinds.contains(child.name) && (child["lane"] ?? "0") == "0" {
+        let at = try Self.time(child, "offset") ?? .zero
+        let inner = try clip(child, depth: depth + 1)
+        layers.append(try flattened(Self.shifted(inner, by: at)))
+      }
+      return try ProjectContent.stacked(layers)
+    case "ref-clip":
+      guard let sequence = element["ref"].flatMap({ sequences[$0] }) else {
+        throw EditingError.invalidProject("\(Self.words(element)) names no compound clip")
+      }
+      let isSilenced =
+        mediaType == .video
+        ? element["srcEnable"] == "audio" : element["srcEnable"] == "video"
+      if isSilenced { return nil }
+      let content = try self.sequence(sequence, depth: depth + 1)
+      let start = try Self.time(sequence, "tcStart") ?? .zero
+      return try ProjectContent.stacked([Self.later(content, by: start)])
+    case "mc-clip":
+      throw EditingError.invalidProject(
+        "\(Self.words(element)) is a multicam clip, which is not read")
+    case "title", "video":
+      if element.name == "title" || element["ref"].map({ assets[$0] == nil }) ?? true {
+        notes.append("\(Self.words(element)) is generated and shows nothing")
+      }
+      return nil
+    default: return nil
+    }
+  }
+
+  /// The layers of what is played and connected as one, of sound the main one in front.
+  private func flattened(_ played: Played) throws -> ProjectContent {
+    var layers: [(lane: Int, content: ProjectContent)] = [(0, played.content)]
+    for item in played.connected {
+      layers.append((item.lane, try Self.later(item.content, by: item.at)))
+    }
+    let isVideo = mediaType == .video
+    func height(_ lane: Int) -> Int { isVideo ? lane : lane == 0 ? Int.max : -abs(lane) }
+    let sorted = layers.enumerated().sorted {
+      (height($0.element.lane), $0.offset) < (height($1.element.lane), $1.offset)
+    }
+    return try ProjectContent.inSequence(sorted.map(\.element.content))
+  }
+
+  private static func shifted(_ played: Played, by time: Rational) throws -> Played {
+    Played(
+      content: try later(played.content, by: time),
+      connected: try played.later(by: time))
+  }
+
+  /// The same content so much later; what would come before zero is cut off.
+  private static func later(
+    _ content: ProjectContent, by time: Rational
+  ) throws -> ProjectContent {
+    if time < .zero {
+      let start = try time.negated()
+      guard start < content.duration else { return ProjectContent() }
+      return try content.played(along: [
+        .init(
+          start: .zero, end: content.duration.subtracting(start), from: start,
+          to: content.duration)
+      ])
+    }
+    var later = ProjectContent(emptyFor: time)
+    try later.append(content)
+    return later
+  }
+}

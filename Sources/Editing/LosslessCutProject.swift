@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import MediaTiming
+
+/// Reads LosslessCut's project files (`.llc`): JSON5 with the segments of one movie.
+struct LosslessCutProject {
+  private var media: ProjectMedia
+  private var notes: [String] = []
+
+  init(_ find: @escaping (String) throws -> MediaSource) { media = ProjectMedia(find) }
+
+  var warnings: [String] { notes + media.warnings }
+
+  static func isOne(_ document: JSONValue) -> Bool { document["cutSegments"] != nil }
+
+  /// The segments that are kept, one after the other, as LosslessCut would merge them.
+  mutating func composition(of document: JSONValue) throws -> Composition {
+    guard let path = document["mediaFileName"]?.string, !path.isEmpty else {
+      throw EditingError.invalidProject("it does not name its movie")
+    }
+    let source = try media.source(path)
+    let isFirstVersion = document["version"]?.number == 1
+    var content = ProjectContent()
+    for (number, segment) in (document["cutSegments"]?.elements ?? []).enumerated() {
+      let place = "segment \(number + 1)"
+      guard segment["selected"]?.bool ?? true else {
+        notes.append("\(place) is not selected and left out")
+        continue
+      }
+      let start = try Self.time(segment["start"], place) ?? .zero
+      let end = try Self.time(segment["end"], place)
+      // Since the second version, what has no end is a marker.
+      if end == nil, !isFirstVersion {
+        notes.append("the marker \(place) is left out")
+        continue
+      }
+      let last = end ?? source.duration.seconds
+      guard start < last else { throw EditingError.invalidProject("\(place) has no length") }
+      try content.append(
+        ProjectContent(
+          ProjectClip(path: path, place: place),
+          along: [
+            .init(start: .zero, end: last.subtracting(start), from: start, to: last)
+          ]))
+    }
+    var composition = Composition()
+    for mediaType in MediaType.allCases
+    where source.tracks.contains(where: { $0.mediaType == mediaType }) {
+      composition.tracks.append(try media.track(content, mediaType))
+    }
+    return composition
+  }
+
+  private static func time(_ value: JSONValue?, _ place: String) throws -> Rational? {
+    guard let value, value != .null else { return nil }
+    guard let time = value.number.flatMap(ProjectTime.nearest), time >= .zero else {
+      throw EditingError.invalidProject("\(place) has a time that is none")
+    }
+    return time
+  }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import MediaTiming
+
+/// What the effects of an item do to its time.
+struct OpenTimelineEffects {
+  /// Seconds of content per second, below zero backwards; 1 without effects.
+  private var speed = Rational.one
+  /// Frames by which each frame of the item is off, from the first one on; nil without a curve.
+  private var offsets: [Rational]?
+  /// The names of effects that change pictures, which are not made here.
+  private(set) var leftOut: [String] = []
+
+  /// Whether all plays as it is.
+  var isNone: Bool { speed == .one && offsets == nil }
+
+  /// - Throws: `EditingError` with `.invalidProject` for an effect on time whose curve the
+  ///   project does not give: at speed 1 something else would be seen.
+  init(_ item: JSONValue, _ place: String) throws {
+    for effect in item["effects"]?.elements ?? [] where effect.otioIsEnabled {
+      let kind = effect.otioKind
+      let name = effect["effect_name"]?.string ?? ""
+      guard Self.isAboutTime(kind) || Self.isAboutTime(name) else {
+        leftOut.append(name.isEmpty ? kind : name)
+        continue
+      }
+      if let values = effect["metadata"]?["lookup"] {
+        let found = values.elements.compactMap { $0.number.flatMap(ProjectTime.nearest) }
+        guard offsets == nil, !found.isEmpty, found.count == values.elements.count else {
+          throw EditingError.invalidProject(
+            "the curves of \(place) are more than one, or not made of numbers")
+        }
+        offsets = found
+      } else if kind == "FreezeFrame" {
+        speed = .zero
+      } else {
+        speed = try speed.multiplied(by: Self.scalar(effect, kind, place))
+      }
+    }
+  }
+
+  private static func scalar(
+    _ effect: JSONValue, _ kind: String, _ place: String
+  ) throws -> Rational {
+    if kind == "LinearTimeWarp", effect["time_scalar"] == nil { return .one }
+    guard let number = effect["time_scalar"]?.number else {
+      let name = effect["effect_name"]?.string ?? ""
+      throw EditingError.invalidProject(
+        "\(place) has the time effect \(name.isEmpty ? kind : name), "
+          + "whose curve is not in the project")
+    }
+    guard let scalar = ProjectTime.nearest(number), number == 0 || (1e-6...1e6 ~= abs(number))
+    else {
+      throw EditingError.invalidProject("\(place) plays at the speed \(number)")
+    }
+    return scalar
+  }
+
+  /// Whether a name is that of an effect on time, of OpenTimelineIO's own or of a program.
+  private static func isAboutTime(_ name: String) -> Bool {
+    let letters = name.lowercased().filter(\.isLetter)
+    return ["timewarp", "timeeffect", "freezeframe", "timeremap", "retime", "speed"]
+      .contains { letters.contains($0) }
+  }
+
+  /// The curve of an item whose content starts at a time of its own.
+  ///
+  /// What plays backwards starts at the end of what its range would play forwards. Offsets are
+  /// given for each frame; in between they follow the line.
+  func curve(
+    from start: Rational, lasting duration: Rational, _ rate: Rational?, _ place: String
+  ) throws -> [ProjectContent.CurvePart] {
+    let length = try duration.multiplied(by: speed)
+    let first = length < .zero ? try start.subtracting(length) : start
+    guard let offsets else {
+      return [
+        ProjectContent.CurvePart(
+          start: .zero, end: duration, from: first, to: try first.adding(length))
+      ]
+    }
+    guard let rate else {
+      throw EditingError.invalidProject("\(place) has a curve, but no rate of frames")
+    }
+    let count = try duration.multiplied(by: rate).rounded(.towardPositiveInfinity)
+    guard count <= offsets.count else {
+      throw EditingError.invalidProject(
+        "the curve of \(place) has \(offsets.count) values for \(count) frames")
+    }
+    func content(_ frame: Int) throws -> Rational {
+      if frame < offsets.count {
+        return try Rational(Int64(frame)).adding(offsets[frame]).divided(by: rate)
+          .multiplied(by: speed).adding(first)
+      }
+      // Past the last value it goes on as it went.
+      guard frame > 1 else { return try first.adding(speed.divided(by: rate)) }
+      let (last, before) = (try content(frame - 1), try content(frame - 2))
+      return try last.adding(last).subtracting(before)
+    }
+    var parts: [ProjectContent.CurvePart] = []
+    for frame in 0..<Int(count) {
+      let (from, to) = (try content(frame), try content(frame + 1))
+      let begin = try Rational(Int64(frame)).divided(by: rate)
+      let end = try Rational(Int64(frame + 1)).divided(by: rate)
+      if let last = parts.last,
+        try last.to.subtracting(last.from).divided(by: last.end.subtracting(last.start))
+          == to.subtracting(from).multiplied(by: rate)
+      {
+        parts[parts.count - 1].end = end
+        parts[parts.count - 1].to = to
+      } else {
+        parts.append(ProjectContent.CurvePart(start: begin, end: end, from: from, to: to))
+      }
+    }
+    // The item may end inside its last frame.
+    if let last = parts.last, last.end > duration {
+      let share = try duration.subtracting(last.start)
+        .divided(by: last.end.subtracting(last.start))
+      parts[parts.count - 1].to = try last.to.subtracting(last.from).multiplied(by: share)
+        .adding(last.from)
+      parts[parts.count - 1].end = duration
+    }
+    return parts
+  }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import MediaTiming
+
+/// The exact values that stand in the metadata of what this library wrote.
+enum OpenTimelineExact {
+  /// The segment at the head of a row of items, and how many of them it is.
+  ///
+  /// Nil where there is none, or where another program has changed what stands beside it.
+  static func segment(
+    _ children: ArraySlice<JSONValue>, _ place: String, _ notes: inout [String]
+  ) throws -> (content: ProjectContent, count: Int)? {
+    guard let first = children.first, let exact = first["metadata"]?[OpenTimeline.key]?["segment"],
+      exact["piece"]?.number ?? 0 == 0, let length = exact["duration"]?.otioFraction,
+      length > .zero, first.otioIsEnabled
+    else { return nil }
+    // Its own time starts at zero; where it is placed follows from what is before it.
+    guard let target = try? TimeRange(duration: MediaTime(length)) else { return nil }
+    let segment: TrackSegment
+    let content: ProjectContent
+    if first.otioKind == "Gap" {
+      segment = try TrackSegment(empty: target)
+      content = ProjectContent(emptyFor: length)
+    } else {
+      guard let path = path(first), let mapping = try? mapping(exact, target),
+        let source = try? MediaSource(path: path, duration: target.end)
+      else {
+        notes.append("the exact values of \(place) make no sense; the others are read")
+        return nil
+      }
+      segment = TrackSegment(unchecked: source, mapping)
+      content = ProjectContent(
+        ProjectClip(path: path, place: "what is in \(place)", exact: mapping),
+        along: [.init(start: .zero, end: length, from: .zero, to: length)])
+    }
+    let expected = try OpenTimelineWriter.clips(segment)
+    let found = children.prefix(expected.count)
+    guard found.count == expected.count, zip(found, expected).allSatisfy(agree) else {
+      notes.append("what is in \(place) was changed by another program")
+      return nil
+    }
+    return (content, expected.count)
+  }
+
+  private static func path(_ clip: JSONValue) -> String? {
+    guard let reference = clip.otioReference else { return nil }
+    return reference["target_url"]?.string.map(OpenTimelineURL.path)
+      ?? reference["metadata"]?[OpenTimeline.key]?["path"]?.string
+  }
+
+  private static func mapping(
+    _ exact: JSONValue, _ target: TimeRange
+  ) throws -> PlaybackMapping {
+    let ends = (exact["source"]?.elements ?? []).map(\.otioFraction)
+    let isReversed = exact["reversed"]?.bool ?? false
+    guard ends.count == 2, let start = ends[0], let end = ends[1] else {
+      throw EditingError.invalidProject("a source range is missing")
+    }
+    let whole = try TimeRange(start: MediaTime(start), end: MediaTime(end))
+    switch exact["motion"]?.string {
+    case "hold":
+      return try PlaybackMapping(holding: whole.start, isBefore: isReversed, target: target)
+    case "ramp":
+      let speeds = (exact["ramp"]?.elements ?? []).compactMap(\.otioFraction)
+      let part = (exact["part"]?.elements ?? []).compactMap(\.otioFraction)
+      guard speeds.count == 2, part.count == 2,
+        let easing = SpeedRamp.Easing(rawValue: exact["easing"]?.string ?? "")
+      else { throw EditingError.invalidProject("a ramp is incomplete") }
+      let ramp = SpeedRamp(from: try Speed(speeds[0]), to: try Speed(speeds[1]), easing: easing)
+      return try PlaybackMapping(
+        partOf: ramp, source: whole, from: part[0], to: part[1], isReversed: isReversed,
+        target: target)
+    default:
+      let line = try TimeMapping(source: whole, target: target)
+      return isReversed ? PlaybackMapping(reversing: line) : PlaybackMapping(line)
+    }
+  }
+
+  /// Whether an item says to others what one of ours would, as far as numbers of programs go.
+  private static func agree(_ found: JSONValue, _ expected: JSONValue) -> Bool {
+    guard found.otioKind == expected.otioKind, let range = found["source_range"]?.otioRange,
+      let other = expected["source_range"]?.otioRange
+    else { return false }
+    func near(_ one: Double, _ two: Double) -> Bool { abs(one - two) <= 1e-7 * max(1, abs(two)) }
+    let references = (
+      found.otioReference?["target_url"], expected.otioReference?["target_url"]
+    )
+    return near(range.start.doubleValue, other.start.doubleValue)
+      && near(range.duration.doubleValue, other.duration.doubleValue)
+      && near(timeScalar(found), timeScalar(expected)) && references.0 == references.1
+  }
+
+  /// Source seconds per second by all the effects of a clip: 1 without any.
+  private static func timeScalar(_ clip: JSONValue) -> Double {
+    (clip["effects"]?.elements ?? []).reduce(1) { product, effect in
+      guard effect.otioIsEnabled else { return product }
+      switch effect.otioKind {
+      case "FreezeFrame": return 0
+      case "LinearTimeWarp": return product * (effect["time_scalar"]?.number ?? 1)
+      // An effect that nobody here writes, so that the clip was changed.
+      default: return .nan
+      }
+    }
+  }
+}

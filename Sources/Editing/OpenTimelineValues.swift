@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import MediaTiming
+
+/// Where the stack of tracks of a document is.
+enum OpenTimelineRoot {
+  /// The stack that a document plays: a timeline's, or one around a track or a clip by itself.
+  ///
+  /// - Throws: `EditingError` with `.invalidProject` for a document of another kind.
+  static func stack(of document: JSONValue) throws(EditingError) -> JSONValue {
+    switch document.otioKind {
+    case "Timeline":
+      guard let tracks = document["tracks"] else { break }
+      return try stack(of: tracks)
+    case "Stack": return document
+    case "Track", "Clip": return .object(["children": .array([document])])
+    case "SerializableCollection":
+      let timelines = (document["children"]?.elements ?? []).filter { $0.otioKind == "Timeline" }
+      guard let timeline = timelines.first, timelines.count == 1 else {
+        throw .invalidProject("it is a collection of \(timelines.count) timelines, not of one")
+      }
+      return try stack(of: timeline)
+    default: break
+    }
+    throw .invalidProject("it is no OpenTimelineIO timeline")
+  }
+}
+
+extension JSONValue {
+  /// The name of an object's schema without its version, by its present name; empty for what is
+  /// no object of OpenTimelineIO.
+  var otioKind: String {
+    let name = self["OTIO_SCHEMA"]?.string?.split(separator: ".").first.map(String.init) ?? ""
+    return switch name {
+    // Names of the first versions, which its library still takes.
+    case "Sequence": "Track"
+    case "Filler": "Gap"
+    case "SerializeableCollection": "SerializableCollection"
+    default: name
+    }
+  }
+
+  /// Whether an item or an effect is switched on.
+  var otioIsEnabled: Bool { self["enabled"]?.bool ?? true }
+
+  /// The kind of a track; what stands in a stack without one is pictures.
+  var otioTrackKind: String {
+    guard otioKind == "Track" else { return "Video" }
+    return self["kind"]?.string ?? "Video"
+  }
+
+  /// The movie that a clip plays; nil where it plays another kind of media or none.
+  var otioReference: JSONValue? {
+    let found = otioAnyReference
+    return found?.otioKind == "ExternalReference" ? found : nil
+  }
+
+  private var otioAnyReference: JSONValue? {
+    if let plain = self["media_reference"], plain != .null { return plain }
+    let key = self["active_media_reference_key"]?.string ?? "DEFAULT_MEDIA"
+    let found = self["media_references"]?[key]
+    return found == .null ? nil : found
+  }
+
+  /// Whether the project itself says that a clip's media is missing.
+  var otioHasNoMedia: Bool {
+    guard let reference = otioAnyReference else { return true }
+    return reference.otioKind == "MissingReference"
+  }
+
+  /// What a clip plays that is no movie, for messages.
+  var otioReferenceWords: String {
+    switch otioAnyReference?.otioKind {
+    case "ImageSequenceReference": "a sequence of images, which is not read"
+    case "GeneratorReference": "a generated picture, which is not made"
+    case "ExternalReference": "media without an address"
+    default: "media of an unknown kind"
+    }
+  }
+
+  /// A range of plain values.
+  var otioRange: (start: Rational, duration: Rational)? {
+    guard let start = self["start_time"]?.otioTime, let length = self["duration"]?.otioTime else {
+      return nil
+    }
+    return (start, length)
+  }
+
+  /// A time of a value and a rate, both in floating point.
+  var otioTime: Rational? {
+    guard let count = self["value"]?.number.flatMap(ProjectTime.nearest),
+      let rate = ProjectTime.rate(self["rate"]?.number)
+    else { return nil }
+    return try? count.divided(by: rate)
+  }
+
+  /// The frames per second in which an item's range is counted.
+  var otioRate: Rational? {
+    let range = [self["source_range"], otioReference?["available_range"]].compactMap(\.self)
+    return ProjectTime.rate(range.first { $0 != .null }?["duration"]?["rate"]?.number)
+  }
+
+  /// A fraction of the exact values.
+  var otioFraction: Rational? { string.flatMap { try? Rational(parsing: $0) } }
+
+  var otioMarker: CompositionMarker? {
+    let exact = (self["metadata"]?[OpenTimeline.key]?["range"]?.elements ?? [])
+      .compactMap(\.otioFraction)
+    guard let plain = self["marked_range"]?.otioRange else { return nil }
+    let ends =
+      exact.count == 2 && abs(exact[0].doubleValue - plain.start.doubleValue) < 1e-6
+      ? exact : [plain.start, (try? plain.start.adding(plain.duration)) ?? plain.start]
+    guard let start = try? ProjectTime.rounded(ends[0]),
+      let end = try? ProjectTime.rounded(ends[1]),
+      let range = try? TimeRange(start: start, end: end)
+    else { return nil }
+    return CompositionMarker(
+      self["name"]?.string ?? "", range, color: self["color"]?.string ?? "GREEN",
+      comment: self["comment"]?.string ?? "")
+  }
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import MediaTiming
+
+/// A clip that a project names, before anything is known of its media.
+///
+/// Media is looked up last, for what is shown: a file behind another picture, or in a track that
+/// is not played, may be missing.
+struct ProjectClip {
+  /// The file, as the project names it.
+  var path: String
+  /// Where the project has it, for messages.
+  var place: String
+  /// The exact motion that stands beside the plain one, in a time that starts at zero; nil where
+  /// the clip's own time is that of its media.
+  var exact: PlaybackMapping?
+}
+
+/// What an item of a project plays, in a time of its own that starts at zero.
+///
+/// Every format is read into this: pieces that follow each other, each a line from the item's
+/// time to the time of a clip. Trims, speeds, curves and layers are arithmetic on such lines.
+struct ProjectContent {
+  /// A stretch that shows one clip along a line, or nothing.
+  struct Piece {
+    var start: Rational
+    var end: Rational
+    var shown: Shown?
+  }
+
+  /// A clip, and its own time at the start and at the end of a piece; the same where an instant
+  /// is held.
+  struct Shown {
+    var clip: ProjectClip
+    var from: Rational
+    var to: Rational
+  }
+
+  /// A stretch of an item's time and the time of its content at both ends.
+  struct CurvePart {
+    var start: Rational
+    var end: Rational
+    var from: Rational
+    var to: Rational
+  }
+
+  private(set) var pieces: [Piece] = []
+
+  var duration: Rational { pieces.last?.end ?? .zero }
+
+  var showsAnything: Bool { pieces.contains { $0.shown != nil } }
+
+  init() {}
+
+  /// Content that shows nothing.
+  init(emptyFor duration: Rational) {
+    if duration > .zero { pieces = [Piece(start: .zero, end: duration, shown: nil)] }
+  }
+
+  /// A clip, played along a curve.
+  init(_ clip: ProjectClip, along curve: [CurvePart]) {
+    for part in curve where part.start < part.end {
+      pieces.append(
+        Piece(
+          start: part.start, end: part.end, shown: Shown(clip: clip, from: part.from, to: part.to))
+      )
+    }
+  }
+
+  /// Adds what plays after the end.
+  mutating func append(_ other: ProjectContent) throws(TimingError) {
+    let end = duration
+    for piece in other.pieces {
+      pieces.append(
+        Piece(
+          start: try piece.start.adding(end), end: try piece.end.adding(end), shown: piece.shown)
+      )
+    }
+  }
+
+  /// The same content, showing nothing from its end up to a time.
+  func padded(upTo time: Rational) -> ProjectContent {
+    var padded = self
+    if time > duration { padded.pieces.append(Piece(start: duration, end: time, shown: nil)) }
+    return padded
+  }
+
+  /// This content played along a curve; beyond its ends nothing is shown.
+  func played(along curve: [CurvePart]) throws(TimingError) -> ProjectContent {
+    var played = ProjectContent()
+    for part in curve where part.start < part.end {
+      played.pieces += try window(part)
+    }
+    return played
+  }
+
+  /// Layers on top of each other, the last one uppermost: where one shows nothing, the one below
+  /// it is seen.
+  static func stacked(_ layers: [ProjectContent]) throws(TimingError) -> ProjectContent {
+    guard let top = layers.last else { return ProjectContent() }
+    let end = layers.map(\.duration).max() ?? .zero
+    var seen = layers.count == 1 ? top : top.padded(upTo: end)
+    for layer in layers.dropLast().reversed() where layer.showsAnything {
+      var merged: [Piece] = []
+      for piece in seen.pieces {
+        guard piece.shown == nil else {
+          merged.append(piece)
+          continue
+        }
+        let below = try layer.window(
+          CurvePart(start: piece.start, end: piece.end, from: piece.start, to: piece.end))
+        for part in below {
+          if part.shown == nil, let last = merged.last, last.shown == nil {
+            merged[merged.count - 1].end = part.end
+          } else {
+            merged.append(part)
+          }
+        }
+      }
+      seen.pieces = merged
+    }
+    return seen
+  }
+
+  /// What is shown between two instants of this content, forwards, backwards or held, laid into a
+  /// stretch of another time, all of which is covered.
+  private func window(_ part: CurvePart) throws(TimingError) -> [Piece] {
+    guard part.from != part.to else {
+      let held = piece(at: part.from)
+      var shown = held?.shown
+      if let held, let line = shown {
+        let instant = try Self.time(of: held, line, at: part.from)
+        shown = Shown(clip: line.clip, from: instant, to: instant)
+      }
+      return [Piece(start: part.start, end: part.end, shown: shown)]
+    }
+    let scale = try part.end.subtracting(part.start)
+      .divided(by: part.to.subtracting(part.from))
+    func place(_ time: Rational) throws(TimingError) -> Rational {
+      if time == part.from { return part.start }
+      if time == part.to { return part.end }
+      return try time.subtracting(part.from).multiplied(by: scale).adding(part.start)
+    }
+    let (low, high) = (min(part.from, part.to), max(part.from, part.to))
+    let isForward = part.from < part.to
+    var found: [Piece] = []
+    var covered = low
+    func add(_ start: Rational, _ end: Rational, _ shown: Shown?) throws(TimingError) {
+      guard start < end else { return }
+      let ends = (try place(start), try place(end))
+      var turned = shown
+      if let shown, !isForward {
+        turned = Shown(clip: shown.clip, from: shown.to, to: shown.from)
+      }
+      found.append(
+        Piece(
+          start: isForward ? ends.0 : ends.1, end: isForward ? ends.1 : ends.0, shown: turned))
+      covered = end
+    }
+    if low < .zero { try add(low, min(high, .zero), nil) }
+    for piece in pieces[firstIndex(after: low)...] {
+      guard piece.start < high else { break }
+      let (start, end) = (max(piece.start, low), min(piece.end, high))
+      var shown = piece.shown
+      if let line = shown {
+        shown = Shown(
+          clip: line.clip, from: try Self.time(of: piece, line, at: start),
+          to: try Self.time(of: piece, line, at: end))
+      }
+      try add(start, end, shown)
+    }
+    if covered < high { try add(covered, high, nil) }
+    return isForward ? found : found.reversed()
+  }
+
+  /// The index of the first piece that ends after a time.
+  private func firstIndex(after time: Rational) -> Int {
+    var (low, high) = (0, pieces.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if pieces[middle].end > time { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+
+  private func piece(at time: Rational) -> Piece? {
+    let index = firstIndex(after: time)
+    guard index < pieces.count, pieces[index].start <= time else { return nil }
+    return pieces[index]
+  }
+
+  /// The clip's own time at an instant of a piece.
+  private static func time(
+    of piece: Piece, _ line: Shown, at time: Rational
+  ) throws(TimingError) -> Rational {
+    if time == piece.start { return line.from }
+    if time == piece.end { return line.to }
+    return try line.to.subtracting(line.from)
+      .multiplied(by: time.subtracting(piece.start))
+      .divided(by: piece.end.subtracting(piece.start)).adding(line.from)
+  }
+}
+
+extension ProjectContent {
+  /// Layers of which each later one covers the earlier ones where it shows something.
+  ///
+  /// Many layers that follow each other in time are laid into one first, so that a list of
+  /// thousands of events does not become as many layers.
+  static func inSequence(_ layers: [ProjectContent]) throws(TimingError) -> ProjectContent {
+    var rows: [ProjectContent] = []
+    for layer in layers {
+      guard let start = layer.pieces.first(where: { $0.shown != nil })?.start else {
+        rows.append(layer)
+        continue
+      }
+      if var row = rows.last, row.duration <= start {
+        row = row.padded(upTo: start)
+        row.pieces += layer.pieces.filter { $0.start >= start }
+        rows[rows.count - 1] = row
+      } else {
+        rows.append(layer)
+      }
+    }
+    return try stacked(rows)
+  }
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import MediaTiming
+
+/// Turns what a project plays into tracks, and looks up the media of what is shown.
+struct ProjectMedia {
+  private let find: (String) throws -> MediaSource
+  private var sources: [String: MediaSource] = [:]
+  /// What was not taken over as it stood, a sentence each.
+  var warnings: [String] = []
+
+  init(_ find: @escaping (String) throws -> MediaSource) { self.find = find }
+
+  /// Makes a track of content.
+  ///
+  /// - Throws: `EditingError` with `.invalidProject` for what is not inside its media, or does
+  ///   not fit exact times; what the search for media throws.
+  mutating func track(
+    _ content: ProjectContent, _ mediaType: MediaType
+  ) throws -> CompositionTrack {
+    var segments: [TrackSegment] = []
+    for piece in content.pieces {
+      let target = try TimeRange(
+        start: ProjectTime.rounded(piece.start), end: ProjectTime.rounded(piece.end))
+      // Two boundaries within a nanosecond.
+      if target.isEmpty { continue }
+      if let shown = piece.shown {
+        segments.append(try segment(shown, target))
+      } else {
+        segments.append(try TrackSegment(empty: target))
+      }
+    }
+    return try CompositionTrack(mediaType, segments: segments)
+  }
+
+  private mutating func segment(
+    _ shown: ProjectContent.Shown, _ target: TimeRange
+  ) throws -> TrackSegment {
+    let source = try source(shown.clip.path)
+    let mapping: PlaybackMapping
+    if let exact = shown.clip.exact {
+      mapping = try Self.mapping(exact, shown, target)
+    } else {
+      mapping = try line(shown, of: source, target)
+    }
+    guard mapping.sourceStart >= .zero, mapping.sourceEnd <= source.duration.seconds else {
+      throw EditingError.invalidProject(
+        "\(shown.clip.place) plays \(ProjectTime.text(mapping.sourceStart)) s to "
+          + "\(ProjectTime.text(mapping.sourceEnd)) s of \(source.path), which lasts "
+          + "\(source.duration.secondsText) s")
+    }
+    return TrackSegment(unchecked: source, mapping)
+  }
+
+  /// The part of an exact motion that a piece shows.
+  private static func mapping(
+    _ exact: PlaybackMapping, _ shown: ProjectContent.Shown, _ target: TimeRange
+  ) throws -> PlaybackMapping {
+    let (low, high) = (min(shown.from, shown.to), max(shown.from, shown.to))
+    guard low < high else {
+      return try PlaybackMapping(
+        holding: ProjectTime.rounded(exact.sourceSeconds(of: low)), isBefore: exact.isReversed,
+        target: target)
+    }
+    var part = exact
+    if low > part.target.start.seconds {
+      part = try part.split(at: ProjectTime.rounded(low)).after
+    }
+    if high < part.target.end.seconds {
+      part = try part.split(at: ProjectTime.rounded(high)).before
+    }
+    return try (shown.from > shown.to ? part.reversed() : part).filling(target)
+  }
+
+  /// What plays media at one speed, or holds an instant of it.
+  private mutating func line(
+    _ shown: ProjectContent.Shown, of source: MediaSource, _ target: TimeRange
+  ) throws -> PlaybackMapping {
+    let end = source.duration.seconds
+    let (low, high) = try (
+      inside(min(shown.from, shown.to), end), inside(max(shown.from, shown.to), end)
+    )
+    if low != min(shown.from, shown.to) || high != max(shown.from, shown.to) {
+      warnings.append(
+        "\(shown.clip.place) reaches past an end of \(source.path) and is a little slower for it")
+    }
+    if shown.from == shown.to {
+      return try PlaybackMapping(
+        holding: ProjectTime.rounded(low), isBefore: low == end, target: target)
+    }
+    guard low < high else {
+      throw EditingError.invalidProject("\(shown.clip.place) plays nothing of \(source.path)")
+    }
+    // A source range that is not inside is refused by the caller, with its numbers.
+    let line = try TimeMapping(
+      source: TimeRange(start: ProjectTime.rounded(low), end: ProjectTime.rounded(high)),
+      target: target)
+    return shown.from > shown.to ? PlaybackMapping(reversing: line) : PlaybackMapping(line)
+  }
+
+  /// A time of media, moved inside where it is a frame beyond an end at most: programs that count
+  /// in frames or in floating point name such ends.
+  private func inside(_ time: Rational, _ end: Rational) throws(TimingError) -> Rational {
+    let slack = try Rational(1, 24)
+    if time < .zero { return try time.adding(slack) >= .zero ? .zero : time }
+    if time > end { return try time.subtracting(slack) <= end ? end : time }
+    return time
+  }
+
+  /// What is known of a movie, looked up once.
+  mutating func source(_ path: String) throws -> MediaSource {
+    if let known = sources[path] { return known }
+    let found = try find(path)
+    sources[path] = found
+    return found
+  }
+}
+
+/// Times as projects write them, in floating point or as fractions.
+enum ProjectTime {
+  /// A time that a composition can hold: exact, or else the nearest nanosecond.
+  static func rounded(_ seconds: Rational) throws(TimingError) -> MediaTime {
+    if let time = try? MediaTime(seconds) { return time }
+    let units = try seconds.multiplied(by: Rational(1_000_000_000)).rounded(.halfAwayFromZero)
+    guard let value = Int64(exactly: units) else {
+      throw TimingError(.overflow, "the time \(seconds.doubleValue) s does not fit")
+    }
+    return MediaTime(nanoseconds: value)
+  }
+
+  /// Seconds for a message.
+  static func text(_ seconds: Rational) -> String {
+    (try? rounded(seconds).secondsText) ?? "\(seconds.doubleValue)"
+  }
+
+  /// Frames or samples per second; the rates of television are exact, however many digits of
+  /// them are written.
+  static func rate(_ number: Double?) -> Rational? {
+    guard let number, number > 0, number < 1e10 else { return nil }
+    let whole = number.rounded(.up)
+    let isTelevision = number != whole && abs(number - whole * 1000 / 1001) < 0.002
+    return isTelevision ? try? Rational(Int128(whole) * 1000, 1001) : nearest(number)
+  }
+
+  /// The simplest fraction within a billionth of a number below 10^15.
+  static func nearest(_ number: Double) -> Rational? {
+    guard number.isFinite, abs(number) < 1e15 else { return nil }
+    if number == number.rounded() { return Rational(Int64(number)) }
+    // Continued fractions; their convergents are the simplest there are.
+    var (rest, last, current) = (number, (Int128(0), Int128(1)), (Int128(1), Int128(0)))
+    for _ in 0..<40 {
+      let whole = rest.rounded(.down)
+      guard whole.magnitude < 1e15 else { break }
+      let next = (
+        Int128(whole) * current.0 + last.0, Int128(whole) * current.1 + last.1
+      )
+      // With 50 bits of the next number the products fit 128.
+      guard next.1 < 1 << 60, next.0.magnitude < 1 << 60 else { break }
+      (last, current) = (current, next)
+      if abs(Double(current.0) / Double(current.1) - number) <= 1e-9 * max(1, abs(number)) { break }
+      rest = 1 / (rest - whole)
+      guard rest.isFinite else { break }
+    }
+    return try? Rational(current.0, current.1)
+  }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import MediaTiming
+
+extension SlowMotionMarkers {
+  /// Reads the ranges that Samsung's camera appends to a movie, in the file's last bytes.
+  ///
+  /// Behind the movie stand blocks, each with its name, and behind them a table that counts
+  /// backwards to each of them: `SEFH`, a version, the count of blocks, 12 bytes for each; the
+  /// table's length and `SEFT` end the file, all with the lowest byte first. The block
+  /// `SlowMotion_Data` is text: `start:end:level` in milliseconds, with `*` in between, each level
+  /// twice as slow as the one before it.
+  ///
+  /// - Parameters:
+  ///   - bytes: The last bytes of the file, up to its end.
+  ///   - elsewhere: The speed of what is in no range: above 1 for a movie that is stored slower
+  ///     than it was, as of 240 frames a second that are stored at 30. Ranges are so much faster.
+  /// - Throws: `EditingError` with `.invalidProject` for a table or ranges that are damaged.
+  public init?(
+    samsungTrailer bytes: [UInt8], elsewhere: Speed = .normal
+  ) throws(EditingError) {
+    guard bytes.count >= 8, bytes.suffix(4).elementsEqual("SEFT".utf8) else { return nil }
+    func number(_ place: Int) -> Int {
+      bytes[place..<place + 4].reversed().reduce(0) { $0 << 8 | Int($1) }
+    }
+    let table = bytes.count - 8 - number(bytes.count - 8)
+    guard table >= 0, table + 12 <= bytes.count - 8,
+      bytes[table..<table + 4].elementsEqual("SEFH".utf8)
+    else { throw .invalidProject("the table behind the movie is damaged or cut off") }
+    let count = number(table + 8)
+    guard count <= (bytes.count - 8 - table - 12) / 12 else {
+      throw .invalidProject("the table behind the movie names more blocks than it has")
+    }
+    var ranges: String?
+    for index in 0..<count where ranges == nil {
+      let entry = table + 12 + index * 12
+      let (start, size) = (table - number(entry + 4), number(entry + 8))
+      // Blocks of other kinds may lie further in front than these bytes reach.
+      guard start >= 0, size >= 8, size <= table - start else { continue }
+      let nameLength = number(start + 4)
+      guard nameLength <= size - 8 else { continue }
+      let (name, end) = (start + 8, start + size)
+      guard bytes[name..<name + nameLength].elementsEqual("SlowMotion_Data".utf8) else { continue }
+      ranges = String(decoding: bytes[name + nameLength..<end], as: UTF8.self)
+    }
+    guard let ranges else { return nil }
+    self.init(changes: try Self.changes(samsung: ranges, elsewhere), elsewhere: elsewhere)
+  }
+
+  private static func changes(
+    samsung text: String, _ elsewhere: Speed
+  ) throws(EditingError) -> [Change] {
+    var changes: [Change] = []
+    for part in text.split(separator: "*") {
+      let numbers = part.split(separator: ":", omittingEmptySubsequences: false).map { Int64($0) }
+      guard numbers.count == 3, let start = numbers[0], let end = numbers[1],
+        let level = numbers[2], start >= 0, start < end, end < 1 << 40, (1...16).contains(level),
+        let range = try? TimeRange(
+          start: MediaTime(microseconds: start * 1_000), end: MediaTime(microseconds: end * 1_000)),
+        changes.allSatisfy({ !$0.range.overlaps(range) }),
+        let speed = try? Speed(elsewhere.fraction.divided(by: Rational(1 << (level - 1))))
+      else {
+        throw .invalidProject("it names a range of slow motion that is none: \(part.prefix(60))")
+      }
+      changes.append(Change(range: range, speed: speed))
+    }
+    return changes
+  }
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// An element of an XML document, with its attributes and the elements inside; text is dropped.
+///
+/// FoundationEssentials has no parser for XML, and FoundationXML would pull all of Foundation and
+/// a package of its own into every program. Project files need little of it: elements,
+/// attributes and the five entities. Everything else is skipped or refused, and depth and count
+/// are limited, so that a damaged or hostile file cannot take the stack or the memory.
+struct XMLElement {
+  var name: String
+  var attributes: [String: String] = [:]
+  var children: [XMLElement] = []
+
+  subscript(attribute: String) -> String? { attributes[attribute] }
+
+  func first(_ name: String) -> XMLElement? { children.first { $0.name == name } }
+
+  /// All elements of a name, in the order of the document, at any depth.
+  func all(_ name: String) -> [XMLElement] {
+    children.flatMap { ($0.name == name ? [$0] : []) + $0.all(name) }
+  }
+
+  /// Reads a document.
+  ///
+  /// - Throws: `EditingError` with `.invalidProject` for one that is not well formed, or larger
+  ///   or deeper than projects are.
+  init(parsing text: String) throws(EditingError) {
+    var parser = XMLParser(text)
+    self = try parser.document()
+  }
+
+  fileprivate init(name: String) { self.name = name }
+}
+
+private struct XMLParser {
+  private var rest: ArraySlice<UInt8>
+  private let length: Int
+  private static let depthLimit = 128
+  private static let countLimit = 1_000_000
+
+  init(_ text: String) {
+    rest = Array(text.utf8)[...]
+    length = rest.count
+  }
+
+  mutating func document() throws(EditingError) -> XMLElement {
+    // A stack of our own: the elements that are open.
+    var open: [XMLElement] = []
+    var count = 0
+    while true {
+      // Text between elements says nothing here.
+      guard let mark = rest.firstIndex(of: UInt8(ascii: "<")) else {
+        throw broken(open.isEmpty ? "it has no element" : "<\(open[open.count - 1].name)> is open")
+      }
+      rest = rest[mark...]
+      if try skipped() { continue }
+      var closed: XMLElement?
+      if rest.starts(with: "</".utf8) {
+        rest = rest.dropFirst(2)
+        let name = try name()
+        skipSpace()
+        guard take(">"), let last = open.popLast(), last.name == name else {
+          throw broken("</\(name)> closes nothing")
+        }
+        closed = last
+      } else {
+        let (element, isEmpty) = try start()
+        count += 1
+        guard open.count < Self.depthLimit, count < Self.countLimit else {
+          throw broken("it has too many elements")
+        }
+        if isEmpty { closed = element } else { open.append(element) }
+      }
+      guard let closed else { continue }
+      if open.isEmpty { return closed }
+      open[open.count - 1].children.append(closed)
+    }
+  }
+
+  /// Skips a comment, an instruction, a document type or text that is marked as such.
+  private mutating func skipped() throws(EditingError) -> Bool {
+    for (head, tail) in [("<!--", "-->"), ("<?", "?>"), ("<![CDATA[", "]]>")]
+    where rest.starts(with: head.utf8) {
+      try skip(past: tail)
+      return true
+    }
+    guard rest.starts(with: "<!".utf8) else { return false }
+    // Entities that a document defines itself could grow without bounds.
+    guard let end = rest.firstIndex(of: UInt8(ascii: ">")),
+      !rest[..<end].contains(UInt8(ascii: "["))
+    else { throw broken("it defines a document type of its own") }
+    rest = rest[(end + 1)...]
+    return true
+  }
+
+  private mutating func skip(past text: String) throws(EditingError) {
+    let wanted = Array(text.utf8)
+    while let place = rest.firstIndex(of: wanted[0]) {
+      rest = rest[place...]
+      if rest.starts(with: wanted) {
+        rest = rest.dropFirst(wanted.count)
+        return
+      }
+      rest = rest.dropFirst()
+    }
+    throw broken("\(text) is missing")
+  }
+
+  private mutating func start() throws(EditingError) -> (XMLElement, isEmpty: Bool) {
+    rest = rest.dropFirst()
+    var element = XMLElement(name: try name())
+    while true {
+      let hadSpace = skipSpace()
+      if take(">") { return (element, false) }
+      if take("/") {
+        guard take(">") else { throw broken("<\(element.name)> does not end") }
+        return (element, true)
+      }
+      guard hadSpace else { throw broken("<\(element.name)> does not end") }
+      let key = try name()
+      skipSpace()
+      guard take("=") else { throw broken("\(key) has no value") }
+      skipSpace()
+      guard let quote = rest.first, quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'"),
+        let end = rest.dropFirst().firstIndex(of: quote)
+      else { throw broken("\(key) has no value") }
+      guard element.attributes[key] == nil else { throw broken("\(key) is there twice") }
+      element.attributes[key] = try text(rest[(rest.startIndex + 1)..<end])
+      rest = rest[(end + 1)...]
+    }
+  }
+
+  /// A value with its entities put in.
+  private func text(_ bytes: ArraySlice<UInt8>) throws(EditingError) -> String {
+    var text = ""
+    var part = bytes
+    while let mark = part.firstIndex(of: UInt8(ascii: "&")) {
+      text += String(decoding: part[..<mark], as: UTF8.self)
+      guard let end = part[mark...].firstIndex(of: UInt8(ascii: ";")) else {
+        throw broken("an entity does not end")
+      }
+      let name = String(decoding: part[(mark + 1)..<end], as: UTF8.self)
+      let known = ["amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'"]
+      if let letter = known[name] {
+        text += letter
+      } else {
+        let isHex = name.hasPrefix("#x")
+        guard name.hasPrefix("#"),
+          let number = UInt32(name.dropFirst(isHex ? 2 : 1), radix: isHex ? 16 : 10),
+          let scalar = Unicode.Scalar(number)
+        else { throw broken("it has the unknown entity &\(name.prefix(20));") }
+        text.unicodeScalars.append(scalar)
+      }
+      part = part[(end + 1)...]
+    }
+    return text + String(decoding: part, as: UTF8.self)
+  }
+
+  private mutating func name() throws(EditingError) -> String {
+    let letters = rest.prefix { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"),
+        UInt8(ascii: ":"), UInt8(ascii: "."), 0x80...:
+        true
+      default: false
+      }
+    }
+    guard !letters.isEmpty else { throw broken("a name is missing") }
+    rest = rest.dropFirst(letters.count)
+    return String(decoding: letters, as: UTF8.self)
+  }
+
+  @discardableResult
+  private mutating func skipSpace() -> Bool {
+    let space = rest.prefix { [0x20, 0x09, 0x0a, 0x0d].contains($0) }.count
+    rest = rest.dropFirst(space)
+    return space > 0
+  }
+
+  private mutating func take(_ letter: Unicode.Scalar) -> Bool {
+    guard rest.first == UInt8(ascii: letter) else { return false }
+    rest = rest.dropFirst()
+    return true
+  }
+
+  private func broken(_ what: String) -> EditingError {
+    .invalidProject("its XML is damaged at byte \(length - rest.count): \(what)")
+  }
+}

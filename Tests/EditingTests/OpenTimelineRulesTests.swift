@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Editing
+import MediaTiming
+import Testing
+
+/// Projects of other programs play what OpenTimelineIO's rules say.
+struct OpenTimelineRulesTests {
+  private func read(_ text: String) throws -> OpenTimeline {
+    try OpenTimeline(parsing: text) {
+      try MediaSource(path: $0, duration: MediaTime(seconds: 100_000))
+    }
+  }
+
+  private func timeline(_ stack: String) -> String {
+    "{\"OTIO_SCHEMA\": \"Timeline.1\", \"name\": \"other\", \"tracks\": \(stack)}"
+  }
+
+  private func common(
+    _ random: inout SeededGenerator, isLeaf: Bool
+  ) throws -> TimelineItem.Common {
+    var common = TimelineItem.Common()
+    let frames = Int64.random(in: 2...12, using: &random)
+    if isLeaf || Int.random(in: 0..<3, using: &random) == 0 {
+      // Far inside the media, so that nothing leaves it; of compositions also beyond their ends.
+      let start = Int64.random(in: isLeaf ? 9_000...9_999 : 0...6, using: &random)
+      common.range = (try Rational(Int128(start), 24), try Rational(Int128(frames), 24))
+    }
+    if Int.random(in: 0..<3, using: &random) == 0 {
+      let known = try [(1, 2), (2, 1), (-1, 1), (-1, 2), (3, 4), (0, 1), (1, 8)].map {
+        try Rational(Int128($0.0), Int128($0.1))
+      }
+      common.speeds = try (0..<Int.random(in: 1...2, using: &random)).map { _ in
+        try #require(known.randomElement(using: &random))
+      }
+    }
+    if isLeaf, Int.random(in: 0..<5, using: &random) == 0 {
+      let offsets = (0...frames + 1).map { _ in Int.random(in: -5...5, using: &random) }
+      common.lookup = (offsets, 24)
+    }
+    common.isEnabled = Int.random(in: 0..<8, using: &random) > 0
+    return common
+  }
+
+  private func item(_ random: inout SeededGenerator, depth: Int) throws -> TimelineItem {
+    switch Int.random(in: 0..<(depth > 0 ? 6 : 4), using: &random) {
+    case 0: return .gap(try Rational(.random(in: 1...10, using: &random), 24))
+    case 4: return try track(&random, depth: depth - 1)
+    case 5:
+      return .stack(
+        try (0..<Int.random(in: 1...3, using: &random)).map { _ in
+          try item(&random, depth: depth - 1)
+        }, try common(&random, isLeaf: false))
+    default:
+      return .clip(
+        path: ["a.mov", "b.mov", "c.mov"].randomElement(using: &random) ?? "",
+        available: Rational(.random(in: 0...1, using: &random) * 100),
+        try common(&random, isLeaf: true))
+    }
+  }
+
+  private func track(_ random: inout SeededGenerator, depth: Int) throws -> TimelineItem {
+    var children = try (0..<Int.random(in: 1...4, using: &random)).map { _ in
+      try item(&random, depth: depth)
+    }
+    if Int.random(in: 0..<3, using: &random) == 0 {
+      let fade = TimelineItem.transition(before: try Rational(1, 24), after: try Rational(1, 12))
+      children.insert(fade, at: Int.random(in: 0...children.count, using: &random))
+    }
+    return .track(children, try common(&random, isLeaf: false))
+  }
+
+  @Test(arguments: 0..<UInt64(full(240)))
+  func `Every timeline shows what a plain interpreter of the rules does`(seed: UInt64) throws {
+    var random = SeededGenerator(state: seed)
+    let tracks = try (0..<Int.random(in: 1...3, using: &random)).map { _ in
+      try track(&random, depth: 2)
+    }
+    // What is switched off in the outermost stack does not count in its length.
+    let enabled = tracks.filter {
+      if case .track(_, let common) = $0 { common.isEnabled } else { false }
+    }
+    if enabled.isEmpty { return }
+    var common = try common(&random, isLeaf: false)
+    common.isEnabled = true
+    let visible = TimelineItem.stack(enabled, common)
+    let found = try read(timeline(visible.text(isOld: Bool.random(using: &random))))
+    let length = try visible.length()
+    #expect(found.composition.duration.seconds == length)
+    for _ in 0..<200 where length > .zero {
+      // Never on a frame's edge, where backwards and forwards differ.
+      let time = try length.multiplied(by: Rational(.random(in: 0..<9_973, using: &random), 9_973))
+        .adding(Rational(1, 1_000_003))
+      guard time < length else { continue }
+      let (seen, expected) = (try found.composition.sight(at: time), try visible.sight(at: time))
+      let isSame =
+        seen?.path == expected?.path
+        && abs((seen?.time.doubleValue ?? 0) - (expected?.time.doubleValue ?? 0)) < 1e-8
+      #expect(isSame, "seed \(seed) at \(time): \(seen as Any), not \(expected as Any)")
+      if !isSame { return }
+    }
+  }
+
+  private let clip = """
+    {"OTIO_SCHEMA": "Clip.1", "source_range": {"start_time": {"value": 24, "rate": 24},
+     "duration": {"value": 24, "rate": 24}}, "media_reference":
+     {"OTIO_SCHEMA": "ExternalReference.1", "target_url": "a.mov"}, "effects": [EFFECTS]}
+    """
+
+  private func track(_ children: String, kind: String = "Video", more: String = "") -> String {
+    "{\"OTIO_SCHEMA\": \"Track.1\", \"kind\": \"\(kind)\", \(more) \"children\": [\(children)]}"
+  }
+
+  private func stack(_ children: String...) -> String {
+    "{\"OTIO_SCHEMA\": \"Stack.1\", \"children\": [\(children.joined(separator: ","))]}"
+  }
+
+  private func plain(_ effects: String = "") -> String {
+    clip.split(separator: "EFFECTS").joined(separator: effects)
+  }
+
+  @Test func `A time effect without its curve is refused, never played at its own speed`() throws {
+    for effect in [
+      #"{"OTIO_SCHEMA": "TimeEffect.1", "effect_name": "Curve"}"#,
+      #"{"OTIO_SCHEMA": "TimeWarp.1"}"#,
+      #"{"OTIO_SCHEMA": "Effect.1", "effect_name": "Time Remap"}"#,
+      #"{"OTIO_SCHEMA": "LinearTimeWarp.1", "time_scalar": "fast"}"#,
+      #"{"OTIO_SCHEMA": "LinearTimeWarp.1", "time_scalar": 1e300}"#,
+      #"{"OTIO_SCHEMA": "TimeEffect.1", "metadata": {"lookup": [0, 1, 2]}}"#,
+    ] {
+      let error = #expect(throws: EditingError.self) {
+        try read(timeline(stack(track(plain(effect)))))
+      }
+      #expect(error?.code == .invalidProject, "\(effect)")
+    }
+    // An effect that is switched off, and one on pictures, change no time.
+    let found = try read(
+      timeline(
+        stack(
+          track(
+            plain(
+              #"{"OTIO_SCHEMA": "TimeEffect.1", "enabled": false}, {"OTIO_SCHEMA": "Effect.1"}"#))))
+    )
+    #expect(found.composition.segments.map(\.description) == ["a.mov 1/1..2/1 -> 0/1..1/1"])
+    #expect(found.warnings.count == 1)
+  }
+
+  @Test func `What is not played is not looked at`() throws {
+    let broken = #"{"OTIO_SCHEMA": "Clip.1", "effects": [{"OTIO_SCHEMA": "TimeWarp.1"}]}"#
+    let trimmed =
+      #""source_range": {"start_time": {"value": 0, "rate": 1}, "duration": {"value": 0, "rate": 1}},"#
+    let text = timeline(
+      stack(
+        track("", more: trimmed), track(broken, more: "\"enabled\": false,"),
+        track(broken, kind: "Subtitle"), track(plain()), track(plain(), kind: "Audio"),
+        track(broken, kind: "Audio")))
+    let found = try read(text)
+    #expect(found.composition.tracks.map(\.mediaType) == [.video, .audio])
+    #expect(found.composition.segments.map(\.description) == ["a.mov 1/1..2/1 -> 0/1..1/1"])
+    #expect(found.warnings.count == 3, "\(found.warnings)")
+  }
+
+  @Test func `Media behind another picture may be missing`() throws {
+    struct Missing: Error {}
+    let other = plain().split(separator: "a.mov").joined(separator: "gone.mov")
+    func read(_ text: String) throws -> OpenTimeline {
+      try OpenTimeline(parsing: text) {
+        if $0 == "gone.mov" { throw Missing() }
+        return try MediaSource(path: $0, duration: MediaTime(seconds: 10))
+      }
+    }
+    let found = try read(timeline(stack(track(other), track(plain()))))
+    #expect(found.composition.segments.map(\.description) == ["a.mov 1/1..2/1 -> 0/1..1/1"])
+    #expect(throws: Missing.self) { try read(timeline(stack(track(plain()), track(other)))) }
+  }
+
+  @Test func `Nesting without end is refused`() throws {
+    for depth in [20, 70, 200, 2_000] {
+      var text = plain()
+      for _ in 0..<depth { text = track(text) }
+      let result = Result { try read(timeline(stack(text))) }
+      if depth == 20 {
+        #expect(try result.get().composition.duration == MediaTime(seconds: 1))
+      } else {
+        #expect(throws: EditingError.self) { try result.get() }
+      }
+    }
+  }
+}

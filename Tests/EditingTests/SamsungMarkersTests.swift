@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Editing
+import MediaTiming
+import Testing
+
+/// The ranges that Samsung's camera appends to a movie.
+struct SamsungMarkersTests {
+  private func bytes(_ number: Int) -> [UInt8] {
+    (0..<4).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+  }
+
+  /// A trailer of blocks with names and texts.
+  private func trailer(_ blocks: (name: String, text: String)...) -> [UInt8] {
+    var data: [UInt8] = []
+    var starts: [(start: Int, size: Int)] = []
+    for (name, text) in blocks {
+      let block = [0, 0, 0x90, 0x08] + bytes(name.utf8.count) + Array((name + text).utf8)
+      starts.append((data.count, block.count))
+      data += block
+    }
+    var table = Array("SEFH".utf8) + bytes(105) + bytes(blocks.count)
+    for (start, size) in starts {
+      table += [0, 0, 0x90, 0x08] + bytes(data.count - start) + bytes(size)
+    }
+    return Array("mdat".utf8) + data + table + bytes(table.count) + Array("SEFT".utf8)
+  }
+
+  private let ranges = "1000:2000:4*2500:3000:1"
+
+  @Test func `The ranges have the speed of their level`() throws {
+    let tail = trailer(("Other", "x"), ("SlowMotion_Data", ranges))
+    let markers = try #require(try SlowMotionMarkers(samsungTrailer: tail))
+    #expect(
+      markers.changes == [
+        .init(range: try .of(1, 2), speed: try .of(1, 8)),
+        .init(range: try .of(5, 6, per: 2), speed: .normal),
+      ])
+    let source = try MediaSource(path: "a.mp4", duration: MediaTime(seconds: 4))
+    #expect(try markers.composition(of: source).duration == MediaTime(seconds: 11))
+  }
+
+  @Test func `A movie that is stored slower than it was plays fast outside of them`() throws {
+    let tail = trailer(("SlowMotion_Data", "8000:16000:4"))
+    let eight = try Speed.of(8)
+    let markers = try #require(try SlowMotionMarkers(samsungTrailer: tail, elsewhere: eight))
+    #expect(markers.changes == [.init(range: try .of(8, 16), speed: .normal)])
+    let source = try MediaSource(path: "a.mp4", duration: MediaTime(seconds: 32))
+    let composition = try markers.composition(of: source)
+    #expect(
+      composition.segments.map(\.description) == [
+        "a.mp4 0/1..8/1 -> 0/1..1/1", "a.mp4 8/1..16/1 -> 1/1..9/1",
+        "a.mp4 16/1..32/1 -> 9/1..11/1",
+      ])
+  }
+
+  @Test func `Other files have none, and damage is an error`() throws {
+    #expect(try SlowMotionMarkers(samsungTrailer: []) == nil)
+    #expect(try SlowMotionMarkers(samsungTrailer: Array("a movie and no more".utf8)) == nil)
+    #expect(try SlowMotionMarkers(samsungTrailer: trailer(("Other", "1:2:3"))) == nil)
+    for text in ["1:2", "2000:1000:2", "0:1000:0", "0:1000:99", "a:b:c", "0:9:1*5:12:1"] {
+      #expect(throws: EditingError.self, "\(text)") {
+        try SlowMotionMarkers(samsungTrailer: trailer(("SlowMotion_Data", text)))
+      }
+    }
+    let whole = trailer(("Other", "x"), ("SlowMotion_Data", ranges))
+    var random = SeededGenerator(state: 3)
+    var readable = 0
+    for number in 0..<full(4_000) {
+      var damaged = whole
+      if number % 3 == 0 { damaged.removeFirst(Int.random(in: 0..<whole.count, using: &random)) }
+      for _ in 0..<Int.random(in: 1...3, using: &random) where !damaged.isEmpty {
+        damaged[Int.random(in: 0..<damaged.count, using: &random)] = .random(
+          in: 0...255, using: &random)
+      }
+      do {
+        if try SlowMotionMarkers(samsungTrailer: damaged) != nil { readable += 1 }
+      } catch is EditingError {}
+    }
+    #expect(readable * 30 > full(4_000))
+  }
+}
