@@ -46,7 +46,36 @@ extension JSONValue: Decodable {
   init(parsing text: String) throws {
     let decoder = JSONDecoder()
     decoder.allowsJSON5 = true
-    self = try decoder.decode(JSONValue.self, from: Data(text.utf8))
+    do {
+      self = try decoder.decode(JSONValue.self, from: Data(text.utf8))
+    } catch {
+      // The short name of infinity, which OpenTimelineIO's parser takes and JSON5 does not know.
+      guard let spelled = Self.spellingInfinity(Array(text.utf8)) else { throw error }
+      self = try decoder.decode(JSONValue.self, from: spelled)
+    }
+  }
+
+  /// The text with `Inf` outside of strings written out; nil where there is none.
+  private static func spellingInfinity(_ text: [UInt8]) -> Data? {
+    let name = Array("Inf".utf8)
+    var spelled = Data()
+    var (isInString, isEscaped, found) = (false, false, false)
+    for (index, byte) in text.enumerated() {
+      spelled.append(byte)
+      if isEscaped {
+        isEscaped = false
+      } else if isInString, byte == UInt8(ascii: "\\") {
+        isEscaped = true
+      } else if byte == UInt8(ascii: "\"") {
+        isInString.toggle()
+      } else if !isInString, byte == name[2], index >= 2, text[index - 2...index] == name[...],
+        index + 1 == text.count || text[index + 1] != UInt8(ascii: "i")
+      {
+        spelled.append(contentsOf: "inity".utf8)
+        found = true
+      }
+    }
+    return found ? spelled : nil
   }
 
   init(from decoder: any Decoder) throws {

@@ -10,7 +10,7 @@ import MediaTiming
 struct OpenTimelineReader {
   private var media: ProjectMedia
   private var notes: [String] = []
-  /// Clips of which the project itself says that their media is missing.
+  /// Clips that show nothing, each with its reason.
   private var missing: [String] = []
 
   /// How deep compositions may be nested; a file that goes on is damaged or hostile.
@@ -67,7 +67,7 @@ struct OpenTimelineReader {
       composition.tracks.insert(track, at: min(soundsBelow, composition.tracks.count))
     }
     if let missing = missing.first, composition.sources.isEmpty {
-      throw EditingError.invalidProject("no clip of it has media, such as \(missing)")
+      throw EditingError.invalidProject("none of its clips plays a movie: \(missing)")
     }
     return composition
   }
@@ -174,9 +174,9 @@ struct OpenTimelineReader {
     let reference = clip.otioReference
     let available = reference?["available_range"]?.otioRange
     guard let reference, let address = reference["target_url"]?.string else {
-      if clip.otioHasNoMedia {
-        missing.append(place)
-        notes.append("\(place) has no media and shows nothing")
+      if let reason = clip.otioWhyNothing {
+        missing.append("\(place) \(reason)")
+        notes.append("\(place) \(reason) and shows nothing")
         return ProjectContent(emptyFor: duration)
       }
       throw EditingError.invalidProject("\(place) names no movie, but \(clip.otioReferenceWords)")

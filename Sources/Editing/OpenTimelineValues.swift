@@ -62,17 +62,22 @@ extension JSONValue {
     return found == .null ? nil : found
   }
 
-  /// Whether the project itself says that a clip's media is missing.
-  var otioHasNoMedia: Bool {
-    guard let reference = otioAnyReference else { return true }
-    return reference.otioKind == "MissingReference"
+  /// Why a clip shows nothing; nil where it names media.
+  ///
+  /// The project itself says that the media is missing, or a program would generate it.
+  var otioWhyNothing: String? {
+    guard let reference = otioAnyReference else { return "has no media" }
+    switch reference.otioKind {
+    case "MissingReference": return "has no media"
+    case "GeneratorReference": return "is a generated picture"
+    default: return nil
+    }
   }
 
   /// What a clip plays that is no movie, for messages.
   var otioReferenceWords: String {
     switch otioAnyReference?.otioKind {
     case "ImageSequenceReference": "a sequence of images, which is not read"
-    case "GeneratorReference": "a generated picture, which is not made"
     case "ExternalReference": "media without an address"
     default: "media of an unknown kind"
     }

@@ -76,6 +76,8 @@ struct ProjectMedia {
   private mutating func line(
     _ shown: ProjectContent.Shown, of source: MediaSource, _ target: TimeRange
   ) throws -> PlaybackMapping {
+    // A still image looks the same at any time, and has one frame at most.
+    if Self.isStill(source.path) { return try PlaybackMapping(holding: .zero, target: target) }
     let end = source.duration.seconds
     let (low, high) = try (
       inside(min(shown.from, shown.to), end), inside(max(shown.from, shown.to), end)
@@ -96,6 +98,12 @@ struct ProjectMedia {
       source: TimeRange(start: ProjectTime.rounded(low), end: ProjectTime.rounded(high)),
       target: target)
     return shown.from > shown.to ? PlaybackMapping(reversing: line) : PlaybackMapping(line)
+  }
+
+  /// Whether a file holds one image, by its name.
+  private static func isStill(_ path: String) -> Bool {
+    let suffix = path.split(separator: ".").last?.lowercased() ?? ""
+    return ["png", "jpg", "jpeg", "tif", "tiff", "bmp", "webp", "exr", "dpx"].contains(suffix)
   }
 
   /// A time of media, moved inside where it is a frame beyond an end at most: programs that count

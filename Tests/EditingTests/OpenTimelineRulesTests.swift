@@ -174,6 +174,28 @@ struct OpenTimelineRulesTests {
     #expect(throws: Missing.self) { try read(timeline(stack(track(plain()), track(other)))) }
   }
 
+  @Test func `A still image is held, and what a program would generate shows nothing`() throws {
+    let still = plain().split(separator: "a.mov").joined(separator: "title.png")
+    let generated = plain().split(separator: "ExternalReference").joined(
+      separator: "GeneratorReference")
+    let found = try OpenTimeline(parsing: timeline(stack(track("\(still), \(generated)")))) {
+      try MediaSource(path: $0, duration: MediaTime(value: 1, timescale: 25))
+    }
+    #expect(
+      found.composition.segments.map(\.description) == [
+        "title.png hold 0/1 -> 0/1..1/1", "empty -> 1/1..2/1",
+      ])
+    #expect(found.warnings.count == 1)
+    let error = #expect(throws: EditingError.self) { try read(timeline(stack(track(generated)))) }
+    #expect(error?.code == .invalidProject)
+  }
+
+  @Test func `The short name of infinity is taken outside of strings`() throws {
+    let text = timeline(
+      "{\"OTIO_SCHEMA\": \"Stack.1\", \"metadata\": [Inf, -Inf, \"\\\"Inf\"], \"children\": []}")
+    #expect(try read(text).composition.tracks.isEmpty)
+  }
+
   @Test func `Nesting without end is refused`() throws {
     for depth in [20, 70, 200, 2_000] {
       var text = plain()

@@ -75,7 +75,9 @@ struct SamsungMarkersTests {
       }
       do {
         if try SlowMotionMarkers(samsungTrailer: damaged) != nil { readable += 1 }
-      } catch is EditingError {}
+      } catch {
+        #expect(error.code == .invalidProject)
+      }
     }
     #expect(readable * 30 > full(4_000))
   }
