@@ -79,8 +79,16 @@ extension JSONValue: Decodable {
   }
 
   init(from decoder: any Decoder) throws {
-    // A decoder tells what a value is only by refusing what it is not.
-    if let members = try? decoder.container(keyedBy: Key.self) {
+    // A decoder tells what a value is only by refusing what it is not, which takes time: what a
+    // project has most of comes first.
+    let value = try decoder.singleValueContainer()
+    if value.decodeNil() {
+      self = .null
+    } else if let text = try? value.decode(String.self) {
+      self = .string(text)
+    } else if let number = try? value.decode(Double.self) {
+      self = .number(number)
+    } else if let members = try? decoder.container(keyedBy: Key.self) {
       var object: [String: JSONValue] = [:]
       for key in members.allKeys {
         object[key.stringValue] = try members.decode(JSONValue.self, forKey: key)
@@ -91,16 +99,7 @@ extension JSONValue: Decodable {
       while !elements.isAtEnd { array.append(try elements.decode(JSONValue.self)) }
       self = .array(array)
     } else {
-      let value = try decoder.singleValueContainer()
-      if value.decodeNil() {
-        self = .null
-      } else if let number = try? value.decode(Double.self) {
-        self = .number(number)
-      } else if let bool = try? value.decode(Bool.self) {
-        self = .bool(bool)
-      } else {
-        self = .string(try value.decode(String.self))
-      }
+      self = .bool(try value.decode(Bool.self))
     }
   }
 

@@ -111,7 +111,7 @@ struct OpenTimelineReader {
     of item: JSONValue, _ mediaType: MediaType, _ place: String, depth: Int
   ) throws -> ProjectContent {
     guard depth < Self.depthLimit else {
-      throw EditingError.invalidProject("compositions are nested too deeply in \(place)")
+      throw EditingError.invalidProject("its compositions are nested too deeply")
     }
     let kind = item.otioKind
     guard kind != "Gap", item.otioIsEnabled else {
@@ -192,7 +192,7 @@ struct OpenTimelineReader {
   /// How long an item is, which its effects do not change.
   private func length(of item: JSONValue, _ place: String, depth: Int) throws -> Rational {
     guard depth < Self.depthLimit else {
-      throw EditingError.invalidProject("compositions are nested too deeply in \(place)")
+      throw EditingError.invalidProject("its compositions are nested too deeply")
     }
     if let range = item["source_range"], range != .null {
       guard let duration = range.otioRange?.duration, duration > .zero else {
