@@ -23,6 +23,8 @@ struct AssetIndex {
   private(set) var readCount = 0
   /// How long the last sample of each track lasts, by the boxes of a movie; nil where none tells.
   private var lastDurations: [Int64?] = []
+  /// The tracks of which some packet is encrypted.
+  private var encrypted: Set<Int> = []
   /// Whether the file's index says other things than the packets that were read.
   private var isContradicted = false
 
@@ -56,17 +58,22 @@ struct AssetIndex {
       let parameters = track.parameters
       // Frames whose packets have no time get one later.
       guard let pts = packet.pts ?? packet.dts ?? (track.kind == .video ? 0 : nil) else { continue }
+      if packet.isEncrypted { encrypted.insert(packet.trackIndex) }
+      let access = packet.isKeyFrame ? packet.randomAccess(parameters) : .none
       packets[packet.trackIndex, default: []].append(
         PacketRecord(
-          pts: pts, dts: packet.dts, duration: packet.duration, isKeyFrame: packet.isKeyFrame,
-          isIndependent: packet.isKeyFrame && packet.isIndependent(parameters),
+          pts: pts, dts: packet.dts, duration: packet.duration, isKeyFrame: access != .none,
+          isIndependent: access == .independent,
           isDiscarded: packet.isDiscarded,
           isStated: packet.pts != nil || packet.dts != nil && parameters.isIntraOnly))
       if known[packet.trackIndex] != nil, parameters.isIntraOnly {
         demuxer.skip(track: packet.trackIndex, exceptKeyFrames: false)
       }
     }
-    for track in tracks { stated[track.index] = demuxer.index(ofTrack: track.index) }
+    for track in tracks {
+      stated[track.index] = demuxer.index(ofTrack: track.index)
+      if demuxer.isEncrypted(track: track.index) { encrypted.insert(track.index) }
+    }
     if isMOV, let last = LastSamples(of: path), last.durations.count == tracks.count {
       lastDurations = last.durations
     }
@@ -134,6 +141,7 @@ struct AssetIndex {
       let isIntraOnly = tracks[track].parameters.isIntraOnly
       if let found = read.first, found.dts == place.ticks {
         record.isIndependent = found.isIndependent
+        record.isKeyFrame = found.isKeyFrame
         guard found == record else { return nil }
         read.removeFirst()
       } else if isIntraOnly {
@@ -151,6 +159,7 @@ struct AssetIndex {
     guard let track = tracks.first(where: { $0.kind == .video && $0.parameters.hasDecoder }) else {
       return nil
     }
+    try checkPlain(track, "frames")
     try checkWholeness(track, of: "frames")
     guard let timescale = Int32(exactly: track.timeBase.denominator),
       let factor = Int64(exactly: track.timeBase.numerator)
@@ -199,6 +208,7 @@ struct AssetIndex {
     let rate = track.parameters.sampleRate
     let records = packets[track.index] ?? []
     guard let first = records.first, rate > 0, track.parameters.channelCount > 0 else { return nil }
+    try checkPlain(track, "audio")
     try checkWholeness(track, of: "blocks of sound")
     func sample(_ ticks: Int64) throws(AssetError) -> Int64 {
       guard let place = track.sample(atTicks: ticks), abs(place) < 1 << 53 else {
@@ -268,6 +278,14 @@ struct AssetIndex {
   private func isInFragments(_ track: TrackFormat) -> Bool { isMOV && track.indexedCount == 0 }
 
   private var isMOV: Bool { containerName.hasPrefix("mov,") }
+
+  /// Throws when a track is encrypted: what decodes from it, and any copy, would be garbage.
+  private func checkPlain(_ track: TrackFormat, _ what: String) throws(AssetError) {
+    guard encrypted.contains(track.index) else { return }
+    throw AssetError(
+      .invalidData, "the \(what) of \(path) are encrypted (Common Encryption)",
+      hint: "decrypt the file first, with a program that has its key")
+  }
 
   /// Throws when the index of a plain movie names packets that the file does not hold.
   ///

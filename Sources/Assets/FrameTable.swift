@@ -32,6 +32,8 @@ public struct FrameTable: Sendable {
     package let nextFrame: Int
     /// When it is decoded, in the file's own ticks; nil where the file does not say.
     package let decodeTicks: Int64?
+    /// Whether decoding may start here.
+    package let isKeyFrame: Bool
     /// Whether it and all that is decoded after it need no picture before it.
     package let isIndependent: Bool
     /// Whether the edit list jumps to it: what is decoded before it is not what was encoded before.
@@ -182,7 +184,8 @@ public struct FrameTable: Sendable {
     let hidden = packets.enumerated().filter(\.element.isDiscarded).map { index, record in
       HiddenPacket(
         decodeIndex: index, nextFrame: number(after: record.pts, in: places[parts[index]]),
-        decodeTicks: record.dts, isIndependent: record.isIndependent,
+        decodeTicks: record.dts, isKeyFrame: record.isKeyFrame,
+        isIndependent: record.isIndependent,
         isJump: index > 0 && parts[index] != parts[index - 1])
     }
     return hidden.sorted { first, second in

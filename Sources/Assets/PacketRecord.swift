@@ -8,7 +8,7 @@ struct PacketRecord: Hashable {
   var pts: Int64
   let dts: Int64?
   var duration: Int64
-  let isKeyFrame: Bool
+  var isKeyFrame: Bool
   /// Whether its bytes say that no picture before it is needed.
   var isIndependent: Bool
   var isDiscarded: Bool
@@ -48,24 +48,72 @@ extension TrackFormat {
   }
 }
 
+/// Where decoding may start, by a packet's own bytes.
+enum RandomAccess {
+  /// It, and all that is decoded after it, needs no picture before it.
+  case independent
+  /// It needs none itself, but pictures that are decoded after it and shown before it may.
+  case open
+  /// It needs others, whatever the container's index says.
+  case none
+}
+
 extension Packet {
-  /// Whether a key frame needs no picture before it, by its own bytes.
+  /// Whether decoding may start at a packet that its container calls a key frame.
   ///
-  /// False only for H.264 and HEVC pictures that are no IDR: containers also call the start of
-  /// an open group a key frame. (Rec. ITU-T H.264 table 7-1, H.265 table 7-1.)
-  func isIndependent(_ parameters: CodecParameters) -> Bool {
-    guard parameters.readsUnits else { return true }
+  /// Only H.264 and HEVC are read: containers also call the start of an open group a key frame,
+  /// and the sync samples (`stss`) of some movies are none. (Rec. ITU-T H.264 tables 7-1 and 7-6,
+  /// H.265 table 7-1.)
+  func randomAccess(_ parameters: CodecParameters) -> RandomAccess {
+    guard parameters.readsUnits else { return .independent }
     let isHEVC = parameters.codecName == "hevc"
     return withBytes { bytes in
       var units = UnitReader(bytes, lengthSize: parameters.unitLengthSize)
+      var found = RandomAccess.none
       while let unit = units.next() {
         let first = bytes[unit.lowerBound]
         let type = isHEVC ? first >> 1 & 0x3F : first & 0x1F
-        if isHEVC ? type == 19 || type == 20 : type == 5 { return true }
-        // Any other slice; what is not one are parameter sets and remarks.
-        if isHEVC ? type < 32 : (1...4).contains(type) { return false }
+        if isHEVC ? type == 19 || type == 20 : type == 5 { return .independent }
+        if isHEVC {
+          // Other pictures at which decoding may start, and any other slice; what is neither are
+          // parameter sets and remarks.
+          if (16...21).contains(type) { return .open }
+          if type < 32 { return .none }
+        } else if (1...4).contains(type) {
+          guard unit.isIntraSlice(bytes) else { return .none }
+          found = .open
+        }
       }
-      return false
+      return found
     }
+  }
+}
+
+extension Range<Int> {
+  /// Whether an H.264 slice, a unit of these bytes, is predicted from no other picture (I or SI).
+  fileprivate func isIntraSlice(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    // first_mb_in_slice and slice_type, both Exp-Golomb codes; no byte among them is one that
+    // prevents a start code, unless a picture has more than 2^15 macroblocks before the slice.
+    var place = (lowerBound + 1) * 8
+    func bit() -> Int? {
+      guard place / 8 < upperBound else { return nil }
+      defer { place += 1 }
+      return Int(bytes[place / 8] >> (7 - UInt8(place % 8))) & 1
+    }
+    func number() -> Int? {
+      var zeros = 0
+      while let next = bit(), next == 0 {
+        zeros += 1
+        if zeros > 24 { return nil }
+      }
+      var value = 1
+      for _ in 0..<zeros {
+        guard let next = bit() else { return nil }
+        value = value << 1 | next
+      }
+      return value - 1
+    }
+    guard number() != nil, let type = number() else { return false }
+    return type % 5 == 2 || type % 5 == 4
   }
 }

@@ -153,7 +153,7 @@ private final class PictureWork: Sendable {
       codec: settings.codec.encoderName, width: geometry.encoded.width,
       height: geometry.encoded.height, pixelFormat: geometry.format, timescale: timescale)
     picture.frameRate = rate
-    picture.isFullRange = geometry.format.isFullRange
+    picture.isFullRange = geometry.isFullRange
     picture.colors = colors
     picture.pixelAspect = geometry.pixelAspect
     settings.codec.configure(&picture, settings)

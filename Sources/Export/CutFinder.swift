@@ -16,6 +16,8 @@ struct CutFinder {
     let position: Int
     /// The number of the frame that it shows; nil where the source hides it.
     let frame: Int?
+    /// Whether decoding may start here.
+    let isKeyFrame: Bool
     /// Whether it and all that is decoded after it need no picture before it.
     let isIndependent: Bool
     /// Whether an edit list of the source jumps to it.
@@ -66,7 +68,7 @@ struct CutFinder {
         packets.append(
           Packet(
             decodeIndex: next.decodeIndex, position: packets.count, frame: nil,
-            isIndependent: next.isIndependent, isJump: next.isJump))
+            isKeyFrame: next.isKeyFrame, isIndependent: next.isIndependent, isJump: next.isJump))
         hidden.removeFirst()
       }
     }
@@ -75,7 +77,7 @@ struct CutFinder {
       packets.append(
         Packet(
           decodeIndex: entry.decodeIndex, position: packets.count, frame: number,
-          isIndependent: entry.isIndependent))
+          isKeyFrame: entry.isKeyFrame, isIndependent: entry.isIndependent))
     }
     addHidden(before: table.entries.count)
     return packets

@@ -48,6 +48,7 @@ struct ExportPlan {
     switch settings.mode {
     case .passthrough:
       try Self.checkAlike(assets)
+      try Self.checkStorable(video, asset, container)
       let plan = try PassthroughPlan(track, assets, boundary: settings.boundary)
       pictures = .copied(plan)
       chapters = try ChapterMap(track, assets, timescale: plan.timescale)
@@ -63,6 +64,11 @@ struct ExportPlan {
       report.maxTimeErrorNanoseconds = try Self.nanoseconds(
         plan.maxTimeError, .towardPositiveInfinity)
     case .constant(let rate):
+      guard container == "mov" || settings.codec != .ffv1 else {
+        throw ExportError(
+          .unsupportedContainer, "MP4 cannot hold ffv1 frames",
+          hint: "name it .mov, or choose --codec h264")
+      }
       let plan = try ConstantRatePlan(track, rate, settings.sampling, assets)
       let matrix = ExportOutput.displayMatrix(session.asset.videoTrack?.format, track)
       pictures = .rendered(plan, try PictureGeometry(video, matrix: matrix, settings))
@@ -124,6 +130,20 @@ struct ExportPlan {
           hint: "render them with --fps")
       }
     }
+  }
+
+  /// Throws unless the container can hold copies of the pictures.
+  private static func checkStorable(
+    _ track: VideoTrack, _ asset: Asset, _ container: String
+  ) throws(ExportError) {
+    guard !["h264", "hevc", "mjpeg"].contains(track.codec),
+      !MovieWriter.accepts(
+        track.format.parameters, timescale: track.timescale, container: container)
+    else { return }
+    throw ExportError(
+      .unsupportedContainer,
+      "\(container.uppercased()) cannot hold the \(track.codec) frames of \(asset.path)",
+      hint: "render them with --fps")
   }
 
   /// What an asset says once of all its pictures.

@@ -32,7 +32,10 @@ struct PassthroughExport {
         }
         packet = next
       } else {
-        packet = try sources[frame.source].packet(at: frame.packet)
+        let stored = try sources[frame.source].packet(at: frame.packet)
+        // What the source calls a sync sample need not be one.
+        packet =
+          stored.isKeyFrame && !frame.isKeyFrame ? try stored.withoutKeyFlag() : stored
       }
       try output.write(packet, pts: frame.pts, dts: frame.dts, duration: frame.duration)
       progress(Int64(place) + 1, total)

@@ -22,6 +22,8 @@ struct PassthroughPlan {
     let number: Int?
     /// The index of its packet in the source's order of decoding.
     let packet: Int
+    /// Whether decoding may start here.
+    let isKeyFrame: Bool
     /// Which part of frames that are encoded one after the other it belongs to; nil where its
     /// packet is copied.
     let part: Int?
@@ -141,15 +143,21 @@ struct PassthroughPlan {
     let first = times.values.min() ?? 0
     let latest = latestTicks
     var hidden: [(place: Int, position: Int)] = []
-    func add(_ number: Int?, _ packet: Int, part: Int?) {
+    func add(_ number: Int?, _ packet: Int, isKeyFrame: Bool, part: Int?) {
       let pts = number.flatMap { times[$0] } ?? first
       latestTicks = max(latestTicks ?? pts, pts)
       frames.append(
-        Frame(source: source, number: number, packet: packet, part: part, pts: pts))
+        Frame(
+          source: source, number: number, packet: packet, isKeyFrame: isKeyFrame, part: part,
+          pts: pts))
     }
     func encode(_ numbers: Range<Int>) {
       guard !numbers.isEmpty else { return }
-      for number in numbers { add(number, table.entries[number].decodeIndex, part: partCount) }
+      for number in numbers {
+        add(
+          number, table.entries[number].decodeIndex, isKeyFrame: number == numbers.lowerBound,
+          part: partCount)
+      }
       partCount += 1
       encodedCount += Int64(numbers.count)
     }
@@ -158,7 +166,7 @@ struct PassthroughPlan {
       if packet.frame.flatMap({ times[$0] }) == nil {
         hidden.append((frames.count, packet.position))
       }
-      add(packet.frame, packet.decodeIndex, part: nil)
+      add(packet.frame, packet.decodeIndex, isKeyFrame: packet.isKeyFrame, part: nil)
     }
     encode(selection.tail)
     hidden.sort { $0.position < $1.position }

@@ -13,6 +13,8 @@ struct PictureGeometry: Sendable {
   let pixelAspect: Encoder.PixelAspect?
   /// The format of the result.
   let format: PixelFormat
+  /// Whether its samples use all values, rather than those of television.
+  let isFullRange: Bool
   /// Whether the pictures are cut to the shape of `scaled`.
   private let isBoxed: Bool
   private let sourceAspect: Encoder.PixelAspect?
@@ -29,6 +31,9 @@ struct PictureGeometry: Sendable {
     turn = settings.appliesRotation ? asked ?? .none : .none
     let chosen = settings.codec.pixelFormat(for: source.pixelFormat, profile: settings.profile)
     format = turn.isTransposed ? chosen.withEvenChroma : chosen
+    // Lossless is the same numbers; the others are stored as most players expect them.
+    isFullRange =
+      format.isFullRange || (settings.codec == .ffv1 && !format.isRGB && source.keepsRange)
     sourceAspect = source.pixelAspect
     let needsEven = PixelComponents(format)?.chromaShift.y == 1 && settings.codec.needsEvenSides
     if let box = settings.box {
@@ -95,4 +100,9 @@ public struct PictureSize: Hashable, Sendable, CustomStringConvertible {
   public var description: String { "\(width)x\(height)" }
 
   var transposed: PictureSize { PictureSize(width: height, height: width) }
+}
+
+extension CodecParameters {
+  /// Whether its samples use all values, and can do so in another format too.
+  fileprivate var keepsRange: Bool { isFullRange && !pixelFormat.isRGB }
 }

@@ -19,7 +19,7 @@ struct PicturePainter: ~Copyable {
     transfer = LightTransfer(colors)
     // Some cameras change the size of their pictures; a track has one.
     converter = PictureConverter(
-      to: geometry.format, isFullRange: geometry.format.isFullRange,
+      to: geometry.format, isFullRange: geometry.isFullRange,
       width: geometry.scaled.width, height: geometry.scaled.height)
   }
 
@@ -40,7 +40,7 @@ struct PicturePainter: ~Copyable {
     if blender == nil {
       blender = PictureBlender(
         width: geometry.encoded.width, height: geometry.encoded.height,
-        pixelFormat: geometry.format, isFullRange: geometry.format.isFullRange, transfer: transfer)
+        pixelFormat: geometry.format, isFullRange: geometry.isFullRange, transfer: transfer)
     }
     guard let blender else {
       throw ExportError(
@@ -63,7 +63,7 @@ struct PicturePainter: ~Copyable {
       width: geometry.encoded.width, height: geometry.encoded.height, pixelFormat: .gray8)
     frame.planeData(0)?.update(repeating: 0, count: frame.bytesPerRow(0) * frame.height)
     var converter = PictureConverter(
-      to: geometry.format, isFullRange: geometry.format.isFullRange)
+      to: geometry.format, isFullRange: geometry.isFullRange)
     let black = try converter.convert(frame)
     lastBlack = black
     return black

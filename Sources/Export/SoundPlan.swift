@@ -59,9 +59,10 @@ struct SoundPlan: Sendable {
         .unsupportedContainer, "\(settings.path) cannot hold uncompressed sound",
         hint: "name it .mov, or choose AAC")
     }
-    if session.composition.isWhole(of: first), Self.isStorable(track, container: container),
+    if session.composition.isWhole(of: first),
       Self.codec(for: track, container, settings.soundCodec).hasPrefix(track.codec)
-        || settings.soundCodec == .auto
+        || settings.soundCodec == .auto,
+      try Self.isStorable(first, track, container: container)
     {
       way = .copied
       report = ExportReport.Sound(
@@ -81,9 +82,22 @@ struct SoundPlan: Sendable {
     end = try Rational(Int128(samples), rate)
   }
 
-  /// MP4 has no uncompressed sound.
-  private static func isStorable(_ track: SoundTrack, container: String) -> Bool {
-    container == "mov" || !track.codec.hasPrefix("pcm_")
+  /// Whether a container can hold copies of an asset's audio packets.
+  ///
+  /// MP4 has no uncompressed audio. What is rare is tried with its first packet.
+  private static func isStorable(
+    _ asset: Asset, _ track: SoundTrack, container: String
+  ) throws -> Bool {
+    if track.codec.hasPrefix("pcm_") { return container == "mov" }
+    if ["aac", "alac", "mp3", "ac3", "eac3"].contains(track.codec) { return true }
+    var demuxer = try Demuxer(opening: asset.path)
+    while let packet = try demuxer.nextPacket() {
+      guard packet.trackIndex == track.format.index else { continue }
+      return MovieWriter.accepts(
+        track.format.parameters, timescale: Int32(clamping: track.sampleRate), packet: packet,
+        container: container)
+    }
+    return false
   }
 
   /// The encoder for sound that is rendered: uncompressed stays so where it can.

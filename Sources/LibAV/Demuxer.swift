@@ -47,6 +47,7 @@ package struct Demuxer: ~Copyable {
   package let statedMicroseconds: Int64?
 
   private let context: UnsafeMutablePointer<AVFormatContext>
+  private var fields: FieldPairs?
 
   /// Opens a file and reads what its tracks are.
   ///
@@ -93,6 +94,9 @@ package struct Demuxer: ~Copyable {
     statedMicroseconds = duration == CFFmpeg_NOPTS || duration < 0 ? nil : duration
     self.path = path
     self.context = context
+    // A movie's samples are whole frames.
+    let isMOV = containerName.hasPrefix("mov,")
+    fields = isMOV ? nil : tracks.first { $0.kind == .video }.flatMap { FieldPairs($0) }
   }
 
   deinit {
@@ -102,8 +106,23 @@ package struct Demuxer: ~Copyable {
 
   /// The next packet of any track, or nil at the end of the file.
   ///
+  /// The two fields of a frame are one packet.
+  ///
   /// - Throws: `LibAVError` for "read" when the file cannot be read further.
   package mutating func nextPacket() throws(LibAVError) -> Packet? {
+    guard fields != nil else { return try storedPacket() }
+    while true {
+      if let packet = fields?.next() { return packet }
+      guard let packet = try storedPacket() else {
+        fields?.finish()
+        return fields?.next()
+      }
+      try fields?.append(packet)
+    }
+  }
+
+  /// The next packet as the container stores it.
+  private func storedPacket() throws(LibAVError) -> Packet? {
     guard let packet = av_packet_alloc() else {
       throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
     }
@@ -118,6 +137,16 @@ package struct Demuxer: ~Copyable {
     }
     try LibAVError.check(result, "read", path)
     return owned
+  }
+
+  /// Whether a track's packets are encrypted, as far as its head says.
+  ///
+  /// In a movie each packet says so itself: some may be plain.
+  package func isEncrypted(track: Int) -> Bool {
+    guard !containerName.hasPrefix("mov,"), tracks.indices.contains(track),
+      let stream = context.pointee.streams[track]
+    else { return false }
+    return av_stream_get_side_data(stream, AV_PKT_DATA_ENCRYPTION_INIT_INFO, nil) != nil
   }
 
   /// Gives packets from now on as they are stored, with the times that are stored, and looks no
@@ -195,5 +224,6 @@ package struct Demuxer: ~Copyable {
     try LibAVError.check(
       av_seek_frame(context, Int32(clamping: track), ticks, AVSEEK_FLAG_BACKWARD), "seek in",
       path)
+    fields?.reset()
   }
 }

@@ -10,6 +10,7 @@ package enum BoxType {
   static let trackMedia: UInt32 = 0x6D64_6961  // mdia
   static let mediaInformation: UInt32 = 0x6D69_6E66  // minf
   static let sampleTable: UInt32 = 0x7374_626C  // stbl
+  static let sampleDescriptions: UInt32 = 0x7374_7364  // stsd
   static let sampleSizes: UInt32 = 0x7374_737A  // stsz
   static let compactSampleSizes: UInt32 = 0x7374_7A32  // stz2
   static let timeToSample: UInt32 = 0x7374_7473  // stts

@@ -43,6 +43,9 @@ package struct MovieWriter: ~Copyable {
   private let context: UnsafeMutablePointer<AVFormatContext>
   private var tracks: [Track] = []
   private var packetCount = 0
+  private var hasColorProfile = false
+  /// A track of which only a box of our own tells that its samples use the full range.
+  private var fullRangeTrack: (index: Int, parameters: CodecParameters)?
   private var hasHeader = false
   private var hasTrailer = false
   private let scratch: UnsafeMutablePointer<AVPacket>
@@ -164,6 +167,8 @@ package struct MovieWriter: ~Copyable {
     try LibAVError.check(
       avcodec_parameters_copy(stream.pointee.codecpar, parameters.pointer), "add a track to", path)
     stream.pointee.codecpar.pointee.codec_tag = chooseTag(for: parameters)
+    // libavformat refuses a track whose pixel aspect ratio is not that of its codec.
+    stream.pointee.sample_aspect_ratio = stream.pointee.codecpar.pointee.sample_aspect_ratio
     stream.pointee.time_base = AVRational(num: 1, den: timescale)
     for (key, value) in metadata {
       let stored =
@@ -181,8 +186,12 @@ package struct MovieWriter: ~Copyable {
     }
     for data in sideData where data.isStorable(in: settings.container) {
       data.add(to: stream)
+      hasColorProfile = hasColorProfile || data.isColorProfile
       // Boxes that libavformat writes only where that is asked for.
       context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL
+    }
+    if settings.container == "mov", ColorBox.isNeeded(for: parameters) {
+      fullRangeTrack = (tracks.count, parameters)
     }
     tracks.append(Track(stream: stream, timeBase: AVRational(num: 1, den: timescale)))
     return tracks.count - 1
@@ -208,6 +217,8 @@ package struct MovieWriter: ~Copyable {
     var options: OpaquePointer?
     defer { av_dict_free(&options) }
     var flags = ["use_metadata_tags"]
+    // Instead of the color tags, which H.264, HEVC and their kind also store themselves.
+    if hasColorProfile { flags.append("prefer_icc") }
     if let fragment = settings.fragmentMicroseconds {
       // The head waits for the first packets, so that it can hold the sound's edit list.
       flags += ["empty_moov", "delay_moov", "default_base_moof"]
@@ -352,13 +363,35 @@ package struct MovieWriter: ~Copyable {
     avio_flush(context.pointee.pb)
     try checkOutput()
     try LibAVError.check(avio_closep(&context.pointee.pb), "close", path)
-    guard let captureRate else { return }
+    try completeHead()
+  }
+
+  /// Writes into the index what libavformat leaves out.
+  private func completeHead() throws(LibAVError) {
+    guard captureRate != nil || fullRangeTrack != nil else { return }
     let file = try MovieBoxes(opening: path)
-    guard let movie = file.boxes().first(where: { $0.type == BoxType.movie }),
-      let size = Int(exactly: movie.byteCount)
+    let boxes = file.boxes()
+    guard let place = boxes.firstIndex(where: { $0.type == BoxType.movie }),
+      let size = Int(exactly: boxes[place].byteCount)
     else { return }
+    let movie = boxes[place]
     var bytes = file.file.read(size, at: movie.start)
-    MovieTags.write(captureRate: captureRate, into: &bytes)
+    if let captureRate { MovieTags.write(captureRate: captureRate, into: &bytes) }
+    if let fullRangeTrack {
+      ColorBox.write(into: &bytes, track: fullRangeTrack.index, fullRangeTrack.parameters)
+      // It takes its room from what was kept free behind the index in front.
+      if place + 1 < boxes.count {
+        let rest = Int(boxes[place + 1].byteCount) - (bytes.count - size)
+        guard boxes[place + 1].type == BoxType.free, let count = UInt32(exactly: rest), rest >= 8
+        else {
+          throw LibAVError("write the color range into", path, code: CFFmpeg_EINVAL)
+        }
+        var free = BoxBytes()
+        free.append(count)
+        free.append(BoxType.free)
+        bytes += free.bytes
+      }
+    }
     try file.file.write(bytes, at: movie.start)
   }
 

@@ -56,6 +56,10 @@ package final class Packet: @unchecked Sendable {
   package var isKeyFrame: Bool { pointer.pointee.flags & AV_PKT_FLAG_KEY != 0 }
   /// Whether the demuxer found it damaged or cut short.
   package var isCorrupt: Bool { pointer.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
+  /// Whether its bytes are encrypted, and no key was given (ISO/IEC 23001-7, Common Encryption).
+  package var isEncrypted: Bool {
+    av_packet_get_side_data(pointer, AV_PKT_DATA_ENCRYPTION_INFO, nil) != nil
+  }
   /// Whether it is decoded but not shown, as an edit list asks.
   package var isDiscarded: Bool { pointer.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
   /// The number of bytes.
@@ -70,6 +74,17 @@ package final class Packet: @unchecked Sendable {
     }
     clone.pointee.pts = ticks
     clone.pointee.dts = CFFmpeg_NOPTS
+    return Packet(owning: clone)
+  }
+
+  /// The same packet, which no longer claims that decoding may start here.
+  ///
+  /// - Throws: `LibAVError` when there is no memory.
+  package func withoutKeyFlag() throws(LibAVError) -> Packet {
+    guard let clone = av_packet_clone(pointer) else {
+      throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
+    }
+    clone.pointee.flags &= ~AV_PKT_FLAG_KEY
     return Packet(owning: clone)
   }
 

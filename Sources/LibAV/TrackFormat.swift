@@ -18,6 +18,15 @@ package final class CodecParameters: @unchecked Sendable {
     try LibAVError.check(avcodec_parameters_copy(copy, other), "copy", "codec parameters")
   }
 
+  /// Copies the parameters of a track of a file.
+  ///
+  /// The pixel aspect ratio is the container's where it has one, since players prefer it to the
+  /// bitstream's (`av_guess_sample_aspect_ratio`).
+  convenience init(of stream: UnsafeMutablePointer<AVStream>) throws(LibAVError) {
+    try self.init(copying: stream.pointee.codecpar)
+    pointer.pointee.sample_aspect_ratio = av_guess_sample_aspect_ratio(nil, stream, nil)
+  }
+
   /// Makes the parameters of a compressed camera format.
   package init(
     videoCodec: String, width: Int, height: Int, extradata: [UInt8] = []
@@ -177,7 +186,7 @@ package struct TrackFormat: Sendable {
     else { throw LibAVError("read", "the time base of a track", code: CFFmpeg_INVALIDDATA) }
     index = Int(stream.pointee.index)
     self.timeBase = timeBase
-    parameters = try CodecParameters(copying: stream.pointee.codecpar)
+    parameters = try CodecParameters(of: stream)
     kind =
       switch stream.pointee.codecpar.pointee.codec_type {
       // A cover picture is a track to libav and no movie to anyone else.

@@ -16,6 +16,7 @@ package struct TrackSideData: Sendable {
           "HDR10 mastering display"
         ),
         (AV_PKT_DATA_CONTENT_LIGHT_LEVEL, AV_FRAME_DATA_CONTENT_LIGHT_LEVEL, "HDR10 light level"),
+        (AV_PKT_DATA_ICC_PROFILE, AV_FRAME_DATA_ICC_PROFILE, "ICC profile"),
         (AV_PKT_DATA_DOVI_CONF, nil, "Dolby Vision configuration"),
         (AV_PKT_DATA_STEREO3D, nil, "stereoscopic layout"),
         (AV_PKT_DATA_SPHERICAL, nil, "spherical projection"),
@@ -28,8 +29,14 @@ package struct TrackSideData: Sendable {
   package func isStorable(in container: String) -> Bool {
     // libavformat writes the last three into MP4 alone.
     container == "mp4"
-      || [AV_PKT_DATA_MASTERING_DISPLAY_METADATA, AV_PKT_DATA_CONTENT_LIGHT_LEVEL].contains(type)
+      || [
+        AV_PKT_DATA_MASTERING_DISPLAY_METADATA, AV_PKT_DATA_CONTENT_LIGHT_LEVEL,
+        AV_PKT_DATA_ICC_PROFILE,
+      ].contains(type)
   }
+
+  /// Whether it says what the colors mean (ICC.1).
+  var isColorProfile: Bool { type == AV_PKT_DATA_ICC_PROFILE }
 
   static func all(of stream: UnsafeMutablePointer<AVStream>) -> [TrackSideData] {
     kinds.compactMap { kind in

@@ -6,7 +6,8 @@ public import MediaTiming
 ///
 /// Slot n is at n/f seconds of the composition. There are ceil(D·f) of them for D seconds, but a
 /// last slot of which no more than one tick of the source would be left makes no frame: it is
-/// there because the source could not say its length any better. There is always one.
+/// there because the source could not say its length any better. Where a tick is longer than half
+/// a slot, the nearest number of slots is taken. There is always one.
 public struct FrameSlots: Hashable, Sendable {
   /// Frames per second.
   public let rate: FrameRate
@@ -37,7 +38,10 @@ public struct FrameSlots: Hashable, Sendable {
     let remainder = try exactly(what) { () throws(TimingError) in
       try slots.subtracting(Rational(whole, 1)).divided(by: rate.framesPerSecond)
     }
-    let needsPart = remainder > sourceTick
+    let half = try exactly(what) { () throws(TimingError) in
+      try Rational(1, 2).divided(by: rate.framesPerSecond)
+    }
+    let needsPart = remainder > sourceTick || remainder >= half
     let (counted, overflow) = whole.addingReportingOverflow(needsPart ? 1 : 0)
     guard !overflow, let count = Int64(exactly: max(1, counted)) else {
       throw RetimingError(.notExact, "\(what) does not fit 64 bits")

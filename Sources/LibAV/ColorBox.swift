@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+import CFFmpeg
+
+/// The box that says what the colors of a track mean, where libavformat leaves its range out.
+///
+/// In MOV it writes QuickTime's `nclc`, which has no place for the range. Phones write `nclx` into
+/// MOV too, and FFmpeg reads it there. (ISO/IEC 14496-12, 12.1.5.)
+enum ColorBox {
+  private static let color: UInt32 = 0x636F_6C72  // colr
+  private static let onScreen: UInt32 = 0x6E63_6C78  // nclx
+  private static let media: [UInt32] = [
+    BoxType.trackMedia, BoxType.mediaInformation, BoxType.sampleTable, BoxType.sampleDescriptions,
+  ]
+
+  /// Whether nothing but this box can tell that a track's samples use the full range.
+  static func isNeeded(for parameters: CodecParameters) -> Bool {
+    parameters.codecID == AV_CODEC_ID_FFV1
+      && parameters.pointer.pointee.color_range == AVCOL_RANGE_JPEG
+      && !parameters.pixelFormat.isFullRange
+  }
+
+  /// Writes the box into the description of a track's samples.
+  ///
+  /// - Parameters:
+  ///   - bytes: The bytes of a `moov` box, which grows.
+  ///   - number: The track, as they are counted from 0.
+  ///   - parameters: What its colors are.
+  static func write(into bytes: inout [UInt8], track number: Int, _ parameters: CodecParameters) {
+    let tracks = Box.list(in: bytes, from: 8, to: bytes.count)
+      .filter { $0.type == BoxType.track }
+    guard tracks.indices.contains(number) else { return }
+    var around = [Box(type: BoxType.movie, start: 0, byteCount: Int64(bytes.count)), tracks[number]]
+    for type in media {
+      guard
+        let inner = Box.list(
+          in: bytes, from: Int((around.last?.start ?? 0) + 8), to: Int(around.last?.end ?? 0)
+        ).first(where: { $0.type == type })
+      else { return }
+      around.append(inner)
+    }
+    // Version and count; then the entry with the 78 bytes of every visual one.
+    guard let table = around.last,
+      let entry = Box.list(in: bytes, from: Int(table.start) + 16, to: Int(table.end)).first,
+      entry.byteCount >= 86
+    else { return }
+    around.append(entry)
+    let old = Box.list(in: bytes, from: Int(entry.start) + 86, to: Int(entry.end))
+      .first { $0.type == color }
+    var made = BoxBytes()
+    let codec = parameters.pointer.pointee
+    made.box(color) { box in
+      box.append(onScreen)
+      box.append(UInt16(truncatingIfNeeded: codec.color_primaries.rawValue))
+      box.append(UInt16(truncatingIfNeeded: codec.color_trc.rawValue))
+      box.append(UInt16(truncatingIfNeeded: codec.color_space.rawValue))
+      box.append(UInt8(0x80))
+    }
+    let place = old.map { Int($0.start)..<Int($0.end) } ?? Int(entry.end)..<Int(entry.end)
+    bytes.replaceSubrange(place, with: made.bytes)
+    for box in around {
+      let size = UInt32(Int(box.byteCount) + made.bytes.count - place.count).bigEndian
+      withUnsafeBytes(of: size) {
+        bytes.replaceSubrange(Int(box.start)..<Int(box.start) + 4, with: $0)
+      }
+    }
+  }
+}
