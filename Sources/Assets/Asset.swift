@@ -17,16 +17,30 @@ public struct Asset: Sendable {
   public let soundTrack: SoundTrack?
   /// The tags of the file.
   public let metadata: [String: String]
+  /// How much of a file that is cut off can be read; nil for a whole one.
+  public let truncation: Truncation?
   /// The chapters of the file.
   package let chapterList: [LibAV.Chapter]
   /// The tracks that are neither, which an export leaves out, by what they are.
   package let otherTracks: [String]
 
+  /// How much of a file can be read that ends before what its index names.
+  public struct Truncation: Hashable, Sendable {
+    /// The frames that are there.
+    public let readableFrameCount: Int
+    /// The frames that the index names.
+    public let statedFrameCount: Int
+  }
+
   /// Reads what a file holds.
   ///
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - allowsTruncation: Whether a file that is cut off is what can be read of it, as
+  ///     ``truncation`` then says; else it is an error.
   /// - Throws: `AssetError`: `.notFound`, `.noPermission`, or `.invalidData` for a file that is
   ///   no movie, is damaged or is cut off.
-  public init(path: String) throws(AssetError) {
+  public init(path: String, allowsTruncation: Bool = false) throws(AssetError) {
     try AssetFile.check(path)
     self.path = path
     let index: AssetIndex
@@ -34,8 +48,9 @@ public struct Asset: Sendable {
     container = index.containerName.split(separator: ",").first.map(String.init) ?? "unknown"
     metadata = index.metadata
     chapterList = index.chapters
-    videoTrack = try index.videoTrack()
-    soundTrack = try index.soundTrack(origin: videoTrack)
+    videoTrack = try index.videoTrack(allowsTruncation: allowsTruncation)
+    soundTrack = try index.soundTrack(origin: videoTrack, allowsTruncation: allowsTruncation)
+    truncation = videoTrack.flatMap { index.truncation(of: $0.format) }
     let taken = [videoTrack?.format.index, soundTrack?.format.index]
     otherTracks = index.tracks.filter { !taken.contains($0.index) }.compactMap(\.otherName)
     guard videoTrack != nil || soundTrack != nil else {

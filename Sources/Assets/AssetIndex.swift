@@ -155,12 +155,14 @@ struct AssetIndex {
   }
 
   /// The first track of pictures that can be decoded, or nil.
-  func videoTrack() throws(AssetError) -> VideoTrack? {
+  ///
+  /// Unless truncation is allowed, a file that is cut off is an error.
+  func videoTrack(allowsTruncation: Bool = false) throws(AssetError) -> VideoTrack? {
     guard let track = tracks.first(where: { $0.kind == .video && $0.parameters.hasDecoder }) else {
       return nil
     }
     try checkPlain(track, "frames")
-    try checkWholeness(track, of: "frames")
+    if !allowsTruncation { try checkWholeness(track, of: "frames") }
     guard let timescale = Int32(exactly: track.timeBase.denominator),
       let factor = Int64(exactly: track.timeBase.numerator)
     else { throw .invalid(path, "has a time base of \(track.timeBase) s") }
@@ -201,7 +203,11 @@ struct AssetIndex {
   }
 
   /// The first track of sound that can be decoded, or nil.
-  func soundTrack(origin video: VideoTrack?) throws(AssetError) -> SoundTrack? {
+  ///
+  /// Unless truncation is allowed, a file that is cut off is an error.
+  func soundTrack(
+    origin video: VideoTrack?, allowsTruncation: Bool = false
+  ) throws(AssetError) -> SoundTrack? {
     guard let track = tracks.first(where: { $0.kind == .audio && $0.parameters.hasDecoder }) else {
       return nil
     }
@@ -209,7 +215,7 @@ struct AssetIndex {
     let records = packets[track.index] ?? []
     guard let first = records.first, rate > 0, track.parameters.channelCount > 0 else { return nil }
     try checkPlain(track, "audio")
-    try checkWholeness(track, of: "blocks of sound")
+    if !allowsTruncation { try checkWholeness(track, of: "blocks of sound") }
     func sample(_ ticks: Int64) throws(AssetError) -> Int64 {
       guard let place = track.sample(atTicks: ticks), abs(place) < 1 << 53 else {
         throw .invalid(path, "has sound at a time that is out of bounds")
@@ -292,13 +298,20 @@ struct AssetIndex {
   /// A file in fragments names none in advance: there, what is whole is all there is. Neither
   /// does an index of another container, which lists places to jump to.
   private func checkWholeness(_ track: TrackFormat, of what: String) throws(AssetError) {
-    guard isMOV, track.indexedCount > 0 else { return }
+    guard let truncation = truncation(of: track) else { return }
+    throw AssetError(
+      .invalidData,
+      "\(path) is cut off: \(truncation.readableFrameCount) of "
+        + "\(truncation.statedFrameCount) \(what) can be read",
+      hint: "copy the file again from where it was recorded")
+  }
+
+  /// How many packets of a track can be read where its index names more; nil where all can.
+  func truncation(of track: TrackFormat) -> Asset.Truncation? {
+    guard isMOV, track.indexedCount > 0 else { return nil }
     let count = wholeCounts[track.index] ?? 0
     let named = stated[track.index]?.packetCount ?? 0
-    guard count >= named else {
-      throw AssetError(
-        .invalidData, "\(path) is cut off: \(count) of \(named) \(what) can be read",
-        hint: "copy the file again from where it was recorded")
-    }
+    return count < named
+      ? Asset.Truncation(readableFrameCount: count, statedFrameCount: named) : nil
   }
 }

@@ -14,11 +14,28 @@ public struct FrameReader: ~Copyable {
   /// Which frames will be asked for; all of them where nil.
   private var wanted: [Bool]?
   private let threadCount: Int
+  private let undecodable: UndecodableFramePolicy
+  /// Frames that could not be decoded, whether asked for or tried as substitutes.
+  private var broken: Set<Int> = []
+  /// The frames that were asked for and could not be decoded, by number, each once, in the order
+  /// in which they were asked for.
+  public private(set) var undecodableFrames: [Int] = []
+
+  /// How many frames are tried at most as a substitute for one that cannot be decoded.
+  private static let mostSubstitutes = 256
 
   /// Opens the asset's pictures.
   ///
+  /// - Parameters:
+  ///   - asset: The asset.
+  ///   - undecodable: What is given for a frame that cannot be decoded: with `hold` another one,
+  ///     else an error.
   /// - Throws: `AssetError` with `.invalidData` for an asset without pictures that can be decoded.
-  public init(_ asset: Asset) throws(AssetError) { try self.init(asset, wanted: nil) }
+  public init(
+    _ asset: Asset, undecodable: UndecodableFramePolicy = .stop
+  ) throws(AssetError) {
+    try self.init(asset, wanted: nil, undecodable: undecodable)
+  }
 
   /// Opens the asset's pictures for somebody who wants only some of them: others are not decoded
   /// where no wanted one needs them.
@@ -27,8 +44,12 @@ public struct FrameReader: ~Copyable {
   ///   - asset: The asset.
   ///   - wanted: Which frames will be asked for, by number; all of them where nil.
   ///   - threadCount: How many threads may decode; 0 lets libav choose by the processors.
-  /// - Throws: `AssetError` as ``init(_:)`` does.
-  package init(_ asset: Asset, wanted: [Bool]?, threadCount: Int = 0) throws(AssetError) {
+  ///   - undecodable: As ``init(_:undecodable:)`` has it.
+  /// - Throws: `AssetError` as ``init(_:undecodable:)`` does.
+  package init(
+    _ asset: Asset, wanted: [Bool]?, threadCount: Int = 0,
+    undecodable: UndecodableFramePolicy = .stop
+  ) throws(AssetError) {
     guard let track = asset.videoTrack else { throw .invalid(asset.path, "holds no pictures") }
     let source = try PacketSource.open(asset, track.format, threadCount: threadCount)
     self.asset = asset
@@ -36,6 +57,7 @@ public struct FrameReader: ~Copyable {
     self.source = consume source
     self.wanted = wanted
     self.threadCount = threadCount
+    self.undecodable = undecodable
     nextIndex = 0
   }
 
@@ -67,12 +89,38 @@ public struct FrameReader: ~Copyable {
       wanted = nil
       nextIndex = nil
     }
-    let picture = try decode(index)
-    last = (index, picture)
-    return picture
+    if !broken.contains(index), let picture = try decode(index) {
+      last = (index, picture)
+      return picture
+    }
+    broken.insert(index)
+    if !undecodableFrames.contains(index) { undecodableFrames.append(index) }
+    guard undecodable == .hold else {
+      throw .invalid(asset.path, "has a frame \(index) that cannot be decoded")
+    }
+    return try substitute(for: index)
   }
 
-  private mutating func decode(_ index: Int) throws(AssetError) -> MediaFrame {
+  /// The picture of the last frame before one that can be decoded, or of the first behind it.
+  ///
+  /// - Throws: `AssetError` with `.invalidData` where none near it can be decoded.
+  package mutating func substitute(for index: Int) throws(AssetError) -> MediaFrame {
+    let before = (0..<index).reversed().prefix(Self.mostSubstitutes)
+    let behind = track.frames.entries.indices.dropFirst(index + 1).prefix(Self.mostSubstitutes)
+    for other in Array(before) + behind where !broken.contains(other) {
+      if let last, last.index == other { return last.picture }
+      wanted = nil
+      if let picture = try decode(other) {
+        last = (other, picture)
+        return picture
+      }
+      broken.insert(other)
+    }
+    throw .invalid(asset.path, "has no frame near frame \(index) that can be decoded")
+  }
+
+  /// The picture of a frame; nil where it cannot be decoded.
+  private mutating func decode(_ index: Int) throws(AssetError) -> MediaFrame? {
     if isAhead(index), let picture = try decodeOn(to: index) { return picture }
     var start = keyFrame(before: index)
     try seek(to: start)
@@ -83,7 +131,7 @@ public struct FrameReader: ~Copyable {
       try seek(to: start)
       if let picture = try decodeOn(to: index) { return picture }
     }
-    throw .invalid(asset.path, "has a frame \(index) that cannot be decoded")
+    return nil
   }
 
   /// Decodes up to a frame; nil when it does not come.

@@ -16,6 +16,7 @@ struct BoundaryRenderer {
   private let settings: Encoder.PictureSettings
   private let unitLengthSize: Int?
   private let headers: [UInt8]
+  private let undecodable: UndecodableFramePolicy
 
   /// Why frames of a track cannot be encoded beside its own packets; nil where they can.
   static func refusal(_ track: VideoTrack?) -> String? {
@@ -46,7 +47,7 @@ struct BoundaryRenderer {
   /// Prepares the headers for pictures of both kinds.
   ///
   /// - Throws: `LibAVError` for "open" when libx264 refuses the source's kind of picture.
-  init(_ track: VideoTrack, crf: Int) throws {
+  init(_ track: VideoTrack, crf: Int, _ undecodable: UndecodableFramePolicy) throws {
     let source = track.format.parameters
     guard let own = H264Headers(source), let number = own.freeIdentifier else {
       throw LibAVError("encode a cut of", "pictures without headers", code: -22)
@@ -71,6 +72,7 @@ struct BoundaryRenderer {
       throw LibAVError("encode a cut with", "libx264, which gave no headers", code: -22)
     }
     self.settings = settings
+    self.undecodable = undecodable
     unitLengthSize = own.unitLengthSize
     headers = encoder.parameters.extradata
     parameters = try CodecParameters(source, extradata: own.adding(made).bytes)
@@ -82,17 +84,18 @@ struct BoundaryRenderer {
   ///   - numbers: Frames in order of presentation.
   ///   - asset: Where they are from.
   ///   - check: Called for each; throws to end early.
-  /// - Returns: The packets, in the same order.
+  /// - Returns: The packets, in the same order, and the frames that could not be decoded.
   /// - Throws: `AssetError` for a frame that cannot be decoded, `LibAVError` for one that cannot
   ///   be encoded.
   func packets(
     of numbers: [Int], _ asset: Asset, check: () throws -> Void
-  ) throws -> [Packet] {
+  ) throws -> (packets: [Packet], undecodable: [Int]) {
     var encoder = try Encoder(picture: settings)
     guard encoder.parameters.extradata == headers else {
       throw LibAVError("encode a cut of", asset.path, code: -22)
     }
-    var reader = try FrameReader(asset)
+    // Each frame needs its packet.
+    var reader = try FrameReader(asset, undecodable: undecodable == .stop ? .stop : .hold)
     var packets: [Packet] = []
     packets.reserveCapacity(numbers.count)
     for (place, number) in numbers.enumerated() {
@@ -111,6 +114,6 @@ struct BoundaryRenderer {
     }
     try encoder.send(nil)
     while let packet = try encoder.nextPacket() { packets.append(packet) }
-    return try packets.map { try $0.lengthPrefixed(unitLengthSize) }
+    return (try packets.map { try $0.lengthPrefixed(unitLengthSize) }, reader.undecodableFrames)
   }
 }

@@ -4,6 +4,7 @@ import Dispatch
 import LibAV
 import MediaTiming
 import Retiming
+import Synchronization
 
 /// Renders a composition at a constant rate.
 ///
@@ -16,7 +17,12 @@ struct ConstantRateExport {
   let settings: ExportSettings
   let geometry: PictureGeometry
 
-  func write(to output: inout ExportOutput, _ progress: (Int64, Int64) -> Void) throws {
+  /// Writes the frames.
+  ///
+  /// - Returns: The frames that could not be decoded, and how many slots were left out for it.
+  func write(
+    to output: inout ExportOutput, _ progress: (Int64, Int64) -> Void
+  ) throws -> (undecodable: [ExportReport.UndecodableFrame], leftOut: Int64) {
     let work = PictureWork(
       plan: plan, assets: assets, geometry: geometry,
       colors: Encoder.ColorTags(track.format.parameters, storedAs: geometry.format),
@@ -33,6 +39,7 @@ struct ConstantRateExport {
       done += 1
       progress(done, plan.slots.count)
     }
+    return (work.undecodable.withLock { $0 }, plan.slots.count - done)
   }
 }
 
@@ -56,12 +63,18 @@ private final class PictureWork: Sendable {
     let share: Float
     /// Above zero for the last part of a picture: how many slots show it.
     let count: Int64
+    /// Whether the slots are left out, because a frame that they show cannot be decoded.
+    var isLeftOut = false
   }
 
   private struct Painted: Sendable {
-    let picture: MediaFrame
+    /// Nil for slots that are left out.
+    let picture: MediaFrame?
     let count: Int64
   }
+
+  /// The frames that could not be decoded so far.
+  let undecodable = Mutex<[ExportReport.UndecodableFrame]>([])
 
   let encoded = Conveyor<Encoded>(capacity: 64)
   private let decoded = Conveyor<Part>(capacity: 6)
@@ -112,16 +125,30 @@ private final class PictureWork: Sendable {
     for item in plan.items {
       for case let frame? in item.parts.map(\.frame) { wanted[frame.source][frame.index] = true }
     }
-    let readers = zip(assets, wanted).map { PictureSource($0, wanted: $1) }
-    for item in plan.items {
+    let policy = settings.undecodableFrames
+    let readers = zip(assets, wanted).map { PictureSource($0, wanted: $1, policy) }
+    defer { undecodable.withLock { $0 = readers.flatMap(\.failed) } }
+    for (place, item) in plan.items.enumerated() {
+      // Between two that are shown, slots may be left out: their times tell how long those are.
+      let mayLeaveOut = policy == .skip && place > 0 && place < plan.items.count - 1
+      var parts: [Part] = []
       for (number, part) in item.parts.enumerated() {
-        let picture = try part.frame.map { try readers[$0.source].picture(at: $0.index) }
         let isLast = number == item.parts.count - 1
-        let sent = decoded.put(
+        var picture: MediaFrame?
+        if let frame = part.frame {
+          picture = try readers[frame.source].picture(at: frame.index, mayLeaveOut: mayLeaveOut)
+          guard picture != nil else {
+            parts = [Part(frame: nil, picture: nil, share: 0, count: item.count, isLeftOut: true)]
+            break
+          }
+        }
+        parts.append(
           Part(
             frame: part.frame, picture: picture, share: part.share,
             count: isLast ? item.count : 0))
-        guard sent else { return }
+      }
+      for part in parts {
+        guard decoded.put(part) else { return }
       }
     }
   }
@@ -130,6 +157,10 @@ private final class PictureWork: Sendable {
     var painter = PicturePainter(geometry, colors)
     var isMixing = false
     while case .element(let part) = try decoded.take() {
+      guard !part.isLeftOut else {
+        guard painted.put(Painted(picture: nil, count: part.count)) else { return }
+        continue
+      }
       let picture = try painter.paint(part.frame, part.picture)
       isMixing = isMixing || part.count == 0
       if isMixing { try painter.mix(picture, share: part.share) }
@@ -165,10 +196,14 @@ private final class PictureWork: Sendable {
     else { return }
     var slot: Int64 = 0
     while case .element(let next) = try painted.take() {
+      guard let picture = next.picture else {
+        slot += next.count
+        continue
+      }
       for _ in 0..<next.count {
         // An encoder may take many pictures before it gives the first packet.
         if encoded.isStopped { return }
-        try encoder.send(next.picture, at: slot * ticksPerSlot)
+        try encoder.send(picture, at: slot * ticksPerSlot)
         slot += 1
         while let packet = try encoder.nextPacket() {
           guard encoded.put(.packet(packet)) else { return }
@@ -187,20 +222,38 @@ private final class PictureWork: Sendable {
 private final class PictureSource {
   private let asset: Asset
   private let wanted: [Bool]
+  private let policy: UndecodableFramePolicy
   private var reader: FrameReader?
 
-  init(_ asset: Asset, wanted: [Bool]) {
+  init(_ asset: Asset, wanted: [Bool], _ policy: UndecodableFramePolicy) {
     self.asset = asset
     self.wanted = wanted
+    self.policy = policy
   }
 
-  func picture(at index: Int) throws(AssetError) -> MediaFrame {
+  /// The frames that could not be decoded.
+  var failed: [ExportReport.UndecodableFrame] {
+    (reader?.undecodableFrames ?? []).compactMap {
+      try? ExportReport.UndecodableFrame(asset, $0)
+    }
+  }
+
+  /// The picture of a frame; nil for one that cannot be decoded where it may be left out.
+  func picture(at index: Int, mayLeaveOut: Bool) throws(AssetError) -> MediaFrame? {
+    do throws(AssetError) { return try picture(at: index) } catch {
+      guard policy == .skip, reader?.undecodableFrames.contains(index) == true else { throw error }
+      return mayLeaveOut ? nil : try reader?.substitute(for: index)
+    }
+  }
+
+  private func picture(at index: Int) throws(AssetError) -> MediaFrame {
     if reader == nil {
       // The encoder needs the other processors, and pictures that are decoded beside each other cost
       // more: all of H.264's 8 s of 1280x720@240 took 3.1 s of processor time by one thread and 4.0
       // by three. libav warns of more than 16, and takes no more by itself.
       reader = try FrameReader(
-        asset, wanted: wanted, threadCount: min(16, max(1, processorCount / 2)))
+        asset, wanted: wanted, threadCount: min(16, max(1, processorCount / 2)),
+        undecodable: policy)
     }
     guard let picture = try reader?.picture(at: index) else {
       throw AssetError(.invalidData, "\(asset.path) holds no pictures", hint: "give a movie")

@@ -36,6 +36,16 @@ public struct ExportReport: Hashable, Sendable {
     public internal(set) var packetCount: Int64
   }
 
+  /// A frame that could not be decoded, and that the settings let be held or skipped.
+  public struct UndecodableFrame: Hashable, Sendable {
+    /// The source.
+    public let path: String
+    /// Its number in the source, from 0.
+    public let index: Int
+    /// When the source shows it.
+    public let time: MediaTime
+  }
+
   /// A place where a source starts or ends to play without being at its own start or end.
   public struct Cut: Hashable, Sendable {
     /// What a cut takes.
@@ -87,6 +97,8 @@ public struct ExportReport: Hashable, Sendable {
   public internal(set) var framesDuplicated: Int64 = 0
   /// Frames of the source that no frame of the output shows.
   public internal(set) var framesSkipped: Int64 = 0
+  /// Frames that could not be decoded, in the order in which they were met; a plan does not tell.
+  public internal(set) var undecodable: [UndecodableFrame] = []
   /// Where the source has fewer frames than the constant rate, so that some are repeated or, with
   /// `blend`, stand still.
   public internal(set) var sparse: [SparseFrames] = []

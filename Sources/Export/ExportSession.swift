@@ -108,23 +108,26 @@ public struct ExportSession: Sendable {
     var output = ExportOutput(
       path: file.writtenPath, plan: plan, asset: asset, properties: composition.track(.video),
       captureFrameRate: settings.captureFrameRate, sound: sound, isCancelled: isCancelled)
+    var report = plan.report
     switch plan.pictures {
     case .copied(let frames):
-      try PassthroughExport(
-        plan: frames, assets: plan.assets, track: plan.track, crf: settings.crf
+      report.undecodable = try PassthroughExport(
+        plan: frames, assets: plan.assets, track: plan.track, crf: settings.crf,
+        undecodable: settings.undecodableFrames
       )
       .write(to: &output, progress)
     case .rendered(let frames, let geometry):
-      try ConstantRateExport(
+      let written = try ConstantRateExport(
         plan: frames, assets: plan.assets, track: plan.track, settings: settings,
         geometry: geometry
       )
       .write(to: &output, progress)
+      report.undecodable = written.undecodable
+      report.framesEncoded -= written.leftOut
     }
     try output.checkCancelled()
     try output.finish()
     try file.finish()
-    var report = plan.report
     report.sound = sound?.report
     report.wallNanoseconds = Self.nanoseconds(ContinuousClock.now - started)
     return report

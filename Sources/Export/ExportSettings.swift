@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+public import Assets
 public import MediaTiming
 public import Retiming
 
@@ -75,6 +76,11 @@ public struct ExportSettings: Sendable {
   public var box: PictureSize?
   /// Whether rendered pictures are turned upright, rather than said to be shown so.
   public var appliesRotation = false
+  /// What happens where a frame cannot be decoded.
+  ///
+  /// At a constant rate, `skip` leaves out the frames that would show it, and the one before stays
+  /// on; the first and the last are held instead, as are frames that are encoded at cuts.
+  public var undecodableFrames = UndecodableFramePolicy.stop
   /// The rate of the sensor, written where the source does not say it; nil to leave it so.
   public var captureFrameRate: FrameRate?
   /// Whether a file of this name may be replaced.

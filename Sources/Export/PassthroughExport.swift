@@ -9,9 +9,15 @@ struct PassthroughExport {
   let assets: [Asset]
   let track: VideoTrack
   let crf: Int
+  let undecodable: UndecodableFramePolicy
 
-  func write(to output: inout ExportOutput, _ progress: (Int64, Int64) -> Void) throws {
-    let renderer = plan.encodedCount > 0 ? try BoundaryRenderer(track, crf: crf) : nil
+  /// Writes the packets; the frames at cuts are returned that could not be decoded.
+  func write(
+    to output: inout ExportOutput, _ progress: (Int64, Int64) -> Void
+  ) throws -> [ExportReport.UndecodableFrame] {
+    let renderer =
+      plan.encodedCount > 0 ? try BoundaryRenderer(track, crf: crf, undecodable) : nil
+    var failed: [ExportReport.UndecodableFrame] = []
     try output.begin(
       renderer?.parameters ?? track.format.parameters, timescale: plan.timescale)
     let sources = assets.map(PacketCursor.init)
@@ -25,7 +31,10 @@ struct PassthroughExport {
           let made = try renderer?.packets(of: numbers, assets[frame.source]) {
             try output.checkCancelled()
           }
-          rendered = (part, made?.reversed() ?? [])
+          failed += try (made?.undecodable ?? []).map {
+            try ExportReport.UndecodableFrame(assets[frame.source], $0)
+          }
+          rendered = (part, made?.packets.reversed() ?? [])
         }
         guard let next = rendered?.packets.popLast() else {
           throw LibAVError("encode a cut of", assets[frame.source].path, code: -5)
@@ -40,5 +49,15 @@ struct PassthroughExport {
       try output.write(packet, pts: frame.pts, dts: frame.dts, duration: frame.duration)
       progress(Int64(place) + 1, total)
     }
+    return failed
+  }
+}
+
+extension ExportReport.UndecodableFrame {
+  /// A frame of an asset.
+  init(_ asset: Asset, _ index: Int) throws {
+    self.init(
+      path: asset.path, index: index,
+      time: try asset.videoTrack?.frames.time(ofFrame: Int64(index)) ?? .zero)
   }
 }

@@ -29,7 +29,8 @@ enum ColorBox {
     let tracks = Box.list(in: bytes, from: 8, to: bytes.count)
       .filter { $0.type == BoxType.track }
     guard tracks.indices.contains(number) else { return }
-    var around = [Box(type: BoxType.movie, start: 0, byteCount: Int64(bytes.count)), tracks[number]]
+    let movie = Box(type: BoxType.movie, start: 0, byteCount: Int64(bytes.count))
+    var around = [movie, tracks[number]]
     for type in media {
       guard
         let inner = Box.list(

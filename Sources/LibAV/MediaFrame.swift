@@ -20,6 +20,8 @@ package final class MediaFrame: @unchecked Sendable {
     av_frame_free(&frame)
   }
 
+  /// How long it is shown, in ticks of the decoder's track; 0 where unknown.
+  package var duration: Int64 { pointer.pointee.pkt_duration }
   /// When it is shown, in ticks of the decoder's track; nil where unknown.
   package var pts: Int64? {
     let best = pointer.pointee.best_effort_timestamp

@@ -13,6 +13,7 @@ extension MovieWriter {
   ///   - packet: One of its packets, for codecs whose packets the muxer must understand; nil to try
   ///     the header alone.
   ///   - container: `mov` or `mp4`.
+  /// - Returns: False where the muxer refuses it.
   package static func accepts(
     _ parameters: CodecParameters, timescale: Int32, packet: Packet? = nil, container: String
   ) -> Bool {

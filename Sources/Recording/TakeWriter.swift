@@ -48,6 +48,8 @@ struct TakeWriter: ~Copyable {
   private var lastMicroseconds: Int64 = -1
   /// Zero at the first frame stored.
   private var clock = TakeClock()
+  /// How long the source's own last picture lasts, where the take goes on to its end.
+  private var sourceLastDuration: Int64?
   /// Whether the next picture may lack what it builds on.
   private var isInterrupted = false
   private let periodMicroseconds: Int64
@@ -235,9 +237,10 @@ struct TakeWriter: ~Copyable {
     guard movie != nil else { return }
     // As in the middle of a take, the last picture stands until the next one would have come,
     // or as long as a movie can tell.
-    let periods = 1 + account.periodsSinceTaken
+    let missing = account.periodsSinceTaken
+    let known = missing == 0 ? sourceLastDuration : nil
     lastDuration = min(
-      Self.microseconds(ofPeriods: periods, at: frameRate), Int64(Int32.max))
+      known ?? Self.microseconds(ofPeriods: 1 + missing, at: frameRate), Int64(Int32.max))
     movie?.endLast(ofTrack: Self.pictures, duration: lastDuration)
     let end = endMicroseconds
     var failure: LibAVError?
@@ -262,7 +265,10 @@ struct TakeWriter: ~Copyable {
   }
 
   /// Closes the books, before ``finish()``: how long the last picture stands follows from them.
-  mutating func close(_ end: CaptureEnd) { account.close(end) }
+  mutating func close(_ end: CaptureEnd) {
+    account.close(end)
+    sourceLastDuration = end.lastFrameDuration
+  }
 
   private static let pictures = 0
   private static let sound = 1

@@ -45,7 +45,7 @@ struct EditCommand: ParsableCommand, Verb {
   func perform() throws -> ExitStatus {
     let read: ProjectReader
     do {
-      read = try ProjectReader(project, timecodeFps: timecodeFps)
+      read = try ProjectReader(project, timecodeFps: timecodeFps, open: exporting.asset)
     } catch let error as EditingError {
       throw Self.dataError(project, error)
     }
@@ -79,9 +79,11 @@ private struct ProjectReader {
   private(set) var assets: [Asset] = []
   private(set) var warnings: [String] = []
 
-  init(_ project: String, timecodeFps: FrameRate?) throws {
+  init(
+    _ project: String, timecodeFps: FrameRate?, open: (String) throws -> Asset
+  ) throws {
     if try isMovie(project) {
-      let asset = try Asset(path: project)
+      let asset = try open(project)
       composition = try Self.phoneMarkers(of: asset, in: project).composition(
         of: asset.mediaSource())
       assets = [asset]
@@ -95,7 +97,7 @@ private struct ProjectReader {
       if found != ProjectPaths.resolved(path, in: project) {
         relinked.append("\(path) is not there, and \(found) is taken for it")
       }
-      let asset = try Asset(path: found)
+      let asset = try open(found)
       opened[path] = asset
       return asset
     }

@@ -38,6 +38,8 @@ struct FramesCommand: ParsableCommand, Verb {
   @Option(help: "Write a line for each frame: number, times, sequence, what is missing.")
   var csv: String?
 
+  @Option(help: .onError) var onError = UndecodableFramePolicy.stop
+
   @OptionGroup var writing: WritingOptions
   @OptionGroup var common: CommonOptions
 
@@ -58,14 +60,19 @@ struct FramesCommand: ParsableCommand, Verb {
     let file: String
     @Nullable var csv: String?
     let frames: [Frame]
+    /// The numbers of frames that could not be decoded; with `skip` they have no file.
+    let undecodableFrames: [Int]
     /// Only with `--dry-run`.
     let dryRun: Bool?
 
-    enum CodingKeys: CodingKey { case schema, file, csv, frames, dryRun }
+    enum CodingKeys: CodingKey { case schema, file, csv, frames, undecodableFrames, dryRun }
   }
 
   func perform() throws -> ExitStatus {
-    let asset = try Asset(path: file)
+    let asset = try Asset(path: file, allowsTruncation: onError != .stop)
+    if let truncation = asset.truncation {
+      Output.note("slowmo: \(file) is cut off: \(truncation.words)")
+    }
     guard let table = asset.videoTrack?.frames else {
       throw CommandError(
         .badData, code: "invalid_data", "\(file) holds no pictures", hint: "see slowmo info \(file)"
@@ -74,15 +81,22 @@ struct FramesCommand: ParsableCommand, Verb {
     let lines = try asset.frameLines()
     let indices = try chosenFrames(asset, table)
     let planned = try plan(indices, lines)
+    var undecodable: [Int] = []
     if !writing.dryRun {
       if let csv { try FrameTableText.write(lines, to: csv, overwrites: writing.overwrite) }
-      try writePictures(asset, planned)
+      undecodable = try writePictures(asset, planned)
     }
+    for index in undecodable {
+      noteUndecodable(file, index, try table.time(ofFrame: Int64(index)), onError)
+    }
+    let written = onError == .skip ? planned.filter { !undecodable.contains($0.index) } : planned
     if common.json {
       try Output.document(
-        Document(file: file, csv: csv, frames: planned, dryRun: writing.dryRun ? true : nil))
+        Document(
+          file: file, csv: csv, frames: written, undecodableFrames: undecodable,
+          dryRun: writing.dryRun ? true : nil))
     } else {
-      for frame in planned { Output.line(frame.path) }
+      for frame in written { Output.line(frame.path) }
       if let csv { Output.line(csv) }
     }
     return .done
@@ -143,11 +157,12 @@ struct FramesCommand: ParsableCommand, Verb {
     }
   }
 
-  private func writePictures(_ asset: Asset, _ frames: [Document.Frame]) throws {
-    guard !frames.isEmpty else { return }
+  /// Writes the pictures; the numbers of frames are returned that could not be decoded.
+  private func writePictures(_ asset: Asset, _ frames: [Document.Frame]) throws -> [Int] {
+    guard !frames.isEmpty else { return [] }
     let progress = ProgressReporter(writing.progress)
     progress.start(file: file)
-    var reader = try FrameReader(asset)
+    var reader = try FrameReader(asset, undecodable: onError)
     var writer = PNGWriter()
     for (count, frame) in frames.enumerated() {
       if Interrupt.isRequested {
@@ -155,13 +170,18 @@ struct FramesCommand: ParsableCommand, Verb {
           Interrupt.status, code: "cancelled", "interrupted after \(count) pictures",
           hint: "those that were written are whole")
       }
-      let bytes = try writer.data(of: frame.index, from: &reader)
-      try writeFile(frame.path, Data(bytes), overwrites: writing.overwrite)
+      do {
+        let bytes = try writer.data(of: frame.index, from: &reader)
+        try writeFile(frame.path, Data(bytes), overwrites: writing.overwrite)
+      } catch {
+        guard onError == .skip, reader.undecodableFrames.contains(frame.index) else { throw error }
+      }
       progress.update(
         ProgressReporter.State(
           frame: Int64(count + 1), totalFrames: Int64(frames.count),
           seconds: Double(frame.ptsNs) / 1e9))
     }
     progress.end(file: nil)
+    return reader.undecodableFrames
   }
 }

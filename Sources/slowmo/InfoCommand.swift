@@ -21,7 +21,7 @@ struct InfoCommand: ParsableCommand, Verb {
   @OptionGroup var common: CommonOptions
 
   func perform() throws -> ExitStatus {
-    let asset = try Asset(path: file)
+    let asset = try Asset(path: file, allowsTruncation: true)
     let document = try InfoDocument(asset)
     if common.json {
       try Output.document(document)

@@ -102,7 +102,7 @@ struct RetimeCommand: ParsableCommand, Verb {
   }
 
   func perform() throws -> ExitStatus {
-    let asset = try Asset(path: file)
+    let asset = try exporting.asset(file)
     let composition = try composition(asset)
     return try exporting.export(
       composition, of: [asset], to: output, verb: "retime", writing, common

@@ -15,6 +15,8 @@ struct FrameSlotsTests {
       // One tick too long makes no frame; a little more than that does.
       ((12_801, 12_800), (30, 1), 12_800, 30), ((128_011, 128_000), (30, 1), 12_800, 31),
       ((12_801, 12_800), (30, 1), 12_801, 31),
+      // A tick that is longer than a slot: nearly a whole slot is one, less than half of it none.
+      ((29, 25), (30, 1), 25, 35), ((26, 25), (30, 1), 25, 31), ((59, 30), (25, 1), 30, 49),
     ])
   func counts(
     duration: (Int64, Int64), rate: (Int64, Int64), ticks: Int64, expected: Int64

@@ -24,6 +24,7 @@ package final class FileDriver: FrameDriver {
   private let thread = Mutex<PlatformThread?>(nil)
   private let failure = Mutex<CaptureError?>(nil)
   private let clock = FrameClock()
+  private let lastDuration = Mutex<Int64?>(nil)
 
   /// Prepares to play a file whose picture has this size; `bufferCount` is the most it may lend.
   package init(
@@ -54,6 +55,7 @@ package final class FileDriver: FrameDriver {
   package func start(keeping lent: [Int]) throws(CaptureError) {
     isStopping.store(false, ordering: .relaxed)
     failure.withLock { $0 = nil }
+    lastDuration.withLock { $0 = nil }
     queue.restart(keeping: lent)
     // From here on it is the clock of the frames, however long the first of them takes.
     let base = clock.startOfStream()
@@ -84,6 +86,8 @@ package final class FileDriver: FrameDriver {
     }
   }
 
+  package var lastFrameDuration: Int64? { lastDuration.withLock { $0 } }
+
   package func microseconds() -> Int64 { clock.microseconds() }
 
   package func requeue(_ index: Int) { queue.giveBack(index) }
@@ -110,7 +114,8 @@ package final class FileDriver: FrameDriver {
         guard packet.trackIndex == track.index, !packet.isDiscarded else { continue }
         let delivered = try annexB?.filter(packet) ?? packet
         let isAlive = delivered.withBytes { bytes in
-          player.deliver(bytes, at: packet.pts ?? packet.dts ?? 0, isStopping: isStopping)
+          player.deliver(
+            bytes, at: packet.pts ?? packet.dts ?? 0, for: packet.duration, isStopping: isStopping)
         }
         guard isAlive else { return }
       }
@@ -126,12 +131,14 @@ package final class FileDriver: FrameDriver {
         while let frame = try decoder.nextFrame() {
           let bytes = try scaler.convert(frame).packedBytes()
           let isAlive = bytes.withUnsafeBytes { bytes in
-            player.deliver(bytes, at: frame.pts ?? 0, isStopping: isStopping)
+            player.deliver(
+              bytes, at: frame.pts ?? 0, for: frame.duration, isStopping: isStopping)
           }
           guard isAlive else { return }
         }
       }
     }
+    lastDuration.withLock { $0 = player.lastDuration }
   }
 }
 
@@ -144,6 +151,8 @@ private struct Player {
   private var sequence: UInt32 = 0
   private var overruns: UInt32 = 0
   private var firstTicks: Int64?
+  /// How long the frame delivered last lasts, in microseconds; nil where the file does not say.
+  private(set) var lastDuration: Int64?
 
   init(base: Int64, timeBase: Rational, queue: SoftwareBufferQueue, pace: Pace) {
     self.base = base
@@ -154,15 +163,14 @@ private struct Player {
 
   /// Delivers one frame, or loses it when nobody gave a buffer back; false once stopped.
   mutating func deliver(
-    _ bytes: UnsafeRawBufferPointer, at ticks: Int64, isStopping: borrowing Atomic<Bool>
+    _ bytes: UnsafeRawBufferPointer, at ticks: Int64, for duration: Int64,
+    isStopping: borrowing Atomic<Bool>
   ) -> Bool {
     let first = firstTicks ?? ticks
     firstTicks = first
     // A time that does not fit is a broken file's; it becomes the first frame's.
-    let offset =
-      (try? MediaTime(Rational(ticks &- first).multiplied(by: timeBase))
-        .converted(to: 1_000_000, rounding: .halfAwayFromZero).value) ?? 0
-    let due = base &+ max(0, offset)
+    let due = base &+ max(0, microseconds(ticks &- first) ?? 0)
+    lastDuration = microseconds(duration).flatMap { $0 > 0 ? $0 : nil }
     defer { sequence &+= 1 }
     var free: Int?
     switch pace {
@@ -191,5 +199,11 @@ private struct Player {
       from: UnsafeRawBufferPointer(rebasing: bytes.prefix(buffer.count)))
     queue.publish(index, byteCount: bytes.count, stamp: stamp)
     return isAlive
+  }
+
+  /// A number of the file's ticks; nil where it does not fit.
+  private func microseconds(_ ticks: Int64) -> Int64? {
+    try? MediaTime(Rational(ticks).multiplied(by: timeBase))
+      .converted(to: 1_000_000, rounding: .halfAwayFromZero).value
   }
 }

@@ -35,6 +35,9 @@ package protocol FrameDriver: AnyObject, Sendable {
   /// Whether the driver waits until its frames are taken: then the capture waits for every taker
   /// too, and none of them loses a frame.
   var waitsForTakers: Bool { get }
+  /// How long the last frame of a source lasts that has ended, in microseconds; nil where the source
+  /// does not say, and before its end.
+  var lastFrameDuration: Int64? { get }
   /// The clock that the driver's times are of, in microseconds.
   func microseconds() -> Int64
 
@@ -67,6 +70,7 @@ extension FrameDriver {
   package var countsExactly: Bool { false }
   package var exposureGuard: ExposureGuard? { nil }
   package var waitsForTakers: Bool { false }
+  package var lastFrameDuration: Int64? { nil }
   package func microseconds() -> Int64 { CaptureClock.microseconds() }
   package func release() {}
   package func abandon() {}

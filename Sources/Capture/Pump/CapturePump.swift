@@ -34,6 +34,8 @@ package struct CaptureEnd: Sendable {
   /// How long the device had been silent when the stream was switched off, in microseconds;
   /// nil where the take ended with a frame.
   package var silence: Int64?
+  /// How long the last frame of a source that ended lasts, in microseconds, where it says so.
+  package var lastFrameDuration: Int64?
   package var cost = CaptureCost()
 
   package init(stopReason: StopReason = .signal) { self.stopReason = stopReason }
@@ -130,7 +132,9 @@ struct CapturePump: CaptureWork {
       switchboard.update(&sinks)
       if let reason = control.requestedStop { return reason }
       switch try loans.driver.dequeue(timeoutMilliseconds: 100) {
-      case .ended: return .duration
+      case .ended:
+        end.lastFrameDuration = loans.driver.lastFrameDuration
+        return .duration
       case .none: try observer.checkSilence()
       case .frame(let buffer):
         if loans.driver.waitsForTakers, let reason = waitForRoom(for: buffer.bytes.count) {

@@ -25,6 +25,15 @@ struct InfoDocument: Encodable {
     let channels: Int
     let sampleCount: Int64
   }
+  struct Truncation: Encodable {
+    let readableFrames: Int
+    let statedFrames: Int
+
+    init(_ truncation: Asset.Truncation) {
+      readableFrames = truncation.readableFrameCount
+      statedFrames = truncation.statedFrameCount
+    }
+  }
   struct Chapter: Encodable {
     let title: String
     let startNs: Int64
@@ -39,14 +48,20 @@ struct InfoDocument: Encodable {
   @Nullable var audio: Audio?
   let metadata: [String: String]
   let chapters: [Chapter]
+  /// Of a file that is cut off, what can be read.
+  @Nullable var truncation: Truncation?
+  /// The same for people.
+  private let truncationLine: String?
 
   enum CodingKeys: CodingKey {
-    case schema, file, container, durationNs, video, audio, metadata, chapters
+    case schema, file, container, durationNs, video, audio, metadata, chapters, truncation
   }
 
   init(_ asset: Asset) throws {
     file = asset.path
     container = asset.container
+    truncation = asset.truncation.map(Truncation.init)
+    truncationLine = asset.truncation.map { "cut off: \($0.words)" }
     durationNs = try asset.duration.nanoseconds(.halfAwayFromZero)
     metadata = asset.metadata
     chapters = asset.chapters.map { chapter in
@@ -90,6 +105,7 @@ struct InfoDocument: Encodable {
         "audio: \(audio.codec), \(audio.sampleRate) Hz, \(audio.channels) channels, "
           + "\(audio.sampleCount) samples")
     }
+    if let truncationLine { lines.append(truncationLine) }
     lines += chapters.map { "chapter: \(decimal(Double($0.startNs) / 1e9, 3)) s \($0.title)" }
     return lines
   }
@@ -99,4 +115,9 @@ struct InfoDocument: Encodable {
 func nanoseconds(_ seconds: Rational) -> Int64 {
   let exact = try? seconds.multiplied(by: Rational(1_000_000_000))
   return exact.map { Int64(clamping: $0.rounded(.halfAwayFromZero)) } ?? 0
+}
+
+extension Asset.Truncation {
+  /// The same for people.
+  var words: String { "\(readableFrameCount) of \(statedFrameCount) frames can be read" }
 }

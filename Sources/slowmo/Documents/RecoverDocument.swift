@@ -20,10 +20,12 @@ struct RecoverDocument: Encodable {
   @Nullable var ledger: RecordDocument.Ledger?
   let gaps: [RecordDocument.Gap]
   let intervals: RecordDocument.Intervals
+  /// The file to which was copied what is there of one that is cut off.
+  @Nullable var output: String?
 
   enum CodingKeys: CodingKey {
     case schema, file, wasPlain, playable, device, mode, frameCount, frameCountBefore, framesLost
-    case lostNs, durationNs, measuredFps, measuredFpsValue, ledger, gaps, intervals
+    case lostNs, durationNs, measuredFps, measuredFpsValue, ledger, gaps, intervals, output
   }
 
   init(_ report: RecoveryReport) {
@@ -42,6 +44,28 @@ struct RecoverDocument: Encodable {
     ledger = report.ledger.map(RecordDocument.Ledger.init)
     gaps = report.gaps.map(RecordDocument.Gap.init)
     intervals = RecordDocument.Intervals(report.intervals)
+  }
+
+  /// What was copied of a file that is cut off.
+  init(
+    _ file: String, _ track: VideoTrack, _ truncation: Asset.Truncation, _ report: ExportReport
+  ) {
+    self.file = file
+    wasPlain = false
+    playable = true
+    frameCount = report.framesCopied
+    frameCountBefore = Int64(truncation.readableFrameCount)
+    let missing = Int64(truncation.statedFrameCount - truncation.readableFrameCount)
+    framesLost = missing
+    // As long as frames of the track last.
+    let lost = track.nominalFrameRate.flatMap {
+      try? $0.frameDuration.seconds.multiplied(by: Rational(missing))
+    }
+    lostNs = lost.map(nanoseconds) ?? 0
+    durationNs = nanoseconds(report.duration.seconds)
+    gaps = []
+    intervals = RecordDocument.Intervals(nil)
+    output = report.path
   }
 }
 

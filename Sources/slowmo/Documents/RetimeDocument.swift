@@ -152,6 +152,19 @@ struct CutDocument: Encodable {
   }
 }
 
+/// A frame that could not be decoded.
+struct UndecodableFrameDocument: Encodable {
+  let file: String
+  let index: Int
+  let ptsNs: Int64
+
+  init(_ frame: ExportReport.UndecodableFrame) throws {
+    file = frame.path
+    index = frame.index
+    ptsNs = try frame.time.nanoseconds(.towardNegativeInfinity)
+  }
+}
+
 /// Packets that are copied one after the other.
 struct CopyDocument: Encodable {
   let file: String
@@ -277,11 +290,12 @@ struct RetimeDocument: Encodable, TextDocument {
   @Nullable var audio: Audio?
   @Nullable var avEndDifferenceNs: Int64?
   let sparseFrames: [SparseDocument]
+  let undecodableFrames: [UndecodableFrameDocument]
   let lostMetadata: [String]
   let wallNs: Int64
 
   enum CodingKeys: CodingKey {
-    case sparseFrames
+    case sparseFrames, undecodableFrames
     case schema, file, durationNs, plan, copies, cuts, framesCopied, framesHidden, framesEncoded
     case framesDuplicated
     case framesSkipped, hiddenNs, maxTimeErrorNs, audio, avEndDifferenceNs, lostMetadata, wallNs
@@ -304,6 +318,7 @@ struct RetimeDocument: Encodable, TextDocument {
     audio = report.sound.map(Audio.init)
     avEndDifferenceNs = report.avEndDifferenceNanoseconds
     sparseFrames = report.sparse.map(SparseDocument.init)
+    undecodableFrames = try report.undecodable.map(UndecodableFrameDocument.init)
     lostMetadata = report.lostMetadata
     wallNs = report.wallNanoseconds
   }

@@ -40,6 +40,8 @@ struct ExportOptions: ParsableArguments {
   @Option(help: "With --fps keep the turn of the picture as a tag, or apply it: keep or apply.")
   var rotation = PictureRotation.keep
 
+  @Option(help: .onError) var onError = UndecodableFramePolicy.stop
+
   @Option(help: "How rendered sound is stored: auto, aac or pcm.")
   var audioCodec = ExportSoundCodec.auto
 
@@ -75,6 +77,15 @@ struct ExportOptions: ParsableArguments {
     }
   }
 
+  /// Opens a movie; what is there of one that is cut off where errors are not to stop the work.
+  func asset(_ path: String) throws -> Asset {
+    let asset = try Asset(path: path, allowsTruncation: onError != .stop)
+    if let truncation = asset.truncation {
+      Output.note("slowmo: \(path) is cut off: \(truncation.words)")
+    }
+    return asset
+  }
+
   /// Exports a composition and tells of it, or tells the plan, or writes it as a project.
   func export(
     _ composition: Composition, of assets: [Asset], to output: String, verb: String,
@@ -96,6 +107,7 @@ struct ExportOptions: ParsableArguments {
     settings.box = box
     settings.appliesRotation = rotation == .apply
     settings.soundCodec = audioCodec
+    settings.undecodableFrames = onError
     settings.overwrites = writing.overwrite
     change(&settings)
     if writing.dryRun {
@@ -115,6 +127,9 @@ struct ExportOptions: ParsableArguments {
     }
     progress.end(file: output)
     note(report.sparse, output)
+    for frame in report.undecodable {
+      noteUndecodable(frame.path, frame.index, frame.time, onError)
+    }
     return try tell(RetimeDocument(verb, report), common)
   }
 
@@ -211,6 +226,22 @@ private func pictureSize(_ text: String) throws -> PictureSize {
   return PictureSize(width: width, height: height)
 }
 
+extension ArgumentHelp {
+  /// Of `--on-error`, in each verb that decodes.
+  static let onError: ArgumentHelp =
+    "For a frame that cannot be decoded: stop, hold (show the one before), skip. A file that is cut off needs one of the latter two."
+}
+
+/// Names a frame that could not be decoded.
+func noteUndecodable(
+  _ path: String, _ index: Int, _ time: MediaTime, _ policy: UndecodableFramePolicy
+) {
+  Output.note(
+    "slowmo: \(path): frame \(index) at \(time.secondsText) s cannot be decoded and is "
+      + (policy == .skip ? "left out" : "replaced by the one before"))
+}
+
+extension UndecodableFramePolicy: ExpressibleByArgument {}
 extension AudioTimePitchAlgorithm: ExpressibleByArgument {}
 extension ExportBoundary: ExpressibleByArgument {}
 extension ExportCodec: ExpressibleByArgument {}

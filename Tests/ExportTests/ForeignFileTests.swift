@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Editing
+import Export
+import LibAV
+import MediaTiming
+import TestSupport
+import Testing
+
+/// What containers and trackers of other programs do: pixel aspects, color profiles, fields, sync
+/// tables that lie, encryption, codecs that have no place in MOV or MP4.
+struct ForeignFileTests {
+  private let folder: Scratch
+
+  init() throws { folder = try Scratch() }
+
+  private func copy(_ path: String, as name: String = "copy.mov") throws -> ExportReport {
+    let asset = try Asset(path: path)
+    var settings = ExportSettings(path: folder.file(name), mode: .passthrough)
+    settings.overwrites = true
+    return try ExportSession(Composition(asset), of: asset).export(settings)
+  }
+
+  private func render(
+    _ path: String, _ codec: ExportCodec, as name: String = "made.mov",
+    _ change: (inout ExportSettings) -> Void = { _ in }
+  ) throws -> ExportReport {
+    let asset = try Asset(path: path)
+    var settings = ExportSettings(
+      path: folder.file(name), mode: .constant(try FrameRate(30, 1)))
+    settings.codec = codec
+    settings.overwrites = true
+    change(&settings)
+    return try ExportSession(Composition(asset), of: asset).export(settings)
+  }
+
+  @Test func `The container's pixel aspect wins over the codec's, in copies and renderings`()
+    async throws
+  {
+    let narrow = folder.file("narrow.mp4")
+    try await FFmpeg.makeClip(narrow, frames: 10, ["-vf", "setsar=27/64", "-c:v", "libx264"])
+    let square = folder.file("square.mp4")
+    try await FFmpeg.make(square, ["-i", narrow, "-c", "copy", "-aspect", "4:3"])
+    let wide = folder.file("wide.mkv")
+    try await FFmpeg.makeClip(wide, frames: 10, ["-vf", "setsar=64/45", "-c:v", "mjpeg"])
+    for (path, aspect) in [(narrow, "27:64"), (square, "1:1"), (wide, "64:45")] {
+      for container in ["mov", "mp4"] {
+        let copied = try copy(path, as: "copy.\(container)")
+        #expect(
+          try await FFmpeg.probe(copied.path, "stream=sample_aspect_ratio") == [aspect],
+          "\(path) as \(container)")
+      }
+      let made = try render(path, .h264)
+      #expect(try await FFmpeg.probe(made.path, "stream=sample_aspect_ratio") == [aspect])
+    }
+  }
+
+  @Test func `A color profile is kept`() async throws {
+    let path = folder.file("tagged.mov")
+    try await FFmpeg.makeClip(
+      path, frames: 10,
+      ["-c:v", "libx264", "-color_primaries", "bt709", "-color_trc", "bt709"]
+        + ["-colorspace", "bt709"])
+    // QuickTime's tags are six bytes behind their name: the shortest profile there ever was.
+    var movie = try bytes(of: path)
+    let tags = try #require(movie.firstRange(of: Array("colrnclc".utf8)))
+    movie.replaceSubrange(tags, with: Array("colrprof".utf8))
+    let profile = Array(movie[tags.upperBound..<tags.upperBound + 6])
+    let profiled = try folder.write(movie, as: "profiled.mov")
+    for container in ["mov", "mp4"] {
+      let reports = [
+        try copy(profiled, as: "copy.\(container)"),
+        try render(profiled, .h264, as: "made.\(container)"),
+      ]
+      for report in reports {
+        #expect(report.lostMetadata == [])
+        let made = try bytes(of: report.path)
+        #expect(made.firstRange(of: Array("colrprof".utf8) + profile) != nil, "\(report.path)")
+        // H.264 has the tags, too.
+        #expect(try await FFmpeg.probe(report.path, "stream=color_primaries") == ["bt709"])
+      }
+    }
+  }
+
+  @Test(arguments: ["mjpeg", "libx264"])
+  func `FFV1 of a full-range clip has its pixels, its range and its tags`(
+    encoder: String
+  ) async throws {
+    let path = folder.file("full.mov")
+    try await FFmpeg.makeClip(
+      path, frames: 20,
+      ["-c:v", encoder, "-pix_fmt", "yuvj420p", "-color_primaries", "bt709"]
+        + ["-color_trc", "iec61966-2-1", "-colorspace", "bt470bg"])
+    let report = try render(path, .ffv1)
+    let entries = "stream=color_range,color_space,color_transfer,color_primaries"
+    #expect(
+      try await FFmpeg.probe(report.path, entries) == ["pc,bt470bg,iec61966-2-1,bt709"])
+    // The judge hashes the samples, whichever range they claim.
+    #expect(try await CopyJudge.complaints(about: report.path, of: path) == [])
+    // And again as a copy, in which the box must lie in front too.
+    let copied = try copy(report.path)
+    #expect(try await FFmpeg.probe(copied.path, "stream=color_range") == ["pc"])
+    #expect(try await CopyJudge.complaints(about: copied.path, of: path) == [])
+    #expect(try Asset(path: copied.path).videoTrack?.frameCount == 20)
+  }
+
+  @Test func `What a container cannot hold is refused by name, before anything is written`()
+    async throws
+  {
+    let vp8 = folder.file("clip.webm")
+    try await FFmpeg.makeClip(vp8, frames: 10, ["-c:v", "libvpx"])
+    for container in ["mov", "mp4"] {
+      let asset = try Asset(path: vp8)
+      let error = try refusal(
+        Composition(asset), of: asset,
+        ExportSettings(path: folder.file("a.\(container)"), mode: .passthrough))
+      #expect(error.code == .unsupportedContainer)
+      #expect(error.message.contains("vp8") && error.message.contains(container.uppercased()))
+    }
+    let h264 = folder.file("clip.mp4")
+    try await FFmpeg.makeClip(h264, frames: 10, ["-c:v", "libx264"])
+    let asset = try Asset(path: h264)
+    var settings = ExportSettings(
+      path: folder.file("a.mp4"), mode: .constant(try FrameRate(30, 1)))
+    settings.codec = .ffv1
+    #expect(
+      try refusal(Composition(asset), of: asset, settings).code == .unsupportedContainer)
+    let raw = folder.file("clip.h264")
+    try await FFmpeg.makeClip(raw, frames: 10, ["-c:v", "libx264"])
+    let untimed = #expect(throws: AssetError.self) { try Asset(path: raw) }
+    #expect(untimed?.message.contains("does not say when") == true)
+  }
+
+  @Test(arguments: [
+    ("libopus", "mkv", "mov"), ("flac", "mkv", "mp4"), ("adpcm_ima_wav", "avi", "mov"),
+    ("adpcm_ms", "avi", "mp4"), ("wmav2", "mkv", "mp4"),
+  ])
+  func `Audio that a container cannot hold is encoded`(
+    codec: String, source: String, container: String
+  ) async throws {
+    let path = folder.file("clip.\(source)")
+    try await FFmpeg.make(
+      path,
+      ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=30", "-f", "lavfi"]
+        + ["-i", "sine=440:r=48000", "-t", "1", "-c:v", "mjpeg", "-c:a", codec, "-strict", "-2"])
+    let report = try copy(path, as: "copy.\(container)")
+    #expect(report.sound.map { $0.algorithm != "copy" } == true)
+    #expect(try await FFmpeg.probe(report.path, "stream=codec_name", stream: "a:0") == ["aac"])
+    let sound = try await FFmpeg.sound(of: report.path, channelCount: 1)[0]
+    let power = sound[4_000..<44_000].reduce(0) { $0 + $1 * $1 } / 40_000
+    // The generator's sine has an eighth of full scale.
+    #expect((power * 128).squareRoot() > 0.9 && (power * 128).squareRoot() < 1.1)
+  }
+
+  @Test func `The two fields of an AVCHD camera's frame are one frame`() async throws {
+    let raw = try folder.write(FieldCodedVideo(frameCount: 13).bytes, as: "fields.h264")
+    let path = folder.file("fields.ts")
+    try await FFmpeg.make(
+      path,
+      ["-framerate", "25", "-f", "h264", "-i", raw, "-f", "lavfi", "-i", "sine=440:r=48000"]
+        + ["-t", "0.52", "-c:v", "copy", "-c:a", "aac"])
+    let asset = try Asset(path: path)
+    let track = try #require(asset.videoTrack)
+    #expect(track.frameCount == 13)
+    #expect(try track.frames.time(ofFrame: 12).seconds == Rational(12, 25))
+    #expect(track.nominalFrameRate == (try FrameRate(25, 1)))
+    var reader = try FrameReader(asset)
+    for frame in Array(0..<13) + [4, 11, 0] {
+      let picture = try reader.picture(at: frame)
+      let rows = try #require(picture.planeData(0))
+      #expect(rows[0] == FieldCodedVideo.luma(ofFrame: frame, isBottom: false))
+      #expect(
+        rows[picture.bytesPerRow(0)] == FieldCodedVideo.luma(ofFrame: frame, isBottom: true))
+    }
+    let report = try copy(path)
+    #expect(report.framesCopied == 13)
+    let complaints = try await CopyJudge.complaints(about: report.path, of: path)
+    #expect(complaints == [])
+    let packets = try await FFmpeg.probe(report.path, "packet=pts", stream: "v:0")
+    #expect(packets.count == 13)
+  }
+
+  @Test func `Sync samples that are none mislead nobody`() async throws {
+    let plain = folder.file("plain.mp4")
+    try await FFmpeg.makeClip(
+      plain, ["-c:v", "libx264", "-bf", "2", "-g", "30", "-x264-params", "b-adapt=0"])
+    var movie = try PatchedMovie(plain)
+    var table = BoxBytes()
+    table.append(UInt32(0))
+    table.append(UInt32(90))
+    for sample in 1...90 as ClosedRange<UInt32> { table.append(sample) }
+    try movie.replace("moov/trak/mdia/minf/stbl/stss", with: table.bytes)
+    let path = try folder.write(movie.bytes, as: "lying.mp4")
+    let asset = try Asset(path: path)
+    let keys = try #require(asset.videoTrack).frames.entries.indices.filter {
+      asset.videoTrack?.frames.entries[$0].isKeyFrame == true
+    }
+    #expect(keys == [0, 30, 60])
+    var reader = try FrameReader(asset)
+    var straight = try FrameReader(Asset(path: plain))
+    var writer = PNGWriter()
+    var other = PNGWriter()
+    for frame in [47, 12, 89, 58, 31, 3] {
+      let found = try writer.data(of: frame, from: &reader)
+      #expect(found == (try other.data(of: frame, from: &straight)), "frame \(frame)")
+    }
+    let report = try copy(path)
+    #expect(try await CopyJudge.complaints(about: report.path, of: plain) == [])
+    let flags = try await FFmpeg.probe(report.path, "packet=flags", stream: "v:0")
+    #expect(flags.count { $0.hasPrefix("K") } == 3)
+  }
+
+  @Test func `An encrypted track is refused by name`() async throws {
+    let plain = folder.file("plain.mp4")
+    try await FFmpeg.make(
+      plain,
+      ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=30", "-f", "lavfi"]
+        + ["-i", "sine=440:r=48000", "-t", "1", "-c:v", "libx264", "-c:a", "aac"])
+    let path = folder.file("encrypted.mp4")
+    try await FFmpeg.make(
+      path,
+      ["-i", plain, "-c", "copy", "-encryption_scheme", "cenc-aes-ctr", "-encryption_key"]
+        + ["00112233445566778899aabbccddeeff", "-encryption_kid"]
+        + ["ffeeddccbbaa99887766554433221100"])
+    let error = #expect(throws: AssetError.self) { try Asset(path: path) }
+    #expect(error?.code == .invalidData)
+    #expect(error?.message.contains("are encrypted") == true)
+    #expect(error?.message.contains(path) == true)
+  }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// An H.264 byte stream of interlaced frames whose fields are coded as pictures of their own, as
+/// AVCHD cameras write them; no encoder of FFmpeg's does.
+///
+/// Each frame is 32 by 32 pixels of uncoded macroblocks (I_PCM), gray, and all of one brightness in
+/// each field. (Rec. ITU-T H.264, 7.3.)
+package struct FieldCodedVideo {
+  package let frameCount: Int
+
+  package init(frameCount: Int) { self.frameCount = frameCount }
+
+  /// The brightness of a field of a frame.
+  package static func luma(ofFrame frame: Int, isBottom: Bool) -> UInt8 {
+    UInt8(40 + 3 * frame + (isBottom ? 1 : 0))
+  }
+
+  /// The stream, each unit behind a start code.
+  package var bytes: [UInt8] {
+    var stream = Self.unit(0x67, Self.sequenceSet.bytes) + Self.unit(0x68, Self.pictureSet.bytes)
+    for frame in 0..<frameCount {
+      for isBottom in [false, true] {
+        let isFirst = frame == 0 && !isBottom
+        stream += Self.unit(
+          isFirst ? 0x65 : 0x61, Self.field(frame, isBottom: isBottom, isFirst: isFirst).bytes)
+      }
+    }
+    return stream
+  }
+
+  /// Main profile, level 3, pictures shown as they are decoded, 2 by 2 macroblocks, of which a
+  /// field has half.
+  private static var sequenceSet: BitWriter {
+    var bits = BitWriter()
+    for byte in [77, 0, 30] { bits.append(byte, count: 8) }
+    // Its number, frame_num of 4 bits, order of output, reference frames.
+    for number in [0, 0, 2, 1] { bits.append(code: number) }
+    bits.append(0, count: 1)
+    bits.append(code: 1)
+    bits.append(code: 0)
+    // Not frames alone, none adaptive by macroblock, direct_8x8_inference, no cropping, no VUI.
+    for flag in [0, 0, 1, 0, 0] { bits.append(flag, count: 1) }
+    bits.finish()
+    return bits
+  }
+
+  private static var pictureSet: BitWriter {
+    var bits = BitWriter()
+    bits.append(code: 0)
+    bits.append(code: 0)
+    bits.append(0, count: 2)
+    for _ in 0..<3 { bits.append(code: 0) }
+    bits.append(0, count: 3)
+    for _ in 0..<3 { bits.append(code: 0) }
+    // Slices say how they are deblocked.
+    bits.append(0b100, count: 3)
+    bits.finish()
+    return bits
+  }
+
+  private static func field(_ frame: Int, isBottom: Bool, isFirst: Bool) -> BitWriter {
+    var bits = BitWriter()
+    // From macroblock 0 on, an I slice, of picture set 0.
+    for number in [0, 7, 0] { bits.append(code: number) }
+    bits.append(frame % 16, count: 4)
+    bits.append(1, count: 1)
+    bits.append(isBottom ? 1 : 0, count: 1)
+    if isFirst {
+      bits.append(code: 0)
+      bits.append(0, count: 2)
+    } else {
+      bits.append(0, count: 1)
+    }
+    // No change of the quantizer, and no deblocking.
+    bits.append(code: 0)
+    bits.append(code: 1)
+    for _ in 0..<2 {
+      bits.append(code: 25)
+      bits.align()
+      for _ in 0..<256 { bits.append(Int(luma(ofFrame: frame, isBottom: isBottom)), count: 8) }
+      for _ in 0..<128 { bits.append(128, count: 8) }
+    }
+    bits.finish()
+    return bits
+  }
+
+  /// A unit with its start code, and bytes that keep others from looking like one.
+  private static func unit(_ head: UInt8, _ contents: [UInt8]) -> [UInt8] {
+    var unit: [UInt8] = [0, 0, 0, 1, head]
+    var zeros = 0
+    for byte in contents {
+      if zeros >= 2, byte <= 3 {
+        unit.append(3)
+        zeros = 0
+      }
+      unit.append(byte)
+      zeros = byte == 0 ? zeros + 1 : 0
+    }
+    return unit
+  }
+}
+
+/// Bits in the order in which H.264 stores them.
+private struct BitWriter {
+  private(set) var bytes: [UInt8] = []
+  private var used = 8
+
+  mutating func append(_ value: Int, count: Int) {
+    for bit in (0..<count).reversed() {
+      if used == 8 {
+        bytes.append(0)
+        used = 0
+      }
+      bytes[bytes.count - 1] |= UInt8(value >> bit & 1) << UInt8(7 - used)
+      used += 1
+    }
+  }
+
+  /// Appends an Exp-Golomb code.
+  mutating func append(code value: Int) {
+    let length = Int.bitWidth - (value + 1).leadingZeroBitCount
+    append(0, count: length - 1)
+    append(value + 1, count: length)
+  }
+
+  mutating func align() { used = 8 }
+
+  /// The bit that ends a unit.
+  mutating func finish() { append(1, count: 1) }
+}
