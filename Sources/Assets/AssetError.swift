@@ -39,6 +39,14 @@ public struct AssetError: Error, Hashable, Sendable, CustomStringConvertible {
 
   /// The bridge's error in this room's words.
   init(_ error: LibAVError) {
+    // The one line of libav's by which a file that is cut off is known.
+    if error.description.contains("moov atom not found") {
+      self.init(
+        .invalidData,
+        "\(error.subject) has no index (moov): it is cut off, or was never finished",
+        hint: "copy the file again from where it was recorded")
+      return
+    }
     let code: Code =
       switch error.systemErrorNumber {
       case ENOENT: .notFound

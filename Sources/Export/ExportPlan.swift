@@ -140,10 +140,14 @@ struct ExportPlan {
       !MovieWriter.accepts(
         track.format.parameters, timescale: track.timescale, container: container)
     else { return }
+    let fitsMP4 =
+      container == "mov"
+      && MovieWriter.accepts(
+        track.format.parameters, timescale: track.timescale, container: "mp4")
     throw ExportError(
       .unsupportedContainer,
       "\(container.uppercased()) cannot hold the \(track.codec) frames of \(asset.path)",
-      hint: "render them with --fps")
+      hint: fitsMP4 ? "name it .mp4" : "render them with --fps")
   }
 
   /// What an asset says once of all its pictures.

@@ -278,6 +278,13 @@ struct PassthroughPlan {
       frames[index].duration = sorted[place + 1] - sorted[place]
       frames[place].dts = sorted[place] - delay
     }
+    // libavformat leaves out what follows the second key frame that would last beyond the edit list
+    // if it were shown as long as decoding takes to the next (`mov_fix_index`).
+    let lastKey = frames.lastIndex(where: \.isKeyFrame) ?? 0
+    for place in frames.indices.prefix(lastKey) where frames[place].isKeyFrame {
+      let longest = max(1, endTicks - frames[place].pts - 1)
+      frames[place + 1].dts = min(frames[place + 1].dts, frames[place].dts + longest)
+    }
     // A track's length is the sum of the steps between decoding times; the last of them must
     // bring it to the end of the last frame that is shown.
     if frames.count > 0 {

@@ -16,9 +16,10 @@ struct FieldPairs: ~Copyable {
   /// Packets in the order in which they are to be given.
   private var ready: [Packet] = []
 
-  /// Prepares for a track; nil where it is no H.264.
+  /// Prepares for a track; nil where it is no H.264, or its first frames were progressive.
   init?(_ track: TrackFormat) {
     guard track.kind == .video, track.parameters.codecID == AV_CODEC_ID_H264,
+      track.parameters.pointer.pointee.field_order != AV_FIELD_PROGRESSIVE,
       let parser = av_parser_init(Int32(bitPattern: AV_CODEC_ID_H264.rawValue))
     else { return nil }
     guard let context = avcodec_alloc_context3(nil) else {

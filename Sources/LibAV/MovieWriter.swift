@@ -34,6 +34,10 @@ package struct MovieWriter: ~Copyable {
     let stream: UnsafeMutablePointer<AVStream>
     let timeBase: AVRational
     var lastDecodeTicks: Int64?
+    /// When the packet written first is shown and decoded.
+    var first: (pts: Int64, dts: Int64)?
+    /// The earliest time at which one is shown, and the end of the latest.
+    var shown: Range<Int64>?
   }
 
   package let path: String
@@ -275,6 +279,10 @@ package struct MovieWriter: ~Copyable {
     defer { av_packet_unref(scratch) }
     stamp(track, pts: pts, dts: dts, duration: duration)
     try LibAVError.check(av_interleaved_write_frame(context, scratch), "write to", path)
+    let known = tracks[track].shown ?? pts..<pts
+    tracks[track].first = tracks[track].first ?? (pts, dts)
+    tracks[track].shown =
+      min(known.lowerBound, pts)..<max(known.upperBound, pts &+ duration)
     try checkOutput()
   }
 
@@ -368,7 +376,14 @@ package struct MovieWriter: ~Copyable {
 
   /// Writes into the index what libavformat leaves out.
   private func completeHead() throws(LibAVError) {
-    guard captureRate != nil || fullRangeTrack != nil else { return }
+    // Frames that are shown before the one decoded first, from zero on.
+    let led = tracks.indices.filter { number in
+      guard let first = tracks[number].first?.pts, let shown = tracks[number].shown else {
+        return false
+      }
+      return first > 0 && shown.lowerBound < first
+    }
+    guard captureRate != nil || fullRangeTrack != nil || !led.isEmpty else { return }
     let file = try MovieBoxes(opening: path)
     let boxes = file.boxes()
     guard let place = boxes.firstIndex(where: { $0.type == BoxType.movie }),
@@ -377,6 +392,7 @@ package struct MovieWriter: ~Copyable {
     let movie = boxes[place]
     var bytes = file.file.read(size, at: movie.start)
     if let captureRate { MovieTags.write(captureRate: captureRate, into: &bytes) }
+    for number in led { try writeEditList(of: number, into: &bytes) }
     if let fullRangeTrack {
       ColorBox.write(into: &bytes, track: fullRangeTrack.index, fullRangeTrack.parameters)
       // It takes its room from what was kept free behind the index in front.
@@ -393,6 +409,21 @@ package struct MovieWriter: ~Copyable {
       }
     }
     try file.file.write(bytes, at: movie.start)
+  }
+
+  private func writeEditList(of number: Int, into bytes: inout [UInt8]) throws(LibAVError) {
+    guard let first = tracks[number].first, let shown = tracks[number].shown else { return }
+    let start = max(0, shown.lowerBound)
+    func movieTicks(_ ticks: Int64) -> Int64 {
+      av_rescale(ticks, Int64(settings.movieTimescale), Int64(tracks[number].timeBase.den))
+    }
+    let isWritten = EditListBox.write(
+      into: &bytes, track: number, delay: movieTicks(start), mediaTime: start &- first.dts,
+      duration: movieTicks(shown.upperBound &- start),
+      mediaDuration: shown.upperBound &- start)
+    guard isWritten else {
+      throw LibAVError("write the edit list of", path, code: CFFmpeg_EINVAL)
+    }
   }
 
   /// Bytes written so far.

@@ -99,15 +99,15 @@ struct FuzzCases {
     """
 
   /// What became of a case, in words.
-  func outcome(of number: UInt64) throws -> String {
+  func outcome(of number: UInt64) async throws -> String {
     var random = SeededGenerator(seed: number &* 31 &+ 7)
     let kind = Int.random(in: 0..<10, using: &random)
     do {
       switch kind {
-      case 0..<5: return try damagedMovie(&random)
-      case 5, 6: return try damagedProject(&random)
-      case 7: return try damagedMarkers(&random)
-      default: return try wildPlan(&random)
+      case 0..<5: return try await damagedMovie(&random)
+      case 5, 6: return try await damagedProject(&random)
+      case 7: return try await damagedMarkers(&random)
+      default: return try await wildPlan(&random)
       }
     } catch let error {
       let isOurs =
@@ -117,7 +117,7 @@ struct FuzzCases {
     }
   }
 
-  private func damagedMovie(_ random: inout SeededGenerator) throws -> String {
+  private func damagedMovie(_ random: inout SeededGenerator) async throws -> String {
     let movie = movies[Int.random(in: 0..<movies.count, using: &random)]
     var mutation = Mutation(random: random)
     let bytes = mutation.movie(movie.bytes, index: movie.index)
@@ -134,19 +134,19 @@ struct FuzzCases {
         do throws(AssetError) { _ = try reader.picture(at: index) } catch { continue }
       }
     }
-    return try "\(movie.name) " + exports(Composition(asset), asset, &random)
+    return try await "\(movie.name) " + exports(Composition(asset), asset, &random)
   }
 
-  private func damagedProject(_ random: inout SeededGenerator) throws -> String {
+  private func damagedProject(_ random: inout SeededGenerator) async throws -> String {
     var mutation = Mutation(random: random)
     let text = mutation.text(project)
     random = mutation.random
     let read = try OpenTimeline(parsing: text) { (_) throws in try assets[0].mediaSource() }
     _ = try OpenTimeline(read.composition, name: "again").text()
-    return try "project " + exports(read.composition, assets[0], &random)
+    return try await "project " + exports(read.composition, assets[0], &random)
   }
 
-  private func damagedMarkers(_ random: inout SeededGenerator) throws -> String {
+  private func damagedMarkers(_ random: inout SeededGenerator) async throws -> String {
     var mutation = Mutation(random: random)
     let media = try assets[0].mediaSource()
     let markers: SlowMotionMarkers
@@ -160,11 +160,11 @@ struct FuzzCases {
       markers = try SlowMotionMarkers(android: bytes, duration: media.duration)
     }
     random = mutation.random
-    return try "markers " + exports(markers.composition(of: media), assets[0], &random)
+    return try await "markers " + exports(markers.composition(of: media), assets[0], &random)
   }
 
   /// Edits with numbers that nobody would choose.
-  private func wildPlan(_ random: inout SeededGenerator) throws -> String {
+  private func wildPlan(_ random: inout SeededGenerator) async throws -> String {
     let place = Int.random(in: 0..<assets.count, using: &random)
     let asset = assets[place]
     var composition = try Composition(asset)
@@ -191,7 +191,7 @@ struct FuzzCases {
       } catch is EditingError {} catch is TimingError {}
     }
     try composition.validateSegments()
-    return try "plan " + exports(composition, asset, &random)
+    return try await "plan " + exports(composition, asset, &random)
   }
 
   private func time(
@@ -229,7 +229,7 @@ struct FuzzCases {
   /// Plans both kinds of export, and begins one of them.
   private func exports(
     _ composition: Composition, _ asset: Asset, _ random: inout SeededGenerator
-  ) throws -> String {
+  ) async throws -> String {
     let session = try ExportSession(composition, of: [asset])
     let container = Bool.random(using: &random) ? "mov" : "mp4"
     var settings = ExportSettings(path: folder.file("out.\(container)"), mode: .passthrough)
@@ -255,6 +255,27 @@ struct FuzzCases {
       throw error
     }
     let result = try Asset(path: report.path)
+    if settings.mode == .passthrough, assets.contains(where: { $0.path == asset.path }) {
+      try await judge(report, asset)
+    }
     return "exported \(result.duration.doubleValue) s"
   }
+
+  /// Throws unless each frame that `ffmpeg` decodes from a copy of a whole movie is one that it
+  /// decodes from the movie, and there are as many as were copied.
+  private func judge(_ report: ExportReport, _ asset: Asset) async throws {
+    guard report.framesEncoded == 0, report.framesCopied > 0 else { return }
+    let known = Set(try await CopyJudge.frames(of: asset.path, countsHidden: true).map(\.hash))
+    let shown = try await CopyJudge.frames(of: report.path, countsHidden: true)
+    let others = shown.count { !known.contains($0.hash) }
+    guard others == 0, Int64(shown.count) >= report.framesCopied else {
+      throw WrongCopy(
+        description: "\(shown.count) frames for \(report.framesCopied), \(others) of them broken")
+    }
+  }
+}
+
+/// A copy that another decoder does not show as it should.
+struct WrongCopy: Error, CustomStringConvertible {
+  let description: String
 }

@@ -3,7 +3,8 @@ import Foundation
 import TestSupport
 
 // Feeds damaged movies, projects and sidecars, and plans of extreme numbers, to everything that
-// reads, edits and exports: each must end with a result or with an error of our own. Cases run in
+// reads, edits and exports: each must end with a result or with an error of our own, and ffmpeg must
+// decode from each copy of a whole movie the frames that it decodes from the movie. Cases run in
 // processes of their own, so that one that crashes or hangs names itself.
 //
 //   FuzzSoak [CASES] [FIRST]         10 000 cases, unless told otherwise
@@ -27,7 +28,7 @@ if let first = arguments.first, first == "--case" || first == "--cases" {
   for number in start..<start + count {
     tell("case \(number)")
     Watchdog.now(at: number)
-    tell("  \(try cases.outcome(of: number))")
+    tell("  \(try await cases.outcome(of: number))")
   }
   exit(0)
 }
