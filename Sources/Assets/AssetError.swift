@@ -40,7 +40,7 @@ public struct AssetError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The bridge's error in this room's words.
   init(_ error: LibAVError) {
     // The one line of libav's by which a file that is cut off is known.
-    if error.description.contains("moov atom not found") {
+    if error.logLine?.contains("moov atom not found") == true {
       self.init(
         .invalidData,
         "\(error.subject) has no index (moov): it is cut off, or was never finished",

@@ -173,7 +173,9 @@ struct OpenTimelineReader {
     let duration = try length(of: clip, place, depth: depth)
     let reference = clip.otioReference
     let available = reference?["available_range"]?.otioRange
-    guard let reference, let address = reference["target_url"]?.string else {
+    guard let reference, let address = reference["target_url"]?.string,
+      address.contains(where: { !$0.isWhitespace })
+    else {
       if let reason = clip.otioWhyNothing {
         missing.append("\(place) \(reason)")
         notes.append("\(place) \(reason) and shows nothing")

@@ -68,7 +68,8 @@ extension JSONValue {
   var otioWhyNothing: String? {
     guard let reference = otioAnyReference else { return "has no media" }
     switch reference.otioKind {
-    case "MissingReference": return "has no media"
+    // Of a movie only where its address is empty.
+    case "MissingReference", "ExternalReference": return "has no media"
     case "GeneratorReference": return "is a generated picture"
     default: return nil
     }
@@ -78,7 +79,6 @@ extension JSONValue {
   var otioReferenceWords: String {
     switch otioAnyReference?.otioKind {
     case "ImageSequenceReference": "a sequence of images, which is not read"
-    case "ExternalReference": "media without an address"
     default: "media of an unknown kind"
     }
   }

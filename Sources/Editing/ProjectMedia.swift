@@ -103,7 +103,10 @@ struct ProjectMedia {
   /// Whether a file holds one image, by its name.
   private static func isStill(_ path: String) -> Bool {
     let suffix = path.split(separator: ".").last?.lowercased() ?? ""
-    return ["png", "jpg", "jpeg", "tif", "tiff", "bmp", "webp", "exr", "dpx"].contains(suffix)
+    return [
+      "png", "jpg", "jpeg", "tif", "tiff", "bmp", "webp", "exr", "dpx", "svg", "tga", "jp2", "jxl",
+      "ppm", "pgm", "sgi", "pcx",
+    ].contains(suffix)
   }
 
   /// A time of media, moved inside where it is a frame beyond an end at most: programs that count

@@ -34,8 +34,8 @@ struct BadInputTests {
         arguments: ["retime", "cut.mov", "-o", "out.mov", "--speed", "1/8", "--copy"], status: 65,
         names: "cut.mov"),
       Case(
-        name: "a movie whose index is in front, cut", arguments: ["info", "front.mp4"], status: 65,
-        names: "front.mp4"),
+        name: "a movie whose index is in front, cut",
+        arguments: ["frames", "front.mp4", "-o", "{index}.png"], status: 65, names: "front.mp4"),
       Case(
         name: "an unknown device", arguments: ["record", "nosuch", "-o", "out.mov", "-t", "1"],
         status: 69, names: "nosuch"),

@@ -31,6 +31,14 @@ struct HelpTests {
       try FileManager.default.createSymbolicLink(
         atPath: scratch.file("take.mov"), withDestinationPath: take)
     }
+    if verb == "recover" {
+      let front = scratch.file("front.mp4")
+      let made = try await slowmo(
+        "retime", take, "-o", front, "--speed", "1", "--copy", "--pitch", "mute")
+      #expect(made.status == 0, "\(made.errors)")
+      let movie = try bytes(of: front)
+      _ = try scratch.write(Array(movie.prefix(movie.count / 2)), as: "half-copied.mp4")
+    }
     if verb == "edit" {
       let made = try await slowmo(
         "retime", take, "-o", scratch.file("project.otio"), "--preset", "impact", "--at", "1")

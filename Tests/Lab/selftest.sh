@@ -6,6 +6,9 @@
 
 set -uo pipefail
 
+# On a machine that is busy with other things a boot may take long.
+export LAB_TIMEOUT=${LAB_TIMEOUT:-14400}
+
 lab=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 checkout=$(cd "$lab/../.." && pwd -P)
 scratch=$(mktemp -d)

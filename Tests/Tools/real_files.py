@@ -129,8 +129,17 @@ class Source:
         judged = min(self.count, len(self.frames))
         self.first, self.last = judged // 3 + 1, 2 * judged // 3
 
-    def has_part(self):
-        return self.first + 2 < self.last and (self.is_cut or self.count == len(self.frames))
+    def has_part(self, path, folder, timed):
+        """Whether there is a part to judge, of frames that both programs count alike."""
+        if self.first + 2 >= self.last or not (self.is_cut or self.count == len(self.frames)):
+            return False
+        times = frame_times(path, folder)
+        at = next((
+            index for index, (time, _) in enumerate(self.frames)
+            if timed and abs(times[index] - times[0] - float(time)) > 1e-5), None)
+        if at is not None:
+            raise Trial("unjudged", "ffmpeg does not decode all frames")
+        return True
 
 
 def movie(folder, name, info):
@@ -149,7 +158,7 @@ def whole_copy(path, folder, source, info, timed):
 
 def slow_part(path, folder, source, info, timed):
     """The middle third at a quarter of the speed."""
-    if not source.has_part():
+    if not source.has_part(path, folder, timed):
         return
     made = movie(folder, "slow", info)
     report = slowmo(
@@ -164,7 +173,7 @@ def slow_part(path, folder, source, info, timed):
 
 def middle(path, folder, source, info, timed):
     """The middle third alone, as a project: its cuts hide frames, or encode some."""
-    if not source.has_part():
+    if not source.has_part(path, folder, timed):
         return
     times = frame_times(path, folder)
     # Within the first frame and the last one, whatever is rounded.

@@ -186,7 +186,8 @@ enum ProjectPaths {
   static func found(_ path: String, in project: String) -> String {
     let plain = resolved(path, in: project)
     if fileExists(plain) { return plain }
-    let name = path.split(separator: "/").last.map(String.init) ?? path
+    // Projects also come from Windows.
+    let name = path.split { $0 == "/" || $0 == "\\" }.last.map(String.init) ?? path
     let folder = folder(of: project)
     if fileExists(folder + name) { return folder + name }
     let found = namesInFolder(folder.isEmpty ? "." : folder).filter { other in
