@@ -44,7 +44,7 @@ public struct AssetError: Error, Hashable, Sendable, CustomStringConvertible {
       self.init(
         .invalidData,
         "\(error.subject) has no index (moov): it is cut off, or was never finished",
-        hint: "copy the file again from where it was recorded")
+        hint: "check that it is a movie, and copy it again from where it was recorded")
       return
     }
     let code: Code =
