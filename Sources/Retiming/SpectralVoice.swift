@@ -105,9 +105,11 @@ final class SpectralVoice: AudioVoice {
   /// What to stretch the next window by.
   private var stretch: Double {
     // The middle of the next window: the padding is half of one. It should come out next, since
-    // the engine's delay is as long.
-    let position = Double(fed - stretcher.padLength)
-    guard position >= start || leadStretch < 1 else { return 1 }
+    // the engine's delay is as long. The window is complete with any sample of the block that is
+    // fed now, on average with the one in the middle.
+    let first = Double(fed - stretcher.padLength)
+    guard first >= start || leadStretch < 1 else { return 1 }
+    let position = first + Double(stretcher.blockLength) / 2
     let due = output(at: position + horizon)
     let plain = (due - output(at: position)) / horizon
     let wanted = (due - Double(stretcher.produced)) / horizon

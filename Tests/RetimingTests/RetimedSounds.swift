@@ -20,7 +20,7 @@ struct RetimedSine {
 
   init(
     _ algorithm: AudioTimePitchAlgorithm, _ frequency: Double, at speed: Speed,
-    sampleRate: Int = 48_000
+    sampleRate: Int = 48_000, from start: Int64 = 20_000
   ) throws {
     let retimer = try AudioRetimer(
       algorithm: algorithm, sampleRate: sampleRate, channelCount: 1)
@@ -28,7 +28,7 @@ struct RetimedSine {
     let stretch = 1 / speed.fraction.doubleValue
     let count = Int64(max(3000, min(24_000 / stretch, 80_000)))
     let samples = try retimer.render(
-      [.of(20_000, count, at: speed, sampleRate: Int32(sampleRate))],
+      [.of(start, count, at: speed, sampleRate: Int32(sampleRate))],
       of: .sine(frequency, length: 200_000, sampleRate: Double(sampleRate))
     ).samples[0]
     let step = 2 * .pi * frequency / Double(sampleRate)
