@@ -137,7 +137,8 @@ final class GrainVoice: AudioVoice {
   private func prepare(upTo end: Int, _ read: SampleReader) throws {
     try window.read(upTo: origin + Int64(end + BetweenSamples.reach + 1), read) { block in
       guard var finder = detector.take() else { return }
-      for onset in finder.append(block) {
+      // In grains a slow rise stays as it is; a lock would bring it early.
+      for onset in finder.append(block) where !onset.isSoft {
         map.append(Double(onset.position), strength: onset.strength)
       }
       map.scanned(upTo: Double(finder.scanned))

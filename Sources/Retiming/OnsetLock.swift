@@ -34,8 +34,11 @@ struct LockedMap {
     /// How much of it is for the weakest onsets.
     let least: Double
 
+    /// How many samples after an onset it is found.
+    let delay: Double
+
     /// How far ahead of a position onsets must be known.
-    var lookAhead: Double { 2 * before + 2 * after + 3 * max(ease, fastEase) }
+    var lookAhead: Double { 2 * before + 2 * after + 3 * max(ease, fastEase) + delay }
 
     /// Milliseconds before and after an onset, at a sampling rate.
     init(before: Double, after: Double, least: Double = 1, sampleRate: Int) {
@@ -45,6 +48,7 @@ struct LockedMap {
       self.after = after * millisecond
       ease = max(100, before + after) * millisecond
       fastEase = 250 * millisecond
+      delay = Double(OnsetDetector.delay(sampleRate: sampleRate))
     }
   }
 

@@ -89,7 +89,8 @@ final class SpectralVoice: AudioVoice {
         guard var finder = detector.take() else { return }
         for onset in finder.append(block) {
           map.append(
-            Double(onset.position - Int64(stretcher.padLength)), strength: onset.strength)
+            Double(onset.position - Int64(stretcher.padLength)),
+            strength: onset.strength * onset.lockShare)
         }
         map.scanned(upTo: Double(finder.scanned - Int64(stretcher.padLength)))
         detector = finder

@@ -58,4 +58,46 @@ struct PlacementTests {
       #expect(late.magnitude < (carrier == .tone ? 0.8 : 0.55 * Double(stretch)), "\(carrier)")
     }
   }
+
+  @Test(
+    "A slow rise that starts out of silence is where it belongs",
+    arguments: [.spectral, .timeDomain] as [AudioTimePitchAlgorithm])
+  func softAttacks(_ algorithm: AudioTimePitchAlgorithm) throws {
+    // A twentieth at once, and all of it after 80 ms: by half in the middle.
+    let samples = try rendered(algorithm, 4, 24_000..<72_000) {
+      let part = min(1, ($0 - 46_080) / 3840)
+      return part < 0 ? 0 : max(0.05, part) * Carrier.tone.value($0)
+    }
+    // The middle of the rise, of the mean of 40 ms.
+    var (means, sum) = ([Float](), Float(0))
+    for index in 1920..<samples.count {
+      sum += samples[index].magnitude - samples[index - 1920].magnitude
+      means.append(sum)
+    }
+    let top = means[120_000]
+    let middle = try #require(means.firstIndex { $0 > top / 2 })
+    let late = Double(middle + 960 - 96_000) / 48
+    Measured.note("\(algorithm) attack", "\(late) ms late")
+    #expect(late.magnitude < 15)
+  }
+
+  @Test(
+    "Clicks, starts and slow rises are told apart",
+    arguments: [
+      // Milliseconds from nothing to the top, and at the top.
+      (0, 4, 0.95...1.0, false), (0, 400, 0.4...0.7, false), (50, 400, 0.0...0.1, true),
+    ] as [(Double, Double, ClosedRange<Double>, Bool)])
+  func growth(rise: Double, top: Double, share: ClosedRange<Double>, isSoft: Bool) throws {
+    let noise = Sound.noise(length: 96_000).channels[0]
+    let plane = (0..<96_000).map { index in
+      let since = (Double(index) - 48_000) / 48
+      let loudness = since < 0 || since > rise + top ? 0 : min(1, since / max(rise, 1e-9))
+      return Float((0.001 + 0.9 * loudness) * noise(Double(index)))
+    }
+    var detector = OnsetDetector(sampleRate: 48_000, channelCount: 1)
+    let onset = try #require(detector.append([plane]).first { $0.position > 24_000 })
+    #expect((47_900...49_000).contains(onset.position))
+    #expect(share.contains(onset.lockShare), "\(onset.growth) dB")
+    #expect(onset.isSoft == isSoft, "\(onset.growth) dB")
+  }
 }
