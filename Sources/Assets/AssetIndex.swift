@@ -49,6 +49,7 @@ struct AssetIndex {
     for (track, _) in known where !tracks[track].parameters.isIntraOnly {
       demuxer.skip(track: track, exceptKeyFrames: true)
     }
+    let readers = tracks.map { PictureTypeReader($0.parameters) }
     while let packet = try demuxer.nextPacket() {
       readCount += 1
       // A packet that ends with the file is cut off; what follows cannot be read.
@@ -59,7 +60,10 @@ struct AssetIndex {
       // Frames whose packets have no time get one later.
       guard let pts = packet.pts ?? packet.dts ?? (track.kind == .video ? 0 : nil) else { continue }
       if packet.isEncrypted { encrypted.insert(packet.trackIndex) }
-      let access = packet.isKeyFrame ? packet.randomAccess(parameters) : .none
+      var access = packet.isKeyFrame ? packet.randomAccess(parameters) : .none
+      if access != .none, let reader = readers[packet.trackIndex], !reader.isIntra(packet) {
+        access = .none
+      }
       packets[packet.trackIndex, default: []].append(
         PacketRecord(
           pts: pts, dts: packet.dts, duration: packet.duration, isKeyFrame: access != .none,
@@ -87,7 +91,26 @@ struct AssetIndex {
       packets[track] = records
       wholeCounts[track] = records.count
     }
-    for track in tracks { limitLastDuration(track) }
+    for track in tracks {
+      limitLastDuration(track)
+      distrustKeyFrames(track)
+    }
+  }
+
+  /// Leaves a track of predicted pictures its first key frame alone where each of them is called
+  /// one: a movie without a table of sync samples says so, whatever its pictures are.
+  private mutating func distrustKeyFrames(_ track: TrackFormat) {
+    let known = [
+      "h264", "hevc", "mpeg1video", "mpeg2video", "mpeg4", "vp8", "vp9", "av1", "theora",
+    ]
+    guard track.kind == .video, !track.parameters.isIntraOnly,
+      !known.contains(track.parameters.codecName), let records = packets[track.index],
+      records.count > 1, records.allSatisfy(\.isKeyFrame)
+    else { return }
+    for index in records.indices.dropFirst() {
+      packets[track.index]?[index].isKeyFrame = false
+      packets[track.index]?[index].isIndependent = false
+    }
   }
 
   /// Makes the last packet of a movie's track no longer than its sample is.

@@ -30,7 +30,7 @@ package struct MovieWriter: ~Copyable {
     }
   }
 
-  private struct Track {
+  struct Track {
     let stream: UnsafeMutablePointer<AVStream>
     let timeBase: AVRational
     var lastDecodeTicks: Int64?
@@ -41,15 +41,15 @@ package struct MovieWriter: ~Copyable {
   }
 
   package let path: String
-  private let settings: Settings
+  let settings: Settings
   /// The rate of the sensor, where a tag tells it.
-  private let captureRate: Float?
+  let captureRate: Float?
   private let context: UnsafeMutablePointer<AVFormatContext>
-  private var tracks: [Track] = []
+  private(set) var tracks: [Track] = []
   private var packetCount = 0
   private var hasColorProfile = false
   /// A track of which only a box of our own tells that its samples use the full range.
-  private var fullRangeTrack: (index: Int, parameters: CodecParameters)?
+  private(set) var fullRangeTrack: (index: Int, parameters: CodecParameters)?
   private var hasHeader = false
   private var hasTrailer = false
   private let scratch: UnsafeMutablePointer<AVPacket>
@@ -372,58 +372,6 @@ package struct MovieWriter: ~Copyable {
     try checkOutput()
     try LibAVError.check(avio_closep(&context.pointee.pb), "close", path)
     try completeHead()
-  }
-
-  /// Writes into the index what libavformat leaves out.
-  private func completeHead() throws(LibAVError) {
-    // Frames that are shown before the one decoded first, from zero on.
-    let led = tracks.indices.filter { number in
-      guard let first = tracks[number].first?.pts, let shown = tracks[number].shown else {
-        return false
-      }
-      return first > 0 && shown.lowerBound < first
-    }
-    guard captureRate != nil || fullRangeTrack != nil || !led.isEmpty else { return }
-    let file = try MovieBoxes(opening: path)
-    let boxes = file.boxes()
-    guard let place = boxes.firstIndex(where: { $0.type == BoxType.movie }),
-      let size = Int(exactly: boxes[place].byteCount)
-    else { return }
-    let movie = boxes[place]
-    var bytes = file.file.read(size, at: movie.start)
-    if let captureRate { MovieTags.write(captureRate: captureRate, into: &bytes) }
-    for number in led { try writeEditList(of: number, into: &bytes) }
-    if let fullRangeTrack {
-      ColorBox.write(into: &bytes, track: fullRangeTrack.index, fullRangeTrack.parameters)
-      // It takes its room from what was kept free behind the index in front.
-      if place + 1 < boxes.count {
-        let rest = Int(boxes[place + 1].byteCount) - (bytes.count - size)
-        guard boxes[place + 1].type == BoxType.free, let count = UInt32(exactly: rest), rest >= 8
-        else {
-          throw LibAVError("write the color range into", path, code: CFFmpeg_EINVAL)
-        }
-        var free = BoxBytes()
-        free.append(count)
-        free.append(BoxType.free)
-        bytes += free.bytes
-      }
-    }
-    try file.file.write(bytes, at: movie.start)
-  }
-
-  private func writeEditList(of number: Int, into bytes: inout [UInt8]) throws(LibAVError) {
-    guard let first = tracks[number].first, let shown = tracks[number].shown else { return }
-    let start = max(0, shown.lowerBound)
-    func movieTicks(_ ticks: Int64) -> Int64 {
-      av_rescale(ticks, Int64(settings.movieTimescale), Int64(tracks[number].timeBase.den))
-    }
-    let isWritten = EditListBox.write(
-      into: &bytes, track: number, delay: movieTicks(start), mediaTime: start &- first.dts,
-      duration: movieTicks(shown.upperBound &- start),
-      mediaDuration: shown.upperBound &- start)
-    guard isWritten else {
-      throw LibAVError("write the edit list of", path, code: CFFmpeg_EINVAL)
-    }
   }
 
   /// Bytes written so far.

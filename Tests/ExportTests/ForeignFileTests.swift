@@ -153,6 +153,29 @@ struct ForeignFileTests {
     #expect((power * 128).squareRoot() > 0.9 && (power * 128).squareRoot() < 1.1)
   }
 
+  @Test func `The AMR audio of a phone's clip is copied into MOV, and encoded for MP4`()
+    async throws
+  {
+    // Two seconds of frames in the lowest mode: a head of one byte, and whatever bits.
+    var voice = Array("#!AMR\n".utf8)
+    for frame in 0..<100 {
+      voice.append(0x04)
+      voice += (0..<12).map { UInt8(truncatingIfNeeded: frame * 7 + $0) }
+    }
+    let raw = try folder.write(voice, as: "voice.amr")
+    let path = folder.file("clip.3gp")
+    try await FFmpeg.make(
+      path,
+      ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=30", "-f", "amr", "-i", raw, "-t", "2"]
+        + ["-c:v", "libx264", "-c:a", "copy"])
+    for (container, codec) in [("mov", "amr_nb"), ("mp4", "aac")] {
+      let report = try copy(path, as: "copy.\(container)")
+      #expect(report.sound.map { $0.algorithm == "copy" } == (container == "mov"))
+      #expect(
+        try await FFmpeg.probe(report.path, "stream=codec_name", stream: "a:0") == [codec])
+    }
+  }
+
   @Test func `The two fields of an AVCHD camera's frame are one frame`() async throws {
     let raw = try folder.write(FieldCodedVideo(frameCount: 13).bytes, as: "fields.h264")
     let path = folder.file("fields.ts")
@@ -241,6 +264,34 @@ struct ForeignFileTests {
     #expect(try await CopyJudge.complaints(about: report.path, of: plain) == [])
     let flags = try await FFmpeg.probe(report.path, "packet=flags", stream: "v:0")
     #expect(flags.count { $0.hasPrefix("K") } == 3)
+  }
+
+  @Test(arguments: [["h263", "-s", "128x96"], ["mpeg4", "-bf", "0"], ["mpeg2video", "-bf", "0"]])
+  func `A movie without a table of sync samples has those that its pictures are`(
+    coding: [String]
+  ) async throws {
+    let plain = folder.file("plain.mov")
+    try await FFmpeg.makeClip(plain, frames: 40, ["-g", "12", "-c:v"] + coding)
+    var movie = try bytes(of: plain)
+    let table = try #require(movie.firstRange(of: Array("stss".utf8)))
+    movie.replaceSubrange(table, with: Array("free".utf8))
+    let path = try folder.write(movie, as: "tableless.mov")
+    let asset = try Asset(path: path)
+    let entries = try #require(asset.videoTrack).frames.entries
+    let keys = entries.indices.filter { entries[$0].isKeyFrame }
+    #expect(keys == (coding[0] == "h263" ? [0] : [0, 12, 24, 36]))
+    var composition = Composition()
+    try composition.insertTimeRange(range(700, 1_200), of: asset.mediaSource(), at: .zero)
+    var settings = ExportSettings(path: folder.file("cut.mov"), mode: .passthrough)
+    settings.boundary = .squeeze
+    let report = try ExportSession(composition, of: asset).export(settings)
+    #expect(report.framesHidden > 0)
+    let expected = try composition.shownTimes(of: asset).map {
+      CopyJudge.Expectation(index: $0.index, time: $0.time)
+    }
+    let complaints = try await CopyJudge.complaints(
+      about: report.path, of: plain, showing: expected)
+    #expect(complaints == [])
   }
 
   @Test func `An encrypted track is refused by name`() async throws {

@@ -35,6 +35,30 @@ import Testing
     }
   }
 
+  @Test(arguments: [RecordingCodec.copy, .h264])
+  func `A file's frames last as long as in the file, the last one too`(
+    codec: RecordingCodec
+  ) throws {
+    let scratch = try Scratch()
+    var recipe = MovieRecipe.constant(30, count: 20, timescale: 30_000)
+    recipe.times = recipe.times.map { $0 > 7_000 ? $0 + 20_000 : $0 }
+    recipe.end += 65_000
+    let path = scratch.file("clip.\(recipe.container)")
+    try recipe.write(to: path)
+    let report = try record(
+      "file:\(path)?pace=max", codec: codec, to: scratch.file("take.mov"))
+    #expect(report.ledger.stored == 20)
+    let clip = try #require(Asset(path: path).videoTrack).frames
+    let take = try #require(Asset(path: scratch.file("take.mov")).videoTrack).frames
+    // The end is one more.
+    for frame in 0...20 as ClosedRange<Int64> {
+      let (due, time) = try (
+        clip.time(ofFrame: frame).seconds, take.time(ofFrame: frame).seconds
+      )
+      #expect(try abs(time.subtracting(due).doubleValue) <= 2e-6, "frame \(frame)")
+    }
+  }
+
   @Test(arguments: [
     ("/yuyv", RecordingCodec.h264), ("/yuyv", .ffv1), ("/mjpg", .copy),
   ])

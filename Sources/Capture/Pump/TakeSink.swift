@@ -106,6 +106,7 @@ package final class TakeSink: FrameSink {
     state.end.stopReason = end.stopReason
     state.end.error = end.error
     state.end.silence = end.silence
+    state.end.lastFrameDuration = end.lastFrameDuration
     state.end.cost = end.cost
     finish()
   }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+import CFFmpeg
+
+extension MovieWriter {
+  /// Writes into the index what libavformat leaves out.
+  func completeHead() throws(LibAVError) {
+    // Frames that are shown before the one decoded first, from zero on.
+    let led = tracks.indices.filter { number in
+      guard let first = tracks[number].first?.pts, let shown = tracks[number].shown else {
+        return false
+      }
+      return first > 0 && shown.lowerBound < first
+    }
+    guard captureRate != nil || fullRangeTrack != nil || !led.isEmpty else { return }
+    let file = try MovieBoxes(opening: path)
+    let boxes = file.boxes()
+    guard let place = boxes.firstIndex(where: { $0.type == BoxType.movie }),
+      let size = Int(exactly: boxes[place].byteCount)
+    else { return }
+    let movie = boxes[place]
+    var bytes = file.file.read(size, at: movie.start)
+    if let captureRate { MovieTags.write(captureRate: captureRate, into: &bytes) }
+    for number in led { try writeEditList(of: number, into: &bytes) }
+    if let fullRangeTrack {
+      ColorBox.write(into: &bytes, track: fullRangeTrack.index, fullRangeTrack.parameters)
+      // It takes its room from what was kept free behind the index in front.
+      if place + 1 < boxes.count {
+        let rest = Int(boxes[place + 1].byteCount) - (bytes.count - size)
+        guard boxes[place + 1].type == BoxType.free, let count = UInt32(exactly: rest), rest >= 8
+        else {
+          throw LibAVError("write the color range into", path, code: CFFmpeg_EINVAL)
+        }
+        var free = BoxBytes()
+        free.append(count)
+        free.append(BoxType.free)
+        bytes += free.bytes
+      }
+    }
+    try file.file.write(bytes, at: movie.start)
+  }
+
+  private func writeEditList(of number: Int, into bytes: inout [UInt8]) throws(LibAVError) {
+    guard let first = tracks[number].first, let shown = tracks[number].shown else { return }
+    let start = max(0, shown.lowerBound)
+    func movieTicks(_ ticks: Int64) -> Int64 {
+      av_rescale(ticks, Int64(settings.movieTimescale), Int64(tracks[number].timeBase.den))
+    }
+    let isWritten = EditListBox.write(
+      into: &bytes, track: number, delay: movieTicks(start), mediaTime: start &- first.dts,
+      duration: movieTicks(shown.upperBound &- start),
+      mediaDuration: shown.upperBound &- start)
+    guard isWritten else {
+      throw LibAVError("write the edit list of", path, code: CFFmpeg_EINVAL)
+    }
+  }
+}
