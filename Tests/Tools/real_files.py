@@ -20,7 +20,7 @@ SUFFIXES = (
     ".mxf .ogv .insv .lrv .h264 .h265 .hevc .264 .265 .m4s .fmp4 .cmfv .qt .mod .dv .y4m").split()
 # Containers whose packets do not all say when their frames are shown: ffmpeg's own times of them
 # are guesses, so that only the frames and their order are compared.
-UNTIMED = {"avi", "mpeg", "h264", "hevc"}
+UNTIMED = {"avi", "mpeg", "mpegvideo", "m4v", "h264", "hevc"}
 TIMEOUT = 300
 
 
@@ -66,6 +66,9 @@ def decoded(path, most):
             rows.append((int(fields[2]), fields[5]))
     if not rows or tick is None:
         raise Trial("unjudged", "ffmpeg decodes no frame of it")
+    if finished.stderr:
+        # What it shows in place of what is broken depends on more than the packets.
+        raise Trial("unjudged", "ffmpeg finds it damaged")
     return rows, tick
 
 
@@ -76,7 +79,7 @@ def shown(path, most, hides=True):
     frames = [
         (ticks * tick, digest)
         for (ticks, digest), end in zip(rows, ends)
-        if not hides or end is None or end - ticks > 1]
+        if not hides or end is None or end - ticks != 1]
     return [(time - frames[0][0], digest) for time, digest in frames]
 
 
@@ -129,16 +132,19 @@ class Source:
         judged = min(self.count, len(self.frames))
         self.first, self.last = judged // 3 + 1, 2 * judged // 3
 
+    def agrees(self, path, folder):
+        """Whether ffmpeg shows the frames at the times that their packets have."""
+        times = frame_times(path, folder)
+        return len(times) >= len(self.frames) and all(
+            abs(stored - times[0] - float(time)) <= 1e-5
+            for stored, (time, _) in zip(times, self.frames))
+
     def has_part(self, path, folder, timed):
         """Whether there is a part to judge, of frames that both programs count alike."""
         if self.first + 2 >= self.last or not (self.is_cut or self.count == len(self.frames)):
             return False
-        times = frame_times(path, folder)
-        at = next((
-            index for index, (time, _) in enumerate(self.frames)
-            if timed and abs(times[index] - times[0] - float(time)) > 1e-5), None)
-        if at is not None:
-            raise Trial("unjudged", "ffmpeg does not decode all frames")
+        if timed and not self.agrees(path, folder):
+            raise Trial("unjudged", "ffmpeg shows frames at other times than their packets have")
         return True
 
 
@@ -149,6 +155,7 @@ def movie(folder, name, info):
 
 def whole_copy(path, folder, source, info, timed):
     made = movie(folder, "copy", info)
+    timed = timed and source.agrees(path, folder)
     report = slowmo("retime", path, "-o", made, "--speed", 1, "--copy")
     compare(
         "copy", made, source, source.frames, report["max_time_error_ns"], timed)
