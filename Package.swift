@@ -33,11 +33,13 @@ let package = Package(
 
     // Currency: every room below may import it.
     .target(name: "MediaTiming"),
+    // Files and their names, as the system has them.
+    .target(name: "LinuxSystem"),
 
     // Bridges: one owner for each C handle.
-    .target(name: "V4L2", dependencies: ["CVideo4Linux", "MediaTiming"]),
+    .target(name: "V4L2", dependencies: ["CVideo4Linux", "LinuxSystem", "MediaTiming"]),
     .target(name: "ALSA", dependencies: ["CALSA", "V4L2"]),
-    .target(name: "LibAV", dependencies: ["CFFmpeg", "MediaTiming"]),
+    .target(name: "LibAV", dependencies: ["CFFmpeg", "LinuxSystem", "MediaTiming"]),
 
     // The way of a frame.
     .target(name: "FormatDiscovery", dependencies: ["V4L2", "ALSA", "LibAV", "MediaTiming"]),
@@ -48,12 +50,14 @@ let package = Package(
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ]),
     .target(
-      name: "Recording", dependencies: ["Capture", "FormatDiscovery", "LibAV", "MediaTiming"]),
-    .target(name: "Assets", dependencies: ["LibAV", "MediaTiming"]),
-    .target(name: "Editing", dependencies: ["MediaTiming"]),
+      name: "Recording",
+      dependencies: ["Capture", "FormatDiscovery", "LibAV", "LinuxSystem", "MediaTiming"]),
+    .target(name: "Assets", dependencies: ["LibAV", "LinuxSystem", "MediaTiming"]),
+    .target(name: "Editing", dependencies: ["LinuxSystem", "MediaTiming"]),
     .target(name: "Retiming", dependencies: ["LibAV", "CRubberBand", "MediaTiming"]),
     .target(
-      name: "Export", dependencies: ["Editing", "Assets", "Retiming", "LibAV", "MediaTiming"]),
+      name: "Export",
+      dependencies: ["Editing", "Assets", "Retiming", "LibAV", "LinuxSystem", "MediaTiming"]),
 
     // The faces: one import for library users, one command for everyone else.
     .target(
@@ -65,11 +69,13 @@ let package = Package(
     .executableTarget(
       name: "slowmo",
       dependencies: [
-        "Overcrank", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "Overcrank", "LinuxSystem",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Subprocess", package: "swift-subprocess"),
       ],
       exclude: ["Schemas"]),
 
+    .testTarget(name: "LinuxSystemTests", dependencies: ["LinuxSystem", "TestSupport"]),
     .testTarget(
       name: "MediaTimingTests",
       dependencies: ["MediaTiming", .product(name: "BigInt", package: "BigInt")]),

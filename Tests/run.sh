@@ -13,6 +13,9 @@ soak_takes=10
 kills=15
 kill_jobs=1
 power_cuts=10
+output_pairs=12
+output_signals=12
+full_disks=30
 fuzz_cases=250
 if [[ ${1-} == --full ]]; then
   full=yes
@@ -21,6 +24,9 @@ if [[ ${1-} == --full ]]; then
   kills=1000
   kill_jobs=$(nproc)
   power_cuts=200
+  output_pairs=200
+  output_signals=200
+  full_disks=500
   fuzz_cases=10000
 fi
 # shellcheck source=Samples/install-packages.sh
@@ -89,6 +95,15 @@ step "recordings whose unsynced writes are thrown away"
 python3 Tests/PowerCut/power-cut.py "$programs/slowmo" --trials "$power_cuts"
 if python3 Tests/PowerCut/power-cut.py "$programs/slowmo" --trials 6 --never-synced >/dev/null; then
   echo "power-cut.py does not find what it is there to find" >&2
+  exit 1
+fi
+
+step "two verbs on one name, signals at random instants, and full disks"
+python3 Tests/OutputSoak/output-soak.py "$programs/slowmo" --pairs "$output_pairs" \
+  --signals "$output_signals" --full-disks "$full_disks"
+if python3 Tests/OutputSoak/output-soak.py "$programs/slowmo" --pairs 3 --signals 3 --full-disks 3 \
+  --careless >/dev/null 2>&1; then
+  echo "output-soak.py does not find what it is there to find" >&2
   exit 1
 fi
 

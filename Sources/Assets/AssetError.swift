@@ -16,6 +16,8 @@ public struct AssetError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let invalidData = Code(rawValue: "invalid_data")
     /// The disk failed while the file was read.
     public static let readFailed = Code(rawValue: "read_failed")
+    /// ``Asset/cancelReading()`` was called.
+    public static let cancelled = Code(rawValue: "cancelled")
     /// A frame or a time that the file does not have.
     public static let outsideAsset = Code(rawValue: "outside_source")
   }
@@ -47,8 +49,29 @@ public struct AssetError: Error, Hashable, Sendable, CustomStringConvertible {
         hint: "check that it is a movie, and copy it again from where it was recorded")
       return
     }
+    if let format = error.unsupportedFormat {
+      self.init(
+        .invalidData,
+        "\(error.subject) is no movie but what libavformat calls \(format), which may name other files",
+        hint: "give the movie itself")
+      return
+    }
+    switch error.systemErrorNumber {
+    case ESPIPE:
+      self.init(
+        .invalidData, "\(error.subject) is no regular file, and cannot be read more than once",
+        hint: "save it to a file first")
+      return
+    case ETIMEDOUT:
+      self.init(
+        .invalidData, "\(error.subject) is damaged: libavformat reads it in circles without an end",
+        hint: "check that it is a movie file that plays")
+      return
+    default: break
+    }
     let code: Code =
       switch error.systemErrorNumber {
+      case _ where error.isCancelled: .cancelled
       case ENOENT: .notFound
       case EACCES, EPERM: .noPermission
       case EIO: .readFailed

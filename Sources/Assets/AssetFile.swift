@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+import LinuxSystem
 
 /// What the file system says of a path, before libav is asked.
 enum AssetFile {
@@ -9,7 +10,7 @@ enum AssetFile {
   ///   or is empty.
   static func check(_ path: String) throws(AssetError) {
     var status = stat()
-    guard stat(path, &status) == 0 else {
+    guard stat(path.systemPath, &status) == 0 else {
       let reason = errno
       guard reason == EACCES else {
         throw AssetError(
@@ -22,7 +23,7 @@ enum AssetFile {
     case S_IFDIR: throw .invalid(path, "is a folder, not a movie file")
     default: throw .invalid(path, "is no regular file")
     }
-    guard access(path, R_OK) == 0 else { throw noPermission(path) }
+    guard access(path.systemPath, R_OK) == 0 else { throw noPermission(path) }
     guard status.st_size > 0 else { throw .invalid(path, "is empty") }
   }
 

@@ -9,6 +9,7 @@ import MediaTiming
 /// alone. (A minute of 1080p at 240 fps is a gigabyte.)
 struct AssetIndex {
   let containerName: String
+  private let isMOV: Bool
   let tracks: [TrackFormat]
   let metadata: [String: String]
   let chapters: [LibAV.Chapter]
@@ -41,6 +42,7 @@ struct AssetIndex {
     var demuxer = try Demuxer(opening: path)
     self.path = path
     containerName = demuxer.containerName
+    isMOV = demuxer.isMOV
     tracks = demuxer.tracks
     metadata = demuxer.metadata
     chapters = demuxer.chapters
@@ -49,7 +51,7 @@ struct AssetIndex {
     for (track, _) in known where !tracks[track].parameters.isIntraOnly {
       demuxer.skip(track: track, exceptKeyFrames: true)
     }
-    let readers = tracks.map { PictureTypeReader($0.parameters) }
+    let parsers = tracks.map { PacketParser.ofPictureTypes($0.parameters) }
     while let packet = try demuxer.nextPacket() {
       readCount += 1
       // A packet that ends with the file is cut off; what follows cannot be read.
@@ -61,7 +63,7 @@ struct AssetIndex {
       guard let pts = packet.pts ?? packet.dts ?? (track.kind == .video ? 0 : nil) else { continue }
       if packet.isEncrypted { encrypted.insert(packet.trackIndex) }
       var access = packet.isKeyFrame ? packet.randomAccess(parameters) : .none
-      if access != .none, let reader = readers[packet.trackIndex], !reader.isIntra(packet) {
+      if access != .none, let parser = parsers[packet.trackIndex], !parser.isIntra(packet) {
         access = .none
       }
       packets[packet.trackIndex, default: []].append(
@@ -93,18 +95,18 @@ struct AssetIndex {
     }
     for track in tracks {
       limitLastDuration(track)
-      distrustKeyFrames(track)
+      if parsers[track.index] == nil { distrustKeyFrames(track) }
     }
   }
 
   /// Leaves a track of predicted pictures its first key frame alone where each of them is called
   /// one: a movie without a table of sync samples says so, whatever its pictures are.
+  ///
+  /// For codecs whose packets are not read for it, but for those whose containers are to be trusted.
   private mutating func distrustKeyFrames(_ track: TrackFormat) {
-    let known = [
-      "h264", "hevc", "mpeg1video", "mpeg2video", "mpeg4", "vp8", "vp9", "av1", "theora",
-    ]
-    guard track.kind == .video, !track.parameters.isIntraOnly,
-      !known.contains(track.parameters.codecName), let records = packets[track.index],
+    guard track.kind == .video, !track.parameters.isIntraOnly, !track.parameters.readsUnits,
+      !["vp8", "vp9", "av1", "theora"].contains(track.parameters.codecName),
+      let records = packets[track.index],
       records.count > 1, records.allSatisfy(\.isKeyFrame)
     else { return }
     for index in records.indices.dropFirst() {
@@ -305,8 +307,6 @@ struct AssetIndex {
 
   /// Whether a track's samples are named by fragments alone.
   private func isInFragments(_ track: TrackFormat) -> Bool { isMOV && track.indexedCount == 0 }
-
-  private var isMOV: Bool { containerName.hasPrefix("mov,") }
 
   /// Throws when a track is encrypted: what decodes from it, and any copy, would be garbage.
   private func checkPlain(_ track: TrackFormat, _ what: String) throws(AssetError) {

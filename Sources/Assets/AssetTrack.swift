@@ -12,9 +12,13 @@ public struct VideoTrack: Sendable {
   public let height: Int
   /// Degrees by which a player turns the picture clockwise: 0, 90, 180, 270.
   public let rotation: Int
+  /// Whether players are asked to rotate by a multiple of 90 degrees, and to mirror, at most.
+  public var rotatesByRightAngles: Bool { turn != nil }
   /// When each frame is shown.
   public let frames: FrameTable
   package let format: TrackFormat
+  /// What players are asked to do to the images; nil for a rotation by another angle.
+  package var turn: PictureTurn? { PictureTurn(displayMatrix: format.displayMatrix) }
 
   /// The number of frames.
   public var frameCount: Int { frames.entries.count }

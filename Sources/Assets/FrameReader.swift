@@ -61,14 +61,18 @@ public struct FrameReader: ~Copyable {
     nextIndex = 0
   }
 
+  /// How the file asks players to rotate its images; not at all by other than multiples of 90
+  /// degrees.
+  package var turn: PictureTurn { track.turn ?? .none }
+
   /// The number of the frame that is shown at a time: the last that starts at or before it.
   ///
   /// - Throws: `AssetError` with `.outsideAsset` before the first frame and from the end on.
   public func index(at time: MediaTime) throws(AssetError) -> Int {
     guard let index = track.frames.index(at: time) else {
       throw AssetError(
-        .outsideAsset, "\(asset.path) shows no frame at \(time.secondsText) s",
-        hint: "it ends at \(asset.duration.secondsText) s")
+        .outsideAsset, "\(asset.path) shows no frame at \(time.displayText) s",
+        hint: "it ends at \(asset.duration.displayText) s")
     }
     return index
   }

@@ -54,6 +54,14 @@ public struct FrameTable: Sendable {
   /// The file's ticks are multiples of this many of ours; 1 in movies of MOV and MP4.
   package let tickFactor: Int64
 
+  /// How far a frame's time may be from the one that was meant, in ticks; at most a quarter of the
+  /// shortest frame.
+  ///
+  /// Zero where all durations are multiples of one: such times were not rounded. Else half a tick,
+  /// or a microsecond where a tick is less than two: drivers cut their times off to microseconds,
+  /// and a frame's time is the difference of two of these.
+  package private(set) var uncertainty = Rational.zero
+
   /// The end of the last frame, in ticks.
   public var endTicks: Int64 { entries.last.map { $0.ticks + $0.duration } ?? 0 }
 
@@ -110,7 +118,10 @@ public struct FrameTable: Sendable {
     entries.reserveCapacity(shown.count)
     // The last place in the order of decoding that a frame shown earlier has.
     var decodedLast = -1
-    var isReordered = false
+    // Also by those that are hidden: where decoding goes on, and the times shown go back.
+    var isReordered = zip(packets, packets.dropFirst()).contains { packet, next in
+      packet.pts > next.pts && (packet.dts ?? .min) < (next.dts ?? .max)
+    }
     for (place, item) in shown.enumerated() {
       let record = item.element
       var duration = max(0, min(record.duration, Self.largestTicks / tickFactor)) * tickFactor
@@ -139,6 +150,31 @@ public struct FrameTable: Sendable {
       self.entries[entries.count - 1].duration = Self.lastDuration(
         last, before: entries.dropLast().last, usesStated: isReordered || isInFragments,
         statedTicks: statedTicks.map { $0.multipliedReportingOverflow(by: tickFactor) })
+    }
+    uncertainty = Self.uncertainty(of: self.entries.dropLast().map(\.duration), timescale)
+  }
+
+  private static func uncertainty(of durations: [Int64], _ timescale: Int32) -> Rational {
+    guard let shortest = durations.min(), durations.contains(where: { $0 % shortest != 0 }),
+      let microsecond = try? Rational(Int128(timescale), 1_000_000),
+      let half = try? Rational(1, 2), let limit = try? Rational(Int128(shortest), 4)
+    else { return .zero }
+    return min(max(half, microsecond), limit)
+  }
+
+  /// The same in seconds.
+  package var uncertaintyInSeconds: Rational {
+    (try? uncertainty.divided(by: Rational(Int64(timescale)))) ?? .zero
+  }
+
+  /// Whether frames come evenly, as far as ticks can say that; some may be missing.
+  package var isRegular: Bool {
+    let durations = entries.dropLast().map(\.duration)
+    guard !durations.isEmpty else { return true }
+    let median = durations.sorted()[durations.count / 2]
+    return durations.allSatisfy { duration in
+      let periods = max(1, (duration + median / 2) / median)
+      return abs(duration - periods * median) <= periods
     }
   }
 

@@ -92,28 +92,10 @@ extension Packet {
 extension Range<Int> {
   /// Whether an H.264 slice, a unit of these bytes, is predicted from no other picture (I or SI).
   fileprivate func isIntraSlice(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    // first_mb_in_slice and slice_type, both Exp-Golomb codes; no byte among them is one that
-    // prevents a start code, unless a picture has more than 2^15 macroblocks before the slice.
-    var place = (lowerBound + 1) * 8
-    func bit() -> Int? {
-      guard place / 8 < upperBound else { return nil }
-      defer { place += 1 }
-      return Int(bytes[place / 8] >> (7 - UInt8(place % 8))) & 1
-    }
-    func number() -> Int? {
-      var zeros = 0
-      while let next = bit(), next == 0 {
-        zeros += 1
-        if zeros > 24 { return nil }
-      }
-      var value = 1
-      for _ in 0..<zeros {
-        guard let next = bit() else { return nil }
-        value = value << 1 | next
-      }
-      return value - 1
-    }
-    guard number() != nil, let type = number() else { return false }
+    // No byte of first_mb_in_slice and slice_type is one that prevents a start code, unless a picture
+    // has more than 2^15 macroblocks before the slice.
+    var reader = ExpGolombReader(bytes[..<upperBound], at: lowerBound + 1)
+    guard reader.number() != nil, let type = reader.number() else { return false }
     return type % 5 == 2 || type % 5 == 4
   }
 }

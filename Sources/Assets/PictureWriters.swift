@@ -4,9 +4,13 @@ import LibAV
 /// Writes pictures as PNG files.
 public struct PNGWriter: ~Copyable {
   private var converter = PictureConverter(to: .rgb24, isFullRange: true)
+  private let appliesRotation: Bool
 
   /// Makes a writer; it may be used for pictures of any size.
-  public init() {}
+  ///
+  /// - Parameter appliesRotation: Whether images are rotated and mirrored as the file asks players to,
+  ///   by multiples of 90 degrees; else, and by other angles, they are as they are stored.
+  public init(appliesRotation: Bool = true) { self.appliesRotation = appliesRotation }
 
   /// The bytes of a frame as a PNG file, in RGB with 8 bits each.
   ///
@@ -17,7 +21,8 @@ public struct PNGWriter: ~Copyable {
     of index: Int, from reader: inout FrameReader
   ) throws(AssetError) -> [UInt8] {
     let picture = try reader.picture(at: index)
-    do throws(LibAVError) { return try converter.convert(picture).pngBytes() } catch {
+    let turn = appliesRotation ? reader.turn : .none
+    do throws(LibAVError) { return try converter.convert(picture).turned(turn).pngBytes() } catch {
       throw AssetError(error)
     }
   }
@@ -36,9 +41,17 @@ public enum RawPictureFormat: String, Hashable, Sendable, CaseIterable {
 /// Writes pictures as their bytes alone, row after row without padding.
 public struct RawPictureWriter: ~Copyable {
   private var converter: PictureConverter
+  private let appliesRotation: Bool
 
   /// Makes a writer; it may be used for pictures of any size.
-  public init(_ format: RawPictureFormat) {
+  ///
+  /// - Parameters:
+  ///   - format: How the bytes lie.
+  ///   - appliesRotation: Whether images are rotated and mirrored as the file asks players to, as
+  ///     ffmpeg does for its `rawvideo`, by multiples of 90 degrees; else, and by other angles, they
+  ///     are as they are stored. At 90 and 270 degrees a row has ``VideoTrack/height`` pixels.
+  public init(_ format: RawPictureFormat, appliesRotation: Bool = true) {
+    self.appliesRotation = appliesRotation
     converter =
       switch format {
       case .gray8: PictureConverter(to: .gray8, isFullRange: true)
@@ -54,7 +67,9 @@ public struct RawPictureWriter: ~Copyable {
     of index: Int, from reader: inout FrameReader
   ) throws(AssetError) -> [UInt8] {
     let picture = try reader.picture(at: index)
-    do throws(LibAVError) { return try converter.convert(picture).packedBytes() } catch {
+    let turn = appliesRotation ? reader.turn : .none
+    do throws(LibAVError) { return try converter.convert(picture).turned(turn).packedBytes() } catch
+    {
       throw AssetError(error)
     }
   }

@@ -32,6 +32,7 @@
 /// AV_NOPTS_VALUE and the AVERROR codes are macros with casts.
 static const int64_t CFFmpeg_NOPTS = AV_NOPTS_VALUE;
 static const int CFFmpeg_EOF = AVERROR_EOF;
+static const int CFFmpeg_EXIT = AVERROR_EXIT;
 static const int CFFmpeg_EAGAIN = AVERROR(EAGAIN);
 static const int CFFmpeg_INVALIDDATA = AVERROR_INVALIDDATA;
 static const int CFFmpeg_ENOMEM = AVERROR(ENOMEM);

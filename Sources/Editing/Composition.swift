@@ -119,7 +119,8 @@ public struct Composition: Hashable, Sendable {
         mapping.sourceStart <= time, time < mapping.sourceEnd
       else { continue }
       instants.append(
-        try exactly("the place of \(time) s of \(source.path)") { () throws(TimingError) in
+        try exactly("the place of \(time.displayText) s of \(source.path)") {
+          () throws(TimingError) in
           let ticks = try mapping.ticks(ofSource: time, timescale: timescale, rounding: rounding)
           return try MediaTime(value: ticks, timescale: timescale)
         })
@@ -193,7 +194,7 @@ extension Composition {
     try edit { (composition) throws(EditingError) in
       var place = time
       for (range, source) in ranges {
-        let target = try exactly("inserting \(range.secondsText) at \(place)") {
+        let target = try exactly("inserting \(range.displayText) at \(place.displayText)") {
           () throws(TimingError) in
           try TimeRange(start: place, duration: range.duration())
         }
@@ -277,8 +278,8 @@ extension Composition {
     guard time >= .zero, time <= self.duration, !tracks.isEmpty else {
       throw EditingError(
         .outsideComposition,
-        "\(time.secondsText) s is not inside the composition, which ends at "
-          + "\(self.duration.secondsText) s")
+        "\(time.displayText) s is not inside the composition, which ends at "
+          + "\(self.duration.displayText) s")
     }
     try change { (track) throws(EditingError) in
       guard time <= track.duration, !track.segments.isEmpty else { return }
@@ -309,7 +310,7 @@ extension Composition {
     _ range: TimeRange, _ kinds: [MediaType], at time: MediaTime,
     _ body: (inout CompositionTrack) throws(EditingError) -> Void
   ) throws(EditingError) {
-    let room = try exactly("inserting \(range.secondsText) at \(time)") {
+    let room = try exactly("inserting \(range.displayText) at \(time.displayText)") {
       () throws(TimingError) in try TimeRange(start: time, duration: range.duration())
     }
     var changed = tracks

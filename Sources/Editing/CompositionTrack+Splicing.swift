@@ -11,10 +11,10 @@ extension CompositionTrack {
   mutating func scale(_ range: TimeRange, to duration: MediaTime) throws(EditingError) {
     guard duration > .zero else {
       throw EditingError(
-        .emptyRange, "the range \(range.secondsText) cannot be scaled to \(duration.secondsText) s",
+        .emptyRange, "the range \(range.displayText) cannot be scaled to \(duration.displayText) s",
         ranges: [range])
     }
-    let what = "scaling \(range.secondsText) to \(duration)"
+    let what = "scaling \(range.displayText) to \(duration.displayText)"
     let start = range.start.seconds
     let stretch = try exactly(what) { () throws(TimingError) in
       try duration.seconds.divided(by: range.durationInSeconds)
@@ -34,7 +34,7 @@ extension CompositionTrack {
   }
 
   mutating func applyRamp(_ ramp: SpeedRamp, _ range: TimeRange) throws(EditingError) {
-    let length = try exactly("the ramp \(ramp) in \(range.secondsText)") {
+    let length = try exactly("the ramp \(ramp) in \(range.displayText)") {
       () throws(TimingError) in
       try ramp.targetDuration(of: range.duration())
     }
@@ -45,20 +45,20 @@ extension CompositionTrack {
         if inside.isEmpty { return [] }
         throw EditingError(
           .cutInRamp,
-          "the ramp in \(range.secondsText) has a cut or a change of speed at "
-            + "\(inside.first?.target.end.secondsText ?? "") s, which would have no exact time",
+          "the ramp in \(range.displayText) has a cut or a change of speed at "
+            + "\(inside.first?.target.end.displayText ?? "") s, which would have no exact time",
           ranges: [range])
       }
-      let target = try exactly("the ramp in \(range.secondsText)") { () throws(TimingError) in
+      let target = try exactly("the ramp in \(range.displayText)") { () throws(TimingError) in
         try TimeRange(start: range.start, duration: length)
       }
       guard let source = segment.source, let mapping = segment.mapping, mapping.motion != .hold
       else { return [try segment.filling(target)] }
       guard mapping.motion == .constant else {
         throw EditingError(
-          .cutInRamp, "the range \(range.secondsText) has a ramp already", ranges: [range])
+          .cutInRamp, "the range \(range.displayText) has a ramp already", ranges: [range])
       }
-      let ramped = try exactly("the ramp in \(range.secondsText)") { () throws(TimingError) in
+      let ramped = try exactly("the ramp in \(range.displayText)") { () throws(TimingError) in
         let content = try TimeRange(
           start: MediaTime(mapping.sourceStart), end: MediaTime(mapping.sourceEnd))
         // What plays backwards is the mirror of a ramp the other way round.
@@ -75,7 +75,7 @@ extension CompositionTrack {
     try replace(range, lasting: range.durationInSeconds) { (inside) throws(EditingError) in
       try inside.reversed().map { (segment) throws(EditingError) in
         try segment.reversed().filling(
-          exactly("reversing \(range.secondsText)") { () throws(TimingError) in
+          exactly("reversing \(range.displayText)") { () throws(TimingError) in
             let sum = try start.adding(end)
             return try TimeRange(
               start: MediaTime(sum.subtracting(segment.target.end.seconds)),
@@ -89,7 +89,7 @@ extension CompositionTrack {
   func padded(upTo time: MediaTime) throws(EditingError) -> CompositionTrack {
     guard time > duration else { return self }
     var track = self
-    let gap = try exactly("the gap up to \(time)") { () throws(TimingError) in
+    let gap = try exactly("the gap up to \(time.displayText)") { () throws(TimingError) in
       try TimeRange(start: duration, end: time)
     }
     track.segments.append(try TrackSegment(empty: gap))
@@ -99,13 +99,13 @@ extension CompositionTrack {
   /// Throws unless `range` has a length, and lies inside what ends at `end`.
   static func check(_ range: TimeRange, upTo end: MediaTime?) throws(EditingError) {
     guard !range.isEmpty else {
-      throw EditingError(.emptyRange, "the range \(range.secondsText) is empty", ranges: [range])
+      throw EditingError(.emptyRange, "the range \(range.displayText) is empty", ranges: [range])
     }
     guard range.start >= .zero, range.end <= end ?? range.end else {
       throw EditingError(
         .outsideComposition,
-        "the range \(range.secondsText) is not inside the composition"
-          + (end.map { ", which ends at \($0.secondsText) s" } ?? ""),
+        "the range \(range.displayText) is not inside the composition"
+          + (end.map { ", which ends at \($0.displayText) s" } ?? ""),
         ranges: [range])
     }
   }
@@ -116,7 +116,7 @@ extension CompositionTrack {
     let (start, end) = (first.target.start, last.target.end)
     guard start >= .zero else {
       throw EditingError(
-        .outsideComposition, "\(start) s is before the start of the composition",
+        .outsideComposition, "\(start.displayText) s is before the start of the composition",
         ranges: [first.target])
     }
     guard start < duration else {
@@ -129,7 +129,7 @@ extension CompositionTrack {
       segments = try padded(upTo: start).segments + inserted
       return
     }
-    let length = try exactly("inserting at \(start)") { () throws(TimingError) in
+    let length = try exactly("inserting at \(start.displayText)") { () throws(TimingError) in
       try end.seconds.subtracting(start.seconds)
     }
     let (before, after) = try Self.split(segments, at: start)
@@ -148,7 +148,7 @@ extension CompositionTrack {
     guard range.start < duration else { return }
     let isCovered = range.end <= duration
     let (before, inside, after) = try (isCovered ? self : padded(upTo: range.end)).split(range)
-    let change = try exactly("editing \(range.secondsText)") { () throws(TimingError) in
+    let change = try exactly("editing \(range.displayText)") { () throws(TimingError) in
       try length.subtracting(range.durationInSeconds)
     }
     var changed = try body(inside)

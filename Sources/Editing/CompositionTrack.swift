@@ -48,7 +48,8 @@ public struct CompositionTrack: Hashable, Sendable {
     for segment in segments {
       guard segment.target.start == end else {
         throw EditingError(
-          .invalidSegments, "the segment \(segment) does not start at \(end) s, where it should",
+          .invalidSegments,
+          "the segment \(segment) does not start at \(end.displayText) s, where it should",
           ranges: [segment.target])
       }
       guard !segment.target.isEmpty else {
@@ -103,7 +104,7 @@ extension CompositionTrack {
     _ range: TimeRange, of source: MediaSource, at time: MediaTime
   ) throws(EditingError) {
     try source.check(range)
-    let mapping = try exactly("inserting \(range.secondsText) at \(time)") {
+    let mapping = try exactly("inserting \(range.displayText) at \(time.displayText)") {
       () throws(TimingError) in
       try TimeMapping(
         source: range,
@@ -124,7 +125,7 @@ extension CompositionTrack {
   ) throws(EditingError) {
     try Self.check(range, upTo: nil)
     let (_, inside, _) = try track.padded(upTo: range.end).split(range)
-    let change = try exactly("inserting \(range.secondsText) at \(time)") {
+    let change = try exactly("inserting \(range.displayText) at \(time.displayText)") {
       () throws(TimingError) in
       try time.seconds.subtracting(range.start.seconds)
     }
@@ -202,20 +203,21 @@ extension CompositionTrack {
     guard time >= .zero, time <= self.duration, !segments.isEmpty else {
       throw EditingError(
         .outsideComposition,
-        "\(time.secondsText) s is not inside the composition, which ends at "
-          + "\(self.duration.secondsText) s")
+        "\(time.displayText) s is not inside the composition, which ends at "
+          + "\(self.duration.displayText) s")
     }
-    let target = try exactly("holding \(time) for \(duration)") { () throws(TimingError) in
+    let target = try exactly("holding \(time.displayText) for \(duration.displayText)") {
+      () throws(TimingError) in
       try TimeRange(start: time, duration: duration)
     }
     guard !target.isEmpty else {
-      throw EditingError(.emptyRange, "a frame cannot be held for \(duration) s")
+      throw EditingError(.emptyRange, "a frame cannot be held for \(duration.displayText) s")
     }
     let isEnd = time == self.duration
     guard mediaType == .video, let segment = segment(at: time), let source = segment.source,
       let mapping = segment.mapping
     else { return try insertEmptyTimeRange(target) }
-    let held = try exactly("the source of \(time)") { () throws(TimingError) in
+    let held = try exactly("the source of \(time.displayText)") { () throws(TimingError) in
       try PlaybackMapping(
         holding: MediaTime(mapping.sourceSeconds(of: time.seconds)),
         isBefore: mapping.motion == .hold ? mapping.isReversed : mapping.isReversed != isEnd,

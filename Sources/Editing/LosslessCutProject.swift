@@ -23,7 +23,7 @@ struct LosslessCutProject {
     var content = ProjectContent()
     for (number, segment) in (document["cutSegments"]?.elements ?? []).enumerated() {
       let place = "segment \(number + 1)"
-      guard segment["selected"]?.bool ?? true else {
+      guard try segment["selected"].map({ try Self.flag($0, place) }) ?? true else {
         notes.append("\(place) is not selected and left out")
         continue
       }
@@ -49,6 +49,11 @@ struct LosslessCutProject {
       composition.tracks.append(try media.track(content, mediaType))
     }
     return composition
+  }
+
+  private static func flag(_ value: JSONValue, _ place: String) throws(EditingError) -> Bool {
+    guard let flag = value.bool else { throw value.otioUnreadable("selected", of: place) }
+    return flag
   }
 
   private static func time(_ value: JSONValue?, _ place: String) throws -> Rational? {

@@ -46,7 +46,7 @@ public struct MediaSource: Hashable, Sendable {
   ) throws(EditingError) {
     guard duration > .zero else {
       throw EditingError(
-        .emptyRange, "\(path) lasts \(duration.secondsText) s, so there is nothing to edit")
+        .emptyRange, "\(path) lasts \(duration.displayText) s, so there is nothing to edit")
     }
     self.path = path
     self.duration = duration
@@ -57,12 +57,12 @@ public struct MediaSource: Hashable, Sendable {
   func check(_ range: TimeRange) throws(EditingError) {
     guard !range.isEmpty else {
       throw EditingError(
-        .emptyRange, "the range \(range.secondsText) of \(path) is empty", ranges: [range])
+        .emptyRange, "the range \(range.displayText) of \(path) is empty", ranges: [range])
     }
     guard range.start >= .zero, range.end <= duration else {
       throw EditingError(
         .outsideSource,
-        "the range \(range.secondsText) is not inside \(path), which ends at \(duration.secondsText) s",
+        "the range \(range.displayText) is not inside \(path), which ends at \(duration.displayText) s",
         ranges: [range])
     }
   }
@@ -72,8 +72,8 @@ public struct MediaSource: Hashable, Sendable {
     guard mapping.sourceStart >= .zero, mapping.sourceEnd <= duration.seconds else {
       throw EditingError(
         .outsideSource,
-        "\(mapping) is not inside \(path), which ends at \(duration.secondsText) s",
-        ranges: [mapping.target])
+        "the range \(mapping.sourceStart.displayText)..\(mapping.sourceEnd.displayText) is not inside "
+          + "\(path), which ends at \(duration.displayText) s", ranges: [mapping.target])
     }
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import LinuxSystem
 public import MediaTiming
 
 /// A composition as a project file: OpenTimelineIO's JSON.
@@ -68,7 +69,10 @@ public struct OpenTimeline: Hashable, Sendable {
     let document = try OpenTimelineWriter.timeline(self)
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
-    do { return String(decoding: try encoder.encode(document), as: UTF8.self) + "\n" } catch {
+    do {
+      // An address names any file; where a path stands as text, bytes that are none are left out.
+      return String(decoding: try encoder.encode(document), as: UTF8.self).repaired + "\n"
+    } catch {
       throw EditingError(.notExact, "the project cannot be written: \(error)")
     }
   }
@@ -95,6 +99,10 @@ public struct CompositionMarker: Hashable, Sendable {
 }
 
 extension EditingError {
+  static func invalidMarkers(_ what: String) -> EditingError {
+    EditingError(.invalidProject, "the slow-motion marks cannot be read: \(what)")
+  }
+
   static func invalidProject(_ what: String) -> EditingError {
     EditingError(.invalidProject, "the project cannot be read: \(what)")
   }

@@ -17,7 +17,8 @@ struct OpenTimelineEffects {
   /// - Throws: `EditingError` with `.invalidProject` for an effect on time whose curve the
   ///   project does not give: at speed 1 something else would be seen.
   init(_ item: JSONValue, _ place: String) throws {
-    for effect in item["effects"]?.elements ?? [] where effect.otioIsEnabled {
+    for effect in try item.otioItems("effects", place) {
+      guard try effect.otioIsEnabled("an effect of \(place)") else { continue }
       let kind = effect.otioKind
       let name = effect["effect_name"]?.string ?? ""
       guard Self.isAboutTime(kind) || Self.isAboutTime(name) else {
@@ -43,6 +44,9 @@ struct OpenTimelineEffects {
     _ effect: JSONValue, _ kind: String, _ place: String
   ) throws -> Rational {
     if kind == "LinearTimeWarp", effect["time_scalar"] == nil { return .one }
+    if let value = effect["time_scalar"], value.number == nil {
+      throw value.otioUnreadable("time_scalar", of: "an effect of \(place)")
+    }
     guard let number = effect["time_scalar"]?.number else {
       let name = effect["effect_name"]?.string ?? ""
       throw EditingError.invalidProject(

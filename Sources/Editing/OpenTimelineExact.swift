@@ -12,7 +12,7 @@ enum OpenTimelineExact {
   ) throws -> (content: ProjectContent, count: Int)? {
     guard let first = children.first, let exact = first["metadata"]?[OpenTimeline.key]?["segment"],
       exact["piece"]?.number ?? 0 == 0, let length = exact["duration"]?.otioFraction,
-      length > .zero, first.otioIsEnabled
+      length > .zero, try first.otioIsEnabled(place)
     else { return nil }
     // Its own time starts at zero; where it is placed follows from what is before it.
     guard let target = try? TimeRange(duration: MediaTime(length)) else { return nil }
@@ -93,7 +93,7 @@ enum OpenTimelineExact {
   /// Source seconds per second by all the effects of a clip: 1 without any.
   private static func timeScalar(_ clip: JSONValue) -> Double {
     (clip["effects"]?.elements ?? []).reduce(1) { product, effect in
-      guard effect.otioIsEnabled else { return product }
+      guard effect["enabled"]?.bool ?? true else { return product }
       switch effect.otioKind {
       case "FreezeFrame": return 0
       case "LinearTimeWarp": return product * (effect["time_scalar"]?.number ?? 1)

@@ -33,13 +33,13 @@ struct OpenTimelineReader {
     var pictures: [Layer] = []
     var sounds: [Layer] = []
     var soundsBelow = 0
-    for (number, child) in (stack["children"]?.elements ?? []).enumerated() {
+    for (number, child) in try stack.otioItems("children", "the stack of tracks").enumerated() {
       let name = "track \(number + 1)"
-      guard child.otioIsEnabled else {
+      guard try child.otioIsEnabled(name) else {
         notes.append("\(name) is switched off and left out")
         continue
       }
-      switch child.otioTrackKind {
+      switch try child.otioTrackKind(name) {
       case "Video":
         if pictures.isEmpty { soundsBelow = sounds.count }
         pictures.append(
@@ -58,7 +58,13 @@ struct OpenTimelineReader {
     let end = (pictures + sounds).map(\.content.duration).max() ?? .zero
     let curve = try curve(stack, lasting: end, "the stack of tracks")
     var composition = Composition()
-    composition.markers = (stack["markers"]?.elements ?? []).compactMap(\.otioMarker)
+    for (number, item) in (stack["markers"]?.elements ?? []).enumerated() {
+      if let marker = item.otioMarker {
+        composition.markers.append(marker)
+      } else {
+        notes.append("the range of marker \(number + 1) cannot be read, and it is left out")
+      }
+    }
     composition.tracks = try heard(sounds, along: curve, &soundsBelow)
     if !pictures.isEmpty {
       var seen = try ProjectContent.stacked(pictures.map(\.content))
@@ -114,7 +120,7 @@ struct OpenTimelineReader {
       throw EditingError.invalidProject("its compositions are nested too deeply")
     }
     let kind = item.otioKind
-    guard kind != "Gap", item.otioIsEnabled else {
+    guard kind != "Gap", try item.otioIsEnabled(place) else {
       return ProjectContent(emptyFor: try length(of: item, place, depth: depth))
     }
     var inside: ProjectContent
@@ -123,14 +129,15 @@ struct OpenTimelineReader {
     case "Track": inside = try row(item, mediaType, place, depth: depth)
     case "Stack":
       var layers: [ProjectContent] = []
-      for (number, child) in (item["children"]?.elements ?? []).enumerated() {
+      for (number, child) in try item.otioItems("children", place).enumerated() {
         let name = "\(place), track \(number + 1)"
-        if child.otioTrackKind == (mediaType == .video ? "Video" : "Audio") {
+        let kind = try child.otioTrackKind(name)
+        if kind == (mediaType == .video ? "Video" : "Audio") {
           layers.append(try content(of: child, mediaType, name, depth: depth + 1))
         } else {
           let length = try length(of: child, name, depth: depth + 1)
           layers.append(ProjectContent(emptyFor: length))
-          if mediaType == .video, child.otioIsEnabled, child.otioTrackKind == "Audio" {
+          if mediaType == .video, kind == "Audio", try child.otioIsEnabled(name) {
             notes.append("the sound of \(name) is not played: it is inside a track of pictures")
           }
         }
@@ -150,9 +157,9 @@ struct OpenTimelineReader {
     _ track: JSONValue, _ mediaType: MediaType, _ name: String, depth: Int
   ) throws -> ProjectContent {
     var row = ProjectContent()
-    var children = (track["children"]?.elements ?? [])[...]
+    var children = try track.otioItems("children", name)[...]
     while let child = children.first {
-      let place = "\(name) at \(ProjectTime.text(row.duration)) s"
+      let place = "\(name) at \(row.duration.displayText) s"
       if child.otioKind == "Transition" {
         notes.append("the transition in \(place) is played as a cut")
         children = children.dropFirst()
@@ -172,10 +179,7 @@ struct OpenTimelineReader {
   ) throws -> ProjectContent {
     let duration = try length(of: clip, place, depth: depth)
     let reference = clip.otioReference
-    let available = reference?["available_range"]?.otioRange
-    guard let reference, let address = reference["target_url"]?.string,
-      address.contains(where: { !$0.isWhitespace })
-    else {
+    guard let reference, let address = try reference.otioAddress(place) else {
       if let reason = clip.otioWhyNothing {
         missing.append("\(place) \(reason)")
         notes.append("\(place) \(reason) and shows nothing")
@@ -183,7 +187,8 @@ struct OpenTimelineReader {
       }
       throw EditingError.invalidProject("\(place) names no movie, but \(clip.otioReferenceWords)")
     }
-    let start = (clip["source_range"]?.otioRange ?? available)?.start ?? .zero
+    let available = try reference.otioRange("available_range", place)
+    let start = try (clip.otioRange("source_range", place) ?? available)?.start ?? .zero
     let first = try start.subtracting(available?.start ?? .zero)
     let effects = try effects(clip, place)
     return ProjectContent(
@@ -196,16 +201,16 @@ struct OpenTimelineReader {
     guard depth < Self.depthLimit else {
       throw EditingError.invalidProject("its compositions are nested too deeply")
     }
-    if let range = item["source_range"], range != .null {
-      guard let duration = range.otioRange?.duration, duration > .zero else {
+    if let range = try item.otioRange("source_range", place) {
+      guard range.duration > .zero else {
         throw EditingError.invalidProject("\(place) has no length")
       }
-      return duration
+      return range.duration
     }
-    let children = item["children"]?.elements ?? []
+    let children = try item.otioItems("children", place)
     switch item.otioKind {
     case "Clip":
-      if let duration = item.otioReference?["available_range"]?.otioRange?.duration,
+      if let duration = try item.otioReference?.otioRange("available_range", place)?.duration,
         duration > .zero
       {
         return duration
@@ -226,11 +231,11 @@ struct OpenTimelineReader {
 
   /// What fades at the head and the tail of a track add to its length.
   private static func fades(_ track: JSONValue, _ place: String) throws -> Rational {
-    let children = track["children"]?.elements ?? []
+    let children = try track.otioItems("children", place)
     var sum = Rational.zero
     for (child, key) in [(children.first, "in_offset"), (children.last, "out_offset")] {
       guard let child, child.otioKind == "Transition" else { continue }
-      let offset = child[key]?.otioTime ?? .zero
+      let offset = try child.otioTime(key, "a fade in \(place)") ?? .zero
       guard offset >= .zero else {
         throw EditingError.invalidProject("a fade in \(place) lasts less than nothing")
       }
@@ -244,11 +249,11 @@ struct OpenTimelineReader {
     _ item: JSONValue, lasting whole: Rational, _ place: String
   ) throws -> [ProjectContent.CurvePart]? {
     let effects = try effects(item, place)
-    guard let range = item["source_range"], range != .null else {
+    guard let (start, duration) = try item.otioRange("source_range", place) else {
       return effects.isNone
         ? nil : try effects.curve(from: .zero, lasting: whole, item.otioRate, place)
     }
-    guard let (start, duration) = range.otioRange, duration >= .zero else {
+    guard duration >= .zero else {
       throw EditingError.invalidProject("\(place) is trimmed to a range that is none")
     }
     // A trim to nothing is how some programs write an empty track.

@@ -41,12 +41,82 @@ extension JSONValue {
   }
 
   /// Whether an item or an effect is switched on.
-  var otioIsEnabled: Bool { self["enabled"]?.bool ?? true }
+  func otioIsEnabled(_ place: String) throws(EditingError) -> Bool {
+    guard let value = self["enabled"] else { return true }
+    guard let isEnabled = value.bool else { throw value.otioUnreadable("enabled", of: place) }
+    return isEnabled
+  }
 
   /// The kind of a track; what stands in a stack without one is pictures.
-  var otioTrackKind: String {
-    guard otioKind == "Track" else { return "Video" }
-    return self["kind"]?.string ?? "Video"
+  func otioTrackKind(_ place: String) throws(EditingError) -> String {
+    guard otioKind == "Track", let value = self["kind"] else { return "Video" }
+    guard let kind = value.string else { throw value.otioUnreadable("kind", of: place) }
+    return kind
+  }
+
+  /// The elements of a member; none where there is no such member.
+  func otioItems(_ key: String, _ place: String) throws(EditingError) -> [JSONValue] {
+    switch self[key] {
+    case nil: return []
+    case .array(let items): return items
+    // Some programs write none like this.
+    case .null where key != "children": return []
+    case .some(let value): throw value.otioUnreadable(key, of: place)
+    }
+  }
+
+  /// The address of a movie; nil where there is none.
+  func otioAddress(_ place: String) throws(EditingError) -> String? {
+    guard let value = self["target_url"], value != .null else { return nil }
+    guard let address = value.string else { throw value.otioUnreadable("target_url", of: place) }
+    return address.contains { !$0.isWhitespace } ? address : nil
+  }
+
+  /// A member that is a range; nil where there is none, or it is null.
+  ///
+  /// - Throws: `EditingError` with `.invalidProject` for one that cannot be read: without it, other
+  ///   frames would be shown.
+  func otioRange(
+    _ key: String, _ place: String
+  ) throws(EditingError) -> (start: Rational, duration: Rational)? {
+    guard let value = self[key], value != .null else { return nil }
+    if let range = value.otioRange { return range }
+    for part in ["start_time", "duration"] {
+      let time = value[part]
+      guard time?.otioTime == nil else { continue }
+      for number in ["value", "rate"] {
+        let found = time?[number]
+        let isReadable =
+          number == "rate"
+          ? ProjectTime.rate(found?.number) != nil
+          : found?.number.flatMap(ProjectTime.nearest) != nil
+        if !isReadable {
+          throw (found ?? .null).otioUnreadable("\(key).\(part).\(number)", of: place)
+        }
+      }
+    }
+    throw value.otioUnreadable(key, of: place)
+  }
+
+  /// A member that is a time; nil where there is none.
+  func otioTime(_ key: String, _ place: String) throws(EditingError) -> Rational? {
+    guard let value = self[key], value != .null else { return nil }
+    guard let time = value.otioTime else { throw value.otioUnreadable(key, of: place) }
+    return time
+  }
+
+  /// What is said of a value that is there and cannot be read.
+  func otioUnreadable(_ name: String, of place: String) -> EditingError {
+    let shown =
+      switch self {
+      case .null: "null"
+      case .bool(let value): "\(value)"
+      case .number(let number): "\(number)"
+      case .string(let text): "\"\(text.prefix(40))\""
+      case .array: "a list"
+      case .object: "an object"
+      }
+    return .invalidProject("\(name) of \(place) is \(shown), which cannot be read")
   }
 
   /// The movie that a clip plays; nil where it plays another kind of media or none.

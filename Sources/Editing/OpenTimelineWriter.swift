@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LinuxSystem
 import MediaTiming
 
 /// Makes OpenTimelineIO's objects.
@@ -174,7 +175,7 @@ enum OpenTimelineWriter {
 enum OpenTimelineURL {
   static func text(of path: String) -> String {
     var text = path.hasPrefix("/") ? "file://" : ""
-    for byte in path.utf8 {
+    for byte in path.systemBytes {
       let letter = UnicodeScalar(byte)
       let isPlain =
         byte < 128
@@ -209,6 +210,6 @@ enum OpenTimelineURL {
         bytes.append(byte)
       }
     }
-    return String(decoding: bytes, as: UTF8.self)
+    return String(systemBytes: bytes)
   }
 }

@@ -45,9 +45,9 @@ struct ProjectMedia {
     }
     guard mapping.sourceStart >= .zero, mapping.sourceEnd <= source.duration.seconds else {
       throw EditingError.invalidProject(
-        "\(shown.clip.place) plays \(ProjectTime.text(mapping.sourceStart)) s to "
-          + "\(ProjectTime.text(mapping.sourceEnd)) s of \(source.path), which lasts "
-          + "\(source.duration.secondsText) s")
+        "\(shown.clip.place) plays \(mapping.sourceStart.displayText) s to "
+          + "\(mapping.sourceEnd.displayText) s of \(source.path), which lasts "
+          + "\(source.duration.displayText) s")
     }
     return TrackSegment(unchecked: source, mapping)
   }
@@ -137,11 +137,6 @@ enum ProjectTime {
       throw TimingError(.overflow, "the time \(seconds.doubleValue) s does not fit")
     }
     return MediaTime(nanoseconds: value)
-  }
-
-  /// Seconds for a message.
-  static func text(_ seconds: Rational) -> String {
-    (try? rounded(seconds).secondsText) ?? "\(seconds.doubleValue)"
   }
 
   /// Frames or samples per second; the rates of television are exact, however many digits of

@@ -18,18 +18,12 @@ extension Composition {
     _ source: MediaSource, changes: [(range: TimeRange, speed: Speed)]
   ) throws(EditingError) -> Composition {
     for change in changes { try source.check(change.range) }
+    try checkApart(changes.map(\.range), of: source)
     let ordered = changes.sorted { $0.range.start < $1.range.start }
-    for (first, second) in zip(ordered, ordered.dropFirst())
-    where first.range.overlaps(second.range) {
-      throw EditingError(
-        .overlappingRanges,
-        "the ranges \(first.range.secondsText) and \(second.range.secondsText) of \(source.path) overlap",
-        ranges: [first.range, second.range])
-    }
     var composition = Composition(source)
     // From the last to the first: what lies before a range still plays at its source time.
     for (range, speed) in ordered.reversed() {
-      let duration = try exactly("playing \(range.secondsText) at speed \(speed)") {
+      let duration = try exactly("playing \(range.displayText) at speed \(speed)") {
         () throws(TimingError) in
         try MediaTime(range.durationInSeconds.divided(by: speed.fraction))
       }
@@ -96,13 +90,13 @@ extension Composition {
     for (first, second) in zip(points, points.dropFirst()) where first.time > second.time {
       throw EditingError(
         .overlappingRanges,
-        "the ramp goes from \(first.time.secondsText) s back to \(second.time.secondsText) s")
+        "the ramp goes from \(first.time.displayText) s back to \(second.time.displayText) s")
     }
     for point in points where point.time < .zero || point.time > source.duration {
       throw EditingError(
         .outsideSource,
-        "\(point.time.secondsText) s is not inside \(source.path), which ends at "
-          + "\(source.duration.secondsText) s")
+        "\(point.time.displayText) s is not inside \(source.path), which ends at "
+          + "\(source.duration.displayText) s")
     }
     guard let first = points.first, let last = points.last else { return Composition(source) }
     let ends = [SpeedPoint(.zero, first.speed)] + points + [SpeedPoint(source.duration, last.speed)]
@@ -112,7 +106,7 @@ extension Composition {
         try TimeRange(start: start.time, end: end.time)
       }
       if start.speed == end.speed {
-        let duration = try exactly("playing \(range.secondsText) at speed \(start.speed)") {
+        let duration = try exactly("playing \(range.displayText) at speed \(start.speed)") {
           () throws(TimingError) in try start.speed.targetDuration(of: range.duration())
         }
         try composition.scaleTimeRange(range, toDuration: duration)

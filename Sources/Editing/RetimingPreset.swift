@@ -16,14 +16,46 @@ public enum RetimingPreset: String, Hashable, Sendable, CaseIterable {
   /// Faster up to it, an eighth through it, and faster away from it.
   case pulse
 
-  /// The speeds around the instant: seconds of the source from it, and the speed there.
-  private var points: [(milliseconds: Int64, speed: Int64, over: Int64)] {
+  /// How long the slow part lasts in the time of the source, or the picture stands, unless another
+  /// width is asked for.
+  private var usualWidth: MediaTime {
     switch self {
-    case .impact: [(-400, 1, 1), (-100, 1, 8), (200, 1, 8), (500, 1, 1)]
-    case .landing: [(-500, 1, 1), (0, 1, 8), (250, 1, 8), (250, 1, 1)]
+    case .impact: MediaTime(microseconds: 300_000)
+    case .landing: MediaTime(microseconds: 250_000)
+    case .freeze: MediaTime(seconds: 1)
+    case .pulse: MediaTime(microseconds: 200_000)
+    }
+  }
+
+  /// The speeds around the instant: seconds of the source from it, and the speed there.
+  ///
+  /// Ramps are as long whatever the width is.
+  private func points(
+    _ slow: Speed, _ width: Rational
+  ) throws(TimingError) -> [(seconds: Rational, speed: Speed)] {
+    func share(_ above: Int128, _ below: Int128, _ milliseconds: Int128) throws(TimingError)
+      -> Rational
+    {
+      try width.multiplied(by: Rational(above, below)).adding(Rational(milliseconds, 1_000))
+    }
+    let fast = try Speed(Rational(2))
+    return switch self {
+    case .impact:
+      try [
+        (share(-1, 3, -300), .normal), (share(-1, 3, 0), slow), (share(2, 3, 0), slow),
+        (share(2, 3, 300), .normal),
+      ]
+    case .landing:
+      try [
+        (share(0, 1, -500), .normal), (share(0, 1, 0), slow), (share(1, 1, 0), slow),
+        (share(1, 1, 0), .normal),
+      ]
     case .freeze: []
     case .pulse:
-      [(-800, 1, 1), (-500, 2, 1), (-100, 1, 8), (100, 1, 8), (500, 2, 1), (800, 1, 1)]
+      try [
+        (share(-1, 2, -700), .normal), (share(-1, 2, -400), fast), (share(-1, 2, 0), slow),
+        (share(1, 2, 0), slow), (share(1, 2, 400), fast), (share(1, 2, 700), .normal),
+      ]
     }
   }
 
@@ -32,29 +64,40 @@ public enum RetimingPreset: String, Hashable, Sendable, CaseIterable {
   /// - Parameters:
   ///   - source: What is played.
   ///   - time: The instant, in the time of the source.
+  ///   - slowSpeed: The speed of the slow part, an eighth where nil. A ``freeze`` has none, and does
+  ///     without.
+  ///   - width: How long the slow part lasts in the time of the source, above zero: 0.3 s for an
+  ///     ``impact``, a third of it before the instant; 0.25 s for a ``landing``, all of it after the
+  ///     instant; 0.2 s for a ``pulse``, half of it on either side. For a ``freeze`` how long the
+  ///     picture stands: 1 s.
   /// - Returns: The composition.
-  /// - Throws: `EditingError` with `.outsideSource`, or `.notExact`.
+  /// - Throws: `EditingError` with `.outsideSource`, `.emptyRange` for a width that is not above
+  ///   zero, or `.notExact`.
   public func composition(
-    of source: MediaSource, at time: MediaTime
+    of source: MediaSource, at time: MediaTime, slowSpeed: Speed? = nil, width: MediaTime? = nil
   ) throws(EditingError) -> Composition {
     guard time >= .zero, time <= source.duration else {
       throw EditingError(
         .outsideSource,
-        "\(time.secondsText) s is not inside \(source.path), which ends at "
-          + "\(source.duration.secondsText) s")
+        "\(time.displayText) s is not inside \(source.path), which ends at "
+          + "\(source.duration.displayText) s")
+    }
+    let width = width ?? usualWidth
+    guard width > .zero else {
+      throw EditingError(.emptyRange, "a width of \(width.displayText) s is not above zero")
     }
     if self == .freeze {
       var composition = Composition(source)
-      try composition.freezeFrame(at: time, for: MediaTime(seconds: 1))
+      try composition.freezeFrame(at: time, for: width)
       return composition
     }
-    let placed = try exactly("the preset \(rawValue) at \(time)") { () throws(TimingError) in
-      try points.map { (point) throws(TimingError) in
-        Composition.SpeedPoint(
-          min(
-            max(try time + MediaTime(microseconds: point.milliseconds * 1_000), .zero),
-            source.duration),
-          try Speed(Rational(Int128(point.speed), Int128(point.over))))
+    let placed = try exactly("the preset \(rawValue) at \(time.displayText)") {
+      () throws(TimingError) in
+      let eighth = try Speed(Rational(1, 8))
+      return try points(slowSpeed ?? eighth, width.seconds).map { (point) throws(TimingError) in
+        let place = try time.seconds.adding(point.seconds)
+        return Composition.SpeedPoint(
+          try MediaTime(min(max(place, .zero), source.duration.seconds)), point.speed)
       }
     }
     return try .ramped(source, points: placed, easing: .eased)

@@ -26,10 +26,10 @@ extension SlowMotionMarkers {
     let table = bytes.count - 8 - number(bytes.count - 8)
     guard table >= 0, table + 12 <= bytes.count - 8,
       bytes[table..<table + 4].elementsEqual("SEFH".utf8)
-    else { throw .invalidProject("the table behind the movie is damaged or cut off") }
+    else { throw .invalidMarkers("the table behind the movie is damaged or cut off") }
     let count = number(table + 8)
     guard count <= (bytes.count - 8 - table - 12) / 12 else {
-      throw .invalidProject("the table behind the movie names more blocks than it has")
+      throw .invalidMarkers("the table behind the movie names more blocks than it has")
     }
     var ranges: String?
     for index in 0..<count where ranges == nil {
@@ -60,7 +60,7 @@ extension SlowMotionMarkers {
         changes.allSatisfy({ !$0.range.overlaps(range) }),
         let speed = try? Speed(elsewhere.fraction.divided(by: Rational(1 << (level - 1))))
       else {
-        throw .invalidProject("it names a range of slow motion that is none: \(part.prefix(60))")
+        throw .invalidMarkers("it names a range of slow motion that is none: \(part.prefix(60))")
       }
       changes.append(Change(range: range, speed: speed))
     }

@@ -41,23 +41,23 @@ public struct SlowMotionMarkers: Hashable, Sendable {
   ///   tells of other edits than slow motion.
   public init(aae text: String) throws(EditingError) {
     let kind = Self.element("string", after: "adjustmentFormatIdentifier", in: text)
-    guard let kind else { throw .invalidProject("it is no .AAE file") }
+    guard let kind else { throw .invalidMarkers("it is no .AAE file") }
     guard kind == "com.apple.video.slomo" else {
-      throw .invalidProject("it tells of an edit of the kind \(kind), not of slow motion")
+      throw .invalidMarkers("it tells of an edit of the kind \(kind), not of slow motion")
     }
     let letters = Self.element("data", after: "adjustmentData", in: text) ?? ""
     guard
       let data = Data(base64Encoded: String(letters.filter { !$0.isWhitespace })),
       let list = PropertyListValue(binary: [UInt8](data)), let motion = list["slowMotion"],
       let rate = motion["rate"]?.number, rate > 0, rate < 1_000
-    else { throw .invalidProject("its adjustmentData cannot be read") }
+    else { throw .invalidMarkers("its adjustmentData cannot be read") }
     var changes: [Change] = []
     for region in motion["regions"]?.elements ?? [] {
       guard let start = Self.time(region["timeRange"]?["start"]),
         let duration = Self.time(region["timeRange"]?["duration"]),
         let range = try? TimeRange(start: start, duration: duration), !range.isEmpty,
         start >= .zero, let speed = Self.speed(rate)
-      else { throw .invalidProject("it names a region that is no range of time") }
+      else { throw .invalidMarkers("it names a region that is no range of time") }
       changes.append(Change(range: range, speed: speed))
     }
     self.init(changes: changes)
@@ -76,10 +76,10 @@ public struct SlowMotionMarkers: Hashable, Sendable {
     func number(_ place: Int, _ size: Int) -> UInt64 {
       bytes[place..<place + size].reduce(0) { $0 << 8 | UInt64($1) }
     }
-    guard bytes.count >= 8 else { throw .invalidProject("the markers are too short") }
+    guard bytes.count >= 8 else { throw .invalidMarkers("the markers are too short") }
     let count = Int(number(4, 4))
     guard count <= (bytes.count - 8) / 12 else {
-      throw .invalidProject("there are fewer markers than the \(count) that are named")
+      throw .invalidMarkers("there are fewer markers than the \(count) that are named")
     }
     var marks: [(time: MediaTime, speed: Speed)] = []
     for index in 0..<count {
@@ -87,7 +87,7 @@ public struct SlowMotionMarkers: Hashable, Sendable {
       let ratio = Double(Float(bitPattern: UInt32(number(16 + index * 12, 4))))
       guard time >= .zero, marks.last.map({ $0.time < time }) ?? true,
         let speed = Self.speed(ratio)
-      else { throw .invalidProject("marker \(index + 1) is out of order or has no speed") }
+      else { throw .invalidMarkers("marker \(index + 1) is out of order or has no speed") }
       marks.append((time, speed))
     }
     let ends = marks.dropFirst().map(\.time) + [duration]

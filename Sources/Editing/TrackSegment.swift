@@ -35,7 +35,8 @@ public struct TrackSegment: Hashable, Sendable {
   /// - Throws: `EditingError` with `.emptyRange` when the range is empty.
   public init(empty target: TimeRange) throws(EditingError) {
     guard !target.isEmpty else {
-      throw EditingError(.emptyRange, "the segment \(target) is empty", ranges: [target])
+      throw EditingError(
+        .emptyRange, "the segment \(target.displayText) is empty", ranges: [target])
     }
     self.source = nil
     self.mapping = nil
@@ -58,7 +59,7 @@ public struct TrackSegment: Hashable, Sendable {
   /// - Throws: `EditingError` with `.notExact` when the fraction does not fit.
   public func speed() throws(EditingError) -> Speed? {
     guard let mapping else { return nil }
-    return try exactly("the speed of \(target)") { () throws(TimingError) in
+    return try exactly("the speed of \(target.displayText)") { () throws(TimingError) in
       try mapping.meanSpeed()
     }
   }
@@ -104,7 +105,7 @@ public struct TrackSegment: Hashable, Sendable {
   /// The same content, filling another time.
   func filling(_ target: TimeRange) throws(EditingError) -> TrackSegment {
     guard let source, let mapping else { return try TrackSegment(empty: target) }
-    let moved = try exactly("filling \(target)") { () throws(TimingError) in
+    let moved = try exactly("filling \(target.displayText)") { () throws(TimingError) in
       try mapping.filling(target)
     }
     return TrackSegment(unchecked: source, moved)
@@ -113,7 +114,7 @@ public struct TrackSegment: Hashable, Sendable {
   /// The same content, the other way round.
   func reversed() throws(EditingError) -> TrackSegment {
     guard let source, let mapping else { return self }
-    let mirrored = try exactly("reversing \(target)") { () throws(TimingError) in
+    let mirrored = try exactly("reversing \(target.displayText)") { () throws(TimingError) in
       try mapping.reversed()
     }
     return TrackSegment(unchecked: source, mirrored)
@@ -122,12 +123,12 @@ public struct TrackSegment: Hashable, Sendable {
   /// The parts before and after an instant inside; each plays as it did.
   func split(at time: MediaTime) throws(EditingError) -> [TrackSegment] {
     guard let source, let mapping else {
-      let targets = try exactly("a cut at \(time)") { () throws(TimingError) in
+      let targets = try exactly("a cut at \(time.displayText)") { () throws(TimingError) in
         try [TimeRange(start: target.start, end: time), TimeRange(start: time, end: target.end)]
       }
       return try targets.map { (part) throws(EditingError) in try TrackSegment(empty: part) }
     }
-    let parts = try exactly("a cut at \(time)") { () throws(TimingError) in
+    let parts = try exactly("a cut at \(time.displayText)") { () throws(TimingError) in
       try mapping.split(at: time)
     }
     return [

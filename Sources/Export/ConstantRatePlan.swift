@@ -44,25 +44,37 @@ struct ConstantRatePlan: Sendable {
       return video.frames
     }
     let paths = assets.map(\.path)
-    slots = try Self.slots(track, rate, paths, tables)
+    let slots = try Self.slots(track, rate, paths, tables)
+    self.slots = slots
+    let isRegular = tables.map(\.isRegular)
     var frames: [Frame?] = []
     var times: [Rational] = []
+    var jittered: [Range<Int>] = []
     for run in try PlaybackRun.runs(of: track.segments, paths) {
       guard let source = run.source else {
         frames.append(nil)
         times.append(run.target.seconds)
         continue
       }
-      let placing = try run.mappings.map { try SlotTimes($0, rate, sampling) }
+      let placing = try run.mappings.map {
+        try SlotTimes($0, rate, sampling, uncertainty: tables[source].uncertaintyInSeconds)
+      }
       let range = try run.frames(of: tables[source], path: paths[source])
+      var shown: [Int: Range<Int>] = [:]
       for showing in try run.showings(range, of: tables[source]) {
+        shown[showing.mapping] =
+          (shown[showing.mapping]?.lowerBound ?? frames.count)..<frames.count + 1
         frames.append(Frame(source: source, index: showing.index))
         // Where one side of a boundary is rounded and the other is not, they might cross.
         let time = try placing[showing.mapping].time(ofSource: showing.time)
         times.append(max(time, times.last ?? time))
       }
+      if !isRegular[source] {
+        jittered += try shown.filter { try slots.suffice(for: $1, run.mappings[$0]) }.values
+      }
     }
-    let pictures = try slots.pictures(of: times, until: track.duration.seconds, sampling)
+    let pictures = try slots.pictures(
+      of: times, until: track.duration.seconds, sampling, jittered: jittered)
     items = pictures.map { picture in
       let total = Float(picture.total)
       return Item(
@@ -116,14 +128,38 @@ struct ConstantRatePlan: Sendable {
   }
 }
 
+extension FrameSlots {
+  /// Whether there are slots for some frames that a mapping shows, but for one in a hundred.
+  ///
+  /// Never in a ramp, in which there are enough for some of its frames.
+  fileprivate func suffice(
+    for frames: Range<Int>, _ mapping: PlaybackMapping
+  ) throws -> Bool {
+    guard mapping.motion == .constant else { return false }
+    let slotCount = try mapping.target.durationInSeconds.multiplied(by: rate.framesPerSecond)
+    return try slotCount.multiplied(by: Rational(100)) >= Rational(Int64(frames.count) * 99)
+  }
+}
+
 /// When frames start, as finely as the way of sampling needs it.
 private struct SlotTimes {
   private let line: TimeMapping?
   private let ticks: PlaybackTicks
   private let timescale: Int32
   private let rounding: TimeRounding
+  /// What the mapping plays, in seconds of the source.
+  private let range: ClosedRange<Rational>
+  /// How much before its time a slot shows a frame already, in seconds of the source; negative
+  /// where it plays backwards.
+  private let slack: Rational
 
-  init(_ mapping: PlaybackMapping, _ rate: FrameRate, _ sampling: FrameSampling) throws {
+  init(
+    _ mapping: PlaybackMapping, _ rate: FrameRate, _ sampling: FrameSampling,
+    uncertainty: Rational
+  ) throws {
+    range = mapping.sourceStart...mapping.sourceEnd
+    slack =
+      sampling != .hold ? .zero : mapping.isReversed ? try uncertainty.negated() : uncertainty
     // Rounded up to a tick of which each slot is a whole number, the slots at or after it are the
     // same: that is all that holding needs, whatever the curve. The others get the instant itself
     // where it is a fraction, and elsewhere to half a nanosecond.
@@ -133,7 +169,8 @@ private struct SlotTimes {
     ticks = try PlaybackTicks(mapping, timescale: timescale)
   }
 
-  func time(ofSource time: Rational) throws -> Rational {
+  func time(ofSource exact: Rational) throws -> Rational {
+    let time = min(max(try exact.subtracting(slack), range.lowerBound), range.upperBound)
     if let line {
       let inside = min(max(time, line.source.start.seconds), line.source.end.seconds)
       if let exact = try? line.targetSeconds(of: inside) { return exact }

@@ -90,6 +90,8 @@ struct CutFinder {
   struct Means {
     /// How many other frames may be copied along and hidden.
     var hidden: Int
+    /// How many of them before the run.
+    var hiddenBefore: Int
     /// Whether frames may be encoded.
     var renders: Bool
     /// Why they may not, where that was asked for.
@@ -139,7 +141,8 @@ struct CutFinder {
     let isOwnEnd = means.isLast && end == table.entries.count
     if !isFreeStart(at: low) {
       if let found = (0..<low).last(where: isFreeStart(at:)),
-        isOwnStart || copies(found, low..<high).count(where: { $0.position < low }) <= means.hidden
+        isOwnStart
+          || copies(found, low..<high).count(where: { $0.position < low }) <= means.hiddenBefore
       {
         key = found
       } else {
@@ -156,8 +159,9 @@ struct CutFinder {
         "the edit list of \(path) jumps to a picture that needs others before it",
         hint: "render it with --fps")
     }
+    // Negative times take no room.
     let hidden = copied.count {
-      $0.position < low && !isOwnStart || $0.position >= high
+      $0.position < low && !means.isFirst || $0.position >= high
     }
     // At the very end a hidden frame would be the last that is seen, if only for a tick: not
     // where the end can be encoded instead.
@@ -190,7 +194,7 @@ struct CutFinder {
     guard frames.allSatisfy({ table.entries[$0].isIndependent }) else {
       throw ExportError(
         .unsupportedSource,
-        "\(path) plays backwards from \(seconds(run.end)) to \(seconds(run.start)) s, and its "
+        "\(path) plays backwards from \(run.end.displayText) to \(run.start.displayText) s, and its "
           + "pictures need those before them",
         hint: "render it with --fps; pictures that stand alone (MJPEG, FFV1) can be copied so")
     }
@@ -250,14 +254,14 @@ struct CutFinder {
     let cuts = freeCuts(
       isStart: isStart, around: isStart ? frames.lowerBound : frames.upperBound + 1,
       first: frames.lowerBound)
-    let free = [cuts.before, cuts.after].compactMap { $0.map { "\($0.secondsText) s" } }
+    let free = [cuts.before, cuts.after].compactMap { $0?.exactDisplayText }
     let why =
       isStart
       ? "no picture can be decoded by itself" : "pictures need later ones that would be missing"
     return ExportError(
       .cutNotOnKeyFrame,
       "a part of \(path) \(isStart ? "starts" : "ends") at "
-        + "\(seconds(isStart ? run.start : run.end)) s, where \(why)"
+        + "\((isStart ? run.start : run.end).displayText) s, where \(why)"
         + (means.reason.map { "; \($0)" } ?? ""),
       hint: free.isEmpty
         ? "render it with --fps"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Assets
 import LibAV
+import LinuxSystem
 import MediaTiming
 import Retiming
 
@@ -23,6 +24,8 @@ public struct ExportError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let unsupportedSource = Code(rawValue: "unsupported_source")
     /// Without re-encoding, a cut must fall on a key frame.
     public static let cutNotOnKeyFrame = Code(rawValue: "cut_not_on_key_frame")
+    /// The codec cannot store pictures of the size that was asked for.
+    public static let boxRefused = Code(rawValue: "box_refused")
     /// The sound cannot be retimed in this way.
     public static let soundRefused = Code(rawValue: "sound_refused")
     /// The disk is full.
@@ -50,14 +53,17 @@ public struct ExportError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The message and the hint in one line.
   public var description: String { "\(message); \(hint)" }
 
-  init(_ error: MovieFile.CreationError) {
+  init(_ error: FileCreationError) {
     self.init(
-      error.isNameTaken ? .outputExists : .cannotCreate,
       error.isNameTaken
-        ? "\(error.path) exists already" : "could not create \(error.path): \(error.reason)",
+        ? .outputExists
+        : error.isDiskFull ? .diskFull : error.isWriting ? .writeFailed : .cannotCreate,
+      error.message,
       hint: error.isNameTaken
         ? "choose another name, or replace it with --overwrite"
-        : "check that its folder exists and may be written to")
+        : error.isDiskFull
+          ? "free some space and try again"
+          : "check that its folder exists and may be written to")
   }
 
   init(_ error: LibAVError) {
@@ -77,7 +83,7 @@ public struct ExportError: Error, Hashable, Sendable, CustomStringConvertible {
   init(any error: any Error) {
     switch error {
     case let error as ExportError: self = error
-    case let error as MovieFile.CreationError: self.init(error)
+    case let error as FileCreationError: self.init(error)
     case let error as LibAVError: self.init(error)
     case let error as RetimingError: self.init(error)
     case let error as AssetError:

@@ -2,6 +2,7 @@
 public import Assets
 public import Editing
 import LibAV
+import LinuxSystem
 
 /// Writes a composition of one asset or several as a movie file.
 ///
@@ -101,12 +102,26 @@ public struct ExportSession: Sendable {
     let started = ContinuousClock.now
     let plan = try ExportPlan(self, settings)
     progress(0, plan.frameCount)
-    var file = try MovieFile(
-      creating: settings.path, overwrites: settings.overwrites, grows: false)
+    var file = try WholeFile(creating: settings.path, overwrites: settings.overwrites)
     let sound = try plan.sound.map { try SoundExport($0, isCancelled) }
     defer { sound?.stop() }
+    var report: ExportReport
+    do {
+      report = try write(
+        plan, sound, to: file.writtenPath, settings, isCancelled: isCancelled, progress)
+    } catch let error as LibAVError { throw file.told(error) }
+    try file.finish()
+    report.sound = sound?.report
+    report.wallNanoseconds = Self.nanoseconds(ContinuousClock.now - started)
+    return report
+  }
+
+  private func write(
+    _ plan: ExportPlan, _ sound: SoundExport?, to path: String, _ settings: ExportSettings,
+    isCancelled: @escaping () -> Bool, _ progress: (_ done: Int64, _ total: Int64) -> Void
+  ) throws -> ExportReport {
     var output = ExportOutput(
-      path: file.writtenPath, plan: plan, asset: asset, properties: composition.track(.video),
+      path: path, plan: plan, asset: asset, properties: composition.track(.video),
       captureFrameRate: settings.captureFrameRate, sound: sound, isCancelled: isCancelled)
     var report = plan.report
     switch plan.pictures {
@@ -127,9 +142,6 @@ public struct ExportSession: Sendable {
     }
     try output.checkCancelled()
     try output.finish()
-    try file.finish()
-    report.sound = sound?.report
-    report.wallNanoseconds = Self.nanoseconds(ContinuousClock.now - started)
     return report
   }
 

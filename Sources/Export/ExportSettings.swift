@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Assets
+import LibAV
 public import MediaTiming
 public import Retiming
 
@@ -102,14 +103,11 @@ public struct ExportSettings: Sendable {
   ///
   /// - Throws: `ExportError` with `.unsupportedContainer`.
   func container() throws(ExportError) -> String {
-    let name = path.split(separator: "/").last ?? ""
-    switch name.split(separator: ".").last.map({ $0.lowercased() }) {
-    case "mov" where name.contains("."): return "mov"
-    case "mp4", "m4v": return "mp4"
-    default:
+    guard let container = MovieContainer(path: path) else {
       throw ExportError(
         .unsupportedContainer, "\(path) does not say by its extension what to write",
         hint: "name it .mov, .mp4 or .m4v, which keep exact times")
     }
+    return container.rawValue
   }
 }

@@ -92,13 +92,16 @@ struct PassthroughPlan {
       guard let source = run.source else {
         throw ExportError(
           .unsupportedSource,
-          "the composition plays nothing at \(run.target.secondsText) s, and a copy has no "
+          "the composition plays nothing at \(run.target.displayText) s, and a copy has no "
             + "picture for that",
           hint: "export it at a constant rate with --fps")
       }
       let shown = try run.frames(of: tables[source], path: paths[source])
       let means = CutFinder.Means(
-        hidden: most - waiting.count, renders: renders,
+        hidden: most - waiting.count,
+        // Nobody sees what lies at negative times: it only has to be decoded.
+        hiddenBefore: number == 0 && most > 0 && !renders ? .max : most - waiting.count,
+        renders: renders,
         reason: [.auto, .render].contains(boundary) ? reason : nil,
         isFirst: number == 0, isLast: number == runs.count - 1)
       let selection = try finders[source].select(run, shown, by: means)
@@ -206,7 +209,7 @@ struct PassthroughPlan {
     if let latest, latest >= ticks - Int64(places.count) {
       throw ExportError(
         .cutNotOnKeyFrame,
-        "before the cut at \(time.secondsText) s there is no room to hide "
+        "before the cut at \(time.displayText) s there is no room to hide "
           + "\(places.count) frames that others need",
         hint: "cut at key frames, or render it with --fps")
     }
@@ -260,7 +263,8 @@ struct PassthroughPlan {
   private mutating func closeTimes(_ duration: Rational) throws {
     let exact = try duration.multiplied(by: Rational(Int64(timescale)))
     guard let end = Int64(exactly: exact.rounded(.halfAwayFromZero)) else {
-      throw TimingError(.overflow, "the time \(duration) s in ticks of 1/\(timescale) s")
+      throw TimingError(
+        .overflow, "the time \(duration.exactDisplayText) in ticks of 1/\(timescale) s")
     }
     endTicks = end
     let error = try Rational(end).subtracting(exact).divided(by: Rational(Int64(timescale)))
@@ -270,7 +274,8 @@ struct PassthroughPlan {
     for (time, next) in zip(sorted, sorted.dropFirst()) where time >= next {
       throw ExportError(
         .unsupportedSource,
-        "two frames would share the time \(time)/\(timescale) s: the speed is too high to copy",
+        "two frames would share the time \(try Rational(Int128(time), Int128(timescale)).displayText)"
+          + " s: the speed is too high to copy",
         hint: "choose a lower speed, or render it with --fps")
     }
     let delay = zip(sorted, frames).map { $0 - $1.pts }.max() ?? 0

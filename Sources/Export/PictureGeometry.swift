@@ -41,7 +41,7 @@ struct PictureGeometry: Sendable {
         !needsEven || (box.width % 2 == 0 && box.height % 2 == 0)
       else {
         throw ExportError(
-          .unsupportedSource,
+          .boxRefused,
           "a box of \(box.width)x\(box.height) cannot be stored as \(settings.codec)",
           hint: "choose even sides, such as 1280x720")
       }

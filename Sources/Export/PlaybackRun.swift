@@ -86,40 +86,52 @@ struct PlaybackRun {
   /// The frames that are shown, by number.
   ///
   /// Forwards those that begin in the range and the one that is on when it begins; backwards
-  /// those that are on in it, and the last that begins before its end.
+  /// those that are on in it, and the last that begins before its end. An edge of the range that is
+  /// as near to a frame's time as the table can tell is meant to be that frame's time.
   func frames(of table: FrameTable, path: String) throws(ExportError) -> ClosedRange<Int> {
     let ticks = Rational(Int64(table.timescale))
     do throws(TimingError) {
-      let first = try start.multiplied(by: ticks).rounded(.towardNegativeInfinity)
-      let after = try end.multiplied(by: ticks).rounded(.towardPositiveInfinity)
-      if let last = table.lastIndex(atOrBefore: Int64(clamping: after) - 1),
-        let on = table.lastIndex(atOrBefore: Int64(clamping: first)),
+      let startTicks = try start.multiplied(by: ticks)
+      let first = startTicks.rounded(.towardNegativeInfinity)
+      let begun = try startTicks.adding(table.uncertainty).rounded(.towardNegativeInfinity)
+      let after = try end.multiplied(by: ticks).subtracting(table.uncertainty)
+        .rounded(.towardPositiveInfinity)
+      let on = table.lastIndex(atOrBefore: Int64(clamping: begun))
+      if let last = table.lastIndex(atOrBefore: Int64(clamping: after) - 1), let on,
         first < Int128(table.endTicks) || isReversed
       {
         return isReversed ? min(on, last)...last : on...max(on, last)
       }
       // What is held at the first instant has nothing before it.
-      if !isReversed, first >= 0, let on = table.lastIndex(atOrBefore: Int64(clamping: first)),
-        first < Int128(table.endTicks)
-      {
-        return on...on
-      }
+      if !isReversed, first >= 0, let on, first < Int128(table.endTicks) { return on...on }
     } catch { throw ExportError(any: error) }
     throw ExportError(
-      .unsupportedSource, "\(path) shows no frame at \(seconds(start)) s",
+      .unsupportedSource, "\(path) shows no frame at \(start.displayText) s",
       hint: "see slowmo info for when it ends")
   }
 
   /// The frames in the order in which they are shown.
+  ///
+  /// A frame whose time is as near to where a mapping begins as the table can tell begins there.
   func showings(_ frames: ClosedRange<Int>, of table: FrameTable) throws -> [Showing] {
+    let slack = table.uncertaintyInSeconds
     var showings: [Showing] = []
     showings.reserveCapacity(frames.count)
     var place = 0
     for offset in 0..<frames.count {
       let index = isReversed ? frames.upperBound - offset : frames.lowerBound + offset
       let edge = try table.time(ofFrame: Int64(isReversed ? index + 1 : index)).seconds
-      let time = isReversed ? min(edge, end) : max(edge, start)
-      while place < mappings.count - 1, !plays(mappings[place], time) { place += 1 }
+      // The first plays from the beginning, whichever side of it its time is rounded to.
+      let first = isReversed ? end : start
+      var time = offset == 0 ? first : isReversed ? min(edge, end) : max(edge, start)
+      while place < mappings.count - 1 {
+        let boundary = isReversed ? mappings[place].sourceStart : mappings[place].sourceEnd
+        if try time.subtracting(slack) <= boundary, try boundary <= time.adding(slack) {
+          time = boundary
+        }
+        if plays(mappings[place], time) { break }
+        place += 1
+      }
       showings.append(Showing(index: index, mapping: place, time: time))
     }
     return showings
@@ -133,9 +145,4 @@ struct PlaybackRun {
     }
     return holdsEdge ? time <= mapping.sourceEnd : time < mapping.sourceEnd
   }
-}
-
-/// Seconds for people: exact, and short where they are a time.
-func seconds(_ seconds: Rational) -> String {
-  (try? MediaTime(seconds))?.secondsText ?? seconds.description
 }

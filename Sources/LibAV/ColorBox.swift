@@ -25,25 +25,23 @@ enum ColorBox {
   ///   - bytes: The bytes of a `moov` box, which grows.
   ///   - number: The track, as they are counted from 0.
   ///   - parameters: What its colors are.
-  static func write(into bytes: inout [UInt8], track number: Int, _ parameters: CodecParameters) {
-    let tracks = Box.list(in: bytes, from: 8, to: bytes.count)
-      .filter { $0.type == BoxType.track }
-    guard tracks.indices.contains(number) else { return }
+  /// - Returns: Whether there is a description to write it into.
+  static func write(
+    into bytes: inout [UInt8], track number: Int, _ parameters: CodecParameters
+  ) -> Bool {
+    guard let track = Box.track(number, in: bytes) else { return false }
     let movie = Box(type: BoxType.movie, start: 0, byteCount: Int64(bytes.count))
-    var around = [movie, tracks[number]]
+    var (around, table) = ([movie, track], track)
     for type in media {
-      guard
-        let inner = Box.list(
-          in: bytes, from: Int((around.last?.start ?? 0) + 8), to: Int(around.last?.end ?? 0)
-        ).first(where: { $0.type == type })
-      else { return }
+      guard let inner = table.first(type, in: bytes) else { return false }
       around.append(inner)
+      table = inner
     }
     // Version and count; then the entry with the 78 bytes of every visual one.
-    guard let table = around.last,
+    guard
       let entry = Box.list(in: bytes, from: Int(table.start) + 16, to: Int(table.end)).first,
       entry.byteCount >= 86
-    else { return }
+    else { return false }
     around.append(entry)
     let old = Box.list(in: bytes, from: Int(entry.start) + 86, to: Int(entry.end))
       .first { $0.type == color }
@@ -64,5 +62,6 @@ enum ColorBox {
         bytes.replaceSubrange(Int(box.start)..<Int(box.start) + 4, with: $0)
       }
     }
+    return true
   }
 }

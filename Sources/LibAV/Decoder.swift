@@ -40,7 +40,7 @@ package struct Decoder: ~Copyable {
         context.pointee.pkt_timebase = AVRational(num: above, den: below)
       }
       context.pointee.thread_count = Int32(clamping: threadCount)
-      try LibAVError.check(avcodec_open2(context, codec, nil), "open the decoder for", subject)
+      try LibAVError.checkData(avcodec_open2(context, codec, nil), "open the decoder for", subject)
     } catch {
       avcodec_free_context(&opened)
       throw error
@@ -60,7 +60,7 @@ package struct Decoder: ~Copyable {
   package mutating func send(_ packet: Packet?) throws(LibAVError) {
     let result = avcodec_send_packet(context, packet?.pointer)
     if result == CFFmpeg_EOF && packet == nil { return }
-    try LibAVError.check(result, "decode", subject)
+    try LibAVError.checkData(result, "decode", subject)
   }
 
   /// Whether packets sent from here on are left out where no other picture needs theirs.
@@ -89,7 +89,7 @@ package struct Decoder: ~Copyable {
     let frame = try MediaFrame()
     let result = avcodec_receive_frame(context, frame.pointer)
     if result == CFFmpeg_EAGAIN || result == CFFmpeg_EOF { return nil }
-    try LibAVError.check(result, "decode", subject)
+    try LibAVError.checkData(result, "decode", subject)
     return frame
   }
 }

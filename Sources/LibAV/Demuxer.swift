@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import CFFmpeg
+import Glibc
+import LinuxSystem
 package import MediaTiming
 
 /// A chapter of a file, in seconds.
@@ -40,6 +42,8 @@ package struct Demuxer: ~Copyable {
   package let path: String
   /// libav's name of the container: `mov,mp4,m4a,3gp,3g2,mj2`.
   package let containerName: String
+  /// Whether it is a MOV or MP4 file, in fragments or not.
+  package var isMOV: Bool { containerName.hasPrefix("mov,") }
   package let tracks: [TrackFormat]
   package let metadata: [String: String]
   package let chapters: [Chapter]
@@ -47,7 +51,21 @@ package struct Demuxer: ~Copyable {
   package let statedMicroseconds: Int64?
 
   private let context: UnsafeMutablePointer<AVFormatContext>
+  private let watch: ReadWatch
   private var fields: FieldPairs?
+
+  /// The formats that are read, by libav's names: those that hold their own pictures or sound.
+  ///
+  /// Others are playlists, scripts and descriptions, which have libav open further files or the
+  /// network; patterns of file names; and devices.
+  package static let formats = [
+    "mov", "matroska", "avi", "mpegts", "mpeg", "flv", "asf", "ogg", "mxf", "dv", "ivf", "nut",
+    "gxf",
+    "rm", "wtv", "cine", "dhav", "h261", "h263", "h264", "hevc", "av1", "obu", "m4v", "mpegvideo",
+    "vc1", "dirac", "mjpeg", "mpjpeg", "smjpeg", "yuv4mpegpipe", "gif", "apng", "png_pipe",
+    "jpeg_pipe", "webp_pipe", "tiff_pipe", "bmp_pipe", "wav", "w64", "aiff", "caf", "au", "flac",
+    "mp3", "aac", "ac3", "eac3", "amr",
+  ]
 
   /// Opens a file and reads what its tracks are.
   ///
@@ -56,18 +74,27 @@ package struct Demuxer: ~Copyable {
   ///   - probes: Whether the first packets are read to learn what the headers leave out; not needed
   ///     to read the packets of a movie that is known already.
   /// - Throws: `LibAVError` for "open" or "read"; its `systemErrorNumber` tells a missing file
-  ///   from one that is no movie.
+  ///   from one that is no movie, `ESPIPE` is a pipe or a device, and `ETIMEDOUT` a file that
+  ///   libavformat reads in circles.
   package init(opening path: String, probes: Bool = true) throws(LibAVError) {
     _ = LibAVLog.install
     _ = LibAVLog.takeLastLine()
-    var opened: UnsafeMutablePointer<AVFormatContext>?
+    try Self.checkKind(of: path)
+    var opened = avformat_alloc_context()
+    guard let context = opened else { throw LibAVError("open", path, code: CFFmpeg_ENOMEM) }
+    let watch = ReadWatch()
+    watch.watch(context)
+    var options: OpaquePointer?
+    defer { av_dict_free(&options) }
+    av_dict_set(&options, "format_whitelist", Self.formats.joined(separator: ","), 0)
+    av_dict_set(&options, "protocol_whitelist", "file", 0)
     // "file:" keeps a name with a colon from being taken for a protocol.
-    try LibAVError.check(
-      avformat_open_input(&opened, "file:" + path, nil, nil), "open", path)
-    guard let context = opened else { throw LibAVError("open", path, code: CFFmpeg_EINVAL) }
+    let result = avformat_open_input(&opened, ("file:" + path).systemPath, nil, &options)
+    try Self.check(result, "open", path, watch)
     do {
       if probes {
-        try LibAVError.check(avformat_find_stream_info(context, nil), "read", path)
+        watch.begin()
+        try Self.check(avformat_find_stream_info(context, nil), "read", path, watch)
       }
       var tracks: [TrackFormat] = []
       for index in 0..<Int(context.pointee.nb_streams) {
@@ -94,14 +121,34 @@ package struct Demuxer: ~Copyable {
     statedMicroseconds = duration == CFFmpeg_NOPTS || duration < 0 ? nil : duration
     self.path = path
     self.context = context
+    self.watch = watch
     // A movie's samples are whole frames.
-    let isMOV = containerName.hasPrefix("mov,")
     fields = isMOV ? nil : tracks.first { $0.kind == .video }.flatMap { FieldPairs($0) }
   }
 
   deinit {
     var gone: UnsafeMutablePointer<AVFormatContext>? = context
     avformat_close_input(&gone)
+    withExtendedLifetime(watch) {}
+  }
+
+  /// Throws where a path is no file that can be read more than once.
+  private static func checkKind(of path: String) throws(LibAVError) {
+    var status = stat()
+    guard stat(path.systemPath, &status) == 0 else { return }  // libav says why.
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: return
+    case S_IFDIR: throw LibAVError("open", path, code: -EISDIR)
+    default: throw LibAVError("open", path, code: -ESPIPE)
+    }
+  }
+
+  /// Throws where a call failed, or the watch ended it.
+  private static func check(
+    _ result: Int32, _ operation: String, _ path: String, _ watch: ReadWatch
+  ) throws(LibAVError) {
+    if result < 0, watch.isStalled { throw LibAVError(operation, path, code: -ETIMEDOUT) }
+    try LibAVError.checkData(result, operation, path)
   }
 
   /// The next packet of any track, or nil at the end of the file.
@@ -127,15 +174,16 @@ package struct Demuxer: ~Copyable {
       throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
     }
     let owned = Packet(owning: packet)
+    watch.begin()
     let result = av_read_frame(context, packet)
-    if result == CFFmpeg_EOF {
+    if result == CFFmpeg_EOF, !watch.isStalled {
       // libav calls the end of a broken transfer an end too; the I/O context knows better.
       if let io = context.pointee.pb, io.pointee.error < 0, io.pointee.error != CFFmpeg_EOF {
         throw LibAVError("read", path, code: io.pointee.error)
       }
       return nil
     }
-    try LibAVError.check(result, "read", path)
+    try Self.check(result, "read", path, watch)
     return owned
   }
 
@@ -143,7 +191,7 @@ package struct Demuxer: ~Copyable {
   ///
   /// In a movie each packet says so itself: some may be plain.
   package func isEncrypted(track: Int) -> Bool {
-    guard !containerName.hasPrefix("mov,"), tracks.indices.contains(track),
+    guard !isMOV, tracks.indices.contains(track),
       let stream = context.pointee.streams[track]
     else { return false }
     return av_stream_get_side_data(stream, AV_PKT_DATA_ENCRYPTION_INIT_INFO, nil) != nil

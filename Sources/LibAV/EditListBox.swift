@@ -24,15 +24,9 @@ enum EditListBox {
     into bytes: inout [UInt8], track number: Int, delay: Int64, mediaTime: Int64, duration: Int64,
     mediaDuration: Int64
   ) -> Bool {
-    let tracks = Box.list(in: bytes, from: 8, to: bytes.count)
-      .filter { $0.type == BoxType.track }
-    guard tracks.indices.contains(number) else { return false }
-    func inner(_ box: Box, _ type: UInt32) -> Box? {
-      Box.list(in: bytes, from: Int(box.start) + 8, to: Int(box.end)).first { $0.type == type }
-    }
-    guard let edit = inner(tracks[number], edits), let old = inner(edit, list),
-      old.byteCount >= 16,
-      let header = inner(tracks[number], BoxType.trackMedia).flatMap({ inner($0, mediaHeader) }),
+    guard let track = Box.track(number, in: bytes),
+      let old = track.first(edits, in: bytes)?.first(list, in: bytes), old.byteCount >= 16,
+      let header = track.first(BoxType.trackMedia, in: bytes)?.first(mediaHeader, in: bytes),
       header.byteCount >= 32
     else { return false }
     // Version, times of creation and change, ticks per second; then the duration.

@@ -6,8 +6,7 @@ import CFFmpeg
 /// MPEG transport streams do (AVCHD cameras): each field is an access unit of its own, while a
 /// decoder gives one frame for both. (Rec. ITU-T H.264, 3.30: complementary field pairs.)
 struct FieldPairs: ~Copyable {
-  private let parser: UnsafeMutablePointer<AVCodecParserContext>
-  private let context: UnsafeMutablePointer<AVCodecContext>
+  private let parser: PacketParser
   private let track: Int
   /// A first field whose second has not come yet.
   private var first: Packet?
@@ -20,24 +19,10 @@ struct FieldPairs: ~Copyable {
   init?(_ track: TrackFormat) {
     guard track.kind == .video, track.parameters.codecID == AV_CODEC_ID_H264,
       track.parameters.pointer.pointee.field_order != AV_FIELD_PROGRESSIVE,
-      let parser = av_parser_init(Int32(bitPattern: AV_CODEC_ID_H264.rawValue))
+      let parser = PacketParser(track.parameters)
     else { return nil }
-    guard let context = avcodec_alloc_context3(nil) else {
-      av_parser_close(parser)
-      return nil
-    }
-    parser.pointee.flags |= PARSER_FLAG_COMPLETE_FRAMES
     self.parser = parser
-    self.context = context
     self.track = track.index
-    // Without headers beside the track it reads those between the pictures.
-    avcodec_parameters_to_context(context, track.parameters.pointer)
-  }
-
-  deinit {
-    av_parser_close(parser)
-    var gone: UnsafeMutablePointer<AVCodecContext>? = context
-    avcodec_free_context(&gone)
   }
 
   /// The next packet that can be given, or nil when more must be read first.
@@ -80,16 +65,12 @@ struct FieldPairs: ~Copyable {
   /// What a packet holds: a frame, or a field that may be the first of two or follows one that it
   /// completes.
   private func field(of packet: Packet) -> Field {
-    var (data, size): (UnsafeMutablePointer<UInt8>?, Int32) = (nil, 0)
-    _ = av_parser_parse2(
-      parser, context, &data, &size, packet.pointer.pointee.data, packet.pointer.pointee.size,
-      CFFmpeg_NOPTS, CFFmpeg_NOPTS, 0)
-    switch parser.pointee.picture_structure {
+    let headers = parser.headers(of: packet)
+    switch headers.picture_structure {
     case AV_PICTURE_STRUCTURE_TOP_FIELD, AV_PICTURE_STRUCTURE_BOTTOM_FIELD:
       // The parser tells the order of fields only at one that follows its like of the other parity
       // and of the same frame_num.
-      let order = parser.pointee.field_order
-      return order == AV_FIELD_TT || order == AV_FIELD_BB ? .second : .first
+      return [AV_FIELD_TT, AV_FIELD_BB].contains(headers.field_order) ? .second : .first
     default: return .none
     }
   }
@@ -98,21 +79,18 @@ struct FieldPairs: ~Copyable {
 extension Packet {
   /// One packet with the bytes of this and of the next, and the times of this.
   fileprivate func joined(with next: Packet) throws(LibAVError) -> Packet {
-    guard let clone = av_packet_clone(pointer) else {
-      throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
-    }
-    let joined = Packet(owning: clone)
-    let start = byteCount
-    try LibAVError.check(
-      av_grow_packet(clone, Int32(clamping: next.byteCount)), "allocate", "a packet")
-    next.withBytes { bytes in
-      if let source = bytes.baseAddress {
-        UnsafeMutableRawPointer(clone.pointee.data).advanced(by: start)
-          .copyMemory(from: source, byteCount: bytes.count)
+    try changed { packet throws(LibAVError) in
+      let start = byteCount
+      try LibAVError.check(
+        av_grow_packet(packet, Int32(clamping: next.byteCount)), "allocate", "a packet")
+      next.withBytes { bytes in
+        if let source = bytes.baseAddress {
+          UnsafeMutableRawPointer(packet.pointee.data).advanced(by: start)
+            .copyMemory(from: source, byteCount: bytes.count)
+        }
       }
+      packet.pointee.duration += next.duration
+      packet.pointee.flags |= next.pointer.pointee.flags & AV_PKT_FLAG_CORRUPT
     }
-    clone.pointee.duration += next.duration
-    clone.pointee.flags |= next.pointer.pointee.flags & AV_PKT_FLAG_CORRUPT
-    return joined
   }
 }

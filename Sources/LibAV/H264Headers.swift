@@ -84,9 +84,15 @@ package struct H264Headers: Sendable {
   /// from zero.
   package var freeIdentifier: Int? {
     let taken =
-      sequenceSets.map { Self.firstNumber(of: $0, skipping: 4) }
-      + pictureSets.map { Self.firstNumber(of: $0, skipping: 1) }
+      sequenceSets.map { Self.number(of: $0, behind: 4) }
+      + pictureSets.map { Self.number(of: $0, behind: 1) }
     return (0...31).reversed().first { !taken.contains($0) }
+  }
+
+  /// The number of a set, which stands behind some bytes.
+  private static func number(of set: [UInt8], behind count: Int) -> Int {
+    var reader = ExpGolombReader(set, at: count)
+    return reader.number() ?? 0
   }
 
   /// The headers of a track that holds pictures of both kinds.
@@ -111,27 +117,6 @@ package struct H264Headers: Sendable {
     return [1] + profile + [0xFC | UInt8(unitLengthSize - 1)]
       + [0xE0 | UInt8(sequenceSets.count & 0x1F)] + sized(sequenceSets)
       + [UInt8(pictureSets.count & 0xFF)] + sized(pictureSets) + rest
-  }
-
-  /// The first number of a set, in an Exp-Golomb code behind some bytes.
-  ///
-  /// (Rec. ITU-T H.264, 9.1.)
-  private static func firstNumber(of set: [UInt8], skipping count: Int) -> Int {
-    var zeros = 0
-    var place = count * 8
-    func bit(_ place: Int) -> Int {
-      place / 8 < set.count ? Int(set[place / 8] >> (7 - UInt8(place % 8))) & 1 : 1
-    }
-    while zeros < 16, bit(place) == 0 {
-      zeros += 1
-      place += 1
-    }
-    var value = 0
-    for _ in 0...zeros {
-      value = value << 1 | bit(place)
-      place += 1
-    }
-    return value - 1
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import CFFmpeg
 import Glibc
+package import LinuxSystem
 import Synchronization
 
 /// A failed call into libav: what was tried, on what, and why.
@@ -19,6 +20,20 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
     self.subject = subject
     self.code = code
     logLine = LibAVLog.takeLastLine()
+  }
+
+  /// The same failure, told of another subject, in libav's own line too.
+  package func renamed(from subject: String, to name: String) -> LibAVError {
+    LibAVError(
+      operation, self.subject == subject ? name : self.subject, code: code,
+      logLine: logLine?.replacing(subject, with: name))
+  }
+
+  private init(_ operation: String, _ subject: String, code: Int32, logLine: String?) {
+    self.operation = operation
+    self.subject = subject
+    self.code = code
+    self.logLine = logLine
   }
 
   /// Why, in libav's words.
@@ -42,9 +57,29 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
   /// Whether the bytes themselves are to blame: another picture may well be read.
   package var isInvalidData: Bool { code == CFFmpeg_INVALIDDATA }
 
+  /// Whether a ``ReadWatch`` ended the call because all reading is to end.
+  package var isCancelled: Bool { code == CFFmpeg_EXIT }
+
+  /// The name of the format in which a file is, where that is none that is read.
+  package var unsupportedFormat: String? {
+    // "Format not on whitelist …", behind "[hls @ 0x…]".
+    guard let logLine, logLine.contains("not on whitelist"), logLine.hasPrefix("[") else {
+      return nil
+    }
+    return logLine.dropFirst().split(whereSeparator: { " ,@]".contains($0) }).first.map(String.init)
+  }
+
   /// Whether the disk, or what this user may take of it, is full.
   package var isDiskFull: Bool {
     systemErrorNumber.map { [ENOSPC, EDQUOT, EFBIG].contains($0) } ?? false
+  }
+
+  /// Throws if `result` of a call that looks into data is negative; -1, which some of libav's
+  /// decoders answer for what is damaged, is no errno there.
+  static func checkData(
+    _ result: Int32, _ operation: @autoclosure () -> String, _ subject: @autoclosure () -> String
+  ) throws(LibAVError) {
+    try check(result == -1 ? CFFmpeg_INVALIDDATA : result, operation(), subject())
   }
 
   /// Throws if `result` is negative, which is how libav reports failure.
@@ -91,5 +126,12 @@ extension String {
     while view.last?.isWhitespace == true { view.removeLast() }
     while view.first?.isWhitespace == true { view.removeFirst() }
     return String(view)
+  }
+}
+
+extension WholeFile {
+  /// A failure to write the file, told of the name that the user gave.
+  package borrowing func told(_ error: LibAVError) -> LibAVError {
+    error.renamed(from: writtenPath, to: target)
   }
 }

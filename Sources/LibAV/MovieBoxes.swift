@@ -115,6 +115,17 @@ package struct Box: Equatable, Sendable {
     return boxes
   }
 
+  /// The first box of a type among those inside, whose head takes 8 bytes.
+  package func first(_ type: UInt32, in bytes: [UInt8]) -> Box? {
+    Self.list(in: bytes, from: Int(start) + 8, to: Int(end)).first { $0.type == type }
+  }
+
+  /// A track of some bytes that are a `moov` box, as they are counted from 0.
+  static func track(_ number: Int, in bytes: [UInt8]) -> Box? {
+    let tracks = list(in: bytes, from: 8, to: bytes.count).filter { $0.type == BoxType.track }
+    return tracks.indices.contains(number) ? tracks[number] : nil
+  }
+
   /// The number that some bytes are, most significant first.
   package static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
     bytes.reduce(0) { $0 << 8 | UInt64($1) }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import CFFmpeg
 import Glibc
+import LinuxSystem
 
 /// An open movie file, read and written at places.
 package struct MovieBytes: ~Copyable {
@@ -11,7 +12,7 @@ package struct MovieBytes: ~Copyable {
   ///
   /// - Throws: `LibAVError` for "open".
   package init(opening path: String, forWriting: Bool = true) throws(LibAVError) {
-    let opened = open(path, (forWriting ? O_RDWR : O_RDONLY) | O_CLOEXEC)
+    let opened = open(path.systemPath, (forWriting ? O_RDWR : O_RDONLY) | O_CLOEXEC)
     guard opened >= 0 else { throw LibAVError("open", path, code: -errno) }
     descriptor = opened
     self.path = path
@@ -92,8 +93,9 @@ package struct MovieBytes: ~Copyable {
 
   /// Waits until the file's name is on the disk; file systems that cannot tell are not asked again.
   package func syncName() {
-    let folder = MovieFile.split(path).folder
-    let opened = open(folder.isEmpty ? "." : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    let folder = path.folderAndName.folder
+    let opened = open(
+      (folder.isEmpty ? "." : folder).systemPath, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard opened >= 0 else { return }
     fsync(opened)
     close(opened)

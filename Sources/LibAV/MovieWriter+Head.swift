@@ -22,14 +22,15 @@ extension MovieWriter {
     if let captureRate { MovieTags.write(captureRate: captureRate, into: &bytes) }
     for number in led { try writeEditList(of: number, into: &bytes) }
     if let fullRangeTrack {
-      ColorBox.write(into: &bytes, track: fullRangeTrack.index, fullRangeTrack.parameters)
+      let failure = LibAVError("write the color range into", path, code: CFFmpeg_EINVAL)
+      guard
+        ColorBox.write(into: &bytes, track: fullRangeTrack.index, fullRangeTrack.parameters)
+      else { throw failure }
       // It takes its room from what was kept free behind the index in front.
       if place + 1 < boxes.count {
         let rest = Int(boxes[place + 1].byteCount) - (bytes.count - size)
         guard boxes[place + 1].type == BoxType.free, let count = UInt32(exactly: rest), rest >= 8
-        else {
-          throw LibAVError("write the color range into", path, code: CFFmpeg_EINVAL)
-        }
+        else { throw failure }
         var free = BoxBytes()
         free.append(count)
         free.append(BoxType.free)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CFFmpeg
+import LinuxSystem
 
 /// Writes packets into a MOV or MP4 file; the one muxer that recording and export share.
 ///
@@ -80,7 +81,8 @@ package struct MovieWriter: ~Copyable {
     _ = LibAVLog.takeLastLine()
     var made: UnsafeMutablePointer<AVFormatContext>?
     try LibAVError.check(
-      avformat_alloc_output_context2(&made, nil, settings.container, path), "create", path)
+      avformat_alloc_output_context2(&made, nil, settings.container, path.systemPath), "create",
+      path)
     guard let context = made else { throw LibAVError("create", path, code: CFFmpeg_ENOMEM) }
     guard let packet = av_packet_alloc() else {
       avformat_free_context(context)
@@ -92,7 +94,8 @@ package struct MovieWriter: ~Copyable {
       context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
       if context.pointee.pb == nil { result = CFFmpeg_ENOMEM }
     } else {
-      result = avio_open(&context.pointee.pb, "file:" + path, AVIO_FLAG_WRITE)
+      result = avio_open(
+        &context.pointee.pb, ("file:" + path).systemPath, AVIO_FLAG_WRITE)
     }
     guard result >= 0 else {
       avformat_free_context(context)

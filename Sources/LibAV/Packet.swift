@@ -69,23 +69,31 @@ package final class Packet: @unchecked Sendable {
   ///
   /// - Throws: `LibAVError` when there is no memory.
   package func shown(at ticks: Int64) throws(LibAVError) -> Packet {
-    guard let clone = av_packet_clone(pointer) else {
-      throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
+    try changed { packet in
+      packet.pointee.pts = ticks
+      packet.pointee.dts = CFFmpeg_NOPTS
     }
-    clone.pointee.pts = ticks
-    clone.pointee.dts = CFFmpeg_NOPTS
-    return Packet(owning: clone)
   }
 
   /// The same packet, which no longer claims that decoding may start here.
   ///
   /// - Throws: `LibAVError` when there is no memory.
   package func withoutKeyFlag() throws(LibAVError) -> Packet {
+    try changed { $0.pointee.flags &= ~AV_PKT_FLAG_KEY }
+  }
+
+  /// A changed copy, which shares the bytes until they are changed.
+  ///
+  /// - Throws: `LibAVError` when there is no memory, or as the change does.
+  func changed(
+    _ change: (UnsafeMutablePointer<AVPacket>) throws(LibAVError) -> Void
+  ) throws(LibAVError) -> Packet {
     guard let clone = av_packet_clone(pointer) else {
       throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
     }
-    clone.pointee.flags &= ~AV_PKT_FLAG_KEY
-    return Packet(owning: clone)
+    let copy = Packet(owning: clone)
+    try change(clone)
+    return copy
   }
 
   /// The bytes, valid inside the closure.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+import LinuxSystem
 
 /// What the boxes of a MOV or MP4 file say about its sample tables, beyond what libavformat tells.
 package struct SampleTables {
@@ -17,7 +18,7 @@ package struct SampleTables {
   /// - Returns: Nil where they are not all there is to know: in fragments, with a compressed index,
   ///   in what is damaged or cannot be read.
   package init?(of path: String) {
-    let file = open(path, O_RDONLY | O_CLOEXEC)
+    let file = open(path.systemPath, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return nil }
     defer { close(file) }
     let size = lseek(file, 0, SEEK_END)

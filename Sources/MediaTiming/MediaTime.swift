@@ -49,7 +49,7 @@ public struct MediaTime: Sendable {
   public init(_ seconds: Rational) throws(TimingError) {
     guard let value = Int64(exactly: seconds.numerator),
       let timescale = Int32(exactly: seconds.denominator)
-    else { throw .overflow("the time \(seconds) s") }
+    else { throw .overflow("the time \(seconds.exactDisplayText)") }
     self.value = value
     self.timescale = timescale
   }
@@ -72,7 +72,7 @@ public struct MediaTime: Sendable {
       Int128(value) * Int128(timescale), Int128(self.timescale),
       isFiner: timescale > self.timescale)
     guard let value = Int64(exactly: units) else {
-      throw .overflow("\(self) in units of 1/\(timescale) s")
+      throw .overflow("\(exactDisplayText) in units of 1/\(timescale) s")
     }
     return try MediaTime(value: value, timescale: timescale)
   }

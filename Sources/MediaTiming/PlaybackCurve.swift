@@ -121,7 +121,7 @@ extension PlaybackMapping {
     let curve = try PlaybackCurve(self, perSecond: 1, source: .zero, output: .zero)
     let value = (curve?.speed(atOutput: time.doubleValue) ?? 0) * 0x1p40
     guard value >= 1, let above = Int64(exactly: value.rounded()) else {
-      throw .overflow("the speed at \(time) s")
+      throw .overflow("the speed at \(time.displayText) s")
     }
     return try Speed(Rational(Int128(above), 1 << 40))
   }

@@ -96,7 +96,7 @@ public struct PlaybackMapping: Hashable, Sendable {
     holding source: MediaTime, isBefore: Bool = false, target: TimeRange
   ) throws(TimingError) {
     guard !target.isEmpty else {
-      throw TimingError(.emptyRange, "what holds \(source) s has no length")
+      throw TimingError(.emptyRange, "what holds \(source.displayText) s has no length")
     }
     motion = .hold
     isReversed = isBefore
@@ -111,7 +111,7 @@ public struct PlaybackMapping: Hashable, Sendable {
     _ motion: Motion, isReversed: Bool, whole: TimeRange, part: Part, target: TimeRange
   ) throws(TimingError) {
     guard !target.isEmpty else {
-      throw TimingError(.emptyRange, "a mapping to \(target) has an empty side")
+      throw TimingError(.emptyRange, "a mapping to \(target.displayText) has an empty side")
     }
     self.motion = motion
     self.isReversed = isReversed

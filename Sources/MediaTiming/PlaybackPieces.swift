@@ -95,7 +95,9 @@ extension PlaybackMapping {
 
   private static func nanoseconds(_ seconds: Rational) throws(TimingError) -> MediaTime {
     let units = try seconds.multiplied(by: Rational(1_000_000_000)).rounded(.halfAwayFromZero)
-    guard let value = Int64(exactly: units) else { throw .overflow("the time \(seconds) s") }
+    guard let value = Int64(exactly: units) else {
+      throw .overflow("the time \(seconds.exactDisplayText)")
+    }
     return MediaTime(nanoseconds: value)
   }
 }

@@ -18,7 +18,9 @@ public struct TimeMapping: Hashable, Sendable {
   /// - Throws: `TimingError` with `.emptyRange` when one of them is empty.
   public init(source: TimeRange, target: TimeRange) throws(TimingError) {
     guard !source.isEmpty, !target.isEmpty else {
-      throw TimingError(.emptyRange, "a mapping from \(source) to \(target) has an empty side")
+      throw TimingError(
+        .emptyRange,
+        "a mapping from \(source.displayText) to \(target.displayText) has an empty side")
     }
     self.source = source
     self.target = target

@@ -15,7 +15,8 @@ public struct TimeRange: Hashable, Sendable {
   /// - Throws: `TimingError` with `.emptyRange` when `end` is before `start`.
   public init(start: MediaTime, end: MediaTime) throws(TimingError) {
     guard start <= end else {
-      throw TimingError(.emptyRange, "the range \(start)..\(end) ends before it starts")
+      throw TimingError(
+        .emptyRange, "the range \(start.displayText)..\(end.displayText) ends before it starts")
     }
     self.init(unchecked: start, end)
   }

@@ -34,7 +34,7 @@ extension TimeExpression {
     case .beforeEnd(let duration):
       guard duration <= sourceDuration else {
         throw TimingError.beforeStart(
-          "\(self) in a source of \(sourceDuration.secondsText) s")
+          "\(self) in a source of \(sourceDuration.displayText) s")
       }
       return try sourceDuration - duration
     case .frame(let index):

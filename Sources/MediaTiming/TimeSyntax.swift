@@ -5,15 +5,16 @@
 /// | Written | Means |
 /// |---|---|
 /// | `1.25` `1.25s` `1/3` | seconds from the start of the source |
-/// | `250ms` `40us` `40µs` `7ns` `2min` | the same in another unit |
+/// | `250ms` `40us` `40µs` `7ns` `2m` `2min` `1h` | the same in another unit |
+/// | `1h30m` `1m2.5s` | several units, each shorter than the one before it |
 /// | `1:02.5` `00:01:02.500` | minutes and seconds, or hours, minutes and seconds |
 /// | `120f` | the time of frame 120, where the first is 0 |
 /// | `start` `end` | the first instant of the source, the first instant after it |
 /// | `-2s` `-250ms` `-1:02.5` | that long before the end |
 /// | `-120f` | the 120th frame from the end; `-1f` is the last one |
 ///
-/// In a clock all but the first field have two digits, and minutes and seconds end at 59. A
-/// point has digits on both sides. Nothing is rounded: a time that fits no ``MediaTime``
+/// In a clock all but the first field have two digits, and minutes and seconds end at 59. Of
+/// several units all but the last have whole numbers. A point has digits on both sides. Nothing is rounded: a time that fits no ``MediaTime``
 /// exactly (most often one of more than nine decimals) is an error.
 public struct TimeExpression: Hashable, Sendable {
   enum Form: Hashable, Sendable {
@@ -37,7 +38,7 @@ public struct TimeExpression: Hashable, Sendable {
   ///
   /// - Throws: `TimingError` with `.outsideSource` for a negative time.
   public init(_ time: MediaTime) throws(TimingError) {
-    guard time >= .zero else { throw .beforeStart("the time \(time) s") }
+    guard time >= .zero else { throw .beforeStart("the time \(time.displayText) s") }
     form = .afterStart(time)
   }
 
@@ -45,7 +46,9 @@ public struct TimeExpression: Hashable, Sendable {
   ///
   /// - Throws: `TimingError` with `.outsideSource` for a negative duration.
   public init(beforeEnd duration: MediaTime) throws(TimingError) {
-    guard duration >= .zero else { throw .afterEnd("what is \(duration) s before the end") }
+    guard duration >= .zero else {
+      throw .afterEnd("what is \(duration.displayText) s before the end")
+    }
     form = .beforeEnd(duration)
   }
 
@@ -93,7 +96,8 @@ public struct TimeExpression: Hashable, Sendable {
     }
     guard let seconds = try reader.takeSeconds(), reader.isAtEnd else {
       throw TimingError(
-        .syntax, "write seconds (1.25), 250ms, 40us, 1:02.5, 120f, end, or -2s from the end")
+        .syntax,
+        "write seconds (1.25), 250ms, 40us, 1m30s, 1:02.5, 120f, end, or -2s from the end")
     }
     let time = try MediaTime(seconds)
     return try isBeforeEnd ? TimeExpression(beforeEnd: time) : TimeExpression(time)
@@ -125,7 +129,7 @@ extension MediaTime {
     do throws(TimingError) {
       var reader = TextReader(text[...])
       guard let seconds = try reader.takeSeconds(), reader.isAtEnd else {
-        throw TimingError(.syntax, "write seconds (1.25), 250ms, 40us, 2min or 1:02.5")
+        throw TimingError(.syntax, "write seconds (1.25), 250ms, 40us, 1m30s or 1:02.5")
       }
       try self.init(seconds)
     } catch {
@@ -144,24 +148,38 @@ extension TextReader {
     return index
   }
 
-  /// A clock, or a number with or without its unit.
+  /// A clock, a number with or without its unit, or several with theirs, as in `1h30m`.
   mutating func takeSeconds() throws(TimingError) -> Rational? {
     if let clock = try takeClock() { return clock }
+    var (seconds, last) = (Rational.zero, Rational?.none)
+    while true {
+      var ahead = self
+      guard let digits = ahead.takeDigits(), let unit = ahead.takeUnit(), !ahead.isAtEnd,
+        last.map({ unit < $0 }) ?? true
+      else { break }
+      let number = try Rational(Self.wholeNumber(digits), 1)
+      (self, last) = (ahead, unit)
+      seconds = try seconds.adding(number.multiplied(by: unit))
+    }
     guard let number = try takeNumber() else { return nil }
-    return try number.multiplied(by: takeUnit())
+    let unit = takeUnit()
+    if let last {
+      guard let unit, unit < last else { return nil }
+    }
+    return try seconds.adding(number.multiplied(by: unit ?? .one))
   }
 
-  /// A unit as seconds; one second where no unit is written.
-  private mutating func takeUnit() -> Rational {
+  /// A unit as seconds.
+  private mutating func takeUnit() -> Rational? {
     // The micro sign and the Greek letter look alike, and keyboards have either.
     for micro in ["us", "\u{B5}s", "\u{3BC}s"] where take(micro) {
       return Rational(reducing: 1, 1_000_000)
     }
     if take("ms") { return Rational(reducing: 1, 1000) }
     if take("ns") { return Rational(reducing: 1, 1_000_000_000) }
-    if take("min") { return Rational(60) }
-    _ = take("s")
-    return .one
+    if take("min") || take("m") { return Rational(60) }
+    if take("h") { return Rational(3600) }
+    return take("s") ? .one : nil
   }
 
   /// `1:02.5` or `00:01:02.500`.

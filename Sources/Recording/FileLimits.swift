@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Capture
 import Glibc
+import LinuxSystem
 
 /// How large a take's file may become, and how full its disk.
 ///
@@ -67,8 +68,11 @@ enum FreeSpace {
   /// the system does not tell (statvfs(3)).
   static func bytes(at path: String) -> Int64? {
     var status = statvfs()
-    let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-    guard statvfs(path, &status) == 0 || statvfs(folder, &status) == 0 else { return nil }
+    let folder = path.folderAndName.folder
+    guard
+      statvfs(path.systemPath, &status) == 0
+        || statvfs((folder.isEmpty ? "." : folder).systemPath, &status) == 0
+    else { return nil }
     let (bytes, overflow) = Int64(clamping: status.f_bavail)
       .multipliedReportingOverflow(by: Int64(clamping: status.f_frsize))
     return overflow ? .max : bytes

@@ -89,7 +89,7 @@ public final class MovieFileOutput: FrameOutput {
   public convenience init(session: CaptureSession, settings: RecordingSettings) throws {
     self.init(settings: settings)
     try session.addOutput(self)
-    _ = try PicturePlan(settings.codec, for: try camera().delivery)
+    _ = try settings.plan(for: try camera().delivery)
   }
 
   /// What happens to recordings from now on, for any number of listeners; of events that nobody
@@ -187,12 +187,12 @@ public final class MovieFileOutput: FrameOutput {
     defer { state.withLock { $0.sound = nil } }
     let begins = !session.isRunning
     var take = MovieTake(
-      input: input, settings: settings, plan: try PicturePlan(settings.codec, for: input.delivery),
+      input: input, settings: settings, plan: try settings.plan(for: input.delivery),
       control: control, sound: sound, beginsWithStream: begins)
     let queue = try take.makeQueue()
     var file: MovieFile
     do throws(MovieFile.CreationError) {
-      file = try MovieFile(creating: settings.path, overwrites: settings.overwrites, grows: true)
+      file = try MovieFile(creating: settings.path, overwrites: settings.overwrites)
     } catch { throw RecordingError(error) }
     let begun: (sink: TakeSink, proof: FrameRateProof?)
     do {

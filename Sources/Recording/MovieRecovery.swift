@@ -2,6 +2,7 @@
 import Capture
 import Glibc
 import LibAV
+import LinuxSystem
 import MediaTiming
 
 /// Mends a recording that a crash or a power cut left unfinished.
@@ -20,8 +21,8 @@ public enum MovieRecovery {
   /// - Returns: What was found, and what was lost.
   /// - Throws: `RecordingError` with `.notFound`, `.noPermission`, `.beingRecorded`,
   ///   `.invalidData` for what is no recording of this library, `.nothingToRecover` for one that
-  ///   holds no whole frame, and `.diskFull` or `.writeFailed`. The file is then as it was, or
-  ///   holds more.
+  ///   holds no whole frame, and `.diskFull` or `.writeFailed`. The file is then as it was, but for
+  ///   one without a whole frame that no reader opened, which becomes an empty movie.
   public static func recover(_ path: String) throws(RecordingError) -> RecoveryReport {
     do {
       try check(path)
@@ -34,16 +35,27 @@ public enum MovieRecovery {
     } catch let error as RecordingError {
       throw error
     } catch let error as LibAVError {
-      throw RecordingError(error)
+      throw Self.error(error, path)
     } catch {
       throw RecordingError(.writeFailed, "\(path): \(error)", hint: "check the disk")
+    }
+  }
+
+  /// What libav or the system met in the file.
+  private static func error(_ error: LibAVError, _ path: String) -> RecordingError {
+    switch error.systemErrorNumber {
+    case ENOENT: RecordingError(.notFound, error.description, hint: "check the name")
+    case EACCES, EPERM, EROFS:
+      RecordingError(.noPermission, error.description, hint: "check its owner and its mode")
+    case ENOSPC, EDQUOT, EFBIG, EIO: RecordingError(error)
+    default: RecordingError(.invalidData, error.description, hint: "the file was left as it is")
     }
   }
 
   /// Refuses what is no file that can be changed.
   private static func check(_ path: String) throws(RecordingError) {
     var status = stat()
-    guard stat(path, &status) == 0 else {
+    guard stat(path.systemPath, &status) == 0 else {
       let reason = errno
       throw RecordingError(
         reason == EACCES ? .noPermission : .notFound,
@@ -52,7 +64,7 @@ public enum MovieRecovery {
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw invalid(path, "is no regular file")
     }
-    guard access(path, R_OK | W_OK) == 0 else {
+    guard access(path.systemPath, R_OK | W_OK) == 0 else {
       throw RecordingError(
         .noPermission, "\(path): this user may not change it",
         hint: "check its owner and its mode")
@@ -86,16 +98,26 @@ public enum MovieRecovery {
       guard boxes.contains(where: { $0.type == BoxType.fragment }) else { throw nothing(path) }
       throw invalid(path, "is in fragments that this program did not record")
     }
+    var replaced: [MovieMend.Replaced] = []
     guard mend.pictures > 0 else {
+      guard !PlainMovie.canOpen(path) else { throw nothing(path) }
       // What a torn head keeps from being opened can be opened afterwards, as a movie of nothing.
-      if !PlainMovie.canOpen(path) { try mend.write(to: file) }
-      throw nothing(path)
+      try mend.write(to: file, replaced: &replaced)
+      throw nothing(path, isMended: true)
     }
     guard head.end < 1 << 30, canOpen(file.file.read(Int(head.end), at: 0)) else {
       throw invalid(path, "has a head that is damaged")
     }
-    try mend.write(to: file)
-    return try finish(path, mend)
+    let byteCount = file.byteCount
+    do {
+      try mend.write(to: file, replaced: &replaced)
+      return try finish(path, mend)
+    } catch {
+      // Until its first index is an index no more, the file is what it was but for these bytes.
+      guard file.box(at: head.start)?.type == BoxType.movie else { throw error }
+      try MovieMend.undo(replaced, in: file, byteCount: byteCount)
+      throw error
+    }
   }
 
   /// The frames that lead a clip in, as its head says; they have no part in its ledger.
@@ -116,10 +138,12 @@ public enum MovieRecovery {
     return PlainMovie.canOpen("/proc/self/fd/\(fileno(file))")
   }
 
-  private static func nothing(_ path: String) -> RecordingError {
+  private static func nothing(_ path: String, isMended: Bool = false) -> RecordingError {
     let replaced = MovieFile.replaced(by: path)
     return RecordingError(
-      .nothingToRecover, "\(path) was cut off before its first frame",
+      .nothingToRecover,
+      "\(path) was cut off before its first frame"
+        + (isMended ? ", and was made a movie that can be opened and is empty" : ""),
       hint: replaced.map { "the file that it was to replace is \($0)" }
         ?? "there is nothing to recover")
   }

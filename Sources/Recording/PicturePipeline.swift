@@ -56,6 +56,16 @@ enum PicturePlan: Equatable {
   /// Encoded by one of libav's encoders, decoded first where the camera compresses.
   case encode(encoder: String)
 
+  /// The plan for a file, whose name says which container it is.
+  init(
+    _ codec: RecordingCodec, for delivery: FrameDelivery, in path: String
+  ) throws(RecordingError) {
+    try self.init(codec, for: delivery)
+    guard MovieContainer(path: path) != .mp4 || Self.storableInMP4.contains(codecName) else {
+      throw Self.refusal(of: codecName, in: path)
+    }
+  }
+
   init(_ codec: RecordingCodec, for delivery: FrameDelivery) throws(RecordingError) {
     switch (codec, delivery.layout) {
     case (.auto, .compressed(let name)), (.copy, .compressed(let name)):
@@ -80,6 +90,15 @@ enum PicturePlan: Equatable {
         .codecRefused, "the camera delivers uncompressed \(format.name), which has nothing to copy",
         hint: "choose --codec raw, ffv1, mjpeg or h264")
     }
+  }
+
+  /// The codecs of cameras and encoders that MP4 has a place for.
+  private static let storableInMP4 = ["h264", "hevc", "mjpeg", "mpeg4"]
+
+  static func refusal(of codec: String, in path: String) -> RecordingError {
+    RecordingError(
+      .codecRefused, "\(path): MP4 has no place for \(codec)",
+      hint: "name the file .mov, or choose another codec")
   }
 
   /// What libavformat's MOV reader gives back as it was written.

@@ -2,6 +2,7 @@
 import Capture
 import Glibc
 import LibAV
+import LinuxSystem
 public import MediaTiming
 
 /// What a take will need, and what its disk and the memory have: known before it begins.
@@ -55,7 +56,7 @@ extension MovieFileOutput {
   ///   with it.
   public func preflight() throws(RecordingError) -> RecordingPreflight {
     let input = try camera()
-    let plan = try PicturePlan(settings.codec, for: input.delivery)
+    let plan = try settings.plan(for: input.delivery)
     let needed =
       plan.typicalBytesPerFrame(of: input.delivery, largest: input.maximumByteCount)
       * input.negotiatedFrameRate.doubleValue
@@ -109,11 +110,11 @@ enum DiskProbe {
   /// Writes to a file without a name beside a path for a quarter of a second, and waits until the
   /// disk has it; nil where that cannot be done.
   static func bytesPerSecond(besides path: String) -> Int64? {
-    let name = "\(path).\(getpid()).probe"
-    let descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    let name = TemporaryName.beside(path, "probe")
+    let descriptor = open(name.systemPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { return nil }
     let file = try? MovieBytes(opening: name)
-    unlink(name)
+    unlink(name.systemPath)
     defer { close(descriptor) }
     // Memory is faster than any camera, and to find out by how much costs as much as a take.
     guard file?.isInMemory == false else { return nil }

@@ -2,6 +2,7 @@
 public import Capture
 public import FormatDiscovery
 import LibAV
+import LinuxSystem
 
 /// How the pictures of a take are stored.
 public enum RecordingCodec: String, Hashable, Sendable, CaseIterable {
@@ -49,7 +50,7 @@ public enum SoundCodec: String, Hashable, Sendable, CaseIterable {
 
 /// What a take is to become.
 public struct RecordingSettings: Sendable {
-  /// The file; MOV by its contents, whatever its name.
+  /// The file; MP4 by its contents where it is named `.mp4` or `.m4v`, else MOV.
   public var path: String
   /// How pictures are stored.
   public var codec = RecordingCodec.auto
@@ -82,6 +83,15 @@ public struct RecordingSettings: Sendable {
 
   /// Makes the settings of a take that goes on until it is stopped.
   public init(path: String) { self.path = path }
+
+  /// How pictures that come like this are stored in this file.
+  func plan(for delivery: FrameDelivery) throws(RecordingError) -> PicturePlan {
+    let plan = try PicturePlan(codec, for: delivery, in: path)
+    if soundCodec == .pcm, MovieContainer(path: path) == .mp4 {
+      throw PicturePlan.refusal(of: "uncompressed sound", in: path)
+    }
+    return plan
+  }
 }
 
 /// Why a take could not be recorded, or what went wrong after it began.
@@ -142,15 +152,15 @@ public struct RecordingError: Error, Hashable, Sendable, CustomStringConvertible
   /// The message and the hint in one line.
   public var description: String { "\(message); \(hint)" }
 
-  init(_ error: MovieFile.CreationError) {
-    let exists = error.isNameTaken
+  init(_ error: FileCreationError) {
     self.init(
-      exists ? .outputExists : .cannotCreate,
-      exists
-        ? "\(error.path) exists already" : "could not create \(error.path): \(error.reason)",
-      hint: exists
+      error.isNameTaken ? .outputExists : error.isDiskFull ? .diskFull : .cannotCreate,
+      error.message,
+      hint: error.isNameTaken
         ? "choose another name, or replace it with --overwrite"
-        : "check that its folder exists and may be written to")
+        : error.isDiskFull
+          ? "free some space and try again"
+          : "check that its folder exists and may be written to")
   }
 
   init(_ error: CaptureError) {

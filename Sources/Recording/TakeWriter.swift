@@ -285,7 +285,8 @@ struct TakeWriter: ~Copyable {
     var tracks = [
       MovieHead.Track(parameters, timescale: 1_000_000, first: .init(ticks: ticks, packet: packet))
     ]
-    var settings = MovieWriter.Settings(container: "mov", movieTimescale: 1_000_000)
+    var settings = MovieWriter.Settings(
+      container: (MovieContainer(path: path) ?? .mov).rawValue, movieTimescale: 1_000_000)
     settings.metadata = makeMetadata(first, plannedLeadIn)
     if let sound {
       let track = try SoundTrack(

@@ -105,17 +105,19 @@ struct AudioPlan: Sendable {
     for mapping in mappings {
       guard mapping.target.start >= end else {
         throw RetimingError(
-          .invalidMappings, "the sound for \(mapping.target) starts before \(end) s")
+          .invalidMappings,
+          "the sound for \(mapping.target.displayText) starts before \(end.displayText) s")
       }
       guard !mapping.isReversed else {
         throw RetimingError(
-          .invalidMappings, "the sound for \(mapping.target) plays backwards")
+          .invalidMappings, "the sound for \(mapping.target.displayText) plays backwards")
       }
       try append(.silence, upTo: Self.sample(at: mapping.target.start, rate))
       switch mapping.motion {
       case .constant: try append(mapping.line, rate, algorithm)
       case .ramp(let ramp) where ramp.from == ramp.to:
-        let line = try exactly("the source of \(mapping.target)") { () throws(TimingError) in
+        let line = try exactly("the source of \(mapping.target.displayText)") {
+          () throws(TimingError) in
           try TimeMapping(
             source: TimeRange(
               start: MediaTime(mapping.sourceStart), end: MediaTime(mapping.sourceEnd)),
@@ -132,7 +134,8 @@ struct AudioPlan: Sendable {
     let duration = duration ?? end
     guard duration >= end else {
       throw RetimingError(
-        .invalidMappings, "the sound ends at \(end) s, after the duration of \(duration) s")
+        .invalidMappings,
+        "the sound ends at \(end.displayText) s, after the duration of \(duration.displayText) s")
     }
     try append(.silence, upTo: Self.sample(at: duration, rate))
   }
@@ -141,10 +144,10 @@ struct AudioPlan: Sendable {
   private static func sample(
     at time: MediaTime, _ rate: Rational
   ) throws(RetimingError) -> Int64 {
-    let position = try exactly("the sample at \(time) s") { () throws(TimingError) in
+    let position = try exactly("the sample at \(time.displayText) s") { () throws(TimingError) in
       try time.seconds.multiplied(by: rate)
     }
-    return try position.wholeNumber(.halfAwayFromZero, of: "the sample at \(time) s")
+    return try position.wholeNumber(.halfAwayFromZero, of: "the sample at \(time.displayText) s")
   }
 
   private mutating func append(
@@ -173,7 +176,7 @@ struct AudioPlan: Sendable {
         throw RetimingError(
           .speedOutOfRange,
           "sound plays at speeds from \(AudioRetimer.speeds.lowerBound) to "
-            + "\(AudioRetimer.speeds.upperBound), and \(target) is at \(speed); "
+            + "\(AudioRetimer.speeds.upperBound), and \(target.displayText) is at \(speed); "
             + "at other speeds it can only be muted")
       }
     }
@@ -183,7 +186,8 @@ struct AudioPlan: Sendable {
     _ line: TimeMapping?, _ rate: Rational, _ algorithm: AudioTimePitchAlgorithm
   ) throws(RetimingError) {
     guard let mapping = line else { return }
-    let speed = try exactly("the speed of \(mapping.target)") { () throws(TimingError) in
+    let speed = try exactly("the speed of \(mapping.target.displayText)") {
+      () throws(TimingError) in
       try mapping.speed()
     }
     if speed != .normal { try check([speed], of: mapping.target, algorithm) }
@@ -192,7 +196,8 @@ struct AudioPlan: Sendable {
     let content: AudioPiece.Content = speed == .normal && !isSnapped ? .copy : .retimed
     let start = sampleCount
     // What plays at the sample, which is not quite at the boundary.
-    let position = try exactly("the source of \(mapping.target)") { () throws(TimingError) in
+    let position = try exactly("the source of \(mapping.target.displayText)") {
+      () throws(TimingError) in
       try mapping.sourceSeconds(of: Rational(start).divided(by: rate)).multiplied(by: rate)
     }
     let isOn = lastEnd.map { $0 == (mapping.source.start.seconds, mapping.target.start) } ?? false
@@ -207,7 +212,8 @@ struct AudioPlan: Sendable {
     } else if let last = pieces.last, last.content == .retimed, content == .retimed,
       algorithm.followsKnees, isOn
     {
-      let knee = try exactly("the start of \(mapping.target)") { () throws(TimingError) in
+      let knee = try exactly("the start of \(mapping.target.displayText)") {
+        () throws(TimingError) in
         AudioPiece.Knee(
           output: try mapping.target.start.seconds.multiplied(by: rate)
             .subtracting(Rational(last.samples.lowerBound)),
@@ -231,7 +237,7 @@ struct AudioPlan: Sendable {
   ) throws(RetimingError) {
     let target = mapping.target
     let speeds = try [target.start, target.end].map { (time) throws(RetimingError) in
-      try exactly("the speed at \(time) s") { () throws(TimingError) in
+      try exactly("the speed at \(time.displayText) s") { () throws(TimingError) in
         try mapping.nearSpeed(at: time.seconds)
       }
     }
@@ -242,7 +248,7 @@ struct AudioPlan: Sendable {
     if let last = pieces.last, last.content == .retimed, algorithm.followsKnees, isOn {
       extend(upTo: end)
     } else {
-      let position = try exactly("the source of \(target)") { () throws(TimingError) in
+      let position = try exactly("the source of \(target.displayText)") { () throws(TimingError) in
         let distance = try Rational(start).subtracting(target.start.seconds.multiplied(by: rate))
         return try mapping.sourceStart.multiplied(by: rate)
           .adding(distance.multiplied(by: speeds[0].fraction))
@@ -254,7 +260,7 @@ struct AudioPlan: Sendable {
       }
     }
     let first = Rational(pieces[pieces.count - 1].samples.lowerBound)
-    let knees = try exactly("the ends of \(target)") { () throws(TimingError) in
+    let knees = try exactly("the ends of \(target.displayText)") { () throws(TimingError) in
       [
         AudioPiece.Knee(
           output: try target.start.seconds.multiplied(by: rate).subtracting(first),

@@ -40,43 +40,92 @@ extension FrameSlots {
   ///     it; of two that are equal only the second is shown. Before the first there is the first.
   ///   - end: When the last frame ends; a slot is blended of what lies before.
   ///   - sampling: `blend` takes times to within half a nanosecond, the others exactly.
+  ///   - jittered: Frames that come a little early or late, with slots enough for each of them. `hold`
+  ///     may show these up to half a slot early, so that fewer are skipped.
   /// - Returns: Pictures that differ from their neighbours; none where there is no frame.
   /// - Throws: `RetimingError` with `.notAscending`, or `.notExact` when a slot cannot be computed
   ///   exactly.
   public func pictures(
-    of times: [Rational], until end: Rational, _ sampling: FrameSampling
+    of times: [Rational], until end: Rational, _ sampling: FrameSampling,
+    jittered: [Range<Int>] = []
   ) throws(RetimingError) -> [SlotPicture] {
     guard !times.isEmpty else { return [] }
     if sampling == .blend { return try blended(times, end) }
-    var pictures: [SlotPicture] = []
-    var filled: Int64 = 0
-    for (index, time) in times.enumerated() {
-      var reached = count
-      if index + 1 < times.count {
-        let next = times[index + 1]
-        guard time <= next else { throw Self.notAscending(time, next) }
-        reached =
-          sampling == .hold
-          ? try count(before: next) : time == next ? filled : try count(nearer: time, than: next)
-      }
-      if reached > filled {
-        pictures.append(
-          SlotPicture(parts: [.init(frame: index, share: 1)], count: reached - filled))
-        filled = reached
+    // The first slot of each frame, and the end.
+    var starts: [Int64] = [0]
+    starts.reserveCapacity(times.count + 1)
+    for (time, next) in zip(times, times.dropFirst()) {
+      guard time <= next else { throw Self.notAscending(time, next) }
+      starts.append(
+        sampling == .hold
+          ? try count(before: next)
+          : time == next ? starts[starts.count - 1] : try count(nearer: time, than: next))
+    }
+    starts.append(count)
+    if sampling == .hold {
+      for range in jittered { try spread(&starts, of: times, over: range) }
+    }
+    return times.indices.compactMap { index in
+      let shown = starts[index + 1] - starts[index]
+      return shown > 0
+        ? SlotPicture(parts: [.init(frame: index, share: 1)], count: shown) : nil
+    }
+  }
+
+  /// Shows frames that no slot shows in place of ones that are shown more than once.
+  ///
+  /// A frame that comes just after the slot meant for it leaves this to the one before it; where the
+  /// next one comes in time, no slot is left. Each frame may take the slot before it if this one is
+  /// the nearest to it, and no frame before it is nearer to that slot. So a chain of late frames
+  /// moves by one slot each, from one that is shown twice to one that was not shown.
+  ///
+  /// - Parameters:
+  ///   - starts: The first slot of each frame, and the number of slots.
+  ///   - times: When each frame starts.
+  ///   - range: The frames that may move.
+  /// - Throws: `RetimingError` with `.notExact` when a slot cannot be computed exactly.
+  private func spread(
+    _ starts: inout [Int64], of times: [Rational], over range: Range<Int>
+  ) throws(RetimingError) {
+    // The last frame with a slot to spare; all frames behind it have one, and may move.
+    var spare: Int?
+    for index in range {
+      let shown = starts[index + 1] - starts[index]
+      if shown > 1 {
+        spare = index
+      } else if try !isLate(times, index, for: starts[index] - 1) {
+        spare = nil
+      } else if shown == 0 {
+        if let spare { for moved in (spare + 1)...index { starts[moved] -= 1 } }
+        spare = nil
       }
     }
-    return pictures
+  }
+
+  /// Whether a slot is the nearest to the frame that comes after it, and the frame to the slot.
+  private func isLate(
+    _ times: [Rational], _ index: Int, for slot: Int64
+  ) throws(RetimingError) -> Bool {
+    guard index > 0, slot >= 0 else { return false }
+    let instant = seconds(of: slot)
+    return try exactly("the slot at \(instant) s") { () throws(TimingError) in
+      let late = try times[index].subtracting(instant)
+      let early = try instant.subtracting(times[index - 1])
+      let doubled = try late.adding(late).multiplied(by: rate.framesPerSecond)
+      return late <= early && doubled <= .one
+    }
   }
 
   private static func notAscending(_ time: Rational, _ next: Rational) -> RetimingError {
-    RetimingError(.notAscending, "a frame at \(next) s follows one at \(time) s")
+    RetimingError(
+      .notAscending, "a frame at \(next.displayText) s follows one at \(time.displayText) s")
   }
 
   /// The number of slots that are as near to one time as to a later one, or nearer.
   private func count(
     nearer time: Rational, than next: Rational
   ) throws(RetimingError) -> Int64 {
-    let middle = try exactly("the slots about \(time) s") { () throws(TimingError) in
+    let middle = try exactly("the slots about \(time.displayText) s") { () throws(TimingError) in
       try time.adding(next).multiplied(by: rate.framesPerSecond).divided(by: Rational(2))
     }
     let last = middle.rounded(.towardNegativeInfinity)
@@ -93,8 +142,10 @@ extension FrameSlots {
     let fine = finePerNumerator
     let scale = Rational(fine * Int64(rate.numerator))
     func ticks(_ time: Rational) throws(RetimingError) -> Int64 {
-      try exactly("the time \(time) s") { () throws(TimingError) in try time.multiplied(by: scale) }
-        .wholeNumber(.halfAwayFromZero, of: "the time \(time) s")
+      try exactly("the time \(time.displayText) s") { () throws(TimingError) in
+        try time.multiplied(by: scale)
+      }
+      .wholeNumber(.halfAwayFromZero, of: "the time \(time.displayText) s")
     }
     var starts: [Int64] = []
     starts.reserveCapacity(times.count)

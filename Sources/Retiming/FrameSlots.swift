@@ -28,9 +28,11 @@ public struct FrameSlots: Hashable, Sendable {
   ) throws(RetimingError) {
     guard duration > .zero, sourceTick >= .zero else {
       throw RetimingError(
-        .invalidMappings, "\(duration) s in ticks of \(sourceTick) s cannot be cut into frames")
+        .invalidMappings,
+        "\(duration.displayText) s in ticks of \(sourceTick.displayText) s cannot be cut into frames"
+      )
     }
-    let what = "the number of frames of \(duration) s at \(rate) fps"
+    let what = "the number of frames of \(duration.displayText) s at \(rate) fps"
     let slots = try exactly(what) { () throws(TimingError) in
       try duration.multiplied(by: rate.framesPerSecond)
     }
@@ -61,7 +63,7 @@ public struct FrameSlots: Hashable, Sendable {
   ///
   /// - Throws: `RetimingError` with `.notExact` when it cannot be computed exactly.
   package func count(before time: Rational) throws(RetimingError) -> Int64 {
-    let position = try exactly("the slot at \(time) s") { () throws(TimingError) in
+    let position = try exactly("the slot at \(time.displayText) s") { () throws(TimingError) in
       try time.multiplied(by: rate.framesPerSecond)
     }
     let before = position.rounded(.towardPositiveInfinity)

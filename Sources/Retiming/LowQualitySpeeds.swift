@@ -60,7 +60,7 @@ extension AudioPlan {
     var changes: [SnappedSpeed] = []
     var pieces: [PlaybackMapping] = []
     for mapping in mappings {
-      pieces += try exactly("the ramp to \(mapping.target)") { () throws(TimingError) in
+      pieces += try exactly("the ramp to \(mapping.target.displayText)") { () throws(TimingError) in
         try mapping.linearPieces(perSecond: 25, atLeast: 8)
       }
     }
@@ -69,7 +69,8 @@ extension AudioPlan {
         played.append(piece)
         continue
       }
-      let asked = try exactly("the speed of \(mapping.target)") { () throws(TimingError) in
+      let asked = try exactly("the speed of \(mapping.target.displayText)") {
+        () throws(TimingError) in
         try mapping.speed()
       }
       guard let speed = AudioRetimer.snapped(asked) else {
@@ -79,12 +80,13 @@ extension AudioPlan {
       guard others == .snapped else {
         throw RetimingError(
           .speedOutOfRange,
-          "low-quality sound plays at 1/2, 2/3, 4/5, 1, 5/4, 3/2 and 2 only, and \(mapping.target) "
+          "low-quality sound plays at 1/2, 2/3, 4/5, 1, 5/4, 3/2 and 2 only, and \(mapping.target.displayText) "
             + "is at \(asked); \(speed) is the nearest")
       }
       changes.append(SnappedSpeed(target: mapping.target, asked: asked, played: speed))
       played.append(
-        try exactly("the sound of \(mapping.target) at \(speed)") { () throws(TimingError) in
+        try exactly("the sound of \(mapping.target.displayText) at \(speed)") {
+          () throws(TimingError) in
           // As much as plays in the time there is, and no more than there is to play.
           let length = try min(
             mapping.source.durationInSeconds,

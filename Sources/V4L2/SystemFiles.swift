@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+import LinuxSystem
 
 /// What `/dev`, `/proc` and `/sys` say, where a missing entry is an answer and not an error.
 package enum SystemFiles {
@@ -18,7 +19,7 @@ package enum SystemFiles {
   /// The kind of thing at a path, or nil where nothing is or can be looked at.
   package static func kind(of path: String) -> Kind? {
     var status = stat()
-    guard stat(path, &status) == 0 else { return nil }
+    guard stat(path.systemPath, &status) == 0 else { return nil }
     switch status.st_mode & S_IFMT {
     case S_IFREG: return .regular
     case S_IFDIR: return .directory

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import ArgumentParser
 import Glibc
+import LinuxSystem
 import Overcrank
 
 /// `slowmo bench`: what the work costs on this machine.
@@ -35,7 +36,9 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
       the processor time of the process, not in that of the two threads.
       """)
 
-  @Argument(help: "The device: /dev/video0, cam0, a part of its id, synthetic or file:PATH.")
+  @Argument(
+    help: "The device: /dev/video0, cam0, a part of its id, synthetic or file:PATH.",
+    completion: .file())
   var device = "synthetic"
 
   @Option(help: "The mode, as [WxH][@rate][/fourcc].", transform: ModeRequest.init(parsing:))
@@ -49,13 +52,17 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
   @Option(help: "How to store pictures: auto, copy, h264, mjpeg, ffv1 or raw.")
   var codec = RecordingCodec.auto
 
-  @Option(help: "Where the file is written meanwhile; /dev/shm, or else the folder of TMPDIR.")
+  @Option(
+    help: "Where the file is written meanwhile; /dev/shm, or else the folder of TMPDIR.",
+    completion: .directory)
   var folder: String?
 
   @Flag(help: "Find the highest rate without a loss, for the size and format of the mode.")
   var findLimit = false
 
   @OptionGroup var common: CommonOptions
+
+  var endsReading: Bool { false }
 
   func perform() throws -> ExitStatus {
     let camera = try CaptureDevice.named(device)
@@ -76,7 +83,19 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
       try mode.map { try camera.format(matching: $0, where: codec.suits) }
       ?? camera.fastestFormat(where: codec.suits)
     let path = "\(scratchFolder)/slowmo-bench-\(getpid()).mov"
-    defer { unlink(path) }
+    defer { unlink(path.systemPath) }
+    do { return try measure(camera, format, path) } catch {
+      // Nobody chose that name.
+      var failure = CommandError(error)
+      failure.message = failure.message.replacing(path, with: "the file in \(scratchFolder)")
+      if failure.code == "disk_full" { failure.hint = "name a folder with more room: --folder" }
+      throw failure
+    }
+  }
+
+  private func measure(
+    _ camera: CaptureDevice, _ format: CaptureFormat, _ path: String
+  ) throws -> BenchRun {
     var settings = RecordingSettings(path: path)
     settings.codec = codec
     settings.overwrites = true
@@ -91,7 +110,7 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     }
     if let problem = report.problem { throw CommandError(problem) }
     return BenchRun(
-      format: format, device: camera.address, report: report,
+      format: format, device: camera, report: report,
       processorNanoseconds: ProcessCost.now() - before, memory: memory)
   }
 
@@ -149,7 +168,10 @@ extension BenchDiffCommand {
       ]
       for (sign, compare) in comparisons {
         let parts = text.split(separator: sign, maxSplits: 1).map { $0.filter { $0 != " " } }
-        guard text.contains(sign), parts.count == 2, let number = Double(parts[1]) else { continue }
+        guard text.contains(sign), parts.count == 2, !parts[0].isEmpty,
+          let number = Double(parts[1]),
+          number.isFinite
+        else { continue }
         key = parts[0]
         isBroken = { compare($0, number) }
         self.text = text
@@ -168,15 +190,20 @@ struct BenchDiffCommand: ParsableCommand, Verb {
     discussion: """
       EXAMPLES
         slowmo bench diff old.json new.json --fail-on 'drops>0'
+        slowmo bench diff old.json new.json --fail-on 'latency.p99_ns>1e8'
 
-      A limit is a key of the report, one of > >= < <= = != and a number; a limit that holds true
-      of the newer report ends with exit code 10.
+      A limit is a number of the report, one of > >= < <= = != and a number; a limit that holds true
+      of the newer report ends with exit code 10. Keys inside others have a path of points, whose
+      last part will do where it is the only one. Reports of different modes are refused. Pipes
+      are read, too: slowmo bench capture --json | slowmo bench diff old.json -
       """)
 
-  @Argument(help: "The older report, as bench capture --json prints it.")
+  @Argument(
+    help: "The older report, as bench capture --json prints it; - is standard input.",
+    completion: .file())
   var old: String
 
-  @Argument(help: "The newer report.")
+  @Argument(help: "The newer report; - is standard input.", completion: .file())
   var new: String
 
   @Option(
@@ -186,17 +213,18 @@ struct BenchDiffCommand: ParsableCommand, Verb {
 
   @OptionGroup var common: CommonOptions
 
-  func perform() throws -> ExitStatus {
-    let (old, new) = (try BenchFigures(path: self.old), try BenchFigures(path: self.new))
-    var broken: [String] = []
-    for limit in failOn {
-      guard let value = new.numbers[limit.key] else {
-        throw CommandError.usage(
-          "\(self.new) has no number \(limit.key)",
-          hint: "it has \(new.numbers.keys.sorted().joined(separator: ", "))")
-      }
-      if limit.isBroken(value) { broken.append(limit.text) }
+  func validate() throws {
+    if old == "-" && new == "-" {
+      throw ValidationError("both reports are -: standard input holds one")
     }
+  }
+
+  func perform() throws -> ExitStatus {
+    // Nothing is to be closed; who waits for the other end of a pipe must not wait for it.
+    Interrupt.onFirst { _exit(Interrupt.status.rawValue) }
+    let (old, new) = (try BenchFigures(path: self.old), try BenchFigures(path: self.new))
+    try new.checkComparable(with: old)
+    let broken = try failOn.filter { $0.isBroken(try new.number($0.key)) }.map(\.text)
     let document = BenchDiffDocument(old: old, new: new, broken: broken)
     if common.json {
       try Output.document(document)

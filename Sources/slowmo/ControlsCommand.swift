@@ -25,7 +25,9 @@ struct ControlsCommand: ParsableCommand, Verb {
       The synthetic camera and files have no settings.
       """)
 
-  @Argument(help: "The device: /dev/video0, cam0, a part of its id, synthetic or file:PATH.")
+  @Argument(
+    help: "The device: /dev/video0, cam0, a part of its id, synthetic or file:PATH.",
+    completion: .file())
   var device: String
   @Argument(help: "What to set, as NAME=VALUE.")
   var assignments: [String] = []

@@ -86,7 +86,7 @@ struct DevicesCommand: ParsableCommand, Verb {
   func perform() throws -> ExitStatus {
     if watch { return try tellChanges() }
     let list = CaptureDevice.list()
-    for warning in list.warnings { Output.note("slowmo: warning: \(warning)") }
+    for warning in list.warnings { Output.warning("\(warning)") }
     guard common.json else {
       for (index, device) in list.devices.enumerated() {
         Output.line("cam\(index)  \(Self.line(device))")
@@ -121,7 +121,7 @@ struct DevicesCommand: ParsableCommand, Verb {
     }
     switch change {
     case .added(let device):
-      if let problem = device.problem { Output.note("slowmo: warning: \(problem)") }
+      if let problem = device.problem { Output.warning("\(problem)") }
       return Output.line("added  \(line(device))")
     case .removed(let id, let path): return Output.line("removed  \(path ?? id)  (\(id))")
     }

@@ -25,10 +25,15 @@ struct EditCommand: ParsableCommand, Verb {
       --copy needs pictures that are stored alike, and cuts where decoding can start.
       """)
 
-  @Argument(help: "The project file: .otio, .llc, .edl or .fcpxml, or a Samsung phone's movie.")
+  @Argument(
+    help: "The project file: .otio, .llc, .edl or .fcpxml, or a Samsung phone's movie.",
+    completion: .file())
   var project: String
 
-  @Option(name: .shortAndLong, help: "The file to write: .mov, .mp4 or .m4v, or .otio.")
+  @Option(
+    name: .shortAndLong,
+    help: "The file to write: .mov, .mp4 or .m4v, .otio for a project, or - to print that.",
+    completion: .file())
   var output: String
 
   @Option(
@@ -40,16 +45,21 @@ struct EditCommand: ParsableCommand, Verb {
   @OptionGroup var writing: WritingOptions
   @OptionGroup var common: CommonOptions
 
-  func validate() throws { try exporting.check(output: output) }
+  func validate() throws {
+    try exporting.check(output: output)
+    try common.check(standardOutputFor: "-o", output)
+  }
 
   func perform() throws -> ExitStatus {
+    try OutputNames.check([output], inputs: [project])
     let read: ProjectReader
     do {
       read = try ProjectReader(project, timecodeFps: timecodeFps, open: exporting.asset)
-    } catch let error as EditingError {
+    } catch {
       throw Self.dataError(project, error)
     }
-    for warning in read.warnings { Output.note("slowmo: \(project): \(warning)") }
+    for warning in read.warnings { Output.note("\(project): \(warning)") }
+    try OutputNames.check([output], inputs: read.assets.map(\.path))
     guard read.composition.duration > .zero else {
       throw CommandError(
         .badData, code: "invalid_project", "\(project) plays nothing",
@@ -58,16 +68,29 @@ struct EditCommand: ParsableCommand, Verb {
     do {
       return try exporting.export(
         read.composition, of: read.assets, to: output, verb: "edit", writing, common)
-    } catch let error as EditingError {
+    } catch let error as ExportError where error.code == .soundRefused {
+      // The project chose the speed; who chose the algorithm may choose another one.
+      throw CommandError(
+        exporting.pitch == .spectral ? .badData : .usage, code: error.code.rawValue,
+        "\(project): \(error.message)", hint: error.hint)
+    } catch {
       throw Self.dataError(project, error)
     }
   }
 
-  /// A project's times are data: nobody typed them.
-  private static func dataError(_ project: String, _ error: EditingError) -> CommandError {
-    CommandError(
-      .badData, code: error.code.rawValue, "\(project): \(error.description)",
-      hint: error.code == .frameRateNeeded
+  /// A project's times and speeds are data: nobody typed them.
+  private static func dataError(_ project: String, _ error: any Error) -> any Error {
+    let (code, description) =
+      switch error {
+      case let error as EditingError: (error.code.rawValue, error.description)
+      case let error as TimingError: (error.code.rawValue, error.description)
+      case let error as RetimingError: (error.code.rawValue, error.description)
+      default: ("", "")
+      }
+    guard !code.isEmpty else { return error }
+    return CommandError(
+      .badData, code: code, "\(project): \(description)",
+      hint: code == EditingError.Code.frameRateNeeded.rawValue
         ? "name it with --timecode-fps, such as 24, 25 or 29.97"
         : "change the project, or save it from its program again")
   }

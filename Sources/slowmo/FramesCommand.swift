@@ -14,12 +14,16 @@ struct FramesCommand: ParsableCommand, Verb {
         slowmo frames take.mov --at 120f --at 1.25 -o 'frame_{index:06}_{us}.png'
         slowmo frames take.mov --range 0.5..0.52 -o 'hit_{index}.png' --csv hit.csv
         slowmo frames take.mov --csv times.csv
+        slowmo frames take.mov --csv - | head -n 3
+        slowmo frames take.mov --at 1 -o - > second.png
 
-      In the name {index} is the frame's number from 0, {us} and {ms} its time, {name} the
-      movie's name; {index:06} has six digits at least.
+      Images are rotated upright, as players show the movie; with --rotation keep they are as
+      stored. --at end is the last frame. In the name {index} is the frame's number from 0, {us}
+      and {ms} its time, {name} the movie's name; {index:06} has six digits at least. The name -
+      is standard output.
       """)
 
-  @Argument(help: "The movie file.")
+  @Argument(help: "The movie file.", completion: .file())
   var file: String
 
   @Option(
@@ -32,11 +36,18 @@ struct FramesCommand: ParsableCommand, Verb {
     transform: TimeExpression.init(parsing:))
   var at: [TimeExpression] = []
 
-  @Option(name: .shortAndLong, help: "The files to write, such as 'dir/{index:06}.png'.")
+  @Option(
+    name: .shortAndLong, help: "The files to write, such as 'dir/{index:06}.png'.",
+    completion: .file())
   var output: String?
 
-  @Option(help: "Write a line for each frame: number, times, sequence, what is missing.")
+  @Option(
+    help: "Write a line for each frame: number, times, sequence, what is missing.",
+    completion: .file())
   var csv: String?
+
+  @Option(help: "Apply the rotation that players are asked for, or keep images as they are stored.")
+  var rotation = PictureRotation.apply
 
   @Option(help: .onError) var onError = UndecodableFramePolicy.stop
 
@@ -48,6 +59,8 @@ struct FramesCommand: ParsableCommand, Verb {
     if output == nil && csv == nil {
       throw ValidationError("nothing to write: give -o 'dir/{index:06}.png' or --csv FILE")
     }
+    try common.check(standardOutputFor: "-o", output)
+    try common.check(standardOutputFor: "--csv", csv)
   }
 
   struct Document: Encodable {
@@ -69,10 +82,10 @@ struct FramesCommand: ParsableCommand, Verb {
   }
 
   func perform() throws -> ExitStatus {
-    let asset = try Asset(path: file, allowsTruncation: onError != .stop)
-    if let truncation = asset.truncation {
-      Output.note("slowmo: \(file) is cut off: \(truncation.words)")
-    }
+    var names = OutputNames(inputs: [file])
+    if let csv { try names.add(csv) }
+    if output == standardOutput { try names.add(standardOutput) }
+    let asset = try openAsset(file, onError)
     guard let table = asset.videoTrack?.frames else {
       throw CommandError(
         .badData, code: "invalid_data", "\(file) holds no pictures", hint: "see slowmo info \(file)"
@@ -80,7 +93,7 @@ struct FramesCommand: ParsableCommand, Verb {
     }
     let lines = try asset.frameLines()
     let indices = try chosenFrames(asset, table)
-    let planned = try plan(indices, lines)
+    let planned = try plan(indices, lines, &names)
     var undecodable: [Int] = []
     if !writing.dryRun {
       if let csv { try FrameTableText.write(lines, to: csv, overwrites: writing.overwrite) }
@@ -95,7 +108,7 @@ struct FramesCommand: ParsableCommand, Verb {
         Document(
           file: file, csv: csv, frames: written, undecodableFrames: undecodable,
           dryRun: writing.dryRun ? true : nil))
-    } else {
+    } else if output != standardOutput && csv != standardOutput {
       for frame in written { Output.line(frame.path) }
       if let csv { Output.line(csv) }
     }
@@ -127,6 +140,8 @@ struct FramesCommand: ParsableCommand, Verb {
     }
     guard !at.isEmpty else { return Array(table.entries.indices) }
     return try at.map { expression in
+      // No frame begins at the end: there the last one is still on.
+      if expression == .end, let last = table.entries.indices.last { return last }
       let time = try expression.resolved(
         sourceDuration: asset.duration, frameCount: Int64(table.entries.count),
         frameTime: { try table.time(ofFrame: $0) })
@@ -136,8 +151,15 @@ struct FramesCommand: ParsableCommand, Verb {
   }
 
   /// The names of the files, before any is written.
-  private func plan(_ indices: [Int], _ lines: [Asset.FrameLine]) throws -> [Document.Frame] {
+  private func plan(
+    _ indices: [Int], _ lines: [Asset.FrameLine], _ names: inout OutputNames
+  ) throws -> [Document.Frame] {
     guard let output else { return [] }
+    guard output != standardOutput else {
+      return indices.map {
+        Document.Frame(index: $0, ptsNs: lines[$0].ptsNanoseconds, path: output)
+      }
+    }
     let template = try NameTemplate(output, fields: ["index", "us", "ms", "name"])
     var seen: Set<String> = []
     return try indices.map { index in
@@ -152,6 +174,7 @@ struct FramesCommand: ParsableCommand, Verb {
           "the name \(output) is the same for several frames, such as \(path)",
           hint: "put the frame's number into it: {index:06}")
       }
+      try names.add(path)
       try refuseExisting(path, overwrites: writing.overwrite)
       return Document.Frame(index: index, ptsNs: line.ptsNanoseconds, path: path)
     }
@@ -163,7 +186,11 @@ struct FramesCommand: ParsableCommand, Verb {
     let progress = ProgressReporter(writing.progress)
     progress.start(file: file)
     var reader = try FrameReader(asset, undecodable: onError)
-    var writer = PNGWriter()
+    let appliesRotation = rotation == .apply
+    if appliesRotation, asset.videoTrack?.rotatesByRightAngles == false {
+      Output.note("slowmo: \(file): images are as stored, not rotated: no multiple of 90 degrees")
+    }
+    var writer = PNGWriter(appliesRotation: appliesRotation)
     for (count, frame) in frames.enumerated() {
       if Interrupt.isRequested {
         throw CommandError(

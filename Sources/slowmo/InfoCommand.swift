@@ -15,7 +15,7 @@ struct InfoCommand: ParsableCommand, Verb {
       The capture rate is told only where the file says it, never guessed.
       """)
 
-  @Argument(help: "The movie file.")
+  @Argument(help: "The movie file.", completion: .file())
   var file: String
 
   @OptionGroup var common: CommonOptions

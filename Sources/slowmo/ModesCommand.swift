@@ -21,7 +21,9 @@ struct ModesCommand: ParsableCommand, Verb {
       Where sizes come as a range, the well-known ones of it are listed; --size asks for any other.
       """)
 
-  @Argument(help: "The device: /dev/video0, cam0, a part of its id, synthetic or file:PATH.")
+  @Argument(
+    help: "The device: /dev/video0, cam0, a part of its id, synthetic or file:PATH.",
+    completion: .file())
   var device: String
 
   @Option(
@@ -112,7 +114,7 @@ struct ModesCommand: ParsableCommand, Verb {
   func perform() throws -> ExitStatus {
     let device = try CaptureDevice.named(self.device)
     let list = try device.formatList(including: size?.size)
-    for warning in list.warnings { Output.note("slowmo: warning: \(warning)") }
+    for warning in list.warnings { Output.warning("\(warning)") }
     let formats = list.formats.filter { format in
       minFPS.map { format.maxFrameRate >= $0 } ?? true
         && size.map { $0.matches(format) } ?? true
@@ -126,7 +128,7 @@ struct ModesCommand: ParsableCommand, Verb {
       }
     }
     guard common.json else {
-      for line in list.inputs.map(InputText.lines) ?? [] { Output.note(line) }
+      for line in list.inputs.map(InputText.lines) ?? [] { Output.plain(line) }
       for format in formats {
         let measured = measurements[format.id].map { "  \(Self.text($0))" } ?? ""
         let mark =
@@ -155,7 +157,7 @@ struct ModesCommand: ParsableCommand, Verb {
       return try DeviceInput(device: device, format: format)
         .measure(for: duration, until: { Interrupt.isRequested })
     } catch {
-      Output.note("slowmo: warning: \(format.id) was not measured: \(error)")
+      Output.warning("\(format.id) was not measured: \(error)")
       return nil
     }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import ArgumentParser
+import LinuxSystem
 import Overcrank
 
 /// `slowmo record DEVICE -o FILE`: a take, and what became of each of its frames.
@@ -26,10 +27,13 @@ struct RecordCommand: ParsableCommand, Verb {
       and may have {date} and {time}.
       """)
 
-  @Argument(help: "The device: /dev/video0, cam0, a part of its id, synthetic or file:PATH.")
+  @Argument(
+    help: "The device: /dev/video0, cam0, a part of its id, synthetic or file:PATH.",
+    completion: .file())
   var device: String
 
-  @Option(name: .shortAndLong, help: "The movie file to write.")
+  @Option(
+    name: .shortAndLong, help: "The movie file to write: .mov or .mp4.", completion: .file())
   var output: String
 
   @Option(
@@ -60,7 +64,7 @@ struct RecordCommand: ParsableCommand, Verb {
   @Option(help: "Exit with 10 when more frames than this are missing.")
   var maxDrops: Int64?
 
-  @Option(help: "Write the report to this file as JSON, too.")
+  @Option(help: "Write the report to this file as JSON, too.", completion: .file())
   var report: String?
 
   @Option(help: "End the take before its file has more bytes: 500M, 2GiB.", transform: byteCount)
@@ -79,7 +83,8 @@ struct RecordCommand: ParsableCommand, Verb {
   var title: String?
 
   @Option(
-    name: .customLong("frames-csv"), help: "Write a line for each frame, as slowmo frames --csv.")
+    name: .customLong("frames-csv"), help: "Write a line for each frame, as slowmo frames --csv.",
+    completion: .file())
   var framesCSV: String?
 
   @OptionGroup var triggers: TriggerOptions
@@ -103,18 +108,27 @@ struct RecordCommand: ParsableCommand, Verb {
         throw ValidationError(error.line)
       }
     }
-    let files = [output, report, framesCSV].compactMap { $0 }
-    for (place, file) in files.enumerated()
-    where files[..<place].contains(where: {
-      isSamePlace($0, file)
-    }) {
-      throw ValidationError("\(file) cannot be two files at once")
+    try common.check(standardOutputFor: "--frames-csv", framesCSV)
+    guard ["mov", "qt", "mp4", "m4v"].contains(output.fileExtension ?? "") else {
+      throw ValidationError(
+        output == standardOutput
+          ? "a movie cannot be written to standard output: name a file"
+          : "\(output) is no name of a movie that is recorded: use .mov or .mp4")
+    }
+    if report == standardOutput {
+      throw ValidationError("--report - is what --json does: name a file, or give --json")
     }
     if let maxDrops, maxDrops < 0 { throw ValidationError("--max-drops \(maxDrops) is negative") }
   }
 
+  var endsReading: Bool { false }
+
   func perform() throws -> ExitStatus {
+    try OutputNames.check([output, report, framesCSV], inputs: [])
     let device = try CaptureDevice.named(self.device)
+    // A file that plays as a camera is read.
+    let clip = device.kind == .file ? device.path : nil
+    try OutputNames.check([output, report, framesCSV], inputs: [clip])
     let format = try chooseFormat(of: device)
     let sound = try SoundSource(named: audio)
     var settings = RecordingSettings(path: output)
@@ -122,7 +136,7 @@ struct RecordCommand: ParsableCommand, Verb {
     settings.soundCodec = audioCodec
     settings.recordsSound = sound.isWanted
     settings.overwrites = writing.overwrite
-    settings.title = title
+    settings.title = title?.repaired
     settings.limit = CaptureLimit(duration: duration, frameCount: frames)
     settings.isBurst = burst
     settings.isOptimizedForNetworkUse = faststart
@@ -253,9 +267,12 @@ struct RecordCommand: ParsableCommand, Verb {
     let problem = document.problem
     if common.json {
       try Output.document(document)
+      if let problem { ProgressEvents.fail(problem) }
     } else {
-      for line in lines { Output.line(line) }
-      if let problem { Output.note("slowmo: error: \(problem.line)") }
+      for line in lines {
+        if framesCSV == standardOutput { Output.plain(line) } else { Output.line(line) }
+      }
+      if let problem { Output.error(problem) }
     }
     if let problem { return problem.status }
     if let maxDrops, document.dropped > maxDrops { return .limitBroken }

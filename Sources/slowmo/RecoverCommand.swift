@@ -20,12 +20,13 @@ struct RecoverCommand: ParsableCommand, Verb {
       index is there.
       """)
 
-  @Argument(help: "The movie file.")
+  @Argument(help: "The movie file.", completion: .file())
   var file: String
 
   @Option(
     name: .shortAndLong,
-    help: "Copy what is there of a movie that is cut off to this file: .mov, .mp4 or .m4v.")
+    help: "Copy what is there of a movie that is cut off to this file: .mov, .mp4 or .m4v.",
+    completion: .file())
   var output: String?
 
   @Flag(name: [.customShort("y"), .long], help: "Replace files that exist.")
@@ -33,9 +34,18 @@ struct RecoverCommand: ParsableCommand, Verb {
 
   @OptionGroup var common: CommonOptions
 
+  func validate() throws {
+    if output == standardOutput {
+      throw ValidationError("a movie cannot be written to standard output: name a file")
+    }
+  }
+
+  var endsReading: Bool { false }
+
   func perform() throws -> ExitStatus {
     let report: RecoveryReport
     if let output {
+      try OutputNames.check([output], inputs: [file])
       return try copyReadable(to: output)
     }
     do throws(RecordingError) {

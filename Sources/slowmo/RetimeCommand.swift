@@ -6,7 +6,7 @@ import Overcrank
 struct RetimeCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "retime",
-    abstract: "Play parts of a clip slower or faster, copied or at a constant frame rate.",
+    abstract: "Trim a clip, and play parts slower or faster, copied or at a constant rate.",
     discussion: """
       EXAMPLES
         slowmo retime take.mov -o slow.mov --range 0.5..1 --speed 1/8 --copy
@@ -19,23 +19,39 @@ struct RetimeCommand: ParsableCommand, Verb {
         slowmo retime take.mov -o e.mov --preset impact --at 1 --copy
         slowmo retime take.mov -o f.mov --playback-fps 30 --copy
         slowmo retime take.mov -o project.otio --preset impact --at 1
+        slowmo retime take.mov -o part.mov --trim 0.5..1.5 --copy
+        slowmo retime take.mov -o hit.mov --trim 0.5..1.5 --preset pulse --at 1 --speed 1/4 --copy
+        slowmo retime take.mov -o g.mov --preset impact --at 1 --speed 1/5 --width 500ms --copy
 
+      --trim keeps only this range of the source; several play in the order given. All times stay
+      those of the source: a --range is cut where --trim starts and ends. A --range or an --at
+      outside is refused.
       The nth --speed belongs to the nth --range; what lies outside every range keeps its speed.
       --ramp names speeds at times of the source: from one to the next the speed goes by the same
       amount each instant (--easing eased: without a jolt), before the first and after the last
-      it stays. Two speeds at one time make a jump. --preset does so around --at: impact and
-      landing slow down to an eighth, pulse is faster around it, freeze stands for a second.
+      it stays. Two speeds at one time make a jump. --preset slows down to an eighth, or --speed,
+      for --width of the source: impact for 0.3 s, a third of it before --at; landing for 0.25 s
+      from --at on; pulse for 0.2 s around --at, and it is faster before and after that. freeze
+      holds the frame at --at for a second, or for --width.
       --copy does not re-encode the picture: each frame keeps its bytes and gets its exact time.
       --fps shows at each instant the last frame that is due, or with --sampling the nearest, or
       all that are on until the next, mixed as light. Where the source has fewer, that is said.
       """)
 
-  @Argument(help: "The movie file.")
+  @Argument(help: "The movie file.", completion: .file())
   var file: String
 
   @Option(
-    name: .shortAndLong, help: "The file to write: .mov, .mp4 or .m4v, or .otio for a project.")
+    name: .shortAndLong,
+    help: "The file to write: .mov, .mp4 or .m4v, .otio for a project, or - to print that.",
+    completion: .file())
   var output: String
+
+  @Option(
+    parsing: .unconditionalSingleValue,
+    help: "Keep only this range of the source, such as 1.2..1.5; may be repeated.",
+    transform: TimeRangeExpression.init(parsing:))
+  var trim: [TimeRangeExpression] = []
 
   @Option(
     parsing: .unconditionalSingleValue, help: "A range of the source, such as 1.2..1.5.",
@@ -64,7 +80,14 @@ struct RetimeCommand: ParsableCommand, Verb {
     transform: TimeExpression.init(parsing:))
   var at: TimeExpression?
 
-  @Option(help: "Play slowly what an iPhone's .AAE file beside the clip says.")
+  @Option(
+    parsing: .unconditional,
+    help: "How much of the source --preset plays slowly, or how long a freeze stands.",
+    transform: positiveDuration)
+  var width: MediaTime?
+
+  @Option(
+    help: "Play slowly what an iPhone's .AAE file beside the clip says.", completion: .file())
   var sidecar: String?
 
   @Option(
@@ -79,9 +102,16 @@ struct RetimeCommand: ParsableCommand, Verb {
 
   func validate() throws {
     try exporting.check(output: output)
-    let ways = [!speed.isEmpty, ramp != nil, preset != nil, playbackRate != nil, sidecar != nil]
-      .count { $0 }
-    if ways == 0 { throw ValidationError("no --speed: give one, such as --speed 1/8") }
+    try common.check(standardOutputFor: "-o", output)
+    // The speed of a preset is its own.
+    let ways = [
+      !speed.isEmpty && preset == nil, ramp != nil, preset != nil, playbackRate != nil,
+      sidecar != nil,
+    ]
+    .count { $0 }
+    if ways == 0 && trim.isEmpty {
+      throw ValidationError("no --speed: give one, such as --speed 1/8, or --trim 1.2..1.5")
+    }
     if ways > 1 {
       throw ValidationError(
         "--speed, --ramp, --preset, --playback-fps and --sidecar exclude each other")
@@ -89,6 +119,13 @@ struct RetimeCommand: ParsableCommand, Verb {
     if (preset == nil) != (at == nil) {
       throw ValidationError(
         preset == nil ? "--at needs --preset" : "--preset needs --at, such as --at 1.3")
+    }
+    if width != nil && preset == nil { throw ValidationError("--width needs --preset") }
+    if preset == .freeze && !speed.isEmpty {
+      throw ValidationError("--preset freeze has no speed: --width says how long it stands")
+    }
+    if preset != nil && (speed.count > 1 || !range.isEmpty) {
+      throw ValidationError("--preset takes one --speed, and no --range")
     }
     if easing != nil && ramp == nil { throw ValidationError("--easing needs --ramp") }
     if speed.isEmpty && !range.isEmpty { throw ValidationError("--range needs --speed") }
@@ -102,8 +139,11 @@ struct RetimeCommand: ParsableCommand, Verb {
   }
 
   func perform() throws -> ExitStatus {
+    try OutputNames.check([output], inputs: [file, sidecar])
     let asset = try exporting.asset(file)
-    let composition = try composition(asset)
+    let kept = try trim.map { try resolved($0, asset) }
+    var composition = try composition(asset, kept)
+    if !kept.isEmpty { composition = try composition.trimmed(to: kept, of: asset.mediaSource()) }
     return try exporting.export(
       composition, of: [asset], to: output, verb: "retime", writing, common
     ) { settings in
@@ -114,20 +154,49 @@ struct RetimeCommand: ParsableCommand, Verb {
     }
   }
 
-  private func composition(_ asset: Asset) throws -> Composition {
+  /// What would play if nothing were cut off.
+  private func composition(_ asset: Asset, _ kept: [TimeRange]) throws -> Composition {
     let source = try asset.mediaSource()
     if let ramp {
       return try .ramped(source, points: points(ramp, asset), easing: easing ?? .linear)
     }
     if let sidecar {
-      return try SlowMotionMarkers(aae: readText(sidecar)).composition(of: source)
+      return try Self.markers(sidecar).composition(of: source)
     }
     if let playbackRate {
       return try .conformed(
         source, frameCount: Int64(asset.videoTrack?.frameCount ?? 0), to: playbackRate)
     }
-    if let preset, let at { return try preset.composition(of: source, at: resolved(at, asset)) }
-    return try .retimed(source, changes: changes(asset))
+    if let preset, let at {
+      let time = try resolved(at, asset)
+      let isKept = kept.contains {
+        $0.contains(time) || time == asset.duration && time == $0.end
+      }
+      guard kept.isEmpty || isKept else { throw Self.notKept("--at \(at)") }
+      return try preset.composition(of: source, at: time, slowSpeed: speed.first, width: width)
+    }
+    return try .retimed(source, changes: changes(asset, kept))
+  }
+
+  private static func notKept(_ what: String) -> CommandError {
+    .usage("\(what) is outside what --trim keeps", hint: "times are those of the source")
+  }
+
+  private func resolved(_ range: TimeRangeExpression, _ asset: Asset) throws -> TimeRange {
+    let frames = asset.videoTrack?.frames
+    return try range.resolved(
+      sourceDuration: asset.duration, frameCount: Int64(frames?.entries.count ?? 0),
+      frameTime: { try frames?.time(ofFrame: $0) ?? .zero })
+  }
+
+  /// What an iPhone says beside its clip.
+  private static func markers(_ sidecar: String) throws -> SlowMotionMarkers {
+    let text = try readText(sidecar)
+    do { return try SlowMotionMarkers(aae: text) } catch {
+      throw CommandError(
+        .badData, code: error.code.rawValue, "\(sidecar): \(error.description)",
+        hint: "give the .AAE file that an iPhone wrote for a slow-motion clip")
+    }
   }
 
   private func resolved(_ time: TimeExpression, _ asset: Asset) throws -> MediaTime {
@@ -157,15 +226,17 @@ struct RetimeCommand: ParsableCommand, Verb {
   }
 
   /// The ranges with their speeds, in the time of the source.
-  private func changes(_ asset: Asset) throws -> [(range: TimeRange, speed: Speed)] {
+  private func changes(
+    _ asset: Asset, _ kept: [TimeRange]
+  ) throws -> [(range: TimeRange, speed: Speed)] {
     guard !range.isEmpty else {
-      return [(try TimeRange(duration: asset.duration), speed[0])]
+      return try speed.map { (try TimeRange(duration: asset.duration), $0) }
     }
-    let frames = asset.videoTrack?.frames
     return try zip(range, speed).map { range, speed in
-      let resolved = try range.resolved(
-        sourceDuration: asset.duration, frameCount: Int64(frames?.entries.count ?? 0),
-        frameTime: { try frames?.time(ofFrame: $0) ?? .zero })
+      let resolved = try resolved(range, asset)
+      guard kept.isEmpty || kept.contains(where: resolved.overlaps) else {
+        throw Self.notKept("--range \(range)")
+      }
       return (resolved, speed)
     }
   }

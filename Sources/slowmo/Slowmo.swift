@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import ArgumentParser
 import Glibc
+import LinuxSystem
 import Overcrank
 
 /// The command: one verb a file, and no media logic.
@@ -19,8 +20,8 @@ struct Slowmo: ParsableCommand {
         slowmo retime take.mov -o slow.mp4 --range 0.5..1 --speed 1/8 --fps 30
         slowmo frames take.mov --at 1 -o 'frame_{index:06}.png'
 
-      TIMES are seconds (1.25), or 250ms, 40us, 1:02.5, 120f (a frame from 0), end, -2s (from
-      the end); a RANGE is half-open: 1.2..1.5, 2..end, 0.5+1.25. A RATE is 240, 59.94 or
+      TIMES are seconds (1.25), or 250ms, 40us, 1h30m, 1:02.5, 120f (a frame from 0), end, -2s
+      (from the end); a RANGE is half-open: 1.2..1.5, 2..end, 0.5+1.25. A RATE is 240, 59.94 or
       60000/1001; a SPEED is source seconds per output second: 1/8, 0.125 or 12.5%.
 
       EXIT CODES 0 done, 10 a stated limit was broken, 64 usage, 65 bad input data, 66 no such
@@ -35,25 +36,58 @@ struct Slowmo: ParsableCommand {
     ])
 
   static func main() {
+    Output.fillStandardDescriptors()
     Interrupt.install()
     RecordingMemory.keepLargeBuffers()
     // Where no terminal says how wide it is, examples must not be broken in two.
     setenv("COLUMNS", "100", 0)
-    let arguments = Array(CommandLine.arguments.dropFirst())
-    Glibc.exit(run(arguments).rawValue)
+    let arguments = Self.arguments()
+    ProgressEvents.turnOn(by: arguments)
+    var status = run(arguments)
+    // Who prints what nobody can read has not done what was asked.
+    if let problem = Output.problem {
+      Output.error(problem)
+      if status == .done || status == .limitBroken { status = problem.status }
+    }
+    ProgressEvents.end(status)
+    Glibc.exit(status.rawValue)
+  }
+
+  /// The arguments byte by byte: names of files need not be text.
+  private static func arguments() -> [String] {
+    (1..<max(1, CommandLine.argc)).compactMap { place in
+      CommandLine.unsafeArgv[Int(place)].map { String(systemPath: $0) }
+    }
   }
 
   /// Runs a verb; whatever goes wrong becomes one line, or one document, and an exit code.
   private static func run(_ arguments: [String]) -> ExitStatus {
     do {
+      try checkHelp(arguments)
       var command = try parseAsRoot(arguments)
       if let verb = command as? any Verb {
+        if verb.endsReading { Interrupt.onFirst { Asset.cancelReading() } }
         return try verb.perform()
       }
       try command.run()
       return .done
+    } catch is Output.ReaderIsGone {
+      return .done
     } catch {
       return report(error, arguments)
+    }
+  }
+
+  /// Refuses help on a verb that is none, for which the parser shows that of all.
+  private static func checkHelp(_ arguments: [String]) throws {
+    guard arguments.first == "help" else { return }
+    var command: any ParsableCommand.Type = Self.self
+    for name in arguments.dropFirst() where !name.hasPrefix("-") && name != "help" {
+      guard let found = command.configuration.subcommands.first(where: { $0._commandName == name })
+      else {
+        throw CommandError.usage("\(name) is no verb", hint: "slowmo --help lists them")
+      }
+      command = found
     }
   }
 
@@ -72,9 +106,10 @@ struct Slowmo: ParsableCommand {
     }
     if arguments.contains("--json") {
       let document = ErrorDocument(verb: verbName(arguments) ?? "error", failure)
-      do { try Output.document(document) } catch { Output.note("slowmo: \(error)") }
+      do { try Output.document(document) } catch { Output.notice("\(error)") }
+      ProgressEvents.fail(failure)
     } else {
-      Output.note("slowmo: error: \(failure.line)")
+      Output.error(failure)
     }
     return failure.status
   }
@@ -90,5 +125,12 @@ struct Slowmo: ParsableCommand {
 
 /// A subcommand that says by an exit status how it ended.
 protocol Verb {
+  /// Whether the first signal ends what is being read of movies; not where a file is finished first.
+  var endsReading: Bool { get }
+
   func perform() throws -> ExitStatus
+}
+
+extension Verb {
+  var endsReading: Bool { true }
 }

@@ -66,6 +66,25 @@ struct PictureWriterTests {
     #expect(bytes == (try raw.data(of: 2, from: &reader)))
   }
 
+  @Test(
+    .enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"), arguments: [1, -1])
+  func `Raw bytes are rotated as ffmpeg does it, or as they are stored`(sine: Int32) async throws {
+    var recipe = MovieRecipe.constant(30, count: 2)
+    recipe.displayMatrix = [0, sine << 16, 0, -sine << 16, 0, 0, 0, 0, 1 << 30]
+    let asset = try asset(recipe)
+    var reader = try FrameReader(asset)
+    for (format, name) in [(RawPictureFormat.gray8, "gray"), (.yuv420p, "yuv420p")] {
+      for (applies, decoding) in [(true, []), (false, ["-noautorotate"])] {
+        var writer = RawPictureWriter(format, appliesRotation: applies)
+        let found = try writer.data(of: 0, from: &reader)
+        let wanted = try await FFmpeg.converted(
+          asset.path, ["-frames:v", "1", "-f", "rawvideo", "-pix_fmt", name], decoding: decoding)
+        #expect(found.count == wanted.count)
+        #expect(zip(found, wanted).allSatisfy { abs(Int($0) - Int($1)) <= 2 }, "\(format)")
+      }
+    }
+  }
+
   @Test(arguments: [(1, 1), (33, 17), (2, 31)])
   func `Odd sizes are written whole`(width: Int, height: Int) throws {
     var recipe = MovieRecipe.constant(30, count: 2)

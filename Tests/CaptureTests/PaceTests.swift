@@ -76,6 +76,42 @@ import Testing
     #expect(pump.run().error?.code == .noFrames)
   }
 
+  /// Has no room until it asks for the end of the capture, as a take does whose writer is slow.
+  private final class FullSink: FrameSink {
+    let control: CaptureControl
+    let takenCount = Atomic<Int>(0)
+    private let asked = Atomic<Int>(0)
+
+    init(_ control: CaptureControl) { self.control = control }
+
+    func take(_ frame: inout ArrivedFrame) -> StopReason? {
+      takenCount.wrappingAdd(1, ordering: .relaxed)
+      return nil
+    }
+
+    func hasRoom(for byteCount: Int) -> Bool {
+      guard asked.wrappingAdd(1, ordering: .relaxed).oldValue > 2 else { return false }
+      control.stop(.duration)
+      return true
+    }
+
+    func end(_ end: CaptureEnd) {}
+  }
+
+  @Test func `A frame for which there is no room until the capture is to end is no part of it`()
+    throws
+  {
+    let control = CaptureControl()
+    let sink = FullSink(control)
+    var pump = CapturePump(
+      loans: FrameLoans(try driver()), frameRate: try FrameRate(240, 1),
+      wholeness: FrameWholeness(byteCount: 128 * 96, isJPEG: false), control: control,
+      switchboard: SinkSwitchboard([sink]))
+    try pump.start()
+    #expect(pump.run().stopReason == .duration)
+    #expect(sink.takenCount.load(ordering: .relaxed) == 0)
+  }
+
   @Test func `Who takes one frame at a time gets each of them`() async throws {
     let camera = try CaptureDevice.named("synthetic:128x96@240?pace=max")
     let session = try CaptureSession(

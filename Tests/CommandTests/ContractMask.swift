@@ -44,13 +44,15 @@ struct ContractMask {
       "lost_queue", "lost_writer", "evicted", "unknown", "after_index", "count", "at_ns", "cause",
       "p50_ns", "p95_ns", "p99_ns", "p999_ns", "max_ns", "bit_rate", "samples", "jitter_ns",
       "dropped", "frames", "drops", "cpu_ns_per_frame", "capture_thread_ns_per_frame",
-      "writer_thread_ns_per_frame", "peak_memory_bytes",
+      "writer_thread_ns_per_frame", "peak_memory_bytes", "kernel", "processor_count", "date",
+      "alsa-lib", "libavcodec", "libavformat", "libavutil", "librubberband", "libswresample",
+      "libswscale",
     ]),
     open: [
       "measured_fps": .string, "measured_fps_value": .number, "rate_cause": .string,
       "frame_index": .integer, "start_offset_ns": .integer, "drift_ppm": .number,
       "max_sync_error_ns": .integer, "memory_growth_bytes": .integer, "fps": .string,
-      "fps_value": .number, "disk_bytes_per_second": .integer,
+      "fps_value": .number, "disk_bytes_per_second": .integer, "processor": .string,
     ],
     elements: ["gaps"], lists: ["warnings"], showsErrors: false)
 

@@ -63,8 +63,6 @@ struct Transcript {
   /// Without paths of this machine.
   private func hidden(_ text: String) -> String {
     text.replacing(folder.path, with: "<folder>").replacing(slowmoPath, with: "<slowmo>")
-      .replacing(/slowmo-bench-\d+/, with: "slowmo-bench-<process>")
-      .replacing(/\/\.\d+\.part\./, with: "/.<process>.part.")
   }
 }
 

@@ -37,6 +37,7 @@ struct DocumentTests {
       ["retime", take, "-o", "e.mov", "--range", "1..2", "--speed", "1/3", "--copy", "--dry-run"],
       ["retime", take, "-o", "h.mov", "--preset", "impact", "--at", "1", "--copy", "--dry-run"],
       ["retime", take, "-o", "i.mov", "--preset", "freeze", "--at", "1", "--copy", "--dry-run"],
+      ["retime", take, "-o", "m.mov", "--trim", "1.5..2", "--copy", "--pitch", "mute"],
       ["retime", take, "-o", "j.otio", "--speed", "1/8"],
       ["edit", "j.otio", "-o", "k.mov", "--copy", "--pitch", "mute"],
       ["edit", "j.otio", "-o", "l.mov", "--copy", "--dry-run"],

@@ -108,7 +108,7 @@ struct EditListTests {
     var demuxer = try Demuxer(opening: path)
     let track = try #require(demuxer.tracks.first)
     let timescale = try #require(Int32(exactly: track.timeBase.denominator))
-    let file = try MovieFile(creating: other, overwrites: true, grows: true)
+    let file = try MovieFile(creating: other, overwrites: true)
     var writer = try MovieWriter(
       path: file.writtenPath,
       settings: MovieWriter.Settings(container: "mov", movieTimescale: timescale))
@@ -218,5 +218,41 @@ struct EditListTests {
     let shown = try await CopyJudge.frames(of: path, countsHidden: true)
     let made = try await CopyJudge.frames(of: report.path, countsHidden: true)
     #expect(shown.map(\.hash) == made.map(\.hash))
+  }
+
+  /// Where key frames are decoded long before they are shown, libavformat's readers leave out what
+  /// follows one whose decoding would reach beyond the edit list.
+  @Test func `Readers find every frame of a copy, whichever range is slow`() async throws {
+    let plain = folder.file("plain.mp4")
+    let keyFrames = [0, 1, 4, 7, 10]
+    let isKeyFrame = keyFrames.map { "eq(n,\($0))" }.joined(separator: "+")
+    try await FFmpeg.makeClip(
+      plain, frames: 13, rate: "1",
+      ["-c:v", "libx264", "-bf", "0", "-g", "99", "-force_key_frames", "expr:\(isKeyFrame)"])
+    // I I b b I b b …, of which the first is hidden; each is one frame long.
+    let frame: UInt32 = 16_384
+    let delays: [UInt32] = [2] + Array([[4, 2, 0], [4, 2, 0], [4, 2, 0], [4, 2, 0]].joined())
+    var movie = try PatchedMovie(plain)
+    let table = "moov/trak/mdia/minf/stbl"
+    try movie.append("ctts", PatchedMovie.table(delays.map { [1, $0 * frame] }), to: table)
+    try movie.replace(
+      "moov/trak/edts/elst", with: PatchedMovie.editList([(12_000, Int32(3 * frame))]))
+    let path = try folder.write(movie.bytes, as: "reordered.mp4")
+    let asset = try Asset(path: path)
+    #expect(asset.videoTrack?.frameCount == 12)
+    for start in 0..<Int64(12) {
+      for end in [start + 1, start + 3] where end <= 12 {
+        var composition = try Composition(asset)
+        try composition.scaleTimeRange(
+          range(start * 1_000, end * 1_000),
+          toDuration: MediaTime(seconds: (end - start) * 4))
+        var settings = ExportSettings(path: folder.file("slow.mov"), mode: .passthrough)
+        settings.overwrites = true
+        let report = try ExportSession(composition, of: asset).export(settings)
+        let shown = try await FFmpeg.probe(report.path, "packet=flags", stream: "v:0")
+          .count { !$0.contains("D") }
+        #expect(shown == 12, "\(start)..<\(end)")
+      }
+    }
   }
 }

@@ -241,18 +241,23 @@ private struct Plan {
 
   /// What is to be seen, by the definition: of each range the frames whose time overlaps it, each
   /// from the instant at which it is on in it.
+  ///
+  /// Edges that are as near to a frame's time as the file can tell are at that time.
   private func wanted() throws -> [Wanted] {
+    let slack = try source.asset.slack()
     var wanted: [Wanted] = []
     var end: MediaTime?
     for segment in composition.segments {
       guard let line = segment.mapping?.line else { continue }
       let (start, stop) = (line.source.start.seconds, line.source.end.seconds)
       let stretch = try line.target.durationInSeconds.divided(by: line.source.durationInSeconds)
+      let (first, last) = (try start.adding(slack), try stop.subtracting(slack))
       for number in 0..<source.times.count - 1
-      where source.times[number] < stop && source.times[number + 1] > start {
+      where source.times[number] < last && source.times[number + 1] > first {
         let isOn = end == line.source.start && wanted.last?.number == number
         if isOn { continue }
-        let offset = try max(source.times[number], start).subtracting(start)
+        let isFirst = source.times[number] <= first
+        let offset = isFirst ? .zero : try source.times[number].subtracting(start)
         let time = try line.target.start.seconds.adding(offset.multiplied(by: stretch))
         wanted.append(Wanted(number: number, time: time))
       }

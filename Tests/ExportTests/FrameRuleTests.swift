@@ -60,21 +60,86 @@ struct FrameRuleTests {
     let exact = Int(slots.rounded(.towardPositiveInfinity))
     // The remainder may be less than a tick of the source where it plays last.
     #expect(numbers.count == exact || numbers.count == exact - 1)
-    let shown = try composition.shownTimes(of: asset)
-    var violations: [String] = []
-    for (slot, number) in numbers.enumerated() {
-      let time = try Rational(Int128(slot) * Int128(below), Int128(above))
+    let shown = try composition.shownTimes(of: asset, isForSlots: settings.sampling == .hold)
+    let times = try numbers.indices.map { try Rational(Int128($0 * below), Int128(above)) }
+    var due = try times.map { time in
       let held = shown.lastIndex { $0.time <= time } ?? 0
-      var due = held
       // Past the middle to the next one it is nearer.
-      if settings.sampling == .nearest, held + 1 < shown.count,
-        try shown[held + 1].time.subtracting(time) < time.subtracting(shown[held].time)
-      {
-        due = held + 1
-      }
-      if number != shown[due].index { violations.append("slot \(slot): \(number ?? -1)") }
+      let isNearer =
+        try settings.sampling == .nearest && held + 1 < shown.count
+        && shown[held + 1].time.subtracting(time) < time.subtracting(shown[held].time)
+      return isNearer ? held + 1 : held
     }
-    #expect(violations == [])
+    if settings.sampling == .hold {
+      let perSlot = try Rational(Int128(below), Int128(above))
+      try Self.spread(&due, times, shown.map(\.time), over: composition, perSlot) {
+        shown[$0].segment
+      }
+    }
+    #expect(numbers == due.map { shown[$0].index })
+    let skipped = shown.indices.count { !due.contains($0) }
+    #expect(report.framesSkipped == Int64(skipped))
+  }
+
+  /// Lets frames that no slot shows have the slot before them, one after the other: by trying.
+  private static func spread(
+    _ due: inout [Int], _ slots: [Rational], _ times: [Rational], over composition: Composition,
+    _ perSlot: Rational, segment: (Int) -> Int
+  ) throws {
+    /// Whether a frame can be shown in the slot before it, where one is to be had.
+    func move(_ frame: Int, _ due: inout [Int]) throws -> Bool {
+      guard let slot = slots.lastIndex(where: { $0 < times[frame] }), frame > 0 else {
+        return false
+      }
+      let late = try times[frame].subtracting(slots[slot])
+      let holder = due[slot]
+      guard try late <= slots[slot].subtracting(times[frame - 1]),
+        try late.multiplied(by: Rational(2)) <= perSlot, holder < frame,
+        segment(holder) == segment(frame)
+      else { return false }
+      // What has but this slot needs another.
+      if due.count(where: { $0 == holder }) < 2 {
+        guard try move(holder, &due) else { return false }
+      }
+      due[slot] = frame
+      return true
+    }
+    for frame in times.indices where !due.contains(frame) {
+      let part = composition.segments[segment(frame)]
+      let slotCount = try part.target.durationInSeconds.divided(by: perSlot)
+      let frameCount = times.indices.count { segment($0) == segment(frame) }
+      guard try slotCount >= Rational(Int128(frameCount) * 99, 100) else { continue }
+      var changed = due
+      if try move(frame, &changed) { due = changed }
+    }
+  }
+
+  /// As a camera's driver stamps them: none is where its number says, by up to a fifth of a frame.
+  @Test(arguments: [0, 1, 2] as [UInt64])
+  func `Jittered frames are each shown once where there is a slot for each`(seed: UInt64) throws {
+    let folder = try Scratch()
+    var recipe = MovieRecipe.constant(240, count: 300, timescale: 1_000_000)
+    var generator = SeededGenerator(seed: seed)
+    for index in recipe.times.indices.dropFirst() {
+      recipe.times[index] += Int64.random(in: -800...800, using: &generator)
+    }
+    let asset = try Asset.made(recipe, in: folder)
+    let cases: [(slowness: Int64, rate: Int64, most: Int)] = [
+      (8, 30, 1), (8, 60, 2), (4, 60, 1), (16, 30, 2),
+    ]
+    for (slowness, rate, most) in cases {
+      let composition = try asset.retimed([
+        (TimeRange(duration: asset.duration), speed(1, slowness))
+      ])
+      var settings = ExportSettings(
+        path: folder.file("\(slowness)-\(rate).mov"), mode: .constant(try FrameRate(rate, 1)))
+      settings.codec = .mjpeg
+      let report = try ExportSession(composition, of: asset).export(settings)
+      let numbers = try Asset(path: report.path).numbers()
+      #expect(report.framesSkipped == 0)
+      #expect(Set(numbers) == Set(0..<300))
+      if most == 1 { #expect(numbers.count - Set(numbers).count <= 1) }
+    }
   }
 
   @Test func `Slowed to an eighth, 240 frames a second are each shown once at 30`() throws {

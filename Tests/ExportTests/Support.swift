@@ -61,25 +61,47 @@ extension Asset {
   }
 }
 
+extension Asset {
+  /// How far the times of frames may be from those meant, in seconds: by the definition.
+  func slack() throws -> Rational {
+    let table = try #require(videoTrack).frames
+    let durations = table.entries.dropLast().map(\.duration)
+    guard let shortest = durations.min(), !durations.allSatisfy({ $0 % shortest == 0 }) else {
+      return .zero
+    }
+    let tick = try Rational(1, Int128(table.timescale))
+    let wanted = max(try tick.divided(by: Rational(2)), try Rational(1, 1_000_000))
+    return min(wanted, try tick.multiplied(by: Rational(Int128(shortest), 4)))
+  }
+}
+
 extension Composition {
   /// When each frame of an asset is shown, by plain search: the definition, not the plan.
   ///
-  /// For what plays forwards at constant speeds.
-  func shownTimes(of asset: Asset) throws -> [(index: Int, time: Rational)] {
+  /// For what plays forwards at constant speeds. A frame within the slack of a segment's edge is
+  /// meant to be at the edge. For slots, frames are due as much earlier as their times may be late.
+  func shownTimes(
+    of asset: Asset, isForSlots: Bool = false
+  ) throws -> [(index: Int, time: Rational, segment: Int)] {
     let frames = try #require(asset.videoTrack).frames
-    var shown: [(index: Int, time: Rational)] = []
+    let slack = try asset.slack()
+    var shown: [(index: Int, time: Rational, segment: Int)] = []
     var end: MediaTime?
-    for segment in segments {
+    for (number, segment) in segments.enumerated() {
       guard let mapping = segment.mapping?.line else { continue }
       let goesOn = mapping.source.start == end
       end = mapping.source.end
+      let edges = (mapping.source.start.seconds, mapping.source.end.seconds)
       for index in frames.entries.indices {
-        let start = try frames.time(ofFrame: Int64(index))
-        let end = try frames.time(ofFrame: Int64(index) + 1)
-        guard start < mapping.source.end, end > mapping.source.start else { continue }
+        let start = try frames.time(ofFrame: Int64(index)).seconds
+        let end = try frames.time(ofFrame: Int64(index) + 1).seconds
+        guard try start < edges.1.subtracting(slack), try end > edges.0.adding(slack) else {
+          continue
+        }
         if goesOn, let last = shown.last, last.index == index { continue }
-        let time = max(start, mapping.source.start).seconds
-        shown.append((index, try mapping.targetSeconds(of: time)))
+        let isFirst = try start <= edges.0.adding(slack)
+        let time = isFirst ? edges.0 : isForSlots ? try start.subtracting(slack) : start
+        shown.append((index, try mapping.targetSeconds(of: time), number))
       }
     }
     return shown

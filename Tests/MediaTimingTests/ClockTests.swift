@@ -46,6 +46,25 @@ struct ClockTests {
     }
   }
 
+  @Test(
+    "Seconds for people have decimals, and the fraction beside them where they are rounded",
+    arguments: [
+      (0, 1, "0", "0 s"), (5, 4, "1.25", "1.25 s"), (-5, 4, "-1.25", "-1.25 s"),
+      (7, 1_000_000_000, "0.000000007", "0.000000007 s"),
+      (1001, 30_000, "0.033367", "0.033367 s (1001/30000)"),
+      (-1001, 30_000, "-0.033367", "-0.033367 s (-1001/30000)"),
+      (2, 3, "0.666667", "0.666667 s (2/3)"), (3_000_000, 3, "1000000", "1000000 s"),
+      (1, 2_000_000_001, "4.9999999975e-10", "4.9999999975e-10 s (1/2000000001)"),
+      (.max, 1, "9223372036854775807", "9223372036854775807 s"),
+    ] as [(Int64, Int32, String, String)])
+  func display(value: Int64, timescale: Int32, short: String, exact: String) throws {
+    let time = try MediaTime(value: value, timescale: timescale)
+    #expect(time.displayText == short)
+    #expect(time.exactDisplayText == exact)
+    #expect(
+      try TimeRange(start: min(time, .zero), end: max(time, .zero)).displayText.contains(short))
+  }
+
   @Test func `A clock has from 0 to 9 decimals`() async {
     await #expect(processExitsWith: .failure) {
       _ = MediaTime.zero.clock(decimals: 10, rounding: .towardZero)

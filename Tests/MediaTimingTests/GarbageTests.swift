@@ -37,7 +37,11 @@ struct GarbageTests {
   @Test func `What is accepted is what the patterns of the syntax match`() throws {
     let number = #"[0-9]+(\.[0-9]+)?|[0-9]+/[0-9]+"#
     let clock = #"([0-9]+:[0-5][0-9]|0*[0-5]?[0-9]):[0-5][0-9](\.[0-9]+)?"#
-    let seconds = #"((\#(number))(s|ms|us|µs|μs|ns|min)?|\#(clock))"#
+    let units = ["h", "(m|min)", "s", "ms", "(us|µs|μs)", "ns"]
+    let lengths = units.indices.map { last in
+      units[..<last].map { "([0-9]+\($0))?" }.joined() + "(\(number))\(units[last])"
+    }
+    let seconds = #"((\#(number))|\#(lengths.joined(separator: "|"))|\#(clock))"#
     let time = try Regex("start|end|-?([0-9]+f|\(seconds))")
     let duration = try Regex(seconds)
     let rate = try Regex("-?(\(number))")
@@ -67,12 +71,14 @@ struct GarbageTests {
 private let pieces = [
   "0", "1", "2", "9", "59", "60", "75", "00", "1000", "1001", "9223372036854775807",
   "340282366920938463463374607431768211456",
-  ".", "..", ":", "/", "+", "-", "%", "f", "s", "ms", "us", "µs", "μs", "ns", "min", "start", "end",
+  ".", "..", ":", "/", "+", "-", "%", "f", "s", "ms", "us", "µs", "μs", "ns", "min", "m", "h",
+  "start", "end",
   " ", "\0", "\n", "e5", "x", "nan", "１", "\u{301}", "🎞️", "\u{202E}", ",",
 ]
 
 private let models = [
-  "1.25", "250ms", "40us", "1:02.5", "00:01:02.500", "120f", "end", "-2s", "1.2..1.5", "2..end",
+  "1.25", "250ms", "1h30m", "1m2.5s", "40us", "1:02.5", "00:01:02.500", "120f", "end", "-2s",
+  "1.2..1.5", "2..end",
   "0.5+1.25", "240", "59.94", "60000/1001", "0.125", "1/8", "12.5%", "120f+60f", "-120f..end",
 ]
 

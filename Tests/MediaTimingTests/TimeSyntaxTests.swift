@@ -11,6 +11,9 @@ struct TimeSyntaxTests {
       ("0.000000001", "1/1000000000"), ("1/3", "1/3"), ("1/3s", "1/3"), ("2/4ms", "1/2000"),
       ("250ms", "1/4"), ("40us", "1/25000"), ("40µs", "1/25000"), ("40μs", "1/25000"),
       ("0.5us", "1/2000000"), ("7ns", "7/1000000000"), ("2min", "120/1"), ("0.5min", "30/1"),
+      ("1m", "60/1"), ("90m", "5400/1"), ("1/3m", "20/1"), ("1h", "3600/1"), ("0.5h", "1800/1"),
+      ("1h30m", "5400/1"), ("1m30s", "90/1"), ("1h90m", "9000/1"), ("1min2.5s", "125/2"),
+      ("1h2m3s4ms5us6ns", "3723004005006/1000000000"), ("1h0.25m", "3615/1"),
       ("1:02.5", "125/2"), ("00:01:02.500", "125/2"), ("0:00", "0/1"), ("59:59", "3599/1"),
       ("100:00:00", "360000/1"), ("1:00:00", "3600/1"),
       ("0f", "0/1"), ("120f", "1/2"), ("2400f", "10/1"),
@@ -41,7 +44,10 @@ struct TimeSyntaxTests {
     "What is no time is refused as such",
     arguments: [
       "", " ", "+", "-", ".", "..", "+1", "--1", "1 ", " 1", "1 s", "1e5", "nan", "inf", "0x10",
-      ".5", "5.", "1.2.3", "1,5", "1_000", "1s2", "1m", "1S", "END", "-end", "-start", "End",
+      ".5", "5.", "1.2.3", "1,5", "1_000", "1s2", "1M", "1H", "1h30", "30m1h", "1m1min", "1m1m",
+      "1.5h30m",
+      "1/2h30m", "1h-30m", "1h 30m", "1h1f", "1h1:00", "1d", "1hour", "1mm", "1S", "END", "-end",
+      "-start", "End",
       "f", "-f", "1.5f", "1/2f", "1:02f", "120F", "1:75", "75:00", "1:60:00", "1:2", "1:002",
       "1:2:03", "1:02:3", "1:02s", ":02", "1:", "1:-2", "1::2", "1:02:03:04", "1/", "/2", "1/-2",
       "1/2/3", "1\0", "\0", "1\n", "１", "١", "२", "1\u{301}", "½", "−2", "2s\u{200B}", "1:02.",
@@ -57,6 +63,7 @@ struct TimeSyntaxTests {
     arguments: [
       "9223372036854775808", "99999999999999999999f", "0.0000000001", "1/2147483648",
       "153722867280912931min", "9223372036854775807:00:00", "99999999999999999999:00:00",
+      "2562047788015216h", "9223372036854775807m1s",
       String(repeating: "9", count: 100_000), "0." + String(repeating: "0", count: 100_000) + "1",
       "1/" + String(repeating: "9", count: 100_000),
     ])
@@ -73,7 +80,10 @@ struct TimeSyntaxTests {
 
   @Test(
     "A duration is a time without a place in a source",
-    arguments: [("2", 2_000_000), ("250ms", 250_000), ("1:02.5", 62_500_000), ("40us", 40)])
+    arguments: [
+      ("2", 2_000_000), ("1m", 60_000_000), ("1h30m", 5_400_000_000), ("250ms", 250_000),
+      ("1:02.5", 62_500_000), ("40us", 40),
+    ])
   func duration(text: String, microseconds: Int64) throws {
     #expect(try MediaTime(parsing: text) == MediaTime(microseconds: microseconds))
   }
@@ -130,12 +140,12 @@ struct TimeSyntaxTests {
       ("1:75", #""1:75" is not a time: minutes and seconds of a clock end at 59"#),
       (
         "1e5",
-        #""1e5" is not a time: write seconds (1.25), 250ms, 40us, 1:02.5, 120f, end, or -2s from the end"#
+        #""1e5" is not a time: write seconds (1.25), 250ms, 40us, 1m30s, 1:02.5, 120f, end, or -2s from the end"#
       ),
       ("1/0", #""1/0" is not a time: it divides by zero"#),
       (
         "0.0000000001",
-        #""0.0000000001" is not a time: the time 1/10000000000 s does not fit the numbers that hold exact times"#
+        #""0.0000000001" is not a time: the time 1e-10 s (1/10000000000) does not fit the numbers that hold exact times"#
       ),
     ])
   func sentence(text: String, expected: String) {

@@ -213,7 +213,7 @@ struct MicrophoneTakeTests {
     // The session goes on while a slow disk takes what waited.
     let report = try take.write(
       from: queue, of: sink,
-      into: MovieFile(creating: settings.path, overwrites: false, grows: true), proof: nil
+      into: MovieFile(creating: settings.path, overwrites: false), proof: nil
     ) { _ in hear(blocks: 20) }
     #expect(position > 48_000 * 14, "\(position)")
     #expect(report.problem == nil && report.ledger.stored == 150)

@@ -101,7 +101,7 @@ extension MovieRecipe {
       settings.frontIndexCount = times.count + (soundPackets?.packets.count ?? 0)
     }
     var encoder = times.isEmpty ? nil : try makeEncoder()
-    let file = try MovieFile(creating: path, overwrites: true, grows: true)
+    let file = try MovieFile(creating: path, overwrites: true)
     var writer = try MovieWriter(path: file.writtenPath, settings: settings)
     if let parameters = encoder?.parameters {
       _ = try writer.addTrack(

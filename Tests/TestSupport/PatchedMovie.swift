@@ -34,6 +34,16 @@ package struct PatchedMovie {
     }
   }
 
+  /// Adds a box behind those inside another; the file's samples must lie before it.
+  package mutating func append(_ name: String, _ contents: [UInt8], to path: String) throws {
+    let outer = try boxes(path)[0]
+    var box = BoxBytes()
+    box.append(UInt32(contents.count + 8))
+    box.append(UInt32(Box.number(Array(name.utf8)[...])))
+    let inside = bytes[Int(outer.start) + 8..<Int(outer.end)]
+    try replace(path, with: Array(inside) + box.bytes + contents)
+  }
+
   /// One number of a box's contents.
   package func number(_ byteCount: Int, at offset: Int, of path: String) throws -> UInt64 {
     let start = Int(try boxes(path)[0].start) + 8 + offset
@@ -80,6 +90,15 @@ package struct PatchedMovie {
       found.insert(box, at: 0)
     }
     return found
+  }
+
+  /// A table of numbers, each entry of one or several: `stss`, `ctts`.
+  package static func table(_ entries: [[UInt32]]) -> [UInt8] {
+    var contents = BoxBytes()
+    contents.append(UInt32(0))
+    contents.append(UInt32(entries.count))
+    for number in entries.joined() { contents.append(number) }
+    return contents.bytes
   }
 
   /// An edit list of one or more entries at full speed.

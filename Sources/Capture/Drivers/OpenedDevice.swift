@@ -31,7 +31,8 @@ struct OpenedDevice {
     let durationBefore = locked.durationBefore
     guard let rate = try? FrameRate(frameDuration: duration) else {
       throw CaptureError(
-        .modeRefused, "\(path) grants a frame duration of \(duration) s, which is no rate",
+        .modeRefused,
+        "\(path) grants a frame duration of \(duration.displayText) s, which is no rate",
         hint: "choose another mode; slowmo modes \(path) lists them")
     }
     guard let granted = locked.granted, let node = locked.node.take() else {

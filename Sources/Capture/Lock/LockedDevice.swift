@@ -122,7 +122,8 @@ public struct LockedDevice: ~Copyable {
       activeFormat.frameRateRange.contains(rate)
     else {
       throw CaptureError(
-        .modeRefused, "\(name) has no frame duration of \(duration) s in \(activeFormat.id)",
+        .modeRefused,
+        "\(name) has no frame duration of \(duration.displayText) s in \(activeFormat.id)",
         hint: "choose another mode; slowmo modes \(name) lists them")
     }
     do throws(DeviceError) { activeVideoMinFrameDuration = try setDuration(duration) } catch {

@@ -155,7 +155,8 @@ struct CapturePump: CaptureWork {
       CaptureClock.pause()
       switchboard.update(&sinks)
     }
-    return nil
+    // A sink that is to end says that it has room, whether it has or not.
+    return control.requestedStop
   }
 
   /// Shows a frame to the sinks; a reason to stop when it ends the capture.

@@ -80,9 +80,9 @@ package final class TakeSink: FrameSink {
   }
 
   package func hasRoom(for byteCount: Int) -> Bool {
-    // A take that is over, is to end or leaves frames out is no reason to wait.
-    if state.isOver || endsWhenFull || control.isPaused.load(ordering: .relaxed)
-      || control.requestedStop != nil || queue.hasRoom(for: byteCount)
+    // A take that is over or is to end is no reason to wait.
+    if state.isOver || endsWhenFull || control.requestedStop != nil
+      || queue.hasRoom(for: byteCount)
     {
       return true
     }

@@ -50,10 +50,10 @@ final class PictureStore: Sendable {
       RecordingTags.metadata(frameRate: rate, recording: nil).merging(metadata) { $1 }
     }
     self.tags = tags
-    let plan = try PicturePlan(input.codec, for: delivery)
+    let plan = try PicturePlan(input.codec, for: delivery, in: path)
     queue = input.expectsMediaDataInRealTime ? try Self.makeQueue(input) : nil
     do throws(MovieFile.CreationError) {
-      outlet.file = try MovieFile(creating: path, overwrites: overwrites, grows: true)
+      outlet.file = try MovieFile(creating: path, overwrites: overwrites)
     } catch { throw RecordingError(error) }
     outlet.writer = TakeWriter(
       path: path, plan: plan, delivery: delivery, frameRate: rate, sound: nil,

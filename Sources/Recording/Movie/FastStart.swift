@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import LibAV
+import LinuxSystem
 
 /// Puts the index of a plain movie before its media, so that it plays while it is still fetched.
 ///
@@ -30,21 +31,29 @@ enum FastStart {
     guard head.count == size,
       shift(&head, from: Int(index.headBytes), to: size, by: index.byteCount)
     else { throw LibAVError("move the index of", path, code: -34) }
-    var target: MovieFile
-    do throws(MovieFile.CreationError) {
-      target = try MovieFile(creating: path, overwrites: true, grows: false)
+    var target: WholeFile
+    do throws(FileCreationError) {
+      target = try WholeFile(creating: path, overwrites: true, isOwn: true)
     } catch { throw LibAVError("create a copy of", path, code: -error.errorNumber) }
-    let copy = try MovieBytes(opening: target.writtenPath)
-    try copy.write(head, at: media.start)
-    try transfer(0..<media.start, of: source.file, to: copy, at: 0)
-    try transfer(
-      media.start..<index.start, of: source.file, to: copy, at: media.start + index.byteCount)
-    try transfer(index.end..<source.byteCount, of: source.file, to: copy, at: index.end)
-    try copy.sync()
-    do throws(MovieFile.CreationError) { try target.finish() } catch {
+    let copy = try opened(target)
+    do throws(LibAVError) {
+      try copy.write(head, at: media.start)
+      try transfer(0..<media.start, of: source.file, to: copy, at: 0)
+      try transfer(
+        media.start..<index.start, of: source.file, to: copy, at: media.start + index.byteCount)
+      try transfer(index.end..<source.byteCount, of: source.file, to: copy, at: index.end)
+      try copy.sync()
+    } catch { throw target.told(error) }
+    do throws(FileCreationError) { try target.finish() } catch {
       throw LibAVError("replace", path, code: -error.errorNumber)
     }
     copy.syncName()
+  }
+
+  private static func opened(_ file: borrowing WholeFile) throws(LibAVError) -> MovieBytes {
+    do throws(LibAVError) { return try MovieBytes(opening: file.writtenPath) } catch {
+      throw file.told(error)
+    }
   }
 
   private static func transfer(

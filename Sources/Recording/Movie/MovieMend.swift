@@ -103,10 +103,21 @@ struct MovieMend {
     return Box.number(head[(end + 8)..<(end + 12)]) == UInt64(check)
   }
 
+  /// Bytes of the file that others took the place of.
+  struct Replaced {
+    let position: Int64
+    let bytes: [UInt8]
+  }
+
   /// Writes the heads that are missing.
   ///
+  /// - Parameters:
+  ///   - file: The file.
+  ///   - replaced: What stood there before, in the order in which it was replaced.
   /// - Throws: `LibAVError` for "write to", or where a head has no room.
-  func write(to file: borrowing MovieBoxes) throws(LibAVError) {
+  func write(
+    to file: borrowing MovieBoxes, replaced: inout [Replaced]
+  ) throws(LibAVError) {
     for (index, fragment) in fragments.enumerated() {
       let isLast = index == fragments.count - 1
       // The media of the last one go on to the end of the file, over all that is no part of it.
@@ -115,7 +126,9 @@ struct MovieMend {
       media.append(
         goesOn ? 0 : UInt32(clamping: fragment.mediaEnd - fragment.mediaStart + 8))
       media.append(BoxType.media)
-      if file.file.read(8, at: fragment.mediaStart - 8) != media.bytes {
+      let oldMedia = file.file.read(8, at: fragment.mediaStart - 8)
+      if oldMedia != media.bytes {
+        replaced.append(Replaced(position: fragment.mediaStart - 8, bytes: oldMedia))
         try file.file.write(media.bytes, at: fragment.mediaStart - 8)
       }
       let head = Self.movieFragment(fragment, next: isLast ? nil : fragments[index + 1])
@@ -124,10 +137,21 @@ struct MovieMend {
         throw LibAVError("find room for an index in", file.file.path, code: -22)
       }
       // Also where a head is whole: it may tell of samples of which the journal does not.
-      if file.file.read(fragment.headRoom, at: fragment.start) != head {
+      let oldHead = file.file.read(fragment.headRoom, at: fragment.start)
+      if oldHead != head {
+        replaced.append(Replaced(position: fragment.start, bytes: oldHead))
         try file.file.writeFrontLast(head, at: fragment.start)
       }
     }
+    try file.file.sync()
+  }
+
+  /// Gives a file back what stood in it, and cuts off what was added.
+  static func undo(
+    _ replaced: [Replaced], in file: borrowing MovieBoxes, byteCount: Int64
+  ) throws(LibAVError) {
+    for piece in replaced.reversed() { try file.file.write(piece.bytes, at: piece.position) }
+    if file.file.count() > byteCount { file.file.truncate(to: byteCount) }
     try file.file.sync()
   }
 

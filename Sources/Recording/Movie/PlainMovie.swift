@@ -36,7 +36,10 @@ enum PlainMovie {
     else { throw LibAVError("find the index of", path, code: -22) }
     var source = try Demuxer(opening: path)
     let tracks = try source.packetPlaces()
-    var settings = MovieWriter.Settings(container: "mov", movieTimescale: 1_000_000)
+    // The file's brand stays where it is.
+    let container = MovieContainer(brand: source.metadata["major_brand"])
+    var settings = MovieWriter.Settings(
+      container: container.rawValue, movieTimescale: 1_000_000)
     settings.metadata = metadata
     var writer = try MovieWriter(indexing: path, upTo: file.byteCount, settings: settings)
     var targets: [(track: TrackFormat, target: Int)] = []

@@ -26,7 +26,7 @@ extension MovieFileOutput {
     let begins = !session.isRunning
     var take = TriggeredTake(
       input: input, settings: settings, triggers: triggers,
-      plan: try PicturePlan(settings.codec, for: input.delivery), control: control,
+      plan: try settings.plan(for: input.delivery), control: control,
       sound: try listen(to: session, before: triggers.preDuration), beginsWithStream: begins)
     defer { state.withLock { $0.sound = nil } }
     let size = take.ringSize()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Capture
 import LibAV
+import LinuxSystem
 import MediaTiming
 import Synchronization
 
@@ -125,7 +126,7 @@ struct TriggeredTake {
     settings.path = triggers.clipPath?(state.report.triggerCount) ?? settings.path
     let file: MovieFile
     do throws(MovieFile.CreationError) {
-      file = try MovieFile(creating: settings.path, overwrites: settings.overwrites, grows: true)
+      file = try MovieFile(creating: settings.path, overwrites: settings.overwrites)
     } catch {
       // Clips that are being recorded go on, and the next trigger may have more luck.
       state.report.problem = state.report.problem ?? RecordingError(error)

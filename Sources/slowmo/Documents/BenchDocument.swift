@@ -6,7 +6,7 @@ import Overcrank
 /// A take that was measured.
 struct BenchRun {
   let format: CaptureFormat
-  let device: String
+  let device: CaptureDevice
   let report: RecordingReport
   /// Of the whole process, in user and system mode.
   let processorNanoseconds: Int64
@@ -19,6 +19,43 @@ enum ProcessCost {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+  }
+}
+
+/// What a measurement was made on.
+private enum Machine {
+  /// The system's name, its release, and the machine's kind.
+  static var kernel: String {
+    var names = utsname()
+    uname(&names)
+    return withUnsafeBytes(of: names) { bytes in
+      // The fields are of one size: system, node, release, version, machine, domain.
+      let size = MemoryLayout.size(ofValue: names.sysname)
+      return [0, 2, 4].map { field in
+        String(decoding: bytes[(field * size)...].prefix { $0 != 0 }, as: UTF8.self)
+      }
+      .joined(separator: " ")
+    }
+  }
+
+  /// The name of the first processor; nil where the system does not say.
+  static var processor: String? { line(of: "/proc/cpuinfo", "model name") }
+
+  static var processorCount: Int { sysconf(Int32(_SC_NPROCESSORS_ONLN)) }
+
+  /// What stands behind a key and its colon in a list of the system's.
+  static func line(of path: String, _ key: String) -> String? {
+    guard let file = fopen(path, "re") else { return nil }
+    defer { fclose(file) }
+    var line = [CChar](repeating: 0, count: 256)
+    while fgets(&line, 256, file) != nil {
+      let text = String(
+        decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+      guard text.hasPrefix(key), let colon = text.firstIndex(of: ":") else { continue }
+      return text[text.index(after: colon)...].split(whereSeparator: \.isWhitespace)
+        .joined(separator: " ")
+    }
+    return nil
   }
 }
 
@@ -44,15 +81,7 @@ struct MemorySamples {
   private static func residentBytes() -> Int64? { status("VmRSS").map { $0 * 1_024 } }
 
   private static func status(_ key: String) -> Int64? {
-    guard let file = fopen("/proc/self/status", "re") else { return nil }
-    defer { fclose(file) }
-    var line = [CChar](repeating: 0, count: 256)
-    while fgets(&line, 256, file) != nil {
-      let text = String(
-        decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-      if text.hasPrefix(key + ":") { return Int64(text.filter(\.isNumber)) }
-    }
-    return nil
+    Machine.line(of: "/proc/self/status", key).flatMap { Int64($0.filter(\.isNumber)) }
   }
 }
 
@@ -63,7 +92,10 @@ struct BenchDocument: Encodable {
   }
 
   let schema = schemaName("bench")
+  /// What is measured.
+  let benchmark = "capture"
   let device: String
+  let deviceKind: String
   let mode: String
   let codec: String
   let durationNs: Int64
@@ -81,8 +113,17 @@ struct BenchDocument: Encodable {
   @Nullable var memoryGrowthBytes: Int64?
   /// The highest rate without a loss, with --find-limit.
   @Nullable var limitFps: Double?
+  let kernel: String
+  @Nullable var processor: String?
+  let processorCount: Int
+  /// The command's own, and those of the libraries it runs with.
+  let version = VersionText.number
+  let libraries: [String: String]
+  /// When the measurement ended.
+  let date: String
 
   enum CodingKeys: CodingKey {
+    case benchmark, deviceKind, kernel, processor, processorCount, version, libraries, date
     case schema, device, mode, codec, durationNs, measuredFps, measuredFpsValue, frames, drops
     case ledger, latency, cpuNsPerFrame, captureThreadNsPerFrame, writerThreadNsPerFrame
     case peakMemoryBytes, memoryGrowthBytes, limitFps
@@ -92,7 +133,8 @@ struct BenchDocument: Encodable {
     let report = run.report
     let cost = report.cost
     let count = max(1, report.ledger.stored)
-    device = run.device
+    device = run.device.address
+    deviceKind = run.device.kind.rawValue
     mode = report.mode
     codec = report.codec
     durationNs = report.durationNanoseconds
@@ -107,6 +149,11 @@ struct BenchDocument: Encodable {
     writerThreadNsPerFrame = cost.writerThread / count
     peakMemoryBytes = run.memory.peak
     memoryGrowthBytes = run.memory.growth
+    kernel = Machine.kernel
+    processor = Machine.processor
+    processorCount = Machine.processorCount
+    libraries = Dictionary(LinkedLibraries.versions.map { ($0.name, $0.version) }) { $1 }
+    date = Date.now.formatted(.iso8601)
   }
 
   /// The same for people.
@@ -127,72 +174,11 @@ struct BenchDocument: Encodable {
       "memory: peak \(mebibytes(peakMemoryBytes)), grown by \(mebibytes(memoryGrowthBytes))",
     ]
     if let limitFps { lines.append("highest rate without a loss: \(Int(limitFps)) fps") }
+    let versions = libraries.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+    lines += [
+      "machine: \(kernel), \(processorCount) x \(processor ?? "unknown processor")",
+      "slowmo \(version), \(versions.joined(separator: ", ")), \(date)",
+    ]
     return lines
-  }
-}
-
-/// The numbers of a report that was printed before.
-struct BenchFigures {
-  let path: String
-  let numbers: [String: Double]
-
-  init(path: String) throws {
-    self.path = path
-    guard let data = FileManager.default.contents(atPath: path) else {
-      throw CommandError(
-        .noInput, code: "file_not_found", "\(path) cannot be read", hint: "check the name")
-    }
-    guard let values = try? JSONDecoder().decode([String: Loose].self, from: data),
-      values["schema"]?.text == schemaName("bench")
-    else {
-      throw CommandError(
-        .badData, code: "invalid_data", "\(path) is no report of slowmo bench",
-        hint: "make one with: slowmo bench capture --json")
-    }
-    numbers = values.compactMapValues(\.number)
-  }
-
-  /// A value of any kind, of which numbers and texts matter.
-  private struct Loose: Decodable {
-    let number: Double?
-    let text: String?
-
-    init(from decoder: any Decoder) throws {
-      let container = try decoder.singleValueContainer()
-      number = try? container.decode(Double.self)
-      text = try? container.decode(String.self)
-    }
-  }
-}
-
-/// What `bench diff` says.
-struct BenchDiffDocument: Encodable {
-  struct Change: Encodable {
-    let key: String
-    let old: Double
-    let new: Double
-  }
-
-  let schema = schemaName("bench")
-  let changes: [Change]
-  /// The limits that the newer report breaks.
-  let broken: [String]
-
-  enum CodingKeys: CodingKey { case schema, changes, broken }
-
-  init(old: BenchFigures, new: BenchFigures, broken: [String]) {
-    changes = old.numbers.keys.sorted().compactMap { key in
-      guard let before = old.numbers[key], let after = new.numbers[key] else { return nil }
-      return Change(key: key, old: before, new: after)
-    }
-    self.broken = broken
-  }
-
-  /// The same for people.
-  var lines: [String] {
-    changes.map { change in
-      let share = change.old == 0 ? "" : "  (\(decimal(change.new / change.old * 100, 1)) %)"
-      return "\(change.key): \(decimal(change.old, 3)) -> \(decimal(change.new, 3))\(share)"
-    } + broken.map { "broken: \($0)" }
   }
 }

@@ -28,8 +28,13 @@ struct InfoDocument: Encodable {
   struct Truncation: Encodable {
     let readableFrames: Int
     let statedFrames: Int
+    /// The same for people.
+    let words: String
+
+    enum CodingKeys: CodingKey { case readableFrames, statedFrames }
 
     init(_ truncation: Asset.Truncation) {
+      words = truncation.words
       readableFrames = truncation.readableFrameCount
       statedFrames = truncation.statedFrameCount
     }
@@ -50,8 +55,6 @@ struct InfoDocument: Encodable {
   let chapters: [Chapter]
   /// Of a file that is cut off, what can be read.
   @Nullable var truncation: Truncation?
-  /// The same for people.
-  private let truncationLine: String?
 
   enum CodingKeys: CodingKey {
     case schema, file, container, durationNs, video, audio, metadata, chapters, truncation
@@ -61,7 +64,6 @@ struct InfoDocument: Encodable {
     file = asset.path
     container = asset.container
     truncation = asset.truncation.map(Truncation.init)
-    truncationLine = asset.truncation.map { "cut off: \($0.words)" }
     durationNs = try asset.duration.nanoseconds(.halfAwayFromZero)
     metadata = asset.metadata
     chapters = asset.chapters.map { chapter in
@@ -105,7 +107,7 @@ struct InfoDocument: Encodable {
         "audio: \(audio.codec), \(audio.sampleRate) Hz, \(audio.channels) channels, "
           + "\(audio.sampleCount) samples")
     }
-    if let truncationLine { lines.append(truncationLine) }
+    if let truncation { lines.append("cut off: \(truncation.words)") }
     lines += chapters.map { "chapter: \(decimal(Double($0.startNs) / 1e9, 3)) s \($0.title)" }
     return lines
   }

@@ -61,20 +61,22 @@ struct SegmentDocument: Encodable {
       let end = try segment.mapping?.speed(at: segment.target.end.seconds)
       (startSpeed, startSpeedValue) = (start?.description, start?.doubleValue)
       (endSpeed, endSpeedValue) = (end?.description, end?.doubleValue)
-      words = "speed \(start?.description ?? "") to \(end?.description ?? "")"
+      words = "speed \(Self.text(start)) to \(Self.text(end))"
     }
     let from = segment.mapping.map(Self.words) ?? "nothing plays"
-    line = "plan: \(from) at \(segment.target.secondsText), \(words)"
+    line = "plan: \(from) at \(segment.target.displayText), \(words)"
   }
 
   private static func words(_ mapping: PlaybackMapping) -> String {
-    let start = "source \(text(mapping.sourceStart))"
+    let start = "source \(mapping.sourceStart.displayText)"
     if mapping.motion == .hold { return "\(start) is held" }
-    return "\(start)..\(text(mapping.sourceEnd)) plays\(mapping.isReversed ? " backwards" : "")"
+    return
+      "\(start)..\(mapping.sourceEnd.displayText) plays\(mapping.isReversed ? " backwards" : "")"
   }
 
-  private static func text(_ seconds: Rational) -> String {
-    (try? MediaTime(seconds))?.secondsText ?? seconds.description
+  /// A speed for people: the fraction where somebody may have written it.
+  private static func text(_ speed: Rational?) -> String {
+    speed.map { $0.denominator < 10_000 ? $0.description : $0.displayText } ?? ""
   }
 }
 
@@ -96,7 +98,7 @@ struct SparseDocument: Encodable {
 extension ExportReport.SparseFrames {
   /// The same for people.
   var words: String {
-    "from \(range.start.secondsText) to \(range.end.secondsText) s the source has only "
+    "from \(range.start.displayText) to \(range.end.displayText) s the source has only "
       + "\(decimal(framesPerSecond.doubleValue, 3)) frames a second: some stay on for several"
   }
 }
@@ -145,7 +147,7 @@ struct CutDocument: Encodable {
       case .hidden: "takes \(cut.frames) hidden frames"
       case .rendered: "takes \(cut.frames) encoded frames"
       }
-    let near = [cut.freeBefore, cut.freeAfter].compactMap { $0.map { "\($0.secondsText) s" } }
+    let near = [cut.freeBefore, cut.freeAfter].compactMap { $0?.exactDisplayText }
     line =
       "cut: \(cut.path) \(edge)s at \(decimal(cut.source.doubleValue, 6)) s, which \(cost)"
       + (cut.way == .free || near.isEmpty ? "" : "; free at \(near.joined(separator: " and "))")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Dispatch
+import LinuxSystem
 import Subprocess
 import Synchronization
 
@@ -49,7 +50,8 @@ final class ClipCommands: Sendable {
         var options = PlatformOptions()
         options.processGroupID = 0
         let result = try await Subprocess.run(
-          .name("sh"), arguments: ["-c", command, "sh", path], platformOptions: options,
+          .name("sh"), arguments: Arguments(["-c", command, "sh", path].map(\.systemBytes)),
+          platformOptions: options,
           output: .currentStandardError, error: .currentStandardError)
         guard !result.terminationStatus.isSuccess else { return }
         failures.withLock {

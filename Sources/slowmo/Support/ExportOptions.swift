@@ -72,19 +72,18 @@ struct ExportOptions: ParsableArguments {
 
   /// Throws unless one of the ways is chosen; a project file needs none.
   func check(output: String) throws {
+    if output == standardOutput, copy || fps != nil {
+      throw ValidationError(
+        "a movie cannot be written to standard output: name a file, or leave out --copy and --fps "
+          + "to print the project")
+    }
     if !copy && fps == nil && !isProject(output) {
       throw ValidationError("choose how to export: --copy or --fps RATE")
     }
   }
 
-  /// Opens a movie; what is there of one that is cut off where errors are not to stop the work.
-  func asset(_ path: String) throws -> Asset {
-    let asset = try Asset(path: path, allowsTruncation: onError != .stop)
-    if let truncation = asset.truncation {
-      Output.note("slowmo: \(path) is cut off: \(truncation.words)")
-    }
-    return asset
-  }
+  /// Opens a movie as `--on-error` has it.
+  func asset(_ path: String) throws -> Asset { try openAsset(path, onError) }
 
   /// Exports a composition and tells of it, or tells the plan, or writes it as a project.
   func export(
@@ -134,10 +133,12 @@ struct ExportOptions: ParsableArguments {
   }
 
   private func note(_ sparse: [ExportReport.SparseFrames], _ output: String) {
-    for range in sparse { Output.note("slowmo: \(output): \(range.words)") }
+    for range in sparse { Output.note("\(output): \(range.words)") }
   }
 
-  private func isProject(_ output: String) -> Bool { output.lowercased().hasSuffix(".otio") }
+  private func isProject(_ output: String) -> Bool {
+    output == standardOutput || output.lowercased().hasSuffix(".otio")
+  }
 
   /// Writes a project, its files named as seen from its folder.
   private func writeProject(
@@ -149,6 +150,7 @@ struct ExportOptions: ParsableArguments {
       try composition.relocated { ProjectPaths.path($0, seenFrom: output) }, name: name)
     if !writing.dryRun {
       try writeFile(output, Data(try project.text().utf8), overwrites: writing.overwrite)
+      if output == standardOutput { return .done }
     }
     return try tell(
       RetimePlanDocument(
@@ -233,12 +235,21 @@ extension ArgumentHelp {
     "For a frame that cannot be decoded: stop, hold (show the one before), skip. A file that is cut off needs one of the latter two."
 }
 
+/// Opens a movie; unless errors are to stop the work, what is there of one that is cut off.
+func openAsset(_ path: String, _ policy: UndecodableFramePolicy) throws -> Asset {
+  let asset = try Asset(path: path, allowsTruncation: policy != .stop)
+  if let truncation = asset.truncation {
+    Output.note("\(path) is cut off: \(truncation.words)")
+  }
+  return asset
+}
+
 /// Names a frame that could not be decoded.
 func noteUndecodable(
   _ path: String, _ index: Int, _ time: MediaTime, _ policy: UndecodableFramePolicy
 ) {
   Output.note(
-    "slowmo: \(path): frame \(index) at \(time.secondsText) s cannot be decoded and is "
+    "\(path): frame \(index) at \(time.displayText) s cannot be decoded and is "
       + (policy == .skip ? "left out" : "replaced by the one before"))
 }
 

@@ -1,61 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
 import Glibc
+import LinuxSystem
 
 /// Whether something stands at a path.
 func fileExists(_ path: String) -> Bool {
   var status = stat()
-  return lstat(path, &status) == 0
+  return lstat(path.systemPath, &status) == 0
 }
 
 /// Refuses a name that is taken, unless what has it may be replaced.
 func refuseExisting(_ path: String, overwrites: Bool) throws {
-  guard !overwrites, fileExists(path) else { return }
+  guard !overwrites, path != standardOutput, fileExists(path) else { return }
   throw CommandError(
     .cannotCreate, code: "output_exists", "\(path) exists already",
     hint: "choose another name, or replace it with --overwrite")
 }
 
-/// Writes a small file whole; a file of that name is refused unless it may be replaced.
+/// Writes a small file, which has its name when it is whole.
+///
+/// A file of that name is refused unless it may be replaced. The name `-` is standard output.
 func writeFile(_ path: String, _ data: Data, overwrites: Bool) throws {
-  let flags = O_WRONLY | O_CREAT | O_CLOEXEC | (overwrites ? O_TRUNC : O_EXCL)
-  let descriptor = open(path, flags, 0o666)
-  guard descriptor >= 0 else {
-    let reason = errno
+  guard path != standardOutput else { return try Output.data([UInt8](data)) }
+  do throws(FileCreationError) {
+    try WholeFile.write([UInt8](data), to: path, overwrites: overwrites)
+  } catch {
+    if error.isDiskFull || error.isWriting {
+      throw CommandError(
+        .inputOutput, code: error.isDiskFull ? "disk_full" : "write_failed", error.message,
+        hint: error.isDiskFull ? "free some space and try again" : "check the disk")
+    }
     throw CommandError(
-      .cannotCreate, code: reason == EEXIST ? "output_exists" : "cannot_create",
-      "could not create \(path): \(String(cString: strerror(reason)))",
-      hint: reason == EEXIST
+      .cannotCreate, code: error.isNameTaken ? "output_exists" : "cannot_create", error.message,
+      hint: error.isNameTaken
         ? "choose another name, or replace it with --overwrite"
         : "check that its folder exists and may be written to")
   }
-  defer { close(descriptor) }
-  let bytes = [UInt8](data)
-  var place = 0
-  while place < bytes.count {
-    let count = bytes[place...].withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-    if count < 0 {
-      let reason = errno
-      if reason == EINTR { continue }
-      throw CommandError(
-        .inputOutput, code: reason == ENOSPC ? "disk_full" : "write_failed",
-        "could not write \(path): \(String(cString: strerror(reason)))",
-        hint: "free some space and try again")
-    }
-    place += count
-  }
-}
-
-/// Whether two paths lead to the same place, as far as their folders tell.
-func isSamePlace(_ path: String, _ other: String) -> Bool {
-  func place(_ path: String) -> String {
-    let path = absolutePath(path)
-    let slash = path.lastIndex(of: "/") ?? path.startIndex
-    guard let folder = realpath(String(path[...slash]), nil) else { return path }
-    defer { free(folder) }
-    return "\(String(cString: folder))/\(path[path.index(after: slash)...])"
-  }
-  return place(path) == place(other)
 }
 
 /// Reads a small file of text whole.
@@ -64,11 +44,17 @@ func readText(_ path: String) throws -> String {
   String(decoding: try readBytes(path, from: { _ in 0 }, 64 << 20), as: UTF8.self)
 }
 
+/// Reads a small file whole, or standard input where the path is `-`.
+func readInput(_ path: String) throws -> [UInt8] {
+  try readBytes(
+    path, from: { _ in 0 }, 64 << 20, opened: path == "-" ? dup(STDIN_FILENO) : nil)
+}
+
 /// Reads so many bytes of a file, or what there is, from a place that may depend on its size.
 private func readBytes(
-  _ path: String, from place: (_ size: Int) -> Int, _ limit: Int
+  _ path: String, from place: (_ size: Int) -> Int, _ limit: Int, opened: Int32? = nil
 ) throws -> [UInt8] {
-  let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+  let descriptor = opened ?? open(path.systemPath, O_RDONLY | O_CLOEXEC)
   guard descriptor >= 0 else {
     let reason = errno
     throw CommandError(
@@ -103,15 +89,12 @@ private func readBytes(
 
 /// The names in a folder; none where it cannot be read.
 func namesInFolder(_ path: String) -> [String] {
-  guard let folder = opendir(path) else { return [] }
+  guard let folder = opendir(path.systemPath) else { return [] }
   defer { closedir(folder) }
   var names: [String] = []
   while let entry = readdir(folder) {
-    let capacity = MemoryLayout.size(ofValue: entry.pointee.d_name)
     names.append(
-      withUnsafePointer(to: &entry.pointee.d_name) {
-        $0.withMemoryRebound(to: CChar.self, capacity: capacity) { String(cString: $0) }
-      })
+      withUnsafeBytes(of: entry.pointee.d_name) { String(systemBytes: $0.prefix { $0 != 0 }) })
   }
   return names
 }
@@ -120,7 +103,9 @@ func namesInFolder(_ path: String) -> [String] {
 func isMovie(_ path: String) throws -> Bool {
   var status = stat()
   // What comes through a pipe can be read once.
-  guard stat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else { return false }
+  guard stat(path.systemPath, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
+    return false
+  }
   return try readBytes(path, from: { _ in 0 }, 12).dropFirst(4).prefix(4).elementsEqual("ftyp".utf8)
 }
 
@@ -133,5 +118,5 @@ func readTail(_ path: String, _ count: Int) throws -> [UInt8] {
 func absolutePath(_ path: String) -> String {
   guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
   defer { free(folder) }
-  return String(cString: folder) + "/" + path
+  return String(systemPath: folder) + "/" + path
 }

@@ -27,26 +27,13 @@ final class ProgressReporter {
     var peaks: [Double] = []
   }
 
-  private struct Event: Encodable {
-    let event: String
-    @Nullable var frame: Int64?
-    @Nullable var totalFrames: Int64?
-    @Nullable var ptsNs: Int64?
-    @Nullable var fps: Double?
-    @Nullable var speed: Double?
-    @Nullable var drops: Int64?
-    @Nullable var bytes: Int64?
-    @Nullable var queueFill: Double?
-    @Nullable var peakDbfs: [Double]?
-    @Nullable var file: String?
-    @Nullable var message: String?
-  }
-
   private let style: ProgressStyle
   private let started = ContinuousClock.now
   private var lastShown: ContinuousClock.Instant?
   private var lastDrops: Int64 = 0
   private var lastState: State?
+  /// The file that is being written.
+  private var file: String?
   private var hasBar = false
   private var hasWarnedOfQueue = false
 
@@ -56,35 +43,44 @@ final class ProgressReporter {
   }
 
   /// Tells that work on a file begins.
-  func start(file: String) { emit("start", nil, file: file) }
+  func start(file: String) {
+    self.file = file
+    emit("start", nil, file: file)
+  }
 
   /// Tells what a verb waits for.
   func note(_ message: String) {
+    emit("note", nil, message: message)
+    say(message)
+  }
+
+  private func say(_ message: String) {
     guard style != .json, style != .none else { return }
-    Output.note("slowmo: \(message)")
+    Output.notice(message)
   }
 
   /// Tells that a clip is begun.
-  func trigger(_ source: String, clip: Int) {
+  func trigger(_ source: String, clip: Int, file: String) {
     endBar()
-    emit("trigger", nil, message: "\(source), clip \(clip)")
-    note("clip \(clip): \(source)")
+    self.file = file
+    // Before the first clip there is nothing to count.
+    emit(
+      "trigger", lastState ?? State(frame: 0, seconds: 0, drops: 0, bytes: 0, queueFill: 0),
+      file: file, message: "\(source), clip \(clip)")
+    say("clip \(clip): \(source)")
   }
 
   /// Tells that one of several files is finished.
   func file(_ path: String) {
     endBar()
     emit("file", nil, file: path)
-    note("\(path) is finished")
+    say("\(path) is finished")
   }
 
   /// Tells what the user should know although nothing failed.
   func warning(_ message: String) {
     endBar()
-    switch style {
-    case .json: emit("warning", nil, message: message)
-    default: Output.note("slowmo: warning: \(message)")
-    }
+    Output.warning(message)
   }
 
   /// Tells the state, when it is time to.
@@ -95,7 +91,9 @@ final class ProgressReporter {
       warning("the queue to the file is 90 % full: the disk or the encoder is too slow")
     }
     if let drops = state.drops, drops > lastDrops {
-      emit("drop", state)
+      emit(
+        "drop", state, file: file,
+        message: "lost frames: \(drops - lastDrops) now, \(drops) so far")
       lastDrops = drops
     }
     guard style != .none else { return }
@@ -111,18 +109,19 @@ final class ProgressReporter {
     switch style {
     case .none: break
     case .json: emit("progress", state)
-    case .plain: Output.note("slowmo: \(text(state))")
+    case .plain: Output.notice(text(state))
     case .bar, .auto:
       hasBar = true
       Output.write(Array("\r\u{1B}[K\(bar(state))\(text(state))".utf8), to: STDERR_FILENO)
     }
   }
 
-  /// Tells that the work is done, with the file where there is one.
+  /// Tells that the work is done, with the file where there is one; the event comes when the command
+  /// ends.
   func end(file: String?) {
     endBar()
     if let file { emit("file", nil, file: file) }
-    emit("end", lastState, file: file)
+    ProgressEvents.prepareEnd(event("end", lastState, file: file))
   }
 
   private func endBar() {
@@ -135,16 +134,20 @@ final class ProgressReporter {
     _ name: String, _ state: State?, file: String? = nil, message: String? = nil
   ) {
     guard style == .json else { return }
+    ProgressEvents.tell(event(name, state, file: file, message: message))
+  }
+
+  private func event(
+    _ name: String, _ state: State?, file: String?, message: String? = nil
+  ) -> ProgressEvents.Event {
     let elapsed = elapsedSeconds
-    let event = Event(
+    return ProgressEvents.Event(
       event: name, frame: state?.frame, totalFrames: state?.totalFrames,
       ptsNs: state.map { Int64(max(0, min($0.seconds, 9e9)) * 1e9) },
       fps: state.map { Double($0.frame) / elapsed }, speed: state.map { $0.seconds / elapsed },
       drops: state?.drops, bytes: state?.bytes, queueFill: state?.queueFill,
       peakDbfs: state.flatMap { $0.peaks.isEmpty ? nil : $0.peaks.map(Self.shown) }, file: file,
       message: message)
-    guard let data = try? Output.encode(event, isPretty: false) else { return }
-    Output.write(Array(data) + [UInt8(ascii: "\n")], to: STDERR_FILENO)
   }
 
   private func bar(_ state: State) -> String {

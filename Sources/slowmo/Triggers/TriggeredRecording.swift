@@ -13,7 +13,8 @@ struct TriggeredRecording {
   /// Records clips until there are to be no more.
   func record(_ movie: MovieFileOutput) throws -> TriggeredReport {
     var settings = options.settings()
-    settings.clipPath = try names()
+    let names = try names()
+    if let names { settings.clipPath = { _ in names.next() } }
     let commands = options.exec.map(ClipCommands.init)
     let sources = try TriggerSources(options.trigger, of: movie)
     progress.start(file: output)
@@ -22,7 +23,8 @@ struct TriggeredRecording {
         switch event {
         case .waiting(let bytes): progress.note(waiting(bytes))
         case .triggered(let trigger, let clip):
-          progress.trigger(trigger.source.rawValue, clip: clip)
+          progress.trigger(
+            trigger.source.rawValue, clip: clip, file: names?.coming() ?? output)
         case .progress(let state):
           progress.update(
             ProgressReporter.State(
@@ -46,22 +48,12 @@ struct TriggeredRecording {
   }
 
   /// The name of each clip; the one clip's is refused at once where it is taken already.
-  private func names() throws -> (@Sendable (Int) -> String)? {
+  private func names() throws -> ClipNames? {
     guard options.repeat else {
       try refuseExisting(output, overwrites: overwrites)
       return nil
     }
-    let template = try Self.template(output)
-    let used = Mutex(0)
-    let overwrites = overwrites
-    return { _ in
-      used.withLock { number in
-        number += 1
-        // A clip is never where another one is, of an earlier capture or another program.
-        while !overwrites, fileExists(Self.name(template, number: number)) { number += 1 }
-        return Self.name(template, number: number)
-      }
-    }
+    return ClipNames(try Self.template(output), overwrites: overwrites)
   }
 
   /// The names of many clips.
@@ -77,7 +69,7 @@ struct TriggeredRecording {
     return template
   }
 
-  @Sendable private static func name(_ template: NameTemplate, number: Int) -> String {
+  fileprivate static func name(_ template: NameTemplate, number: Int) -> String {
     var now = Glibc.time(nil)
     var local = tm()
     localtime_r(&now, &local)
@@ -92,5 +84,37 @@ struct TriggeredRecording {
       "time": .text(
         digits(local.tm_hour, 2) + digits(local.tm_min, 2) + digits(local.tm_sec, 2)),
     ])
+  }
+}
+
+/// The names of many clips, one after the other.
+private final class ClipNames: Sendable {
+  private let template: NameTemplate
+  private let overwrites: Bool
+  private let state = Mutex<(number: Int, coming: String?)>((0, nil))
+
+  init(_ template: NameTemplate, overwrites: Bool) {
+    self.template = template
+    self.overwrites = overwrites
+  }
+
+  /// The name of the clip that comes next; it stays the next one.
+  func coming() -> String {
+    state.withLock { state in
+      if let coming = state.coming { return coming }
+      func name() -> String { TriggeredRecording.name(template, number: state.number) }
+      state.number += 1
+      // A clip is never where another one is, of an earlier capture or another program.
+      while !overwrites, fileExists(name()) { state.number += 1 }
+      state.coming = name()
+      return name()
+    }
+  }
+
+  /// The name of the next clip, which is then taken.
+  func next() -> String {
+    let name = coming()
+    state.withLock { $0.coming = nil }
+    return name
   }
 }

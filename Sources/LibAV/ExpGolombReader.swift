@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads Exp-Golomb codes, in which H.264 stores most of its numbers.
+///
+/// (Rec. ITU-T H.264, 9.1.)
+package struct ExpGolombReader<Bytes: RandomAccessCollection<UInt8>> where Bytes.Index == Int {
+  private let bytes: Bytes
+  private var place: Int
+
+  /// Starts at the first bit of a byte.
+  package init(_ bytes: Bytes, at index: Int) {
+    self.bytes = bytes
+    place = index * 8
+  }
+
+  /// The next number; nil where the bytes end before it does, or it is no code of less than 2^25.
+  package mutating func number() -> Int? {
+    var zeros = 0
+    while let next = bit(), next == 0 {
+      zeros += 1
+      if zeros > 24 { return nil }
+    }
+    var value = 1
+    for _ in 0..<zeros {
+      guard let next = bit() else { return nil }
+      value = value << 1 | next
+    }
+    return place > bytes.endIndex * 8 ? nil : value - 1
+  }
+
+  private mutating func bit() -> Int? {
+    defer { place += 1 }
+    guard place / 8 < bytes.endIndex else { return nil }
+    return Int(bytes[place / 8] >> (7 - UInt8(place % 8))) & 1
+  }
+}

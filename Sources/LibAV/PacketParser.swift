@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+import CFFmpeg
+
+/// libavcodec's parser, which reads the headers in whole packets of a track.
+package final class PacketParser {
+  private let parser: UnsafeMutablePointer<AVCodecParserContext>
+  private let context: UnsafeMutablePointer<AVCodecContext>
+
+  /// Prepares for a track; nil where its codec has no parser.
+  init?(_ parameters: CodecParameters) {
+    guard let parser = av_parser_init(Int32(bitPattern: parameters.codecID.rawValue)) else {
+      return nil
+    }
+    guard let context = avcodec_alloc_context3(nil) else {
+      av_parser_close(parser)
+      return nil
+    }
+    parser.pointee.flags |= PARSER_FLAG_COMPLETE_FRAMES
+    // Without headers beside the track it reads those between the pictures.
+    avcodec_parameters_to_context(context, parameters.pointer)
+    self.parser = parser
+    self.context = context
+  }
+
+  deinit {
+    av_parser_close(parser)
+    var gone: UnsafeMutablePointer<AVCodecContext>? = context
+    avcodec_free_context(&gone)
+  }
+
+  /// What the headers of a packet say.
+  func headers(of packet: Packet) -> AVCodecParserContext {
+    var (data, size): (UnsafeMutablePointer<UInt8>?, Int32) = (nil, 0)
+    _ = av_parser_parse2(
+      parser, context, &data, &size, packet.pointer.pointee.data, packet.pointer.pointee.size,
+      CFFmpeg_NOPTS, CFFmpeg_NOPTS, 0)
+    return parser.pointee
+  }
+}
+
+extension PacketParser {
+  /// A parser that tells whether pictures are predicted; nil for codecs whose does not.
+  ///
+  /// It does for MPEG-1, MPEG-2 and MPEG-4 Part 2.
+  package static func ofPictureTypes(_ parameters: CodecParameters) -> PacketParser? {
+    let codecs = [AV_CODEC_ID_MPEG1VIDEO, AV_CODEC_ID_MPEG2VIDEO, AV_CODEC_ID_MPEG4]
+    return codecs.contains(parameters.codecID) ? PacketParser(parameters) : nil
+  }
+
+  /// Whether a packet's picture needs no other.
+  package func isIntra(_ packet: Packet) -> Bool {
+    headers(of: packet).pict_type == Int32(bitPattern: AV_PICTURE_TYPE_I.rawValue)
+  }
+}

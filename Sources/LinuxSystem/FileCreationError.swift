@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+/// Why a file cannot be created or written at a path.
+package struct FileCreationError: Error, Sendable {
+  package let path: String
+  /// The errno; `EEXIST` for a name that is taken, `ENOTSUP` for a device, pipe or socket, `EBUSY`
+  /// for a file that is being recorded.
+  package let errorNumber: Int32
+  /// Whether the file was there, and could not be written.
+  package let isWriting: Bool
+  /// Whether the path leads to a device, pipe or socket.
+  package let isNoFile: Bool
+
+  package init(path: String, errorNumber: Int32, isWriting: Bool = false) {
+    self.path = path
+    self.errorNumber = errorNumber
+    self.isWriting = isWriting
+    isNoFile = false
+  }
+
+  /// What stands at the path is no ordinary file.
+  package init(noFile path: String) {
+    self.path = path
+    errorNumber = ENOTSUP
+    isWriting = false
+    isNoFile = true
+  }
+
+  /// Whether the name is taken by a file that may not be replaced.
+  package var isNameTaken: Bool { errorNumber == EEXIST }
+  /// Whether the disk, or what this user may take of it, is full.
+  package var isDiskFull: Bool { [ENOSPC, EDQUOT, EFBIG].contains(errorNumber) }
+  /// Why, in the system's words.
+  package var reason: String {
+    isNoFile
+      ? "it is no ordinary file"
+      : errorNumber == EBUSY ? "it is being recorded" : String(cString: strerror(errorNumber))
+  }
+  /// What failed, on which file, and why: one line.
+  package var message: String {
+    isNameTaken
+      ? "\(path) exists already"
+      : "could not \(isWriting || isDiskFull ? "write" : "create") \(path): \(reason)"
+  }
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+/// A file that has its name only when it is finished.
+///
+/// It is written beside its target under a temporary name and renamed at the end; what was not
+/// finished is removed. A file that it replaces stays until then, and gives it its mode. Behind a
+/// symbolic link the file that the link leads to is replaced.
+package struct WholeFile: ~Copyable {
+  /// The path to write to, as it was given.
+  package let target: String
+  /// The name that is being written.
+  package let writtenPath: String
+  /// Where the finished file goes.
+  private let place: String
+  private let overwrites: Bool
+  private let replaces: Bool
+  private let isOwn: Bool
+  private var isFinished = false
+
+  /// Creates the file, with nothing in it.
+  ///
+  /// - Parameters:
+  ///   - target: The path to write to.
+  ///   - overwrites: Whether a file of this name may be replaced.
+  ///   - isOwn: Whether this process may have that file locked itself.
+  /// - Throws: `FileCreationError` when the name is taken, the file of this name is being recorded,
+  ///   the folder does not exist or may not be written to.
+  package init(
+    creating target: String, overwrites: Bool, isOwn: Bool = false
+  ) throws(FileCreationError) {
+    var (place, status) = (target, stat())
+    var replaces = false
+    if lstat(target.systemPath, &status) == 0 {
+      guard overwrites else { throw FileCreationError(path: target, errorNumber: EEXIST) }
+      if status.st_mode & S_IFMT == S_IFLNK, let real = Self.realPath(target),
+        stat(real.systemPath, &status) == 0
+      {
+        place = real
+      }
+      let kind = status.st_mode & S_IFMT
+      guard kind != S_IFDIR else { throw FileCreationError(path: target, errorNumber: EISDIR) }
+      // A link that leads nowhere is replaced itself.
+      guard kind == S_IFREG || kind == S_IFLNK else {
+        throw FileCreationError(noFile: target)
+      }
+      if !isOwn, Self.isLocked(place) { throw FileCreationError(path: target, errorNumber: EBUSY) }
+      replaces = kind == S_IFREG
+    }
+    var (written, descriptor, attempt) = ("", Int32(-1), 0)
+    repeat {
+      written = TemporaryName.beside(place, "part", attempt: attempt)
+      descriptor = open(written.systemPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+      attempt += 1
+      // Left behind by a process of this number, or of one in another container.
+    } while descriptor < 0 && errno == EEXIST && attempt < 100
+    guard descriptor >= 0 else { throw FileCreationError(path: target, errorNumber: errno) }
+    if replaces { fchmod(descriptor, status.st_mode & 0o777) }
+    close(descriptor)
+    self.target = target
+    self.place = place
+    self.overwrites = overwrites
+    self.replaces = replaces
+    self.isOwn = isOwn
+    writtenPath = written
+  }
+
+  deinit {
+    if !isFinished { unlink(writtenPath.systemPath) }  // Nobody is left to tell.
+  }
+
+  /// Gives the finished file its name.
+  ///
+  /// - Throws: `FileCreationError` when the name was taken meanwhile, or the system refuses.
+  package mutating func finish() throws(FileCreationError) {
+    guard !isFinished else { return }
+    let (written, place) = (writtenPath.systemPath, self.place.systemPath)
+    if overwrites {
+      // What is replaced is gone for good: what replaces it is on the disk before.
+      if replaces, let failure = Self.sync(written) { throw error(failure) }
+      // A recording may have begun there meanwhile.
+      if !isOwn, Self.isLocked(self.place) { throw error(EBUSY) }
+      guard rename(written, place) == 0 else { throw error(errno) }
+    } else if link(written, place) == 0 {
+      // link(2) refuses a name that is taken; rename(2) would silently replace it.
+      unlink(written)
+    } else {
+      let reason = errno
+      // Some file systems have no hard links at all.
+      guard reason == EPERM || reason == EOPNOTSUPP, access(place, F_OK) != 0,
+        rename(written, place) == 0
+      else { throw error(reason) }
+    }
+    isFinished = true
+  }
+
+  private func error(_ number: Int32) -> FileCreationError {
+    FileCreationError(path: place, errorNumber: number)
+  }
+
+  /// Waits until the file is on the disk; the errno where the disk failed.
+  private static func sync(_ path: [CChar]) -> Int32? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return errno }
+    defer { close(descriptor) }
+    while fdatasync(descriptor) != 0 {
+      // What cannot be told to write is no disk.
+      if errno == EINVAL || errno == EROFS || errno == ENOSYS { return nil }
+      if errno != EINTR { return errno }
+    }
+    return nil
+  }
+
+  /// Whether a file is being recorded, or recovered: whoever does that holds a lock on it.
+  private static func isLocked(_ path: String) -> Bool {
+    let descriptor = open(path.systemPath, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    return flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
+  }
+
+  private static func realPath(_ path: String) -> String? {
+    guard let real = realpath(path.systemPath, nil) else { return nil }
+    defer { free(real) }
+    return String(systemPath: real)
+  }
+}
+
+extension WholeFile {
+  /// Writes a small file whole, or into what is no ordinary file: a pipe, a terminal.
+  ///
+  /// - Throws: `FileCreationError`; what it was to replace is then still there.
+  package static func write(
+    _ bytes: [UInt8], to target: String, overwrites: Bool
+  ) throws(FileCreationError) {
+    do throws(FileCreationError) {
+      var file = try WholeFile(creating: target, overwrites: overwrites)
+      try append(bytes, to: file.writtenPath, named: target)
+      try file.finish()
+    } catch {
+      guard error.isNoFile else { throw error }
+      try append(bytes, to: target, named: target)
+    }
+  }
+
+  private static func append(
+    _ bytes: [UInt8], to path: String, named target: String
+  ) throws(FileCreationError) {
+    let descriptor = open(path.systemPath, O_WRONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw FileCreationError(path: target, errorNumber: errno) }
+    var failure = writeAll(bytes, to: descriptor)
+    // Some file systems tell of a full disk only here.
+    if close(descriptor) != 0, failure == nil, errno != EINTR { failure = errno }
+    if let failure { throw FileCreationError(path: target, errorNumber: failure, isWriting: true) }
+  }
+
+  /// Writes all bytes, however often the system must be asked; the errno where it refuses.
+  package static func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
+    bytes.withUnsafeBytes { buffer in
+      var place = 0
+      while place < buffer.count, let start = buffer.baseAddress {
+        let count = Glibc.write(descriptor, start + place, buffer.count - place)
+        if count < 0, errno != EINTR { return errno }
+        place += max(0, count)
+      }
+      return nil
+    }
+  }
+}

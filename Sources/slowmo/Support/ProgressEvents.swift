@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import Glibc
+import Synchronization
+
+/// The events of `--progress json`: a JSON object a line on standard error, and nothing else there.
+enum ProgressEvents {
+  struct Event: Encodable, Sendable {
+    var event: String
+    @Nullable var frame: Int64?
+    @Nullable var totalFrames: Int64?
+    @Nullable var ptsNs: Int64?
+    @Nullable var fps: Double?
+    @Nullable var speed: Double?
+    @Nullable var drops: Int64?
+    @Nullable var bytes: Int64?
+    @Nullable var queueFill: Double?
+    @Nullable var peakDbfs: [Double]?
+    @Nullable var file: String?
+    @Nullable var message: String?
+    /// Only of the event `end`: the exit code, and what failed.
+    var end: End?
+
+    enum CodingKeys: CodingKey {
+      case event, frame, totalFrames, ptsNs, fps, speed, drops, bytes, queueFill, peakDbfs, file
+      case message, status, error
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(event, forKey: .event)
+      try container.encode(frame, forKey: .frame)
+      try container.encode(totalFrames, forKey: .totalFrames)
+      try container.encode(ptsNs, forKey: .ptsNs)
+      try container.encode(fps, forKey: .fps)
+      try container.encode(speed, forKey: .speed)
+      try container.encode(drops, forKey: .drops)
+      try container.encode(bytes, forKey: .bytes)
+      try container.encode(queueFill, forKey: .queueFill)
+      try container.encode(peakDbfs, forKey: .peakDbfs)
+      try container.encode(file, forKey: .file)
+      try container.encode(message, forKey: .message)
+      if let end {
+        try container.encode(end.status.rawValue, forKey: .status)
+        try container.encode(end.error, forKey: .error)
+      }
+    }
+  }
+
+  struct End: Sendable {
+    let status: ExitStatus
+    let error: ErrorDetails?
+  }
+
+  private struct State {
+    var isOn = false
+    /// What `end` tells of the work, where there was some.
+    var last = Event(event: "end")
+    var error: ErrorDetails?
+  }
+
+  private static let state = Mutex(State())
+
+  /// Whether standard error has events.
+  static var areOn: Bool { state.withLock { $0.isOn } }
+
+  /// Has events be told where the arguments ask for them, before these are looked at any further:
+  /// a mistake in them is told by an event, too.
+  static func turnOn(by arguments: [String]) {
+    var isOn = false
+    for (place, argument) in arguments.prefix(while: { $0 != "--" }).enumerated() {
+      if argument.hasPrefix("--progress=") { isOn = argument == "--progress=json" }
+      if argument == "--progress", place + 1 < arguments.count {
+        isOn = arguments[place + 1] == "json"
+      }
+    }
+    state.withLock { $0.isOn = isOn }
+  }
+
+  /// Writes an event.
+  static func tell(_ event: Event) {
+    guard areOn, let data = try? Output.encode(event, isPretty: false) else { return }
+    Output.write(Array(data) + [UInt8(ascii: "\n")], to: STDERR_FILENO)
+  }
+
+  /// Writes an event that is a sentence.
+  static func tell(_ name: String, _ message: String) {
+    tell(Event(event: name, message: message))
+  }
+
+  /// Keeps what the last event is to tell of the work.
+  static func prepareEnd(_ event: Event) { state.withLock { $0.last = event } }
+
+  /// Keeps what failed, for the last event.
+  static func fail(_ error: CommandError) { state.withLock { $0.error = ErrorDetails(error) } }
+
+  /// Writes the last event, however the command ends.
+  static func end(_ status: ExitStatus) {
+    tell(
+      state.withLock { state in
+        var event = state.last
+        event.event = "end"
+        event.message = event.message ?? state.error?.message
+        event.end = End(status: status, error: state.error)
+        return event
+      })
+  }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+
+/// What bash offers when TAB is pressed.
+struct CompletionTests {
+  /// Sources the script that the command generates, and asks its function for a line's last word.
+  private static let script = """
+    source <("$1" --generate-completion-script bash)
+    function=$(complete -p slowmo | sed 's/.* -F \\([^ ]*\\) .*/\\1/')
+    while IFS= read -r COMP_LINE; do
+      read -ra COMP_WORDS <<<"$COMP_LINE"
+      [[ $COMP_LINE == *' ' ]] && COMP_WORDS+=('')
+      COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+      COMP_POINT=${#COMP_LINE}
+      COMPREPLY=()
+      "$function" slowmo "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+      printf '%s:' "$COMP_LINE"
+      printf ' <%s>' "${COMPREPLY[@]}"
+      echo
+    done <"$2"
+    """
+
+  @Test func `Files are offered where a file is named, and values where those are known`()
+    async throws
+  {
+    let scratch = try Scratch()
+    for name in ["take one.mov", "take.mov", "take.json"] { _ = try scratch.write([], as: name) }
+    try FileManager.default.createDirectory(
+      atPath: scratch.file("takes"), withIntermediateDirectories: true)
+    let files = " <take one.mov> <take.json> <take.mov> <takes>"
+    let wanted = [
+      "slowmo info ta": files, "slowmo retime ta": files, "slowmo retime take.mov -o ta": files,
+      "slowmo retime --copy ta": files, "slowmo retime take.mov --output ta": files,
+      "slowmo retime take.mov --sidecar ta": files, "slowmo edit ta": files,
+      "slowmo edit take.mov -o ta": files, "slowmo frames ta": files,
+      "slowmo frames take.mov -o ta": files, "slowmo frames take.mov --csv ta": files,
+      "slowmo recover ta": files, "slowmo recover take.mov -o ta": files,
+      "slowmo record ta": files, "slowmo record synthetic -o ta": files,
+      "slowmo record synthetic --report ta": files,
+      "slowmo record synthetic --frames-csv ta": files, "slowmo bench diff ta": files,
+      "slowmo bench diff take.json ta": files, "slowmo modes ta": files,
+      "slowmo controls ta": files, "slowmo bench capture ta": files,
+      "slowmo bench capture --folder ta": " <takes>",
+      "slowmo retime take.mov --preset f": " <freeze>",
+      "slowmo frames take.mov --rotation ": " <keep> <apply>",
+      "slowmo retime take.mov --speed ": " <>", "slowmo rec": " <record> <recover>",
+    ]
+    let lines = wanted.keys.sorted()
+    let list = try scratch.write(
+      Array((lines.joined(separator: "\n") + "\n").utf8), as: ".lines")
+    let finished = try await bash(Self.script, list, in: scratch.path)
+    #expect(finished.status == 0 && finished.errors.isEmpty, "\(finished.errors)")
+    let found = finished.output.split(separator: "\n").map(String.init)
+    #expect(found.count == lines.count)
+    for (line, found) in zip(lines, found) {
+      let (name, offered) = (line + ":", wanted[line] ?? "")
+      try #require(found.hasPrefix(name))
+      let names = found.dropFirst(name.count).split(separator: ">").sorted()
+      #expect(names == offered.split(separator: ">").sorted(), "\(found)")
+    }
+  }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+
+/// `frames` rotates images as players do, and names the last frame by `end`.
+struct FrameImageTests {
+  private let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  @Test(
+    .enabled(if: FFmpeg.isInstalled, "the ffmpeg command is not installed"),
+    arguments: [
+      [1, 0, 0, 1], [0, 1, -1, 0], [-1, 0, 0, -1], [0, -1, 1, 0],
+      [-1, 0, 0, 1], [1, 0, 0, -1], [0, 1, 1, 0], [0, -1, -1, 0],
+    ] as [[Int32]])
+  func `Images are rotated and mirrored as ffmpeg does it`(matrix: [Int32]) async throws {
+    var recipe = MovieRecipe.constant(50, count: 6)
+    recipe.displayMatrix = [
+      matrix[0] << 16, matrix[1] << 16, 0, matrix[2] << 16, matrix[3] << 16, 0, 0, 0, 1 << 30,
+    ]
+    let clip = scratch.file("clip.mov")
+    try recipe.write(to: clip)
+    let pixels = ["-frames:v", "1", "-f", "rawvideo", "-pix_fmt", "rgb24"]
+    // Frame 5 is the last one: its number is not the same in a mirror.
+    let options: [(name: String, options: [String], decoding: [String])] = [
+      ("upright.png", [], []), ("stored.png", ["--rotation", "keep"], ["-noautorotate"]),
+    ]
+    for (name, options, decoding) in options {
+      let finished = try await run(
+        slowmoPath, ["frames", clip, "--at", "5f", "-o", scratch.file(name)] + options)
+      try #require(finished.status == 0, "\(finished.errors)")
+      let isOnSide = matrix[0] == 0 && name == "upright.png"
+      let size = try await FFmpeg.probe(scratch.file(name), "stream=width,height")
+      #expect(size == [isOnSide ? "32,128" : "128,32"])
+      let found = try await FFmpeg.converted(scratch.file(name), pixels)
+      let wanted = try await FFmpeg.converted(
+        clip, ["-vf", "select=eq(n\\,5)"] + pixels, decoding: decoding)
+      #expect(found.count == 128 * 32 * 3 && found.count == wanted.count)
+      // The two convert colours in another order.
+      let farthest = zip(found, wanted).map { abs(Int($0) - Int($1)) }.max() ?? 0
+      #expect(farthest <= 3, "\(name) of \(matrix)")
+    }
+  }
+
+  @Test func `A rotation by another angle is left out, and that is said`() async throws {
+    var recipe = MovieRecipe.constant(50, count: 2)
+    recipe.displayMatrix = [46_341, 46_341, 0, -46_341, 46_341, 0, 0, 0, 1 << 30]
+    let clip = scratch.file("clip.mov")
+    try recipe.write(to: clip)
+    let finished = try await slowmo("frames", clip, "--at", "0", "-o", scratch.file("a.png"))
+    #expect(finished.status == 0)
+    #expect(finished.errors.contains("no multiple of 90 degrees"), "\(finished.errors)")
+    let size = try await FFmpeg.probe(scratch.file("a.png"), "stream=width,height")
+    #expect(size == ["128,32"])
+  }
+
+  @Test func `The end is the last frame, and what is behind it no frame`() async throws {
+    let clip = scratch.file("clip.mov")
+    try MovieRecipe.constant(50, count: 6).write(to: clip)
+    let finished = try await slowmo(
+      "frames", clip, "--at", "end", "--at", "-1f", "-o", scratch.file("{index}.png"), "--json")
+    #expect(finished.status == 64)
+    let last = try await slowmo(
+      "frames", clip, "--at", "end", "-o", scratch.file("{index}.png"), "--json")
+    let frames = try #require(try last.document()["frames"] as? [[String: Any]])
+    #expect(frames.map { $0["index"] as? Int } == [5])
+    for time in ["0.12", "6f", "1m"] {
+      let outside = try await slowmo("frames", clip, "--at", time, "-o", scratch.file("no.png"))
+      #expect(outside.status == 64, "\(time)")
+    }
+  }
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Foundation
+import LibAV
+import MediaTiming
+import TestSupport
+import Testing
+
+/// `retime --trim` keeps exactly the frames of a range, by the numbers painted in them.
+struct TrimTests {
+  private let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  enum Kind: String, CaseIterable { case mjpeg, plain, reordered, openGOP, hevc }
+
+  /// Two seconds of 100 frames a second, in H.264 with a key frame each 0.2 s, in HEVC each 0.8 s,
+  /// where nothing can be encoded beside copies.
+  private func source(_ kind: Kind, hasAudio: Bool = true) throws -> String {
+    var recipe = MovieRecipe.constant(100, count: 200)
+    switch kind {
+    case .mjpeg: break
+    case .plain: recipe = recipe.h264(gop: 20, reordered: false)
+    case .reordered: recipe = recipe.h264(gop: 20, reordered: true)
+    case .openGOP:
+      recipe = recipe.h264(
+        gop: 20, reordered: true,
+        options: ["x264-params": "bframes=2:b-adapt=0:b-pyramid=none:ref=2:open-gop=1"])
+    case .hevc:
+      recipe.codec = "libx265"
+      recipe.pixelFormat = .yuv420p
+      recipe.keyFrameInterval = 80
+      recipe.hasReorderedFrames = true
+      recipe.options = [
+        "preset": "ultrafast", "crf": "12",
+        "x265-params": "log-level=none:open-gop=0:bframes=2:b-adapt=0:min-keyint=80:scenecut=0",
+      ]
+    }
+    if hasAudio {
+      var audio = MovieRecipe.Sound()
+      audio.codec = "pcm_s16le"
+      audio.sampleCount = 96_000
+      audio.clicks = Array(stride(from: 0, to: 96_000, by: 4_800))
+      recipe.sound = audio
+    }
+    let path = scratch.file("\(kind.rawValue).mov")
+    try recipe.write(to: path)
+    return path
+  }
+
+  /// The numbers painted in the frames that a movie shows, less those that it hides in a tick.
+  private func numbers(_ asset: Asset) throws -> [Int?] {
+    let frames = try #require(asset.videoTrack).frames
+    var reader = try FrameReader(asset)
+    return try frames.entries.indices.filter { frames.entries[$0].duration > 1 }
+      .map { PaintedBlocks.number(in: try reader.picture(at: $0)) }
+  }
+
+  private func times(_ asset: Asset) throws -> [Rational] {
+    let frames = try #require(asset.videoTrack).frames
+    return try frames.entries.indices.filter { frames.entries[$0].duration > 1 }
+      .map { try frames.time(ofFrame: Int64($0)).seconds }
+  }
+
+  /// Retimes, and gives the movie; unless told otherwise checks that the plan said so.
+  private func retimed(
+    _ source: String, checksPlan: Bool = true, _ options: String...
+  ) async throws -> Asset {
+    let output = scratch.file("out.mov")
+    let arguments = ["retime", source, "-o", output, "-y", "--json"] + options
+    let finished = try await run(slowmoPath, arguments)
+    try #require(finished.status == 0, "\(finished.output)")
+    let report = try finished.document()
+    #expect(report["av_end_difference_ns"] as? Int ?? 0 == 0)
+    if checksPlan {
+      let plan = try await run(slowmoPath, arguments + ["--dry-run"]).document()
+      #expect(plan["plan"] as? NSArray == report["plan"] as? NSArray)
+      #expect(plan["cuts"] as? NSArray == report["cuts"] as? NSArray)
+      #expect(plan["duration_ns"] as? Int == report["duration_ns"] as? Int)
+    }
+    return try Asset(path: output)
+  }
+
+  /// Ranges as they are written, and the frames that begin in them.
+  private static let ranges: [(text: String, frames: Range<Int>)] = [
+    ("40f..120f", 40..<120), ("45f..113f", 45..<113), ("0f..1f", 0..<1), ("1f..2f", 1..<2),
+    ("199f..end", 199..<200), ("-20f..-10f", 180..<190), ("100f+7f", 100..<107),
+    ("0.5+0.25", 50..<75), ("-1.5s..1", 50..<100), ("start..2", 0..<200), ("..119f", 0..<119),
+  ]
+
+  @Test(arguments: Kind.allCases)
+  func `The frames of a range are kept, no more and no less, with their sound`(
+    kind: Kind
+  ) async throws {
+    let source = try source(kind)
+    for (text, frames) in Self.ranges {
+      // Ends that no picture can be cut at take more pictures along, or are encoded.
+      let trimmed = try await retimed(source, checksPlan: false, "--trim", text, "--copy")
+      #expect(try numbers(trimmed) == frames.map { $0 }, "\(kind) \(text)")
+      #expect(
+        try times(trimmed) == (0..<frames.count).map { try Rational(Int128($0), 100) },
+        "\(kind) \(text)")
+      #expect(trimmed.duration == MediaTime(microseconds: Int64(frames.count) * 10_000))
+      #expect(trimmed.soundTrack?.sampleCount == Int64(frames.count) * 480)
+    }
+    let rendered = try await retimed(source, "--trim", "45f..113f", "--fps", "100")
+    #expect(try numbers(rendered) == Array(45..<113))
+    #expect(rendered.soundTrack?.sampleCount == 32640)
+  }
+
+  @Test(arguments: ["squeeze", "render"])
+  func `The frames kept do not depend on how a cut is made, nor on audio`(
+    boundary: String
+  ) async throws {
+    let source = try source(.reordered, hasAudio: false)
+    for (text, frames) in Self.ranges {
+      let trimmed = try await retimed(
+        source, checksPlan: false, "--trim", text, "--copy", "--boundary", boundary)
+      #expect(try numbers(trimmed) == frames.map { $0 }, "\(text)")
+      #expect(trimmed.soundTrack == nil)
+    }
+    let refused = try await slowmo(
+      "retime", source, "-o", scratch.file("k.mov"), "--trim", "45f..113f", "--copy",
+      "--boundary", "keyframe")
+    #expect(refused.status == 65)
+    #expect(refused.errors.contains("cut at 0.4 s or 0.6 s"), "\(refused.errors)")
+  }
+
+  @Test func `Audio is cut where the picture is`() async throws {
+    let trimmed = try await retimed(try source(.plain), "--trim", "45f..113f", "--copy")
+    let track = try #require(trimmed.soundTrack)
+    var reader = try SoundReader(trimmed)
+    let samples = try reader.samples(from: 0, count: Int(track.sampleCount))[0]
+    let clicks = samples.indices.filter {
+      samples[$0] > 0.5 && ($0 == 0 || samples[$0 - 1] < 0.5)
+    }
+    // Each 0.1 s of the source from 0.45 s on.
+    #expect(clicks == (5...11).map { $0 * 4_800 - 21_600 })
+  }
+
+  @Test func `Speeds stay those of source times, and ranges are cut off at the trim`() async throws
+  {
+    let source = try source(.plain)
+    let inside = try await retimed(
+      source, "--trim", "0.5..1.5", "--range", "100f..120f", "--speed", "1/2", "--copy", "--pitch",
+      "varispeed")
+    #expect(try numbers(inside) == Array(50..<150))
+    let wanted = (50..<150).map { frame in
+      frame < 100 ? frame - 50 : frame < 120 ? frame * 2 - 150 : frame - 30
+    }
+    #expect(try times(inside) == wanted.map { try Rational(Int128($0), 100) })
+    #expect(inside.soundTrack?.sampleCount == 57600)
+    let across = try await retimed(
+      source, "--trim", "0.5..1.5", "--range", "0.4..0.6", "--speed", "1/2", "--range", "1.4..end",
+      "--speed", "2", "--copy", "--pitch", "mute")
+    #expect(try numbers(across) == Array(50..<150))
+    #expect(across.duration == MediaTime(microseconds: 200_000 + 800_000 + 50_000))
+    let all = try await retimed(source, "--trim", "0.5..1.5", "--speed", "1/4", "--fps", "25")
+    #expect(try numbers(all) == Array(50..<150))
+    let conformed = try await retimed(
+      source, "--trim", "50f..150f", "--playback-fps", "25", "--copy", "--pitch", "mute")
+    #expect(try numbers(conformed) == Array(50..<150))
+    #expect(try times(conformed) == (0..<100).map { try Rational($0, 25) })
+  }
+
+  @Test(arguments: [
+    ["--ramp", "0.2=1 0.8=1/8 1.2=1/8 1.8=2"],
+    ["--ramp", "0.2=1 0.8=1/7 1.2=1/7 1.8=2", "--easing", "eased"],
+    ["--preset", "impact", "--at", "1"], ["--preset", "landing", "--at", "1.3"],
+    ["--preset", "pulse", "--at", "100f", "--speed", "1/5", "--width", "300ms"],
+    ["--preset", "freeze", "--at", "1.2", "--width", "500ms"],
+  ])
+  func `Inside a ramp, too, just the frames of the range are kept`(options: [String]) async throws {
+    for kind in [Kind.mjpeg, .reordered] {
+      let source = try source(kind)
+      for (text, frames) in [("50f..150f", 50..<150), ("33f..142f", 33..<142)] {
+        let output = scratch.file("out.mov")
+        let finished = try await run(
+          slowmoPath,
+          ["retime", source, "-o", output, "-y", "--copy", "--pitch", "varispeed", "--trim", text]
+            + options)
+        try #require(finished.status == 0, "\(finished.errors)")
+        #expect(try numbers(Asset(path: output)) == frames.map { $0 }, "\(kind) \(text) \(options)")
+      }
+    }
+  }
+
+  @Test func `Several ranges follow each other, and a project of them plays the same`() async throws
+  {
+    let source = try source(.reordered)
+    let joined = try await retimed(
+      source, "--trim", "120f..143f", "--trim", "20f..31f", "--trim", "31f..40f", "--copy")
+    let wanted = Array(120..<143) + Array(20..<40)
+    #expect(try numbers(joined) == wanted)
+    #expect(joined.soundTrack?.sampleCount == 20640)
+    let project = scratch.file("parts.otio")
+    for arguments in [
+      ["retime", source, "-o", project, "--trim", "120f..143f", "--trim", "20f..40f"],
+      ["edit", project, "-o", scratch.file("edited.mov"), "--copy"],
+    ] {
+      let finished = try await run(slowmoPath, arguments)
+      try #require(finished.status == 0, "\(finished.errors)")
+    }
+    #expect(try numbers(Asset(path: scratch.file("edited.mov"))) == wanted)
+  }
+
+  @Test func `What cannot be trimmed is refused in words, and nothing is written`() async throws {
+    let source = try source(.mjpeg)
+    let cases: [(options: [String], status: Int32, words: String)] = [
+      (["--trim", "1..3"], 64, "the range 1..3 is not inside \(source), which ends at 2 s"),
+      (["--trim", "0f..201f"], 64, "frame 201 in a source of 200 frames is after the end"),
+      (["--trim", "1..1"], 64, "it holds no time"),
+      (
+        ["--trim", "0..1", "--trim", "0.5..2"], 64,
+        "the ranges 0..1 and 0.5..2 of \(source) overlap"
+      ),
+      (
+        ["--trim", "0..1", "--range", "1..2", "--speed", "1/2"], 64,
+        "--range 1..2 is outside what --trim keeps"
+      ),
+      (
+        ["--trim", "0..1", "--preset", "impact", "--at", "1"], 64,
+        "--at 1 is outside what --trim keeps"
+      ),
+      (["--preset", "freeze", "--at", "1", "--speed", "1/2"], 64, "--preset freeze has no speed"),
+      (["--preset", "impact", "--at", "1", "--width", "0"], 64, "0"),
+      (["--width", "1", "--trim", "0..1"], 64, "--width needs --preset"),
+      (
+        ["--preset", "impact", "--at", "1", "--speed", "1/2", "--speed", "1/4"], 64,
+        "--preset takes one --speed"
+      ),
+      ([], 64, "no --speed: give one, such as --speed 1/8, or --trim"),
+    ]
+    for (options, status, words) in cases {
+      let finished = try await run(
+        slowmoPath, ["retime", source, "-o", scratch.file("no.mov"), "--copy"] + options)
+      #expect(finished.status == status, "\(options): \(finished.errors)")
+      #expect(finished.errors.contains(words), "\(options): \(finished.errors)")
+      #expect(finished.errors.split(separator: "\n").count == 1, "\(finished.errors)")
+    }
+    #expect(try scratch.names() == ["mjpeg.mov"])
+    // The end of the source is inside what is kept up to there.
+    let held = try await retimed(
+      source, "--trim", "1..end", "--preset", "freeze", "--at", "end", "--copy", "--pitch", "mute")
+    #expect(try numbers(held) == Array(100..<200))
+    #expect(held.duration == MediaTime(seconds: 2))
+  }
+
+  @Test func `A preset has the speed and the width asked for`() async throws {
+    let source = try source(.mjpeg)
+    // A third of 0.6 s before, two behind, between ramps of 0.3 s; at the slowest 1/4.
+    let plan = try await slowmo(
+      "retime", source, "-o", "no.mov", "--preset", "impact", "--at", "1", "--speed", "1/4",
+      "--width", "600ms", "--copy", "--dry-run", "--json"
+    ).document()
+    let segments = try #require(plan["plan"] as? [[String: Any]])
+    let sources = segments.map { segment in
+      let source = segment["source"] as? [String: String]
+      return "\(source?["start"] ?? "") \(source?["end"] ?? "") \(segment["speed"] ?? "")"
+    }
+    #expect(
+      sources == [
+        "0/1 1/2 1/1", "1/2 4/5 5/8", "4/5 7/5 1/4", "7/5 17/10 5/8", "17/10 2/1 1/1",
+      ])
+  }
+}

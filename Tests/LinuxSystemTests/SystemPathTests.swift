@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+import LinuxSystem
+import Testing
+
+/// Names of files go through a `String` and come out as they went in.
+struct SystemPathTests {
+  @Test(arguments: [
+    "", "take.mov", "Zeitlupe ü.mov", "\u{1F3A5}.mov", "a/b/\u{301}c", "\u{10FF41}",
+  ])
+  func `A name of text is that text`(name: String) {
+    let bytes = Array(name.utf8)
+    #expect(String(systemBytes: bytes).systemBytes == bytes)
+    #expect(String(systemBytes: bytes).repaired == name)
+  }
+
+  @Test(
+    arguments: [
+      [0x61, 0xFF, 0x2E], [0xE9], [0xC3], [0xC3, 0x2F], [0xED, 0xA0, 0x80], [0xF0, 0x9F, 0x8E],
+      [0x80, 0x80], [0xC0, 0xAF], [0xF4, 0x90, 0x80, 0x80],
+      // The characters by which other bytes are escaped.
+      [0xF4, 0x8F, 0xBF, 0xBF], [0x61, 0xF4, 0x8F, 0xBE, 0x80, 0xFF],
+    ] as [[UInt8]])
+  func `Bytes that are no text are kept`(bytes: [UInt8]) {
+    let name = String(systemBytes: bytes)
+    #expect(name.systemBytes == bytes)
+    #expect(name.systemPath.dropLast().map { UInt8(bitPattern: $0) } == bytes)
+    #expect(name.repaired.contains("\u{FFFD}"))
+    #expect(!name.repaired.unicodeScalars.contains { $0.value >= 0x10_FF80 })
+  }
+
+  @Test func `All pairs of bytes come out as they went in`() {
+    for pair in 0..<0x1_0000 {
+      let bytes = [UInt8(pair >> 8), UInt8(pair & 0xFF)]
+      #expect(String(systemBytes: bytes).systemBytes == bytes)
+    }
+  }
+
+  @Test func `A path is cut at its last slash`() {
+    #expect("a/b/c.mov".folderAndName == ("a/b/", "c.mov"))
+    #expect("c.mov".folderAndName == ("", "c.mov"))
+    // A mark that combines with the slash.
+    #expect("a/\u{301}c".folderAndName == ("a/", "\u{301}c"))
+    #expect("a.b/c".fileExtension == nil)
+    #expect("a.b/c.MOV".fileExtension == "mov")
+    #expect("c.".fileExtension?.isEmpty == true)
+  }
+
+  @Test(arguments: [1, 200, 240, 255])
+  func `A temporary name has room wherever its file's name has`(length: Int) {
+    let name = String(repeating: "ä", count: length / 2) + (length % 2 == 1 ? "a" : "")
+    let temporary = TemporaryName.beside("folder/" + name, "part", attempt: 3)
+    #expect(temporary.hasPrefix("folder/."))
+    let last = temporary.folderAndName.name
+    #expect(last.systemBytes.count <= 255)
+    #expect(last.last == name.last)
+    #expect(TemporaryName.process(in: last, "part", of: name)?.hasSuffix("-3") == true)
+    #expect(TemporaryName.process(in: last, "old", of: name) == nil)
+    #expect(TemporaryName.process(in: last, "part", of: name + "b") == nil)
+  }
+}

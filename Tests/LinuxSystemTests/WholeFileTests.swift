@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import LinuxSystem
+import TestSupport
+import Testing
+
+/// A file has its name when it is whole, and what was there stays till then.
+struct WholeFileTests {
+  private func mode(_ path: String) throws -> Int {
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    return try #require(attributes[.posixPermissions] as? Int)
+  }
+
+  @Test func `What is not finished leaves nothing, and what was there`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.csv")
+    try WholeFile.write(Array("old".utf8), to: path, overwrites: false)
+    do {
+      let file = try WholeFile(creating: path, overwrites: true)
+      #expect(FileManager.default.fileExists(atPath: file.writtenPath))
+      #expect(try String(contentsOfFile: path, encoding: .utf8) == "old")
+    }
+    #expect(try scratch.names() == ["a.csv"])
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == "old")
+  }
+
+  @Test func `A name that is taken meanwhile is not replaced`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.csv")
+    var file = try WholeFile(creating: path, overwrites: false)
+    try WholeFile.write(Array("other".utf8), to: path, overwrites: false)
+    do {
+      try file.finish()
+      Issue.record("the name was taken")
+    } catch { #expect(error.isNameTaken) }
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == "other")
+  }
+
+  @Test func `A file that replaces another has its mode, also behind a link`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.csv")
+    try WholeFile.write(Array("old".utf8), to: path, overwrites: false)
+    try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: path)
+    try FileManager.default.createSymbolicLink(
+      atPath: scratch.file("link"), withDestinationPath: "a.csv")
+    try WholeFile.write(Array("new".utf8), to: scratch.file("link"), overwrites: true)
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == "new")
+    #expect(try mode(path) == 0o640)
+    #expect(
+      try FileManager.default.destinationOfSymbolicLink(atPath: scratch.file("link")) == "a.csv")
+    #expect(try scratch.names() == ["a.csv", "link"])
+  }
+
+  @Test func `Files of one process and of a dead one never share a temporary name`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.csv")
+    var one = try WholeFile(creating: path, overwrites: true)
+    let two = try WholeFile(creating: path, overwrites: true)
+    #expect(one.writtenPath != two.writtenPath)
+    try one.finish()
+    #expect(FileManager.default.fileExists(atPath: two.writtenPath))
+  }
+
+  @Test func `A file that is being recorded is not replaced`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.mov")
+    var begun = try WholeFile(creating: path, overwrites: true)
+    try WholeFile.write([1], to: path, overwrites: false)
+    let recording = open(path, O_RDWR)
+    defer { close(recording) }
+    try #require(flock(recording, LOCK_EX | LOCK_NB) == 0)
+    for attempt in [
+      { try WholeFile.write([2], to: path, overwrites: true) }, { try begun.finish() },
+    ] as [() throws -> Void] {
+      #expect(throws: FileCreationError.self) { try attempt() }
+    }
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data([1]))
+    flock(recording, LOCK_UN)
+    try begun.finish()
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)).isEmpty)
+  }
+
+  @Test func `Paths lead to one file by any spelling and any link`() throws {
+    let scratch = try Scratch()
+    try FileManager.default.createDirectory(
+      atPath: scratch.file("folder"), withIntermediateDirectories: false)
+    let path = scratch.file("a.mov")
+    try WholeFile.write([1], to: path, overwrites: false)
+    try FileManager.default.createSymbolicLink(
+      atPath: scratch.file("link"), withDestinationPath: "a.mov")
+    try FileManager.default.linkItem(atPath: path, toPath: scratch.file("hard"))
+    let place = FilePlace(path)
+    for other in ["link", "hard", "folder/../a.mov", "./a.mov"] {
+      #expect(FilePlace(scratch.file(other)).isFile(of: place), "\(other)")
+    }
+    #expect(!FilePlace(scratch.file("b.mov")).isFile(of: place))
+    #expect(
+      FilePlace(scratch.file("folder/../b.mov")).name == FilePlace(scratch.file("b.mov")).name)
+    #expect(FilePlace(scratch.file("hard")).name != place.name)
+  }
+}

@@ -1,0 +1,408 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs verbs that write files in bad company, and looks at what is under their names afterwards.
+
+    output-soak.py SLOWMO [--pairs N] [--signals N] [--full-disks N] [--seed S] [--folder DIR]
+
+* Pairs: two verbs write one name at once, with or without `-y`, over a file that is there or not.
+* Signals: a verb is interrupted or terminated at a random instant.
+* Full disks: a verb writes to a disk with a random number of free bytes, and prints to it.
+Whatever happens, what was there is still there unless a verb that may replace it has ended with 0,
+a file under a target's name is whole, no temporary file is left, and the exit code is right. A
+recording may be cut short by a full disk, but can then be played; what `recover` could not finish it
+finishes when it is run again. Exits with 1 where something else is found.
+
+A full disk is a file system in memory, mounted where nobody else sees it; where that is not allowed,
+a limit on the size of files takes its place.
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+OLD = {
+    ".mov": None, ".mp4": None,  # A movie of their own, made below.
+    ".otio": b'{"OTIO_SCHEMA":"Timeline.1"}\n', ".png": b"old picture", ".csv": b"index\n0\n",
+    ".json": b"{}\n",
+}
+CAMERA = "synthetic:160x120@240?pace=max"
+
+
+class Bench:
+    """The command, its inputs, and what is known of them."""
+
+    def __init__(self, slowmo, folder, careless):
+        self.careless = careless
+        self.slowmo = str(pathlib.Path(slowmo).resolve())
+        self.inputs = folder / "inputs"
+        self.inputs.mkdir(parents=True)
+        self.problems = []
+        self.counts = {}
+        self.take = self.make("take.mov", "record", CAMERA, "-o", "take.mov", "-t", "1")
+        self.other = self.make("other.mov", "record", CAMERA, "-o", "other.mov", "-t", "0.2")
+        self.project = self.make(
+            "project.otio", "retime", "take.mov", "-o", "project.otio", "--speed", "1/2")
+        front = self.make(
+            "front.mp4", "retime", "take.mov", "-o", "front.mp4", "--speed", "1", "--copy")
+        self.cut = self.inputs / "cut.mp4"
+        self.cut.write_bytes(front.read_bytes()[: front.stat().st_size * 3 // 4])
+        self.report = self.inputs / "bench.json"
+        self.report.write_text(self.run(["bench", "capture", CAMERA, "-t", "0.1", "--json"]).stdout)
+        self.killed, self.found = self.kill()
+        OLD[".mov"] = OLD[".mp4"] = self.other.read_bytes()
+
+    def run(self, arguments, **options):
+        return subprocess.run(
+            [self.slowmo, *arguments], cwd=self.inputs, capture_output=True, text=True, **options)
+
+    def make(self, name, *arguments):
+        done = self.run([*arguments, "--progress", "none"])
+        if done.returncode != 0:
+            sys.exit(f"could not make {name}: {done.stderr}")
+        return self.inputs / name
+
+    def kill(self):
+        """A recording that was killed, and how many frames recover finds in it."""
+        path = self.inputs / "killed.mov"
+        process = subprocess.Popen(
+            [self.slowmo, "record", CAMERA.split("?")[0], "-o", path, "--progress", "none"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not path.exists() or path.stat().st_size < 200_000:
+            if process.poll() is not None:
+                sys.exit("the recording that was to be killed ended by itself")
+            time.sleep(0.02)
+        process.kill()
+        process.wait()
+        copy = self.inputs / "recovered.mov"
+        shutil.copy(path, copy)
+        return path, json.loads(self.run(["recover", copy, "--json"]).stdout)["frame_count"]
+
+    def frames(self, path):
+        """How many pictures a movie has; None where it cannot be opened, or is cut off."""
+        done = self.run(["info", path, "--json"])
+        if done.returncode != 0:
+            return None
+        table = self.inputs / "counted.csv"
+        done = self.run(["frames", path, "--csv", table, "-y"])
+        return table.read_text().count("\n") - 1 if done.returncode == 0 else None
+
+    def is_whole(self, path):
+        data = path.read_bytes()
+        if path.suffix in (".mov", ".mp4"):
+            return bool(self.frames(path))
+        if path.suffix == ".png":
+            return data.startswith(b"\x89PNG\r\n\x1a\n") and data[-8:-4] == b"IEND"
+        if path.suffix == ".csv":
+            lines = data.decode().split("\n")
+            return lines.pop() == "" and len({line.count(",") for line in lines}) == 1 and (
+                len(lines) == 241 or path.name.startswith("frames"))
+        try:
+            return bool(json.loads(data))
+        except ValueError:
+            return False
+
+    def written(self, path):
+        """Called when verbs have written a file, or not."""
+        if self.careless and path.exists():
+            os.truncate(path, path.stat().st_size // 2)
+
+    def fail(self, what, trial):
+        self.problems.append(f"{trial}: {what}")
+        print(f"{trial}: {what}", file=sys.stderr)
+
+    def count(self, kind, status):
+        self.counts.setdefault(kind, {}).setdefault(status, 0)
+        self.counts[kind][status] += 1
+
+
+# What writes to a name: a suffix, the arguments, and how long it usually takes in seconds.
+def writers(bench):
+    return {
+        "retime --copy": (".mov", ["retime", bench.take, "-o", "{}", "--speed", "1/8", "--copy"]),
+        "retime --fps": (
+            ".mp4", ["retime", bench.take, "-o", "{}", "--speed", "1/2", "--fps", "30"]),
+        "retime .otio": (".otio", ["retime", bench.take, "-o", "{}", "--speed", "1/2"]),
+        "edit": (".mov", ["edit", bench.project, "-o", "{}", "--copy"]),
+        "edit .otio": (".otio", ["edit", bench.project, "-o", "{}"]),
+        "frames": (".png", ["frames", bench.take, "--at", "0.5", "-o", "{}"]),
+        "frames --csv": (".csv", ["frames", bench.take, "--csv", "{}"]),
+        "record": (".mov", ["record", CAMERA, "-o", "{}", "-t", "0.5"]),
+        "record .mp4": (".mp4", ["record", CAMERA, "-o", "{}", "-t", "0.5"]),
+        "recover -o": (".mp4", ["recover", bench.cut, "-o", "{}"]),
+    }
+
+
+# What prints: it writes no file.
+def printers(bench):
+    return {
+        "help": ["--help"], "version": ["--version"], "info": ["info", bench.take],
+        "info --json": ["info", bench.take, "--json"], "modes": ["modes", "synthetic"],
+        "controls": ["controls", "synthetic", "--json"], "devices": ["devices", "--json"],
+        "bench diff": ["bench", "diff", bench.report, bench.report],
+        "frames --csv -": ["frames", bench.take, "--csv", "-"],
+        "frames -o -": ["frames", bench.take, "--at", "0.5", "-o", "-"],
+        "retime -o -": ["retime", bench.take, "-o", "-", "--speed", "1/2"],
+        "retime --dry-run": [
+            "retime", bench.take, "-o", "no.mov", "--speed", "1/2", "--copy", "--dry-run"],
+    }
+
+
+def arguments(bench, words, path, overwrites):
+    """The command line; recover and the others have different options."""
+    line = [str(path) if word == "{}" else str(word) for word in words]
+    if line[0] not in ("recover",):
+        line += ["--progress", "none"]
+    return [bench.slowmo, *line, *(["-y"] if overwrites else [])]
+
+
+def code(process):
+    """The exit code as a shell tells it."""
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode
+
+
+def leftovers(folder):
+    return [entry.name for entry in folder.iterdir() if entry.name.startswith(".")]
+
+
+def pair(bench, folder, rng, number):
+    suffix = rng.choice([".mov", ".mov", ".mp4", ".png", ".otio", ".csv"])
+    choices = [name for name, (end, _) in writers(bench).items() if end == suffix]
+    names = [rng.choice(choices), rng.choice(choices)]
+    has_old = rng.random() < 0.5
+    overwrites = [rng.random() < 0.6, rng.random() < 0.6]
+    path = folder / ("t" + suffix)
+    if has_old:
+        path.write_bytes(OLD[suffix])
+    processes = []
+    for name, may in zip(names, overwrites):
+        processes.append(
+            subprocess.Popen(
+                arguments(bench, writers(bench)[name][1], path, may),
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
+        time.sleep(rng.choice([0, 0, 0.02, 0.1]) * rng.random())
+    said = [process.communicate(timeout=120)[1] for process in processes]
+    statuses = [code(process) for process in processes]
+    bench.written(path)
+    words = [f"{name}{' -y' if may else ''} = {status}" for name, may, status
+             in zip(names, overwrites, statuses)]
+    trial = f"pair {number} ({'over a file, ' if has_old else ''}{' and '.join(words)})"
+    for name, status in zip(names, statuses):
+        bench.count("pairs", status)
+    if not set(statuses) <= {0, 73}:
+        bench.fail(f"exit codes: {said}", trial)
+    if has_old and any(status == 0 and not may for status, may in zip(statuses, overwrites)):
+        bench.fail("replaced a file without -y", trial)
+    if not has_old and 0 not in statuses:
+        bench.fail(f"nobody wrote the file: {said}", trial)
+    if not any(overwrites) and statuses.count(0) > 1:
+        bench.fail("both say that they wrote the file", trial)
+    if not path.exists():
+        bench.fail("the file is gone", trial)
+    elif 0 not in statuses and path.read_bytes() != OLD[suffix]:
+        bench.fail("what was there is not there any more", trial)
+    elif not (has_old and path.read_bytes() == OLD[suffix]) and not bench.is_whole(path):
+        bench.fail("the file is not whole", trial)
+    elif 0 in statuses and has_old and path.read_bytes() == OLD[suffix]:
+        bench.fail("the old file is there although another was written", trial)
+    if leftovers(folder):
+        bench.fail(f"left behind {leftovers(folder)}", trial)
+
+
+def interrupted(bench, folder, rng, number):
+    name, (suffix, words) = rng.choice(list(writers(bench).items()) + [("recover", (".mov", None))])
+    path = folder / ("t" + suffix)
+    has_old = name != "recover" and rng.random() < 0.5
+    if has_old:
+        path.write_bytes(OLD[suffix])
+    if name == "recover":
+        shutil.copy(bench.killed, path)
+        line = [bench.slowmo, "recover", str(path)]
+    else:
+        line = arguments(bench, words, path, has_old)
+    sent = rng.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    time.sleep(rng.random() ** 2 * 0.5)
+    process.send_signal(sent)
+    said = process.communicate(timeout=120)[1]
+    bench.written(path)
+    status = code(process)
+    trial = f"signal {number} ({name}{' over a file' if has_old else ''}, {sent.name}) = {status}"
+    bench.count("signals", status)
+    # Before the command takes signals, they end it as the system has it.
+    right = {0, 130 if sent == signal.SIGINT else 143, 128 + sent}
+    if status not in right:
+        bench.fail(f"exit code: {said}", trial)
+    if leftovers(folder):
+        bench.fail(f"left behind {leftovers(folder)}", trial)
+    judge(bench, name, path, suffix, has_old, status, trial)
+
+
+def judge(bench, name, path, suffix, has_old, status, trial):
+    """What is under the target's name after a verb that ended early, or did not."""
+    if name == "recover":
+        again = bench.run(["recover", path, "--json"])
+        found = json.loads(again.stdout).get("frame_count")
+        if again.returncode != 0 or found != bench.found:
+            bench.fail(f"recover finds {found} frames of {bench.found}: {again.stdout}", trial)
+        return
+    is_old = has_old and path.exists() and path.read_bytes() == OLD[suffix]
+    if status == 0 and (not path.exists() or is_old or not bench.is_whole(path)):
+        bench.fail("done, but the file is not whole", trial)
+    elif status != 0 and not is_old and (has_old or path.exists()):
+        # A recording that the disk cut off is kept, as far as it goes.
+        if not (name.startswith("record") and status == 74 and path.exists()
+                and bench.is_whole(path)):
+            bench.fail("not done, but the file is not what it was", trial)
+
+
+def full_disk(bench, disk, rng, number):
+    """`disk` tells where to write, and limits it to some bytes."""
+    kinds = list(writers(bench).items()) * 3 + [("recover", (".mov", None))] * 2
+    kinds += [(name, (None, words)) for name, words in printers(bench).items()]
+    name, (suffix, words) = rng.choice(kinds)
+    folder = disk.clear()
+    room = int(rng.choice([2_000, 60_000, 1_500_000]) * rng.random())
+    if suffix is None:
+        return full_output(bench, disk, name, words, room, number)
+    path = folder / ("t" + suffix)
+    has_old = name != "recover" and rng.random() < 0.5
+    if has_old:
+        path.write_bytes(OLD[suffix])
+    if name == "recover":
+        shutil.copy(bench.killed, path)
+        line = [bench.slowmo, "recover", str(path)]
+    else:
+        line = arguments(bench, words, path, has_old)
+    limit = disk.leave(room, path)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120, preexec_fn=limit)
+    status = code(done)
+    bench.written(path)
+    disk.free()
+    trial = f"full disk {number} ({name}{' over a file' if has_old else ''}, {room} bytes) = {status}"
+    bench.count("full disks", status)
+    if status not in (0, 74):
+        bench.fail(f"exit code: {done.stderr}", trial)
+    if status != 0 and done.stderr.count("\n") < 1:
+        bench.fail("says nothing", trial)
+    if leftovers(folder):
+        bench.fail(f"left behind {leftovers(folder)}", trial)
+    judge(bench, name, path, suffix, has_old, status, trial)
+
+
+def full_output(bench, disk, name, words, room, number):
+    """Standard output is a file on the disk: whole and 0, or 74."""
+    wanted = subprocess.run([bench.slowmo, *words], capture_output=True, cwd=bench.inputs)
+    path = disk.folder / "printed"
+    limit = disk.leave(room % (2 * len(wanted.stdout) + 1), path)
+    with open(path, "wb") as output:
+        done = subprocess.run(
+            [bench.slowmo, *map(str, words)], stdout=output, stderr=subprocess.PIPE, text=True,
+            cwd=bench.inputs, preexec_fn=limit)
+    status = code(done)
+    printed = path.read_bytes()
+    disk.free()
+    trial = f"full disk {number} ({name} to standard output) = {status}"
+    bench.count("full disks", status)
+    if (status == 0) != (len(printed) == len(wanted.stdout)) or status not in (0, 74):
+        bench.fail(f"{len(printed)} of {len(wanted.stdout)} bytes: {done.stderr}", trial)
+    if status == 74 and done.stderr.count("\n") != 1:
+        bench.fail(f"no line, or several: {done.stderr}", trial)
+
+
+class MountedDisk:
+    """A file system in memory, filled up by a file of its own."""
+
+    def __init__(self, folder):
+        self.folder = folder / "disk"
+        self.folder.mkdir()
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", self.folder], check=True)
+
+    def clear(self):
+        for entry in self.folder.iterdir():
+            entry.unlink()
+        return self.folder
+
+    def leave(self, room, _):
+        status = os.statvfs(self.folder)
+        self.ballast = self.folder / "ballast"
+        with open(self.ballast, "wb") as file:
+            file.write(bytes(max(0, status.f_bavail * status.f_frsize - room)))
+        return None
+
+    def free(self):
+        self.ballast.unlink()
+
+
+class LimitedFiles:
+    """A limit on the size of each file, for who may not mount."""
+
+    def __init__(self, folder):
+        self.folder = folder / "disk"
+        self.folder.mkdir()
+
+    clear = MountedDisk.clear
+
+    def leave(self, room, path):
+        room = max(room, path.stat().st_size if path.exists() else 0)
+
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+
+        return limit
+
+    def free(self):
+        pass
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("slowmo")
+    parser.add_argument("--pairs", type=int, default=200)
+    parser.add_argument("--signals", type=int, default=200)
+    parser.add_argument("--full-disks", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--folder", type=pathlib.Path)
+    parser.add_argument(
+        "--careless", action="store_true",
+        help="cut off each written file, which must be found: then the exit code is 1")
+    parser.add_argument("--mounts", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not options.mounts and os.geteuid() == 0 and shutil.which("unshare") and subprocess.run(
+            ["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"],
+            capture_output=True).returncode == 0:
+        # In a view of its own, so that the disk goes away with this process.
+        os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv, "--mounts"])
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        folder = pathlib.Path(name)
+        bench = Bench(options.slowmo, folder, options.careless)
+        rng = random.Random(options.seed)
+        for number in range(options.pairs):
+            with tempfile.TemporaryDirectory(dir=folder) as place:
+                pair(bench, pathlib.Path(place), rng, number)
+        for number in range(options.signals):
+            with tempfile.TemporaryDirectory(dir=folder) as place:
+                interrupted(bench, pathlib.Path(place), rng, number)
+        disk = (MountedDisk if options.mounts else LimitedFiles)(folder)
+        for number in range(options.full_disks):
+            full_disk(bench, disk, rng, number)
+        if options.mounts:
+            subprocess.run(["umount", disk.folder], check=True)
+    for kind, statuses in bench.counts.items():
+        words = ", ".join(f"{count} ended with {status}" for status, count in sorted(statuses.items()))
+        print(f"{kind}: {words}")
+    print(f"{len(bench.problems)} problems")
+    sys.exit(1 if bench.problems else 0)
+
+
+if __name__ == "__main__":
+    main()
