@@ -64,16 +64,32 @@ struct FileLimits {
 
 /// The room that is left on a disk.
 enum FreeSpace {
+  /// The most that ``reserve(at:)`` asks for.
+  private static let largestReserve: Int64 = 512 << 20
+
+  /// Bytes that captures without an end leave free unless asked otherwise: a twentieth of the disk
+  /// on which a file is or is to be, but at most 512 MiB; nil where the system does not tell.
+  static func reserve(at path: String) -> Int64? {
+    status(at: path).map { min(largestReserve, bytes($0.f_blocks, $0) / 20) }
+  }
+
   /// Bytes that a user without privileges may still write where a file is or is to be; nil where
   /// the system does not tell (statvfs(3)).
   static func bytes(at path: String) -> Int64? {
+    status(at: path).map { bytes($0.f_bavail, $0) }
+  }
+
+  private static func status(at path: String) -> statvfs? {
     var status = statvfs()
     let folder = path.folderAndName.folder
-    guard
+    let isKnown =
       statvfs(path.systemPath, &status) == 0
-        || statvfs((folder.isEmpty ? "." : folder).systemPath, &status) == 0
-    else { return nil }
-    let (bytes, overflow) = Int64(clamping: status.f_bavail)
+      || statvfs((folder.isEmpty ? "." : folder).systemPath, &status) == 0
+    return isKnown ? status : nil
+  }
+
+  private static func bytes(_ blocks: fsblkcnt_t, _ status: statvfs) -> Int64 {
+    let (bytes, overflow) = Int64(clamping: blocks)
       .multipliedReportingOverflow(by: Int64(clamping: status.f_frsize))
     return overflow ? .max : bytes
   }

@@ -21,7 +21,7 @@ public final class MovieFileOutput: FrameOutput {
     var sound: SoundFeed?
     var control = CaptureControl()
     /// Triggers that no thread has looked at.
-    var pending: [CaptureTrigger] = []
+    var triggers = TriggerQueue()
     /// Whether no more triggers will come.
     var isLastTrigger = false
   }

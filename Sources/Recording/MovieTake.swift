@@ -80,10 +80,11 @@ struct MovieTake {
   func makeQueue() throws(CaptureError) -> FrameQueue {
     if settings.isBurst {
       let memory = BurstMemory(input)
+      let capacity = memory.capacity(for: settings.limit)
       // Frames may be much smaller than a driver says; a record takes less than a tiny frame.
       return try FrameQueue(
-        capacity: memory.capacity, largestFrame: input.maximumByteCount,
-        recordCount: max(memory.frameCount, min(memory.capacity / 4_096, 1 << 22)))
+        capacity: capacity, largestFrame: input.maximumByteCount,
+        recordCount: max(memory.frameCount, min(capacity / 4_096, 1 << 22)))
     }
     return try FrameQueue(
       capacity: RecordingMemory.queueBytes(

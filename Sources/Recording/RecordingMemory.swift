@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
+import Glibc
 import LibAV
 import MediaTiming
 
@@ -22,9 +23,21 @@ public enum RecordingMemory {
     return Int(max(min(max(seconds, 32e6), 512e6), 4 * (frame + 4_096)))
   }
 
-  /// Bytes that programs may still take without swapping, `MemAvailable` of proc(5); a gigabyte
-  /// where the system does not tell.
-  static func availableBytes() -> Int {
+  /// Bytes that this process may still take: `MemAvailable` of proc(5), a gigabyte where the system
+  /// does not tell, but no more than its limit on address space leaves (setrlimit(2)).
+  static func availableBytes() -> Int { min(freeBytes(), addressSpaceLeft()) }
+
+  private static func addressSpaceLeft() -> Int {
+    var limit = rlimit()
+    guard getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0,
+      limit.rlim_cur < UInt(Int.max),
+      let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8),
+      let pages = text.split(separator: " ").first.flatMap({ Int($0) })
+    else { return .max }
+    return max(0, Int(limit.rlim_cur) - pages * Int(sysconf(Int32(_SC_PAGESIZE))))
+  }
+
+  private static func freeBytes() -> Int {
     guard let text = try? String(contentsOfFile: "/proc/meminfo", encoding: .utf8),
       let line = text.split(separator: "\n").first(where: { $0.hasPrefix("MemAvailable:") }),
       let kibibytes = line.split(separator: " ").dropFirst().first.flatMap({ Int($0) })

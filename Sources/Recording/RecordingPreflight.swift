@@ -90,6 +90,7 @@ struct BurstMemory {
   /// The frames that surely fit, and how long they last.
   let frameCount: Int
   let longest: MediaTime
+  private let input: (bytesPerFrame: Int, framesPerSecond: Double)
 
   init(_ input: DeviceInput) {
     capacity = max(4 * (input.maximumByteCount + 4_096), RecordingMemory.availableBytes() / 4 * 3)
@@ -99,6 +100,19 @@ struct BurstMemory {
       by: Rational(Int64(frameCount)))
     longest =
       (try? seconds?.converted(to: 1_000_000, rounding: .towardNegativeInfinity)) ?? .zero
+    self.input = (input.maximumByteCount + 4_096, input.negotiatedFrameRate.doubleValue)
+  }
+
+  /// Bytes to reserve for a take with limits: no more than its frames can fill, though a camera may
+  /// be a quarter faster than it says.
+  func capacity(for limit: CaptureLimit) -> Int {
+    let count =
+      limit.frameCount.map(Double.init)
+      ?? limit.duration.map { ($0.doubleValue * 1.25 + 0.5) * input.framesPerSecond }
+    guard let count else { return capacity }
+    // Two chunks more, since frames do not fill each.
+    let bytes = (count + 4) * Double(input.bytesPerFrame) + Double(8 << 20)
+    return bytes < Double(capacity) ? Int(bytes) : capacity
   }
 }
 

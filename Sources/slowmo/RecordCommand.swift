@@ -23,8 +23,10 @@ struct RecordCommand: ParsableCommand, Verb {
 
       CLIPS With --trigger frames are kept in memory, and a clip holds those from --pre before
       each trigger to --post after it. -t then limits the whole capture; without a trigger it
-      ends with 75. For --repeat the FILE has {n} in it, which goes on from the first free number,
-      and may have {date} and {time}.
+      ends with 75. Triggers within --quiet-period of another are ignored.
+      For --repeat the FILE has {n} in it, which goes on from the first free number, and may have
+      {date} and {time}; the capture ends while 512 MiB or a twentieth of the disk are still free,
+      unless --min-free says otherwise.
       """)
 
   @Argument(
@@ -240,7 +242,10 @@ struct RecordCommand: ParsableCommand, Verb {
     if let problem = result.problem { return CommandError(problem) }
     guard result.triggerCount == 0 else { return nil }
     return CommandError(
-      .gaveUpWaiting, code: "no_trigger", "no trigger came for \(output)",
+      .gaveUpWaiting, code: "no_trigger",
+      Interrupt.isRequested
+        ? "the capture for \(output) was stopped before a trigger came"
+        : "no trigger came for \(output)",
       hint: "wait for longer, or check what gives the trigger")
   }
 

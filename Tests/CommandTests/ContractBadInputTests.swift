@@ -41,7 +41,7 @@ struct ContractBadInputTests {
     "record synthetic:128x96@60 -o out.mov --trigger motion:200%",
     "record synthetic:128x96@60 -o out.mov --trigger key --frames 3",
     "record synthetic:128x96@60 -o out.mov --trigger key --burst",
-    "record synthetic:128x96@60 -o out.mov --trigger key --quiet-period 1",
+    "record synthetic:128x96@60 -o out.mov --quiet-period 1",
     "record synthetic:128x96@60 -o out.mov --trigger key --repeat",
     "record synthetic:128x96@60 -o out{x}.mov --trigger key --repeat",
     "record synthetic:128x96@60 -o out{n}.mov --trigger key --repeat --frames-csv a.csv",

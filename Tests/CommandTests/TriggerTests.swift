@@ -86,7 +86,7 @@ import Testing
     let finished = try await record(
       """
       -o 'it'\\''s {n:02}.mov' --pre 100ms --post 200ms --trigger signal --trigger key --repeat \
-      --exec 'echo {path} >> done; cp {path} copies'
+      --quiet-period 0 --exec 'echo {path} >> done; cp {path} copies'
       """, in: scratch,
       then: """
         mkdir copies
@@ -129,6 +129,17 @@ import Testing
     }
   }
 
+  @Test func `A capture that is stopped while it waits says so`() async throws {
+    let scratch = try Scratch()
+    let finished = try await record(
+      "-o clip.mov --trigger signal", in: scratch, then: "kill -INT $take")
+    #expect(finished.status == 75)
+    let error = try #require(try finished.document()["error"] as? [String: Any])
+    #expect(error["code"] as? String == "no_trigger")
+    #expect((error["message"] as? String)?.contains("stopped before a trigger came") == true)
+    #expect(try scratch.names().filter { $0.hasSuffix("mov") } == [])
+  }
+
   @Test func `Without a trigger there is no file, and the exit code says that time is over`()
     async throws
   {
@@ -148,7 +159,9 @@ import Testing
     (["--trigger", "key", "--repeat"], "{n:03}"),
     (["--trigger", "key", "--frames", "9"], "--frames"),
     (["--trigger", "key", "--pre", "-1s"], "-1s"),
-    (["--trigger", "key", "--quiet-period", "1s"], "--quiet-period"),
+    (["--quiet-period", "1s"], "--trigger"), (["--max-clips", "2"], "--trigger"),
+    (["--trigger", "key", "--max-clips", "2"], "--repeat"),
+    (["--trigger", "key", "--repeat", "--max-clips", "0", "-o", "{n}.mov"], "--max-clips 0"),
   ])
   func `Options that cannot be meant are refused`(
     options: [String], word: String

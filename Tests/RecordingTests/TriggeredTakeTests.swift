@@ -187,6 +187,69 @@ struct TriggeredTakeTests {
     #expect(take.control.requestedStop == .duration)
   }
 
+  /// A capture of five seconds at 120 fps with triggers at these microseconds of it.
+  private func capture(
+    _ triggers: [Int64], in scratch: Scratch, configure: (inout TriggerSettings) -> Void
+  ) throws -> (report: TriggeredReport, stop: StopReason?) {
+    let camera = try ScriptedCamera(120)
+    var settings = TriggerSettings(
+      preDuration: MediaTime(microseconds: 500_000), postDuration: MediaTime(microseconds: 500_000))
+    settings.repeats = true
+    settings.clipPath = { scratch.file("clip\($0).mov") }
+    configure(&settings)
+    let frames = try (0..<600).map { number in
+      let stamp = try camera.stamp(Int64(number))
+      return FrameObservation(
+        stamp: stamp, microseconds: stamp.microseconds, arrival: stamp.microseconds + 500)
+    }
+    let take = try take(camera, settings, in: scratch)
+    let queue = try FrameQueue(capacity: 16 << 20, largestFrame: take.input.maximumByteCount)
+    let ring = ScriptedRing(
+      queue, frames, of: try camera.pictures([7]),
+      triggers: triggers.map {
+        CaptureTrigger(source: .call, microseconds: camera.base + $0)
+      })
+    return (try run(take, ring), take.control.requestedStop)
+  }
+
+  @Test func `No more clips are recorded at a time than allowed, and the rest is counted`() throws {
+    let scratch = try Scratch()
+    let (report, _) = try capture((0..<40).map { 1_000_000 + $0 }, in: scratch) { _ in }
+    #expect(report.clips.count == TriggerQueue.capacity && report.triggerCount == 16)
+    #expect(report.refusedTriggerCount == 24)
+    #expect(report.clips.allSatisfy { $0.ledger.stored == 120 && $0.isPlayable })
+    #expect(try scratch.names().count == 16)
+  }
+
+  @Test func `A number of clips ends the capture by that name`() throws {
+    let scratch = try Scratch()
+    let times: [Int64] = [500_000, 1_700_000, 2_900_000, 4_000_000]
+    let (report, stop) = try capture(times, in: scratch) { $0.maximumClipCount = 2 }
+    #expect(report.clips.count == 2 && stop == .maxClips)
+    #expect(report.ignoredTriggerCount == 2)
+    #expect(try scratch.names() == ["clip1.mov", "clip2.mov"])
+  }
+
+  @Test func `A clip whose beginning the camera had not yet seen says so`() throws {
+    let scratch = try Scratch()
+    let (report, _) = try capture([200_000, 2_000_000], in: scratch) { _ in }
+    let warnings = report.clips.map(\.warnings)
+    #expect(warnings.count == 2 && warnings.last == [])
+    #expect(
+      warnings.first == [
+        "\(scratch.file("clip1.mov")) holds 200 ms from before its trigger instead of 500 ms: the "
+          + "camera had not run for longer"
+      ])
+  }
+
+  @Test func `Triggers without a single clip are a failure`() throws {
+    let scratch = try Scratch()
+    // After the last frame.
+    let (report, _) = try capture([9_000_000], in: scratch) { _ in }
+    #expect(report.clips.isEmpty && report.triggerCount == 1)
+    #expect(report.problem?.code == .nothingStored)
+  }
+
   @Test func `A clip whose file cannot be created ends the capture and says why`() throws {
     var random = SeededGenerator(seed: 6)
     let camera = try ScriptedCamera(120)

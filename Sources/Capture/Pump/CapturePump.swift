@@ -14,6 +14,8 @@ public enum StopReason: String, Hashable, Sendable {
   case maxSize = "max_size"
   /// The disk has no more than the free space asked for.
   case minFree = "min_free"
+  /// As many clips as asked for were recorded around triggers.
+  case maxClips = "max_clips"
   /// The disk is full.
   case diskFull = "disk_full"
   /// The device is gone.

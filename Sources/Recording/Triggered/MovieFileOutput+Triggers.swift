@@ -9,6 +9,10 @@ extension MovieFileOutput {
   /// clip is finished, or where triggers repeat until ``stop()`` is called, the settings' duration
   /// is over or something fails.
   ///
+  /// Where triggers repeat and the settings name no
+  /// ``RecordingSettings/minFreeDiskSpaceLimit``, the capture ends while a twentieth of the disk is
+  /// still free, but at most 512 MiB.
+  ///
   /// The session is used as by ``record(progress:)``. The settings' duration is that of the
   /// whole capture; its number of frames counts those that arrive.
   ///
@@ -24,6 +28,11 @@ extension MovieFileOutput {
     let (input, session) = try source()
     let control = state.withLock { $0.control }
     let begins = !session.isRunning
+    var settings = settings
+    if triggers.repeats, settings.minFreeDiskSpaceLimit == nil {
+      settings.minFreeDiskSpaceLimit = FreeSpace.reserve(at: settings.path)
+    }
+    state.withLock { $0.triggers.begin(triggers) }
     var take = TriggeredTake(
       input: input, settings: settings, triggers: triggers,
       plan: try settings.plan(for: input.delivery), control: control,
@@ -41,14 +50,11 @@ extension MovieFileOutput {
     take.proof = begun.proof
     take.controls = input.controlValues()
     events(.waiting(ringBytes: ring.capacity))
-    return take.write(
+    var report = take.write(
       from: ring, end: { begun.sink.end ?? CaptureEnd() },
-      takeTriggers: {
-        state.withLock { state in
-          defer { state.pending = [] }
-          return (state.pending, state.isLastTrigger)
-        }
-      }, tell: events)
+      takeTriggers: { state.withLock { ($0.triggers.take(), $0.isLastTrigger) } }, tell: events)
+    state.withLock { report.count($0.triggers) }
+    return report
   }
 
   /// Gives a trigger that happens now, from any thread.
@@ -57,7 +63,7 @@ extension MovieFileOutput {
     // The writer, which lets go of frames that no trigger can need, takes triggers under this lock:
     // of an instant that it does not know, none is earlier than the frames that it has seen.
     state.withLock { state in
-      state.pending.append(
+      state.triggers.append(
         CaptureTrigger(source: source, microseconds: camera.driver.microseconds()))
     }
   }
@@ -66,7 +72,7 @@ extension MovieFileOutput {
   ///
   /// One that comes later may find that the ring has let go of its first frames.
   public func trigger(_ trigger: CaptureTrigger) {
-    state.withLock { $0.pending.append(trigger) }
+    state.withLock { $0.triggers.append(trigger) }
   }
 
   /// Says that no more triggers will come: the capture ends with the clips that were begun.

@@ -5,8 +5,9 @@ public import MediaTiming
 /// What a clip is to hold around its trigger, and how long to wait for triggers.
 ///
 /// A clip holds the frames whose times are in `[trigger − preDuration, trigger + postDuration)`, by
-/// the camera's clock: those before it come out of a ring in memory. Each trigger makes a clip of
-/// its own, with all its frames, also where it comes while another is being recorded.
+/// the camera's clock: those before it come out of a ring in memory. Each trigger outside the quiet
+/// period of the last makes a clip of its own, with all its frames, also where it comes while another
+/// is being recorded. At most 16 clips are recorded at a time; further triggers are refused.
 public struct TriggerSettings: Sendable {
   /// How much is kept from before the trigger.
   public var preDuration: MediaTime
@@ -14,6 +15,12 @@ public struct TriggerSettings: Sendable {
   public var postDuration: MediaTime
   /// Whether further triggers make further clips; else the first clip ends the capture.
   public var repeats = false
+  /// The least time from one trigger that has a clip to the next; those between are ignored and
+  /// counted. Nil for the length of a clip, so that clips do not overlap.
+  public var quietPeriod: MediaTime?
+  /// The capture ends when it has made this many clips; nil for no such limit. Only where triggers
+  /// repeat.
+  public var maximumClipCount: Int?
   /// Bytes that the ring may take; nil for what `preDuration` and two seconds for a slow disk need
   /// at most, but no more than half of the memory that is free.
   ///
@@ -82,6 +89,10 @@ public struct TriggeredReport: Sendable {
   public var clips: [RecordingReport] = []
   /// How many triggers came for which a clip was begun.
   public var triggerCount = 0
+  /// How many triggers came within the quiet period of another, or after the last clip.
+  public var ignoredTriggerCount = 0
+  /// How many triggers have no clip because too many others waited or were being recorded.
+  public var refusedTriggerCount = 0
   /// What became of every frame period from the beginning to the end of the capture: a frame is
   /// stored if it is in a clip, and evicted if it left the ring without having been in one.
   public var ledger = FrameLedger()
@@ -109,4 +120,16 @@ public struct TriggeredReport: Sendable {
   public var problem: RecordingError?
   /// What the user should know although nothing failed.
   public var warnings: [String] = []
+}
+
+extension TriggeredReport {
+  /// Counts the triggers that never became clips.
+  mutating func count(_ queue: TriggerQueue) {
+    ignoredTriggerCount += queue.ignoredCount
+    refusedTriggerCount += queue.refusedCount
+    guard refusedTriggerCount > 0 else { return }
+    warnings.append(
+      "\(refusedTriggerCount) triggers have no clip: \(TriggerQueue.capacity) others were being "
+        + "recorded")
+  }
 }

@@ -45,6 +45,13 @@ struct TriggeredTake {
     var report: TriggeredReport
     /// The shortest time before now that the ring held when it was too small, in microseconds.
     var shortened: Int64?
+    /// Why there is no file of a clip that got no frame.
+    var emptyClip: RecordingError?
+  }
+
+  /// How many clips there may be in all.
+  private var maximumClipCount: Int {
+    triggers.repeats ? triggers.maximumClipCount ?? .max : 1
   }
 
   /// The bytes of the ring, and how many frames it may hold.
@@ -76,14 +83,22 @@ struct TriggeredTake {
     tell: (MovieFileOutput.TriggeredEvent) -> Void
   ) -> TriggeredReport {
     var state = begin(queue)
+    var takesTriggers = true
     while true {
       // Before the triggers are taken: a trigger that comes later is no earlier than this frame.
       let isClosed = queue.isClosed
       if isClosed { sound?.end(behind: queue) }
       let newest = queue[queue.endPlace - 1]?.observation.microseconds
-      let triggers = takeTriggers()
-      for trigger in triggers.new { open(trigger, queue, &state, tell) }
-      if triggers.isLast, state.clips.isEmpty { control.stop(.signal) }
+      if takesTriggers {
+        let triggers = takeTriggers()
+        for trigger in triggers.new { open(trigger, queue, &state, tell) }
+        if triggers.isLast, state.clips.isEmpty { control.stop(.signal) }
+        if state.report.triggerCount >= maximumClipCount, state.clips.isEmpty {
+          control.stop(.maxClips)
+        }
+      }
+      // Those that come from now on are no part of the capture, however many they are.
+      takesTriggers = !isClosed
       let isIdle = advance(queue, isClosed ? end() : nil, &state, tell)
       state.report.ring.peak = max(state.report.ring.peak, queue.boundBytes)
       if isClosed, isIdle, state.clips.isEmpty { break }
@@ -115,10 +130,17 @@ struct TriggeredTake {
     _ trigger: CaptureTrigger, _ queue: FrameQueue, _ state: inout Progress,
     _ tell: (MovieFileOutput.TriggeredEvent) -> Void
   ) {
-    guard triggers.repeats || state.report.triggerCount == 0 else { return }
+    guard state.report.triggerCount < maximumClipCount else {
+      state.report.ignoredTriggerCount += 1
+      return
+    }
     switch control.requestedStop {
     case .error, .diskFull, .minFree: return
     default: break
+    }
+    guard state.clips.count < TriggerQueue.capacity else {
+      state.report.refusedTriggerCount += 1
+      return
     }
     state.report.triggerCount += 1
     tell(.triggered(trigger, clip: state.report.triggerCount))
@@ -192,7 +214,10 @@ struct TriggeredTake {
   ) {
     let storedCount = clip.storedCount
     do {
-      let report = try clip.finish(end, proof)
+      var report = try clip.finish(end, proof)
+      if let warning = preRollWarning(report, isRingTooSmall: state.shortened != nil) {
+        report.warnings.append(warning)
+      }
       state.report.clips.append(report)
       if state.report.problem == nil { state.report.problem = report.problem }
       tell(.finished(report))
@@ -203,11 +228,27 @@ struct TriggeredTake {
         ?? RecordingError(.writeFailed, "\(clip.path): \(error)", hint: "check the disk")
       state.report.warnings.append("\(clip.path) was not written: \(error)")
       // Of several clips one may be empty, where no frame came.
-      if !triggers.repeats || error.code != .nothingStored {
+      if triggers.repeats, error.code == .nothingStored {
+        state.emptyClip = state.emptyClip ?? error
+      } else {
         state.report.problem = state.report.problem ?? error
       }
     }
     if !triggers.repeats { control.stop(.duration) }
+  }
+
+  /// Says that a clip holds less from before its trigger than was asked for.
+  private func preRollWarning(_ clip: RecordingReport, isRingTooSmall: Bool) -> String? {
+    guard let mark = clip.trigger,
+      let asked = try? triggers.preDuration.converted(to: 1_000_000_000, rounding: .towardZero),
+      let period = try? input.negotiatedFrameRate.frameDuration
+        .converted(to: 1_000_000_000, rounding: .towardPositiveInfinity)
+    else { return nil }
+    // A frame's time may be off by some of its period.
+    guard mark.nanoseconds < asked.value - 2 * period.value else { return nil }
+    return "\(clip.path) holds \(max(0, mark.nanoseconds) / 1_000_000) ms from before its trigger "
+      + "instead of \(asked.value / 1_000_000) ms: "
+      + (isRingTooSmall ? "the ring is too small" : "the camera had not run for longer")
   }
 
   /// Enters the frames that came since the last time as not yet in any clip.
@@ -287,6 +328,7 @@ struct TriggeredTake {
     if let error = end.error, report.problem == nil {
       report.problem = RecordingError(error)
     }
+    if report.clips.isEmpty { report.problem = report.problem ?? state.emptyClip }
     if report.problem?.code == .diskFull { report.stoppedBy = .diskFull }
     if let held = state.shortened {
       report.warnings.append(

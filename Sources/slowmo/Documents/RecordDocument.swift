@@ -182,6 +182,9 @@ struct RecordDocument: Encodable {
   /// Of the one clip; null where the take was simply begun, and with `--repeat`.
   @Nullable var trigger: Trigger?
   @Nullable var ring: Ring?
+  /// Triggers without a clip; null where none were waited for.
+  @Nullable var ignoredTriggers: Int?
+  @Nullable var refusedTriggers: Int?
   let preflight: Preflight
   let warnings: [String]
   /// Null with `--repeat`, where each clip has its own.
@@ -200,7 +203,8 @@ struct RecordDocument: Encodable {
   enum CodingKeys: CodingKey {
     case schema, file, mode, codec, requestedFps, requestedFpsValue, negotiatedFps
     case negotiatedFpsValue, measuredFps, measuredFpsValue, rateCause, proof, durationNs, startupNs
-    case ledger, gaps, intervals, stoppedBy, playable, trigger, ring, preflight
+    case ledger, gaps, intervals, stoppedBy, playable, trigger, ring
+    case ignoredTriggers, refusedTriggers, preflight
     case warnings, video, audio, files, error
   }
 
@@ -237,6 +241,8 @@ struct RecordDocument: Encodable {
     playable = report.isPlayable
     trigger = report.trigger.map(Trigger.init)
     ring = capture.map { Ring(capacityBytes: $0.ring.capacity, peakBytes: $0.ring.peak) }
+    ignoredTriggers = capture?.ignoredTriggerCount
+    refusedTriggers = capture?.refusedTriggerCount
     self.preflight = Preflight(preflight)
     warnings = report.warnings
     self.problem = problem
@@ -324,6 +330,8 @@ enum RecordText {
         + "\(capture.clips.count == 1 ? "clip" : "clips"), \(ledger.evicted) left the ring and "
         + "\(ledger.dropped) are missing; the ring held up to "
         + "\(decimal(Double(capture.ring.peak) / 1_048_576, 1)) MiB"
+        + (capture.ignoredTriggerCount == 0
+          ? "" : "; \(capture.ignoredTriggerCount) triggers were ignored")
     ]
   }
 }

@@ -50,7 +50,9 @@ final class ClipCommands: Sendable {
         var options = PlatformOptions()
         options.processGroupID = 0
         let result = try await Subprocess.run(
-          .name("sh"), arguments: Arguments(["-c", command, "sh", path].map(\.systemBytes)),
+          .name("sh"),
+          // strdup(3) copies each up to its zero.
+          arguments: Arguments(["-c", command, "sh", path].map { $0.systemBytes + [0] }),
           platformOptions: options,
           output: .currentStandardError, error: .currentStandardError)
         guard !result.terminationStatus.isSuccess else { return }

@@ -38,16 +38,22 @@ enum Interrupt {
     }
     // A reader that closes its end of a pipe must not end a recording.
     signal(SIGPIPE, SIG_IGN)
+    // Nor must a limit on the size of files: a write beyond it fails instead (setrlimit(2)).
+    signal(SIGXFSZ, SIG_IGN)
     let waiter = DispatchQueue(label: "signals")
     let isWaiting = DispatchSemaphore(value: 0)
     waiter.async {
       waitingThread = pthread_self()
       isWaiting.signal()
       var set = Self.set(of: numbers)
+      var ending = Self.set(of: numbers.filter { $0 != SIGUSR1 })
       var number: Int32 = 0
       var first = ContinuousClock.now
       while true {
-        guard sigwait(&set, &number) == 0 else { continue }
+        // The kernel gives the lowest number first, so many SIGUSR1 would hold up a SIGTERM.
+        var noTime = timespec()
+        number = sigtimedwait(&ending, nil, &noTime)
+        if number <= 0 { guard sigwait(&set, &number) == 0 else { continue } }
         guard number != SIGUSR1 else {
           userAction.withLock { $0 }?()
           continue

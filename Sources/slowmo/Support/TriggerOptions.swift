@@ -76,9 +76,15 @@ struct TriggerOptions: ParsableArguments {
   @Flag(help: "Wait for the next trigger; FILE is a template such as swing_{n:03}.mov.")
   var `repeat` = false
 
+  @Option(help: "Stop after this many clips; needs --repeat.")
+  var maxClips: Int?
+
   @Option(
     parsing: .unconditional,
-    help: "How long it must be quiet or still before the next sound or motion; 1s unless said.",
+    help: """
+      Ignore triggers for this long after one; the clip's length unless said. A sound or motion \
+      must also have been over for this long, 1s unless said.
+      """,
     transform: durationOrZero)
   var quietPeriod: MediaTime?
 
@@ -90,16 +96,19 @@ struct TriggerOptions: ParsableArguments {
   var isTriggered: Bool { !trigger.isEmpty }
 
   func validate() throws {
-    let settings = settings()
-    if quietPeriod != nil, settings.sound == nil, settings.motion == nil {
-      throw ValidationError("--quiet-period needs a --trigger audio:-12dBFS or motion")
-    }
     let lone = [
       ("--pre", pre != nil), ("--post", post != nil), ("--repeat", self.repeat),
+      ("--quiet-period", quietPeriod != nil), ("--max-clips", maxClips != nil),
     ].first { $0.1 }
     if let lone, trigger.isEmpty {
       throw ValidationError(
         "\(lone.0) needs a --trigger: signal, key, udp:PORT, audio:-12dBFS or motion")
+    }
+    if let maxClips {
+      guard maxClips > 0 else { throw ValidationError("--max-clips \(maxClips) is not above zero") }
+      guard self.repeat else {
+        throw ValidationError("--max-clips needs --repeat: without it there is one clip")
+      }
     }
   }
 
@@ -108,6 +117,8 @@ struct TriggerOptions: ParsableArguments {
     var settings = TriggerSettings(
       preDuration: pre ?? .zero, postDuration: post ?? MediaTime(seconds: 2))
     settings.repeats = self.repeat
+    settings.quietPeriod = quietPeriod
+    settings.maximumClipCount = maxClips
     let quiet = quietPeriod ?? MediaTime(seconds: 1)
     for kind in trigger.reversed() {
       switch kind {

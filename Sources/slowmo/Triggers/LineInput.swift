@@ -9,12 +9,12 @@ enum LineInput {
     _ whenLineEnds: @escaping @Sendable () -> Void, atEnd: @escaping @Sendable () -> Void
   ) {
     DispatchQueue(label: "lines").async {
-      var byte: UInt8 = 0
+      var bytes = [UInt8](repeating: 0, count: 4_096)
       while true {
-        let count = Glibc.read(STDIN_FILENO, &byte, 1)
+        let count = Glibc.read(STDIN_FILENO, &bytes, bytes.count)
         if count < 0, errno == EINTR { continue }
-        guard count == 1 else { return atEnd() }
-        if byte == UInt8(ascii: "\n") { whenLineEnds() }
+        guard count > 0 else { return atEnd() }
+        for byte in bytes[..<count] where byte == UInt8(ascii: "\n") { whenLineEnds() }
       }
     }
   }

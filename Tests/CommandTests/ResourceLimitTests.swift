@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+
+/// The limits that a shell sets for its commands: ulimit.
+struct ResourceLimitTests {
+  @Test func `A limit on the size of files ends a take with an error, and what fits is kept`()
+    async throws
+  {
+    let scratch = try Scratch()
+    let finished = try await bash(
+      """
+      ulimit -f 1000  # Blocks of 1 KiB.
+      "$1" record 'synthetic:640x480@240?pace=max' -o a.mov -t 60 --json
+      """, in: scratch.path)
+    #expect(finished.status == 74, "\(finished.status) \(finished.errors)")
+    let report = try finished.document()
+    #expect(report["playable"] as? Bool == true)
+    let export = try await bash(
+      """
+      "$1" record 'synthetic:640x480@240?pace=max' -o b.mov -t 1 --progress none >/dev/null
+      ulimit -f 100
+      "$1" retime b.mov -o c.mov --speed 1/2 --copy
+      """, in: scratch.path)
+    #expect(export.status == 74, "\(export.status) \(export.errors)")
+    #expect(try scratch.names() == ["a.mov", "b.mov"])
+  }
+
+  @Test(arguments: [4, 6, 8, 10, 12, 16, 24]) func `A limit on open files ends with an error`(
+    count: Int
+  ) async throws {
+    let scratch = try Scratch()
+    let finished = try await bash(
+      """
+      ulimit -n \(count)
+      "$1" record 'synthetic:160x120@240?pace=max' -o a.mov -t 0.2
+      """, in: scratch.path)
+    #expect([0, 69, 70, 73, 74].contains(finished.status), "\(finished.status) \(finished.errors)")
+    #expect((finished.status == 0) == (try scratch.names() == ["a.mov"]))
+    if finished.status != 0 { #expect(!finished.errors.isEmpty) }
+  }
+
+  @Test func `A burst reserves what its take can fill`() async throws {
+    let scratch = try Scratch()
+    let finished = try await bash(
+      """
+      ulimit -v 1500000  # KiB
+      "$1" record 'synthetic:320x240@240?pace=max' -o a.mov -t 0.5 --burst --json
+      """, in: scratch.path)
+    #expect(finished.status == 0, "\(finished.status) \(finished.errors)")
+    #expect((try finished.document()["ledger"] as? [String: Int])?["stored"] == 120)
+  }
+}

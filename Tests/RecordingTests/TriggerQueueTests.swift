@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+import MediaTiming
+import TestSupport
+import Testing
+
+@testable import Recording
+
+struct TriggerQueueTests {
+  private func trigger(_ microseconds: Int64) -> CaptureTrigger {
+    CaptureTrigger(source: .call, microseconds: microseconds)
+  }
+
+  @Test(arguments: [1, 2, 3, 4] as [UInt64])
+  func `Accepted triggers are a quiet period apart, and the others are counted`(
+    seed: UInt64
+  ) throws {
+    var random = SeededGenerator(seed: seed)
+    for _ in 0..<50 {
+      let quiet = Int64.random(in: 0...3_000, using: &random)
+      var settings = TriggerSettings(preDuration: .zero, postDuration: .zero)
+      settings.quietPeriod = MediaTime(microseconds: quiet)
+      var queue = TriggerQueue()
+      queue.begin(settings)
+      var (accepted, taken, waiting, ignored, refused) = ([Int64](), [Int64](), 0, 0, 0)
+      var time: Int64 = 0
+      for _ in 0..<500 {
+        // Most come together, as in a burst; some are known later than they happened.
+        time += Int64.random(in: -50...200, using: &random)
+        queue.append(trigger(time))
+        if let last = accepted.last, abs(time - last) < quiet {
+          ignored += 1
+        } else if waiting == TriggerQueue.capacity {
+          refused += 1
+        } else {
+          accepted.append(time)
+          waiting += 1
+        }
+        if Int.random(in: 0..<40, using: &random) == 0 {
+          taken += queue.take().map(\.microseconds)
+          waiting = 0
+        }
+      }
+      taken += queue.take().map(\.microseconds)
+      #expect(taken == accepted)
+      #expect(queue.ignoredCount == ignored && queue.refusedCount == refused)
+      #expect(accepted.count + ignored + refused == 500)
+    }
+  }
+
+  @Test func `The quiet period is the length of a clip unless said, also for early triggers`() {
+    var queue = TriggerQueue()
+    // Before the capture begins nothing is known of quiet periods.
+    for time in [0, 10, 149_999, 150_000, 150_001] as [Int64] { queue.append(trigger(time)) }
+    queue.begin(
+      TriggerSettings(
+        preDuration: MediaTime(microseconds: 100_000), postDuration: MediaTime(microseconds: 50_000)
+      ))
+    #expect(queue.take().map(\.microseconds) == [0, 150_000])
+    #expect(queue.ignoredCount == 3 && queue.refusedCount == 0)
+    queue.append(trigger(.max))
+    queue.append(trigger(.min))
+    #expect(queue.take().map(\.microseconds) == [.max, .min])
+  }
+}
