@@ -27,9 +27,11 @@ package final class FileDriver: FrameDriver {
   private let lastDuration = Mutex<Int64?>(nil)
 
   /// Prepares to play a file whose picture has this size; `bufferCount` is the most it may lend.
+  ///
+  /// - Throws: `CaptureError` with `.outOfMemory` when there is no memory for the buffers.
   package init(
     path: String, pace: Pace, layout: Layout, width: Int, height: Int, bufferCount: Int = 32
-  ) {
+  ) throws(CaptureError) {
     self.path = path
     self.pace = pace
     self.layout = layout
@@ -43,7 +45,7 @@ package final class FileDriver: FrameDriver {
       case .mjpeg, .h264: 3 * width * height + 65_536
       }
     self.bufferCount = max(2, min(bufferCount, Self.totalByteLimit / max(1, bytes)))
-    queue = SoftwareBufferQueue(count: self.bufferCount, bytesPerBuffer: bytes)
+    queue = try SoftwareBufferQueue(count: self.bufferCount, bytesPerBuffer: bytes)
   }
 
   private static let limit = 16_384

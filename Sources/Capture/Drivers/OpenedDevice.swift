@@ -104,7 +104,7 @@ struct OpenedDevice {
       case .h264: .h264
       default: .yuv420p
       }
-    let driver = FileDriver(
+    let driver = try FileDriver(
       path: camera.path, pace: camera.pace, layout: layout, width: format.width,
       height: format.height)
     self.driver = driver

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Dispatch
+import Glibc
 import Synchronization
 
 /// The ring of buffers of a driver that is a program: what V4L2's queue is to a camera.
@@ -21,11 +22,19 @@ final class SoftwareBufferQueue: Sendable {
   private let freeSignal = DispatchSemaphore(value: 0)
   // Written only by who took the buffer from `free`, read only by who took it from `filled`.
   private nonisolated(unsafe) let memory: UnsafeMutableRawPointer
+  private let byteCount: Int
 
-  init(count: Int, bytesPerBuffer: Int) {
+  /// Reserves the buffers.
+  ///
+  /// - Throws: `CaptureError` with `.outOfMemory` when the system refuses them.
+  init(count: Int, bytesPerBuffer: Int) throws(CaptureError) {
     self.count = count
     self.bytesPerBuffer = bytesPerBuffer
-    memory = .allocate(byteCount: max(1, count * bytesPerBuffer), alignment: 64)
+    byteCount = max(1, count * bytesPerBuffer)
+    guard let memory = QueueChunks.reserve(byteCount) else {
+      throw QueueChunks.refusal(bytes: byteCount, of: "the camera's buffers")
+    }
+    self.memory = memory
     var free = RingOfIndices(capacity: count)
     for index in 0..<count { free.append(index) }
     state = Mutex(
@@ -35,7 +44,7 @@ final class SoftwareBufferQueue: Sendable {
         byteCounts: Array(repeating: 0, count: count)))
   }
 
-  deinit { memory.deallocate() }
+  deinit { munmap(memory, byteCount) }
 
   /// Makes every buffer free again that nobody holds, for a new stream.
   func restart(keeping lent: [Int]) {

@@ -75,9 +75,9 @@ struct QueueChunks: ~Copyable {
     return memory == MAP_FAILED ? nil : memory
   }
 
-  static func refusal(bytes: Int) -> CaptureError {
+  static func refusal(bytes: Int, of purpose: String = "the frame queue") -> CaptureError {
     CaptureError(
-      .outOfMemory, "could not reserve \(bytes / 1_048_576) MiB for the frame queue",
+      .outOfMemory, "could not reserve \(bytes / 1_048_576) MiB for \(purpose)",
       hint: "close other programs or choose a smaller mode")
   }
 

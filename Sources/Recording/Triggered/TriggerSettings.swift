@@ -15,11 +15,11 @@ public struct TriggerSettings: Sendable {
   public var postDuration: MediaTime
   /// Whether further triggers make further clips; else the first clip ends the capture.
   public var repeats = false
-  /// The least time from one trigger that has a clip to the next; those between are ignored and
-  /// counted. Nil for the length of a clip, so that clips do not overlap.
+  /// The least time from one trigger that has a clip to the next; those between are ignored.
+  ///
+  /// Nil for the length of a clip, so that clips do not overlap.
   public var quietPeriod: MediaTime?
-  /// The capture ends when it has made this many clips; nil for no such limit. Only where triggers
-  /// repeat.
+  /// The number of clips after which the capture ends, where triggers repeat; nil for no limit.
   public var maximumClipCount: Int?
   /// Bytes that the ring may take; nil for what `preDuration` and two seconds for a slow disk need
   /// at most, but no more than half of the memory that is free.

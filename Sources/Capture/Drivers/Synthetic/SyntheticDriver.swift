@@ -76,7 +76,7 @@ package final class SyntheticDriver: FrameDriver {
     }
     self.settings = settings
     self.bufferCount = bufferCount
-    queue = SoftwareBufferQueue(
+    queue = try SoftwareBufferQueue(
       count: bufferCount, bytesPerBuffer: maker.maximumByteCount)
     self.maker = Mutex(maker)
   }
