@@ -228,7 +228,7 @@ struct TriggeredTake {
         ?? RecordingError(.writeFailed, "\(clip.path): \(error)", hint: "check the disk")
       state.report.warnings.append("\(clip.path) was not written: \(error)")
       // Of several clips one may be empty, where no frame came.
-      if triggers.repeats, error.code == .nothingStored {
+      if triggers.repeats, [.nothingStored, .cancelled].contains(error.code) {
         state.emptyClip = state.emptyClip ?? error
       } else {
         state.report.problem = state.report.problem ?? error
