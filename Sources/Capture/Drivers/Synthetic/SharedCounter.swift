@@ -1,35 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+import Synchronization
 
-/// A count that other processes may read, and that stays when this one is killed: the first eight
-/// bytes of a file, in the machine's own byte order.
+/// A count that other processes may read, and that survives a kill of this one: the only eight bytes
+/// of a file, in the machine's own byte order.
 final class SharedCounter: Sendable {
-  // One thread counts at a time.
-  private nonisolated(unsafe) let memory: UnsafeMutableRawPointer
+  private static let byteCount = 8
 
-  /// Maps a file, which is made if there is none, and begins at 0.
-  ///
-  /// - Throws: `CaptureError` with `.deviceFailed` where the file cannot be had.
-  init(path: String) throws(CaptureError) {
-    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
-    guard descriptor >= 0, ftruncate(descriptor, 8) == 0,
-      let memory = mmap(nil, 8, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
-      memory != MAP_FAILED
-    else {
-      let reason = String(cString: strerror(errno))
-      if descriptor >= 0 { close(descriptor) }
-      throw CaptureError(
-        .deviceFailed, "the synthetic camera cannot count in \(path): \(reason)",
-        hint: "name a file that can be written: counter=/dev/shm/frames")
-    }
-    close(descriptor)
-    self.memory = memory
-    memory.storeBytes(of: 0, as: Int64.self)
+  private let path: String
+  /// Where the file is mapped; 0 before ``open()``.
+  private let address = Atomic<UInt>(0)
+
+  /// Makes a counter; its file is not touched before ``open()``.
+  init(path: String) { self.path = path }
+
+  deinit {
+    let memory = UnsafeMutableRawPointer(bitPattern: address.load(ordering: .relaxed))
+    if let memory { munmap(memory, Self.byteCount) }
   }
 
-  deinit { munmap(memory, 8) }
+  /// Creates the file, or reuses one of eight bytes, and counts from 0; does nothing where it is open.
+  ///
+  /// An existing file of any other size is not a counter, and a symbolic link may lead to one that is
+  /// not: both stay untouched.
+  ///
+  /// - Throws: `CaptureError` with `.deviceFailed` where the file cannot be used.
+  func open() throws(CaptureError) {
+    guard address.load(ordering: .relaxed) == 0 else { return }
+    let created = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
+    if created < 0, errno != EEXIST { throw failure(errno) }
+    let isNew = created >= 0
+    let descriptor = isNew ? created : try openExisting()
+    defer { close(descriptor) }
+    guard !isNew || ftruncate(descriptor, off_t(Self.byteCount)) == 0,
+      let memory = mmap(
+        nil, Self.byteCount, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
+      memory != MAP_FAILED
+    else {
+      let reason = errno
+      if isNew { unlink(path) }
+      throw failure(reason)
+    }
+    memory.storeBytes(of: 0, as: Int64.self)
+    address.store(UInt(bitPattern: memory), ordering: .relaxed)
+  }
 
+  /// Opens a file that exists, if it can be a counter.
+  private func openExisting() throws(CaptureError) -> Int32 {
+    // Opening a pipe would wait for its other end.
+    let descriptor = Glibc.open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      throw errno == ELOOP ? failure("it is a symbolic link") : failure(errno)
+    }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+      status.st_size == off_t(Self.byteCount)
+    else {
+      close(descriptor)
+      throw failure("it exists, and is not a counter file of \(Self.byteCount) bytes")
+    }
+    return descriptor
+  }
+
+  private func failure(_ errorNumber: Int32) -> CaptureError {
+    failure(String(cString: strerror(errorNumber)))
+  }
+
+  private func failure(_ reason: String) -> CaptureError {
+    CaptureError(
+      .deviceFailed, "the synthetic camera cannot count in \(path): \(reason)",
+      hint: "name a new file in a folder that can be written to: counter=/dev/shm/frames")
+  }
+
+  /// Counts one; only one thread at a time may call it, after ``open()``.
   func add() {
+    let memory = UnsafeMutableRawPointer(bitPattern: address.load(ordering: .relaxed))
+    guard let memory else { return }
     memory.storeBytes(of: memory.load(as: Int64.self) &+ 1, as: Int64.self)
   }
 }

@@ -27,7 +27,7 @@ package final class SyntheticDriver: FrameDriver {
     /// Chooses which frames are lost: the same seed loses the same frames.
     package var seed: UInt64 = 0
     /// A file in which the frames that were handed over are counted, for who checks what became of
-    /// them.
+    /// them; it is opened when the camera starts.
     package var counterPath: String?
     /// Whether frames wait for their time.
     package var pace = Pace.realTime
@@ -69,11 +69,7 @@ package final class SyntheticDriver: FrameDriver {
       throw CaptureError(
         .deviceFailed, "the synthetic camera \(error)", hint: "choose another size or format")
     }
-    if let path = settings.counterPath {
-      counter = try SharedCounter(path: path)
-    } else {
-      counter = nil
-    }
+    counter = settings.counterPath.map(SharedCounter.init)
     self.settings = settings
     self.bufferCount = bufferCount
     queue = try SoftwareBufferQueue(
@@ -93,6 +89,7 @@ package final class SyntheticDriver: FrameDriver {
   package var firstFrameMicroseconds: Int64 { startMicroseconds.load(ordering: .acquiring) }
 
   package func start(keeping lent: [Int]) throws(CaptureError) {
+    try counter?.open()
     guard let maker = maker.withLock({ $0.take() }) else {
       throw CaptureError(
         .deviceFailed, "the synthetic camera was started twice", hint: "open it again")
