@@ -30,11 +30,12 @@ let package = Package(
       name: "CRubberBand", pkgConfig: "rubberband", providers: [.apt(["librubberband-dev"])]),
 
     .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
+    .systemLibrary(name: "CLinuxSystem"),
 
     // Currency: every room below may import it.
     .target(name: "MediaTiming"),
     // Files and their names, as the system has them.
-    .target(name: "LinuxSystem"),
+    .target(name: "LinuxSystem", dependencies: ["CLinuxSystem"]),
 
     // Bridges: one owner for each C handle.
     .target(name: "V4L2", dependencies: ["CVideo4Linux", "LinuxSystem", "MediaTiming"]),
@@ -142,7 +143,8 @@ let package = Package(
     .testTarget(
       name: "RecordingTests",
       dependencies: [
-        "Recording", "Capture", "FormatDiscovery", "Assets", "LibAV", "MediaTiming", "TestSupport",
+        "Recording", "Capture", "FormatDiscovery", "Assets", "LibAV", "LinuxSystem", "MediaTiming",
+        "TestSupport",
       ]),
     .testTarget(
       name: "CommandTests",

@@ -16,6 +16,8 @@ public struct ExportError: Error, Hashable, Sendable, CustomStringConvertible {
     public init(rawValue: String) { self.rawValue = rawValue }
     /// A file of this name exists and may not be replaced.
     public static let outputExists = Code(rawValue: "output_exists")
+    /// Another program is writing the file of this name.
+    public static let outputBusy = Code(rawValue: "output_busy")
     /// The file cannot be created where it should be.
     public static let cannotCreate = Code(rawValue: "cannot_create")
     /// The name of the file asks for a container that is not written.
@@ -57,13 +59,17 @@ public struct ExportError: Error, Hashable, Sendable, CustomStringConvertible {
     self.init(
       error.isNameTaken
         ? .outputExists
-        : error.isDiskFull ? .diskFull : error.isWriting ? .writeFailed : .cannotCreate,
+        : error.isBusy
+          ? .outputBusy
+          : error.isDiskFull ? .diskFull : error.isWriting ? .writeFailed : .cannotCreate,
       error.message,
       hint: error.isNameTaken
         ? "choose another name, or replace it with --overwrite"
-        : error.isDiskFull
-          ? "free some space and try again"
-          : "check that its folder exists and may be written to")
+        : error.isBusy
+          ? "choose another name, or wait until it is finished"
+          : error.isDiskFull
+            ? "free some space and try again"
+            : "check that its folder exists and may be written to")
   }
 
   init(_ error: LibAVError) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import CFFmpeg
 import Glibc
-import LinuxSystem
+package import LinuxSystem
 package import MediaTiming
 
 /// A chapter of a file, in seconds.
@@ -77,9 +77,20 @@ package struct Demuxer: ~Copyable {
   ///   from one that is no movie, `ESPIPE` is a pipe or a device, and `ETIMEDOUT` a file that
   ///   libavformat reads in circles.
   package init(opening path: String, probes: Bool = true) throws(LibAVError) {
+    try self.init(path, at: path, probes: probes)
+  }
+
+  /// Opens a file that is open, whatever has its name by now.
+  ///
+  /// - Throws: `LibAVError` as ``init(opening:probes:)``.
+  package init(reopening file: OpenFile, probes: Bool = true) throws(LibAVError) {
+    try self.init(file.path, at: file.pathToReopen, probes: probes)
+  }
+
+  private init(_ path: String, at place: String, probes: Bool) throws(LibAVError) {
     _ = LibAVLog.install
     _ = LibAVLog.takeLastLine()
-    try Self.checkKind(of: path)
+    try Self.checkKind(of: place)
     var opened = avformat_alloc_context()
     guard let context = opened else { throw LibAVError("open", path, code: CFFmpeg_ENOMEM) }
     let watch = ReadWatch()
@@ -89,7 +100,7 @@ package struct Demuxer: ~Copyable {
     av_dict_set(&options, "format_whitelist", Self.formats.joined(separator: ","), 0)
     av_dict_set(&options, "protocol_whitelist", "file", 0)
     // "file:" keeps a name with a colon from being taken for a protocol.
-    let result = avformat_open_input(&opened, ("file:" + path).systemPath, nil, &options)
+    let result = avformat_open_input(&opened, ("file:" + place).systemPath, nil, &options)
     try Self.check(result, "open", path, watch)
     do {
       if probes {

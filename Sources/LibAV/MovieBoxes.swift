@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+package import LinuxSystem
 
 /// Types of boxes, four letters each (ISO/IEC 14496-12, 4.2).
 package enum BoxType {
@@ -137,6 +138,8 @@ package struct MovieBoxes: ~Copyable {
   /// Bytes of the file when it was opened.
   package let byteCount: Int64
   package let file: MovieBytes
+  /// The file, which others may have open, too.
+  package var openFile: OpenFile { file.file }
 
   /// Opens a file to change it, or only to read it.
   ///
@@ -144,6 +147,12 @@ package struct MovieBoxes: ~Copyable {
   package init(opening path: String, forWriting: Bool = true) throws(LibAVError) {
     file = try MovieBytes(opening: path, forWriting: forWriting)
     byteCount = file.count()
+  }
+
+  /// Works on a file that is open, as it is now.
+  package init(_ file: OpenFile) {
+    self.file = MovieBytes(file)
+    byteCount = self.file.count()
   }
 
   /// The box that begins at a place, if one does.

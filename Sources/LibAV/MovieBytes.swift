@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import CFFmpeg
 import Glibc
-import LinuxSystem
+package import LinuxSystem
 
 /// An open movie file, read and written at places.
 package struct MovieBytes: ~Copyable {
-  package let path: String
-  private let descriptor: Int32
+  /// The file, which others may have open, too.
+  package let file: OpenFile
+  package var path: String { file.path }
+  private var descriptor: Int32 { file.descriptor }
 
   /// Opens a file that exists.
   ///
@@ -14,14 +16,17 @@ package struct MovieBytes: ~Copyable {
   package init(opening path: String, forWriting: Bool = true) throws(LibAVError) {
     let opened = open(path.systemPath, (forWriting ? O_RDWR : O_RDONLY) | O_CLOEXEC)
     guard opened >= 0 else { throw LibAVError("open", path, code: -errno) }
-    descriptor = opened
-    self.path = path
+    file = OpenFile(adopting: opened, path: path)
   }
 
-  deinit { close(descriptor) }
+  /// Works on a file that is open.
+  package init(_ file: OpenFile) { self.file = file }
 
   /// Bytes of the file now.
-  package func count() -> Int64 { Int64(lseek(descriptor, 0, SEEK_END)) }
+  package func count() -> Int64 {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 ? Int64(status.st_size) : 0
+  }
 
   /// Up to so many bytes from a place on; fewer where the file ends or cannot be read.
   package func read(_ count: Int, at start: Int64) -> [UInt8] {
@@ -114,9 +119,4 @@ package struct MovieBytes: ~Copyable {
 
   /// Whether the file lies in memory, where room that is reserved is memory taken.
   package var isInMemory: Bool { CFFmpeg_isInMemory(descriptor) != 0 }
-
-  /// Takes the file for this value alone, as long as it lives; false where someone else has it.
-  package func lock() -> Bool {
-    flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK
-  }
 }

@@ -2,79 +2,153 @@
 import Glibc
 package import LinuxSystem
 
-/// Where a recording is written, which grows under its own name.
+/// The file of a recording, which grows under its own name.
 ///
 /// It has its name from the start, and is a movie without tracks until it has its head, because it
-/// is to be read while it grows. A file that is to be replaced stays until there is something in
-/// its place.
+/// is to be read while it grows. A file that is to be replaced stays, under another name, until the
+/// recording holds something. From creation to end the file is open and locked: whoever works on it
+/// uses ``file``, since its name may be another file's by then.
 package struct MovieFile: ~Copyable {
   package typealias CreationError = FileCreationError
 
-  /// The name the user gave, which is being written.
+  /// A new file under a temporary name, open and locked.
+  package struct Copy {
+    package let path: String
+    package let file: OpenFile
+  }
+
+  /// A file that lost its name to this one.
+  private struct Replaced {
+    let path: String
+    /// Keeps it locked.
+    let file: NamedFile
+  }
+
+  /// The name that the user gave, which is being written.
   package let writtenPath: String
-  /// Where the file that this one replaces lies until it does.
-  private var replacedPath: String?
+  /// The file itself.
+  package private(set) var file: OpenFile
+  private var replaced: Replaced?
 
   /// Creates the file, with nothing in it.
   ///
   /// - Parameters:
   ///   - target: The path to write to.
   ///   - overwrites: Whether a file that exists may be replaced; it is, by ``dropReplaced()``.
-  /// - Throws: `CreationError` when the name is taken, the folder does not exist or may not be
-  ///   written to.
+  /// - Throws: `CreationError` when the name is taken, another process is writing the file of this
+  ///   name, or the folder does not exist or may not be written to.
   package init(creating target: String, overwrites: Bool) throws(CreationError) {
-    let path = target.systemPath
-    var status = stat()
-    let exists = lstat(path, &status) == 0
-    if exists {
-      guard overwrites else { throw CreationError(path: target, errorNumber: EEXIST) }
-      guard status.st_mode & S_IFMT != S_IFDIR else {
-        throw CreationError(path: target, errorNumber: EISDIR)
-      }
-      guard [S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT) else {
-        throw CreationError(noFile: target)
-      }
+    // Another process may take or leave the name at any time.
+    for _ in 0..<100 {
+      guard let created = try Self.create(target, overwrites) else { continue }
+      (file, replaced, writtenPath) = (created.file, created.replaced, target)
+      return
     }
-    // Never truncated in place, since cutting a big file stalls: an old one is put aside.
-    let aside = TemporaryName.beside(target, Self.aside)
-    // What appears under the name from here on is not replaced, but refused below.
-    if overwrites {
-      if rename(path, aside.systemPath) == 0 {
-        replacedPath = aside
-      } else if errno != ENOENT {
-        throw CreationError(path: target, errorNumber: errno)
-      }
-    }
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
-    guard descriptor >= 0 else {
-      let errorNumber = errno
-      if let replacedPath { rename(replacedPath.systemPath, path) }
-      throw CreationError(path: target, errorNumber: errorNumber)
-    }
-    if replacedPath != nil, status.st_mode & S_IFMT == S_IFREG {
-      fchmod(descriptor, status.st_mode & 0o777)
-    }
-    // Where not even this finds room, the first picture will say so.
-    MovieHead.placeholder.withUnsafeBytes { _ = write(descriptor, $0.baseAddress, $0.count) }
-    fdatasync(descriptor)
-    close(descriptor)
-    writtenPath = target
+    throw CreationError(path: target, errorNumber: EBUSY)
   }
 
   deinit {
-    if let replacedPath { unlink(replacedPath.systemPath) }
+    Self.drop(replaced)
+    // At once, also where another thread is about to close the file.
+    FileLock.release(file.descriptor)
   }
+
+  /// Creates the file under a temporary name, and gives it its own when it is locked; nil where the
+  /// name changed hands meanwhile.
+  private static func create(
+    _ target: String, _ overwrites: Bool
+  ) throws(CreationError) -> (file: OpenFile, replaced: Replaced?)? {
+    guard overwrites || FileIdentity(ofName: target) == nil else {
+      throw CreationError(path: target, errorNumber: EEXIST)
+    }
+    let old = overwrites ? try NamedFile.locking(target) : nil
+    let new = try Self.copy(
+      beside: target, old == nil ? TemporaryName.part : TemporaryName.old, mode: old?.mode)
+    // Where not even this finds room, the first picture will say so.
+    MovieHead.placeholder.withUnsafeBytes {
+      _ = write(new.file.descriptor, $0.baseAddress, $0.count)
+    }
+    fdatasync(new.file.descriptor)
+    let failure: Int32
+    if let old {
+      let taken = FileName.take(target, for: new.path, from: old.identity)
+      if taken.failure == 0 { return (new.file, Replaced(path: taken.old, file: old)) }
+      failure = taken.failure
+    } else {
+      failure = FileName.claim(target, for: new.path)
+      if failure == 0 { return (new.file, nil) }
+    }
+    unlink(new.path.systemPath)
+    guard failure == ESTALE || failure == EEXIST else {
+      throw CreationError(path: target, errorNumber: failure)
+    }
+    return nil
+  }
+
+  private static func copy(
+    beside target: String, _ kind: String, mode: mode_t?
+  ) throws(CreationError) -> Copy {
+    let created = try TemporaryName.create(beside: target, kind)
+    // Before it has a name that others know.
+    _ = FileLock.take(created.descriptor)
+    if let mode { fchmod(created.descriptor, mode) }
+    return Copy(path: created.path, file: OpenFile(adopting: created.descriptor, path: target))
+  }
+
+  /// Whether the name still leads to the file.
+  package var hasItsName: Bool { file.hasItsName }
 
   /// Removes what was written, and gives what it was to replace its name back; for a recording
   /// that holds nothing.
   package consuming func discard() {
-    unlink(writtenPath.systemPath)
-    if let aside = replacedPath.take() { rename(aside.systemPath, writtenPath.systemPath) }
+    let (target, file) = (writtenPath, file)
+    guard let old = replaced.take(), let identity = file.identity else {
+      return FileName.remove(target, of: file.identity)
+    }
+    let taken = FileName.take(target, for: old.path, from: identity)
+    if taken.failure == 0 {
+      FileName.remove(taken.old, of: identity)
+    } else if FileName.claim(target, for: old.path) != 0 {
+      // Where the name is another file's by now, the old one stays aside.
+      FileName.remove(target, of: identity)
+    }
   }
 
   /// Removes the file that this one replaces: from now on there is something in its place.
-  package mutating func dropReplaced() {
-    if let aside = replacedPath.take() { unlink(aside.systemPath) }
+  package mutating func dropReplaced() { Self.drop(replaced.take()) }
+
+  private static func drop(_ old: Replaced?) {
+    guard let old, FileIdentity(ofName: old.path) == old.file.identity else { return }
+    unlink(old.path.systemPath)
+  }
+
+  /// Begins a copy of the file, which may take its place.
+  ///
+  /// - Returns: The copy; give it to ``replace(by:)`` or ``discard(_:)``.
+  /// - Throws: `CreationError` when it cannot be created.
+  package borrowing func beginCopy() throws(CreationError) -> Copy {
+    var status = stat()
+    let mode: mode_t? = fstat(file.descriptor, &status) == 0 ? status.st_mode & 0o777 : nil
+    return try Self.copy(beside: writtenPath, TemporaryName.part, mode: mode)
+  }
+
+  /// Removes a copy that has not become the file.
+  package static func discard(_ copy: Copy) { unlink(copy.path.systemPath) }
+
+  /// Puts a copy in the file's place, which must still have its name; on failure the copy is removed.
+  ///
+  /// - Throws: `CreationError`; the file is then as it was.
+  package mutating func replace(by copy: Copy) throws(CreationError) {
+    guard let identity = file.identity else {
+      throw CreationError(path: writtenPath, errorNumber: EBADF)
+    }
+    let taken = FileName.take(writtenPath, for: copy.path, from: identity)
+    guard taken.failure == 0 else {
+      Self.discard(copy)
+      throw CreationError(path: writtenPath, errorNumber: taken.failure)
+    }
+    FileName.remove(taken.old, of: identity)
+    file = copy.file
   }
 
   /// Where the file lies that a recording was to replace when its process was killed; nil where
@@ -87,11 +161,10 @@ package struct MovieFile: ~Copyable {
       let found = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
         String(systemBytes: bytes.prefix { $0 != 0 })
       }
-      if TemporaryName.process(in: found, aside, of: name) != nil { return folder + found }
+      if TemporaryName.process(in: found, TemporaryName.old, of: name) != nil {
+        return folder + found
+      }
     }
     return nil
   }
-
-  /// The mark of a file that is put aside.
-  private static let aside = "old"
 }

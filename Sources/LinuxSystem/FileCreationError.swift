@@ -5,7 +5,7 @@ import Glibc
 package struct FileCreationError: Error, Sendable {
   package let path: String
   /// The errno; `EEXIST` for a name that is taken, `ENOTSUP` for a device, pipe or socket, `EBUSY`
-  /// for a file that is being recorded.
+  /// for a file that another program is writing.
   package let errorNumber: Int32
   /// Whether the file was there, and could not be written.
   package let isWriting: Bool
@@ -27,6 +27,8 @@ package struct FileCreationError: Error, Sendable {
     isNoFile = true
   }
 
+  /// Whether another program is recording, recovering or replacing the file.
+  package var isBusy: Bool { errorNumber == EBUSY }
   /// Whether the name is taken by a file that may not be replaced.
   package var isNameTaken: Bool { errorNumber == EEXIST }
   /// Whether the disk, or what this user may take of it, is full.
@@ -35,12 +37,14 @@ package struct FileCreationError: Error, Sendable {
   package var reason: String {
     isNoFile
       ? "it is no ordinary file"
-      : errorNumber == EBUSY ? "it is being recorded" : String(cString: strerror(errorNumber))
+      : isBusy ? "another program is writing it" : String(cString: strerror(errorNumber))
   }
   /// What failed, on which file, and why: one line.
   package var message: String {
     isNameTaken
       ? "\(path) exists already"
-      : "could not \(isWriting || isDiskFull ? "write" : "create") \(path): \(reason)"
+      : isBusy
+        ? "\(path) is being written by another program"
+        : "could not \(isWriting || isDiskFull ? "write" : "create") \(path): \(reason)"
   }
 }

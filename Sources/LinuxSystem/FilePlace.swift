@@ -8,13 +8,13 @@ package struct FilePlace {
   /// The bytes of the path without symbolic links: the same for each spelling of one name.
   package let name: [UInt8]
   /// The file itself, where it exists.
-  private var file: (device: dev_t, number: ino_t)?
+  private var file: FileIdentity?
 
   package init(_ path: String) {
     var status = stat()
     if stat(path.systemPath, &status) == 0, let real = Self.real(path) {
       name = real
-      file = (status.st_dev, status.st_ino)
+      file = FileIdentity(status)
     } else {
       let (folder, last) = path.folderAndName
       name =
@@ -26,7 +26,7 @@ package struct FilePlace {
   /// Whether both lead to one file, also by two names of it.
   package func isFile(of other: FilePlace) -> Bool {
     guard let file, let found = other.file else { return name == other.name }
-    return file.device == found.device && file.number == found.number
+    return file == found
   }
 
   private static func real(_ path: String) -> [UInt8]? {

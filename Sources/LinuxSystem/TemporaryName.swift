@@ -3,6 +3,9 @@ import Glibc
 
 /// Names of files that are not finished, or were put aside, beside the file that they belong to.
 package enum TemporaryName {
+  /// The kind of a file that is being written, and of one that was put aside.
+  package static let (part, old) = ("part", "old")
+
   /// Bytes that a name may have on Linux.
   private static let maximumBytes = 255
 
@@ -20,6 +23,35 @@ package enum TemporaryName {
     let process = attempt == 0 ? "\(getpid())" : "\(getpid())-\(attempt)"
     return folder + mark(process, kind, name)
   }
+
+  /// A name that no file has now.
+  static func free(beside path: String, _ kind: String) -> String {
+    for attempt in 0..<attempts {
+      let name = beside(path, kind, attempt: attempt)
+      if FileIdentity(ofName: name) == nil { return name }
+    }
+    return beside(path, kind, attempt: attempts)
+  }
+
+  /// Creates a file under such a name.
+  ///
+  /// - Returns: Its descriptor, for reading and writing, and its name.
+  /// - Throws: `FileCreationError` for the path.
+  package static func create(
+    beside path: String, _ kind: String
+  ) throws(FileCreationError) -> (descriptor: Int32, path: String) {
+    for attempt in 0..<attempts {
+      let name = beside(path, kind, attempt: attempt)
+      let descriptor = open(name.systemPath, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+      if descriptor >= 0 { return (descriptor, name) }
+      // Left behind by a process of this number, or of one in another container.
+      guard errno == EEXIST else { throw FileCreationError(path: path, errorNumber: errno) }
+    }
+    throw FileCreationError(path: path, errorNumber: EEXIST)
+  }
+
+  /// Other names that are tried where one is taken.
+  private static let attempts = 100
 
   /// The number of the process that gave a file's name this mark; nil for any other name.
   package static func process(in found: String, _ kind: String, of name: String) -> String? {

@@ -15,7 +15,6 @@ package struct WholeFile: ~Copyable {
   private let place: String
   private let overwrites: Bool
   private let replaces: Bool
-  private let isOwn: Bool
   private var isFinished = false
 
   /// Creates the file, with nothing in it.
@@ -23,12 +22,9 @@ package struct WholeFile: ~Copyable {
   /// - Parameters:
   ///   - target: The path to write to.
   ///   - overwrites: Whether a file of this name may be replaced.
-  ///   - isOwn: Whether this process may have that file locked itself.
   /// - Throws: `FileCreationError` when the name is taken, the file of this name is being recorded,
   ///   the folder does not exist or may not be written to.
-  package init(
-    creating target: String, overwrites: Bool, isOwn: Bool = false
-  ) throws(FileCreationError) {
+  package init(creating target: String, overwrites: Bool) throws(FileCreationError) {
     var (place, status) = (target, stat())
     var replaces = false
     if lstat(target.systemPath, &status) == 0 {
@@ -44,25 +40,27 @@ package struct WholeFile: ~Copyable {
       guard kind == S_IFREG || kind == S_IFLNK else {
         throw FileCreationError(noFile: target)
       }
-      if !isOwn, Self.isLocked(place) { throw FileCreationError(path: target, errorNumber: EBUSY) }
+      if FileLock.isHeld(on: place) { throw FileCreationError(path: target, errorNumber: EBUSY) }
       replaces = kind == S_IFREG
     }
-    var (written, descriptor, attempt) = ("", Int32(-1), 0)
-    repeat {
-      written = TemporaryName.beside(place, "part", attempt: attempt)
-      descriptor = open(written.systemPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
-      attempt += 1
-      // Left behind by a process of this number, or of one in another container.
-    } while descriptor < 0 && errno == EEXIST && attempt < 100
-    guard descriptor >= 0 else { throw FileCreationError(path: target, errorNumber: errno) }
-    if replaces { fchmod(descriptor, status.st_mode & 0o777) }
-    close(descriptor)
+    let created = try Self.create(place, for: target)
+    if replaces { fchmod(created.descriptor, status.st_mode & 0o777) }
+    close(created.descriptor)
     self.target = target
     self.place = place
     self.overwrites = overwrites
     self.replaces = replaces
-    self.isOwn = isOwn
-    writtenPath = written
+    writtenPath = created.path
+  }
+
+  private static func create(
+    _ place: String, for target: String
+  ) throws(FileCreationError) -> (descriptor: Int32, path: String) {
+    do throws(FileCreationError) {
+      return try TemporaryName.create(beside: place, TemporaryName.part)
+    } catch {
+      throw FileCreationError(path: target, errorNumber: error.errorNumber)
+    }
   }
 
   deinit {
@@ -74,25 +72,31 @@ package struct WholeFile: ~Copyable {
   /// - Throws: `FileCreationError` when the name was taken meanwhile, or the system refuses.
   package mutating func finish() throws(FileCreationError) {
     guard !isFinished else { return }
-    let (written, place) = (writtenPath.systemPath, self.place.systemPath)
-    if overwrites {
-      // What is replaced is gone for good: what replaces it is on the disk before.
-      if replaces, let failure = Self.sync(written) { throw error(failure) }
-      // A recording may have begun there meanwhile.
-      if !isOwn, Self.isLocked(self.place) { throw error(EBUSY) }
-      guard rename(written, place) == 0 else { throw error(errno) }
-    } else if link(written, place) == 0 {
-      // link(2) refuses a name that is taken; rename(2) would silently replace it.
-      unlink(written)
-    } else {
-      let reason = errno
-      // Some file systems have no hard links at all.
-      guard reason == EPERM || reason == EOPNOTSUPP, access(place, F_OK) != 0,
-        rename(written, place) == 0
-      else { throw error(reason) }
-    }
+    let failure = overwrites ? try replace() : FileName.claim(place, for: writtenPath)
+    guard failure == 0 else { throw error(failure) }
     isFinished = true
   }
+
+  /// Replaces the file that has the name now, whether it is the same as in the beginning or not;
+  /// 0, or the errno.
+  private func replace() throws(FileCreationError) -> Int32 {
+    // What is replaced is gone for good: what replaces it is on the disk before.
+    if replaces, let failure = Self.sync(writtenPath.systemPath) { return failure }
+    for _ in 0..<Self.attempts {
+      // Whoever begins to record there meanwhile finds the old file locked, or locks its own.
+      guard let old = try NamedFile.locking(place) else {
+        let failure = FileName.claim(place, for: writtenPath)
+        if failure == EEXIST { continue }
+        return failure
+      }
+      return withExtendedLifetime(old) {
+        rename(writtenPath.systemPath, place.systemPath) == 0 ? 0 : errno
+      }
+    }
+    return EBUSY
+  }
+
+  private static let attempts = 100
 
   private func error(_ number: Int32) -> FileCreationError {
     FileCreationError(path: place, errorNumber: number)
@@ -109,14 +113,6 @@ package struct WholeFile: ~Copyable {
       if errno != EINTR { return errno }
     }
     return nil
-  }
-
-  /// Whether a file is being recorded, or recovered: whoever does that holds a lock on it.
-  private static func isLocked(_ path: String) -> Bool {
-    let descriptor = open(path.systemPath, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-    guard descriptor >= 0 else { return false }
-    defer { close(descriptor) }
-    return flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
   }
 
   private static func realPath(_ path: String) -> String? {

@@ -24,7 +24,7 @@ struct GrowingTake: ~Copyable {
   init(_ take: MovieTake, into file: consuming MovieFile, unsettledFrames: Int = 0) {
     self.take = take
     limits = FileLimits(take.settings, sound: take.sound?.rates(take.soundCodec))
-    writer = take.makeWriter(path: file.writtenPath, unsettledFrames: unsettledFrames)
+    writer = take.makeWriter(into: file.file, unsettledFrames: unsettledFrames)
     self.file = file
   }
 
@@ -101,7 +101,7 @@ struct GrowingTake: ~Copyable {
     writer.close(end)
     do throws(LibAVError) { try writer.finish() } catch { failure = failure ?? error }
     if writer.storedCount > 0 {
-      let report = take.report(writer, end, failure, proof)
+      let report = take.report(writer, end, failure, proof, of: &file)
       // What cannot be looked at now may be read later, so only what holds nothing is no take.
       if report.ledger.stored > 0 { return report }
     }

@@ -27,7 +27,8 @@ public enum MovieRecovery {
     do {
       try check(path)
       let file = try MovieBoxes(opening: path)
-      guard file.file.lock() else {
+      // Before the lock was taken another recording may have begun under the name.
+      guard FileLock.take(file.openFile.descriptor), file.openFile.hasItsName else {
         throw RecordingError(
           .beingRecorded, "\(path) is still being recorded", hint: "stop the recording first")
       }
@@ -91,16 +92,16 @@ public enum MovieRecovery {
       guard boxes.contains(where: { $0.type == BoxType.media }) else {
         throw invalid(path, "breaks off in its middle, and is no recording in fragments")
       }
-      return try plain(path)
+      return try plain(file.openFile)
     }
-    let mend = MovieMend(file, from: head.end, leadIn: leadInCount(path))
+    let mend = MovieMend(file, from: head.end, leadIn: leadInCount(file.openFile))
     guard !mend.fragments.isEmpty else {
       guard boxes.contains(where: { $0.type == BoxType.fragment }) else { throw nothing(path) }
       throw invalid(path, "is in fragments that this program did not record")
     }
     var replaced: [MovieMend.Replaced] = []
     guard mend.pictures > 0 else {
-      guard !PlainMovie.canOpen(path) else { throw nothing(path) }
+      guard !PlainMovie.canOpen(file.openFile) else { throw nothing(path) }
       // What a torn head keeps from being opened can be opened afterwards, as a movie of nothing.
       try mend.write(to: file, replaced: &replaced)
       throw nothing(path, isMended: true)
@@ -111,7 +112,7 @@ public enum MovieRecovery {
     let byteCount = file.byteCount
     do {
       try mend.write(to: file, replaced: &replaced)
-      return try finish(path, mend)
+      return try finish(file.openFile, mend)
     } catch {
       // Until its first index is an index no more, the file is what it was but for these bytes.
       guard file.box(at: head.start)?.type == BoxType.movie else { throw error }
@@ -121,8 +122,8 @@ public enum MovieRecovery {
   }
 
   /// The frames that lead a clip in, as its head says; they have no part in its ledger.
-  private static func leadInCount(_ path: String) -> Int {
-    guard let text = try? Demuxer(opening: path, probes: false).metadata[RecordingTags.recording],
+  private static func leadInCount(_ file: OpenFile) -> Int {
+    guard let text = try? Demuxer(reopening: file, probes: false).metadata[RecordingTags.recording],
       let count = RecordingTags.Recording(text)?.leadIn
     else { return 0 }
     // No ring holds more.
@@ -135,7 +136,9 @@ public enum MovieRecovery {
     guard let file = tmpfile() else { return true }
     defer { fclose(file) }
     guard fwrite(head, 1, head.count, file) == head.count, fflush(file) == 0 else { return true }
-    return PlainMovie.canOpen("/proc/self/fd/\(fileno(file))")
+    let descriptor = dup(fileno(file))
+    return descriptor < 0
+      || PlainMovie.canOpen(OpenFile(adopting: descriptor, path: "the head of the file"))
   }
 
   private static func nothing(_ path: String, isMended: Bool = false) -> RecordingError {
@@ -149,9 +152,10 @@ public enum MovieRecovery {
   }
 
   /// What there is to say of a file that needs nothing.
-  private static func plain(_ path: String) throws -> RecoveryReport {
+  private static func plain(_ file: OpenFile) throws -> RecoveryReport {
+    let path = file.path
     var report = RecoveryReport(path: path, wasPlain: true)
-    var source = try Demuxer(opening: path)
+    var source = try Demuxer(reopening: file)
     let metadata = source.metadata
     guard let track = source.tracks.first(where: { $0.kind == .video }) else {
       throw invalid(path, "holds no pictures")
@@ -168,8 +172,9 @@ public enum MovieRecovery {
   }
 
   /// Makes the mended file plain, and its ledger again.
-  private static func finish(_ path: String, _ mend: MovieMend) throws -> RecoveryReport {
-    var metadata = try Demuxer(opening: path, probes: false).metadata
+  private static func finish(_ file: OpenFile, _ mend: MovieMend) throws -> RecoveryReport {
+    let path = file.path
+    var metadata = try Demuxer(reopening: file, probes: false).metadata
     for key in ["major_brand", "minor_version", "compatible_brands", "encoder"] {
       metadata[key] = nil
     }
@@ -198,7 +203,7 @@ public enum MovieRecovery {
     metadata[RecordingTags.recording] = tag?.text
     report.frameCount =
       try PlainMovie.finish(
-        path, pictureEnd: report.durationNanoseconds / 1_000,
+        file, pictureEnd: report.durationNanoseconds / 1_000,
         soundEnd: .afterFirst(sound.map { $0.ticks &+ Int64($0.duration) } ?? 0),
         metadata: metadata) - leadIn
     report.isPlayable = report.frameCount == Int64(shown.count)

@@ -2,13 +2,14 @@
 import Capture
 import FormatDiscovery
 import LibAV
+import LinuxSystem
 import MediaTiming
 
 extension MovieTake {
   /// Says what became of the take, and makes its file plain.
   func report(
     _ writer: borrowing TakeWriter, _ end: CaptureEnd, _ failure: LibAVError?,
-    _ proof: FrameRateProof?
+    _ proof: FrameRateProof?, of file: inout MovieFile
   ) -> RecordingReport {
     var report = RecordingReport(
       requestedFrameRate: input.requestedFrameRate,
@@ -38,7 +39,18 @@ extension MovieTake {
       report.stoppedBy = GrowingTake.reason(to: failure)
     }
     report.trigger = mark(writer)
-    finishFile(&report, writer)
+    finishFile(&file, &report, writer)
+    if !file.hasItsName {
+      report.problem = RecordingError(replacing: file.file)
+      report.isPlayable = false
+    } else if !report.isPlayable, report.problem == nil {
+      report.problem = RecordingError(
+        .writeFailed, "\(settings.path) cannot be played to its end",
+        hint: "check the disk, and record again")
+    } else {
+      return report
+    }
+    if report.stoppedBy != .diskFull { report.stoppedBy = .error }
     return report
   }
 
@@ -68,22 +80,26 @@ extension MovieTake {
   }
 
   /// Makes the file plain, and learns by reading it whether it can be played.
-  private func finishFile(_ report: inout RecordingReport, _ writer: borrowing TakeWriter) {
+  private func finishFile(
+    _ file: inout MovieFile, _ report: inout RecordingReport, _ writer: borrowing TakeWriter
+  ) {
     guard let first = writer.first else { return }
     if report.problem?.code == .diskFull || report.problem?.code == .writeFailed {
       // What was handed over and what reached the disk may differ: only the file knows.
-      if let count = readable(writer) { report.keep(first: count, of: writer.storedMicroseconds) }
+      if let count = readable(file.file, writer) {
+        report.keep(first: count, of: writer.storedMicroseconds)
+      }
     }
     let rate = taggedRate(&report)
     do throws(LibAVError) {
       let pictures = try PlainMovie.finish(
-        settings.path, pictureEnd: report.durationNanoseconds / 1_000,
+        file.file, pictureEnd: report.durationNanoseconds / 1_000,
         soundEnd: .sample(writer.soundSampleCount),
         metadata: tags(
           first, leadIn: Int(writer.leadInCount), frameRate: rate, gaps: report.gaps))
-      if settings.isOptimizedForNetworkUse { moveIndex(&report) }
+      if settings.isOptimizedForNetworkUse { moveIndex(of: &file, &report) }
       report.isPlayable =
-        pictures == report.ledger.stored + writer.leadInCount && PlainMovie.canOpen(settings.path)
+        pictures == report.ledger.stored + writer.leadInCount && PlainMovie.canOpen(file.file)
       if !report.isPlayable {
         report.warnings.append(
           "only \(pictures) of \(report.ledger.stored) stored frames could be read back")
@@ -97,22 +113,22 @@ extension MovieTake {
           cause.code, "\(settings.path) was not made plain: \(cause.message)",
           hint: "what was recorded is in it: slowmo recover \(settings.path)")
       if report.stoppedBy != .diskFull { report.stoppedBy = .error }
-      let readable = readable(writer)
+      let readable = readable(file.file, writer)
       report.isPlayable = readable ?? 0 > 0
       if let readable { report.keep(first: readable, of: writer.storedMicroseconds) }
     }
   }
 
   /// Puts the index first, as the user wants.
-  private func moveIndex(_ report: inout RecordingReport) {
-    do throws(LibAVError) { try FastStart.apply(to: settings.path) } catch {
+  private func moveIndex(of file: inout MovieFile, _ report: inout RecordingReport) {
+    do throws(LibAVError) { try FastStart.apply(to: &file) } catch {
       report.warnings.append("the index stays at the end of the file: \(error)")
     }
   }
 
   /// How many of the frames that are shown can be read back; nil where the file cannot be opened.
-  private func readable(_ writer: borrowing TakeWriter) -> Int64? {
-    PlainMovie.readablePictures(settings.path).map { max(0, $0 - writer.leadInCount) }
+  private func readable(_ file: OpenFile, _ writer: borrowing TakeWriter) -> Int64? {
+    PlainMovie.readablePictures(file).map { max(0, $0 - writer.leadInCount) }
   }
 
   /// The rate the file is to carry: the granted one, unless the device did not keep it.

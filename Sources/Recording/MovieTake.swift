@@ -2,6 +2,7 @@
 import Capture
 import FormatDiscovery
 import LibAV
+import LinuxSystem
 import MediaTiming
 import Synchronization
 
@@ -97,10 +98,10 @@ struct MovieTake {
     sound?.codec(wanted: settings.soundCodec, besideLossless: plan.isLossless) ?? .aac
   }
 
-  func makeWriter(path: String, unsettledFrames: Int = 0) -> TakeWriter {
+  func makeWriter(into file: OpenFile, unsettledFrames: Int = 0) -> TakeWriter {
     let (input, control, tags) = (input, control, tags(_:leadIn:frameRate:gaps:))
     return TakeWriter(
-      path: path, plan: plan, delivery: input.delivery,
+      into: file, plan: plan, delivery: input.delivery,
       frameRate: input.negotiatedFrameRate,
       sound: sound, soundCodec: soundCodec,
       // Room that is reserved is room that is not free.

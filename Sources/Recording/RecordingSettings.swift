@@ -107,6 +107,10 @@ public struct RecordingError: Error, Hashable, Sendable, CustomStringConvertible
     public static let outputExists = Code(rawValue: "output_exists")
     /// The file cannot be created where it should be.
     public static let cannotCreate = Code(rawValue: "cannot_create")
+    /// Another program is writing the file of this name.
+    public static let outputBusy = Code(rawValue: "output_busy")
+    /// The file was replaced or removed while it was being recorded.
+    public static let outputReplaced = Code(rawValue: "output_replaced")
     /// The codec does not go with what the camera delivers.
     public static let codecRefused = Code(rawValue: "codec_refused")
     /// The disk is full.
@@ -154,13 +158,29 @@ public struct RecordingError: Error, Hashable, Sendable, CustomStringConvertible
 
   init(_ error: FileCreationError) {
     self.init(
-      error.isNameTaken ? .outputExists : error.isDiskFull ? .diskFull : .cannotCreate,
+      error.isNameTaken
+        ? .outputExists
+        : error.isBusy ? .outputBusy : error.isDiskFull ? .diskFull : .cannotCreate,
       error.message,
       hint: error.isNameTaken
         ? "choose another name, or replace it with --overwrite"
-        : error.isDiskFull
-          ? "free some space and try again"
-          : "check that its folder exists and may be written to")
+        : error.isBusy
+          ? "choose another name, or wait until it is finished"
+          : error.isDiskFull
+            ? "free some space and try again"
+            : "check that its folder exists and may be written to")
+  }
+
+  /// The name of a finished recording is another file's, or nobody's.
+  init(replacing file: OpenFile) {
+    let isTaken = FileIdentity(ofName: file.path) != nil
+    self.init(
+      .outputReplaced,
+      isTaken
+        ? "another file took the place of \(file.path) while it was being recorded"
+        : "\(file.path) was removed while it was being recorded",
+      hint: file.currentPath.map { "the recording is now \($0)" }
+        ?? "record again, and leave the file alone meanwhile")
   }
 
   init(_ error: CaptureError) {

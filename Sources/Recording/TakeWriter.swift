@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import Capture
 import LibAV
+import LinuxSystem
 import MediaTiming
 
 /// The work of the writer: takes frames from the queue, stores them, and keeps the ledger.
 ///
 /// The first stored frame is the take's zero, and each picture lasts until the next.
 struct TakeWriter: ~Copyable {
-  let path: String
+  let file: OpenFile
   let plan: PicturePlan
   let delivery: FrameDelivery
   let frameRate: FrameRate
@@ -55,7 +56,7 @@ struct TakeWriter: ~Copyable {
   private let periodMicroseconds: Int64
 
   init(
-    path: String, plan: PicturePlan, delivery: FrameDelivery, frameRate: FrameRate,
+    into file: OpenFile, plan: PicturePlan, delivery: FrameDelivery, frameRate: FrameRate,
     sound: TakeSound?,
     soundCodec: SoundCodec,
     reservesRoom: Bool = true,
@@ -63,7 +64,7 @@ struct TakeWriter: ~Copyable {
     account: FrameAccount,
     makeMetadata: @escaping (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
   ) {
-    self.path = path
+    self.file = file
     self.plan = plan
     self.delivery = delivery
     self.frameRate = frameRate
@@ -75,6 +76,8 @@ struct TakeWriter: ~Copyable {
     self.makeMetadata = makeMetadata
     periodMicroseconds = Self.microseconds(ofPeriods: 1, at: frameRate)
   }
+
+  private var path: String { file.path }
 
   /// Bytes in the file so far.
   private(set) var byteCount: Int64 = 0
@@ -295,7 +298,7 @@ struct TakeWriter: ~Copyable {
       soundTrack = consume track
     }
     let head = MovieHead(tracks: tracks, settings: settings)
-    movie = try GrowingMovie(path: path, head: head, layout: layout, reservesRoom: reservesRoom)
+    movie = try GrowingMovie(file, head: head, layout: layout, reservesRoom: reservesRoom)
     for record in early { try movie?.note(record) }
     early = []
   }

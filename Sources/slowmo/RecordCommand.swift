@@ -189,7 +189,8 @@ struct RecordCommand: ParsableCommand, Verb {
       }
     }
     let commands = triggers.exec.map(ClipCommands.init)
-    commands?.run(for: output)
+    // By now the name may be another file's.
+    if result.problem?.code != .outputReplaced { commands?.run(for: output) }
     let warnings = result.warnings + (commands?.wait() ?? [])
     for warning in warnings { progress.warning(warning) }
     progress.end(file: output)

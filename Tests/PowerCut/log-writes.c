@@ -3,7 +3,7 @@
 // their bytes, syncs, cuts. Tests/PowerCut/power-cut.py makes of it what a disk would hold after the
 // power failed.
 //
-// LOGGED_FILE is the file's path as the program opens it, WRITE_LOG where the log goes, FRAME_COUNTER
+// LOGGED_FILE is the file's path, WRITE_LOG where the log goes, FRAME_COUNTER
 // a file whose first eight bytes are noted with each entry. An entry is six numbers of 64 bits (kind,
 // place, count, frames, nanoseconds, bytes that follow), and the bytes. A sync is two entries, where it
 // began and where it was done.
@@ -50,19 +50,6 @@ __attribute__((constructor)) static void begin(void) {
   }
 }
 
-static int is_logged(int descriptor) {
-  if (log_descriptor < 0 || descriptor == log_descriptor) return 0;
-  struct stat status;
-  if (!is_known) {
-    const char *path = getenv("LOGGED_FILE");
-    if (!path || stat(path, &status) != 0) return 0;
-    device = status.st_dev;
-    inode = status.st_ino;
-    is_known = 1;
-  }
-  return fstat(descriptor, &status) == 0 && status.st_dev == device && status.st_ino == inode;
-}
-
 static void note(int64_t kind, int64_t place, int64_t count, const void *bytes, int64_t stored) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -76,6 +63,41 @@ static void note(int64_t kind, int64_t place, int64_t count, const void *bytes, 
     rest += done;
     stored -= done;
   }
+}
+
+// Notes what the file holds when it gets its name: it was written and synced under another.
+static void note_contents(const char *path) {
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  char bytes[4096];
+  off_t place = 0;
+  ssize_t count;
+  while ((count = pread(descriptor, bytes, sizeof bytes, place)) > 0) {
+    note(WRITE, place, count, bytes, count);
+    place += count;
+  }
+  close(descriptor);
+  note(SYNC_BEGINS, 0, 0, NULL, 0);
+  note(SYNC_DONE, 0, 0, NULL, 0);
+}
+
+static int is_logged(int descriptor) {
+  if (log_descriptor < 0 || descriptor == log_descriptor) return 0;
+  struct stat status;
+  pthread_mutex_lock(&lock);
+  if (!is_known) {
+    const char *path = getenv("LOGGED_FILE");
+    if (path && stat(path, &status) == 0) {
+      device = status.st_dev;
+      inode = status.st_ino;
+      note_contents(path);
+      is_known = 1;
+    }
+  }
+  int known = is_known;
+  pthread_mutex_unlock(&lock);
+  return known && fstat(descriptor, &status) == 0 && status.st_dev == device &&
+         status.st_ino == inode;
 }
 
 static ssize_t logged_pwrite(int descriptor, const void *bytes, size_t count, off_t place) {

@@ -40,7 +40,7 @@ import Testing
   ) throws -> GrowingMovie {
     try Data().write(to: URL(fileURLWithPath: path))
     return try GrowingMovie(
-      path: path, head: head(),
+      MovieBytes(opening: path).file, head: head(),
       layout: .init(
         fragmentTicks: 200_000, samplesPerFragment: samplesPerFragment,
         unsettledFrames: unsettledFrames))
@@ -164,7 +164,8 @@ import Testing
     #expect(try Self.read(path) == put)
     let end = (put[0].last?.ticks ?? 0) + 5_555
     let pictures = try PlainMovie.finish(
-      path, pictureEnd: end, soundEnd: .sample(Int64(put[1].count * 256)), metadata: [:])
+      MovieBytes(opening: path).file, pictureEnd: end, soundEnd: .sample(Int64(put[1].count * 256)),
+      metadata: [:])
     #expect(pictures == put[0].count)
     #expect(!(try MovieBoxes(opening: path)).boxes().contains { $0.type == BoxType.fragment })
     var demuxer = try Demuxer(opening: path)
@@ -230,7 +231,8 @@ import Testing
         .init(parameters, timescale: 1_000_000, first: .init(ticks: 0, packet: packet))
       ], settings: plain)
     var movie = try GrowingMovie(
-      path: ours, head: head, layout: .init(fragmentTicks: 1, samplesPerFragment: 1))
+      MovieBytes(opening: ours).file, head: head,
+      layout: .init(fragmentTicks: 1, samplesPerFragment: 1))
     try Self.append(Sample(track: 0, ticks: 0, bytes: picture), to: &movie)
     try movie.finish()
     let stored = try pictureBytes(theirs)
@@ -247,7 +249,8 @@ import Testing
       }
     }
     #expect(try pictureBytes(ours) == stored)
-    _ = try PlainMovie.finish(ours, pictureEnd: 1, soundEnd: .sample(0), metadata: [:])
+    _ = try PlainMovie.finish(
+      MovieBytes(opening: ours).file, pictureEnd: 1, soundEnd: .sample(0), metadata: [:])
     #expect(try pictureBytes(ours) == stored)
   }
 

@@ -32,7 +32,8 @@ struct RecoveryTests {
     var left = Left(bytes: [])
     do {
       var writer = TakeWriter(
-        path: path, plan: try PicturePlan(.copy, for: delivery), delivery: delivery,
+        into: try MovieBytes(opening: path).file, plan: try PicturePlan(.copy, for: delivery),
+        delivery: delivery,
         frameRate: camera.rate, sound: sound ? try camera.sound(in: scratch) : nil,
         soundCodec: .aac,
         account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { base - 10_000 }
@@ -115,7 +116,8 @@ struct RecoveryTests {
     let base = camera.base
     do {
       var writer = TakeWriter(
-        path: path, plan: .copy(codec: "h264"), delivery: delivery, frameRate: camera.rate,
+        into: try MovieBytes(opening: path).file, plan: .copy(codec: "h264"), delivery: delivery,
+        frameRate: camera.rate,
         sound: nil, soundCodec: .pcm,
         account: FrameAccount(
           frameRate: camera.rate, trustsCounter: true, beginsWithStream: false

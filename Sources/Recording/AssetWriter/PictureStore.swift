@@ -52,14 +52,16 @@ final class PictureStore: Sendable {
     self.tags = tags
     let plan = try PicturePlan(input.codec, for: delivery, in: path)
     queue = input.expectsMediaDataInRealTime ? try Self.makeQueue(input) : nil
+    let file: MovieFile
     do throws(MovieFile.CreationError) {
-      outlet.file = try MovieFile(creating: path, overwrites: overwrites)
+      file = try MovieFile(creating: path, overwrites: overwrites)
     } catch { throw RecordingError(error) }
     outlet.writer = TakeWriter(
-      path: path, plan: plan, delivery: delivery, frameRate: rate, sound: nil,
+      into: file.file, plan: plan, delivery: delivery, frameRate: rate, sound: nil,
       soundCodec: .pcm,
       account: FrameAccount(frameRate: rate, trustsCounter: true, beginsWithStream: false) { 0 }
     ) { _, _ in tags() }
+    outlet.file = consume file
     try startThread()
   }
 
@@ -226,8 +228,14 @@ final class PictureStore: Sendable {
         return RecordingError(
           .nothingStored, "\(path) was given no picture", hint: "append some before the end")
       }
-      _ = try PlainMovie.finish(
-        path, pictureEnd: writer.endMicroseconds, soundEnd: .sample(0), metadata: tags())
+      let readable = try PlainMovie.finish(
+        file.file, pictureEnd: writer.endMicroseconds, soundEnd: .sample(0), metadata: tags())
+      guard file.hasItsName else { return RecordingError(replacing: file.file) }
+      guard readable == count else {
+        return RecordingError(
+          .writeFailed, "only \(readable) of \(count) pictures of \(path) could be read back",
+          hint: "check the disk, and write the file again")
+      }
       return nil
     } catch {
       // In fragments it holds what was stored.

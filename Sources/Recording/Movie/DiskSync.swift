@@ -2,6 +2,7 @@
 import Capture
 import Dispatch
 import LibAV
+import LinuxSystem
 import Synchronization
 
 /// Brings a growing file to the disk, on a thread of its own: whoever writes never waits for it.
@@ -22,24 +23,23 @@ final class DiskSync: Sendable {
   /// Room that is reserved at a time, and how near the end of it the next is.
   private static let reservedBytes: Int64 = 64 << 20
 
-  private let path: String
+  private let file: OpenFile
   private let state = State()
   private let thread: Mutex<PlatformThread?>
 
   /// Starts to watch over a file.
   ///
   /// - Parameters:
-  ///   - path: The file.
+  ///   - file: The file.
   ///   - reservesRoom: Whether room is reserved ahead of its end.
-  /// - Throws: `LibAVError` where the file cannot be opened, or the system has no thread left.
-  init(path: String, reservesRoom: Bool) throws(LibAVError) {
-    self.path = path
-    let file = SharedFile(try MovieBytes(opening: path))
+  /// - Throws: `LibAVError` where the system has no thread left.
+  init(_ file: OpenFile, reservesRoom: Bool) throws(LibAVError) {
+    self.file = file
     let state = state
     do throws(CaptureError) {
       thread = Mutex(try PlatformThread { Self.run(file, state, reservesRoom) })
     } catch {
-      throw LibAVError("start a thread for", path, code: -11)
+      throw LibAVError("start a thread for", file.path, code: -11)
     }
   }
 
@@ -61,7 +61,7 @@ final class DiskSync: Sendable {
   /// - Throws: `LibAVError` for "write to" where the disk refused it.
   func check() throws(LibAVError) {
     let failure = state.failure.load(ordering: .relaxed)
-    if failure != 0 { throw LibAVError("write to", path, code: failure) }
+    if failure != 0 { throw LibAVError("write to", file.path, code: failure) }
   }
 
   /// Ends it, after what it is at.
@@ -72,8 +72,9 @@ final class DiskSync: Sendable {
     thread.join()
   }
 
-  private static func run(_ shared: SharedFile, _ state: State, _ reservesRoom: Bool) {
-    var canReserve = reservesRoom && !shared.file.isInMemory
+  private static func run(_ open: OpenFile, _ state: State, _ reservesRoom: Bool) {
+    let file = MovieBytes(open)
+    var canReserve = reservesRoom && !file.isInMemory
     var reserved: Int64 = 0
     var hasName = false
     while true {
@@ -82,23 +83,17 @@ final class DiskSync: Sendable {
       let written = state.written.load(ordering: .acquiring)
       if canReserve, written > reserved - reservedBytes / 2 {
         let start = max(written, reserved)
-        canReserve = shared.file.reserve(reservedBytes, from: start)
+        canReserve = file.reserve(reservedBytes, from: start)
         reserved = start + reservedBytes
       }
       guard written > state.synced.load(ordering: .relaxed) else { continue }
-      do throws(LibAVError) { try shared.file.sync() } catch {
+      do throws(LibAVError) { try file.sync() } catch {
         state.failure.store(error.code, ordering: .relaxed)
         return
       }
-      if !hasName { shared.file.syncName() }
+      if !hasName { file.syncName() }
       hasName = true
       state.synced.store(written, ordering: .releasing)
     }
   }
-}
-
-/// A file that a thread takes along.
-private final class SharedFile: Sendable {
-  let file: MovieBytes
-  init(_ file: consuming MovieBytes) { self.file = file }
 }

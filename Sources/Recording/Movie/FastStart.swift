@@ -19,8 +19,9 @@ enum FastStart {
   /// Replaces a file by one that has its index first; one whose index is there already stays.
   ///
   /// - Throws: `LibAVError` when it cannot be written; the file is then as it was.
-  static func apply(to path: String) throws(LibAVError) {
-    let source = try MovieBoxes(opening: path, forWriting: false)
+  static func apply(to file: inout MovieFile) throws(LibAVError) {
+    let path = file.writtenPath
+    let source = MovieBoxes(file.file)
     let boxes = source.boxes()
     guard let index = boxes.first(where: { $0.type == BoxType.movie }),
       let media = boxes.first(where: { $0.type == BoxType.media }),
@@ -31,11 +32,11 @@ enum FastStart {
     guard head.count == size,
       shift(&head, from: Int(index.headBytes), to: size, by: index.byteCount)
     else { throw LibAVError("move the index of", path, code: -34) }
-    var target: WholeFile
-    do throws(FileCreationError) {
-      target = try WholeFile(creating: path, overwrites: true, isOwn: true)
-    } catch { throw LibAVError("create a copy of", path, code: -error.errorNumber) }
-    let copy = try opened(target)
+    let target: MovieFile.Copy
+    do throws(FileCreationError) { target = try file.beginCopy() } catch {
+      throw LibAVError("create a copy of", path, code: -error.errorNumber)
+    }
+    let copy = MovieBytes(target.file)
     do throws(LibAVError) {
       try copy.write(head, at: media.start)
       try transfer(0..<media.start, of: source.file, to: copy, at: 0)
@@ -43,17 +44,14 @@ enum FastStart {
         media.start..<index.start, of: source.file, to: copy, at: media.start + index.byteCount)
       try transfer(index.end..<source.byteCount, of: source.file, to: copy, at: index.end)
       try copy.sync()
-    } catch { throw target.told(error) }
-    do throws(FileCreationError) { try target.finish() } catch {
+    } catch {
+      MovieFile.discard(target)
+      throw error
+    }
+    do throws(FileCreationError) { try file.replace(by: target) } catch {
       throw LibAVError("replace", path, code: -error.errorNumber)
     }
     copy.syncName()
-  }
-
-  private static func opened(_ file: borrowing WholeFile) throws(LibAVError) -> MovieBytes {
-    do throws(LibAVError) { return try MovieBytes(opening: file.writtenPath) } catch {
-      throw file.told(error)
-    }
   }
 
   private static func transfer(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import LibAV
+import LinuxSystem
 
 /// A movie file that can be played while it grows: written in fragments, each sample once and
 /// straight to its place.
@@ -48,24 +49,22 @@ struct GrowingMovie: ~Copyable {
   /// Writes the head of a file that exists and holds no more than a movie without tracks.
   ///
   /// - Parameters:
-  ///   - path: The file.
+  ///   - open: The file, which nobody else writes to.
   ///   - head: What to say of the tracks; the first is the one of pictures.
   ///   - layout: How it is cut into fragments.
   ///   - reservesRoom: Whether room on the disk is taken ahead of the file's end.
   /// - Throws: `LibAVError` where a track cannot be stored, or the file cannot be written.
   init(
-    path: String, head: MovieHead, layout: Layout, reservesRoom: Bool = true
+    _ open: OpenFile, head: MovieHead, layout: Layout, reservesRoom: Bool = true
   ) throws(LibAVError) {
-    let bytes = try head.bytes(path: path)
-    let file = try MovieBytes(opening: path)
-    // Nobody mends what is still being written.
-    _ = file.lock()
+    let bytes = try head.bytes(path: open.path)
+    let file = MovieBytes(open)
     // What stands there may be opened. Its first sector, which a disk writes whole or not at all,
     // is replaced when all the others are there.
     try file.write(Array(bytes.dropFirst(Self.sectorBytes)), at: Int64(Self.sectorBytes))
     try file.sync()
     try file.write(Array(bytes.prefix(Self.sectorBytes)), at: 0)
-    disk = try DiskSync(path: path, reservesRoom: reservesRoom)
+    disk = try DiskSync(open, reservesRoom: reservesRoom)
     self.file = file
     scratch = ScratchBytes()
     tracks = head.tracks.map { Track(form: StoredForm($0.parameters), firstTicks: $0.first.ticks) }

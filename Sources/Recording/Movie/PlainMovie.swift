@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import LibAV
+import LinuxSystem
 import MediaTiming
 
 /// Turns a recording that was written in fragments into a plain movie of the same packets.
@@ -21,20 +22,21 @@ enum PlainMovie {
   /// is whole. The ledger of the journals goes along in a box of its own.
   ///
   /// - Parameters:
-  ///   - path: The file.
+  ///   - open: The file.
   ///   - pictureEnd: Where the last picture ends, in ticks of its track.
   ///   - soundEnd: Where the sound ends.
   ///   - metadata: The tags of the plain file.
   /// - Returns: The number of pictures in the plain file.
   /// - Throws: `LibAVError`; the file in fragments is then left as it was, and can be played.
   static func finish(
-    _ path: String, pictureEnd: Int64, soundEnd: SoundEnd, metadata: [String: String]
+    _ open: OpenFile, pictureEnd: Int64, soundEnd: SoundEnd, metadata: [String: String]
   ) throws(LibAVError) -> Int64 {
-    let file = try MovieBoxes(opening: path)
+    let path = open.path
+    let file = MovieBoxes(open)
     let boxes = file.boxes()
     guard let head = boxes.first(where: { $0.type == BoxType.movie }), head.byteCount >= 16
     else { throw LibAVError("find the index of", path, code: -22) }
-    var source = try Demuxer(opening: path)
+    var source = try Demuxer(reopening: open)
     let tracks = try source.packetPlaces()
     // The file's brand stays where it is.
     let container = MovieContainer(brand: source.metadata["major_brand"])
@@ -84,17 +86,17 @@ enum PlainMovie {
   }
 
   /// Whether readers open a file, whatever is in it.
-  static func canOpen(_ path: String) -> Bool {
+  static func canOpen(_ file: OpenFile) -> Bool {
     do throws(LibAVError) {
-      _ = try Demuxer(opening: path, probes: false)
+      _ = try Demuxer(reopening: file, probes: false)
       return true
     } catch { return false }
   }
 
   /// How many pictures can be read from a file, up to where it breaks off; nil where it cannot be
   /// opened.
-  static func readablePictures(_ path: String) -> Int64? {
-    guard var source = try? Demuxer(opening: path) else { return nil }
+  static func readablePictures(_ file: OpenFile) -> Int64? {
+    guard var source = try? Demuxer(reopening: file) else { return nil }
     guard let track = source.tracks.first(where: { $0.kind == .video }) else { return 0 }
     var count: Int64 = 0
     // A file that cannot be read further has been read as far as it goes.

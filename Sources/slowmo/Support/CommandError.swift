@@ -95,8 +95,8 @@ struct CommandError: Error {
       "not_a_capture_device", "nothing_stored", "no_signal", "being_recorded", "not_connected",
       "out_of_memory":
       .unavailable
-    case "output_exists", "cannot_create": .cannotCreate
-    case "disk_full", "write_failed", "read_failed": .inputOutput
+    case "output_exists", "output_busy", "cannot_create": .cannotCreate
+    case "disk_full", "write_failed", "read_failed", "output_replaced": .inputOutput
     case "no_frames": .gaveUpWaiting
     case "no_permission": .noPermission
     case "cancelled": Interrupt.status

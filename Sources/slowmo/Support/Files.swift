@@ -31,10 +31,15 @@ func writeFile(_ path: String, _ data: Data, overwrites: Bool) throws {
         hint: error.isDiskFull ? "free some space and try again" : "check the disk")
     }
     throw CommandError(
-      .cannotCreate, code: error.isNameTaken ? "output_exists" : "cannot_create", error.message,
+      .cannotCreate,
+      code: error.isNameTaken
+        ? "output_exists" : error.isBusy ? "output_busy" : "cannot_create",
+      error.message,
       hint: error.isNameTaken
         ? "choose another name, or replace it with --overwrite"
-        : "check that its folder exists and may be written to")
+        : error.isBusy
+          ? "choose another name, or wait until it is finished"
+          : "check that its folder exists and may be written to")
   }
 }
 

@@ -32,7 +32,8 @@ struct TriggeredRecording {
               bytes: state.bytes, queueFill: state.queueFill, peaks: state.levels.map(\.peakDBFS)))
         case .finished(let clip):
           progress.file(clip.path)
-          commands?.run(for: clip.path)
+          // By now the name may be another file's.
+          if clip.problem?.code != .outputReplaced { commands?.run(for: clip.path) }
         }
       }
     }
