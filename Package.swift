@@ -158,7 +158,8 @@ let package = Package(
         "TestSupport", "Capture", "FormatDiscovery", "V4L2", "CVideo4Linux", "MediaTiming",
       ]),
     .testTarget(
-      name: "AssetsTests", dependencies: ["Assets", "LibAV", "MediaTiming", "TestSupport"]),
+      name: "AssetsTests",
+      dependencies: ["Assets", "FormatDiscovery", "LibAV", "MediaTiming", "TestSupport"]),
     .testTarget(
       name: "ExportTests",
       dependencies: [

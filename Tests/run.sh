@@ -16,6 +16,7 @@ power_cuts=10
 output_pairs=12
 output_signals=12
 full_disks=30
+foreign_files=60
 fuzz_cases=250
 if [[ ${1-} == --full ]]; then
   full=yes
@@ -27,6 +28,7 @@ if [[ ${1-} == --full ]]; then
   output_pairs=200
   output_signals=200
   full_disks=500
+  foreign_files=2000
   fuzz_cases=10000
 fi
 # shellcheck source=Samples/install-packages.sh
@@ -50,7 +52,7 @@ step() {
 
 step "packages"
 install_packages "${build_packages[@]}" "${lab_packages[@]}" python3 python3-jsonschema \
-  python3-venv ffmpeg mediainfo gstreamer1.0-tools gstreamer1.0-plugins-base \
+  python3-venv ffmpeg mediainfo strace gstreamer1.0-tools gstreamer1.0-plugins-base \
   gstreamer1.0-plugins-good
 
 step "format and layers"
@@ -104,6 +106,14 @@ python3 Tests/OutputSoak/output-soak.py "$programs/slowmo" --pairs "$output_pair
 if python3 Tests/OutputSoak/output-soak.py "$programs/slowmo" --pairs 3 --signals 3 --full-disks 3 \
   --careless >/dev/null 2>&1; then
   echo "output-soak.py does not find what it is there to find" >&2
+  exit 1
+fi
+
+step "playlists, scripts and damaged files, which must lead to no other file and to no network"
+python3 Tests/ForeignFiles/foreign-files.py "$programs/slowmo" --cases "$foreign_files"
+if [[ $full ]] && python3 Tests/ForeignFiles/foreign-files.py "$programs/slowmo" --careless \
+  >/dev/null 2>&1; then
+  echo "foreign-files.py does not find what it is there to find" >&2
   exit 1
 fi
 

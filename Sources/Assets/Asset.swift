@@ -48,6 +48,13 @@ public struct Asset: Sendable {
     container = index.containerName.split(separator: ",").first.map(String.init) ?? "unknown"
     metadata = index.metadata
     chapterList = index.chapters
+    if index.tracks.contains(where: {
+      [.video, .audio].contains($0.kind) && index.elsewhere.contains($0.index)
+    }) {
+      throw AssetError(
+        .invalidData, "\(path) is a reference movie: its frames are in another file",
+        hint: "give that file, or save the movie as self-contained")
+    }
     videoTrack = try index.videoTrack(allowsTruncation: allowsTruncation)
     soundTrack = try index.soundTrack(origin: videoTrack, allowsTruncation: allowsTruncation)
     truncation = videoTrack.flatMap { index.truncation(of: $0.format) }

@@ -26,6 +26,8 @@ struct AssetIndex {
   private var lastDurations: [Int64?] = []
   /// The tracks of which some packet is encrypted.
   private var encrypted: Set<Int> = []
+  /// The tracks whose samples are in another file, by the boxes of a movie.
+  private(set) var elsewhere: Set<Int> = []
   /// Whether the file's index says other things than the packets that were read.
   private var isContradicted = false
 
@@ -79,6 +81,11 @@ struct AssetIndex {
     for track in tracks {
       stated[track.index] = demuxer.index(ofTrack: track.index)
       if demuxer.isEncrypted(track: track.index) { encrypted.insert(track.index) }
+    }
+    if isMOV, let references = DataReferences(of: path)?.tracksElsewhere,
+      references.count == tracks.count
+    {
+      elsewhere = Set(zip(tracks, references).filter(\.1).map(\.0.index))
     }
     if isMOV, let last = LastSamples(of: path), last.durations.count == tracks.count {
       lastDurations = last.durations

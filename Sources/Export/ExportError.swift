@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Assets
+import Glibc
 import LibAV
 import LinuxSystem
 import MediaTiming
@@ -73,6 +74,17 @@ public struct ExportError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   init(_ error: LibAVError) {
+    // The source is to blame, not the disk: damaged data, or a format the encoder does not take.
+    let isOfSource =
+      error.isInvalidData
+      || error.systemErrorNumber.map { [EINVAL, ERANGE, ENOSYS, ETIMEDOUT, EAGAIN].contains($0) }
+        ?? false
+    guard !isOfSource else {
+      self.init(
+        .unsupportedSource, error.description,
+        hint: "check that the source plays, or export in the other way")
+      return
+    }
     self.init(
       error.isDiskFull ? .diskFull : .writeFailed, error.description,
       hint: error.isDiskFull

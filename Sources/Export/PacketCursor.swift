@@ -39,7 +39,10 @@ final class PacketCursor {
         keptBytes += packet.byteCount
       }
     }
-    throw LibAVError("read packet \(index) of", asset.path, code: -5)
+    // A failing disk was reported by the read itself.
+    throw ExportError(
+      .unsupportedSource, "\(asset.path) ends before packet \(index), which its index names",
+      hint: "check that the movie plays to its end, or export in the other way")
   }
 
   private func restart() throws(LibAVError) {

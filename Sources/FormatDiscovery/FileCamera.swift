@@ -63,6 +63,11 @@ package struct FileCamera: Hashable, Sendable {
         .badFile, "The pictures of \(path) have no size or no frame rate",
         hint: "see: slowmo check \(path)")
     }
+    if let references = DataReferences(of: path), references.tracksElsewhere.contains(true) {
+      throw DiscoveryError(
+        .badFile, "\(path) is a reference movie: its frames are in another file",
+        hint: "give that file, or save the movie as self-contained")
+    }
     let fourcc: FourCC =
       switch track.parameters.codecName {
       case "mjpeg": .mjpg

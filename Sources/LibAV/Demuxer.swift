@@ -186,7 +186,13 @@ package struct Demuxer: ~Copyable {
     }
     let owned = Packet(owning: packet)
     watch.begin()
-    let result = av_read_frame(context, packet)
+    var result = av_read_frame(context, packet)
+    // A transport stream gives up after 64 KiB without a packet, and goes on when asked again.
+    var position = Int64(-1)
+    while result == CFFmpeg_EAGAIN, let io = context.pointee.pb, io.pointee.pos != position {
+      position = io.pointee.pos
+      result = av_read_frame(context, packet)
+    }
     if result == CFFmpeg_EOF, !watch.isStalled {
       // libav calls the end of a broken transfer an end too; the I/O context knows better.
       if let io = context.pointee.pb, io.pointee.error < 0, io.pointee.error != CFFmpeg_EOF {

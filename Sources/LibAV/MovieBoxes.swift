@@ -10,6 +10,10 @@ package enum BoxType {
   static let trackHeader: UInt32 = 0x746B_6864  // tkhd
   static let trackMedia: UInt32 = 0x6D64_6961  // mdia
   static let mediaInformation: UInt32 = 0x6D69_6E66  // minf
+  static let dataInformation: UInt32 = 0x6469_6E66  // dinf
+  static let dataReferences: UInt32 = 0x6472_6566  // dref
+  static let alias: UInt32 = 0x616C_6973  // alis
+  static let location: UInt32 = 0x7572_6C20  // url
   static let sampleTable: UInt32 = 0x7374_626C  // stbl
   static let sampleDescriptions: UInt32 = 0x7374_7364  // stsd
   static let sampleSizes: UInt32 = 0x7374_737A  // stsz

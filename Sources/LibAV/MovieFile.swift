@@ -6,8 +6,8 @@ package import LinuxSystem
 ///
 /// It has its name from the start, and is a movie without tracks until it has its head, because it
 /// is to be read while it grows. A file that is to be replaced stays, under another name, until the
-/// recording holds something. From creation to end the file is open and locked: whoever works on it
-/// uses ``file``, since its name may be another file's by then.
+/// recording holds something. From creation to end the file is open and locked. All work on it goes
+/// through ``file``, because another file may have the name by then.
 package struct MovieFile: ~Copyable {
   package typealias CreationError = FileCreationError
 
@@ -49,7 +49,7 @@ package struct MovieFile: ~Copyable {
 
   deinit {
     Self.drop(replaced)
-    // At once, also where another thread is about to close the file.
+    // Not left to the last reference: the next command may use the file at once.
     FileLock.release(file.descriptor)
   }
 
@@ -89,7 +89,7 @@ package struct MovieFile: ~Copyable {
     beside target: String, _ kind: String, mode: mode_t?
   ) throws(CreationError) -> Copy {
     let created = try TemporaryName.create(beside: target, kind)
-    // Before it has a name that others know.
+    // Locked before the file has a name that other processes look for.
     _ = FileLock.take(created.descriptor)
     if let mode { fchmod(created.descriptor, mode) }
     return Copy(path: created.path, file: OpenFile(adopting: created.descriptor, path: target))

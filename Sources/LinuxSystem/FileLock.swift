@@ -4,7 +4,7 @@ import Glibc
 /// The lock of a file that is being recorded, recovered or replaced: an exclusive `flock(2)`, which
 /// ends with the process that holds it.
 package enum FileLock {
-  /// A lock held this long, 200 ms, is no short one of who looks at a file or replaces it.
+  /// Another process may hold the lock for a moment, to look at a file or to replace it.
   private static let (attempts, pauseMicroseconds) = (20, UInt32(10_000))
 
   /// Locks an open file; false where another open file description holds its lock.
@@ -27,7 +27,7 @@ package enum FileLock {
     let descriptor = open(path.systemPath, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { return false }
     defer { close(descriptor) }
-    // Shared, so that two who look do not find each other.
+    // A shared lock: two processes that look at the same time do not see each other.
     return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
   }
 }

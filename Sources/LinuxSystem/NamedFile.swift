@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CLinuxSystem
-import Glibc
+package import Glibc
 
 /// The file that has a name, locked where it can be: as long as this value lives, no other process
 /// of this program replaces it.
@@ -100,7 +100,7 @@ package enum FileName {
   /// Removes a file, unless another one has its name by now.
   package static func remove(_ name: String, of identity: FileIdentity?) {
     guard let identity, FileIdentity(ofName: name) == identity else { return }
-    // The name is looked at again where no other process changes it.
+    // Checked once more under a name that no other process changes.
     let aside = TemporaryName.free(beside: name, TemporaryName.part)
     guard CLinuxSystem_claim(name.systemPath, aside.systemPath) == 0 else {
       unlink(name.systemPath)

@@ -83,7 +83,7 @@ package struct WholeFile: ~Copyable {
     // What is replaced is gone for good: what replaces it is on the disk before.
     if replaces, let failure = Self.sync(writtenPath.systemPath) { return failure }
     for _ in 0..<Self.attempts {
-      // Whoever begins to record there meanwhile finds the old file locked, or locks its own.
+      // A recording that begins under the name meanwhile is refused, or has locked its own file.
       guard let old = try NamedFile.locking(place) else {
         let failure = FileName.claim(place, for: writtenPath)
         if failure == EEXIST { continue }

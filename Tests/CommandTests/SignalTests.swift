@@ -56,6 +56,25 @@ struct SignalTests {
     #expect(try finished.document()["stopped_by"] as? String == "signal")
   }
 
+  @Test func `The first signal ends the wait for a pipe that nobody writes to`() async throws {
+    let scratch = try Scratch()
+    let script = """
+      mkfifo project.otio
+      "$1" edit project.otio -o out.mov --fps 30 --json >report.json &
+      edit=$!
+      await 'ls -l /proc/'$edit'/fd 2>/dev/null | grep -q project.otio' $edit
+      kill -INT $edit
+      wait $edit
+      status=$?
+      cat report.json
+      exit $status
+      """
+    let finished = try await bash(script, in: scratch.path)
+    #expect(finished.status == 130, "\(finished.errors)")
+    #expect(finished.output.contains("cancelled"))
+    #expect(try scratch.names() == ["project.otio", "report.json"])
+  }
+
   @Test func `A signal that comes twice at once is one`() async throws {
     let scratch = try Scratch()
     // timeout(1) sends its signal to its child, and to the child's group.

@@ -49,7 +49,7 @@ struct GrowingMovie: ~Copyable {
   /// Writes the head of a file that exists and holds no more than a movie without tracks.
   ///
   /// - Parameters:
-  ///   - open: The file, which nobody else writes to.
+  ///   - open: The file; nothing else writes to it.
   ///   - head: What to say of the tracks; the first is the one of pictures.
   ///   - layout: How it is cut into fragments.
   ///   - reservesRoom: Whether room on the disk is taken ahead of the file's end.

@@ -59,7 +59,8 @@ func readInput(_ path: String) throws -> [UInt8] {
 private func readBytes(
   _ path: String, from place: (_ size: Int) -> Int, _ limit: Int, opened: Int32? = nil
 ) throws -> [UInt8] {
-  let descriptor = opened ?? open(path.systemPath, O_RDONLY | O_CLOEXEC)
+  // A pipe without a writer is opened at once, so that a signal ends the wait for one below.
+  let descriptor = opened ?? open(path.systemPath, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
   guard descriptor >= 0 else {
     let reason = errno
     throw CommandError(
@@ -78,11 +79,12 @@ private func readBytes(
   var bytes: [UInt8] = []
   var block = [UInt8](repeating: 0, count: min(limit, 1 << 16))
   while bytes.count < limit {
+    try waitForInput(descriptor, path)
     let count = block.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
     if count == 0 { break }
     if count < 0 {
       let reason = errno
-      if reason == EINTR { continue }
+      if reason == EINTR || reason == EAGAIN { continue }
       throw CommandError(
         .inputOutput, code: "read_failed",
         "could not read \(path): \(String(cString: strerror(reason)))", hint: "check the disk")
@@ -90,6 +92,19 @@ private func readBytes(
     bytes += block[..<count]
   }
   return bytes
+}
+
+/// Waits until a file has something to read, or its end; the first signal ends the wait.
+private func waitForInput(_ descriptor: Int32, _ path: String) throws {
+  var waited = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+  // A signal is taken by a thread of its own: it does not end the poll.
+  while poll(&waited, 1, 100) <= 0 {
+    guard !Interrupt.isRequested else {
+      throw CommandError(
+        Interrupt.status, code: "cancelled", "interrupted while waiting for \(path)",
+        hint: "nothing was written")
+    }
+  }
 }
 
 /// The names in a folder; none where it cannot be read.
