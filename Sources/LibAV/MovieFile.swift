@@ -29,6 +29,8 @@ package struct MovieFile: ~Copyable {
   /// The file itself.
   package private(set) var file: OpenFile
   private var replaced: Replaced?
+  /// Keeps a descriptor free for ``prepareToFinish()``.
+  private var spare: OpenFile?
 
   /// Creates the file, with nothing in it.
   ///
@@ -38,6 +40,11 @@ package struct MovieFile: ~Copyable {
   /// - Throws: `CreationError` when the name is taken, another process is writing the file of this
   ///   name, or the folder does not exist or may not be written to.
   package init(creating target: String, overwrites: Bool) throws(CreationError) {
+    let reserved = open("/dev/null", O_RDONLY | O_CLOEXEC)
+    if reserved < 0, errno == EMFILE || errno == ENFILE {
+      throw CreationError(path: target, errorNumber: errno)
+    }
+    spare = reserved < 0 ? nil : OpenFile(adopting: reserved, path: "/dev/null")
     // Another process may take or leave the name at any time.
     for _ in 0..<100 {
       guard let created = try Self.create(target, overwrites) else { continue }
@@ -94,6 +101,10 @@ package struct MovieFile: ~Copyable {
     if let mode { fchmod(created.descriptor, mode) }
     return Copy(path: created.path, file: OpenFile(adopting: created.descriptor, path: target))
   }
+
+  /// Releases the descriptor that was kept, so that the file can be read back at its end, however
+  /// many others are open by then.
+  package mutating func prepareToFinish() { spare = nil }
 
   /// Whether the name still leads to the file.
   package var hasItsName: Bool { file.hasItsName }

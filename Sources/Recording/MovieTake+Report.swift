@@ -84,6 +84,7 @@ extension MovieTake {
     _ file: inout MovieFile, _ report: inout RecordingReport, _ writer: borrowing TakeWriter
   ) {
     guard let first = writer.first else { return }
+    file.prepareToFinish()
     if report.problem?.code == .diskFull || report.problem?.code == .writeFailed {
       // What was handed over and what reached the disk may differ: only the file knows.
       if let count = readable(file.file, writer) {

@@ -217,7 +217,7 @@ final class PictureStore: Sendable {
   }
 
   private func finishFile() -> RecordingError? {
-    guard var writer = outlet.writer.take(), let file = outlet.file.take() else { return nil }
+    guard var writer = outlet.writer.take(), var file = outlet.file.take() else { return nil }
     writer.close(CaptureEnd())
     do throws(LibAVError) {
       try writer.finish()
@@ -228,6 +228,7 @@ final class PictureStore: Sendable {
         return RecordingError(
           .nothingStored, "\(path) was given no picture", hint: "append some before the end")
       }
+      file.prepareToFinish()
       let readable = try PlainMovie.finish(
         file.file, pictureEnd: writer.endMicroseconds, soundEnd: .sample(0), metadata: tags())
       guard file.hasItsName else { return RecordingError(replacing: file.file) }
