@@ -67,9 +67,9 @@ struct ContractRecordTests {
         --repeat --audio none --json --progress plain <keys 2>said &
       take=$!
       exec 3>keys
-      for try in $(seq 600); do grep -q waiting said && break; sleep 0.05; done
+      until grep -q waiting said || ! kill -0 $take; do sleep 0.05; done
       echo >&3
-      for try in $(seq 600); do grep -q 'i1.mov is finished' said && break; sleep 0.05; done
+      until grep -q 'i1.mov is finished' said || ! kill -0 $take; do sleep 0.05; done
       kill -INT $take
       wait $take
       """,
