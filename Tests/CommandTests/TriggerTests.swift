@@ -213,6 +213,7 @@ import Testing
         mkdir folder1 folder3
         echo >&3; await 'grep -q "folder1/c.mov is finished" errors' $take
         echo >&3; await 'grep -q "clip 2" errors' $take
+        later 48  # Beyond the quiet period, which is 50 ms here.
         echo >&3; await 'grep -q "folder3/c.mov is finished" errors' $take
         """)
     // What could not be is said by the exit code, and what could is there.
