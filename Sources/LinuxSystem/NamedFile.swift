@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import CLinuxSystem
-package import Glibc
+import Glibc
 
 /// The file that has a name, locked where it can be: as long as this value lives, no other process
 /// of this program replaces it.
 package struct NamedFile: Sendable {
   package let identity: FileIdentity
   /// Its permissions; nil for a symbolic link.
-  package let mode: mode_t?
+  package let mode: UInt32?
   /// Holds the lock; nil for a symbolic link, and for a file that this user may not read.
   private let lock: OpenFile?
 
