@@ -74,6 +74,10 @@ public struct ExportError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   init(_ error: LibAVError) {
+    guard !error.isCancelled else {
+      self = .isCancelled
+      return
+    }
     // The source is to blame, not the disk: damaged data, or a format the encoder does not take.
     let isOfSource =
       error.isInvalidData

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
+import LibAV
 import TestSupport
 import Testing
+
+@testable import Export
 
 /// What is wrong with the data is told as such, and what is wrong with the options as that.
 struct ExitCodeTests {
@@ -14,6 +17,12 @@ struct ExitCodeTests {
        "start_time": {"OTIO_SCHEMA": "RationalTime.1", "value": START, "rate": RATE},
        "duration": {"OTIO_SCHEMA": "RationalTime.1", "value": 24, "rate": 24}}}]}]}}
     """
+
+  @Test func `A read that a signal ended is a cancelled export, and no failure of the disk`() {
+    let exit: Int32 = -0x5449_5845  // AVERROR_EXIT: "EXIT", the first letter lowest.
+    let error = ExportError(LibAVError("read", "take.mov", code: exit))
+    #expect(error.code == .cancelled && !error.message.contains("take.mov"))
+  }
 
   @Test func `A project that cannot be played is bad data and is named`() async throws {
     let scratch = try Scratch()
