@@ -158,6 +158,7 @@ package struct Demuxer: ~Copyable {
   private static func check(
     _ result: Int32, _ operation: String, _ path: String, _ watch: ReadWatch
   ) throws(LibAVError) {
+    if watch.isCancelled { throw LibAVError(operation, path, code: CFFmpeg_EXIT) }
     if result < 0, watch.isStalled { throw LibAVError(operation, path, code: -ETIMEDOUT) }
     try LibAVError.checkData(result, operation, path)
   }
@@ -193,7 +194,7 @@ package struct Demuxer: ~Copyable {
       position = io.pointee.pos
       result = av_read_frame(context, packet)
     }
-    if result == CFFmpeg_EOF, !watch.isStalled {
+    if result == CFFmpeg_EOF, !watch.isStalled, !watch.isCancelled {
       // libav calls the end of a broken transfer an end too; the I/O context knows better.
       if let io = context.pointee.pb, io.pointee.error < 0, io.pointee.error != CFFmpeg_EOF {
         throw LibAVError("read", path, code: io.pointee.error)

@@ -17,6 +17,7 @@ package final class ReadWatch: Sendable {
   private let farthest = Atomic<Int64>(-1)
   private let since = Atomic<Int64>(0)
   private let hasStalled = Atomic<Bool>(false)
+  private let hasCancelled = Atomic<Bool>(false)
 
   package init() {}
 
@@ -25,6 +26,9 @@ package final class ReadWatch: Sendable {
 
   /// Whether it has ended a call that read in circles.
   package var isStalled: Bool { hasStalled.load(ordering: .relaxed) }
+
+  /// Whether it has ended a call because all reading is to end; libav may report that as anything.
+  package var isCancelled: Bool { hasCancelled.load(ordering: .relaxed) }
 
   /// Begins with a call: until now there was nothing to get on with.
   package func begin(now: Int64 = ReadWatch.processorNanoseconds()) {
@@ -41,7 +45,10 @@ package final class ReadWatch: Sendable {
   package func shouldEnd(
     position: Int64, now: Int64 = ReadWatch.processorNanoseconds()
   ) -> Bool {
-    if Self.isCancelled.load(ordering: .relaxed) { return true }
+    if Self.isCancelled.load(ordering: .relaxed) {
+      hasCancelled.store(true, ordering: .relaxed)
+      return true
+    }
     if position > farthest.load(ordering: .relaxed) {
       farthest.store(position, ordering: .relaxed)
       since.store(now, ordering: .relaxed)
