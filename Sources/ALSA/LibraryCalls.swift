@@ -4,13 +4,13 @@ import Glibc
 import V4L2
 
 /// ALSA's library as a whole.
-package enum SoundLibrary {
+package enum AudioLibrary {
   /// The version of the one that this process runs with.
   package static var version: String { String(cString: snd_asoundlib_version()) }
 }
 
 /// The calls of ALSA's library.
-package struct LibraryCalls: SoundCalls {
+package struct LibraryCalls: ALSACalls {
   package let nodeFolder: String
 
   /// - Parameter nodeFolder: What stands for `/dev/snd` when devices are looked for.
@@ -18,7 +18,7 @@ package struct LibraryCalls: SoundCalls {
 
   package func nodes() -> [String] { SystemFiles.entries(in: nodeFolder) }
 
-  package func describe(_ node: SoundNode, _ description: inout SoundDescription) -> CInt {
+  package func describe(_ node: AudioNode, _ description: inout AudioDescription) -> CInt {
     _ = Self.silencedLibrary
     var control: OpaquePointer?
     var result = snd_ctl_open(&control, "hw:\(node.card)", 0)
@@ -40,7 +40,7 @@ package struct LibraryCalls: SoundCalls {
     snd_pcm_info_set_stream(device, SND_PCM_STREAM_CAPTURE)
     result = snd_ctl_pcm_info(control, device)
     guard result >= 0 else { return result }
-    description = SoundDescription(
+    description = AudioDescription(
       cardID: Self.text(snd_ctl_card_info_get_id(card)),
       cardName: Self.text(snd_ctl_card_info_get_name(card)),
       driver: Self.text(snd_ctl_card_info_get_driver(card)),
@@ -48,26 +48,26 @@ package struct LibraryCalls: SoundCalls {
     return 0
   }
 
-  package func open(_ name: String, _ handle: inout SoundHandle) -> CInt {
+  package func open(_ name: String, _ handle: inout AudioHandle) -> CInt {
     _ = Self.silencedLibrary
     var pcm: OpaquePointer?
     let result = snd_pcm_open(&pcm, name, SND_PCM_STREAM_CAPTURE, CInt(SND_PCM_NONBLOCK))
-    handle = SoundHandle(bits: UInt(bitPattern: pcm))
-    return SoundNode(hardwareName: name).map { withPermission(result, $0) } ?? result
+    handle = AudioHandle(bits: UInt(bitPattern: pcm))
+    return AudioNode(hardwareName: name).map { withPermission(result, $0) } ?? result
   }
 
   /// What an answer means: to the library a card that may not be opened is one that is not there.
-  private func withPermission(_ result: CInt, _ node: SoundNode) -> CInt {
+  private func withPermission(_ result: CInt, _ node: AudioNode) -> CInt {
     guard result == -ENOENT || result == -ENODEV || result == -ENXIO else { return result }
     return SystemFiles.isForbidden("\(nodeFolder)/\(node.controlName)") ? -EACCES : result
   }
 
-  package func close(_ handle: SoundHandle) { snd_pcm_close(handle.pcm) }
+  package func close(_ handle: AudioHandle) { snd_pcm_close(handle.pcm) }
 
   package func abilities(
-    _ handle: SoundHandle, _ choice: SoundChoice, _ abilities: inout SoundAbilities
+    _ handle: AudioHandle, _ choice: AudioChoice, _ abilities: inout AudioAbilities
   ) -> CInt {
-    var answer = SoundAbilities()
+    var answer = AudioAbilities()
     let result = Self.withHardwareParameters { parameters in
       var result = snd_pcm_hw_params_any(handle.pcm, parameters)
       if result >= 0 { result = Self.choose(choice, handle, parameters) }
@@ -81,7 +81,7 @@ package struct LibraryCalls: SoundCalls {
       guard result >= 0 else { return result }
       // A device that can take any number says 10000 or 2^32 - 1.
       answer.channelCounts = Int(max(1, fewest))...Int(max(1, fewest, min(most, 64)))
-      answer.rates = SoundAbilities.usualRates.filter {
+      answer.rates = AudioAbilities.usualRates.filter {
         snd_pcm_hw_params_test_rate(handle.pcm, parameters, CUnsignedInt($0), 0) == 0
       }
       return 0
@@ -90,11 +90,11 @@ package struct LibraryCalls: SoundCalls {
     return result
   }
 
-  package func configure(_ handle: SoundHandle, _ settings: inout SoundSettings) -> CInt {
+  package func configure(_ handle: AudioHandle, _ settings: inout AudioSettings) -> CInt {
     var granted = settings
     var result = Self.withHardwareParameters { parameters in
       var result = snd_pcm_hw_params_any(handle.pcm, parameters)
-      let choice = SoundChoice(layout: granted.layout, channelCount: granted.channelCount)
+      let choice = AudioChoice(layout: granted.layout, channelCount: granted.channelCount)
       if result >= 0 { result = Self.choose(choice, handle, parameters) }
       if result >= 0 {
         result = snd_pcm_hw_params_set_rate(
@@ -125,7 +125,7 @@ package struct LibraryCalls: SoundCalls {
   }
 
   /// Has the kernel stamp on CLOCK_MONOTONIC, and start and stop only as told or when full.
-  private static func setSoftware(_ handle: SoundHandle, _ settings: SoundSettings) -> CInt {
+  private static func setSoftware(_ handle: AudioHandle, _ settings: AudioSettings) -> CInt {
     var parameters: OpaquePointer?
     guard snd_pcm_sw_params_malloc(&parameters) >= 0, let parameters else { return -ENOMEM }
     defer { snd_pcm_sw_params_free(parameters) }
@@ -149,20 +149,20 @@ package struct LibraryCalls: SoundCalls {
     return result < 0 ? result : snd_pcm_sw_params(pcm, parameters)
   }
 
-  package func prepare(_ handle: SoundHandle) -> CInt { snd_pcm_prepare(handle.pcm) }
+  package func prepare(_ handle: AudioHandle) -> CInt { snd_pcm_prepare(handle.pcm) }
 
-  package func start(_ handle: SoundHandle) -> CInt { snd_pcm_start(handle.pcm) }
+  package func start(_ handle: AudioHandle) -> CInt { snd_pcm_start(handle.pcm) }
 
-  package func resume(_ handle: SoundHandle) -> CInt { snd_pcm_resume(handle.pcm) }
+  package func resume(_ handle: AudioHandle) -> CInt { snd_pcm_resume(handle.pcm) }
 
-  package func drop(_ handle: SoundHandle) -> CInt { snd_pcm_drop(handle.pcm) }
+  package func drop(_ handle: AudioHandle) -> CInt { snd_pcm_drop(handle.pcm) }
 
-  package func wait(_ handle: SoundHandle, milliseconds: CInt) -> CInt {
+  package func wait(_ handle: AudioHandle, milliseconds: CInt) -> CInt {
     snd_pcm_wait(handle.pcm, milliseconds)
   }
 
   package func timestamp(
-    _ handle: SoundHandle, available: inout Int, nanoseconds: inout Int64
+    _ handle: AudioHandle, available: inout Int, nanoseconds: inout Int64
   ) -> CInt {
     var (count, time) = (snd_pcm_uframes_t(0), timespec())
     // Has the library look at the hardware now, and says what state it is in.
@@ -174,7 +174,7 @@ package struct LibraryCalls: SoundCalls {
     return result
   }
 
-  package func read(_ handle: SoundHandle, into memory: UnsafeMutableRawPointer, count: Int) -> Int
+  package func read(_ handle: AudioHandle, into memory: UnsafeMutableRawPointer, count: Int) -> Int
   {
     snd_pcm_readi(handle.pcm, memory, snd_pcm_uframes_t(clamping: count))
   }
@@ -196,7 +196,7 @@ package struct LibraryCalls: SoundCalls {
   }
 
   private static func choose(
-    _ choice: SoundChoice, _ handle: SoundHandle, _ parameters: OpaquePointer
+    _ choice: AudioChoice, _ handle: AudioHandle, _ parameters: OpaquePointer
   ) -> CInt {
     var result = snd_pcm_hw_params_set_access(
       handle.pcm, parameters, SND_PCM_ACCESS_RW_INTERLEAVED)
@@ -211,7 +211,7 @@ package struct LibraryCalls: SoundCalls {
   }
 }
 
-extension SoundHandle {
+extension AudioHandle {
   /// ALSA's own handle.
   fileprivate var pcm: OpaquePointer? { OpaquePointer(bitPattern: bits) }
 }

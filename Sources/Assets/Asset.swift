@@ -14,7 +14,7 @@ public struct Asset: Sendable {
   /// The first track of pictures, or nil.
   public let videoTrack: VideoTrack?
   /// The first track of sound, or nil.
-  public let soundTrack: SoundTrack?
+  public let audioTrack: AudioTrack?
   /// The tags of the file.
   public let metadata: [String: String]
   /// How much of a file that is cut off can be read; nil for a whole one.
@@ -56,11 +56,11 @@ public struct Asset: Sendable {
         hint: "give that file, or save the movie as self-contained")
     }
     videoTrack = try index.videoTrack(allowsTruncation: allowsTruncation)
-    soundTrack = try index.soundTrack(origin: videoTrack, allowsTruncation: allowsTruncation)
+    audioTrack = try index.audioTrack(origin: videoTrack, allowsTruncation: allowsTruncation)
     truncation = videoTrack.flatMap { index.truncation(of: $0.format) }
-    let taken = [videoTrack?.format.index, soundTrack?.format.index]
+    let taken = [videoTrack?.format.index, audioTrack?.format.index]
     otherTracks = index.tracks.filter { !taken.contains($0.index) }.compactMap(\.otherName)
-    guard videoTrack != nil || soundTrack != nil else {
+    guard videoTrack != nil || audioTrack != nil else {
       throw .invalid(path, "holds neither pictures nor sound that can be decoded")
     }
   }
@@ -72,8 +72,8 @@ public struct Asset: Sendable {
     {
       return time
     }
-    guard let soundTrack, let rate = Int32(exactly: soundTrack.sampleRate),
-      let time = try? MediaTime(value: soundTrack.sampleCount, timescale: rate)
+    guard let audioTrack, let rate = Int32(exactly: audioTrack.sampleRate),
+      let time = try? MediaTime(value: audioTrack.sampleCount, timescale: rate)
     else { return .zero }
     return time
   }

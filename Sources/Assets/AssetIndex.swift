@@ -237,9 +237,9 @@ struct AssetIndex {
   /// The first track of sound that can be decoded, or nil.
   ///
   /// Unless truncation is allowed, a file that is cut off is an error.
-  func soundTrack(
+  func audioTrack(
     origin video: VideoTrack?, allowsTruncation: Bool = false
-  ) throws(AssetError) -> SoundTrack? {
+  ) throws(AssetError) -> AudioTrack? {
     guard let track = tracks.first(where: { $0.kind == .audio && $0.parameters.hasDecoder }) else {
       return nil
     }
@@ -265,7 +265,7 @@ struct AssetIndex {
     } else {
       origin = start
     }
-    return SoundTrack(
+    return AudioTrack(
       codec: track.parameters.codecName, sampleRate: rate,
       channelCount: track.parameters.channelCount, sampleCount: endSample - start,
       startSample: start - origin, format: track, originSample: origin)

@@ -29,7 +29,7 @@ public struct VideoTrack: Sendable {
 }
 
 /// The sound track of an asset.
-public struct SoundTrack: Sendable {
+public struct AudioTrack: Sendable {
   /// FFmpeg's name of the codec.
   public let codec: String
   /// Samples per second and channel.

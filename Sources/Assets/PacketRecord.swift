@@ -68,7 +68,7 @@ extension Packet {
     guard parameters.readsUnits else { return .independent }
     let isHEVC = parameters.codecName == "hevc"
     return withBytes { bytes in
-      var units = UnitReader(bytes, lengthSize: parameters.unitLengthSize)
+      var units = NALUnitReader(bytes, lengthSize: parameters.unitLengthSize)
       var found = RandomAccess.none
       while let unit = units.next() {
         let first = bytes[unit.lowerBound]

@@ -70,7 +70,7 @@ extension Asset {
   }
 
   /// One line for each frame, as `frames --csv` writes it.
-  public struct FrameLine: Hashable, Sendable {
+  public struct FrameTimingRow: Hashable, Sendable {
     /// The number of the frame, from 0.
     public let index: Int
     /// When it is shown, in nanoseconds from the first.
@@ -91,7 +91,7 @@ extension Asset {
   /// and times; otherwise they follow from its first frame's and from the gaps.
   ///
   /// - Throws: `TimingError` for times that do not fit.
-  public func frameLines() throws -> [FrameLine] {
+  public func frameLines() throws -> [FrameTimingRow] {
     guard let frames = videoTrack?.frames else { return [] }
     let recording = recording
     let missing = recording?.missing(frameCount: frames.entries.count)
@@ -107,7 +107,7 @@ extension Asset {
       if index > 0 { sequence = sequence.map { $0 &+ 1 } }
       sequence = sequence.map { $0 &+ (lost ?? 0) }
       let record = records?[index]
-      return FrameLine(
+      return FrameTimingRow(
         index: index, ptsNanoseconds: time,
         captureNanoseconds: record.map { $0.microseconds &* 1_000 }
           ?? recording.map { $0.firstCaptureNs &+ time },

@@ -66,7 +66,7 @@ public struct Composition: Hashable, Sendable {
   /// - Parameter path: Gives the new path for an old one.
   /// - Returns: The composition; this one is unchanged.
   /// - Throws: `EditingError` as ``validateSegments()`` does.
-  public func relocated(_ path: (String) -> String) throws(EditingError) -> Composition {
+  public func replacingSourcePaths(_ path: (String) -> String) throws(EditingError) -> Composition {
     var moved = self
     for index in moved.tracks.indices {
       let track = tracks[index]

@@ -71,7 +71,7 @@ public struct EditingProject: Hashable, Sendable {
         return (.losslessCut, "", composition, reader.warnings)
       }
       guard !document.otioKind.isEmpty else { throw unknown("it is JSON of another program") }
-      let project = try OpenTimeline(reading: document, source: source)
+      let project = try OpenTimelineDocument(reading: document, source: source)
       return (.openTimeline, project.name, project.composition, project.warnings)
     default:
       guard EditDecisionList.isOne(text) else { throw unknown("it is of another format") }

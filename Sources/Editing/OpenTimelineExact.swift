@@ -10,7 +10,8 @@ enum OpenTimelineExact {
   static func segment(
     _ children: ArraySlice<JSONValue>, _ place: String, _ notes: inout [String]
   ) throws -> (content: ProjectContent, count: Int)? {
-    guard let first = children.first, let exact = first["metadata"]?[OpenTimeline.key]?["segment"],
+    guard let first = children.first,
+      let exact = first["metadata"]?[OpenTimelineDocument.key]?["segment"],
       exact["piece"]?.number ?? 0 == 0, let length = exact["duration"]?.otioFraction,
       length > .zero, try first.otioIsEnabled(place)
     else { return nil }
@@ -45,7 +46,7 @@ enum OpenTimelineExact {
   private static func path(_ clip: JSONValue) -> String? {
     guard let reference = clip.otioReference else { return nil }
     return reference["target_url"]?.string.map(OpenTimelineURL.path)
-      ?? reference["metadata"]?[OpenTimeline.key]?["path"]?.string
+      ?? reference["metadata"]?[OpenTimelineDocument.key]?["path"]?.string
   }
 
   private static func mapping(

@@ -31,8 +31,8 @@ struct OpenTimelineReader {
   mutating func composition(of document: JSONValue) throws -> Composition {
     let stack = try OpenTimelineRoot.stack(of: document)
     var pictures: [Layer] = []
-    var sounds: [Layer] = []
-    var soundsBelow = 0
+    var audios: [Layer] = []
+    var audiosBelow = 0
     for (number, child) in try stack.otioItems("children", "the stack of tracks").enumerated() {
       let name = "track \(number + 1)"
       guard try child.otioIsEnabled(name) else {
@@ -41,21 +41,21 @@ struct OpenTimelineReader {
       }
       switch try child.otioTrackKind(name) {
       case "Video":
-        if pictures.isEmpty { soundsBelow = sounds.count }
+        if pictures.isEmpty { audiosBelow = audios.count }
         pictures.append(
           Layer(name: name, track: child, content: try content(of: child, .video, name, depth: 0)))
       case "Audio":
         do {
           let content = try content(of: child, .audio, name, depth: 0)
-          sounds.append(Layer(name: name, track: child, content: content))
-        } catch  where sounds.contains(where: \.content.showsAnything) {
+          audios.append(Layer(name: name, track: child, content: content))
+        } catch  where audios.contains(where: \.content.showsAnything) {
           // One track of sound is played; what is wrong with another one does no harm.
           notes.append("\(name) is left out: \(error)")
         }
       case let kind: notes.append("\(name) is of kind \(kind) and left out")
       }
     }
-    let end = (pictures + sounds).map(\.content.duration).max() ?? .zero
+    let end = (pictures + audios).map(\.content.duration).max() ?? .zero
     let curve = try curve(stack, lasting: end, "the stack of tracks")
     var composition = Composition()
     for (number, item) in (stack["markers"]?.elements ?? []).enumerated() {
@@ -65,12 +65,12 @@ struct OpenTimelineReader {
         notes.append("the range of marker \(number + 1) cannot be read, and it is left out")
       }
     }
-    composition.tracks = try heard(sounds, along: curve, &soundsBelow)
+    composition.tracks = try heard(audios, along: curve, &audiosBelow)
     if !pictures.isEmpty {
       var seen = try ProjectContent.stacked(pictures.map(\.content))
       if let curve { seen = try seen.played(along: curve) }
       let track = try Self.tagged(media.track(seen, .video), by: pictures.map(\.track))
-      composition.tracks.insert(track, at: min(soundsBelow, composition.tracks.count))
+      composition.tracks.insert(track, at: min(audiosBelow, composition.tracks.count))
     }
     if let missing = missing.first, composition.sources.isEmpty {
       throw EditingError.invalidProject("none of its clips plays a movie: \(missing)")
@@ -80,18 +80,18 @@ struct OpenTimelineReader {
 
   /// The tracks of sound, of which the first is played.
   private mutating func heard(
-    _ sounds: [Layer], along curve: [ProjectContent.CurvePart]?, _ below: inout Int
+    _ audios: [Layer], along curve: [ProjectContent.CurvePart]?, _ below: inout Int
   ) throws -> [CompositionTrack] {
     // An empty track in front would silence the one that is meant to be heard.
-    let silent = sounds.firstIndex(where: \.content.showsAnything) ?? 0
+    let silent = audios.firstIndex(where: \.content.showsAnything) ?? 0
     below = max(0, below - silent)
     var tracks: [CompositionTrack] = []
-    for sound in sounds.dropFirst(silent) {
+    for audio in audios.dropFirst(silent) {
       do {
-        let content = try curve.map { try sound.content.played(along: $0) } ?? sound.content
-        tracks.append(Self.tagged(try media.track(content, .audio), by: [sound.track]))
+        let content = try curve.map { try audio.content.played(along: $0) } ?? audio.content
+        tracks.append(Self.tagged(try media.track(content, .audio), by: [audio.track]))
       } catch  where !tracks.isEmpty {
-        notes.append("\(sound.name) is left out: \(error)")
+        notes.append("\(audio.name) is left out: \(error)")
       }
     }
     if tracks.count > 1 { notes.append("of \(tracks.count) audio tracks the first is played") }
@@ -103,7 +103,7 @@ struct OpenTimelineReader {
     _ track: CompositionTrack, by items: [JSONValue]
   ) -> CompositionTrack {
     var tagged = track
-    for exact in items.compactMap({ $0["metadata"]?[OpenTimeline.key] }) {
+    for exact in items.compactMap({ $0["metadata"]?[OpenTimelineDocument.key] }) {
       if let rotation = exact["rotation"]?.number { tagged.rotation = Int(exactly: rotation) }
       tagged.language = exact["language"]?.string ?? tagged.language
     }

@@ -179,7 +179,7 @@ extension JSONValue {
   var otioFraction: Rational? { string.flatMap { try? Rational(parsing: $0) } }
 
   var otioMarker: CompositionMarker? {
-    let exact = (self["metadata"]?[OpenTimeline.key]?["range"]?.elements ?? [])
+    let exact = (self["metadata"]?[OpenTimelineDocument.key]?["range"]?.elements ?? [])
       .compactMap(\.otioFraction)
     guard let plain = self["marked_range"]?.otioRange else { return nil }
     let ends =

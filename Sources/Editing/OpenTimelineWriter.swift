@@ -5,7 +5,7 @@ import MediaTiming
 
 /// Makes OpenTimelineIO's objects.
 enum OpenTimelineWriter {
-  static func timeline(_ project: OpenTimeline) throws(EditingError) -> JSONValue {
+  static func timeline(_ project: OpenTimelineDocument) throws(EditingError) -> JSONValue {
     let tracks = try project.composition.tracks.map(track)
     let markers = project.composition.markers.map(marker)
     return object(
@@ -133,7 +133,7 @@ enum OpenTimelineWriter {
   ) -> JSONValue {
     let own: [String: JSONValue] = [
       "OTIO_SCHEMA": .string(schema), "name": .string(name),
-      "metadata": .object(exact.isEmpty ? [:] : [OpenTimeline.key: .object(exact)]),
+      "metadata": .object(exact.isEmpty ? [:] : [OpenTimelineDocument.key: .object(exact)]),
     ]
     return .object(own.merging(members) { $1 })
   }

@@ -76,9 +76,9 @@ private final class PictureWork: Sendable {
   /// The frames that could not be decoded so far.
   let undecodable = Mutex<[ExportReport.UndecodableFrame]>([])
 
-  let encoded = Conveyor<Encoded>(capacity: 64)
-  private let decoded = Conveyor<Part>(capacity: 6)
-  private let painted = Conveyor<Painted>(capacity: 3)
+  let encoded = BoundedBlockingQueue<Encoded>(capacity: 64)
+  private let decoded = BoundedBlockingQueue<Part>(capacity: 6)
+  private let painted = BoundedBlockingQueue<Painted>(capacity: 3)
   private let group = DispatchGroup()
   private let plan: ConstantRatePlan
   private let assets: [Asset]
@@ -101,7 +101,7 @@ private final class PictureWork: Sendable {
   }
 
   private func start<Element>(
-    _ name: String, _ belt: Conveyor<Element>,
+    _ name: String, _ belt: BoundedBlockingQueue<Element>,
     _ body: @escaping @Sendable (PictureWork) throws -> Void
   ) {
     DispatchQueue(label: "export.\(name)").async(group: group) {
@@ -154,7 +154,7 @@ private final class PictureWork: Sendable {
   }
 
   private func paint() throws {
-    var painter = PicturePainter(geometry, colors)
+    var painter = FrameRenderer(geometry, colors)
     var isMixing = false
     while case .element(let part) = try decoded.take() {
       guard !part.isLeftOut else {

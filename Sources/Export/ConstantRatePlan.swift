@@ -27,14 +27,14 @@ struct ConstantRatePlan: Sendable {
     let count: Int64
   }
 
-  let slots: FrameSlots
+  let slots: OutputFrameGrid
   let items: [Item]
   /// Slots that repeat the picture before.
   let duplicatedCount: Int64
   /// Frames that no slot shows.
   let skippedCount: Int64
   /// Where the source has fewer frames than there are slots.
-  let sparse: [ExportReport.SparseFrames]
+  let sparse: [ExportReport.LowRateRange]
 
   init(
     _ track: CompositionTrack, _ rate: FrameRate, _ sampling: FrameSampling, _ assets: [Asset]
@@ -92,9 +92,9 @@ struct ConstantRatePlan: Sendable {
 
   /// Segments in which fewer frames start than there are slots, but for one at each end.
   private static func sparse(
-    _ track: CompositionTrack, _ slots: FrameSlots, _ times: [Rational]
-  ) throws -> [ExportReport.SparseFrames] {
-    var result: [ExportReport.SparseFrames] = []
+    _ track: CompositionTrack, _ slots: OutputFrameGrid, _ times: [Rational]
+  ) throws -> [ExportReport.LowRateRange] {
+    var result: [ExportReport.LowRateRange] = []
     var next = 0
     for segment in track.segments {
       let (start, end) = (segment.target.start.seconds, segment.target.end.seconds)
@@ -106,7 +106,7 @@ struct ConstantRatePlan: Sendable {
       let given = Int64(next - first)
       guard given + 2 < wanted else { continue }
       result.append(
-        ExportReport.SparseFrames(
+        ExportReport.LowRateRange(
           range: segment.target,
           framesPerSecond: try Rational(given).divided(by: end.subtracting(start))))
     }
@@ -115,7 +115,7 @@ struct ConstantRatePlan: Sendable {
 
   private static func slots(
     _ track: CompositionTrack, _ rate: FrameRate, _ paths: [String], _ tables: [FrameTable]
-  ) throws -> FrameSlots {
+  ) throws -> OutputFrameGrid {
     // The source cannot say its end any better than to a tick, as long as that plays there.
     var tick = Rational.zero
     if let last = track.segments.last, let mapping = last.mapping,
@@ -124,11 +124,11 @@ struct ConstantRatePlan: Sendable {
       tick = try Rational(1, Int128(tables[source].timescale))
       if let speed = try mapping.meanSpeed() { tick = try tick.multiplied(by: speed.stretch()) }
     }
-    return try FrameSlots(duration: track.duration.seconds, rate: rate, sourceTick: tick)
+    return try OutputFrameGrid(duration: track.duration.seconds, rate: rate, sourceTick: tick)
   }
 }
 
-extension FrameSlots {
+extension OutputFrameGrid {
   /// Whether there are slots for some frames that a mapping shows, but for one in a hundred.
   ///
   /// Never in a ramp, in which there are enough for some of its frames.

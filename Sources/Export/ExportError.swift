@@ -30,7 +30,7 @@ public struct ExportError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The codec cannot store pictures of the size that was asked for.
     public static let boxRefused = Code(rawValue: "box_refused")
     /// The sound cannot be retimed in this way.
-    public static let soundRefused = Code(rawValue: "sound_refused")
+    public static let audioRefused = Code(rawValue: "sound_refused")
     /// The disk is full.
     public static let diskFull = Code(rawValue: "disk_full")
     /// The disk or the encoder failed.
@@ -97,7 +97,7 @@ public struct ExportError: Error, Hashable, Sendable, CustomStringConvertible {
 
   init(_ error: RetimingError) {
     self.init(
-      error.code == .cancelled ? .cancelled : .soundRefused, error.description,
+      error.code == .cancelled ? .cancelled : .audioRefused, error.description,
       hint: "choose another algorithm with --pitch; mute takes any speed")
   }
 

@@ -15,17 +15,17 @@ struct ExportOutput: ~Copyable {
   private let frameCount: Int64
   private let chapters: ChapterMap
   private let sideData: [TrackSideData]
-  private let sound: SoundExport?
+  private let audio: AudioExport?
   let isCancelled: () -> Bool
   private var writer: MovieWriter?
   private var videoTrack = 0
-  private var soundTrack = 0
+  private var audioTrack = 0
   private var timescale: Int32 = 1
 
   /// Prepares a file for what is planned; `properties` say how the picture is turned.
   init(
     path: String, plan: ExportPlan, asset: Asset, properties: CompositionTrack?,
-    captureFrameRate: FrameRate?, sound: SoundExport?, isCancelled: @escaping () -> Bool
+    captureFrameRate: FrameRate?, audio: AudioExport?, isCancelled: @escaping () -> Bool
   ) {
     self.path = path
     container = plan.container
@@ -37,7 +37,7 @@ struct ExportOutput: ~Copyable {
     chapters = plan.chapters
     sideData = plan.sideData
     frameCount = plan.frameCount
-    self.sound = sound
+    self.audio = audio
     self.isCancelled = isCancelled
   }
 
@@ -57,16 +57,16 @@ struct ExportOutput: ~Copyable {
     settings.chapters = chapters.chapters.map { ($0.title, $0.start, $0.end) }
     settings.chapterTimescale = chapters.timescale
     // Who plays it from afar needs the index first.
-    settings.frontIndexCount = Int(clamping: frameCount) + (sound?.mostPackets ?? 0)
+    settings.frontIndexCount = Int(clamping: frameCount) + (audio?.mostPackets ?? 0)
     var writer = try MovieWriter(path: path, settings: settings)
     videoTrack = try writer.addTrack(
       parameters, timescale: timescale,
       metadata: properties?.language.map { ["language": $0] } ?? [:],
       displayMatrix: isUpright
         ? [] : Self.displayMatrix(asset.videoTrack?.format, properties), sideData: sideData)
-    if let sound {
-      soundTrack = try writer.addTrack(
-        sound.parameters, timescale: sound.timescale, metadata: sound.metadata)
+    if let audio {
+      audioTrack = try writer.addTrack(
+        audio.parameters, timescale: audio.timescale, metadata: audio.metadata)
     }
     try writer.begin()
     self.writer = consume writer
@@ -98,26 +98,26 @@ struct ExportOutput: ~Copyable {
   /// Writes a packet of the picture, after the sound that comes before it.
   mutating func write(_ packet: Packet, pts: Int64, dts: Int64, duration: Int64) throws {
     try checkCancelled()
-    try writeSound(upTo: dts)
+    try writeAudio(upTo: dts)
     try writer?.write(packet, track: videoTrack, pts: pts, dts: dts, duration: duration)
   }
 
   /// Writes the rest of the sound and the index.
   mutating func finish() throws {
-    try writeSound(upTo: nil)
+    try writeAudio(upTo: nil)
     try writer?.finish()
   }
 
-  private mutating func writeSound(upTo ticks: Int64?) throws {
-    guard let sound else { return }
-    while let next = try sound.next(isCancelled) {
+  private mutating func writeAudio(upTo ticks: Int64?) throws {
+    guard let audio else { return }
+    while let next = try audio.next(isCancelled) {
       // 64 by 32 bits: the products fit 128.
-      if let ticks, Int128(next.pts) * Int128(timescale) > Int128(ticks) * Int128(sound.timescale) {
+      if let ticks, Int128(next.pts) * Int128(timescale) > Int128(ticks) * Int128(audio.timescale) {
         return
       }
       try writer?.write(
-        next.packet, track: soundTrack, pts: next.pts, dts: next.pts, duration: next.duration)
-      sound.drop()
+        next.packet, track: audioTrack, pts: next.pts, dts: next.pts, duration: next.duration)
+      audio.drop()
     }
   }
 

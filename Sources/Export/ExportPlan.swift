@@ -19,7 +19,7 @@ struct ExportPlan {
   /// The pictures of the first of them, which say what the track is like.
   let track: VideoTrack
   /// What the sound is made of; nil where there is none.
-  let sound: SoundPlan?
+  let audio: AudioExportPlan?
   let pictures: Pictures
   /// Whether each frame keeps its number and its time, so that the recorder's account holds.
   let keepsRecording: Bool
@@ -80,13 +80,13 @@ struct ExportPlan {
       report.duration = try MediaTime(plan.slots.seconds(of: plan.slots.count))
     }
     keepsRecording = settings.mode == .passthrough && composition.isWhole(of: asset)
-    if let sound = try SoundPlan(session, settings, container) {
-      report.sound = sound.report
+    if let audio = try AudioExportPlan(session, settings, container) {
+      report.audio = audio.report
       report.avEndDifferenceNanoseconds = try Self.nanoseconds(
-        sound.end.subtracting(report.duration.seconds), .halfAwayFromZero)
-      self.sound = sound
+        audio.end.subtracting(report.duration.seconds), .halfAwayFromZero)
+      self.audio = audio
     } else {
-      self.sound = nil
+      self.audio = nil
     }
     sideData = try Self.sideData(of: asset, settings.mode)
     report.lostMetadata = chapters.lost

@@ -6,7 +6,7 @@ public import Retiming
 /// What an export did, or what it would do.
 public struct ExportReport: Hashable, Sendable {
   /// The sound of an export.
-  public struct Sound: Hashable, Sendable {
+  public struct Audio: Hashable, Sendable {
     /// The algorithm that made what plays at other speeds, `copy` where all was copied.
     public let algorithm: String
     /// The samples of each channel.
@@ -19,7 +19,7 @@ public struct ExportReport: Hashable, Sendable {
   }
 
   /// A segment in which the source has fewer frames than a constant rate asks for.
-  public struct SparseFrames: Hashable, Sendable {
+  public struct LowRateRange: Hashable, Sendable {
     /// Where, in the time of the composition.
     public let range: TimeRange
     /// How many of the source's frames start there in a second.
@@ -101,13 +101,13 @@ public struct ExportReport: Hashable, Sendable {
   public internal(set) var undecodable: [UndecodableFrame] = []
   /// Where the source has fewer frames than the constant rate, so that some are repeated or, with
   /// `blend`, stand still.
-  public internal(set) var sparse: [SparseFrames] = []
+  public internal(set) var sparse: [LowRateRange] = []
   /// How long pictures are shown that no one asked for, in nanoseconds.
   public internal(set) var hiddenNanoseconds: Int64 = 0
   /// The farthest that a frame's time is from its exact one, in nanoseconds, rounded up.
   public internal(set) var maxTimeErrorNanoseconds: Int64 = 0
   /// The sound; nil where there is none.
-  public internal(set) var sound: Sound?
+  public internal(set) var audio: Audio?
   /// By how much the sound outlasts the picture, in nanoseconds; nil without sound.
   public internal(set) var avEndDifferenceNanoseconds: Int64?
   /// What of the source's tags and tracks is not in the output.

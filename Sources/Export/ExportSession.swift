@@ -65,7 +65,7 @@ public struct ExportSession: Sendable {
   /// - Parameter settings: What to make.
   /// - Returns: What ``export(_:isCancelled:progress:)`` would return, but for the time it takes.
   /// - Throws: `ExportError` with what stands against it: `.cutNotOnKeyFrame` with the nearest
-  ///   free cuts, `.unsupportedContainer`, `.unsupportedSource`, `.soundRefused`.
+  ///   free cuts, `.unsupportedContainer`, `.unsupportedSource`, `.audioRefused`.
   public func plan(_ settings: ExportSettings) throws(ExportError) -> ExportReport {
     do { return try ExportPlan(self, settings).report } catch { throw ExportError(any: error) }
   }
@@ -103,26 +103,26 @@ public struct ExportSession: Sendable {
     let plan = try ExportPlan(self, settings)
     progress(0, plan.frameCount)
     var file = try WholeFile(creating: settings.path, overwrites: settings.overwrites)
-    let sound = try plan.sound.map { try SoundExport($0, isCancelled) }
-    defer { sound?.stop() }
+    let audio = try plan.audio.map { try AudioExport($0, isCancelled) }
+    defer { audio?.stop() }
     var report: ExportReport
     do {
       report = try write(
-        plan, sound, to: file.writtenPath, settings, isCancelled: isCancelled, progress)
+        plan, audio, to: file.writtenPath, settings, isCancelled: isCancelled, progress)
     } catch let error as LibAVError { throw file.told(error) }
     try file.finish()
-    report.sound = sound?.report
+    report.audio = audio?.report
     report.wallNanoseconds = Self.nanoseconds(ContinuousClock.now - started)
     return report
   }
 
   private func write(
-    _ plan: ExportPlan, _ sound: SoundExport?, to path: String, _ settings: ExportSettings,
+    _ plan: ExportPlan, _ audio: AudioExport?, to path: String, _ settings: ExportSettings,
     isCancelled: @escaping () -> Bool, _ progress: (_ done: Int64, _ total: Int64) -> Void
   ) throws -> ExportReport {
     var output = ExportOutput(
       path: path, plan: plan, asset: asset, properties: composition.track(.video),
-      captureFrameRate: settings.captureFrameRate, sound: sound, isCancelled: isCancelled)
+      captureFrameRate: settings.captureFrameRate, audio: audio, isCancelled: isCancelled)
     var report = plan.report
     switch plan.pictures {
     case .copied(let frames):
@@ -170,8 +170,8 @@ extension Asset {
         SourceTrack(
           .video, rotation: videoTrack.rotation, language: videoTrack.format.metadata["language"]))
     }
-    if let soundTrack {
-      tracks.append(SourceTrack(.audio, language: soundTrack.format.metadata["language"]))
+    if let audioTrack {
+      tracks.append(SourceTrack(.audio, language: audioTrack.format.metadata["language"]))
     }
     return try MediaSource(path: path, duration: duration, tracks: tracks)
   }

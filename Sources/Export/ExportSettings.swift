@@ -13,7 +13,7 @@ public enum ExportMode: Hashable, Sendable {
 }
 
 /// What a passthrough export does where the source jumps to a picture that needs others.
-public enum ExportBoundary: String, Hashable, Sendable, CaseIterable {
+public enum CutPolicy: String, Hashable, Sendable, CaseIterable {
   /// `squeeze` where few pictures are needed, else `render`.
   case auto
   /// The pictures that it needs are copied along, each of them for one tick.
@@ -37,7 +37,7 @@ public enum ExportCodec: String, Hashable, Sendable, CaseIterable {
 }
 
 /// How rendered sound is stored.
-public enum ExportSoundCodec: String, Hashable, Sendable, CaseIterable {
+public enum ExportAudioCodec: String, Hashable, Sendable, CaseIterable {
   /// As the source's where that is uncompressed and the file can hold it, else AAC.
   case auto
   /// AAC.
@@ -53,13 +53,13 @@ public struct ExportSettings: Sendable {
   /// Copied or rendered.
   public var mode: ExportMode
   /// What happens at cuts that are not on a key frame, in a passthrough.
-  public var boundary = ExportBoundary.auto
+  public var boundary = CutPolicy.auto
   /// How the sound of retimed parts is made.
   public var audioTimePitchAlgorithm = AudioTimePitchAlgorithm.spectral
   /// What becomes of sound at speeds that `lowQuality` does not have.
-  public var otherAudioSpeeds = OtherSpeeds.refused
+  public var otherAudioSpeeds = UnsupportedSpeedPolicy.refused
   /// How rendered sound is stored.
-  public var soundCodec = ExportSoundCodec.auto
+  public var audioCodec = ExportAudioCodec.auto
   /// What frames at a constant rate show of the source's.
   public var sampling = FrameSampling.hold
   /// How rendered pictures are stored.
@@ -74,7 +74,7 @@ public struct ExportSettings: Sendable {
   public var profile: String?
   /// The size at which rendered pictures are shown: they fill it, and what juts out is cut off;
   /// nil for their own.
-  public var box: PictureSize?
+  public var box: VideoSize?
   /// Whether rendered pictures are turned upright, rather than said to be shown so.
   public var appliesRotation = false
   /// What happens where a frame cannot be decoded.

@@ -63,7 +63,7 @@ struct PassthroughPlan {
   /// millisecond.
   private static func mostHidden(_ timescale: Int32) -> Int { min(60, Int(timescale / 4_000)) }
 
-  init(_ track: CompositionTrack, _ assets: [Asset], boundary: ExportBoundary) throws {
+  init(_ track: CompositionTrack, _ assets: [Asset], boundary: CutPolicy) throws {
     let reason = BoundaryRenderer.refusal(assets.first?.videoTrack)
     guard boundary == .auto, reason == nil else {
       try self.init(track, assets, boundary, renders: boundary == .render && reason == nil, reason)
@@ -78,7 +78,7 @@ struct PassthroughPlan {
   }
 
   private init(
-    _ track: CompositionTrack, _ assets: [Asset], _ boundary: ExportBoundary, renders: Bool,
+    _ track: CompositionTrack, _ assets: [Asset], _ boundary: CutPolicy, renders: Bool,
     _ reason: String?
   ) throws {
     let tables = try assets.map { try Self.table(of: $0) }

@@ -5,10 +5,10 @@ import LibAV
 /// What is done to the size and the place of pictures before they are encoded.
 struct PictureGeometry: Sendable {
   /// The size before anything is turned.
-  let scaled: PictureSize
+  let scaled: VideoSize
   let turn: PictureTurn
   /// What is encoded: turned, and with even sides where the codec needs them.
-  let encoded: PictureSize
+  let encoded: VideoSize
   /// The pixels of the result; nil where they are square or unknown.
   let pixelAspect: Encoder.PixelAspect?
   /// The format of the result.
@@ -50,7 +50,7 @@ struct PictureGeometry: Sendable {
       isBoxed = true
       pixelAspect = nil
     } else {
-      scaled = PictureSize(width: track.width, height: track.height)
+      scaled = VideoSize(width: track.width, height: track.height)
       isBoxed = false
       pixelAspect = turn.isTransposed ? source.pixelAspect?.transposed : source.pixelAspect
     }
@@ -58,7 +58,7 @@ struct PictureGeometry: Sendable {
     // Halved colour needs even sides: an odd one gets its last row or column twice.
     encoded =
       needsEven
-      ? PictureSize(
+      ? VideoSize(
         width: turned.width + turned.width % 2, height: turned.height + turned.height % 2)
       : turned
   }
@@ -84,7 +84,7 @@ struct PictureGeometry: Sendable {
 }
 
 /// A size in pixels.
-public struct PictureSize: Hashable, Sendable, CustomStringConvertible {
+public struct VideoSize: Hashable, Sendable, CustomStringConvertible {
   /// Pixels from left to right.
   public var width: Int
   /// Pixels from top to bottom.
@@ -99,7 +99,7 @@ public struct PictureSize: Hashable, Sendable, CustomStringConvertible {
   /// The two sides, such as `1280x720`.
   public var description: String { "\(width)x\(height)" }
 
-  var transposed: PictureSize { PictureSize(width: height, height: width) }
+  var transposed: VideoSize { VideoSize(width: height, height: width) }
 }
 
 extension CodecParameters {

@@ -9,7 +9,7 @@ import MediaTiming
 /// it first plays. Both kinds of export show just these frames.
 struct PlaybackRun {
   /// A frame, and where it first plays.
-  struct Showing {
+  struct FramePresentation {
     /// Its number in the source, in order of presentation.
     let index: Int
     /// The mapping that shows it first.
@@ -113,9 +113,9 @@ struct PlaybackRun {
   /// The frames in the order in which they are shown.
   ///
   /// A frame whose time is as near to where a mapping begins as the table can tell begins there.
-  func showings(_ frames: ClosedRange<Int>, of table: FrameTable) throws -> [Showing] {
+  func showings(_ frames: ClosedRange<Int>, of table: FrameTable) throws -> [FramePresentation] {
     let slack = table.uncertaintyInSeconds
-    var showings: [Showing] = []
+    var showings: [FramePresentation] = []
     showings.reserveCapacity(frames.count)
     var place = 0
     for offset in 0..<frames.count {
@@ -132,7 +132,7 @@ struct PlaybackRun {
         if plays(mappings[place], time) { break }
         place += 1
       }
-      showings.append(Showing(index: index, mapping: place, time: time))
+      showings.append(FramePresentation(index: index, mapping: place, time: time))
     }
     return showings
   }

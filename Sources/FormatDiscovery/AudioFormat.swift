@@ -86,15 +86,15 @@ extension CaptureDevice {
         .notACaptureDevice, "\(spokenName) is no microphone",
         hint: "see which there are with: slowmo devices")
     }
-    do throws(SoundError) {
-      let device = try SoundDevice(opening: node)
+    do throws(ALSAError) {
+      let device = try AudioDevice(opening: node)
       var formats: [AudioFormat] = []
       for layout in try device.abilities().layouts {
-        let counts = try device.abilities(choosing: SoundChoice(layout: layout)).channelCounts
+        let counts = try device.abilities(choosing: AudioChoice(layout: layout)).channelCounts
         // A card of many channels gives each number of them; those in between are left out.
         for count in counts where count <= 8 || count == counts.upperBound {
           // Some numbers in the range may be none that the card has.
-          let choice = SoundChoice(layout: layout, channelCount: count)
+          let choice = AudioChoice(layout: layout, channelCount: count)
           guard let rates = try? device.abilities(choosing: choice).rates else { continue }
           for rate in rates {
             formats.append(

@@ -39,7 +39,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     case v4l2(path: String)
     case synthetic(SyntheticCamera)
     case file(FileCamera)
-    case alsa(SoundNode)
+    case alsa(AudioNode)
   }
 
   /// What names the device for good: after a restart, and in another socket of the machine if
@@ -79,7 +79,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     media = [.video]
     source = .v4l2(path: path)
     let node = path.split(separator: "/").last ?? ""
-    let place = DevicePlace(
+    let place = DeviceLocation(
       of: "/sys/class/video4linux/\(node)/device", driver: driver, bus: bus)
     (deviceType, position) = (place.type, place.position)
   }
@@ -108,7 +108,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     deviceType = .virtual
   }
 
-  init(id: String, node: SoundNode, name: String, driver: String, bus: String) {
+  init(id: String, node: AudioNode, name: String, driver: String, bus: String) {
     self.id = id
     path = node.hardwareName
     self.name = name
@@ -118,7 +118,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     media = [.audio]
     source = .alsa(node)
     let card = "/sys/class/sound/card\(node.card)/device"
-    deviceType = DevicePlace(of: card, driver: driver, bus: bus).type
+    deviceType = DeviceLocation(of: card, driver: driver, bus: bus).type
   }
 
   /// What errors and documents call the device: its node or file, or its id where it has none.

@@ -26,7 +26,7 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
   /// lists 16384x8640 for PAL. Such a mode is never chosen unless its size is asked for. It is
   /// one of a range of sizes, and wider or higher than the digital timings or the television
   /// standard in force; where neither is known, more than 7680x4320 pixels 60 times a second.
-  public let isBeyondSource: Bool
+  public let exceedsSource: Bool
   /// The frame rates of the format.
   public let frameRateRange: FrameRateRange
   /// The place in the driver's list, from 0, which is its order of preference.
@@ -34,7 +34,7 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
 
   package init(
     fourcc: FourCC, width: Int, height: Int, isCompressed: Bool, isEmulated: Bool = false,
-    isBeyondSource: Bool = false, frameRateRange: FrameRateRange, driverOrder: Int,
+    exceedsSource: Bool = false, frameRateRange: FrameRateRange, driverOrder: Int,
     id: String? = nil
   ) {
     self.fourcc = fourcc
@@ -42,7 +42,7 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
     self.height = height
     self.isCompressed = isCompressed
     self.isEmulated = isEmulated
-    self.isBeyondSource = isBeyondSource
+    self.exceedsSource = exceedsSource
     self.frameRateRange = frameRateRange
     self.driverOrder = driverOrder
     self.id =
@@ -83,7 +83,7 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
   private func withRange(_ range: FrameRateRange, id: String) -> CaptureFormat {
     CaptureFormat(
       fourcc: fourcc, width: width, height: height, isCompressed: isCompressed,
-      isEmulated: isEmulated, isBeyondSource: isBeyondSource, frameRateRange: range,
+      isEmulated: isEmulated, exceedsSource: exceedsSource, frameRateRange: range,
       driverOrder: driverOrder, id: id)
   }
 

@@ -51,14 +51,14 @@ extension CaptureDevice {
   /// - Throws: `DiscoveryError` with `.deviceFailed` when this user watches too many files.
   public static func changes() throws(DiscoveryError) -> CaptureDeviceChanges {
     let calls = DeviceSystem.calls
-    let watch: FolderWatch
+    let watch: DirectoryWatcher
     do throws(DeviceError) {
-      watch = try FolderWatch(of: calls.nodeFolder)
+      watch = try DirectoryWatcher(of: calls.nodeFolder)
     } catch {
       throw DiscoveryError(error)
     }
     let (stream, continuation) = AsyncStream.makeStream(of: CaptureDeviceChange.self)
-    let monitor = DeviceMonitor(watch, calls, SoundSystem.calls)
+    let monitor = DeviceMonitor(watch, calls, ALSASystem.calls)
     let queue = DispatchQueue(label: "devices")
     let source = DispatchSource.makeReadSource(fileDescriptor: watch.descriptor, queue: queue)
     source.setEventHandler { for change in monitor.update() { continuation.yield(change) } }
@@ -87,23 +87,23 @@ final class DeviceMonitor: Sendable {
     var told: [CaptureDevice] = []
   }
 
-  private let watch: FolderWatch
-  private let calls: any DeviceCalls
-  private let soundCalls: any SoundCalls
+  private let watch: DirectoryWatcher
+  private let calls: any VideoSystemCalls
+  private let audioCalls: any ALSACalls
   private let state = Mutex(State())
 
-  init(_ watch: FolderWatch, _ calls: any DeviceCalls, _ soundCalls: any SoundCalls) {
+  init(_ watch: DirectoryWatcher, _ calls: any VideoSystemCalls, _ audioCalls: any ALSACalls) {
     self.watch = watch
     self.calls = calls
-    self.soundCalls = soundCalls
+    self.audioCalls = audioCalls
   }
 
   private var folder: String { calls.nodeFolder }
   private var linkFolders: [String] {
-    ["\(folder)/v4l", "\(folder)/v4l/by-id", "\(folder)/v4l/by-path"] + soundFolders
+    ["\(folder)/v4l", "\(folder)/v4l/by-id", "\(folder)/v4l/by-path"] + audioFolders
   }
-  private var soundFolders: [String] {
-    let folder = soundCalls.nodeFolder
+  private var audioFolders: [String] {
+    let folder = audioCalls.nodeFolder
     return [folder, "\(folder)/by-id", "\(folder)/by-path"]
   }
 
@@ -126,7 +126,7 @@ final class DeviceMonitor: Sendable {
       var replaced: Set<String> = []
       watchLinks()
       // One or two nodes that take no time to ask: all are looked at again.
-      if events?.contains(where: isAboutSound) != false { inspectMicrophones(&state) }
+      if events?.contains(where: isAboutAudio) != false { inspectMicrophones(&state) }
       DeviceSystem.$calls.withValue(calls) {
         guard let events else {
           inspectAll(&state)
@@ -158,18 +158,18 @@ final class DeviceMonitor: Sendable {
     for folder in linkFolders { watch.add(folder) }
   }
 
-  private func isAboutSound(_ event: FolderWatch.Event) -> Bool {
-    soundFolders.contains(event.folder)
-      || "\(event.folder)/\(event.name)" == soundCalls.nodeFolder
+  private func isAboutAudio(_ event: DirectoryWatcher.Event) -> Bool {
+    audioFolders.contains(event.folder)
+      || "\(event.folder)/\(event.name)" == audioCalls.nodeFolder
   }
 
   /// The microphones, but for those that may not be opened and that udev is about to give to more
   /// than their owner, which is a change of the folder.
   private func inspectMicrophones(_ state: inout State) {
-    let list = SoundSystem.$calls.withValue(soundCalls) { MicrophoneList() }
+    let list = ALSASystem.$calls.withValue(audioCalls) { MicrophoneList() }
     state.microphones = list.devices.filter { device in
       guard device.problem != nil, case .alsa(let node) = device.source else { return true }
-      return !SystemFiles.isForOwnerOnly("\(soundCalls.nodeFolder)/\(node.controlName)")
+      return !SystemFiles.isForOwnerOnly("\(audioCalls.nodeFolder)/\(node.controlName)")
     }
   }
 
@@ -177,13 +177,13 @@ final class DeviceMonitor: Sendable {
     let identity = DeviceIdentity(nodeFolder: folder)
     state.held = []
     state.cameras = [:]
-    for path in calls.nodes() { state.cameras[path] = NodeInspection(path, identity).device }
+    for path in calls.nodes() { state.cameras[path] = NodeProbe(path, identity).device }
   }
 
   /// The nodes that events are about, and those of them that went, even if others came in their
   /// place since.
   private func nodes(
-    _ events: [FolderWatch.Event], _ state: State
+    _ events: [DirectoryWatcher.Event], _ state: State
   ) -> (touched: Set<String>, gone: Set<String>) {
     var touched: Set<String> = []
     var gone: Set<String> = []
@@ -206,7 +206,7 @@ final class DeviceMonitor: Sendable {
     // As the kernel makes it, a node is its owner's alone; udev gives it to others next. Looked at
     // first: whatever changes after this is an event to come.
     let isForOwnerOnly = SystemFiles.isForOwnerOnly(path)
-    let node = NodeInspection(path, identity)
+    let node = NodeProbe(path, identity)
     if node.isForbidden, state.cameras[path] == nil, isForOwnerOnly {
       state.held.insert(path)
       return

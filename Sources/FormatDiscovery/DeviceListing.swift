@@ -28,8 +28,8 @@ extension CaptureDevice {
   public static func list() -> DeviceList {
     let calls = DeviceSystem.calls
     let identity = DeviceIdentity(nodeFolder: calls.nodeFolder)
-    var nodes: [NodeInspection] = []
-    for path in inOrder(calls.nodes()) { nodes.append(NodeInspection(path, identity)) }
+    var nodes: [NodeProbe] = []
+    for path in inOrder(calls.nodes()) { nodes.append(NodeProbe(path, identity)) }
     let microphones = MicrophoneList()
     return DeviceList(
       devices: withUniqueIDs(nodes.compactMap(\.device)) + [synthetic] + microphones.devices,
@@ -96,7 +96,7 @@ extension CaptureDevice {
 }
 
 /// What a node is found to be.
-struct NodeInspection {
+struct NodeProbe {
   /// The camera that the node is; nil for anything else, and for what is gone.
   let device: CaptureDevice?
   /// Why the node could not be asked.

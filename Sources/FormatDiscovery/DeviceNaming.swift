@@ -23,7 +23,7 @@ extension CaptureDevice {
   public static func named(_ name: String) throws(DiscoveryError) -> CaptureDevice {
     if let camera = try SyntheticCamera(parsing: name) { return CaptureDevice(camera, id: name) }
     if let camera = try FileCamera(parsing: name) { return try file(camera, name) }
-    if let node = SoundNode(hardwareName: name) { return try microphone(node) }
+    if let node = AudioNode(hardwareName: name) { return try microphone(node) }
     let (place, choice) = try InputChoice.split(name)
     let device = place.contains("/") ? try node(place) : try find(place, among: discover())
     guard let choice, device.kind != .v4l2 else { return device.choosing(choice) }

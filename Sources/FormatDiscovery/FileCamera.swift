@@ -21,7 +21,7 @@ package struct FileCamera: Hashable, Sendable {
   ///
   /// - Throws: `DiscoveryError` with `.badName` for options it does not know.
   init?(parsing name: String) throws(DiscoveryError) {
-    guard name.hasPrefix("file:"), let parts = try SourceName(name, kind: "file") else {
+    guard name.hasPrefix("file:"), let parts = try DeviceSpecifier(name, kind: "file") else {
       return nil
     }
     guard !parts.subject.isEmpty else {

@@ -116,8 +116,8 @@ private struct FormatCollector {
   ) {
     let picture = Picture(fourcc: format.fourcc, size: size)
     func add(_ range: FrameRateRange) {
-      let isBeyond = isOfRange && range.isBeyondSource(at: size, incoming)
-      keep(range, of: format, picture, isBeyondSource: isBeyond)
+      let isBeyond = isOfRange && range.exceedsSource(at: size, incoming)
+      keep(range, of: format, picture, exceedsSource: isBeyond)
     }
     switch intervals {
     case .discrete(let single):
@@ -146,7 +146,7 @@ private struct FormatCollector {
 
   /// Keeps a range unless the driver has said as much: UVC cameras list a size several times.
   private mutating func keep(
-    _ range: FrameRateRange, of format: V4L2PixelFormat, _ picture: Picture, isBeyondSource: Bool
+    _ range: FrameRateRange, of format: V4L2PixelFormat, _ picture: Picture, exceedsSource: Bool
   ) {
     let known = ranges[picture, default: []]
     guard !known.contains(where: { $0.contains(range) }) else { return }
@@ -168,7 +168,7 @@ private struct FormatCollector {
     formats.append(
       CaptureFormat(
         fourcc: fourcc, width: width, height: height, isCompressed: format.isCompressed,
-        isEmulated: format.isEmulated, isBeyondSource: isBeyondSource, frameRateRange: range,
+        isEmulated: format.isEmulated, exceedsSource: exceedsSource, frameRateRange: range,
         driverOrder: nextOrder))
     nextOrder += 1
   }
@@ -214,7 +214,7 @@ extension FrameRateRange {
   ///
   /// Where the picture that comes in is known, no larger one is real. Where it is not, the limit
   /// is what comes through the widest cable.
-  fileprivate func isBeyondSource(at size: DriverSize, _ incoming: IncomingPicture?) -> Bool {
+  fileprivate func exceedsSource(at size: DriverSize, _ incoming: IncomingPicture?) -> Bool {
     if let known = incoming?.size {
       return size.width > known.width || size.height > known.height
     }

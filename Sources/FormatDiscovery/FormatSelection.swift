@@ -8,7 +8,7 @@ public enum FormatSelection {
   /// The highest rate wins, compared exactly. Among equals the larger picture wins, then
   /// compressed before colour before grey before a sensor's mosaic, then more bits for each
   /// pixel, then the driver's order. Emulated formats are never chosen, nor those that are
-  /// larger than what comes in (``CaptureFormat/isBeyondSource``).
+  /// larger than what comes in (``CaptureFormat/exceedsSource``).
   ///
   /// - Parameters:
   ///   - formats: The formats to choose from.
@@ -28,7 +28,7 @@ public enum FormatSelection {
   ) -> CaptureFormat? {
     var best: Rank?
     for format in formats where isWanted(format) {
-      if format.isBeyondSource, !evenBeyondSource { continue }
+      if format.exceedsSource, !evenBeyondSource { continue }
       guard let rank = Rank(format) else { continue }
       if let leader = best, !(rank.isFaster(than: leader)) { continue }
       best = rank

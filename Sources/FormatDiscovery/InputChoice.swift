@@ -29,7 +29,7 @@ package struct InputChoice: Hashable, Sendable {
     guard let question = name.lastIndex(of: "?"),
       // A file may be called so; whoever has one means it.
       SystemFiles.kind(of: name) == nil,
-      let parts = try SourceName(name, kind: String(name[..<question]))
+      let parts = try DeviceSpecifier(name, kind: String(name[..<question]))
     else { return (name, nil) }
     var input: String?
     var timings: Timings?
@@ -87,7 +87,7 @@ extension InputChoice.Timings {
     guard known.isSuperset(of: numbers.keys), let width = numbers["width"],
       let height = numbers["height"], let rate = numbers["fps"],
       let blanking = VideoTimings.Blanking(rawValue: numbers["reduced-blanking"] ?? 0),
-      let timings = VideoTimings.coordinated(
+      let timings = VideoTimings.cvt(
         width: width, height: height, framesPerSecond: rate, blanking: blanking)
     else { return nil }
     self = .computed(timings)

@@ -16,19 +16,19 @@ extension MicrophoneList {
   /// The nodes are seen by everyone, so that a microphone that one has no permission for is told
   /// from one that is not there.
   init() {
-    let calls = SoundSystem.calls
+    let calls = ALSASystem.calls
     let folder = calls.nodeFolder
     let identity = DeviceIdentity(linksIn: "\(folder)/by-id", placesIn: "\(folder)/by-path")
     var devices: [CaptureDevice] = []
     var warnings: [String] = []
-    for node in calls.nodes().compactMap(SoundNode.init(named:)).sorted() {
-      var description = SoundDescription()
+    for node in calls.nodes().compactMap(AudioNode.init(named:)).sorted() {
+      var description = AudioDescription()
       let result = calls.describe(node, &description)
       guard result < 0 else {
         devices.append(CaptureDevice(node, description, identity, folder))
         continue
       }
-      let error = SoundError(.describe, node.hardwareName, code: -result)
+      let error = ALSAError(.describe, node.hardwareName, code: -result)
       // What went since it was listed is not there; anything else is worth a word.
       if error.reason == .notFound { continue }
       warnings.append("\(error.description); \(error.hint)")
@@ -45,13 +45,13 @@ extension MicrophoneList {
 
 extension CaptureDevice {
   /// The library behind the microphones, and the version that the process runs with.
-  public static var soundLibraryVersion: (name: String, version: String) {
-    ("alsa-lib", SoundLibrary.version)
+  public static var audioLibraryVersion: (name: String, version: String) {
+    ("alsa-lib", AudioLibrary.version)
   }
 
   /// A capture device of a card that told what it is.
   fileprivate init(
-    _ node: SoundNode, _ description: SoundDescription, _ identity: DeviceIdentity,
+    _ node: AudioNode, _ description: AudioDescription, _ identity: DeviceIdentity,
     _ folder: String
   ) {
     let card = "/sys/class/sound/card\(node.card)"
@@ -69,7 +69,7 @@ extension CaptureDevice {
   }
 
   /// The microphone that a name such as `hw:0,1` means.
-  static func microphone(_ node: SoundNode) throws(DiscoveryError) -> CaptureDevice {
+  static func microphone(_ node: AudioNode) throws(DiscoveryError) -> CaptureDevice {
     let devices = MicrophoneList().devices
     guard let device = devices.first(where: { $0.source == .alsa(node) }) else {
       throw DiscoveryError(
@@ -80,24 +80,24 @@ extension CaptureDevice {
   }
 }
 
-extension SoundDescription {
+extension AudioDescription {
   /// What the kernel tells everyone about a card that may not be opened: the same as the card.
-  fileprivate static func fromKernel(_ node: SoundNode) -> SoundDescription {
+  fileprivate static func fromKernel(_ node: AudioNode) -> AudioDescription {
     let folder = "/proc/asound/card\(node.card)"
     let id =
       SystemFiles.firstLine(of: "/sys/class/sound/card\(node.card)/id") ?? "card\(node.card)"
     let words = SystemFiles.lines(of: "/proc/asound/cards").lazy
-      .compactMap(SoundCardLine.init).first { $0.card == node.card }
+      .compactMap(AudioCardLine.init).first { $0.card == node.card }
     let device = SystemFiles.lines(of: "\(folder)/pcm\(node.device)c/info").lazy
       .first { $0.hasPrefix("name: ") }
-    return SoundDescription(
+    return AudioDescription(
       cardID: id, cardName: words?.name ?? id, driver: words?.driver ?? "unknown",
       deviceName: device.map { String($0.dropFirst("name: ".count)) } ?? "")
   }
 }
 
 /// A line of `/proc/asound/cards`: ` 0 [Loopback       ]: Loopback - Loopback`.
-struct SoundCardLine: Hashable {
+struct AudioCardLine: Hashable {
   let card: UInt32
   let driver: String
   let name: String
@@ -124,7 +124,7 @@ extension String {
 }
 
 extension DiscoveryError {
-  init(_ error: SoundError) {
+  init(_ error: ALSAError) {
     let code: Code =
       switch error.reason {
       case .noPermission: .noPermission

@@ -14,7 +14,7 @@ public struct PixelLayout: Hashable, Sendable {
   }
 
   /// What a format shows, the most useful first.
-  public enum ColourClass: Int, Hashable, Sendable, Comparable {
+  public enum ColorModel: Int, Hashable, Sendable, Comparable {
     /// Compressed pictures: the only ones that fit many a cable at high rates.
     case compressed
     /// Colours at every pixel, or shared by neighbours.
@@ -25,7 +25,7 @@ public struct PixelLayout: Hashable, Sendable {
     case bayer
 
     /// Orders by usefulness: compressed first.
-    public static func < (left: ColourClass, right: ColourClass) -> Bool {
+    public static func < (left: ColorModel, right: ColorModel) -> Bool {
       left.rawValue < right.rawValue
     }
   }
@@ -37,7 +37,7 @@ public struct PixelLayout: Hashable, Sendable {
   /// Bits for each pixel in memory, unused ones included; 0 for compressed formats.
   public let bitsPerPixel: Int
   /// What the format shows.
-  public let colourClass: ColourClass
+  public let colourClass: ColorModel
   /// The planes of memory that a frame lies in, where each plane of the picture has its own; 1
   /// for all other formats.
   public let separatePlaneCount: Int
@@ -49,7 +49,7 @@ public struct PixelLayout: Hashable, Sendable {
   }
 
   init(
-    _ fourcc: FourCC, _ coding: Coding, _ bitsPerPixel: Int, _ colourClass: ColourClass
+    _ fourcc: FourCC, _ coding: Coding, _ bitsPerPixel: Int, _ colourClass: ColorModel
   ) {
     self.fourcc = fourcc
     self.coding = coding

@@ -80,7 +80,7 @@ extension PixelLayout {
       ])
 
   private static func rows(
-    _ colourClass: ColourClass, _ bits: Int,
+    _ colourClass: ColorModel, _ bits: Int,
     coding: (String) -> Coding = PixelLayout.Coding.pixels, _ names: [(String, String)]
   ) -> [PixelLayout] {
     names.compactMap { name, ffmpeg in

@@ -39,7 +39,7 @@ package struct SyntheticCamera: Hashable, Sendable {
   /// - Throws: `DiscoveryError` with `.badName` for a mode it cannot have, and for options it
   ///   does not know.
   init?(parsing name: String) throws(DiscoveryError) {
-    guard let parts = try SourceName(name, kind: "synthetic") else { return nil }
+    guard let parts = try DeviceSpecifier(name, kind: "synthetic") else { return nil }
     if parts.subject.isEmpty {
       fixed = nil
     } else {

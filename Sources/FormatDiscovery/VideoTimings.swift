@@ -69,7 +69,7 @@ extension VideoTimings {
   ///   - framesPerSecond: The rate, 1 to 1000.
   ///   - blanking: What is left besides the picture.
   /// - Returns: The timings, or nil for numbers that the formula has no answer for.
-  public static func coordinated(
+  public static func cvt(
     width: Int, height: Int, framesPerSecond: Int, blanking: Blanking = .normal
   ) -> VideoTimings? {
     guard (1...32_767).contains(width), (1...32_767).contains(height),

@@ -119,7 +119,7 @@ package struct Encoder: ~Copyable {
   /// The codec is `aac`, `pcm_s16le` or another encoder of libav; one that libav lacks or
   /// refuses is an error for "find" or "open".
   package init(
-    soundCodec codec: String, sampleRate: Int, channelCount: Int
+    audioCodec codec: String, sampleRate: Int, channelCount: Int
   ) throws(LibAVError) {
     try self.init(codec: codec, options: [:]) { context in
       context.pointee.sample_rate = Int32(clamping: sampleRate)
@@ -202,9 +202,9 @@ package struct Encoder: ~Copyable {
   ///
   /// - Throws: `LibAVError` for "encode".
   package mutating func send(
-    sound channels: [[Float]], at sample: Int64
+    audio channels: [[Float]], at sample: Int64
   ) throws(LibAVError) {
-    let block = try MediaFrame.sound(
+    let block = try MediaFrame.audio(
       channels, sampleRate: Int(context.pointee.sample_rate), format: context.pointee.sample_fmt)
     try send(block, at: sample)
   }

@@ -21,7 +21,7 @@ package struct H264Headers: Sendable {
     profile = []
     guard unitLengthSize != nil else {
       bytes.withUnsafeBytes { buffer in
-        var units = UnitReader(buffer, lengthSize: nil)
+        var units = NALUnitReader(buffer, lengthSize: nil)
         while let unit = units.next() {
           switch buffer[unit.lowerBound] & 0x1F {
           case 7: sequenceSets.append(Array(buffer[unit]))
@@ -131,7 +131,7 @@ extension Packet {
     let bytes = withBytes { buffer -> [UInt8]? in
       var bytes: [UInt8] = []
       bytes.reserveCapacity(buffer.count + 16)
-      var units = UnitReader(buffer, lengthSize: nil)
+      var units = NALUnitReader(buffer, lengthSize: nil)
       while let unit = units.next() {
         guard lengthSize >= 4 || unit.count < 1 << (8 * lengthSize) else { return nil }
         for byte in (0..<lengthSize).reversed() {

@@ -103,7 +103,7 @@ package final class MediaFrame: @unchecked Sendable {
   /// Makes a block of sound out of one array of samples per channel, between -1 and 1.
   ///
   /// - Throws: `LibAVError` for a sample format other than float and integers of 16 or 32 bits.
-  static func sound(
+  static func audio(
     _ channels: [[Float]], sampleRate: Int, format: AVSampleFormat
   ) throws(LibAVError) -> MediaFrame {
     let count = channels.first?.count ?? 0

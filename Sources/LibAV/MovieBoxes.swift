@@ -141,7 +141,7 @@ package struct Box: Equatable, Sendable {
 package struct MovieBoxes: ~Copyable {
   /// Bytes of the file when it was opened.
   package let byteCount: Int64
-  package let file: MovieBytes
+  package let file: RandomAccessFile
   /// The file, which others may have open, too.
   package var openFile: OpenFile { file.file }
 
@@ -149,13 +149,13 @@ package struct MovieBoxes: ~Copyable {
   ///
   /// - Throws: `LibAVError` for "open".
   package init(opening path: String, forWriting: Bool = true) throws(LibAVError) {
-    file = try MovieBytes(opening: path, forWriting: forWriting)
+    file = try RandomAccessFile(opening: path, forWriting: forWriting)
     byteCount = file.count()
   }
 
   /// Works on a file that is open, as it is now.
   package init(_ file: OpenFile) {
-    self.file = MovieBytes(file)
+    self.file = RandomAccessFile(file)
     byteCount = self.file.count()
   }
 

@@ -72,7 +72,7 @@ package struct MovieFile: ~Copyable {
     let new = try Self.copy(
       beside: target, old == nil ? TemporaryName.part : TemporaryName.old, mode: old?.mode)
     // Where not even this finds room, the first picture will say so.
-    MovieHead.placeholder.withUnsafeBytes {
+    InitializationSegment.placeholder.withUnsafeBytes {
       _ = write(new.file.descriptor, $0.baseAddress, $0.count)
     }
     fdatasync(new.file.descriptor)

@@ -7,6 +7,6 @@ import Retiming
 public enum LinkedLibraries {
   /// Name and version of each.
   public static var versions: [(name: String, version: String)] {
-    Asset.libraryVersions + [AudioRetimer.libraryVersion, CaptureDevice.soundLibraryVersion]
+    Asset.libraryVersions + [AudioRetimer.libraryVersion, CaptureDevice.audioLibraryVersion]
   }
 }

@@ -9,13 +9,13 @@ import LinuxSystem
 /// instead of being lost.
 struct FileLimits {
   /// What the sound of a take adds to its file in a second.
-  struct Sound {
+  struct Audio {
     let bytesPerSecond: Int64
     let packetsPerSecond: Int64
   }
 
   private let path: String
-  private let sound: Sound?
+  private let audio: Audio?
   private let maximumSize: Int64?
   private let minimumFree: Int64?
   private var nextLook = Int64.min
@@ -30,12 +30,12 @@ struct FileLimits {
   private static let bytesPerPacket: Int64 = 40
   /// Seconds of sound that may come after the last frame: while that is shown, and what a
   /// microphone is late.
-  private static let lateSound: Int64 = 2
+  private static let lateAudio: Int64 = 2
   /// How often the disk is looked at, in microseconds of the take.
   private static let lookInterval: Int64 = 200_000
 
-  init(_ settings: RecordingSettings, sound: Sound?) {
-    self.sound = sound
+  init(_ settings: RecordingSettings, audio: Audio?) {
+    self.audio = audio
     path = settings.path
     maximumSize = settings.maxRecordedFileSize
     minimumFree = settings.minFreeDiskSpaceLimit
@@ -47,9 +47,9 @@ struct FileLimits {
   ) -> StopReason? {
     let size = fileBytes + Int64(frame.bytes.count)
     var finished = size + Self.bytesPerFile + (frames + 1) * Self.bytesPerFrame
-    if let sound {
-      let packets = (Int64(saturating: seconds) + Self.lateSound) &* sound.packetsPerSecond
-      finished += Self.lateSound * sound.bytesPerSecond + packets &* Self.bytesPerPacket
+    if let audio {
+      let packets = (Int64(saturating: seconds) + Self.lateAudio) &* audio.packetsPerSecond
+      finished += Self.lateAudio * audio.bytesPerSecond + packets &* Self.bytesPerPacket
     }
     if let maximumSize, finished > maximumSize { return .maxSize }
     guard let minimumFree else { return nil }

@@ -18,7 +18,7 @@ public final class MovieFileOutput: FrameOutput {
   struct State {
     weak var session: CaptureSession?
     var take: TakeSink?
-    var sound: SoundFeed?
+    var audio: AudioTap?
     var control = CaptureControl()
     /// Triggers that no thread has looked at.
     var triggers = TriggerQueue()
@@ -123,7 +123,7 @@ public final class MovieFileOutput: FrameOutput {
   ///
   /// - Throws: `CaptureError` with `.outOfMemory` where there is no thread to be had.
   public func startRecording() throws(CaptureError) {
-    try PlatformThread { [self] in
+    try BlockingThread { [self] in
       // What it throws is told by an event.
       _ = try? record()
     }.detach()
@@ -133,10 +133,10 @@ public final class MovieFileOutput: FrameOutput {
     connection.mediaType == .video ? state.withLock { $0.take } : nil
   }
 
-  package var takesSoundBlocks: Bool { true }
+  package var takesAudioBlocks: Bool { true }
 
-  package func soundSink(for connection: CaptureConnection) -> (any SoundSink)? {
-    state.withLock { $0.sound }.flatMap { $0.isFeed(of: connection) ? $0 : nil }
+  package func audioSink(for connection: CaptureConnection) -> (any AudioSink)? {
+    state.withLock { $0.audio }.flatMap { $0.isFeed(of: connection) ? $0 : nil }
   }
 
   package func didJoin(_ session: CaptureSession?) { state.withLock { $0.session = session } }
@@ -157,7 +157,7 @@ public final class MovieFileOutput: FrameOutput {
   }
 
   /// How loud each channel of the sound is, over the last 300 ms; none while nothing listens.
-  public var levels: [AudioLevel] { state.withLock { $0.sound }?.levels ?? [] }
+  public var levels: [AudioLevel] { state.withLock { $0.audio }?.levels ?? [] }
 
   /// Records until a limit is reached, ``stop()`` is called or something fails; blocks till then.
   ///
@@ -183,18 +183,18 @@ public final class MovieFileOutput: FrameOutput {
   private func write(_ progress: (Progress) -> Void) throws -> RecordingReport {
     let (input, session) = try source()
     let control = state.withLock { $0.control }
-    let sound = try listen(to: session)
-    defer { state.withLock { $0.sound = nil } }
+    let audio = try listen(to: session)
+    defer { state.withLock { $0.audio = nil } }
     let begins = !session.isRunning
     var take = MovieTake(
       input: input, settings: settings, plan: try settings.plan(for: input.delivery),
-      control: control, sound: sound, beginsWithStream: begins)
+      control: control, audio: audio, beginsWithStream: begins)
     let queue = try take.makeQueue()
     var file: MovieFile
     do throws(MovieFile.CreationError) {
       file = try MovieFile(creating: settings.path, overwrites: settings.overwrites)
     } catch { throw RecordingError(error) }
-    let begun: (sink: TakeSink, proof: FrameRateProof?)
+    let begun: (sink: TakeSink, proof: FrameRateVerification?)
     do {
       begun = try begin(queue, of: input, in: session, alone: begins, control)
     } catch {
@@ -216,16 +216,16 @@ public final class MovieFileOutput: FrameOutput {
   /// some time before a take begins.
   func listen(
     to session: CaptureSession, before duration: MediaTime = .zero
-  ) throws(RecordingError) -> TakeSound? {
+  ) throws(RecordingError) -> TakeAudio? {
     var seconds = duration.doubleValue
     if settings.isBurst {
       // Frames may be much smaller than the largest, so nobody knows how long memory holds them.
       seconds = settings.limit.duration?.doubleValue ?? 600
     }
-    let sound = try TakeSound.of(
+    let audio = try TakeAudio.of(
       session, into: self, settings, keeping: Int(max(0, min(seconds, 600)).rounded(.up)))
-    state.withLock { $0.sound = sound?.feed }
-    return sound
+    state.withLock { $0.audio = audio?.feed }
+    return audio
   }
 
   /// Where pictures come from, and the session that brings them.
@@ -246,14 +246,14 @@ public final class MovieFileOutput: FrameOutput {
   func begin(
     _ queue: FrameQueue, of input: DeviceInput, in session: CaptureSession, alone: Bool,
     _ control: CaptureControl
-  ) throws -> (sink: TakeSink, proof: FrameRateProof?) {
+  ) throws -> (sink: TakeSink, proof: FrameRateVerification?) {
     let sink = TakeSink(
       limit: settings.limit, queue: queue, control: control, endsCapture: alone,
       endsWhenFull: settings.isBurst, copiesBesideOthers: input.delivery.isCompressed)
     do {
-      var proof: FrameRateProof?
-      if alone, settings.provesFrameRate, input.device.kind == .v4l2 {
-        proof = try input.proveFrameRate { control.requestedStop != nil }
+      var proof: FrameRateVerification?
+      if alone, settings.verifiesFrameRate, input.device.kind == .v4l2 {
+        proof = try input.verifyFrameRate { control.requestedStop != nil }
       }
       try begin(sink, of: input, in: session, alone: alone, control)
       return (sink, proof)

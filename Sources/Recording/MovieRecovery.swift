@@ -94,14 +94,14 @@ public enum MovieRecovery {
       }
       return try plain(file.openFile)
     }
-    let mend = MovieMend(file, from: head.end, leadIn: leadInCount(file.openFile))
+    let mend = MovieRepair(file, from: head.end, leadIn: leadInCount(file.openFile))
     guard !mend.fragments.isEmpty else {
       guard boxes.contains(where: { $0.type == BoxType.fragment }) else { throw nothing(path) }
       throw invalid(path, "is in fragments that this program did not record")
     }
-    var replaced: [MovieMend.Replaced] = []
+    var replaced: [MovieRepair.Replaced] = []
     guard mend.pictures > 0 else {
-      guard !PlainMovie.canOpen(file.openFile) else { throw nothing(path) }
+      guard !MovieFinalizer.canOpen(file.openFile) else { throw nothing(path) }
       // What a torn head keeps from being opened can be opened afterwards, as a movie of nothing.
       try mend.write(to: file, replaced: &replaced)
       throw nothing(path, isMended: true)
@@ -116,7 +116,7 @@ public enum MovieRecovery {
     } catch {
       // Until its first index is an index no more, the file is what it was but for these bytes.
       guard file.box(at: head.start)?.type == BoxType.movie else { throw error }
-      try MovieMend.undo(replaced, in: file, byteCount: byteCount)
+      try MovieRepair.undo(replaced, in: file, byteCount: byteCount)
       throw error
     }
   }
@@ -138,7 +138,7 @@ public enum MovieRecovery {
     guard fwrite(head, 1, head.count, file) == head.count, fflush(file) == 0 else { return true }
     let descriptor = dup(fileno(file))
     return descriptor < 0
-      || PlainMovie.canOpen(OpenFile(adopting: descriptor, path: "the head of the file"))
+      || MovieFinalizer.canOpen(OpenFile(adopting: descriptor, path: "the head of the file"))
   }
 
   private static func nothing(_ path: String, isMended: Bool = false) -> RecordingError {
@@ -154,7 +154,7 @@ public enum MovieRecovery {
   /// What there is to say of a file that needs nothing.
   private static func plain(_ file: OpenFile) throws -> RecoveryReport {
     let path = file.path
-    var report = RecoveryReport(path: path, wasPlain: true)
+    var report = RecoveryReport(path: path, wasIntact: true)
     var source = try Demuxer(reopening: file)
     let metadata = source.metadata
     guard let track = source.tracks.first(where: { $0.kind == .video }) else {
@@ -172,7 +172,7 @@ public enum MovieRecovery {
   }
 
   /// Makes the mended file plain, and its ledger again.
-  private static func finish(_ file: OpenFile, _ mend: MovieMend) throws -> RecoveryReport {
+  private static func finish(_ file: OpenFile, _ mend: MovieRepair) throws -> RecoveryReport {
     let path = file.path
     var metadata = try Demuxer(reopening: file, probes: false).metadata
     for key in ["major_brand", "minor_version", "compatible_brands", "encoder"] {
@@ -180,7 +180,7 @@ public enum MovieRecovery {
     }
     var tag = metadata[RecordingTags.recording].flatMap(RecordingTags.Recording.init)
     let rate = metadata[RecordingTags.captureFrameRate].flatMap { try? FrameRate(parsing: $0) }
-    var report = RecoveryReport(path: path, wasPlain: false)
+    var report = RecoveryReport(path: path, wasIntact: false)
     report.frameCountBefore = mend.picturesBefore
     report.lostFrameCount = mend.brokenFrames
     (report.device, report.mode) = (tag?.device, tag?.mode)
@@ -189,7 +189,7 @@ public enum MovieRecovery {
     // A clip of an H.264 camera may be led in by frames that are not shown, a tick each.
     let shown = samples.filter { $0.track == 0 }.dropFirst(mend.leadIn)
     let leadIn = Int64(mend.leadIn)
-    let sound = samples.last { $0.track != 0 }
+    let audio = samples.last { $0.track != 0 }
     guard let last = shown.last else { throw invalid(path, "holds no pictures") }
     report.durationNanoseconds = (last.ticks &- leadIn &+ Int64(last.duration))
       .saturatingMultiplied(by: 1_000)
@@ -202,9 +202,9 @@ public enum MovieRecovery {
     }
     metadata[RecordingTags.recording] = tag?.text
     report.frameCount =
-      try PlainMovie.finish(
+      try MovieFinalizer.finish(
         file, pictureEnd: report.durationNanoseconds / 1_000,
-        soundEnd: .afterFirst(sound.map { $0.ticks &+ Int64($0.duration) } ?? 0),
+        audioEnd: .afterFirst(audio.map { $0.ticks &+ Int64($0.duration) } ?? 0),
         metadata: metadata) - leadIn
     report.isPlayable = report.frameCount == Int64(shown.count)
     return report
@@ -212,7 +212,7 @@ public enum MovieRecovery {
 
   /// The times of the frames that were taken, on the take's own clock.
   private static func takeTimes(_ frames: [FrameRecord]) -> [Int64] {
-    var clock = TakeClock()
+    var clock = PausableClock()
     var times: [Int64] = []
     for frame in frames {
       guard frame.outcome != .paused else {
@@ -229,7 +229,7 @@ public enum MovieRecovery {
 
   /// Makes the ledger again from the frames that arrived.
   private static func books(
-    _ mend: MovieMend, _ rate: FrameRate, _ tag: RecordingTags.Recording, pictures: Int64,
+    _ mend: MovieRepair, _ rate: FrameRate, _ tag: RecordingTags.Recording, pictures: Int64,
     _ report: inout RecoveryReport
   ) {
     let switchedOn = tag.switchedOnUs

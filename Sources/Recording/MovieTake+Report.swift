@@ -9,7 +9,7 @@ extension MovieTake {
   /// Says what became of the take, and makes its file plain.
   func report(
     _ writer: borrowing TakeWriter, _ end: CaptureEnd, _ failure: LibAVError?,
-    _ proof: FrameRateProof?, of file: inout MovieFile
+    _ proof: FrameRateVerification?, of file: inout MovieFile
   ) -> RecordingReport {
     var report = RecordingReport(
       requestedFrameRate: input.requestedFrameRate,
@@ -28,7 +28,7 @@ extension MovieTake {
     report.video = writer.video
     report.measuredFrameRate = writer.account.measuredFrameRate
     report.proof = proof
-    report.sound = writer.soundAccount
+    report.audio = writer.audioAccount
     if input.device.kind == .v4l2 { judgeRate(&report, writer.account) }
     // Of what the writer took, not all may have come out of its encoder and into the file.
     report.keep(first: writer.storedCount, of: writer.storedMicroseconds)
@@ -36,7 +36,7 @@ extension MovieTake {
       report.problem = RecordingError(error)
     } else if let failure {
       report.problem = RecordingError(failure)
-      report.stoppedBy = GrowingTake.reason(to: failure)
+      report.stoppedBy = TakeRecorder.reason(to: failure)
     }
     report.trigger = mark(writer)
     finishFile(&file, &report, writer)
@@ -93,14 +93,14 @@ extension MovieTake {
     }
     let rate = taggedRate(&report)
     do throws(LibAVError) {
-      let pictures = try PlainMovie.finish(
+      let pictures = try MovieFinalizer.finish(
         file.file, pictureEnd: report.durationNanoseconds / 1_000,
-        soundEnd: .sample(writer.soundSampleCount),
+        audioEnd: .sample(writer.audioSampleCount),
         metadata: tags(
           first, leadIn: Int(writer.leadInCount), frameRate: rate, gaps: report.gaps))
       if settings.isOptimizedForNetworkUse { moveIndex(of: &file, &report) }
       report.isPlayable =
-        pictures == report.ledger.stored + writer.leadInCount && PlainMovie.canOpen(file.file)
+        pictures == report.ledger.stored + writer.leadInCount && MovieFinalizer.canOpen(file.file)
       if !report.isPlayable {
         report.warnings.append(
           "only \(pictures) of \(report.ledger.stored) stored frames could be read back")
@@ -129,7 +129,7 @@ extension MovieTake {
 
   /// How many of the frames that are shown can be read back; nil where the file cannot be opened.
   private func readable(_ file: OpenFile, _ writer: borrowing TakeWriter) -> Int64? {
-    PlainMovie.readablePictures(file).map { max(0, $0 - writer.leadInCount) }
+    MovieFinalizer.readablePictures(file).map { max(0, $0 - writer.leadInCount) }
   }
 
   /// The rate the file is to carry: the granted one, unless the device did not keep it.

@@ -13,7 +13,7 @@ struct MovieTake {
   let plan: PicturePlan
   let control: CaptureControl
   /// Where its sound comes from; nil for a take without.
-  let sound: TakeSound?
+  let audio: TakeAudio?
   /// Whether the stream was switched on for this take.
   let beginsWithStream: Bool
   /// What the camera's settings held when the stream was on.
@@ -28,12 +28,12 @@ struct MovieTake {
   ///   then.
   func write(
     from queue: FrameQueue, of sink: TakeSink, into file: consuming MovieFile,
-    proof: FrameRateProof?, pressure: (Bool) -> Void = { _ in },
+    proof: FrameRateVerification?, pressure: (Bool) -> Void = { _ in },
     paused: (Bool) -> Void = { _ in },
     progress: (MovieFileOutput.Progress) -> Void
   ) throws -> RecordingReport {
     let mostUnsettled = mostUnsettled
-    var movie = GrowingTake(self, into: file, unsettledFrames: mostUnsettled)
+    var movie = TakeRecorder(self, into: file, unsettledFrames: mostUnsettled)
     var gauge = PressureGauge()
     if settings.isBurst { waitForBurst(in: queue, progress) }
     var isPaused = false
@@ -44,7 +44,7 @@ struct MovieTake {
         paused(isPaused)
       }
       if let reason = movie.limit?.reason { control.stop(reason) }
-      if queue.isClosed { sound?.end(behind: queue) }
+      if queue.isClosed { audio?.end(behind: queue) }
       unsettledCount += 1
       // What waits is stored first: to tell of it costs as much for all of it as for a single frame.
       guard queue.isEmpty || unsettledCount >= mostUnsettled else { continue }
@@ -73,7 +73,7 @@ struct MovieTake {
         MovieFileOutput.Progress(
           stored: count, missing: 0,
           seconds: Double(count) / input.negotiatedFrameRate.doubleValue,
-          queueFill: queue.fillLevel, bytes: 0, levels: sound?.feed.levels ?? []))
+          queueFill: queue.fillLevel, bytes: 0, levels: audio?.feed.levels ?? []))
     }
   }
 
@@ -94,8 +94,8 @@ struct MovieTake {
   }
 
   /// How the sound is stored, where there is any.
-  var soundCodec: SoundCodec {
-    sound?.codec(wanted: settings.soundCodec, besideLossless: plan.isLossless) ?? .aac
+  var audioCodec: AudioCodec {
+    audio?.codec(wanted: settings.audioCodec, besideLossless: plan.isLossless) ?? .aac
   }
 
   func makeWriter(into file: OpenFile, unsettledFrames: Int = 0) -> TakeWriter {
@@ -103,7 +103,7 @@ struct MovieTake {
     return TakeWriter(
       into: file, plan: plan, delivery: input.delivery,
       frameRate: input.negotiatedFrameRate,
-      sound: sound, soundCodec: soundCodec,
+      audio: audio, audioCodec: audioCodec,
       // Room that is reserved is room that is not free.
       reservesRoom: settings.minFreeDiskSpaceLimit == nil,
       unsettledFrames: unsettledFrames,

@@ -11,7 +11,7 @@ public enum RecordingMemory {
   /// glibc would give each back to the kernel and take new pages for the next, which costs more
   /// than to copy a picture. It is a setting of the whole process (mallopt(3)), so it is for
   /// programs to choose and not for libraries; call it once, before the first take.
-  public static func keepLargeBuffers() { LargeBuffers.keep() }
+  public static func retainLargeAllocations() { MallocTuning.keep() }
 
   /// Bytes of the queue to a writer.
   ///

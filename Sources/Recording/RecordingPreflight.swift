@@ -16,7 +16,7 @@ public struct RecordingPreflight: Hashable, Sendable {
   /// Free bytes of the disk; nil where the system does not tell.
   public let freeBytes: Int64?
   /// The longest take that memory surely holds with ``RecordingSettings/isBurst``.
-  public let longestBurst: MediaTime
+  public let maximumBurstDuration: MediaTime
 
   /// How long the disk's free space lasts; nil where it is not known.
   public var freeDuration: MediaTime? {
@@ -65,7 +65,7 @@ extension MovieFileOutput {
     return RecordingPreflight(
       bytesPerSecond: Int64(saturating: needed),
       diskBytesPerSecond: isFast ? DiskProbe.bytesPerSecond(besides: settings.path) : nil,
-      freeBytes: free, longestBurst: BurstMemory(input).longest)
+      freeBytes: free, maximumBurstDuration: BurstMemory(input).longest)
   }
 }
 
@@ -127,7 +127,7 @@ enum DiskProbe {
     let name = TemporaryName.beside(path, "probe")
     let descriptor = open(name.systemPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { return nil }
-    let file = try? MovieBytes(opening: name)
+    let file = try? RandomAccessFile(opening: name)
     unlink(name.systemPath)
     defer { close(descriptor) }
     // Memory is faster than any camera, and to find out by how much costs as much as a take.

@@ -16,9 +16,9 @@ public struct RecordingReport: Sendable {
   /// The rate that the device delivered, losses included; nil for fewer than two frames.
   public var measuredFrameRate: Rational?
   /// What was measured before the take began; nil where nothing was.
-  public var proof: FrameRateProof?
+  public var proof: FrameRateVerification?
   /// Why the rate of the take is not the one that was asked for; nil where it is.
-  public var rateCause: RateCause?
+  public var rateCause: FrameRateMismatchReason?
   /// How long the file plays, in nanoseconds.
   public var durationNanoseconds: Int64 = 0
   /// From switching the stream on to the first period that the driver claims, in nanoseconds.
@@ -32,7 +32,7 @@ public struct RecordingReport: Sendable {
   /// The times from one stored frame to the next; nil for fewer than two.
   public var intervals: FrameIntervals?
   /// What capturing cost.
-  public var cost = CaptureCost()
+  public var cost = CaptureStatistics()
   /// Where the trigger is that the take was made for; nil where it was simply begun.
   public var trigger: TriggerMark?
   /// Why the take ended.
@@ -44,7 +44,7 @@ public struct RecordingReport: Sendable {
   /// How the pictures are encoded; nil where there is no file.
   public var video: RecordedVideo?
   /// What became of the sound; nil where the take has none.
-  public var sound: RecordedSound?
+  public var audio: RecordedAudio?
   /// What went wrong, where something did; the file may be playable all the same.
   public var problem: RecordingError?
   /// What the user should know although nothing failed.

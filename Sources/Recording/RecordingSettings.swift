@@ -34,7 +34,7 @@ extension RecordingCodec {
 }
 
 /// How the sound of a take is stored.
-public enum SoundCodec: String, Hashable, Sendable, CaseIterable {
+public enum AudioCodec: String, Hashable, Sendable, CaseIterable {
   /// AAC at 96 kbit/s per channel.
   case aac
   /// Uncompressed 16-bit samples.
@@ -55,16 +55,16 @@ public struct RecordingSettings: Sendable {
   /// How pictures are stored.
   public var codec = RecordingCodec.auto
   /// How sound is stored; nil takes AAC, and PCM beside lossless pictures.
-  public var soundCodec: SoundCodec?
+  public var audioCodec: AudioCodec?
   /// Whether the sound of a source that has one is recorded.
-  public var recordsSound = true
+  public var recordsAudio = true
   /// Whether a file of this name may be replaced.
   public var overwrites = false
   /// What the file says it is called; nil says nothing.
   public var title: String?
   /// Whether a camera's rate is measured for half a second before the take begins; what plays a
   /// camera keeps its rate anyway.
-  public var provesFrameRate = true
+  public var verifiesFrameRate = true
   /// Whether frames are kept in memory until the take is over, and only then written.
   ///
   /// For rates that no disk or encoder can take. The take is over when three quarters of the free
@@ -87,7 +87,7 @@ public struct RecordingSettings: Sendable {
   /// How pictures that come like this are stored in this file.
   func plan(for delivery: FrameDelivery) throws(RecordingError) -> PicturePlan {
     let plan = try PicturePlan(codec, for: delivery, in: path)
-    if soundCodec == .pcm, MovieContainer(path: path) == .mp4 {
+    if audioCodec == .pcm, MovieContainer(path: path) == .mp4 {
       throw PicturePlan.refusal(of: "uncompressed sound", in: path)
     }
     return plan

@@ -7,7 +7,7 @@ public struct RecoveryReport: Sendable {
   /// The file.
   public let path: String
   /// Whether the file was a plain movie already; nothing was changed then.
-  public let wasPlain: Bool
+  public let wasIntact: Bool
   /// The device that was recorded, and the mode; nil where the file does not say.
   public internal(set) var device: String?
   /// The mode that was recorded, as `modes` names it; nil where the file does not say.
@@ -37,8 +37,8 @@ public struct RecoveryReport: Sendable {
   /// Whether the file can be played, as reading it back has shown.
   public internal(set) var isPlayable = false
 
-  init(path: String, wasPlain: Bool) {
+  init(path: String, wasIntact: Bool) {
     self.path = path
-    self.wasPlain = wasPlain
+    self.wasIntact = wasIntact
   }
 }

@@ -12,8 +12,8 @@ struct TakeWriter: ~Copyable {
   let plan: PicturePlan
   let delivery: FrameDelivery
   let frameRate: FrameRate
-  let sound: TakeSound?
-  let soundCodec: SoundCodec
+  let audio: TakeAudio?
+  let audioCodec: AudioCodec
   /// Whether room on the disk is taken ahead of the file's end.
   let reservesRoom: Bool
   /// Frames that may be lost in a kill until ``settle()`` is called.
@@ -37,18 +37,18 @@ struct TakeWriter: ~Copyable {
   /// How long the last picture lasts; set by ``finish(trailing:)``.
   private(set) var lastDuration: Int64 = 0
   /// Samples of sound that belong to the take.
-  private(set) var soundSampleCount: Int64 = 0
+  private(set) var audioSampleCount: Int64 = 0
   /// What became of the take's sound, in the end; nil where it has none.
-  private(set) var soundAccount: RecordedSound?
+  private(set) var audioAccount: RecordedAudio?
 
   private var pipeline: (any PicturePipeline)?
-  private var movie: GrowingMovie?
-  private var soundTrack: SoundTrack?
+  private var movie: FragmentedMovieWriter?
+  private var audioTrack: AudioTrack?
   /// What is to be noted in the file before there is one.
   private var early: [FrameRecord] = []
   private var lastMicroseconds: Int64 = -1
   /// Zero at the first frame stored.
-  private var clock = TakeClock()
+  private var clock = PausableClock()
   /// How long the source's own last picture lasts, where the take goes on to its end.
   private var sourceLastDuration: Int64?
   /// Whether the next picture may lack what it builds on.
@@ -57,8 +57,8 @@ struct TakeWriter: ~Copyable {
 
   init(
     into file: OpenFile, plan: PicturePlan, delivery: FrameDelivery, frameRate: FrameRate,
-    sound: TakeSound?,
-    soundCodec: SoundCodec,
+    audio: TakeAudio?,
+    audioCodec: AudioCodec,
     reservesRoom: Bool = true,
     unsettledFrames: Int = 0,
     account: FrameAccount,
@@ -68,8 +68,8 @@ struct TakeWriter: ~Copyable {
     self.plan = plan
     self.delivery = delivery
     self.frameRate = frameRate
-    self.sound = sound
-    self.soundCodec = soundCodec
+    self.audio = audio
+    self.audioCodec = audioCodec
     self.reservesRoom = reservesRoom
     self.unsettledFrames = unsettledFrames
     self.account = account
@@ -174,9 +174,9 @@ struct TakeWriter: ~Copyable {
     isInterrupted = true
     guard first != nil, let last = pauses.indices.last else { return }
     pauses[last].end(atMicroseconds: time)
-    let packets = try soundTrack?.goOn(
+    let packets = try audioTrack?.goOn(
       atMicroseconds: clock.time(ofMicroseconds: time), originMicroseconds: time)
-    try writeSound(packets ?? [])
+    try writeAudio(packets ?? [])
   }
 
   /// Enters a frame in the books, and in those that the file keeps.
@@ -212,8 +212,8 @@ struct TakeWriter: ~Copyable {
     case .packets(let packets):
       for packet in packets { try write(packet) }
     }
-    let sound = try soundTrack?.advance(toMicroseconds: time)
-    try writeSound(sound ?? [])
+    let audio = try audioTrack?.advance(toMicroseconds: time)
+    try writeAudio(audio ?? [])
     byteCount = movie?.byteCount ?? 0
     return .taken
   }
@@ -248,11 +248,11 @@ struct TakeWriter: ~Copyable {
     let end = endMicroseconds
     var failure: LibAVError?
     do throws(LibAVError) {
-      let sound = try soundTrack?.finish(atMicroseconds: end)
-      try writeSound(sound ?? [])
+      let audio = try audioTrack?.finish(atMicroseconds: end)
+      try writeAudio(audio ?? [])
     } catch { failure = error }
-    soundSampleCount = soundTrack?.sampleCount ?? 0
-    soundAccount = soundTrack?.account
+    audioSampleCount = audioTrack?.sampleCount ?? 0
+    audioAccount = audioTrack?.account
     do throws(LibAVError) { try movie?.finish() } catch { failure = failure ?? error }
     if let failure { throw failure }
   }
@@ -274,7 +274,7 @@ struct TakeWriter: ~Copyable {
   }
 
   private static let pictures = 0
-  private static let sound = 1
+  private static let audio = 1
 
   /// Opens the file before its first picture: only then is everything known that it must say.
   private mutating func begin(
@@ -286,19 +286,20 @@ struct TakeWriter: ~Copyable {
     let packet = try Packet(
       copying: picture, pts: ticks, dts: ticks, duration: 1, isKeyFrame: true)
     var tracks = [
-      MovieHead.Track(parameters, timescale: 1_000_000, first: .init(ticks: ticks, packet: packet))
+      InitializationSegment.Track(
+        parameters, timescale: 1_000_000, first: .init(ticks: ticks, packet: packet))
     ]
     var settings = MovieWriter.Settings(
       container: (MovieContainer(path: path) ?? .mov).rawValue, movieTimescale: 1_000_000)
     settings.metadata = makeMetadata(first, plannedLeadIn)
-    if let sound {
-      let track = try SoundTrack(
-        source: sound, codec: soundCodec, originMicroseconds: first.microseconds)
+    if let audio {
+      let track = try AudioTrack(
+        source: audio, codec: audioCodec, originMicroseconds: first.microseconds)
       tracks.append(try track.head())
-      soundTrack = consume track
+      audioTrack = consume track
     }
-    let head = MovieHead(tracks: tracks, settings: settings)
-    movie = try GrowingMovie(file, head: head, layout: layout, reservesRoom: reservesRoom)
+    let head = InitializationSegment(tracks: tracks, settings: settings)
+    movie = try FragmentedMovieWriter(file, head: head, layout: layout, reservesRoom: reservesRoom)
     for record in early { try movie?.note(record) }
     early = []
   }
@@ -306,11 +307,11 @@ struct TakeWriter: ~Copyable {
   /// Fragments by time, never by key frame: with MJPEG that would be a fragment for each picture.
   ///
   /// With the frames that wait in the queue, a kill loses no more than a quarter of a second.
-  private var layout: GrowingMovie.Layout {
+  private var layout: FragmentedMovieWriter.Layout {
     // More than come in that time, since a camera may be faster than it says.
     let pictures = Int(min(frameRate.doubleValue, 10_000) / 4)
-    let blocks = sound.map { SoundTrack.packetsPerSecond(atRate: $0.sampleRate) / 4 + 8 }
-    return GrowingMovie.Layout(
+    let blocks = audio.map { AudioTrack.packetsPerSecond(atRate: $0.sampleRate) / 4 + 8 }
+    return FragmentedMovieWriter.Layout(
       fragmentTicks: 150_000, samplesPerFragment: pictures + (blocks ?? 4),
       unsettledFrames: unsettledFrames)
   }
@@ -344,13 +345,13 @@ struct TakeWriter: ~Copyable {
       duration: microseconds < 0 ? 1 : periodMicroseconds, isKeyFrame: isKeyFrame)
   }
 
-  private mutating func writeSound(_ packets: [Packet]) throws(LibAVError) {
+  private mutating func writeAudio(_ packets: [Packet]) throws(LibAVError) {
     for packet in packets {
       guard let time = packet.pts else { continue }
       let duration = packet.duration
       try packet.withBytes { (bytes) throws(LibAVError) in
         try movie?.append(
-          bytes, track: Self.sound, ticks: time, duration: duration, isKeyFrame: true)
+          bytes, track: Self.audio, ticks: time, duration: duration, isKeyFrame: true)
       }
     }
   }

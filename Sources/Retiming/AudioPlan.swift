@@ -93,7 +93,7 @@ struct AudioPlan: Sendable {
   /// never longer or shorter than the distance of its boundaries.
   init(
     _ asked: [PlaybackMapping], duration: MediaTime?, sampleRate: Int,
-    algorithm: AudioTimePitchAlgorithm, otherSpeeds: OtherSpeeds
+    algorithm: AudioTimePitchAlgorithm, otherSpeeds: UnsupportedSpeedPolicy
   ) throws(RetimingError) {
     let rate = Rational(Int64(sampleRate))
     var end = MediaTime.zero

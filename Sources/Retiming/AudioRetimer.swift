@@ -49,7 +49,7 @@ public struct AudioRetimer: Hashable, Sendable {
   /// The number of channels of the source and of the output.
   public let channelCount: Int
   /// What becomes of speeds that `low-quality` does not have; nothing to other algorithms.
-  public let otherSpeeds: OtherSpeeds
+  public let otherSpeeds: UnsupportedSpeedPolicy
 
   /// How many samples are handed over at a time, at most.
   private static let blockLength = 4096
@@ -60,7 +60,7 @@ public struct AudioRetimer: Hashable, Sendable {
   ///   number of channels outside ``channelCounts``.
   public init(
     algorithm: AudioTimePitchAlgorithm, sampleRate: Int, channelCount: Int,
-    otherSpeeds: OtherSpeeds = .refused
+    otherSpeeds: UnsupportedSpeedPolicy = .refused
   ) throws(RetimingError) {
     guard Self.sampleRates.contains(sampleRate) else {
       throw RetimingError(
@@ -146,7 +146,7 @@ public struct AudioRetimer: Hashable, Sendable {
     defer { workers.stop() }
     for (index, piece) in plan.pieces.enumerated() {
       let worker = workers.start(index)
-      var voice: any AudioVoice = SilentVoice(channelCount: channelCount)
+      var voice: any SegmentRenderer = SilentVoice(channelCount: channelCount)
       if worker == nil { voice = try self.voice(for: piece) }
       var queue = SampleQueue(channelCount: channelCount, dropping: 0)
       var missing: Int64 = 0
@@ -212,7 +212,7 @@ public struct AudioRetimer: Hashable, Sendable {
     return plan
   }
 
-  func voice(for piece: AudioPiece) throws(RetimingError) -> any AudioVoice {
+  func voice(for piece: AudioPiece) throws(RetimingError) -> any SegmentRenderer {
     let position = try piece.position(at: -piece.lead)
     switch (piece.content, algorithm) {
     case (.silence, _), (.retimed, .mute): return SilentVoice(channelCount: channelCount)
@@ -228,15 +228,15 @@ public struct AudioRetimer: Hashable, Sendable {
       }
       return try SincVoice(piece, channelCount: channelCount)
     case (.retimed, .timeDomain):
-      return try GrainVoice(
+      return try WSOLARenderer(
         piece, shape: .timeDomain(sampleRate: sampleRate), sampleRate: sampleRate,
         channelCount: channelCount)
     case (.retimed, .lowQuality):
-      return try GrainVoice(
+      return try WSOLARenderer(
         piece, shape: .lowQuality(sampleRate: sampleRate), sampleRate: sampleRate,
         channelCount: channelCount)
     case (.retimed, .spectral):
-      return try SpectralVoice(piece, sampleRate: sampleRate, channelCount: channelCount)
+      return try RubberBandRenderer(piece, sampleRate: sampleRate, channelCount: channelCount)
     }
   }
 }

@@ -14,12 +14,12 @@ public enum FrameSampling: String, Hashable, Sendable, CaseIterable {
 }
 
 /// What one slot, or several in a row, show.
-public struct SlotPicture: Hashable, Sendable {
+public struct BlendedFrame: Hashable, Sendable {
   /// A frame in a picture.
   public struct Part: Hashable, Sendable {
     /// Its place among the frames given.
     public let frame: Int
-    /// How long it is on, in parts of the picture's ``SlotPicture/total``.
+    /// How long it is on, in parts of the picture's ``BlendedFrame/total``.
     public let share: Int64
   }
 
@@ -32,7 +32,7 @@ public struct SlotPicture: Hashable, Sendable {
   public var total: Int64 { parts.reduce(0) { $0 + $1.share } }
 }
 
-extension FrameSlots {
+extension OutputFrameGrid {
   /// Tells what the slots show, in order; the counts add up to that of the slots.
   ///
   /// - Parameters:
@@ -48,7 +48,7 @@ extension FrameSlots {
   public func pictures(
     of times: [Rational], until end: Rational, _ sampling: FrameSampling,
     jittered: [Range<Int>] = []
-  ) throws(RetimingError) -> [SlotPicture] {
+  ) throws(RetimingError) -> [BlendedFrame] {
     guard !times.isEmpty else { return [] }
     if sampling == .blend { return try blended(times, end) }
     // The first slot of each frame, and the end.
@@ -68,7 +68,7 @@ extension FrameSlots {
     return times.indices.compactMap { index in
       let shown = starts[index + 1] - starts[index]
       return shown > 0
-        ? SlotPicture(parts: [.init(frame: index, share: 1)], count: shown) : nil
+        ? BlendedFrame(parts: [.init(frame: index, share: 1)], count: shown) : nil
     }
   }
 
@@ -138,7 +138,7 @@ extension FrameSlots {
 
   private func blended(
     _ times: [Rational], _ end: Rational
-  ) throws(RetimingError) -> [SlotPicture] {
+  ) throws(RetimingError) -> [BlendedFrame] {
     let fine = finePerNumerator
     let scale = Rational(fine * Int64(rate.numerator))
     func ticks(_ time: Rational) throws(RetimingError) -> Int64 {
@@ -159,13 +159,13 @@ extension FrameSlots {
     guard !overflow, !tooLong else {
       throw RetimingError(.notExact, "\(count) slots do not fit 64 bits")
     }
-    var pictures: [SlotPicture] = []
+    var pictures: [BlendedFrame] = []
     var first = 0
     for slot in 0..<count {
       let start = slot * slotTicks
       let stop = max(min(start + slotTicks, endTicks), start + 1)
       while first + 1 < starts.count, starts[first + 1] <= start { first += 1 }
-      var parts: [SlotPicture.Part] = []
+      var parts: [BlendedFrame.Part] = []
       var index = first
       while index < starts.count, index == first || starts[index] < stop {
         let from = index == first ? start : starts[index]
@@ -177,7 +177,7 @@ extension FrameSlots {
       if pictures.last?.parts == parts, parts.count == 1 {
         pictures[pictures.count - 1].count += 1
       } else {
-        pictures.append(SlotPicture(parts: parts, count: 1))
+        pictures.append(BlendedFrame(parts: parts, count: 1))
       }
     }
     return pictures

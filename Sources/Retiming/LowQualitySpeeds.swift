@@ -3,7 +3,7 @@
 public import MediaTiming
 
 /// What becomes of sound at a speed that `low-quality` does not have.
-public enum OtherSpeeds: Hashable, Sendable {
+public enum UnsupportedSpeedPolicy: Hashable, Sendable {
   /// It is refused, with `.speedOutOfRange`.
   case refused
   /// It plays at the nearest speed there is, from its start on: what is left over when its time is
@@ -54,7 +54,7 @@ extension AudioPlan {
   ///
   /// A ramp is followed by 25 lines a second.
   static func snapped(
-    _ mappings: [PlaybackMapping], _ others: OtherSpeeds
+    _ mappings: [PlaybackMapping], _ others: UnsupportedSpeedPolicy
   ) throws(RetimingError) -> (mappings: [PlaybackMapping], changes: [SnappedSpeed]) {
     var played: [PlaybackMapping] = []
     var changes: [SnappedSpeed] = []

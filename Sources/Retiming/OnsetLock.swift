@@ -23,7 +23,7 @@ struct OnsetLock: Sendable {
 /// A lock leaves its onset where it belongs. What plays 1:1 around it is made up for on either
 /// side within a bounded time, at up to twice the stretch, or half of it where sound is sped up;
 /// where onsets are too near each other for that, less of them plays 1:1.
-struct LockedMap {
+struct TransientTimeMap {
   /// How much there is to lock and to make up, in samples.
   struct Extent: Sendable {
     let before: Double

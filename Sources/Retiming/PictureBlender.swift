@@ -15,7 +15,7 @@ package final class PictureBlender {
   private let format: PixelFormat
   private let width: Int
   private let height: Int
-  private let transfer: LightTransfer
+  private let transfer: TransferFunction
   private let isFullRange: Bool
 
   /// Steps of a whole signal in `lights`, which starts at `lowest` steps.
@@ -40,7 +40,7 @@ package final class PictureBlender {
   ///
   /// - Returns: Nil for a format whose samples are not whole bytes.
   package init?(
-    width: Int, height: Int, pixelFormat: PixelFormat, isFullRange: Bool, transfer: LightTransfer
+    width: Int, height: Int, pixelFormat: PixelFormat, isFullRange: Bool, transfer: TransferFunction
   ) {
     guard let layout = PixelComponents(pixelFormat) else { return nil }
     self.layout = layout

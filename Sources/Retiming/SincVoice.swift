@@ -8,7 +8,7 @@ import MediaTiming
 ///
 /// A sinc like that of the resampler for constant speeds: 128 taps under a Kaiser window of 14, as
 /// many more as the band is narrower.
-final class SincVoice: AudioVoice {
+final class SincVoice: SegmentRenderer {
   private let map: SpeedMap
   private var window: SourceWindow
   /// The source sample from which positions in the map count.
@@ -127,7 +127,7 @@ enum SincKernel {
   static func sum(_ plane: [Float], from start: Int, _ weights: [Float]) -> Float {
     plane.withUnsafeBufferPointer { plane in
       weights.withUnsafeBufferPointer {
-        Likeness.product(plane.extracting(start..<start + $0.count), $0)
+        CrossCorrelation.product(plane.extracting(start..<start + $0.count), $0)
       }
     }
   }

@@ -8,7 +8,7 @@ struct SourceWindow {
   /// All channels in one, by which likeness is judged: weighed so that opposite ones do not vanish.
   private(set) var mix: [Float] = []
   /// The same in sums.
-  private(set) var steps: SteppedSound
+  private(set) var steps: DecimatedSignal
   private let weights: [Float]
 
   private static let blockLength = 2048
@@ -16,7 +16,7 @@ struct SourceWindow {
   /// Makes a window that will be read from a sample on, in which likeness is sought by sums of
   /// `step` samples.
   init(from start: Int64, channelCount: Int, step: Int = 1) {
-    steps = SteppedSound(step: step)
+    steps = DecimatedSignal(step: step)
     range = start..<start
     planes = Planes(repeating: [], count: channelCount)
     weights = (0..<channelCount).map { 1 / (1 + 0.35 * Float($0)) }

@@ -41,7 +41,7 @@ struct MappedBuffer {
   }
 
   /// Gives the memory back; to be called once.
-  func unmap(_ calls: any DeviceCalls) {
+  func unmap(_ calls: any VideoSystemCalls) {
     for plane in planes { calls.unmap(plane) }
     joinedMemory.deallocate()
   }

@@ -13,7 +13,7 @@ package struct VideoDevice: ~Copyable, Sendable {
   package let capabilities: Capabilities
 
   /// The way to the driver.
-  let calls: any DeviceCalls
+  let calls: any VideoSystemCalls
   /// The open descriptor; it never leaves this file.
   private let descriptor: CInt
 
@@ -53,7 +53,7 @@ package struct VideoDevice: ~Copyable, Sendable {
   /// The nodes of the lamps among the parts of this device: `/dev/v4l-subdev…`.
   package borrowing func lamps() -> [String] { calls.lamps(of: path) }
 
-  private init(opening path: String, _ calls: any DeviceCalls) throws(DeviceError) {
+  private init(opening path: String, _ calls: any VideoSystemCalls) throws(DeviceError) {
     let descriptor = calls.open(path)
     try DeviceError.check(descriptor, .open, path)
     // libv4l2's plugins may have changed what the device can do: it is asked through them.

@@ -68,7 +68,7 @@ struct EditCommand: ParsableCommand, Verb {
     do {
       return try exporting.export(
         read.composition, of: read.assets, to: output, verb: "edit", writing, common)
-    } catch let error as ExportError where error.code == .soundRefused {
+    } catch let error as ExportError where error.code == .audioRefused {
       // The project chose the speed; who chose the algorithm may choose another one.
       throw CommandError(
         exporting.pitch == .spectral ? .badData : .usage, code: error.code.rawValue,

@@ -152,7 +152,7 @@ struct FramesCommand: ParsableCommand, Verb {
 
   /// The names of the files, before any is written.
   private func plan(
-    _ indices: [Int], _ lines: [Asset.FrameLine], _ names: inout OutputNames
+    _ indices: [Int], _ lines: [Asset.FrameTimingRow], _ names: inout OutputNames
   ) throws -> [Document.Frame] {
     guard let output else { return [] }
     guard output != standardOutput else {

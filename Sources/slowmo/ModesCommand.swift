@@ -95,7 +95,7 @@ struct ModesCommand: ParsableCommand, Verb {
         measured = measurement.map(Measured.init)
         frameDurationStep = format.frameRateRange.frameDurationStep?.seconds.description
         emulated = format.isEmulated
-        beyondSource = format.isBeyondSource
+        beyondSource = format.exceedsSource
       }
     }
     let schema = schemaName("modes")
@@ -134,7 +134,7 @@ struct ModesCommand: ParsableCommand, Verb {
         let mark =
           (format.id == fastest?.id ? "  (fastest)" : "")
           + (format.isEmulated ? "  (emulated)" : "")
-          + (format.isBeyondSource ? "  (larger than what comes in)" : "")
+          + (format.exceedsSource ? "  (larger than what comes in)" : "")
         Output.line("\(format.id)  \(format.maxFrameRate.doubleValue) fps\(measured)\(mark)")
       }
       return Interrupt.isRequested ? Interrupt.status : .done

@@ -61,7 +61,7 @@ struct RecordCommand: ParsableCommand, Verb {
   var audio: String?
 
   @Option(help: "How to store sound: aac or pcm; by default pcm beside lossless pictures.")
-  var audioCodec: SoundCodec?
+  var audioCodec: AudioCodec?
 
   @Option(help: "Exit with 10 when more frames than this are missing.")
   var maxDrops: Int64?
@@ -132,11 +132,11 @@ struct RecordCommand: ParsableCommand, Verb {
     let clip = device.kind == .file ? device.path : nil
     try OutputNames.check([output, report, framesCSV], inputs: [clip])
     let format = try chooseFormat(of: device)
-    let sound = try SoundSource(named: audio)
+    let audio = try AudioSource(named: audio)
     var settings = RecordingSettings(path: output)
     settings.codec = codec
-    settings.soundCodec = audioCodec
-    settings.recordsSound = sound.isWanted
+    settings.audioCodec = audioCodec
+    settings.recordsAudio = audio.isWanted
     settings.overwrites = writing.overwrite
     settings.title = title?.repaired
     settings.limit = CaptureLimit(duration: duration, frameCount: frames)
@@ -144,13 +144,13 @@ struct RecordCommand: ParsableCommand, Verb {
     settings.isOptimizedForNetworkUse = faststart
     settings.maxRecordedFileSize = maxSize
     settings.minFreeDiskSpaceLimit = minFree
-    if writing.dryRun { return try plan(device, format, sound) }
+    if writing.dryRun { return try plan(device, format, audio) }
     for path in [report, framesCSV].compactMap({ $0 }) {
       try refuseExisting(path, overwrites: writing.overwrite)
     }
 
     let input = try DeviceInput(device: device, format: format)
-    let session = try sound.session(of: input)
+    let session = try audio.session(of: input)
     let movie = try MovieFileOutput(session: session, settings: settings)
     Interrupt.onFirst { movie.stop() }
     let progress = ProgressReporter(writing.progress)
@@ -160,7 +160,8 @@ struct RecordCommand: ParsableCommand, Verb {
     }
     if burst {
       progress.note(
-        "memory surely holds \(decimal(preflight.longestBurst.doubleValue, 1)) s of this mode")
+        "memory surely holds \(decimal(preflight.maximumBurstDuration.doubleValue, 1)) s of this mode"
+      )
     }
     if triggers.isTriggered {
       let clips = TriggeredRecording(
@@ -223,13 +224,13 @@ struct RecordCommand: ParsableCommand, Verb {
   }
 
   private func plan(
-    _ device: CaptureDevice, _ format: CaptureFormat, _ sound: SoundSource
+    _ device: CaptureDevice, _ format: CaptureFormat, _ audio: AudioSource
   ) throws -> ExitStatus {
     let document = RecordPlanDocument(
       file: output, device: device.address, mode: format.id,
       requestedFps: format.maxFrameRate.description,
       requestedFpsValue: format.maxFrameRate.doubleValue, codec: codec.rawValue,
-      audio: sound.microphone?.address)
+      audio: audio.microphone?.address)
     if common.json {
       try Output.document(document)
     } else {
@@ -287,7 +288,7 @@ struct RecordCommand: ParsableCommand, Verb {
 }
 
 extension RecordingCodec: ExpressibleByArgument {}
-extension SoundCodec: ExpressibleByArgument {}
+extension AudioCodec: ExpressibleByArgument {}
 
 /// A duration above zero.
 @Sendable func positiveDuration(_ text: String) throws -> MediaTime {

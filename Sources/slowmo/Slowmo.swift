@@ -38,7 +38,7 @@ struct Slowmo: ParsableCommand {
   static func main() {
     Output.fillStandardDescriptors()
     Interrupt.install()
-    RecordingMemory.keepLargeBuffers()
+    RecordingMemory.retainLargeAllocations()
     // Where no terminal says how wide it is, examples must not be broken in two.
     setenv("COLUMNS", "100", 0)
     let arguments = Self.arguments()

@@ -76,7 +76,7 @@ struct ThreeOutputs {
 
   /// Whether every frame is in the books of every output, and none was copied for a data output.
   var isAccounted: Bool {
-    report.ledger.addsUp && report.problem == nil && ledgers.allSatisfy(\.addsUp)
+    report.ledger.isBalanced && report.problem == nil && ledgers.allSatisfy(\.isBalanced)
       && zip(ledgers, seen).allSatisfy { $0.delivered == $1.count }
       && seen.allSatisfy { $0.copies == 0 }
       && (lost > 0 || seen[0].isInOrder)
@@ -91,7 +91,7 @@ struct ThreeOutputs {
       three outputs: fast: \(ledgers[0].delivered) of \(ledgers[0].offered) frames, \
       \(seen[0].isInOrder ? "each in order" : "with gaps")
       three outputs: 20 ms a frame: \(ledgers[1].delivered) of \(ledgers[1].offered) frames; \
-      dropped: \(reasons); adds up: \(ledgers[1].addsUp)
+      dropped: \(reasons); adds up: \(ledgers[1].isBalanced)
       three outputs: copies to data outputs: \(seen.map(\.copies).reduce(0, +)) in \
       \(seen.map(\.count).reduce(0, +)) frames handed over
       """

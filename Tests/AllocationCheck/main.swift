@@ -33,7 +33,7 @@ struct Outcome {
 /// Captures, and counts; a writer that is too slow makes the queue refuse frames, which must cost
 /// no memory either.
 func take(
-  _ input: DeviceInput, frames: Int64, isSlow: Bool = false, machine: FakeDeviceCalls? = nil
+  _ input: DeviceInput, frames: Int64, isSlow: Bool = false, machine: FakeVideoSystemCalls? = nil
 ) throws -> Outcome {
   let driver = CountingDriver(input.driver, waste: waste)
   let counted = DeviceInput(
@@ -77,7 +77,7 @@ guard allocation_count() >= 0 else {
 
 /// Takes blocks of a microphone by an output that measures and copies them, and counts.
 func listen(blocks: Int) throws -> Outcome {
-  let driver = CountingSound(waste: waste, length: blocks)
+  let driver = CountingAudio(waste: waste, length: blocks)
   let input = MicrophoneInput(device: try CaptureDevice.named("synthetic"), driver: driver)
   let session = CaptureSession(input)
   let output = AudioDataOutput()
@@ -114,7 +114,7 @@ proofs.append(isProved("synthetic, waiting for the writer", waiting) && waiting.
 let slow = try take(input("synthetic", "640x480@240/yuyv"), frames: 48, isSlow: true)
 proofs.append(isProved("synthetic, writer too slow", slow) && slow.refused > 0)
 // Behind the driver for V4L2, with lost, damaged and badly counted frames.
-let machine = try FakeDeviceCalls("hfr-usb seed=7 faults=1% jitter=0.1")
+let machine = try FakeVideoSystemCalls("hfr-usb seed=7 faults=1% jitter=0.1")
 try DeviceSystem.$calls.withValue(machine) {
   proofs.append(
     isProved(

@@ -44,8 +44,8 @@ struct AssetIndexTests {
       if name == "jittered" {
         recipe.times = recipe.times.enumerated().map { $1 + Int64($0 * 37 % 400) }
       }
-      recipe.sound = MovieRecipe.Sound()
-      recipe.sound?.sampleCount = 12_000
+      recipe.audio = MovieRecipe.Audio()
+      recipe.audio?.sampleCount = 12_000
     default: break
     }
     return recipe

@@ -30,7 +30,7 @@ struct AssetTests {
     #expect(video.frames.entries.map(\.ticks) == recipe.times)
     #expect(video.frames.entries.map(\.decodeIndex) == Array(0..<960))
     #expect(video.frames.entries.allSatisfy { $0.isKeyFrame })
-    #expect(asset.soundTrack == nil)
+    #expect(asset.audioTrack == nil)
     #expect(asset.captureFrameRate == nil)
     #expect(asset.chapters.isEmpty)
   }

@@ -112,9 +112,9 @@ struct BadFileTests {
   func `Three hundred damaged indexes end in typed errors or in frames`(part: Int) throws {
     var recipe = MovieRecipe.constant(240, count: 24)
     if part % 2 == 1 { recipe = recipe.h264(gop: 8, reordered: true) }
-    recipe.sound = MovieRecipe.Sound()
-    recipe.sound?.sampleCount = 4_800
-    recipe.sound?.codec = part < 2 ? "aac" : "pcm_s16le"
+    recipe.audio = MovieRecipe.Audio()
+    recipe.audio?.sampleCount = 4_800
+    recipe.audio?.codec = part < 2 ? "aac" : "pcm_s16le"
     recipe.fragmentMicroseconds = part == 3 ? 25_000 : nil
     let path = folder.file("sound.mov")
     try recipe.write(to: path)
@@ -164,10 +164,10 @@ struct BadFileTests {
         _ = try reader.picture(at: index)
       }
     }
-    if let sound = asset.soundTrack {
-      var reader = try SoundReader(asset)
+    if let audio = asset.audioTrack {
+      var reader = try AudioReader(asset)
       _ = try reader.samples(from: -10, count: 2_000)
-      _ = try reader.samples(from: sound.sampleCount - 100, count: 200)
+      _ = try reader.samples(from: audio.sampleCount - 100, count: 200)
     }
   }
 }

@@ -10,15 +10,15 @@ struct DamagedAudioTests {
   @Test func `Damaged AAC is never a question of permission`() throws {
     let scratch = try Scratch()
     var recipe = MovieRecipe.constant(100, count: 100)
-    recipe.sound = MovieRecipe.Sound()
-    recipe.sound?.sampleCount = 48_000
-    recipe.sound?.wave = { channel, sample in
+    recipe.audio = MovieRecipe.Audio()
+    recipe.audio?.sampleCount = 48_000
+    recipe.audio?.wave = { channel, sample in
       Float((sample &* 7_919 + channel &* 13) % 32_768) / 65_536
     }
     let path = scratch.file("clip.mov")
     try recipe.write(to: path)
     let whole = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
-    let track = try #require(try Asset(path: path).soundTrack)
+    let track = try #require(try Asset(path: path).audioTrack)
     var demuxer = try Demuxer(opening: path)
     let places = try #require(try demuxer.packetPlaces()[track.format.index]).places
     var random = RandomBytes(state: 18)
@@ -32,7 +32,7 @@ struct DamagedAudioTests {
       }
       try Data(bytes).write(to: URL(fileURLWithPath: path))
       do {
-        var reader = try SoundReader(try Asset(path: path))
+        var reader = try AudioReader(try Asset(path: path))
         _ = try reader.samples(from: 0, count: 48_000)
       } catch {
         damaged += 1

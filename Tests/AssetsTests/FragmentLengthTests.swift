@@ -38,11 +38,11 @@ struct FragmentLengthTests {
     #expect(video.frameCount == 90)
     #expect(asset.duration.seconds == Rational(3))
     #expect(video.frames.entries.allSatisfy { $0.duration == 512 })
-    let sound = try #require(asset.soundTrack)
+    let audio = try #require(asset.audioTrack)
     // Without an edit list the first picture is late by the two that are decoded before it; the
     // sound begins at zero and ends with the pictures.
-    #expect(sound.startSample == (reordered ? -3_200 : 0))
-    #expect(sound.startSample + sound.sampleCount == 144_000)
+    #expect(audio.startSample == (reordered ? -3_200 : 0))
+    #expect(audio.startSample + audio.sampleCount == 144_000)
   }
 
   @Test(arguments: [false, true])

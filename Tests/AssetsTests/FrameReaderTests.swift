@@ -77,9 +77,9 @@ struct FrameReaderTests {
 
   @Test func `A movie of sound alone has no frames to read`() throws {
     var recipe = MovieRecipe()
-    recipe.sound = MovieRecipe.Sound()
-    recipe.sound?.codec = "pcm_s16le"
-    recipe.sound?.sampleCount = 4_800
+    recipe.audio = MovieRecipe.Audio()
+    recipe.audio?.codec = "pcm_s16le"
+    recipe.audio?.sampleCount = 4_800
     let asset = try asset(recipe)
     #expect(asset.videoTrack == nil)
     #expect(asset.duration == (try MediaTime(value: 1, timescale: 10)))

@@ -82,11 +82,11 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
       #expect(!session.isRunning)
       let sample = try #require(kept)
       let number = sample.withBytes { bytes in
-        PaintedNumber.read(width: 128, height: 96) { bytes[$1 * 128 + $0] }
+        FrameNumberPattern.read(width: 128, height: 96) { bytes[$1 * 128 + $0] }
       }
       #expect(number == Int(sample.attachments.sequence))
     }
-    #expect(output.ledger.addsUp)
+    #expect(output.ledger.isBalanced)
     kept = nil
     session.removeOutput(output)
   }
@@ -113,13 +113,13 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
   @Test func `A camera is switched in a running session, and its successor that fails is not`()
     async throws
   {
-    let machine = try FakeDeviceCalls("hfr-usb busy=1")
+    let machine = try FakeVideoSystemCalls("hfr-usb busy=1")
     let broken = try? DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       return try DeviceInput(device: camera, format: try camera.fastestFormat())
     }
     #expect(broken == nil)  // A busy device is no input to begin with.
-    let faulty = try FakeDeviceCalls("hfr-usb streamon-fails=1")
+    let faulty = try FakeVideoSystemCalls("hfr-usb streamon-fails=1")
     let failing = try DeviceSystem.$calls.withValue(faulty) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       return try DeviceInput(device: camera, format: try camera.fastestFormat())
@@ -156,7 +156,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
   }
 
   @Test func `A device that goes away is an interruption with its reason`() async throws {
-    let machine = try FakeDeviceCalls("hfr-usb unplug=50")
+    let machine = try FakeVideoSystemCalls("hfr-usb unplug=50")
     let input = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       return try DeviceInput(device: camera, format: try camera.fastestFormat())
@@ -173,11 +173,11 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     }
     #expect(seen.last == .didStopRunning)
     #expect(seen.contains(.wasInterrupted(.deviceGone)))
-    #expect(output.ledger.offered == 50 && output.ledger.addsUp)
+    #expect(output.ledger.offered == 50 && output.ledger.isBalanced)
   }
 
   @Test func `An input comes back by itself when its device does`() async throws {
-    let machine = try FakeDeviceCalls("hfr-usb unplug=50 replug=1")
+    let machine = try FakeVideoSystemCalls("hfr-usb unplug=50 replug=1")
     let input = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       return try DeviceInput(device: camera, format: try camera.fastestFormat())
@@ -217,14 +217,14 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     kept = nil
     #expect(lost.lentCount == 0)
     session.removeOutput(output)
-    #expect(output.ledger.addsUp)
+    #expect(output.ledger.isBalanced)
   }
 
   @Test func `Nothing is waited for once a session was stopped or its input taken out`()
     async throws
   {
     for takesOut in [false, true] {
-      let machine = try FakeDeviceCalls("hfr-usb unplug=5 replug=1")
+      let machine = try FakeVideoSystemCalls("hfr-usb unplug=5 replug=1")
       let input = try DeviceSystem.$calls.withValue(machine) {
         let camera = try CaptureDevice.named("/dev/fakevideo0")
         return try DeviceInput(device: camera, format: try camera.fastestFormat())
@@ -249,7 +249,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
   }
 
   @Test func `A preset sets every camera, also while it runs, or none`() async throws {
-    let machine = try FakeDeviceCalls("hfr-usb\nmono-hfr")
+    let machine = try FakeVideoSystemCalls("hfr-usb\nmono-hfr")
     let inputs = try DeviceSystem.$calls.withValue(machine) {
       try (0..<2).map { number in
         let camera = try CaptureDevice.named("/dev/fakevideo\(number)")
@@ -316,7 +316,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
   }
 
   @Test func `A runtime error is told, and the next start goes on`() async throws {
-    let machine = try FakeDeviceCalls("hfr-usb at=20:eio")
+    let machine = try FakeVideoSystemCalls("hfr-usb at=20:eio")
     let input = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       return try DeviceInput(device: camera, format: try camera.fastestFormat())

@@ -8,7 +8,7 @@ import V4L2
 @testable import Capture
 
 /// Opens the only camera of a fake machine in a mode.
-private func input(_ machine: FakeDeviceCalls, _ mode: String) throws -> DeviceInput {
+private func input(_ machine: FakeVideoSystemCalls, _ mode: String) throws -> DeviceInput {
   try DeviceSystem.$calls.withValue(machine) {
     let camera = try CaptureDevice.named("/dev/fakevideo0")
     let format = try camera.format(matching: ModeRequest(parsing: mode))
@@ -19,7 +19,7 @@ private func input(_ machine: FakeDeviceCalls, _ mode: String) throws -> DeviceI
 /// Captures without storing anything, and keeps the books; up to a request that comes after so
 /// many frames, where there is one.
 private func take(
-  _ input: DeviceInput, on machine: FakeDeviceCalls, _ limit: CaptureLimit,
+  _ input: DeviceInput, on machine: FakeVideoSystemCalls, _ limit: CaptureLimit,
   stoppingAfter stopCount: Int? = nil
 ) throws -> (end: CaptureEnd, account: FrameAccount, times: [Int64]) {
   // Whoever is to stop the camera must not be far behind it.
@@ -50,7 +50,7 @@ struct FakeCameraTests {
   ]
 
   /// The camera's controls as they are behind everyone's back.
-  private func values(_ machine: FakeDeviceCalls) -> [Int64] {
+  private func values(_ machine: FakeVideoSystemCalls) -> [Int64] {
     Self.controls.map { machine.controlValue($0.rawValue) }
   }
 
@@ -58,22 +58,22 @@ struct FakeCameraTests {
   func `A camera that halves its rate in low light keeps it once it is locked`(
     darkness: Int
   ) throws {
-    let machine = try FakeDeviceCalls("hfr-usb dark=\(darkness)")
+    let machine = try FakeVideoSystemCalls("hfr-usb dark=\(darkness)")
     let before = values(machine)
     let input = try input(machine, "640x360@240/mjpg")
-    let proof = try input.proveFrameRate()
+    let proof = try input.verifyFrameRate()
     #expect(proof.isLocked, "\(proof)")
     let (_, account, times) = try take(input, on: machine, CaptureLimit(frameCount: 10_000))
     let rate = try #require(account.measuredFrameRate).doubleValue
     #expect(abs(rate / 240 - 1) <= 0.001)
     let stretched = zip(times.dropFirst(), times).filter { $0 - $1 > 4_167 * 3 / 2 }
     #expect(stretched.isEmpty)
-    #expect(account.ledger.addsUp && account.ledger.dropped == 0)
+    #expect(account.ledger.isBalanced && account.ledger.dropped == 0)
     #expect(values(machine) == before)
   }
 
   @Test func `Without its lock the same camera is half as fast`() throws {
-    let machine = try FakeDeviceCalls("hfr-usb dark=2")
+    let machine = try FakeVideoSystemCalls("hfr-usb dark=2")
     let input = try input(machine, "640x360@240/mjpg")
     let measured = try input.measure(for: DeviceInput.proofDuration)
     #expect(measured.frameRate.map { abs($0.doubleValue - 120) < 0.1 } == true)
@@ -85,10 +85,10 @@ struct FakeCameraTests {
   func `A driver that tells a rate at which it does not run is caught in half a second`(
     rate: Double
   ) throws {
-    let machine = try FakeDeviceCalls("hfr-usb lie=\(rate)")
+    let machine = try FakeVideoSystemCalls("hfr-usb lie=\(rate)")
     let input = try input(machine, "640x360@240/mjpg")
     let start = machine.nanoseconds()
-    let proof = try input.proveFrameRate()
+    let proof = try input.verifyFrameRate()
     // The second half is for the try with an exposure set by hand.
     let frames = max(0.5, 2 / rate) + 2 / rate
     #expect(Double(machine.nanoseconds() - start) / 1e9 <= 2 * (frames + 0.1))
@@ -111,13 +111,13 @@ struct FakeCameraTests {
       let call = Int.random(in: 1...900, using: &random)
       // As Ctrl-C does.
       let stopCount = seed % 4 == 0 ? Int.random(in: 1...90, using: &random) : nil
-      let machine = try FakeDeviceCalls(
+      let machine = try FakeVideoSystemCalls(
         "hfr-usb dark=\(seed % 3) mjpegbytes=4000"
           + (stopCount == nil ? " abortcall=\(call)" : ""))
       let before = values(machine)
       do {
         let input = try input(machine, "640x360@240/mjpg")
-        _ = try input.proveFrameRate()
+        _ = try input.verifyFrameRate()
         let limit = CaptureLimit(frameCount: stopCount == nil ? 100 : nil)
         let (end, _, _) = try take(input, on: machine, limit, stoppingAfter: stopCount)
         if end.error != nil { failed += 1 }
@@ -136,7 +136,7 @@ struct FakeCameraTests {
   func `A stream that cannot start says why`(
     configuration: String, code: CaptureError.Code
   ) throws {
-    let machine = try FakeDeviceCalls(configuration)
+    let machine = try FakeVideoSystemCalls(configuration)
     let error = #expect(throws: CaptureError.self) {
       let (end, _, _) = try take(
         input(machine, "640x360@240/mjpg"), on: machine, CaptureLimit(frameCount: 10))
@@ -147,16 +147,16 @@ struct FakeCameraTests {
   }
 
   @Test func `A device that goes away ends the take with what arrived`() throws {
-    let machine = try FakeDeviceCalls("hfr-usb unplug=300")
+    let machine = try FakeVideoSystemCalls("hfr-usb unplug=300")
     let (end, account, _) = try take(
       input(machine, "640x360@240/mjpg"), on: machine, CaptureLimit())
     #expect(end.stopReason == .deviceLost)
     #expect(account.ledger.stored == 300)
-    #expect(account.ledger.addsUp && account.ledger.dropped == 0)
+    #expect(account.ledger.isBalanced && account.ledger.dropped == 0)
   }
 
   @Test func `A rate that another program changes is measured, and no frame is made up`() throws {
-    let machine = try FakeDeviceCalls("hfr-usb rateswap=500")
+    let machine = try FakeVideoSystemCalls("hfr-usb rateswap=500")
     let (_, account, _) = try take(
       input(machine, "640x360@240/mjpg"), on: machine, CaptureLimit(frameCount: 1_500))
     #expect(account.ledger.stored == 1_500)
@@ -170,14 +170,14 @@ struct FakeCameraTests {
     description: String
   ) throws {
     let log = TruthLog()
-    let machine = try FakeDeviceCalls("\(description) faults=0.01 jitter=0.2 start=3 seed=9")
+    let machine = try FakeVideoSystemCalls("\(description) faults=0.01 jitter=0.2 start=3 seed=9")
     machine.onTruth(log)
     let input = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
       return try DeviceInput(device: camera, format: try camera.fastestFormat())
     }
     let (_, account, _) = try take(input, on: machine, CaptureLimit(frameCount: 900))
-    #expect(account.ledger.addsUp)
+    #expect(account.ledger.isBalanced)
     let expected = log.causes.prefix(Int(account.ledger.expected))
     #expect(account.ledger.expected <= log.causes.count)
     for cause in FrameGap.Cause.allCases {

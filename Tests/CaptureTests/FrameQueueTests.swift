@@ -20,7 +20,7 @@ struct FrameQueueTests {
     let queue = try FrameQueue(capacity: 1 << 20, largestFrame: 400_000)
     let count: UInt32 = 20_000
     let excess = Atomic<Int>(0)
-    let writer = try PlatformThread {
+    let writer = try BlockingThread {
       var random = SeededGenerator(seed: 240)
       var payload = [UInt8](repeating: 0, count: 400_000)
       for number in 0..<count {
@@ -39,7 +39,7 @@ struct FrameQueueTests {
       queue.close()
     }
     // What is taken for full when it is empty has an app leave pictures out.
-    let observer = try PlatformThread {
+    let observer = try BlockingThread {
       while !queue.isClosed {
         if queue.boundBytes > queue.capacity { excess.add(1, ordering: .relaxed) }
       }

@@ -84,7 +84,7 @@ struct SaidFrames {
 
   /// The periods that the books find, by frame.
   func judged(granted period: Double) -> [Int64] {
-    var clock = StampClock(period: Int64(period))
+    var clock = TimestampUnwrapper(period: Int64(period))
     var timeline = FrameTimeline(period: period)
     var steps: [Int64] = []
     for reading in readings {

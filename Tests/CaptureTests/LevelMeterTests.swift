@@ -16,7 +16,7 @@ private func bytes(
     guard let start = bytes.baseAddress else { return }
     for sample in 0..<count {
       for channel in 0..<format.channelCount {
-        FakeSoundCard.store(
+        FakeAudioCard.store(
           wave(sample, channel), as: format.sampleFormat.layout,
           at: start + sample * format.bytesPerSample + channel * format.sampleFormat.byteCount)
       }
@@ -32,7 +32,7 @@ struct LevelMeterTests {
   ) {
     let format = AudioFormat(layout, sampleRate: rate, channelCount: 2)
     let (loud, quiet) = (1.0, pow(10, -12.0 / 20))
-    let sound = bytes(format, count: rate) { sample, channel in
+    let audio = bytes(format, count: rate) { sample, channel in
       let phase = 2 * Double.pi * 997 * Double(sample) / Double(rate)
       return (channel == 0 ? loud : quiet) * sin(phase)
     }
@@ -43,8 +43,8 @@ struct LevelMeterTests {
     var first = 0
     while first < rate {
       let count = min(rate - first, Int.random(in: 1...1_000, using: &random))
-      sound.withUnsafeBytes { sound in
-        let piece = sound[first * format.bytesPerSample..<(first + count) * format.bytesPerSample]
+      audio.withUnsafeBytes { audio in
+        let piece = audio[first * format.bytesPerSample..<(first + count) * format.bytesPerSample]
         meter.measure(UnsafeRawBufferPointer(rebasing: piece), sampleCount: count)
       }
       first += count

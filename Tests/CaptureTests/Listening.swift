@@ -8,7 +8,7 @@ import TestSupport
 
 /// A microphone that a test plays, in a session with an output.
 struct Listening {
-  let card: FakeSoundCard
+  let card: FakeAudioCard
   let input: MicrophoneInput
   let output = AudioDataOutput()
   let session: CaptureSession
@@ -22,17 +22,17 @@ struct Listening {
   init(
     periods: Int = 100, format: AudioFormat.SampleFormat = .s16, seed: UInt64 = 1,
     retryMilliseconds: Int = 1_000,
-    _ change: (inout FakeSoundCard.Description) -> Void = { _ in }
+    _ change: (inout FakeAudioCard.Description) -> Void = { _ in }
   ) throws {
-    var description = FakeSoundCard.Description()
+    var description = FakeAudioCard.Description()
     description.wave = { sample, channel in Self.value(sample, channel) }
     let credits = credits
     for _ in 0..<periods { credits.signal() }
     description.pace = { _ in credits.wait() }
     description.layouts = [.s16, .s32, .float]
     change(&description)
-    card = FakeSoundCard(description, seed: seed)
-    input = try SoundSystem.$calls.withValue(card) {
+    card = FakeAudioCard(description, seed: seed)
+    input = try ALSASystem.$calls.withValue(card) {
       let device = try CaptureDevice.named("hw:0")
       return try MicrophoneInput(
         device: device,

@@ -35,7 +35,7 @@ struct MicrophoneInputTests {
     #expect(next == 480 * 150 && listening.input.sampleCount == next)
     #expect(listening.input.overrunCount == 0 && listening.input.lostSampleCount == 0)
     let ledger = listening.output.ledger
-    #expect(ledger.addsUp && ledger.offered == 150 && ledger.delivered == 150)
+    #expect(ledger.isBalanced && ledger.offered == 150 && ledger.delivered == 150)
   }
 
   @Test func `An overrun and a sleep are gaps of so many samples, and the rest is in its place`()
@@ -69,7 +69,7 @@ struct MicrophoneInputTests {
     #expect(gaps.map(\.sampleCount) == [7_777, 100_000])
     #expect(listening.input.overrunCount == 1 && listening.input.suspensionCount == 1)
     #expect(listening.input.lostSampleCount == 107_777)
-    #expect(listening.output.ledger.addsUp)
+    #expect(listening.output.ledger.isBalanced)
   }
 
   @Test(arguments: 0..<5)
@@ -77,7 +77,7 @@ struct MicrophoneInputTests {
     var random = SeededGenerator(seed: UInt64(seed) &+ 31)
     let drift = Int64.random(in: -200...200, using: &random)
     let faults = (0..<4).map { _ in
-      FakeSoundCard.Fault(
+      FakeAudioCard.Fault(
         at: 480 * Int64.random(in: 300..<900, using: &random),
         .overrun(lost: Int64.random(in: 1_000..<50_000, using: &random)))
     }
@@ -112,7 +112,7 @@ struct MicrophoneInputTests {
     }
     await listening.session.stopRunning()
     #expect(gapCount > 0 && listening.input.overrunCount == 4)
-    #expect(listening.output.ledger.addsUp)
+    #expect(listening.output.ledger.isBalanced)
   }
 
   @Test func `What nobody takes is dropped, counted and named; levels go on`() async throws {
@@ -134,7 +134,7 @@ struct MicrophoneInputTests {
     try await listening.session.startRunning()
     for await _ in reached { break }
     var expected = DataOutputLedger(offered: 300, waiting: 200, dropped: [.outOfBuffers: 100])
-    #expect(listening.output.ledger == expected && expected.addsUp)
+    #expect(listening.output.ledger == expected && expected.isBalanced)
     let levels = listening.output.levels
     #expect(levels.map { ($0.peakDBFS * 100).rounded() / 100 } == [-6.02, -12.04])
     #expect(levels.map { ($0.averageDBFS * 100).rounded() / 100 } == [-6.02, -12.04])
@@ -155,7 +155,7 @@ struct MicrophoneInputTests {
     }
     await listening.session.stopRunning()
     expected = DataOutputLedger(offered: 310, delivered: 210, dropped: [.outOfBuffers: 100])
-    #expect(listening.output.ledger == expected && expected.addsUp)
+    #expect(listening.output.ledger == expected && expected.isBalanced)
     // The stream is off, and silent.
     #expect(listening.output.levels.allSatisfy { $0.peakDBFS == -.infinity })
   }

@@ -14,7 +14,7 @@ struct MicrophoneSessionTests {
   @Test func `A microphone that is pulled out is an interruption, one that fails an error`()
     async throws
   {
-    func events(_ kind: FakeSoundCard.Fault.Kind) async throws -> [SessionEvent] {
+    func events(_ kind: FakeAudioCard.Fault.Kind) async throws -> [SessionEvent] {
       let listening = try Listening { $0.faults = [.init(at: 480 * 20, kind)] }
       let events = listening.session.events
       try await listening.session.startRunning()
@@ -23,11 +23,11 @@ struct MicrophoneSessionTests {
         if event != .didStartRunning { seen.append(event) }
         if event == .didStopRunning { break }
       }
-      #expect(listening.output.ledger.offered == 20 && listening.output.ledger.addsUp)
+      #expect(listening.output.ledger.offered == 20 && listening.output.ledger.isBalanced)
       #expect(!listening.session.isRunning)
       return seen
     }
-    for kind in [FakeSoundCard.Fault.Kind.unplug, .unplugWhileWaiting] {
+    for kind in [FakeAudioCard.Fault.Kind.unplug, .unplugWhileWaiting] {
       #expect(try await events(kind) == [.wasInterrupted(.deviceGone), .didStopRunning])
     }
     let failed = try await events(.error(-EIO))
@@ -114,7 +114,7 @@ struct MicrophoneSessionTests {
     }
     #expect(positions == (0..<40).map { Int64($0 % 20) * 480 })
     await session.stopRunning()
-    #expect(listening.output.ledger.addsUp && pictures.ledger.addsUp)
+    #expect(listening.output.ledger.isBalanced && pictures.ledger.isBalanced)
   }
 
   @Test func `A microphone that another has when it is back is waited for on`() async throws {
@@ -125,12 +125,12 @@ struct MicrophoneSessionTests {
     let (session, card) = (listening.session, listening.card)
     let events = session.events
     try await session.startRunning()
-    var other: SoundHandle?
+    var other: AudioHandle?
     var seen: [SessionEvent] = []
     for await event in events {
       seen.append(event)
       if event == .didStopRunning {
-        var handle = SoundHandle()
+        var handle = AudioHandle()
         card.plugIn(openedBy: &handle)
         other = handle
       }
@@ -169,7 +169,7 @@ struct MicrophoneSessionTests {
   {
     var random = SeededGenerator(seed: UInt64(seed) &+ 500)
     let faults = (0..<20).map { _ in
-      FakeSoundCard.Fault(
+      FakeAudioCard.Fault(
         at: 480 * Int64.random(in: 0..<400, using: &random), .overrun(lost: 4_800))
     }
     let listening = try Listening {
@@ -190,7 +190,7 @@ struct MicrophoneSessionTests {
       case 3:
         if let output = outputs.popLast() {
           session.removeOutput(output)
-          #expect(output.ledger.addsUp)
+          #expect(output.ledger.isBalanced)
         }
       case 4:
         if let connection = session.connections.randomElement(using: &random) {
@@ -218,7 +218,7 @@ struct MicrophoneSessionTests {
     await session.stopRunning()
     for output in outputs {
       session.removeOutput(output)
-      #expect(output.ledger.addsUp)
+      #expect(output.ledger.isBalanced)
     }
   }
 }

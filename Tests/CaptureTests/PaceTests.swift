@@ -68,10 +68,10 @@ import Testing
     let control = CaptureControl()
     let queue = try FrameQueue(capacity: 1 << 20)
     let take = TakeSink(limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
-    var pump = CapturePump(
-      loans: FrameLoans(driver), frameRate: try FrameRate(240, 1),
-      wholeness: FrameWholeness(byteCount: 128 * 96, isJPEG: false), control: control,
-      switchboard: SinkSwitchboard([take]))
+    var pump = CaptureLoop(
+      loans: BufferPool(driver), frameRate: try FrameRate(240, 1),
+      wholeness: FrameIntegrityCheck(byteCount: 128 * 96, isJPEG: false), control: control,
+      switchboard: SinkList([take]))
     try pump.start()
     #expect(pump.run().error?.code == .noFrames)
   }
@@ -103,10 +103,10 @@ import Testing
   {
     let control = CaptureControl()
     let sink = FullSink(control)
-    var pump = CapturePump(
-      loans: FrameLoans(try driver()), frameRate: try FrameRate(240, 1),
-      wholeness: FrameWholeness(byteCount: 128 * 96, isJPEG: false), control: control,
-      switchboard: SinkSwitchboard([sink]))
+    var pump = CaptureLoop(
+      loans: BufferPool(try driver()), frameRate: try FrameRate(240, 1),
+      wholeness: FrameIntegrityCheck(byteCount: 128 * 96, isJPEG: false), control: control,
+      switchboard: SinkList([sink]))
     try pump.start()
     #expect(pump.run().stopReason == .duration)
     #expect(sink.takenCount.load(ordering: .relaxed) == 0)
@@ -116,17 +116,17 @@ import Testing
     let camera = try CaptureDevice.named("synthetic:128x96@240?pace=max")
     let session = try CaptureSession(
       device: camera, format: camera.format(matching: ModeRequest(parsing: "/grey")))
-    let (fast, slow, sound) = (VideoDataOutput(), VideoDataOutput(), AudioDataOutput())
+    let (fast, slow, audio) = (VideoDataOutput(), VideoDataOutput(), AudioDataOutput())
     slow.alwaysDiscardsLateVideoFrames = false
     for output in [fast, slow] { try session.addOutput(output) }
-    try session.addOutput(sound)
+    try session.addOutput(audio)
     let seen = Mutex<[UInt32]>([])
     fast.setSampleBufferHandler { sample in
       seen.withLock { $0.append(sample.attachments.sequence) }
     }
     let heard = Mutex<(next: Int64, isWhole: Bool, end: MediaTime)>((0, true, .zero))
-    sound.setSampleBufferHandler { block in
-      let expected = SyntheticSound().samples(from: block.position, count: block.sampleCount)
+    audio.setSampleBufferHandler { block in
+      let expected = SyntheticAudio().samples(from: block.position, count: block.sampleCount)
       heard.withLock { heard in
         heard.isWhole =
           heard.isWhole && block.gapBefore == nil && block.position == heard.next
@@ -141,7 +141,7 @@ import Testing
     for await sample in slow.frames {
       numbers.append(sample.attachments.sequence)
       let number = sample.withBytes { bytes in
-        PaintedNumber.read(width: 128, height: 96) { bytes[$1 * 128 + $0] }
+        FrameNumberPattern.read(width: 128, height: 96) { bytes[$1 * 128 + $0] }
       }
       #expect(number == Int(sample.attachments.sequence))
       last = sample
@@ -151,11 +151,13 @@ import Testing
     let time = try #require(last).presentationTimeStamp
     last = nil
     await session.stopRunning()
-    for output in [fast, slow] { #expect(output.ledger.dropped.isEmpty && output.ledger.addsUp) }
+    for output in [fast, slow] {
+      #expect(output.ledger.dropped.isEmpty && output.ledger.isBalanced)
+    }
     let frames = seen.withLock { $0 }
     #expect(frames.count >= 480 && frames == (0..<UInt32(frames.count)).map { $0 })
     // The sound is whole, and as far as the pictures.
-    #expect(sound.ledger.dropped.isEmpty && sound.ledger.addsUp)
+    #expect(audio.ledger.dropped.isEmpty && audio.ledger.isBalanced)
     let (isWhole, end) = heard.withLock { ($0.isWhole, $0.end) }
     #expect(isWhole)
     #expect(abs(try (end - time).doubleValue) < 0.2, "\(end) \(time)")

@@ -13,7 +13,7 @@ struct SampleAttachmentTests {
   @Test func `Exposure and gain are told while they are set by hand, also when that is new`()
     async throws
   {
-    let machine = try FakeDeviceCalls("hfr-usb")
+    let machine = try FakeVideoSystemCalls("hfr-usb")
     machine.pace {
       usleep(50)
       return true

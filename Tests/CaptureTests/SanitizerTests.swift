@@ -19,7 +19,7 @@ private final class Counter: Sendable {
 
   func onTwoThreads(_ body: @escaping @Sendable (Counter) -> Void) throws {
     let threads = try (0..<2).map { _ in
-      try PlatformThread {
+      try BlockingThread {
         self.meet()
         body(self)
       }

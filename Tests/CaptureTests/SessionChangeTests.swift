@@ -14,7 +14,7 @@ import V4L2
 private let streamOn: UInt = 0x4004_5612
 
 /// The cameras of a fake machine, each in its fastest mode, at no more than a frame in 50 µs.
-private func inputs(_ machine: FakeDeviceCalls, _ count: Int) throws -> [DeviceInput] {
+private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [DeviceInput] {
   machine.pace {
     usleep(50)
     return true
@@ -31,7 +31,7 @@ private func inputs(_ machine: FakeDeviceCalls, _ count: Int) throws -> [DeviceI
 @Suite(.serialized) struct SessionChangeTests {
   @Test func `A camera that is gone keeps nothing from coming in or being taken out`() async throws
   {
-    let machine = try FakeDeviceCalls("hfr-usb unplug=50")
+    let machine = try FakeVideoSystemCalls("hfr-usb unplug=50")
     let input = try inputs(machine, 1)[0]
     let session = CaptureSession(input, retryMilliseconds: 1)
     try session.setSessionPreset(.low)
@@ -57,7 +57,7 @@ private func inputs(_ machine: FakeDeviceCalls, _ count: Int) throws -> [DeviceI
   @Test func `A camera that has failed is left alone by changes, and started by the next start`()
     async throws
   {
-    let machine = try FakeDeviceCalls("hfr-usb at=20:eio streamon-fails=2\nhfr-usb")
+    let machine = try FakeVideoSystemCalls("hfr-usb at=20:eio streamon-fails=2\nhfr-usb")
     let inputs = try inputs(machine, 2)
     let session = CaptureSession(inputs[0])
     try session.addInput(inputs[1])
@@ -86,7 +86,7 @@ private func inputs(_ machine: FakeDeviceCalls, _ count: Int) throws -> [DeviceI
   }
 
   @Test func `A camera that is waited for is so on when its successor cannot start`() async throws {
-    let machine = try FakeDeviceCalls("hfr-usb unplug=50 replug=1\nhfr-usb streamon-fails=1")
+    let machine = try FakeVideoSystemCalls("hfr-usb unplug=50 replug=1\nhfr-usb streamon-fails=1")
     let inputs = try inputs(machine, 2)
     let session = CaptureSession(inputs[0], retryMilliseconds: 1)
     let events = session.events
@@ -110,7 +110,7 @@ private func inputs(_ machine: FakeDeviceCalls, _ count: Int) throws -> [DeviceI
     async throws
   {
     // Both count on the machine's clock, which goes on only while a camera is waited for.
-    let machine = try FakeDeviceCalls("hfr-usb\nyuyv-1080p120 start=3")
+    let machine = try FakeVideoSystemCalls("hfr-usb\nyuyv-1080p120 start=3")
     let inputs = try inputs(machine, 2)
     let session = CaptureSession(inputs[0])
     let output = VideoDataOutput()
@@ -136,7 +136,7 @@ private func inputs(_ machine: FakeDeviceCalls, _ count: Int) throws -> [DeviceI
     try await session.commitConfiguration()
     await wait(forFramesOfWidth: inputs[1].format.width)
     await session.stopRunning()
-    #expect(output.ledger.dropped.isEmpty && output.ledger.addsUp)
+    #expect(output.ledger.dropped.isEmpty && output.ledger.isBalanced)
     let times = seen.withLock { $0.times }
     let gaps = zip(times.dropFirst(), times).compactMap { try? $0 - $1 }
     // The new camera loses three frames before its first one.
@@ -148,7 +148,7 @@ private func inputs(_ machine: FakeDeviceCalls, _ count: Int) throws -> [DeviceI
 
   @Test func `A handler is called on the executor that it was given to`() async throws {
     let executor = QueueExecutor()
-    let session = CaptureSession(try inputs(FakeDeviceCalls("tiny"), 1)[0])
+    let session = CaptureSession(try inputs(FakeVideoSystemCalls("tiny"), 1)[0])
     let output = VideoDataOutput()
     let calls = Mutex((there: 0, elsewhere: 0))
     output.setSampleBufferHandler(on: executor) { _ in

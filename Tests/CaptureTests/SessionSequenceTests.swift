@@ -53,18 +53,18 @@ private final class SessionSequence {
   let events: AsyncStream<SessionEvent>
   private let seed: UInt64
   private var random: SeededGenerator
-  private let machine: FakeDeviceCalls
+  private let machine: FakeVideoSystemCalls
   private let inputs: [DeviceInput]
   private var session: CaptureSession?
   private var outputs: [VideoDataOutput] = []
   private var kept: [SampleBuffer] = []
-  private var loans: [FrameLoans] = []
+  private var loans: [BufferPool] = []
 
   init(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed &+ 77)
     let place = Int.random(in: 1...400, using: &random)
     let faults = ["unplug=\(place) replug=1", "at=\(place):eio", "streamon-fails=2", ""]
-    let machine = try FakeDeviceCalls(
+    let machine = try FakeVideoSystemCalls(
       (0..<2).map { _ in "tiny \(faults.randomElement(using: &random) ?? "")" }
         .joined(separator: "\n"))
     // On a clock of its own a camera would take the machine from those who work on the session.
@@ -97,7 +97,7 @@ private final class SessionSequence {
     case 4:
       if let output = outputs.popLast() {
         session.removeOutput(output)
-        #expect(output.ledger.addsUp)
+        #expect(output.ledger.isBalanced)
       }
     case 5: session.connections.randomElement(using: &random)?.isEnabled.toggle()
     case 6: kept.removeAll()
@@ -160,7 +160,7 @@ private final class SessionSequence {
     #expect(session?.isRunning == false && session?.isInterrupted == false)
     for output in outputs {
       session?.removeOutput(output)
-      #expect(output.ledger.addsUp)
+      #expect(output.ledger.isBalanced)
     }
     kept.removeAll()
     outputs.removeAll()

@@ -31,12 +31,12 @@ private func luma(
 }
 
 private func maker(
-  _ layout: SyntheticDriver.Settings.Layout, _ picture: TestPicture
-) throws -> any PictureMaker {
+  _ layout: SyntheticDriver.Settings.Layout, _ picture: TestPattern
+) throws -> any TestPatternGenerator {
   switch layout {
-  case .grey: GreyPictureMaker(picture: picture)
-  case .yuyv: YUYVPictureMaker(picture: picture)
-  case .mjpeg: try JPEGPictureMaker(picture: picture)
+  case .grey: GrayTestPatternGenerator(picture: picture)
+  case .yuyv: YUYVTestPatternGenerator(picture: picture)
+  case .mjpeg: try JPEGTestPatternGenerator(picture: picture)
   }
 }
 
@@ -45,23 +45,24 @@ struct SyntheticCameraTests {
   func `The number is read back, and the pattern is where it should be`(
     width: Int, height: Int
   ) throws {
-    let picture = TestPicture(width: width, height: height)
+    let picture = TestPattern(width: width, height: height)
     for layout in [SyntheticDriver.Settings.Layout.grey, .yuyv, .mjpeg] {
       var maker = try maker(layout, picture)
       let buffer = UnsafeMutableRawBufferPointer.allocate(
         byteCount: maker.maximumByteCount, alignment: 16)
       defer { buffer.deallocate() }
-      for number in [0, 1, 239, 65_535, 1_048_577, PaintedNumber.limit - 1] {
+      for number in [0, 1, 239, 65_535, 1_048_577, FrameNumberPattern.limit - 1] {
         let count = try maker.make(number: number, isFlash: number % 2 == 1, into: buffer)
         let pixels = try luma(
           layout, UnsafeRawBufferPointer(rebasing: buffer.prefix(count)), width, height)
         #expect(
-          PaintedNumber.read(width: width, height: height) { pixels[$1 * width + $0] } == number)
+          FrameNumberPattern.read(width: width, height: height) { pixels[$1 * width + $0] }
+            == number)
         // JPEG may be off by some levels; a pattern in the wrong place is off by far more.
         var far = 0
         for y in picture.numberHeight..<height {
           for x in stride(from: 0, to: width, by: 7) {
-            let expected = TestPicture.pattern(x: x, y: y + TestPicture.offset(number: number))
+            let expected = TestPattern.pattern(x: x, y: y + TestPattern.offset(number: number))
             if abs(Int(pixels[y * width + x]) - Int(expected)) > 40 { far += 1 }
           }
         }
@@ -77,9 +78,9 @@ struct SyntheticCameraTests {
       [UInt8](repeating: 0, count: 320 * 240), [UInt8](repeating: 255, count: 320 * 240),
       [UInt8](repeating: 128, count: 320 * 240), noise,
     ] {
-      #expect(PaintedNumber.read(width: 320, height: 240) { pixels[$1 * 320 + $0] } == nil)
+      #expect(FrameNumberPattern.read(width: 320, height: 240) { pixels[$1 * 320 + $0] } == nil)
     }
-    #expect(PaintedNumber.read(width: 320, height: 8) { _, _ in 255 } == nil)
+    #expect(FrameNumberPattern.read(width: 320, height: 8) { _, _ in 255 } == nil)
   }
 
   @Test func `The frames that a seed loses are always the same, and neither first nor last`()
@@ -111,7 +112,7 @@ struct SyntheticCameraTests {
       bufferCount: 3)
     try driver.start(keeping: [])
     defer { driver.stop() }
-    func next() throws -> LentBuffer {
+    func next() throws -> DequeuedBuffer {
       while true {
         switch try driver.dequeue(timeoutMilliseconds: 1_000) {
         case .frame(let buffer): return buffer
@@ -144,15 +145,15 @@ struct SyntheticCameraTests {
   }
 
   @Test func `The click is at each whole second, above a quiet tone`() {
-    let sound = SyntheticSound()
-    let rate = Int64(SyntheticSound.sampleRate)
-    let samples = sound.samples(from: 0, count: 3 * Int(rate))
+    let audio = SyntheticAudio()
+    let rate = Int64(SyntheticAudio.sampleRate)
+    let samples = audio.samples(from: 0, count: 3 * Int(rate))
     let loud = samples.indices.filter { abs(samples[$0]) > 0.5 }
     #expect(Set(loud.map { $0 / Int(rate) }) == [0, 1, 2])
-    #expect(loud.allSatisfy { $0 % Int(rate) < SyntheticSound.clickLength })
+    #expect(loud.allSatisfy { $0 % Int(rate) < SyntheticAudio.clickLength })
     #expect(loud.contains(Int(rate)))
-    #expect(sound.samples(from: -5, count: 5) == [0, 0, 0, 0, 0])
+    #expect(audio.samples(from: -5, count: 5) == [0, 0, 0, 0, 0])
     // Any part is the same wherever it is asked for.
-    #expect(sound.samples(from: 47_990, count: 100) == Array(samples[47_990..<48_090]))
+    #expect(audio.samples(from: 47_990, count: 100) == Array(samples[47_990..<48_090]))
   }
 }

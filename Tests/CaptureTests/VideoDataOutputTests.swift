@@ -69,7 +69,7 @@ private struct ScriptedSession {
     scripted.session.removeOutput(output)
     #expect(await task.value == (0..<300).map { UInt32($0) })
     let expected = DataOutputLedger(offered: 300, delivered: 300, waiting: 0, dropped: [:])
-    #expect(output.ledger == expected && output.ledger.addsUp)
+    #expect(output.ledger == expected && output.ledger.isBalanced)
     // The last may still have been lent when the stream went off, and then the driver gets none.
     #expect(scripted.input.loans.lentCount == 0)
   }
@@ -122,7 +122,7 @@ private struct ScriptedSession {
     try await scripted.playToEnd()
     #expect(numbers.withLock { $0 } == [0, 1])
     let ledger = output.ledger
-    #expect(ledger.offered == 10 && ledger.delivered == 2 && ledger.addsUp)
+    #expect(ledger.offered == 10 && ledger.delivered == 2 && ledger.isBalanced)
     #expect(ledger.dropped == [.frameWasLate: 8])
     var told: [UInt32] = []
     for await drop in drops {
@@ -153,7 +153,7 @@ private struct ScriptedSession {
     }
     try await scripted.playToEnd()
     #expect(output.ledger.dropped == [.outOfBuffers: 8])
-    #expect(output.ledger.delivered == 5 && output.ledger.addsUp)
+    #expect(output.ledger.delivered == 5 && output.ledger.isBalanced)
     #expect(kept.withLock { $0.map(\.attachments.sequence) } == [12])
     #expect(scripted.input.loans.lentCount == 1)
     kept.withLock { $0.removeAll() }
@@ -182,7 +182,7 @@ private struct ScriptedSession {
     }
     try await scripted.playToEnd()
     #expect(numbers.withLock { $0 } == (0..<10).map { UInt32(4 * $0) })
-    #expect(output.ledger.dropped == [.corrupt: 4, .tooSoon: 26] && output.ledger.addsUp)
+    #expect(output.ledger.dropped == [.corrupt: 4, .tooSoon: 26] && output.ledger.isBalanced)
   }
 
   @Test func `A connection that is not enabled carries nothing`() async throws {
@@ -282,7 +282,7 @@ private struct ScriptedSession {
     let sample = try #require(await iterator.next())
     await session.stopRunning()
     let grey = try sample.picture(as: .gray)
-    let number = PaintedNumber.read(width: grey.width, height: grey.height) {
+    let number = FrameNumberPattern.read(width: grey.width, height: grey.height) {
       grey.bytes[$1 * grey.width + $0]
     }
     #expect(number == Int(sample.attachments.sequence))

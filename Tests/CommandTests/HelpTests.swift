@@ -112,7 +112,7 @@ struct HelpTests {
       let grey = try await FFmpeg.converted(
         scratch.file(name), ["-pix_fmt", "gray", "-f", "rawvideo"])
       try #require(grey.count == 640 * 480)
-      let number = PaintedNumber.read(width: 640, height: 480) { grey[$1 * 640 + $0] }
+      let number = FrameNumberPattern.read(width: 640, height: 480) { grey[$1 * 640 + $0] }
       #expect(name == "frame-\(number.map(String.init) ?? "none").png")
     }
   }

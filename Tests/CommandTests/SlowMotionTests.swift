@@ -61,7 +61,7 @@ struct SlowMotionTests {
     #expect(report["max_time_error_ns"] as? Int == 0)
     #expect(report["frames_copied"] as? Int == 960)
     #expect(report["duration_ns"] as? Int == 11_000_000_000)
-    #expect(result.soundTrack?.sampleCount == 528_000)
+    #expect(result.audioTrack?.sampleCount == 528_000)
   }
 
   @Test func `At a constant 30 each slot shows the last frame that is due`() async throws {

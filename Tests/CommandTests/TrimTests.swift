@@ -37,11 +37,11 @@ struct TrimTests {
       ]
     }
     if hasAudio {
-      var audio = MovieRecipe.Sound()
+      var audio = MovieRecipe.Audio()
       audio.codec = "pcm_s16le"
       audio.sampleCount = 96_000
       audio.clicks = Array(stride(from: 0, to: 96_000, by: 4_800))
-      recipe.sound = audio
+      recipe.audio = audio
     }
     let path = scratch.file("\(kind.rawValue).mov")
     try recipe.write(to: path)
@@ -101,11 +101,11 @@ struct TrimTests {
         try times(trimmed) == (0..<frames.count).map { try Rational(Int128($0), 100) },
         "\(kind) \(text)")
       #expect(trimmed.duration == MediaTime(microseconds: Int64(frames.count) * 10_000))
-      #expect(trimmed.soundTrack?.sampleCount == Int64(frames.count) * 480)
+      #expect(trimmed.audioTrack?.sampleCount == Int64(frames.count) * 480)
     }
     let rendered = try await retimed(source, "--trim", "45f..113f", "--fps", "100")
     #expect(try numbers(rendered) == Array(45..<113))
-    #expect(rendered.soundTrack?.sampleCount == 32640)
+    #expect(rendered.audioTrack?.sampleCount == 32640)
   }
 
   @Test(arguments: ["squeeze", "render"])
@@ -117,7 +117,7 @@ struct TrimTests {
       let trimmed = try await retimed(
         source, checksPlan: false, "--trim", text, "--copy", "--boundary", boundary)
       #expect(try numbers(trimmed) == frames.map { $0 }, "\(text)")
-      #expect(trimmed.soundTrack == nil)
+      #expect(trimmed.audioTrack == nil)
     }
     let refused = try await slowmo(
       "retime", source, "-o", scratch.file("k.mov"), "--trim", "45f..113f", "--copy",
@@ -128,8 +128,8 @@ struct TrimTests {
 
   @Test func `Audio is cut where the picture is`() async throws {
     let trimmed = try await retimed(try source(.plain), "--trim", "45f..113f", "--copy")
-    let track = try #require(trimmed.soundTrack)
-    var reader = try SoundReader(trimmed)
+    let track = try #require(trimmed.audioTrack)
+    var reader = try AudioReader(trimmed)
     let samples = try reader.samples(from: 0, count: Int(track.sampleCount))[0]
     let clicks = samples.indices.filter {
       samples[$0] > 0.5 && ($0 == 0 || samples[$0 - 1] < 0.5)
@@ -149,7 +149,7 @@ struct TrimTests {
       frame < 100 ? frame - 50 : frame < 120 ? frame * 2 - 150 : frame - 30
     }
     #expect(try times(inside) == wanted.map { try Rational(Int128($0), 100) })
-    #expect(inside.soundTrack?.sampleCount == 57600)
+    #expect(inside.audioTrack?.sampleCount == 57600)
     let across = try await retimed(
       source, "--trim", "0.5..1.5", "--range", "0.4..0.6", "--speed", "1/2", "--range", "1.4..end",
       "--speed", "2", "--copy", "--pitch", "mute")
@@ -192,7 +192,7 @@ struct TrimTests {
       source, "--trim", "120f..143f", "--trim", "20f..31f", "--trim", "31f..40f", "--copy")
     let wanted = Array(120..<143) + Array(20..<40)
     #expect(try numbers(joined) == wanted)
-    #expect(joined.soundTrack?.sampleCount == 20640)
+    #expect(joined.audioTrack?.sampleCount == 20640)
     let project = scratch.file("parts.otio")
     for arguments in [
       ["retime", source, "-o", project, "--trim", "120f..143f", "--trim", "20f..40f"],

@@ -6,8 +6,8 @@ import Testing
 
 /// Projects of other programs play what OpenTimelineIO's rules say.
 struct OpenTimelineRulesTests {
-  private func read(_ text: String) throws -> OpenTimeline {
-    try OpenTimeline(parsing: text) {
+  private func read(_ text: String) throws -> OpenTimelineDocument {
+    try OpenTimelineDocument(parsing: text) {
       try MediaSource(path: $0, duration: MediaTime(seconds: 100_000))
     }
   }
@@ -163,8 +163,8 @@ struct OpenTimelineRulesTests {
   @Test func `Media behind another picture may be missing`() throws {
     struct Missing: Error {}
     let other = plain().split(separator: "a.mov").joined(separator: "gone.mov")
-    func read(_ text: String) throws -> OpenTimeline {
-      try OpenTimeline(parsing: text) {
+    func read(_ text: String) throws -> OpenTimelineDocument {
+      try OpenTimelineDocument(parsing: text) {
         if $0 == "gone.mov" { throw Missing() }
         return try MediaSource(path: $0, duration: MediaTime(seconds: 10))
       }
@@ -178,7 +178,8 @@ struct OpenTimelineRulesTests {
     let still = plain().split(separator: "a.mov").joined(separator: "title.png")
     let generated = plain().split(separator: "ExternalReference").joined(
       separator: "GeneratorReference")
-    let found = try OpenTimeline(parsing: timeline(stack(track("\(still), \(generated)")))) {
+    let found = try OpenTimelineDocument(parsing: timeline(stack(track("\(still), \(generated)"))))
+    {
       try MediaSource(path: $0, duration: MediaTime(value: 1, timescale: 25))
     }
     #expect(

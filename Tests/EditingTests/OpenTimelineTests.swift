@@ -12,8 +12,8 @@ struct OpenTimelineTests {
       tracks: [SourceTrack(.video, rotation: 90), SourceTrack(.audio, language: "swe")])
   }
 
-  private func read(_ text: String) throws -> OpenTimeline {
-    try OpenTimeline(parsing: text) { try source($0) }
+  private func read(_ text: String) throws -> OpenTimelineDocument {
+    try OpenTimelineDocument(parsing: text) { try source($0) }
   }
 
   /// A project of one track of pictures, of the items given as JSON.
@@ -47,7 +47,7 @@ struct OpenTimelineTests {
     """
   }
 
-  private func table(_ project: OpenTimeline) -> [String] {
+  private func table(_ project: OpenTimelineDocument) -> [String] {
     project.composition.segments.map(\.description)
   }
 
@@ -91,7 +91,7 @@ struct OpenTimelineTests {
     composition.markers = [
       CompositionMarker("hit", try .of(1, 3, per: 7), color: "RED", comment: "\"now\"\n")
     ]
-    var project = OpenTimeline(composition, name: "round")
+    var project = OpenTimelineDocument(composition, name: "round")
     let text = try project.text()
     let again = try read(text)
     #expect(again.warnings.isEmpty)
@@ -144,7 +144,7 @@ struct OpenTimelineTests {
       ])
     var composition = Composition()
     composition.tracks = ramped.tracks.filter { $0.mediaType == .video }
-    let text = try OpenTimeline(composition).text()
+    let text = try OpenTimelineDocument(composition).text()
     let changed = text.replacingOccurrences(
       of: "\"OTIO_SCHEMA\" : \"LinearTimeWarp.1\"", with: "\"OTIO_SCHEMA\" : \"FreezeFrame.1\"",
       first: 1)
@@ -159,7 +159,7 @@ struct OpenTimelineTests {
     var composition = Composition(try source("a.mov"))
     try composition.setSpeedRamp(
       SpeedRamp(from: .normal, to: .of(1, 8), easing: .eased), in: .of(1, 2))
-    let text = try OpenTimeline(composition).text()
+    let text = try OpenTimelineDocument(composition).text()
     // Without our values only the plain ones are left.
     let plain = text.replacingOccurrences(of: "\"overcrank\"", with: "\"elsewhere\"")
     let found = try read(plain)
@@ -215,7 +215,7 @@ struct OpenTimelineTests {
     var composition = Composition(try source("a.mov"))
     try composition.reverse(.of(0, 2))
     composition.tracks.removeLast()
-    let bytes = Array(try OpenTimeline(composition).text().utf8)
+    let bytes = Array(try OpenTimelineDocument(composition).text().utf8)
     let plain = Array(
       project(clip(range(24, 48), effects: warp(0.5)), clip(range(0, 24))).utf8)
     var random = SeededGenerator(state: 7)

@@ -39,8 +39,10 @@ struct UnreadableValueTests {
   }
 
   private func table(_ text: String) throws -> [String] {
-    try OpenTimeline(parsing: text) { try MediaSource(path: $0, duration: MediaTime(seconds: 100)) }
-      .composition.track(.video)?.segments.map(\.description) ?? []
+    try OpenTimelineDocument(parsing: text) {
+      try MediaSource(path: $0, duration: MediaTime(seconds: 100))
+    }
+    .composition.track(.video)?.segments.map(\.description) ?? []
   }
 
   @Test func `A project whose values can be read plays them`() throws {

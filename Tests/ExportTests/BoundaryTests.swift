@@ -34,7 +34,7 @@ struct BoundaryTests {
     return composition
   }
 
-  private func settings(_ boundary: ExportBoundary) -> ExportSettings {
+  private func settings(_ boundary: CutPolicy) -> ExportSettings {
     var settings = ExportSettings(path: folder.file("cut.mov"), mode: .passthrough)
     settings.boundary = boundary
     settings.overwrites = true
@@ -43,7 +43,7 @@ struct BoundaryTests {
 
   /// Exports ranges; the file shows what it should, and other programs decode all of it.
   private func check(
-    _ asset: Asset, _ ranges: [(Int64, Int64)], _ boundary: ExportBoundary = .render
+    _ asset: Asset, _ ranges: [(Int64, Int64)], _ boundary: CutPolicy = .render
   ) async throws -> ExportReport {
     let composition = try composition(of: asset, ranges)
     let session = ExportSession(composition, of: asset)
@@ -192,7 +192,7 @@ struct BoundaryTests {
     ]
     let hevc = try Asset.made(recipe, in: folder, "hevc")
     let late = try composition(of: hevc, [(0, 520), (700, 800)])
-    for boundary in [ExportBoundary.auto, .render] {
+    for boundary in [CutPolicy.auto, .render] {
       let error = try refusal(late, of: hevc, settings(boundary))
       #expect(error.code == .cutNotOnKeyFrame)
       #expect(error.message.contains("HEVC cannot be encoded beside copies"), "\(error)")

@@ -18,7 +18,7 @@ struct CutTests {
     settings(.keyframe)
   }
 
-  private func settings(_ boundary: ExportBoundary) -> ExportSettings {
+  private func settings(_ boundary: CutPolicy) -> ExportSettings {
     var settings = ExportSettings(path: folder.file("cut.mov"), mode: .passthrough)
     settings.boundary = boundary
     return settings

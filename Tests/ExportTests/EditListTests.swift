@@ -62,7 +62,7 @@ struct EditListTests {
 
   /// Copies all of a clip, or ranges of it in milliseconds.
   private func copy(
-    _ path: String, _ boundary: ExportBoundary, _ ranges: [(Int64, Int64)] = []
+    _ path: String, _ boundary: CutPolicy, _ ranges: [(Int64, Int64)] = []
   ) throws -> (report: ExportReport, composition: Composition, asset: Asset) {
     let asset = try Asset(path: path)
     var composition = try ranges.isEmpty ? Composition(asset) : Composition()
@@ -77,7 +77,7 @@ struct EditListTests {
   }
 
   /// Copies all of a clip, and lets `ffmpeg` judge the copy.
-  private func checkWhole(_ path: String, _ boundary: ExportBoundary) async throws -> ExportReport {
+  private func checkWhole(_ path: String, _ boundary: CutPolicy) async throws -> ExportReport {
     let (report, _, asset) = try copy(path, boundary)
     #expect(report.framesEncoded == 0 && report.framesSkipped == 0)
     #expect(report.framesCopied == Int64(asset.videoTrack?.frameCount ?? 0))
@@ -154,7 +154,7 @@ struct EditListTests {
     let trimmed = folder.file("trimmed.mp4")
     for start in ["0.10", "0.35", "0.95", "1.30"] {
       try await FFmpeg.make(trimmed, ["-ss", start, "-i", clip, "-c", "copy"])
-      for boundary in [ExportBoundary.auto, .squeeze, .keyframe] {
+      for boundary in [CutPolicy.auto, .squeeze, .keyframe] {
         let report = try await checkWhole(trimmed, boundary)
         #expect(report.framesHidden > 0 && report.hiddenNanoseconds == 0)
         #expect(report.cuts.isEmpty)

@@ -178,7 +178,7 @@ private struct Plan {
   let seed: UInt64
   let source: Source
   let composition: Composition
-  let boundary: ExportBoundary
+  let boundary: CutPolicy
 
   /// A frame that is to be seen from a time on.
   private struct Wanted {

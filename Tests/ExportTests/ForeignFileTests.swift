@@ -145,10 +145,10 @@ struct ForeignFileTests {
       ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=30", "-f", "lavfi"]
         + ["-i", "sine=440:r=48000", "-t", "1", "-c:v", "mjpeg", "-c:a", codec, "-strict", "-2"])
     let report = try copy(path, as: "copy.\(container)")
-    #expect(report.sound.map { $0.algorithm != "copy" } == true)
+    #expect(report.audio.map { $0.algorithm != "copy" } == true)
     #expect(try await FFmpeg.probe(report.path, "stream=codec_name", stream: "a:0") == ["aac"])
-    let sound = try await FFmpeg.sound(of: report.path, channelCount: 1)[0]
-    let power = sound[4_000..<44_000].reduce(0) { $0 + $1 * $1 } / 40_000
+    let audio = try await FFmpeg.audio(of: report.path, channelCount: 1)[0]
+    let power = audio[4_000..<44_000].reduce(0) { $0 + $1 * $1 } / 40_000
     // The generator's sine has an eighth of full scale.
     #expect((power * 128).squareRoot() > 0.9 && (power * 128).squareRoot() < 1.1)
   }
@@ -170,7 +170,7 @@ struct ForeignFileTests {
         + ["-c:v", "libx264", "-c:a", "copy"])
     for (container, codec) in [("mov", "amr_nb"), ("mp4", "aac")] {
       let report = try copy(path, as: "copy.\(container)")
-      #expect(report.sound.map { $0.algorithm == "copy" } == (container == "mov"))
+      #expect(report.audio.map { $0.algorithm == "copy" } == (container == "mov"))
       #expect(
         try await FFmpeg.probe(report.path, "stream=codec_name", stream: "a:0") == [codec])
     }

@@ -265,17 +265,17 @@ struct MotionTests {
 
   @Test func `Sound goes along ramps and backwards, as long as the picture`() throws {
     var recipe = MovieRecipe.constant(60, count: 120)
-    recipe.sound = MovieRecipe.Sound()
-    recipe.sound?.codec = "pcm_s16le"
-    recipe.sound?.sampleCount = 96_000
-    recipe.sound?.clicks = [24_000, 84_000]
+    recipe.audio = MovieRecipe.Audio()
+    recipe.audio?.codec = "pcm_s16le"
+    recipe.audio?.sampleCount = 96_000
+    recipe.audio?.clicks = [24_000, 84_000]
     let asset = try Asset.made(recipe, in: folder)
     // Backwards: the click at 0.5 s begins 0.5 s before the end, and its samples are mirrored.
     var turned = try Composition(asset)
     try turned.reverse(range(0, 2_000))
     let report = try ExportSession(turned, of: asset).export(settings())
-    let backwards = try Asset(path: report.path).sound()
-    #expect(backwards == (try asset.sound()).map { $0.reversed() })
+    let backwards = try Asset(path: report.path).audio()
+    #expect(backwards == (try asset.audio()).map { $0.reversed() })
     #expect(report.avEndDifferenceNanoseconds == 0)
     // Along a ramp: the click after it where the exact curve has it, within a millisecond.
     let composition = try Composition.ramped(
@@ -289,7 +289,7 @@ struct MotionTests {
     varispeed.audioTimePitchAlgorithm = .varispeed
     let ramped = try ExportSession(composition, of: asset).export(varispeed)
     #expect(abs(ramped.avEndDifferenceNanoseconds ?? .max) <= 20_834)
-    let samples = try #require(try Asset(path: ramped.path).sound().first)
+    let samples = try #require(try Asset(path: ramped.path).audio().first)
     for click in [24_000, 84_000] as [Int128] {
       let time = try composition.targetTimes(
         ofSource: Rational(click, 48_000), in: asset.mediaSource(), timescale: 48_000,
@@ -303,7 +303,7 @@ struct MotionTests {
     var back = composition
     try back.reverse(TimeRange(start: .zero, end: back.duration))
     let mirrored = try ExportSession(back, of: asset).export(varispeed)
-    let others = Array(try #require(try Asset(path: mirrored.path).sound().first).reversed())
+    let others = Array(try #require(try Asset(path: mirrored.path).audio().first).reversed())
     #expect(others.count == samples.count)
     for (one, other) in [(0, 60_000), (60_000, samples.count)] {
       let (there, here) = (samples[one..<other], others[one..<other])

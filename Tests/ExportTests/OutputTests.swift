@@ -104,8 +104,8 @@ struct OutputTests {
     isCopy: Bool, question: Int
   ) throws {
     let asset = try asset {
-      $0.sound = MovieRecipe.Sound()
-      $0.sound?.sampleCount = 48_000
+      $0.audio = MovieRecipe.Audio()
+      $0.audio?.sampleCount = 48_000
     }
     let composition = try asset.retimed([(range(0, 500), speed(1, 8))])
     var settings = settings("a.mp4", isCopy ? .passthrough : .constant(try FrameRate(50, 1)))
@@ -199,10 +199,10 @@ struct OutputTests {
     let foreign = try refusal(Composition(other), of: asset, settings("a.mov"))
     #expect(foreign.code == .unsupportedSource && foreign.message.contains("/other.mov"))
     var recipe = MovieRecipe()
-    recipe.sound = MovieRecipe.Sound()
-    recipe.sound?.sampleCount = 4_800
-    let sound = try Asset.made(recipe, in: folder, "sound")
-    let soundless = try refusal(Composition(sound), of: sound, settings("a.mov"))
-    #expect(soundless.code == .unsupportedSource)
+    recipe.audio = MovieRecipe.Audio()
+    recipe.audio?.sampleCount = 4_800
+    let audio = try Asset.made(recipe, in: folder, "sound")
+    let silent = try refusal(Composition(audio), of: audio, settings("a.mov"))
+    #expect(silent.code == .unsupportedSource)
   }
 }

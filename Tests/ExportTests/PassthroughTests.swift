@@ -33,7 +33,7 @@ struct PassthroughTests {
     #expect(planned.framesCopied == report.framesCopied, sourceLocation: sourceLocation)
     #expect(planned.duration == report.duration, sourceLocation: sourceLocation)
     #expect(planned.segments == composition.segments, sourceLocation: sourceLocation)
-    #expect(planned.sound == report.sound, sourceLocation: sourceLocation)
+    #expect(planned.audio == report.audio, sourceLocation: sourceLocation)
     #expect(
       planned.maxTimeErrorNanoseconds == report.maxTimeErrorNanoseconds,
       sourceLocation: sourceLocation)
@@ -69,7 +69,7 @@ struct PassthroughTests {
     #expect(try pictureBytes(result.path) == pictureBytes(asset.path))
     #expect(report.framesCopied == 960 && report.framesSkipped == 0 && report.framesEncoded == 0)
     #expect(report.maxTimeErrorNanoseconds == 0 && report.hiddenNanoseconds == 0)
-    #expect(report.sound == nil && report.avEndDifferenceNanoseconds == nil)
+    #expect(report.audio == nil && report.avEndDifferenceNanoseconds == nil)
     // Written out, without any mapping: before, inside and after the slow second.
     let times = try result.times()
     for (number, tick) in recipe.times.enumerated() {

@@ -51,7 +51,7 @@ struct PictureTests {
     #expect(result.videoTrack?.frameCount == count)
     let stored = try stored(asset, 100)
     let source = try (0..<40).map { try picture($0, of: stored) }
-    let transfer = LightTransfer(curve: .bt709, red: 0.299, blue: 0.114)
+    let transfer = TransferFunction(curve: .bt709, red: 0.299, blue: 0.114)
     for slot in 0..<count {
       let mixed = try picture(slot, of: result)
       for block in 0..<16 {
@@ -82,7 +82,7 @@ struct PictureTests {
     let asset = try Asset.made(recipe, in: folder)
     let whole = try picture(2, of: stored(asset, 50))
     var settings = try settings(50)
-    settings.box = PictureSize(width: PaintedBlocks.width, height: 32)
+    settings.box = VideoSize(width: PaintedBlocks.width, height: 32)
     let report = try ExportSession(Composition(asset), of: asset).export(settings)
     let cut = try picture(2, of: Asset(path: report.path))
     #expect((cut.width, cut.height) == (128, 32))
@@ -94,12 +94,12 @@ struct PictureTests {
             == whole.planeData(0)?[(y + 32) * whole.bytesPerRow(0) + x])
       }
     }
-    settings.box = PictureSize(width: 64, height: 48)
+    settings.box = VideoSize(width: 64, height: 48)
     settings.codec = .h264
     let small = try ExportSession(Composition(asset), of: asset).export(settings)
     let track = try #require(try Asset(path: small.path).videoTrack)
     #expect((track.width, track.height) == (64, 48))
-    settings.box = PictureSize(width: 63, height: 48)
+    settings.box = VideoSize(width: 63, height: 48)
     #expect(
       try refusal(Composition(asset), of: asset, settings).hint.contains("even sides"))
   }
@@ -138,7 +138,7 @@ struct PictureTests {
       }
     }
     settings.appliesRotation = false
-    settings.box = PictureSize(width: 64, height: 96)
+    settings.box = VideoSize(width: 64, height: 96)
     let kept = try Asset(path: ExportSession(Composition(asset), of: asset).export(settings).path)
     let track = try #require(kept.videoTrack)
     #expect(track.rotation == asset.videoTrack?.rotation)
@@ -206,8 +206,8 @@ struct PictureTests {
   @Test(arguments: ["mov", "mp4"])
   func `The index stands in front, whole before the pictures`(container: String) throws {
     var recipe = MovieRecipe.constant(50, count: 50)
-    recipe.sound = MovieRecipe.Sound()
-    recipe.sound?.sampleCount = 48_000
+    recipe.audio = MovieRecipe.Audio()
+    recipe.audio?.sampleCount = 48_000
     recipe.metadata = ["title": String(repeating: "long ", count: 2_000)]
     let asset = try Asset.made(recipe, in: folder)
     for composition in [try Composition(asset), try asset.retimed([(range(0, 500), speed(1, 2))])] {
@@ -223,18 +223,18 @@ struct PictureTests {
     }
   }
 
-  @Test(arguments: ExportSoundCodec.allCases)
-  func `Sound is stored as asked for`(codec: ExportSoundCodec) throws {
+  @Test(arguments: ExportAudioCodec.allCases)
+  func `Sound is stored as asked for`(codec: ExportAudioCodec) throws {
     var recipe = MovieRecipe.constant(50, count: 25)
-    recipe.sound = MovieRecipe.Sound()
-    recipe.sound?.sampleCount = 24_000
+    recipe.audio = MovieRecipe.Audio()
+    recipe.audio?.sampleCount = 24_000
     let asset = try Asset.made(recipe, in: folder)
     let composition = try asset.retimed([(range(0, 200), speed(1, 2))])
     var settings = try settings(50, .mjpeg)
-    settings.soundCodec = codec
+    settings.audioCodec = codec
     let result = try Asset(path: ExportSession(composition, of: asset).export(settings).path)
-    #expect(result.soundTrack?.codec == (codec == .pcm ? "pcm_s16le" : "aac"))
-    #expect(result.soundTrack?.sampleCount == 33_600)
+    #expect(result.audioTrack?.codec == (codec == .pcm ? "pcm_s16le" : "aac"))
+    #expect(result.audioTrack?.sampleCount == 33_600)
     settings.path = folder.file("out.mp4")
     if codec == .pcm {
       #expect(try refusal(composition, of: asset, settings).code == .unsupportedContainer)

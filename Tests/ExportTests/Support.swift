@@ -54,9 +54,9 @@ extension Asset {
   }
 
   /// All samples of the sound.
-  func sound() throws -> [[Float]] {
-    var reader = try SoundReader(self)
-    let track = try #require(soundTrack)
+  func audio() throws -> [[Float]] {
+    var reader = try AudioReader(self)
+    let track = try #require(audioTrack)
     return try reader.samples(from: 0, count: Int(track.startSample + track.sampleCount))
   }
 }

@@ -10,8 +10,8 @@ import Testing
 
 /// Claims about inputs, on a card with a webcam's, a television's and an HDMI socket.
 struct CaptureInputTests {
-  private static let hd = VideoTimings.coordinated(width: 1280, height: 720, framesPerSecond: 60)
-  private static let vga = VideoTimings.coordinated(width: 640, height: 480, framesPerSecond: 120)
+  private static let hd = VideoTimings.cvt(width: 1280, height: 720, framesPerSecond: 60)
+  private static let vga = VideoTimings.cvt(width: 640, height: 480, framesPerSecond: 120)
 
   private let folder = "/tmp/inputs-\(UUID().uuidString)"
   private let driver: StubDriver

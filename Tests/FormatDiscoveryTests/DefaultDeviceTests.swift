@@ -28,7 +28,7 @@ private final class Scratch {
   }
 }
 
-struct DevicePlaceTests {
+struct DeviceLocationTests {
   @Test(
     arguments: [
       // What the kernel says of the nearest device on the way, driver, bus; and what follows.
@@ -52,12 +52,12 @@ struct DevicePlaceTests {
     try scratch.write("unknown\n", to: "usb1/removable")
     if let removable { try scratch.write("\(removable)\n", to: "usb1/1-1/removable") }
     if let panel { try scratch.write("\(panel)\n", to: "usb1/1-1/physical_location/panel") }
-    let place = DevicePlace(of: "\(scratch.path)/usb1/1-1/1-1:1.0", driver: driver, bus: bus)
+    let place = DeviceLocation(of: "\(scratch.path)/usb1/1-1/1-1:1.0", driver: driver, bus: bus)
     #expect(place.type == type && place.position.rawValue == position)
   }
 
   @Test func `What is nowhere in the machine has no place`() {
-    let place = DevicePlace(of: "/sys/class/video4linux/none/device", driver: "d", bus: "pci")
+    let place = DeviceLocation(of: "/sys/class/video4linux/none/device", driver: "d", bus: "pci")
     #expect(place.type == .builtIn && place.position == .unspecified)
   }
 
@@ -68,7 +68,7 @@ struct DevicePlaceTests {
       "                      HD Pro Webcam C920 at usb-0000:00:14.0-1, high speed",
       "--- no soundcards ---", "",
     ]
-    let cards = lines.compactMap(SoundCardLine.init)
+    let cards = lines.compactMap(AudioCardLine.init)
     #expect(cards.map(\.card) == [0, 12])
     #expect(cards.map(\.driver) == ["Loopback", "USB-Audio"])
     #expect(cards.map(\.name) == ["Loopback", "HD Pro Webcam - C920"])
@@ -80,9 +80,9 @@ struct DevicePlaceTests {
     try scratch.write("", to: "controlC31")
     chmod("\(scratch.path)/controlC31", 0)
     let calls = LibraryCalls(nodeFolder: scratch.path)
-    var description = SoundDescription()
-    var handle = SoundHandle()
-    let node = SoundNode(card: 31, device: 0)
+    var description = AudioDescription()
+    var handle = AudioHandle()
+    let node = AudioNode(card: 31, device: 0)
     // Root may open everything.
     let expected = geteuid() == 0 ? -ENODEV : -EACCES
     let answers = [
@@ -94,23 +94,23 @@ struct DevicePlaceTests {
 
 struct DefaultDeviceTests {
   private func with<Answer>(
-    _ machine: any DeviceCalls, _ card: FakeSoundCard.Description? = nil,
+    _ machine: any VideoSystemCalls, _ card: FakeAudioCard.Description? = nil,
     remembering scratch: Scratch? = nil, _ body: () throws -> Answer
   ) rethrows -> Answer {
-    var none = FakeSoundCard.Description()
+    var none = FakeAudioCard.Description()
     none.describeResult = -ENOENT
     let memory = PreferredCameras(stateFolder: scratch?.path, home: nil)
     return try DeviceSystem.$calls.withValue(machine) {
-      try SoundSystem.$calls.withValue(FakeSoundCard(card ?? none)) {
+      try ALSASystem.$calls.withValue(FakeAudioCard(card ?? none)) {
         try PreferredCameras.$current.withValue(memory, operation: body)
       }
     }
   }
 
   @Test func `Devices come in the order of the types, then of the list`() throws {
-    let machine = try FakeDeviceCalls(
+    let machine = try FakeVideoSystemCalls(
       "stepwise-sensor\nhfr-usb\ncontinuous-sensor\nmono-hfr\nyuyv-1080p120")
-    with(machine, FakeSoundCard.Description()) {
+    with(machine, FakeAudioCard.Description()) {
       func names(
         _ types: [CaptureDevice.DeviceType], _ media: MediaType? = nil,
         _ position: CaptureDevice.Position = .unspecified
@@ -134,7 +134,7 @@ struct DefaultDeviceTests {
 
   @Test func `Nothing stands in for a camera that is not there`() throws {
     let scratch = try Scratch()
-    let machine = try FakeDeviceCalls("output")
+    let machine = try FakeVideoSystemCalls("output")
     with(machine, remembering: scratch) {
       #expect(CaptureDevice.discover().map(\.id) == ["synthetic"])
       #expect(CaptureDevice.defaultDevice(for: .video) == nil)
@@ -149,8 +149,8 @@ struct DefaultDeviceTests {
     let scratch = try Scratch()
     let capture = UInt32(V4L2_CAP_VIDEO_CAPTURE) | UInt32(V4L2_CAP_STREAMING)
     let machine = StubDriver(scratch.path, ["camera": StubDriver.Node(capabilities: capture)])
-    func status(_ change: (inout FakeSoundCard.Description) -> Void) -> [String] {
-      var card = FakeSoundCard.Description()
+    func status(_ change: (inout FakeAudioCard.Description) -> Void) -> [String] {
+      var card = FakeAudioCard.Description()
       change(&card)
       return with(machine, card) {
         [MediaType.video, .audio].map { CaptureDevice.authorizationStatus(for: $0).rawValue }
@@ -171,7 +171,7 @@ struct DefaultDeviceTests {
   @Test func `The user's cameras are remembered, the latest of those that are there first`() throws
   {
     let scratch = try Scratch()
-    let machine = try FakeDeviceCalls("hfr-usb\nmono-hfr\nstepwise-sensor\ntiny")
+    let machine = try FakeVideoSystemCalls("hfr-usb\nmono-hfr\nstepwise-sensor\ntiny")
     try with(machine, remembering: scratch) {
       let cameras = CaptureDevice.discover()
       #expect(CaptureDevice.userPreferredCamera == cameras[0])
@@ -189,14 +189,14 @@ struct DefaultDeviceTests {
       #expect(try String(contentsOfFile: file, encoding: .utf8) == ids.map { "\($0)\n" }.joined())
     }
     // Another program, another day: the last one is not plugged in.
-    let others = try FakeDeviceCalls("tiny\nstepwise-sensor")
+    let others = try FakeVideoSystemCalls("tiny\nstepwise-sensor")
     try with(others, remembering: scratch) {
       #expect(CaptureDevice.userPreferredCamera?.id == "synthetic")
       try CaptureDevice.setUserPreferredCamera(try CaptureDevice.named("cam1"))
       #expect(CaptureDevice.userPreferredCamera?.name == "Stepwise Sensor")
     }
     // None of them is there, but others are.
-    let stranger = try FakeDeviceCalls("odd-rates")
+    let stranger = try FakeVideoSystemCalls("odd-rates")
     let empty = try Scratch()
     with(stranger, remembering: empty) {
       #expect(CaptureDevice.userPreferredCamera?.name == "Odd Fractions")
@@ -239,8 +239,8 @@ struct DefaultDeviceTests {
 
   @Test func `What cannot be remembered says why`() throws {
     let scratch = try Scratch()
-    let machine = try FakeDeviceCalls("hfr-usb")
-    try with(machine, FakeSoundCard.Description(), remembering: scratch) {
+    let machine = try FakeVideoSystemCalls("hfr-usb")
+    try with(machine, FakeAudioCard.Description(), remembering: scratch) {
       let wrong = try [
         CaptureDevice.named("hw:0"), CaptureDevice.named("synthetic:128x96@30"),
       ]

@@ -16,12 +16,12 @@ private final class ScratchDevices {
   let folder = "/tmp/devices-\(UUID().uuidString)"
   let driver: StubDriver
   /// A sound card whose nodes are the files of the folder `snd`.
-  let card: FakeSoundCard
+  let card: FakeAudioCard
 
   init() throws {
-    var card = FakeSoundCard.Description()
+    var card = FakeAudioCard.Description()
     card.hasNodesInFolder = true
-    self.card = FakeSoundCard(card, nodeFolder: "\(folder)/snd")
+    self.card = FakeAudioCard(card, nodeFolder: "\(folder)/snd")
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     driver = StubDriver(
       folder,
@@ -54,12 +54,12 @@ private final class ScratchDevices {
 
   func with<Answer>(_ body: () throws -> Answer) rethrows -> Answer {
     try DeviceSystem.$calls.withValue(driver) {
-      try SoundSystem.$calls.withValue(card, operation: body)
+      try ALSASystem.$calls.withValue(card, operation: body)
     }
   }
 
   /// Makes or removes a node of the sound card, as the kernel does.
-  func setSoundNode(_ name: String, isThere: Bool) throws {
+  func setAudioNode(_ name: String, isThere: Bool) throws {
     let path = "\(folder)/snd/\(name)"
     guard isThere else { return try FileManager.default.removeItem(atPath: path) }
     try FileManager.default.createDirectory(
@@ -112,14 +112,14 @@ struct DeviceChangesTests {
     var changes = try devices.with { try CaptureDevice.changes() }.makeAsyncIterator()
     func next() async -> String { await changes.next().map(ScratchDevices.text) ?? "end" }
     #expect(await next() == "+synthetic Synthetic camera")
-    try devices.setSoundNode("pcmC0D0p", isThere: true)
-    try devices.setSoundNode("pcmC0D0c", isThere: true)
+    try devices.setAudioNode("pcmC0D0p", isThere: true)
+    try devices.setAudioNode("pcmC0D0c", isThere: true)
     #expect(await next() == "+hw:0,0 Fake card: Microphone")
     try devices.driver.plug(0, "camera")
     #expect(await next() == "+video0 Camera")
-    try devices.setSoundNode("pcmC0D0c", isThere: false)
+    try devices.setAudioNode("pcmC0D0c", isThere: false)
     #expect(await next() == "-hw:0,0")
-    try devices.setSoundNode("pcmC0D0c", isThere: true)
+    try devices.setAudioNode("pcmC0D0c", isThere: true)
     #expect(await next() == "+hw:0,0 Fake card: Microphone")
   }
 

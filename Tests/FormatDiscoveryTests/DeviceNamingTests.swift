@@ -86,8 +86,8 @@ struct DeviceNamingTests {
     for name in ["video0", "video", "videox", "video-1", "video99999999999"] {
       #expect(FileManager.default.createFile(atPath: "\(folder)/\(name)", contents: nil))
     }
-    let list = DeviceSystem.$calls.withValue(KernelCalls(nodeFolder: folder)) {
-      SoundSystem.$calls.withValue(LibraryCalls(nodeFolder: folder)) { CaptureDevice.list() }
+    let list = DeviceSystem.$calls.withValue(KernelVideoCalls(nodeFolder: folder)) {
+      ALSASystem.$calls.withValue(LibraryCalls(nodeFolder: folder)) { CaptureDevice.list() }
     }
     #expect(list.devices.map(\.id) == ["synthetic"])
     #expect(list.warnings == [])

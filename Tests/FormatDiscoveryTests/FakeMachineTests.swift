@@ -10,9 +10,9 @@ import Testing
 /// Claims about every kind of device that the fake machine has.
 struct FakeMachineTests {
   /// One of each kind.
-  private let machine: FakeDeviceCalls
+  private let machine: FakeVideoSystemCalls
 
-  init() throws { machine = try FakeDeviceCalls("") }
+  init() throws { machine = try FakeVideoSystemCalls("") }
 
   private func with<Answer>(_ body: () throws -> Answer) rethrows -> Answer {
     try DeviceSystem.$calls.withValue(machine, operation: body)

@@ -9,17 +9,17 @@ import Testing
 
 /// A machine of which only the sound cards' nodes are known.
 private func machine(
-  _ change: (inout FakeSoundCard.Description) -> Void = { _ in }
-) -> FakeSoundCard {
-  var description = FakeSoundCard.Description()
+  _ change: (inout FakeAudioCard.Description) -> Void = { _ in }
+) -> FakeAudioCard {
+  var description = FakeAudioCard.Description()
   change(&description)
-  return FakeSoundCard(description)
+  return FakeAudioCard(description)
 }
 
 private func with<Result>(
-  _ card: FakeSoundCard, _ body: () throws -> Result
+  _ card: FakeAudioCard, _ body: () throws -> Result
 ) rethrows -> Result {
-  try SoundSystem.$calls.withValue(card, operation: body)
+  try ALSASystem.$calls.withValue(card, operation: body)
 }
 
 struct MicrophoneTests {
@@ -40,7 +40,7 @@ struct MicrophoneTests {
 
   @Test func `The id stays when the card gets another number`() throws {
     func device(_ card: UInt32, _ device: UInt32) throws -> CaptureDevice {
-      let card = machine { $0.node = SoundNode(card: card, device: device) }
+      let card = machine { $0.node = AudioNode(card: card, device: device) }
       return try #require(with(card) { CaptureDevice.list() }.devices.last)
     }
     let (one, moved, other) = (try device(90, 0), try device(91, 0), try device(91, 2))
@@ -59,7 +59,7 @@ struct MicrophoneTests {
     try FileManager.default.createSymbolicLink(
       atPath: links.appending(path: "usb-046d_0825_A1B2-02").path,
       withDestinationPath: "../controlC0")
-    let card = FakeSoundCard(FakeSoundCard.Description(), nodeFolder: real.path)
+    let card = FakeAudioCard(FakeAudioCard.Description(), nodeFolder: real.path)
     let device = try #require(with(card) { CaptureDevice.list() }.devices.last)
     #expect(device.id == "usb-046d_0825_A1B2-02-pcm0")
   }
@@ -90,7 +90,7 @@ struct MicrophoneTests {
 
   @Test func `A machine without sound cards lists none and fails nothing`() {
     let calls = LibraryCalls(nodeFolder: "/nowhere/at/all")
-    let list = SoundSystem.$calls.withValue(calls) { CaptureDevice.list() }
+    let list = ALSASystem.$calls.withValue(calls) { CaptureDevice.list() }
     #expect(list.devices.allSatisfy { $0.media == [.video] })
     #expect(list.warnings.allSatisfy { !$0.contains("hw:") })
   }
@@ -132,7 +132,7 @@ struct MicrophoneTests {
     let camera = CaptureDevice(
       id: "usb-046d_Cam_1", node: "/dev/video7", name: "Cam", driver: "uvcvideo", bus: "usb")
     let microphone = CaptureDevice(
-      id: "usb-046d_Cam_1-02-pcm0", node: SoundNode(card: 1, device: 0), name: "Cam",
+      id: "usb-046d_Cam_1-02-pcm0", node: AudioNode(card: 1, device: 0), name: "Cam",
       driver: "USB-Audio", bus: "usb")
     #expect(try CaptureDevice.find("046d", among: [camera, microphone]) == camera)
     #expect(try CaptureDevice.find("02-pcm0", among: [camera, microphone]) == microphone)
@@ -144,6 +144,6 @@ struct MicrophoneTests {
     ("pcmC-1D0c", nil),
   ])
   func `Capture nodes are told from others`(name: String, device: String?) {
-    #expect(SoundNode(named: name)?.hardwareName == device)
+    #expect(AudioNode(named: name)?.hardwareName == device)
   }
 }

@@ -79,7 +79,7 @@ struct SizeRangeTests {
     // Nothing known: more than 8K at 60 comes through no cable.
     let unknown = try FormatList(asking: source(huge))
     #expect(FormatSelection.fastest(among: unknown.formats)?.id == "7680x4320@60/nv12")
-    #expect(unknown.formats.last?.isBeyondSource == true)
+    #expect(unknown.formats.last?.exceedsSource == true)
     let pal = IncomingPicture(size: ModeRequest.Size(width: 720, height: 576))
     let television = try FormatList(asking: source(huge, 25), incoming: pal)
     #expect(FormatSelection.fastest(among: television.formats)?.id == "720x576@25/nv12")

@@ -10,7 +10,7 @@ import Synchronization
 /// A driver made of descriptions, for nodes that are files in a scratch folder.
 ///
 /// A file's text names the description of its node; `forbidden` is one that may not be opened.
-final class StubDriver: DeviceCalls {
+final class StubDriver: VideoSystemCalls {
   /// What a node is and has.
   struct Node: Sendable {
     var card = "Stub"
@@ -57,7 +57,7 @@ final class StubDriver: DeviceCalls {
 
   func unplug(_ number: Int) { unlink("\(nodeFolder)/video\(number)") }
 
-  func nodes() -> [String] { KernelCalls(nodeFolder: nodeFolder).nodes() }
+  func nodes() -> [String] { KernelVideoCalls(nodeFolder: nodeFolder).nodes() }
 
   func open(_ path: String) -> CInt {
     guard let text = SystemFiles.firstLine(of: path) else { return -ENOENT }

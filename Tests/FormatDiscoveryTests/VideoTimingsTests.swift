@@ -78,7 +78,7 @@ struct VideoTimingsTests {
     let numbers = words.dropFirst().compactMap { Int($0) }
     let blanking = try #require(VideoTimings.Blanking(rawValue: numbers[1]))
     let timings = try #require(
-      VideoTimings.coordinated(
+      VideoTimings.cvt(
         width: size.width, height: size.height, framesPerSecond: numbers[0], blanking: blanking))
     let ours = timings.driver
     let polarities =
@@ -95,12 +95,12 @@ struct VideoTimingsTests {
   @Test func `Where v4l2-ctl departs from the standard, the standard holds`() throws {
     // It counts pixel clocks in 32 bits, which twice the pixels of 4096x2160 at 120 exceed.
     let large = try #require(
-      VideoTimings.coordinated(
+      VideoTimings.cvt(
         width: 4096, height: 2160, framesPerSecond: 120, blanking: .reduced))
     #expect(large.pixelClock == 1_168_000_000)
     // It rounds the width of version 2 to cells of 8 for the clock, not for the picture.
     let odd = try #require(
-      VideoTimings.coordinated(
+      VideoTimings.cvt(
         width: 1366, height: 768, framesPerSecond: 60, blanking: .reducedTwice))
     #expect(odd.totalWidth == 1446)
     let rate = try #require(odd.frameRate)
@@ -109,7 +109,7 @@ struct VideoTimingsTests {
 
   @Test func `The rate is what the numbers make, exactly`() throws {
     let timings = try #require(
-      VideoTimings.coordinated(width: 640, height: 480, framesPerSecond: 120))
+      VideoTimings.cvt(width: 640, height: 480, framesPerSecond: 120))
     #expect(timings.totalWidth == 848 && timings.totalHeight == 518)
     // 52.5 MHz over 848 times 518 pixels.
     #expect(timings.frameRate?.description == "234375/1961")
@@ -128,10 +128,10 @@ struct VideoTimingsTests {
       (640, 480, 1001), (Int.max, Int.max, Int.max), (32_767, 32_767, 1000),
     ])
   func refused(width: Int, height: Int, rate: Int) {
-    let plain = VideoTimings.coordinated(width: width, height: height, framesPerSecond: rate)
+    let plain = VideoTimings.cvt(width: width, height: height, framesPerSecond: rate)
     #expect(plain == nil || width == 32_767)
     for blanking in [VideoTimings.Blanking.reduced, .reducedTwice] {
-      _ = VideoTimings.coordinated(
+      _ = VideoTimings.cvt(
         width: width, height: height, framesPerSecond: rate, blanking: blanking)
     }
   }
@@ -169,11 +169,11 @@ struct InputChoiceTests {
     #expect(listed.choice?.timings == .listed(3))
     let computed = try InputChoice.split("usb-1?timings=cvt,width=640,height=480,fps=120")
     let timings = try #require(
-      VideoTimings.coordinated(width: 640, height: 480, framesPerSecond: 120))
+      VideoTimings.cvt(width: 640, height: 480, framesPerSecond: 120))
     #expect(computed.choice?.timings == .computed(timings))
     let reduced = try InputChoice.split(
       "cam1?timings=cvt,width=1920,height=1080,fps=60,reduced-blanking=1")
-    let flat = VideoTimings.coordinated(
+    let flat = VideoTimings.cvt(
       width: 1920, height: 1080, framesPerSecond: 60, blanking: .reduced)
     #expect(reduced.choice?.timings == flat.map { .computed($0) })
   }

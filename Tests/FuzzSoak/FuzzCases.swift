@@ -46,14 +46,14 @@ struct FuzzCases {
       SpeedRamp(from: .normal, to: Speed(Rational(1, 8)), easing: .eased),
       in: TimeRange(start: MediaTime(microseconds: 100_000), end: MediaTime(microseconds: 200_000)))
     try composition.freezeFrame(at: MediaTime(microseconds: 50_000), for: MediaTime(seconds: 1))
-    project = try OpenTimeline(composition, name: "fuzz").text()
+    project = try OpenTimelineDocument(composition, name: "fuzz").text()
     sidecar = Self.sidecar
   }
 
   private static func recipes() -> [(String, MovieRecipe)] {
     var plain = MovieRecipe.constant(60, count: 24, timescale: 60_000)
-    plain.sound = MovieRecipe.Sound()
-    plain.sound?.sampleCount = 19_200
+    plain.audio = MovieRecipe.Audio()
+    plain.audio?.sampleCount = 19_200
     plain.metadata = [
       "com.android.capture.fps": "240", "com.overcrank.recording": "{\"device\":1}",
     ]
@@ -141,8 +141,8 @@ struct FuzzCases {
     var mutation = Mutation(random: random)
     let text = mutation.text(project)
     random = mutation.random
-    let read = try OpenTimeline(parsing: text) { (_) throws in try assets[0].mediaSource() }
-    _ = try OpenTimeline(read.composition, name: "again").text()
+    let read = try OpenTimelineDocument(parsing: text) { (_) throws in try assets[0].mediaSource() }
+    _ = try OpenTimelineDocument(read.composition, name: "again").text()
     return try await "project " + exports(read.composition, assets[0], &random)
   }
 
@@ -234,7 +234,7 @@ struct FuzzCases {
     let container = Bool.random(using: &random) ? "mov" : "mp4"
     var settings = ExportSettings(path: folder.file("out.\(container)"), mode: .passthrough)
     settings.overwrites = true
-    settings.boundary = ExportBoundary.allCases.randomElement(using: &random) ?? .auto
+    settings.boundary = CutPolicy.allCases.randomElement(using: &random) ?? .auto
     settings.audioTimePitchAlgorithm = [.varispeed, .mute].randomElement(using: &random) ?? .mute
     if Int.random(in: 0..<4, using: &random) == 0 {
       settings.mode = .constant(try FrameRate(30, 1))

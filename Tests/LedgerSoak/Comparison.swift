@@ -21,7 +21,9 @@ struct Comparison {
   init(_ account: FrameAccount, _ truth: [FrameGap.Cause?]) {
     let ledger = account.ledger
     periods = ledger.expected
-    if !ledger.addsUp { problems.append("\(ledger.expected) periods, \(ledger.accounted) entered") }
+    if !ledger.isBalanced {
+      problems.append("\(ledger.expected) periods, \(ledger.accounted) entered")
+    }
     if ledger.expected > truth.count {
       problems.append("\(ledger.expected) periods, \(truth.count) generated")
     }

@@ -21,7 +21,7 @@ struct Take {
 
   /// Records, and compares the books with the generator's log.
   func compare() throws -> Comparison {
-    let machine = try FakeDeviceCalls(configuration)
+    let machine = try FakeVideoSystemCalls(configuration)
     let log = TruthLog(reserving: Int(frames) * 5 / 4)
     machine.onTruth(log)
     let queue = try FrameQueue(capacity: 8 << 20)

@@ -34,10 +34,10 @@ struct BurstTests {
     let control = CaptureControl()
     let take = TakeSink(
       limit: CaptureLimit(), queue: queue, control: control, endsCapture: true, endsWhenFull: true)
-    var pump = CapturePump(
-      loans: FrameLoans(driver), frameRate: rate,
-      wholeness: FrameWholeness(byteCount: nil, isJPEG: false), control: control,
-      switchboard: SinkSwitchboard([take]))
+    var pump = CaptureLoop(
+      loans: BufferPool(driver), frameRate: rate,
+      wholeness: FrameIntegrityCheck(byteCount: nil, isJPEG: false), control: control,
+      switchboard: SinkList([take]))
     try pump.start()
     #expect(pump.run().stopReason == .maxSize)
     let end = try #require(take.end)
@@ -52,7 +52,8 @@ struct BurstTests {
   @Test func `What a disk or memory lacks is said before the take`() {
     func preflight(_ needed: Int64, disk: Int64?, free: Int64?) -> RecordingPreflight {
       RecordingPreflight(
-        bytesPerSecond: needed, diskBytesPerSecond: disk, freeBytes: free, longestBurst: .zero)
+        bytesPerSecond: needed, diskBytesPerSecond: disk, freeBytes: free,
+        maximumBurstDuration: .zero)
     }
     let slow = preflight(60_000_000, disk: 35_000_000, free: 600_000_000_000)
     #expect(slow.warnings(for: nil).count == 1)

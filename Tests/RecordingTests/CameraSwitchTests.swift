@@ -25,10 +25,10 @@ struct CameraSwitchTests {
     try session.addOutput(movie)
     try session.startRunning()
     let failure = Mutex<String?>(nil)
-    var switcher: PlatformThread?
+    var switcher: BlockingThread?
     let report = try movie.record { progress in
       guard progress.stored >= 30, switcher == nil else { return }
-      switcher = try? PlatformThread {
+      switcher = try? BlockingThread {
         do {
           session.beginConfiguration()
           session.removeInput(inputs[0])
@@ -39,7 +39,7 @@ struct CameraSwitchTests {
     }
     switcher?.join()
     #expect(failure.withLock { $0 } == nil)
-    #expect(report.problem == nil && report.isPlayable && report.ledger.addsUp)
+    #expect(report.problem == nil && report.isPlayable && report.ledger.isBalanced)
     #expect(report.stoppedBy == .signal && report.ledger.stored >= 30)
     let first = try #require(try Asset(path: takes[0]).videoTrack)
     #expect(first.frameCount == Int(report.ledger.stored))

@@ -19,7 +19,7 @@ struct FaultyCameraTests {
     steps[20] = .picture(try camera.stamp(20), [UInt8](repeating: 0x12, count: 500))
     steps[21] = .picture(try camera.stamp(21), [0xFF, 0xD8, 0xFF])
     let (report, _) = try camera.take(steps, codec: codec, to: scratch.file("take.mov"))
-    #expect(report.ledger.addsUp)
+    #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == 58)
     #expect(report.ledger.corrupt == 2)
     #expect(report.gaps.map(\.afterIndex) == [19])
@@ -37,7 +37,7 @@ struct FaultyCameraTests {
     var steps = try camera.frames(0..<30)
     steps[0] = .picture(try camera.stamp(0), [1, 2, 3])
     let (report, _) = try camera.take(steps, codec: .h264, to: scratch.file("take.mov"))
-    #expect(report.ledger.addsUp)
+    #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == 29 && report.ledger.corrupt == 1)
     #expect(report.gaps.map(\.afterIndex) == [-1])
     let lines = try Asset(path: scratch.file("take.mov")).frameLines()
@@ -58,26 +58,26 @@ struct FaultyCameraTests {
         try camera.stamp(Int64(place)), try other.pictures([place])[0])
     }
     let (report, _) = try camera.take(steps, codec: codec, to: scratch.file("take.mov"))
-    #expect(report.ledger.addsUp)
+    #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == 18 && report.ledger.corrupt == 2)
     let painted = try paintedNumbers(Asset(path: scratch.file("take.mov")))
     #expect(painted == (0..<20).filter { $0 != 5 && $0 != 10 })
   }
 
-  @Test(arguments: [SoundCodec.pcm, .aac])
-  func `Sound goes on where many pictures are missing`(codec: SoundCodec) throws {
+  @Test(arguments: [AudioCodec.pcm, .aac])
+  func `Sound goes on where many pictures are missing`(codec: AudioCodec) throws {
     let scratch = try Scratch()
     var camera = try ScriptedCamera(100)
-    camera.hasSound = true
+    camera.hasAudio = true
     let path = scratch.file("take.mov")
     let (report, _) = try camera.take(
       try camera.frames(0..<30) + camera.frames(90..<120), to: path
-    ) { $0.soundCodec = codec }
+    ) { $0.audioCodec = codec }
     #expect(report.problem == nil)
     #expect(report.ledger.stored == 60 && report.ledger.lostDevice == 60)
     let asset = try Asset(path: path)
     #expect(try asset.duration.nanoseconds(.halfAwayFromZero) == 1_200_000_000)
-    #expect(asset.soundTrack?.sampleCount == 57_600)
+    #expect(asset.audioTrack?.sampleCount == 57_600)
   }
 
   @Test func `A clock that runs ahead by an hour costs no frame and no time`() throws {
@@ -90,7 +90,7 @@ struct FaultyCameraTests {
     let path = scratch.file("take.mov")
     let (report, _) = try camera.take(steps, to: path)
     #expect(report.problem == nil)
-    #expect(report.ledger.addsUp)
+    #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == 101 && report.ledger.dropped == 0)
     #expect(report.isPlayable && report.warnings == [])
     #expect(report.durationNanoseconds < 421_000_000)
@@ -107,7 +107,7 @@ struct FaultyCameraTests {
         FrameStamp(sequence: UInt32(place), microseconds: time), pictures[place])
     }
     let (report, _) = try camera.take(steps, to: scratch.file("take.mov"))
-    #expect(report.ledger.addsUp)
+    #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == 30)
     #expect(report.intervals.map { $0.max <= 10_000_000 * 4 } == true)
     let times = try Asset(path: scratch.file("take.mov")).frameLines().map(\.ptsNanoseconds)
@@ -154,7 +154,7 @@ struct FaultyCameraTests {
     }
     let (report, _) = try camera.take(steps, to: scratch.file("take.mov"))
     #expect(report.measuredFrameRate == nil)
-    #expect(report.ledger.stored == 20 && report.ledger.addsUp)
+    #expect(report.ledger.stored == 20 && report.ledger.isBalanced)
   }
 
   @Test func `A device that goes away leaves a whole movie and says so`() throws {
@@ -165,7 +165,7 @@ struct FaultyCameraTests {
     let (report, driver) = try camera.take(steps, to: scratch.file("take.mov"))
     #expect(report.stoppedBy == .deviceLost)
     #expect(report.problem?.hint == "plug it in")
-    #expect(report.isPlayable && report.ledger.addsUp && report.ledger.stored == 70)
+    #expect(report.isPlayable && report.ledger.isBalanced && report.ledger.stored == 70)
     #expect(try !holdsBox("moof", scratch.file("take.mov")))
     #expect(driver.stopCount == 1)
   }

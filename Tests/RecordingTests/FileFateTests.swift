@@ -126,12 +126,12 @@ struct FileFateTests {
     let session = try CaptureSession(device: camera, format: camera.fastestFormat())
     let output = try MovieFileOutput(
       session: session, settings: RecordingSettings(path: scratch.file("take.mov")))
-    var stopper: PlatformThread?
+    var stopper: BlockingThread?
     let report = try output.record { progress in
-      if progress.stored >= 30, stopper == nil { stopper = try? PlatformThread { output.stop() } }
+      if progress.stored >= 30, stopper == nil { stopper = try? BlockingThread { output.stop() } }
     }
     stopper?.join()
     #expect(report.stoppedBy == .signal)
-    #expect(report.ledger.addsUp && report.isPlayable && report.ledger.stored >= 30)
+    #expect(report.ledger.isBalanced && report.isPlayable && report.ledger.stored >= 30)
   }
 }

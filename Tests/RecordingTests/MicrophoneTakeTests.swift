@@ -27,7 +27,7 @@ struct MicrophoneTakeTests {
     _ steps: [ScriptedMicrophone.Step], beginsAt offset: Int64, rate: Int = 48_000,
     channels: Int = 2, to path: String,
     comesForSure: Bool = true,
-    configure: (inout RecordingSettings) -> Void = { $0.soundCodec = .pcm },
+    configure: (inout RecordingSettings) -> Void = { $0.audioCodec = .pcm },
     prepare: (CaptureSession) throws -> Void = { _ in }
   ) throws -> RecordingReport {
     var camera = try ScriptedCamera(100)
@@ -45,13 +45,13 @@ struct MicrophoneTakeTests {
     let output = try MovieFileOutput(session: session, settings: settings)
     try prepare(session)
     return try withExtendedLifetime(session) {
-      try PlacedMicrophone.$patience.withValue(comesForSure ? 3_600 : 1) { try output.record() }
+      try AlignedMicrophone.$patience.withValue(comesForSure ? 3_600 : 1) { try output.record() }
     }
   }
 
   /// How far the sound of a movie is from what was heard, in a range of samples.
   private func error(_ asset: Asset, _ range: Range<Int>) throws -> Double {
-    var reader = try SoundReader(asset)
+    var reader = try AudioReader(asset)
     let channels = try reader.samples(from: Int64(range.lowerBound), count: range.count)
     var worst = 0.0
     for (channel, samples) in channels.enumerated() {
@@ -65,7 +65,7 @@ struct MicrophoneTakeTests {
 
   /// How much later than heard the tone of each channel lies, in seconds.
   private func lateness(_ asset: Asset, _ range: Range<Int>) throws -> [Double] {
-    var reader = try SoundReader(asset)
+    var reader = try AudioReader(asset)
     let channels = try reader.samples(from: Int64(range.lowerBound), count: range.count)
     return channels.enumerated().map { channel, samples in
       let turn = 2 * Double.pi * (channel == 0 ? 300 : 410)
@@ -80,29 +80,29 @@ struct MicrophoneTakeTests {
   }
 
   private func isSilent(_ asset: Asset, _ range: Range<Int>) throws -> Bool {
-    var reader = try SoundReader(asset)
+    var reader = try AudioReader(asset)
     return try reader.samples(from: Int64(range.lowerBound), count: range.count)
       .allSatisfy { $0.allSatisfy { abs($0) < 0.000_1 } }
   }
 
-  @Test(arguments: [SoundCodec.pcm, .aac])
-  func `What a microphone hears lies under the pictures that it was heard with`(codec: SoundCodec)
+  @Test(arguments: [AudioCodec.pcm, .aac])
+  func `What a microphone hears lies under the pictures that it was heard with`(codec: AudioCodec)
     throws
   {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let report = try take([.samples(200_000)], beginsAt: -777_777_777, to: path) {
-      $0.soundCodec = codec
+      $0.audioCodec = codec
     }
     #expect(report.problem == nil && report.isPlayable && report.ledger.stored == 150)
-    let sound = try #require(report.sound)
-    #expect(sound.codec == codec.encoderName && sound.sampleRate == 48_000)
-    #expect(sound.channelCount == 2 && sound.sampleCount == 72_000)
-    #expect(sound.startOffsetNanoseconds == 0 && sound.gaps == [])
+    let audio = try #require(report.audio)
+    #expect(audio.codec == codec.encoderName && audio.sampleRate == 48_000)
+    #expect(audio.channelCount == 2 && audio.sampleCount == 72_000)
+    #expect(audio.startOffsetNanoseconds == 0 && audio.gaps == [])
     // Half a sample, which is what cutting off whole ones leaves.
-    #expect(try #require(sound.maxSyncErrorNanoseconds) <= 10_417)
+    #expect(try #require(audio.maxSyncErrorNanoseconds) <= 10_417)
     let asset = try Asset(path: path)
-    #expect(asset.soundTrack?.sampleCount == 72_000 && asset.soundTrack?.channelCount == 2)
+    #expect(asset.audioTrack?.sampleCount == 72_000 && asset.audioTrack?.channelCount == 2)
     #expect(asset.duration == (try MediaTime(value: 3, timescale: 2)))
     // A tone of 410 Hz changes by 0.027 from sample to sample; AAC keeps it less exactly, which
     // its place does not suffer from.
@@ -115,8 +115,8 @@ struct MicrophoneTakeTests {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let report = try take([.samples(200_000)], beginsAt: 500_000_000, channels: 1, to: path)
-    #expect(report.sound?.startOffsetNanoseconds == 500_000_000)
-    #expect(report.sound?.gaps == [] && report.sound?.sampleCount == 72_000)
+    #expect(report.audio?.startOffsetNanoseconds == 500_000_000)
+    #expect(report.audio?.gaps == [] && report.audio?.sampleCount == 72_000)
     let asset = try Asset(path: path)
     #expect(try isSilent(asset, 0..<23_900))
     #expect(try error(asset, 24_100..<71_900) < 0.002)
@@ -133,12 +133,12 @@ struct MicrophoneTakeTests {
         .samples(12_000), .unplugged,
       ], beginsAt: 0, to: path)
     #expect(report.problem == nil && report.ledger.stored == 150)
-    let gaps = try #require(report.sound?.gaps)
+    let gaps = try #require(report.audio?.gaps)
     #expect(gaps.map(\.cause) == [.overrun, .suspended, .ended])
     #expect(gaps.map(\.sampleCount) == [4_800, 2_400, 24_000])
     #expect(gaps.map(\.nanoseconds) == [400_000_000, 700_000_000, 1_000_000_000])
     let asset = try Asset(path: path)
-    #expect(asset.soundTrack?.sampleCount == 72_000)
+    #expect(asset.audioTrack?.sampleCount == 72_000)
     for (heard, silence) in [
       (200..<19_100, 19_300..<23_900), (24_100..<33_500, 33_700..<35_900),
       (36_100..<47_900, 48_100..<72_000),
@@ -153,7 +153,7 @@ struct MicrophoneTakeTests {
     let report = try take(
       [.samples(48_000), .lost(96_000, .overrun), .samples(9_600)], beginsAt: 0,
       to: scratch.file("take.mov"))
-    let gaps = try #require(report.sound?.gaps)
+    let gaps = try #require(report.audio?.gaps)
     #expect(gaps.map(\.cause) == [.overrun] && gaps.map(\.sampleCount) == [24_000])
     #expect(gaps.map(\.nanoseconds) == [1_000_000_000])
   }
@@ -163,9 +163,9 @@ struct MicrophoneTakeTests {
     let report = try take(
       [.samples(9_600)], beginsAt: 1_500_000_000, to: scratch.file("take.mov"),
       comesForSure: false)
-    let sound = try #require(report.sound)
-    #expect(sound.startOffsetNanoseconds == nil && sound.sampleCount == 72_000)
-    #expect(sound.gaps == [SoundGap(nanoseconds: 0, sampleCount: 72_000, cause: .late)])
+    let audio = try #require(report.audio)
+    #expect(audio.startOffsetNanoseconds == nil && audio.sampleCount == 72_000)
+    #expect(audio.gaps == [RecordedAudioGap(nanoseconds: 0, sampleCount: 72_000, cause: .late)])
   }
 
   @Test(arguments: [false, true])
@@ -179,14 +179,14 @@ struct MicrophoneTakeTests {
       camera.session(ScriptedDriver(try camera.frames(0..<150))).inputs.first as? DeviceInput)
     // The take is a second and a half; of what comes behind it, ten seconds may be heard.
     let format = AudioFormat(.float, sampleRate: 48_000, channelCount: 1)
-    let feed = SoundFeed(format, seconds: 12)
+    let feed = AudioTap(format, seconds: 12)
     var position: Int64 = 0
     func hear(blocks: Int) {
       for _ in 0..<blocks {
         let samples = (0..<480).map { Float(tone(Double(position + $0) / 48_000, 0)) }
         samples.withUnsafeBytes {
           feed.take(
-            SoundBlock(
+            AudioBlock(
               position: position, sampleCount: 480,
               nanoseconds: Self.zero * 1_000 + position * 62_500 / 3, gap: nil, bytes: $0))
         }
@@ -195,19 +195,19 @@ struct MicrophoneTakeTests {
     }
     hear(blocks: 150)
     var settings = RecordingSettings(path: scratch.file("take.mov"))
-    (settings.soundCodec, settings.isBurst) = (.pcm, isBurst)
+    (settings.audioCodec, settings.isBurst) = (.pcm, isBurst)
     let control = CaptureControl()
     let take = MovieTake(
       input: input, settings: settings, plan: try PicturePlan(.auto, for: input.delivery),
-      control: control, sound: TakeSound(feed: feed, device: "card", known: nil),
+      control: control, audio: TakeAudio(feed: feed, device: "card", known: nil),
       beginsWithStream: true)
     let queue = try take.makeQueue()
     let sink = TakeSink(
       limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
-    var pump = CapturePump(
+    var pump = CaptureLoop(
       loans: input.loans, frameRate: camera.rate,
-      wholeness: FrameWholeness(byteCount: nil, isJPEG: true), control: control,
-      switchboard: SinkSwitchboard([sink]))
+      wholeness: FrameIntegrityCheck(byteCount: nil, isJPEG: true), control: control,
+      switchboard: SinkList([sink]))
     try pump.start()
     _ = pump.run()
     // The session goes on while a slow disk takes what waited.
@@ -217,7 +217,7 @@ struct MicrophoneTakeTests {
     ) { _ in hear(blocks: 20) }
     #expect(position > 48_000 * 14, "\(position)")
     #expect(report.problem == nil && report.ledger.stored == 150)
-    #expect(report.sound?.gaps == [] && report.sound?.sampleCount == 72_000)
+    #expect(report.audio?.gaps == [] && report.audio?.sampleCount == 72_000)
     #expect(try error(Asset(path: settings.path), 200..<71_900) < 0.002)
   }
 
@@ -226,9 +226,9 @@ struct MicrophoneTakeTests {
     let path = scratch.file("take.mov")
     let report = try take([.unplugged], beginsAt: 0, to: path)
     #expect(report.problem == nil && report.isPlayable)
-    let sound = try #require(report.sound)
-    #expect(sound.startOffsetNanoseconds == nil && sound.maxSyncErrorNanoseconds == nil)
-    #expect(sound.gaps == [SoundGap(nanoseconds: 0, sampleCount: 72_000, cause: .ended)])
+    let audio = try #require(report.audio)
+    #expect(audio.startOffsetNanoseconds == nil && audio.maxSyncErrorNanoseconds == nil)
+    #expect(audio.gaps == [RecordedAudioGap(nanoseconds: 0, sampleCount: 72_000, cause: .ended)])
     #expect(try isSilent(Asset(path: path), 0..<72_000))
   }
 
@@ -236,14 +236,14 @@ struct MicrophoneTakeTests {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let error = #expect(throws: RecordingError.self) {
-      try take([.samples(400_000)], beginsAt: 0, rate: 192_000, to: path) { $0.soundCodec = .aac }
+      try take([.samples(400_000)], beginsAt: 0, rate: 192_000, to: path) { $0.audioCodec = .aac }
     }
     #expect(error?.code == .codecRefused && error?.hint.contains("pcm") == true)
     #expect(try scratch.names() == [])
     let report = try take([.samples(400_000)], beginsAt: 0, rate: 192_000, to: path) { _ in }
-    #expect(report.problem == nil && report.sound?.codec == "pcm_s16le")
-    #expect(report.sound?.sampleCount == 288_000)
-    #expect(try Asset(path: path).soundTrack?.sampleCount == 288_000)
+    #expect(report.problem == nil && report.audio?.codec == "pcm_s16le")
+    #expect(report.audio?.sampleCount == 288_000)
+    #expect(try Asset(path: path).audioTrack?.sampleCount == 288_000)
   }
 
   @Test func `Sound that is not wanted leaves no track`() throws {
@@ -251,14 +251,14 @@ struct MicrophoneTakeTests {
     for number in 0..<2 {
       let path = scratch.file("\(number).mov")
       let report = try take([.samples(200_000)], beginsAt: 0, to: path) {
-        $0.recordsSound = number != 0
+        $0.recordsAudio = number != 0
       } prepare: { session in
         for connection in session.connections where connection.mediaType == .audio {
           connection.isEnabled = number != 1
         }
       }
-      #expect(report.sound == nil)
-      #expect(try Asset(path: path).soundTrack == nil)
+      #expect(report.audio == nil)
+      #expect(try Asset(path: path).audioTrack == nil)
     }
   }
 }
@@ -279,7 +279,7 @@ struct ClickAndFlashTests {
     let report = try withExtendedLifetime(session) {
       try MovieFileOutput(session: session, settings: settings).record()
     }
-    #expect(report.problem == nil && report.sound?.codec == "aac")
+    #expect(report.problem == nil && report.audio?.codec == "aac")
     let asset = try Asset(path: path)
     let flashes = try flashes(asset)
     let clicks = try clicks(asset)
@@ -301,7 +301,7 @@ struct ClickAndFlashTests {
     var reader = try FrameReader(asset)
     var converter = PictureConverter(to: .gray8, isFullRange: true)
     let lines = try asset.frameLines()
-    let row = PaintedNumber.Layout(width: 128).height + 1
+    let row = FrameNumberPattern.Layout(width: 128).height + 1
     return try lines.indices.compactMap { index in
       let picture = try converter.convert(try reader.picture(at: index))
       let luma = try #require(picture.planeData(0))
@@ -312,8 +312,8 @@ struct ClickAndFlashTests {
 
   /// When the sound becomes louder than the tone ever is, in seconds.
   private func clicks(_ asset: Asset) throws -> [Double] {
-    var reader = try SoundReader(asset)
-    let count = Int(asset.soundTrack?.sampleCount ?? 0)
+    var reader = try AudioReader(asset)
+    let count = Int(asset.audioTrack?.sampleCount ?? 0)
     let samples = try reader.samples(from: 0, count: count)[0]
     var found: [Double] = []
     for place in samples.indices where abs(samples[place]) > 0.4 {

@@ -19,7 +19,7 @@ struct MovieFileTests {
       #expect(error?.message.contains("a.mov") == true)
     }
     #expect(FileLock.isHeld(on: path))
-    #expect(try bytes(of: path) == MovieHead.placeholder)
+    #expect(try bytes(of: path) == InitializationSegment.placeholder)
     // Whoever is refused leaves nothing behind.
     #expect(try scratch.names().count == 2)
     file.discard()
@@ -82,7 +82,7 @@ struct MovieFileTests {
     let path = scratch.file("a.mov")
     var file = try MovieFile(creating: path, overwrites: false)
     let copy = try file.beginCopy()
-    try MovieBytes(copy.file).write([1, 2], at: 0)
+    try RandomAccessFile(copy.file).write([1, 2], at: 0)
     try file.replace(by: copy)
     let hasName = file.hasItsName
     #expect(try bytes(of: path) == [1, 2] && hasName)
@@ -98,7 +98,7 @@ struct MovieFileTests {
     #expect(try bytes(of: path) == [9])
     #expect(try scratch.names() == ["a.mov"])
     // It still can be read, whatever has its name.
-    let kept = MovieBytes(file.file).read(2, at: 0)
+    let kept = RandomAccessFile(file.file).read(2, at: 0)
     #expect(kept == [1, 2])
   }
 

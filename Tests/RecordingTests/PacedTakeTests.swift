@@ -74,7 +74,7 @@ import Testing
     #expect(abs(try #require(report.measuredFrameRate).doubleValue - 240) < 0.001)
     let asset = try Asset(path: path)
     #expect(try paintedNumbers(asset) == Array(0..<240))
-    #expect(asset.soundTrack?.sampleCount == 48_000)
+    #expect(asset.audioTrack?.sampleCount == 48_000)
     // And so does a file that is played as a camera, and decoded faster than it is encoded.
     let again = scratch.file("again.mov")
     let second = try record(
@@ -104,7 +104,7 @@ import Testing
       }
     }
     #expect(isHeld && report.stoppedBy == .signal)
-    #expect(report.ledger.dropped == 0 && report.ledger.addsUp && report.isPlayable)
+    #expect(report.ledger.dropped == 0 && report.ledger.isBalanced && report.isPlayable)
     #expect(report.ledger.stored == report.ledger.expected)
   }
 
@@ -118,11 +118,11 @@ import Testing
     var triggers = TriggerSettings(
       preDuration: MediaTime(microseconds: 250_000), postDuration: MediaTime(microseconds: 250_000))
     triggers.repeats = true
-    triggers.sound = SoundTrigger(
+    triggers.audio = AudioTrigger(
       threshold: -6, quietPeriod: MediaTime(microseconds: 500_000))
     triggers.clipPath = { scratch.file("clip\($0).mov") }
     let report = try withExtendedLifetime(session) { try output.record(on: triggers) }
-    #expect(report.ledger.dropped == 0 && report.ledger.addsUp && report.problem == nil)
+    #expect(report.ledger.dropped == 0 && report.ledger.isBalanced && report.problem == nil)
     #expect(report.ledger.expected == 840)
     #expect(report.clips.count == 4)
     for (second, clip) in report.clips.enumerated() {

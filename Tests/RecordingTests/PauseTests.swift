@@ -81,17 +81,17 @@ struct PauseTests {
     let scratch = try Scratch()
     var random = SeededGenerator(seed: UInt64(seed))
     var camera = try ScriptedCamera(100)
-    camera.hasSound = true
+    camera.hasAudio = true
     let shared = Shared()
     let model = try model(camera, { shared.output }, &random)
     var settings = RecordingSettings(path: scratch.file("take.mov"))
-    settings.soundCodec = .pcm
+    settings.audioCodec = .pcm
     let session = try camera.session(ScriptedDriver(model.steps))
     let output = try MovieFileOutput(session: session, settings: settings)
     shared.output = output
     let report = try withExtendedLifetime(session) { try output.record() }
 
-    #expect(report.ledger.addsUp)
+    #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == Int64(model.stored.count))
     #expect(report.ledger.corrupt == Int64(model.corrupt))
     #expect(report.ledger.lostDevice == Int64(model.lost))
@@ -108,17 +108,17 @@ struct PauseTests {
     #expect(lines.map(\.sequence) == model.stored.map { Int64($0) })
     #expect(lines.compactMap(\.lostBefore).reduce(0, +) <= Int64(model.lost + model.corrupt))
     // The sound of each part is that of its pictures.
-    var reader = try SoundReader(asset)
-    let source = SyntheticSound()
-    let rate = SyntheticSound.sampleRate
+    var reader = try AudioReader(asset)
+    let source = SyntheticAudio()
+    let rate = SyntheticAudio.sampleRate
     for (place, part) in model.parts.enumerated() {
-      let start = SoundTrack.sample(atMicroseconds: part.time, rate: rate)
+      let start = AudioTrack.sample(atMicroseconds: part.time, rate: rate)
       let end =
         place + 1 < model.parts.count
-        ? SoundTrack.sample(atMicroseconds: model.parts[place + 1].time, rate: rate)
-        : asset.soundTrack?.sampleCount ?? 0
+        ? AudioTrack.sample(atMicroseconds: model.parts[place + 1].time, rate: rate)
+        : asset.audioTrack?.sampleCount ?? 0
       let heard = try reader.samples(from: start, count: Int(end - start))[0]
-      let from = SoundTrack.sample(atMicroseconds: part.captured - camera.base, rate: rate)
+      let from = AudioTrack.sample(atMicroseconds: part.captured - camera.base, rate: rate)
       let wanted = source.samples(from: from, count: Int(end - start))
       let worst = zip(heard, wanted).map { abs($0 - $1) }.max() ?? 0
       #expect(worst < 1e-4, "part \(place)")
@@ -137,7 +137,8 @@ struct PauseTests {
     try enter(6, .paused)
     for number in [50, 51, 53] as [Int64] { try enter(number, .taken) }
     account.close(CaptureEnd())
-    #expect(account.ledger.addsUp && account.ledger.stored == 7 && account.ledger.expected == 10)
+    #expect(
+      account.ledger.isBalanced && account.ledger.stored == 7 && account.ledger.expected == 10)
     #expect(account.gaps.map(\.afterIndex) == [2, 3, 5])
     #expect(account.gaps.map(\.nanoseconds) == [30_000_000, 50_000_000, 80_000_000])
     #expect(account.measuredFrameRate == (try Rational(100, 1)))
@@ -179,7 +180,7 @@ struct PauseTests {
       session: session, settings: RecordingSettings(path: scratch.file("take.mov")))
     shared.output = output
     let report = try withExtendedLifetime(session) { try output.record() }
-    #expect(report.ledger.addsUp && report.isPlayable)
+    #expect(report.ledger.isBalanced && report.isPlayable)
     #expect(report.ledger.corrupt == 1)
     #expect(report.ledger.lostStart == Int64(next - 40))
     #expect(report.ledger.stored == Int64(100 - 10 - (next - 40) - 1))

@@ -22,20 +22,20 @@ struct RecoveryTests {
   /// Writes a take of the scripted camera without ever finishing it.
   private static func left(
     _ steps: [ScriptedDriver.Step], camera: ScriptedCamera, in scratch: Scratch,
-    sound: Bool = false
+    audio: Bool = false
   ) throws -> Left {
     let path = scratch.file("left.mov")
-    try Data(MovieHead.placeholder).write(to: URL(fileURLWithPath: path))
+    try Data(InitializationSegment.placeholder).write(to: URL(fileURLWithPath: path))
     let delivery = try FrameDelivery(
       layout: .compressed("mjpeg"), width: camera.width, height: camera.height)
     let base = camera.base
     var left = Left(bytes: [])
     do {
       var writer = TakeWriter(
-        into: try MovieBytes(opening: path).file, plan: try PicturePlan(.copy, for: delivery),
+        into: try RandomAccessFile(opening: path).file, plan: try PicturePlan(.copy, for: delivery),
         delivery: delivery,
-        frameRate: camera.rate, sound: sound ? try camera.sound(in: scratch) : nil,
-        soundCodec: .aac,
+        frameRate: camera.rate, audio: audio ? try camera.audio(in: scratch) : nil,
+        audioCodec: .aac,
         account: FrameAccount(frameRate: camera.rate, trustsCounter: true) { base - 10_000 }
       ) { first, leadIn in
         RecordingTags.metadata(
@@ -87,7 +87,7 @@ struct RecoveryTests {
   @Test func `Every frame that reached the file is found, whole fragments or not`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(240)
-    let left = try Self.left(try camera.frames(0..<130), camera: camera, in: scratch, sound: true)
+    let left = try Self.left(try camera.frames(0..<130), camera: camera, in: scratch, audio: true)
     let (report, path) = try Self.recovered(left.bytes, scratch)
     // Three fragments of 150 ms are closed, the fourth is open.
     #expect(report.frameCountBefore == 108)
@@ -97,12 +97,12 @@ struct RecoveryTests {
     #expect(try paintedNumbers(asset) == (0..<130).map { $0 })
     let times = left.stamps.map { $0.microseconds * 1_000 }
     #expect(try asset.frameLines().map(\.captureNanoseconds) == times)
-    #expect(asset.soundTrack?.codec == "aac")
+    #expect(asset.audioTrack?.codec == "aac")
     #expect(try !holdsBox("moof", path))
     // What is plain is left alone.
     let before = try bytes(of: path)
     let again = try MovieRecovery.recover(path)
-    #expect(again.wasPlain && again.frameCount == 130)
+    #expect(again.wasIntact && again.frameCount == 130)
     #expect(try bytes(of: path) == before)
   }
 
@@ -111,14 +111,15 @@ struct RecoveryTests {
     let camera = try ScriptedCamera(240)
     let pictures = try camera.streamPictures(140, in: scratch)
     let path = scratch.file("left.mov")
-    try Data(MovieHead.placeholder).write(to: URL(fileURLWithPath: path))
+    try Data(InitializationSegment.placeholder).write(to: URL(fileURLWithPath: path))
     let delivery = try FrameDelivery(layout: .compressed("h264"), width: 128, height: 96)
     let base = camera.base
     do {
       var writer = TakeWriter(
-        into: try MovieBytes(opening: path).file, plan: .copy(codec: "h264"), delivery: delivery,
+        into: try RandomAccessFile(opening: path).file, plan: .copy(codec: "h264"),
+        delivery: delivery,
         frameRate: camera.rate,
-        sound: nil, soundCodec: .pcm,
+        audio: nil, audioCodec: .pcm,
         account: FrameAccount(
           frameRate: camera.rate, trustsCounter: true, beginsWithStream: false
         ) { base }
@@ -154,7 +155,7 @@ struct RecoveryTests {
     let (report, recovered) = try Self.recovered(try bytes(of: path), scratch)
     #expect(report.frameCount == 130 && report.isPlayable)
     #expect(report.ledger?.stored == 130)
-    #expect(report.ledger?.addsUp == true)
+    #expect(report.ledger?.isBalanced == true)
     #expect(report.durationNanoseconds == 541_667_000)
     let asset = try Asset(path: recovered)
     #expect(try paintedNumbers(asset) == (10..<140).map { $0 })
@@ -170,7 +171,7 @@ struct RecoveryTests {
     let left = try Self.left(steps, camera: camera, in: scratch)
     let (report, path) = try Self.recovered(left.bytes, scratch)
     let ledger = try #require(report.ledger)
-    #expect(ledger.addsUp)
+    #expect(ledger.isBalanced)
     #expect(ledger.stored == 74 && ledger.corrupt == 1 && ledger.lostStart == 2)
     #expect(ledger.lostDevice == 3 && ledger.expected == 80)
     #expect(report.gaps.map(\.afterIndex) == [-1, 29, 48])
@@ -196,7 +197,7 @@ struct RecoveryTests {
       do {
         let report = try MovieRecovery.recover(path)
         #expect(report.frameCount == Int64(whole), "\(end)")
-        #expect(report.ledger.map { $0.addsUp && $0.stored == Int64(whole) } == true, "\(end)")
+        #expect(report.ledger.map { $0.isBalanced && $0.stored == Int64(whole) } == true, "\(end)")
         #expect(try Asset(path: path).videoTrack?.frameCount == whole)
       } catch {
         #expect(whole == 0, "\(end): \(error)")
@@ -208,7 +209,7 @@ struct RecoveryTests {
   @Test func `Whatever sectors a power cut takes, what is found is what was put in`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(240)
-    let left = try Self.left(try camera.frames(0..<130), camera: camera, in: scratch, sound: true)
+    let left = try Self.left(try camera.frames(0..<130), camera: camera, in: scratch, audio: true)
     let pictures = try camera.pictures(0..<130)
     let unsynced = try Self.unsynced(left.bytes, scratch)
     var random = SeededGenerator(seed: 4)
@@ -233,7 +234,7 @@ struct RecoveryTests {
       }
       let isRight = found == Array(pictures.prefix(found.count))
       #expect(isRight, "\(round)")
-      #expect(report.frameCount == Int64(found.count) && report.ledger?.addsUp == true)
+      #expect(report.frameCount == Int64(found.count) && report.ledger?.isBalanced == true)
     }
   }
 
@@ -274,7 +275,7 @@ struct RecoveryTests {
 
   @Test func `A take before its first frame can be opened, and has nothing to recover`() throws {
     let scratch = try Scratch()
-    let path = try scratch.write(MovieHead.placeholder, as: "a.mov")
+    let path = try scratch.write(InitializationSegment.placeholder, as: "a.mov")
     #expect(try Demuxer(opening: path).tracks.isEmpty)
     let error = #expect(throws: RecordingError.self) { try MovieRecovery.recover(path) }
     #expect(error?.code == .nothingToRecover)

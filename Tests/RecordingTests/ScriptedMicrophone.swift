@@ -7,7 +7,7 @@ import Synchronization
 
 /// A microphone that a script plays at once: what it hears is a function of the time since a
 /// camera's first picture.
-final class ScriptedMicrophone: SoundDriver {
+final class ScriptedMicrophone: AudioDriver {
   /// What comes next.
   enum Step {
     /// So many samples, in blocks of 10 ms.
@@ -47,7 +47,7 @@ final class ScriptedMicrophone: SoundDriver {
 
   func read(
     into memory: UnsafeMutableRawBufferPointer, timeoutMilliseconds: Int32
-  ) throws(CaptureError) -> SoundReading {
+  ) throws(CaptureError) -> AudioReading {
     switch steps.first {
     case .samples(let count):
       let taken = min(count, Int64(format.sampleRate / 100))

@@ -18,7 +18,7 @@ struct ScriptedCamera {
   var layout = SyntheticDriver.Settings.Layout.mjpeg
   /// The time of frame 0.
   var base: Int64 = 5_000_000
-  var hasSound = false
+  var hasAudio = false
 
   init(_ framesPerSecond: Int64) throws { rate = try FrameRate(framesPerSecond, 1) }
 
@@ -31,12 +31,12 @@ struct ScriptedCamera {
 
   /// The bytes of some pictures, as the synthetic camera draws them.
   func pictures(_ numbers: some Sequence<Int>) throws -> [[UInt8]] {
-    let picture = TestPicture(width: width, height: height)
-    var maker: any PictureMaker =
+    let picture = TestPattern(width: width, height: height)
+    var maker: any TestPatternGenerator =
       switch layout {
-      case .grey: GreyPictureMaker(picture: picture)
-      case .yuyv: YUYVPictureMaker(picture: picture)
-      case .mjpeg: try JPEGPictureMaker(picture: picture)
+      case .grey: GrayTestPatternGenerator(picture: picture)
+      case .yuyv: YUYVTestPatternGenerator(picture: picture)
+      case .mjpeg: try JPEGTestPatternGenerator(picture: picture)
       }
     let buffer = UnsafeMutableRawBufferPointer.allocate(
       byteCount: maker.maximumByteCount, alignment: 16)
@@ -70,7 +70,7 @@ struct ScriptedCamera {
         driver: driver,
         delivery: try FrameDelivery(layout: delivered, width: width, height: height),
         negotiatedFrameRate: rate, maximumByteCount: width * height * 3,
-        sound: hasSound ? (SyntheticSound(), { base }, nil) : nil))
+        audio: hasAudio ? (SyntheticAudio(), { base }, nil) : nil))
   }
 
   /// The pictures of an H.264 file as a camera sends them, with a key frame now and then.
@@ -89,14 +89,14 @@ struct ScriptedCamera {
   }
 
   /// What the camera hears, for a take of its own making.
-  func sound(in scratch: Scratch) throws -> TakeSound? {
+  func audio(in scratch: Scratch) throws -> TakeAudio? {
     var camera = self
-    camera.hasSound = true
+    camera.hasAudio = true
     let settings = RecordingSettings(path: scratch.file("none.mov"))
     let session = try camera.session(ScriptedDriver([]))
     let output = try MovieFileOutput(session: session, settings: settings)
     return try withExtendedLifetime(session) {
-      try TakeSound.of(session, into: output, settings, keeping: 1)
+      try TakeAudio.of(session, into: output, settings, keeping: 1)
     }
   }
 

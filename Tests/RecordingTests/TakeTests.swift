@@ -39,7 +39,7 @@ struct TakeTests {
     let report = try take(
       "synthetic:320x240@120?pace=max", mode: "320x240@120/\(fourcc)", codec: codec,
       seconds: MediaTime(value: 1, timescale: 2), to: path)
-    #expect(report.ledger.addsUp)
+    #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == 60 && report.ledger.expected == 60)
     #expect(report.isPlayable)
     #expect(report.codec == stored)
@@ -52,8 +52,8 @@ struct TakeTests {
     #expect(asset.duration == (try MediaTime(value: 1, timescale: 2)))
     // Beside what is lossless the sound is, too.
     #expect(
-      asset.soundTrack?.codec == (codec == .ffv1 || codec == .raw ? "pcm_s16le" : "aac"))
-    #expect(asset.soundTrack?.sampleCount == 24_000)
+      asset.audioTrack?.codec == (codec == .ffv1 || codec == .raw ? "pcm_s16le" : "aac"))
+    #expect(asset.audioTrack?.sampleCount == 24_000)
   }
 
   @Test func `H.264 has a key frame every quarter second at least, and no reordered frames`() throws
@@ -91,7 +91,7 @@ struct TakeTests {
     #expect(report.stoppedBy == .diskFull)
     #expect(report.problem?.code == .diskFull)
     #expect(report.isPlayable)
-    #expect(report.ledger.addsUp)
+    #expect(report.ledger.isBalanced)
     #expect(report.ledger.lostWriter > 0)
     let asset = try Asset(path: path)
     #expect(asset.videoTrack?.frameCount == Int(report.ledger.stored))
@@ -124,7 +124,7 @@ struct TakeTests {
         goesOn.wait()
       })
     #expect(report.ledger.stored == 720 && report.ledger.lostQueue == 0)
-    #expect(report.ledger.addsUp && report.isPlayable)
+    #expect(report.ledger.isBalanced && report.isPlayable)
     // All that came meanwhile waited, and there was room.
     #expect(fullest > 0.05 && fullest < 1)
   }
@@ -213,7 +213,7 @@ struct PlanTests {
       FrameGap(afterIndex: 9, count: 2, nanoseconds: 0, cause: .lostWriter),
     ]
     report.keep(first: 4, of: (0..<10).map { $0 * 10_000 })
-    #expect(report.ledger.addsUp)
+    #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == 4 && report.ledger.lostWriter == 8)
     #expect(report.durationNanoseconds == 40_000_000)
     #expect(report.gaps.map(\.afterIndex) == [1, 3, 3])

@@ -30,7 +30,7 @@ struct TriggeredTakeTests {
     configure: (inout RecordingSettings) -> Void = { _ in }
   ) throws -> TriggeredTake {
     var recording = RecordingSettings(path: scratch.file("clip.mov"))
-    recording.recordsSound = false
+    recording.recordsAudio = false
     configure(&recording)
     let input = try #require(
       try camera.session(ScriptedDriver([])).inputs.first as? DeviceInput)
@@ -38,7 +38,7 @@ struct TriggeredTakeTests {
     control.switchedOn.store(camera.base - 1_000, ordering: .relaxed)
     return TriggeredTake(
       input: input, settings: recording, triggers: settings,
-      plan: try PicturePlan(recording.codec, for: input.delivery), control: control, sound: nil,
+      plan: try PicturePlan(recording.codec, for: input.delivery), control: control, audio: nil,
       beginsWithStream: true)
   }
 
@@ -46,7 +46,7 @@ struct TriggeredTakeTests {
     _ take: TriggeredTake, _ ring: ScriptedRing,
     tell: (MovieFileOutput.TriggeredEvent) -> Void = { _ in }
   ) throws -> TriggeredReport {
-    let pusher = try PlatformThread { ring.push() }
+    let pusher = try BlockingThread { ring.push() }
     defer { pusher.join() }
     return take.write(
       from: ring.queue, end: { CaptureEnd(stopReason: .duration) },
@@ -99,7 +99,7 @@ struct TriggeredTakeTests {
     #expect(report.clips.count > 200)
     for (clip, wanted) in zip(report.clips, wanted) {
       #expect(clip.ledger.stored == Int64(wanted.count))
-      #expect(clip.ledger.addsUp)
+      #expect(clip.ledger.isBalanced)
       #expect(clip.isPlayable)
       let mark = try #require(clip.trigger)
       let shown = wanted.lastIndex { $0.microseconds <= mark.trigger.microseconds }
@@ -113,7 +113,7 @@ struct TriggeredTakeTests {
           })
     }
     // The capture's own books.
-    #expect(report.ledger.addsUp)
+    #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == Int64(stored.count))
     let damaged = frames.count { $0.fate == .corrupt }
     #expect(report.ledger.corrupt == Int64(damaged))
@@ -155,7 +155,7 @@ struct TriggeredTakeTests {
     #expect(Double(report.ring.peak) > 0.7 * Double(queue.capacity))
     #expect(report.ring.peak <= queue.capacity)
     #expect(report.warnings.contains { $0.contains("held only the last") })
-    #expect(report.ledger.addsUp)
+    #expect(report.ledger.isBalanced)
   }
 
   @Test func `Without repetition the first trigger makes the only clip and ends the capture`()
@@ -293,7 +293,7 @@ struct TriggeredTakeTests {
     control.switchedOn.store(camera.base - 1_000, ordering: .relaxed)
     let take = TriggeredTake(
       input: input, settings: recording, triggers: settings,
-      plan: try PicturePlan(codec, for: input.delivery), control: control, sound: nil,
+      plan: try PicturePlan(codec, for: input.delivery), control: control, audio: nil,
       beginsWithStream: true)
     let frames = try (0..<600).map { number in
       let stamp = try camera.stamp(Int64(number))
@@ -395,7 +395,7 @@ struct MotionTriggerTests {
     let report = try withExtendedLifetime(session) { try output.record(on: triggers) }
     let clip = try #require(report.clips.first)
     #expect(clip.trigger?.trigger.source == .motion && clip.isPlayable)
-    #expect(clip.ledger.stored > 24 && clip.ledger.addsUp && clip.ledger.dropped == 0)
+    #expect(clip.ledger.stored > 24 && clip.ledger.isBalanced && clip.ledger.dropped == 0)
     #expect(report.ledger.lostQueue == 0 && report.ledger.lostKernel == 0)
     #expect(session.outputs.count == 1)
   }

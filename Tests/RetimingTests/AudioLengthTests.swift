@@ -38,9 +38,9 @@ struct AudioLengthTests {
       algorithm: entry.algorithm, sampleRate: 48_000, channelCount: entry.channelCount,
       otherSpeeds: .snapped)
     for count in [1, 10, 100, 1000] as [Int64] {
-      let sound = Sound.noise(length: count, channelCount: entry.channelCount)
+      let audio = Audio.noise(length: count, channelCount: entry.channelCount)
       let mappings = [try TimeMapping.of(0, count, at: entry.speed)]
-      let rendering = try retimer.render(mappings, of: sound)
+      let rendering = try retimer.render(mappings, of: audio)
       let exact = try Rational(count).divided(by: entry.speed.fraction)
       let expected = Int64(exact.rounded(.halfAwayFromZero))
       #expect(rendering.samples.map(\.count).allSatisfy { $0 == expected })
@@ -56,14 +56,14 @@ struct AudioLengthTests {
     "All rates and many channels work",
     arguments: [(8000, 1), (11_025, 3), (44_100, 2), (96_000, 2), (192_000, 1), (48_000, 12)])
   func formats(sampleRate: Int, channelCount: Int) throws {
-    let sound = Sound.noise(length: 2000, channelCount: channelCount)
+    let audio = Audio.noise(length: 2000, channelCount: channelCount)
     for algorithm in AudioTimePitchAlgorithm.allCases {
       let retimer = try AudioRetimer(
         algorithm: algorithm, sampleRate: sampleRate, channelCount: channelCount,
         otherSpeeds: .snapped)
       for speed in [try Speed.of(1, 4), try .of(7, 2)] {
         let mapping = try TimeMapping.of(0, 700, at: speed, sampleRate: Int32(sampleRate))
-        let rendering = try retimer.render([mapping], of: sound)
+        let rendering = try retimer.render([mapping], of: audio)
         #expect(rendering.samples.count == channelCount)
         #expect(rendering.report.samples == (speed == (try .of(1, 4)) ? 2800 : 200))
         #expect(rendering.report.lengthErrorSamples == 0)
@@ -79,7 +79,7 @@ struct AudioLengthTests {
     let algorithm = AudioTimePitchAlgorithm.allCases[Int(seed % 5)]
     let retimer = try AudioRetimer(
       algorithm: algorithm, sampleRate: 48_000, channelCount: 2, otherSpeeds: .snapped)
-    let sound = Sound.noise(length: 40_000, channelCount: 2)
+    let audio = Audio.noise(length: 40_000, channelCount: 2)
     var mappings: [TimeMapping] = []
     var end = MediaTime.zero
     for _ in 0..<6 {
@@ -100,7 +100,7 @@ struct AudioLengthTests {
       end = try end + length
     }
     let duration = try end + MediaTime(value: 1, timescale: 100)
-    let rendering = try retimer.render(mappings, of: sound, duration: duration)
+    let rendering = try retimer.render(mappings, of: audio, duration: duration)
     func sample(_ time: Rational) throws -> Int {
       Int(try time.multiplied(by: Rational(48_000)).rounded(.halfAwayFromZero))
     }
@@ -121,7 +121,7 @@ struct AudioLengthTests {
         // What plays at the sample: within half a sample of the source's own.
         let position = try sample(
           mapping.sourceSeconds(of: Rational(Int128(first), 48_000)))
-        let expected = sound.samples(Int64(position), next - first)
+        let expected = audio.samples(Int64(position), next - first)
         for channel in 0..<2 {
           #expect(rendering.samples[channel][first..<next].elementsEqual(expected[channel]))
         }
@@ -134,7 +134,7 @@ struct AudioLengthTests {
   }
 
   @Test func `A cut that changes nothing changes no sample`() throws {
-    let sound = Sound.noise(length: 20_000)
+    let audio = Audio.noise(length: 20_000)
     for algorithm in [AudioTimePitchAlgorithm.spectral, .timeDomain, .varispeed] {
       let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 1)
       let speed = try Speed.of(1, 3)
@@ -142,8 +142,8 @@ struct AudioLengthTests {
       let first = try TimeMapping.of(100, 1000, at: speed)
       let second = try TimeMapping.of(1100, 2001, at: speed, from: first.target.end)
       #expect(
-        try retimer.render([whole], of: sound).samples
-          == retimer.render([first, second], of: sound).samples)
+        try retimer.render([whole], of: audio).samples
+          == retimer.render([first, second], of: audio).samples)
     }
   }
 

@@ -6,7 +6,7 @@ import Retiming
 import Testing
 
 struct AudioRetimerTests {
-  private let sound = Sound.noise(length: 48_000)
+  private let audio = Audio.noise(length: 48_000)
 
   private func code(_ body: () throws -> Void) -> RetimingError.Code? {
     do { try body() } catch { return (error as? RetimingError)?.code }
@@ -30,7 +30,7 @@ struct AudioRetimerTests {
     arguments: [.spectral, .timeDomain, .varispeed, .lowQuality] as [AudioTimePitchAlgorithm])
   func parallel(_ algorithm: AudioTimePitchAlgorithm) throws {
     let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 2)
-    let noise = Sound.noise(length: 48_000, channelCount: 2)
+    let noise = Audio.noise(length: 48_000, channelCount: 2)
     let mappings = try apart()
     let plain = try retimer.render(mappings, of: noise)
     let caller = pthread_self()
@@ -57,7 +57,7 @@ struct AudioRetimerTests {
       code {
         _ = try retimer.render(
           mappings: mappings, parallelism: 3, isCancelled: { blocks > 1 },
-          read: sound.samples, write: { _ in blocks += 1 })
+          read: audio.samples, write: { _ in blocks += 1 })
       } == .cancelled)
     var reads = 0
     #expect(throws: Broken.self) {
@@ -66,7 +66,7 @@ struct AudioRetimerTests {
         read: { start, count in
           reads += 1
           if reads > 2 { throw Broken() }
-          return sound.samples(start, count)
+          return audio.samples(start, count)
         }, write: { _ in })
     }
   }
@@ -95,13 +95,13 @@ struct AudioRetimerTests {
       for algorithm in [AudioTimePitchAlgorithm.spectral, .timeDomain, .varispeed] {
         let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 1)
         let error = #expect(throws: RetimingError.self) {
-          try retimer.render([mapping], of: sound)
+          try retimer.render([mapping], of: audio)
         }
         #expect(error?.code == .speedOutOfRange)
         #expect(error?.description.contains("from 1/32 to 32/1") == true)
       }
       let muted = try AudioRetimer(algorithm: .mute, sampleRate: 48_000, channelCount: 1)
-      #expect(try muted.render([mapping], of: sound).samples[0].allSatisfy { $0 == 0 })
+      #expect(try muted.render([mapping], of: audio).samples[0].allSatisfy { $0 == 0 })
     }
   }
 
@@ -152,7 +152,7 @@ struct AudioRetimerTests {
     #expect(
       code {
         _ = try retimer.render(
-          mappings: [mapping], isCancelled: { written >= 10_000 }, read: sound.samples,
+          mappings: [mapping], isCancelled: { written >= 10_000 }, read: audio.samples,
           write: { written += $0[0].count })
       } == .cancelled)
     #expect((10_000..<15_000).contains(written))

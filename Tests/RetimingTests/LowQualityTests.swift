@@ -6,7 +6,7 @@ import Testing
 
 struct LowQualityTests {
   private func retimer(
-    _ others: OtherSpeeds = .refused, channelCount: Int = 1
+    _ others: UnsupportedSpeedPolicy = .refused, channelCount: Int = 1
   ) throws -> AudioRetimer {
     try AudioRetimer(
       algorithm: .lowQuality, sampleRate: 48_000, channelCount: channelCount, otherSpeeds: others)
@@ -38,8 +38,8 @@ struct LowQualityTests {
     // Bursts of 4 ms, not in step with the grains.
     let length = rate / 250
     let starts = (1...20).map { $0 * rate * 3 / 10 + $0 * $0 * 97 % (rate / 50) }
-    let noise = Sound.noise(length: Int64(rate) * 7).channels[0]
-    let sound = Sound(
+    let noise = Audio.noise(length: Int64(rate) * 7).channels[0]
+    let audio = Audio(
       length: Int64(rate) * 7,
       channels: [
         { position in
@@ -48,7 +48,7 @@ struct LowQualityTests {
       ])
     let retimer = try AudioRetimer(algorithm: .lowQuality, sampleRate: rate, channelCount: 1)
     let samples = try retimer.render(
-      [.of(0, Int64(rate) * 7, at: .of(2, 3), sampleRate: Int32(rate))], of: sound
+      [.of(0, Int64(rate) * 7, at: .of(2, 3), sampleRate: Int32(rate))], of: audio
     ).samples[0]
     let lengths = starts.map { start in
       let place = start * 3 / 2
@@ -79,13 +79,13 @@ struct LowQualityTests {
   }
 
   @Test func `Snapped sound keeps its place, and the report says so`() throws {
-    let sound = Sound.noise(length: 100_000)
+    let audio = Audio.noise(length: 100_000)
     // Slower than it plays: it ends early. Faster: it is cut. As fast: nothing is said.
     let slow = try TimeMapping.of(10_000, 12_000, at: .of(3, 5))
     let fast = try TimeMapping.of(30_000, 12_000, at: .of(3), from: slow.target.end)
     let exact = try TimeMapping.of(50_000, 12_000, at: .of(4, 5), from: fast.target.end)
     let almost = try TimeMapping.of(70_000, 9000, at: .of(9, 10), from: exact.target.end)
-    let rendering = try retimer(.snapped).render([slow, fast, exact, almost], of: sound)
+    let rendering = try retimer(.snapped).render([slow, fast, exact, almost], of: audio)
     #expect(
       rendering.report.snapped.map(\.target) == [slow.target, fast.target, almost.target])
     #expect(

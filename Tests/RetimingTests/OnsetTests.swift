@@ -40,14 +40,14 @@ struct OnsetTests {
   }
 
   @Test func `Steady tones, pulses of a voice and silence are no onsets`() {
-    let sounds: [(Int) -> Float] = [
+    let audios: [(Int) -> Float] = [
       { _ in 0 }, { Float(sin(0.1 * Double($0))) },
       // A hundred pulses a second.
       { Float(exp(-Double($0 % 480) / 30)) },
     ]
-    for sound in sounds {
+    for audio in audios {
       var detector = OnsetDetector(sampleRate: 48_000, channelCount: 1)
-      let found = detector.append([(0..<96_000).map(sound)])
+      let found = detector.append([(0..<96_000).map(audio)])
       // The start itself is one.
       #expect(found.allSatisfy { $0.position < 2400 })
       #expect(detector.scanned > 92_000)
@@ -112,8 +112,8 @@ struct OnsetTests {
     ]
     let (above, below) = speeds[Int(seed) % speeds.count]
     let base = try SpeedMap(piece([(above, below)], each: 50_000), origin: 0)
-    let extent = LockedMap.Extent(before: 20, after: 30, least: 0.2, sampleRate: 48_000)
-    var map = LockedMap(base, extent, bounds: 1000..<51_000)
+    let extent = TransientTimeMap.Extent(before: 20, after: 30, least: 0.2, sampleRate: 48_000)
+    var map = TransientTimeMap(base, extent, bounds: 1000..<51_000)
     var onsets: [Double] = []
     var place = 0.0
     while place < 60_000 {
@@ -161,7 +161,7 @@ struct OnsetTests {
       let second = (0..<count).map { _ in Float.random(in: -1...1, using: &random) }
       let plain = zip(first, second).reduce(0.0) { $0 + Double($1.0) * Double($1.1) }
       let made = first.withUnsafeBufferPointer { first in
-        second.withUnsafeBufferPointer { Likeness.product(first, $0) }
+        second.withUnsafeBufferPointer { CrossCorrelation.product(first, $0) }
       }
       #expect((Double(made) - plain).magnitude < 1e-4)
     }
@@ -176,18 +176,18 @@ struct OnsetTests {
       let bump = Float(sin(.pi * Double(index) / 40))
       for start in [1000, 2037, 1950] { samples[start + index] += bump }
     }
-    let search = Likeness.Search(
+    let search = CrossCorrelation.Search(
       wanted: Array(samples[1000..<1040]), middle: 2000, reach: 100, penalty: 0.01)
-    var steps = SteppedSound(step: 4)
+    var steps = DecimatedSignal(step: 4)
     steps.extend(to: samples)
-    let best = Likeness.best(search, in: samples, steps)
+    let best = CrossCorrelation.best(search, in: samples, steps)
     #expect((36...38).contains(best))
-    let other = Likeness.best(search, in: samples, steps) { $0 > 0 }
+    let other = CrossCorrelation.best(search, in: samples, steps) { $0 > 0 }
     #expect((-51 ... -49).contains(other))
     let silence = [Float](repeating: 0, count: 4000)
-    steps = SteppedSound(step: 4)
+    steps = DecimatedSignal(step: 4)
     steps.extend(to: silence)
-    #expect(Likeness.best(search, in: silence, steps) == 0)
+    #expect(CrossCorrelation.best(search, in: silence, steps) == 0)
   }
 
   /// To a thousandth of a sample, so that tones stay 70 dB above what is not they.
@@ -198,14 +198,14 @@ struct OnsetTests {
       let samples = (0..<2000).map { Float(0.5 * sin(step * Double($0))) }
       // What is wanted lies the rest behind sample 900.
       let wanted = (0..<600).map { Float(0.5 * sin(step * (900 + Double($0) + rest))) }
-      let found = Likeness.remainder(of: wanted, around: 900, in: samples)
+      let found = CrossCorrelation.remainder(of: wanted, around: 900, in: samples)
       #expect((found - rest).magnitude < 0.001, "\(frequency) Hz: \(found)")
       let whole = rest.rounded(.down)
-      let read = BetweenSamples(rest - whole).samples(
+      let read = FractionalDelay(rest - whole).samples(
         of: samples, from: 900 + Int(whole), count: 600)
       #expect(zip(read, wanted).allSatisfy { ($0 - $1).magnitude < 1e-4 })
     }
-    let noise = Sound.noise(length: 4000).samples(0, 4000)[0]
-    #expect(Likeness.remainder(of: Array(noise[100..<700]), around: 2000, in: noise) == 0)
+    let noise = Audio.noise(length: 4000).samples(0, 4000)[0]
+    #expect(CrossCorrelation.remainder(of: Array(noise[100..<700]), around: 2000, in: noise) == 0)
   }
 }

@@ -20,7 +20,7 @@ struct PictureBlenderTests {
   ) throws {
     let format = try #require(PixelFormat(named: name))
     let layout = try #require(PixelComponents(format))
-    let transfer = LightTransfer(
+    let transfer = TransferFunction(
       curve: [.bt709, .sRGB, .power(2.2), .pq, .hlg][curve],
       red: curve == 3 ? 0.2627 : 0.2126, blue: curve == 3 ? 0.0593 : 0.0722)
     let (width, height) = (19, 13)
@@ -51,7 +51,7 @@ struct PictureBlenderTests {
   }
 
   @Test func `Half of black and half of white is as bright as half the light`() throws {
-    let transfer = LightTransfer(curve: .bt709, red: 0.2126, blue: 0.0722)
+    let transfer = TransferFunction(curve: .bt709, red: 0.2126, blue: 0.0722)
     let blender = try #require(
       PictureBlender(
         width: 2, height: 2, pixelFormat: .gray8, isFullRange: true, transfer: transfer))
@@ -65,7 +65,7 @@ struct PictureBlenderTests {
   }
 
   @Test func `Pictures of another kind are refused`() throws {
-    let transfer = LightTransfer(curve: .bt709, red: 0.2126, blue: 0.0722)
+    let transfer = TransferFunction(curve: .bt709, red: 0.2126, blue: 0.0722)
     let pal8 = try #require(PixelFormat(named: "pal8"))
     #expect(
       PictureBlender(
@@ -83,7 +83,7 @@ struct PictureBlenderTests {
   /// Red, green and blue of each pixel from its own samples, those to light, the mean, and back.
   private func reference(
     _ pictures: [Planes], _ shares: [Double], _ layout: PixelComponents, _ width: Int,
-    _ height: Int, _ isFullRange: Bool, _ transfer: LightTransfer
+    _ height: Int, _ isFullRange: Bool, _ transfer: TransferFunction
   ) -> [[[Double]]] {
     let most = Double((1 << layout.depth) - 1)
     let unit = Double(1 << layout.depth) / 256

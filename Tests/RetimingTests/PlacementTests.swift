@@ -19,7 +19,7 @@ struct PlacementTests {
         [330.0, 660, 990, 2200].enumerated().reduce(0) { sum, partial in
           sum + 0.12 * sin(2 * .pi * partial.element / 48_000 * position + Double(partial.offset))
         }
-      case .noise: Sound.noise(length: .max).channels[0](position)
+      case .noise: Audio.noise(length: .max).channels[0](position)
       }
     }
   }
@@ -31,7 +31,7 @@ struct PlacementTests {
     let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 1)
     return try retimer.render(
       [.of(range.lowerBound, Int64(range.count), at: .of(1, stretch))],
-      of: Sound(length: 200_000, channels: [value])
+      of: Audio(length: 200_000, channels: [value])
     ).samples[0]
   }
 
@@ -88,7 +88,7 @@ struct PlacementTests {
       (0, 4, 0.95...1.0, false), (0, 400, 0.4...0.7, false), (50, 400, 0.0...0.1, true),
     ] as [(Double, Double, ClosedRange<Double>, Bool)])
   func growth(rise: Double, top: Double, share: ClosedRange<Double>, isSoft: Bool) throws {
-    let noise = Sound.noise(length: 96_000).channels[0]
+    let noise = Audio.noise(length: 96_000).channels[0]
     let plane = (0..<96_000).map { index in
       let since = (Double(index) - 48_000) / 48
       let loudness = since < 0 || since > rise + top ? 0 : min(1, since / max(rise, 1e-9))

@@ -76,10 +76,10 @@ struct RampTests {
       36_346, 4_000, at: .of(1, 5), from: first.target.end + length)
     mappings.append(PlaybackMapping(last))
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
-    let sound = Sound.sine(frequency, length: 100_000)
+    let audio = Audio.sine(frequency, length: 100_000)
     var samples: [Float] = []
     let report = try retimer.render(
-      mappings: mappings, read: sound.samples, write: { samples += $0[0] })
+      mappings: mappings, read: audio.samples, write: { samples += $0[0] })
     #expect(report.lengthErrorSamples == 0 && Int64(samples.count) == report.samples)
     var worst = 0.0
     for (index, sample) in samples.enumerated() {
@@ -110,12 +110,12 @@ struct RampTests {
     // Two ramps of 0.16 s later.
     mappings.append(PlaybackMapping(try TimeMapping.of(20_200, 9_600, at: .of(1), from: end)))
     let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 1)
-    let sound = Sound.noise(length: 40_000)
+    let audio = Audio.noise(length: 40_000)
     var samples: [Float] = []
-    _ = try retimer.render(mappings: mappings, read: sound.samples, write: { samples += $0[0] })
+    _ = try retimer.render(mappings: mappings, read: audio.samples, write: { samples += $0[0] })
     try #require(samples.count == 9_600 + 2 * 7_680 + 9_600)
-    #expect(samples[..<9_600].elementsEqual(sound.samples(1_000, 9_600)[0]))
-    #expect(samples[(9_600 + 2 * 7_680)...].elementsEqual(sound.samples(20_200, 9_600)[0]))
+    #expect(samples[..<9_600].elementsEqual(audio.samples(1_000, 9_600)[0]))
+    #expect(samples[(9_600 + 2 * 7_680)...].elementsEqual(audio.samples(20_200, 9_600)[0]))
   }
 
   @Test func `What plays backwards or too fast is refused, and what is held is silent`() throws {

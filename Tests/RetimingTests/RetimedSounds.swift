@@ -44,7 +44,7 @@ struct RetimedSine {
 
 /// 440 Hz that runs on through five speeds: 1, 1/8, 2, 1/2 and 1.
 struct JoinedSpeeds {
-  let sound = Sound.sine(440, length: 100_000)
+  let audio = Audio.sine(440, length: 100_000)
   private(set) var mappings: [TimeMapping] = []
   let samples: [Float]
 
@@ -62,7 +62,7 @@ struct JoinedSpeeds {
       end = mappings[mappings.count - 1].target.end
     }
     self.count = count
-    samples = try retimer.render(mappings, of: sound).samples[0]
+    samples = try retimer.render(mappings, of: audio).samples[0]
   }
 
   /// The largest second difference in a range, over that of the sine: a jump is far above 1.
@@ -77,7 +77,7 @@ struct JoinedSpeeds {
   /// Whether what plays at speed 1 is the source, bit for bit.
   var isCopiedAtSpeedOne: Bool {
     let (length, last) = (Int(count), Self.start + 4 * count)
-    return samples[..<length].elementsEqual(sound.samples(Self.start, length)[0])
-      && samples[(samples.count - length)...].elementsEqual(sound.samples(last, length)[0])
+    return samples[..<length].elementsEqual(audio.samples(Self.start, length)[0])
+      && samples[(samples.count - length)...].elementsEqual(audio.samples(last, length)[0])
   }
 }

@@ -27,15 +27,15 @@ struct SpectralTests {
     let retimer = try AudioRetimer(algorithm: .spectral, sampleRate: 48_000, channelCount: 1)
     let speed = try Speed.of(above, below)
     // A burst of 4 ms, in the middle of 0.4 s.
-    let noise = Sound.noise(length: 100_000)
-    let sound = Sound(
+    let noise = Audio.noise(length: 100_000)
+    let audio = Audio(
       length: 100_000,
       channels: [
         { position in
           29_904..<30_096 ~= position ? noise.channels[0](position) : 0
         }
       ])
-    let samples = try retimer.render([.of(20_400, 19_200, at: speed)], of: sound).samples[0]
+    let samples = try retimer.render([.of(20_400, 19_200, at: speed)], of: audio).samples[0]
     let loudest = samples.map(\.magnitude).max() ?? 0
     let first = samples.firstIndex { $0.magnitude >= loudest / 2 } ?? 0
     let peak = samples.firstIndex { $0.magnitude == loudest } ?? 0
@@ -56,7 +56,7 @@ struct SpectralTests {
     #expect(same[0] == same[1])
     let left = try retimer.render(
       [mapping],
-      of: Sound(
+      of: Audio(
         length: 100_000,
         channels: [{ 0.5 * sin(2 * .pi * 440 / 48_000 * $0) }, { _ in 0 }])
     ).samples

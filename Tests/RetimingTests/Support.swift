@@ -46,23 +46,23 @@ extension TimeMapping {
 }
 
 /// A sound of a length, one formula a channel; silent outside.
-struct Sound {
+struct Audio {
   var length: Int64
   var channels: [(Double) -> Double]
 
   /// A sine in every channel.
   static func sine(
     _ frequency: Double, length: Int64, sampleRate: Double = 48_000, channelCount: Int = 1
-  ) -> Sound {
-    Sound(
+  ) -> Audio {
+    Audio(
       length: length,
       channels: Array(
         repeating: { 0.5 * sin(2 * .pi * frequency * $0 / sampleRate) }, count: channelCount))
   }
 
   /// Noise of 24 bits that depends on the position only, another one in every channel.
-  static func noise(length: Int64, channelCount: Int = 1) -> Sound {
-    Sound(
+  static func noise(length: Int64, channelCount: Int = 1) -> Audio {
+    Audio(
       length: length,
       channels: (0..<channelCount).map { channel in
         { position in
@@ -88,11 +88,11 @@ struct Rendering {
 extension AudioRetimer {
   /// Renders into memory.
   func render(
-    _ mappings: [TimeMapping], of sound: Sound, duration: MediaTime? = nil
+    _ mappings: [TimeMapping], of audio: Audio, duration: MediaTime? = nil
   ) throws -> Rendering {
     var samples = [[Float]](repeating: [], count: channelCount)
     let report = try render(
-      mappings: mappings, duration: duration, read: sound.samples,
+      mappings: mappings, duration: duration, read: audio.samples,
       write: { block in
         for channel in samples.indices { samples[channel] += block[channel] }
       })

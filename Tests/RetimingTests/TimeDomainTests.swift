@@ -37,9 +37,9 @@ struct TimeDomainTests {
   @Test("Tones go on through accents", arguments: [(4, 5), (1, 2), (2, 1)] as [(Int64, Int64)])
   func accents(above: Int64, below: Int64) throws {
     // Four times a second 4 ms of noise, 12 dB below the tone.
-    let noise = Sound.noise(length: 200_000).channels[0]
+    let noise = Audio.noise(length: 200_000).channels[0]
     let step = 2 * .pi * 330.0 / 48_000
-    let sound = Sound(
+    let audio = Audio(
       length: 200_000,
       channels: [
         { position in
@@ -48,7 +48,7 @@ struct TimeDomainTests {
         }
       ])
     let speed = try Speed.of(above, below)
-    let samples = try retimer().render([.of(24_000, 96_000, at: speed)], of: sound).samples[0]
+    let samples = try retimer().render([.of(24_000, 96_000, at: speed)], of: audio).samples[0]
     let fitted = FittedSine(samples, 4_000..<samples.count - 4_000, frequency: step)
     Measured.note("time-domain accents \(speed)", "\(fitted.signalToNoise) dB")
     #expect(fitted.signalToNoise > 20)
@@ -60,8 +60,8 @@ struct TimeDomainTests {
   func claps(above: Int64, below: Int64) throws {
     // Bursts of 2 ms, 0.2 to 0.3 s apart.
     let starts: [Int64] = [30_011, 40_012, 54_013, 64_500]
-    let noise = Sound.noise(length: 200_000)
-    let sound = Sound(
+    let noise = Audio.noise(length: 200_000)
+    let audio = Audio(
       length: 200_000,
       channels: [
         { position in
@@ -69,7 +69,7 @@ struct TimeDomainTests {
         }
       ])
     let speed = try Speed.of(above, below)
-    let samples = try retimer().render([.of(24_000, 50_000, at: speed)], of: sound).samples[0]
+    let samples = try retimer().render([.of(24_000, 50_000, at: speed)], of: audio).samples[0]
     // Where sound starts after a millisecond of silence, and how much of it there is.
     var found: [Int] = []
     var loud = 0
@@ -91,12 +91,12 @@ struct TimeDomainTests {
   }
 
   @Test func `All channels move together`() throws {
-    let noise = Sound.noise(length: 100_000).channels[0]
-    let sound = Sound(
+    let noise = Audio.noise(length: 100_000).channels[0]
+    let audio = Audio(
       length: 100_000, channels: [noise, { -0.5 * noise($0) }, { 0.25 * noise($0) }])
     for (above, below) in [(1, 3), (7, 4)] as [(Int64, Int64)] {
       let samples = try retimer(3).render(
-        [.of(20_000, 20_000, at: .of(above, below))], of: sound
+        [.of(20_000, 20_000, at: .of(above, below))], of: audio
       ).samples
       for (index, sample) in samples[0].enumerated() {
         let (second, third) = (samples[1][index], samples[2][index])
@@ -119,8 +119,8 @@ struct TimeDomainTests {
 
   @Test func `A ramp of many speeds is one sound, and keeps its places`() throws {
     // From 9/8 down to 1/8 and up again in steps of 10 ms, with a burst every 60 ms.
-    let noise = Sound.noise(length: 200_000).channels[0]
-    let sound = Sound(
+    let noise = Audio.noise(length: 200_000).channels[0]
+    let audio = Audio(
       length: 200_000,
       channels: [{ Int64($0) % 2880 < 96 ? noise($0) : 0.05 * sin(2 * .pi * 300 / 48_000 * $0) }])
     var end = MediaTime.zero
@@ -131,7 +131,7 @@ struct TimeDomainTests {
       mappings.append(try .of(10_000 + 480 * step, 480, at: .of(above, 40), from: end))
       end = mappings[mappings.count - 1].target.end
     }
-    let samples = try retimer().render(mappings, of: sound).samples[0]
+    let samples = try retimer().render(mappings, of: audio).samples[0]
     var errors: [Double] = []
     for mapping in mappings {
       let first = mapping.source.start.seconds.doubleValue * 48_000

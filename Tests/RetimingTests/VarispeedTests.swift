@@ -18,14 +18,14 @@ struct VarispeedTests {
   func sine(above: Int64, below: Int64, frequency: Double) throws {
     let speed = try Speed.of(above, below)
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
-    let sound = Sound.sine(frequency, length: 400_000)
+    let audio = Audio.sine(frequency, length: 400_000)
     // 6000 output samples of it, from a whole sample in the middle on.
     let start = try MediaTime(value: 100_000, timescale: 48_000)
     let length = try MediaTime(value: 6000, timescale: 48_000)
     let end = try start + length.multiplied(by: speed.fraction)
     let mapping = try TimeMapping(
       source: TimeRange(start: start, end: end), target: TimeRange(duration: length))
-    let samples = try retimer.render([mapping], of: sound).samples[0]
+    let samples = try retimer.render([mapping], of: audio).samples[0]
     #expect(samples.count == 6000)
 
     let step = 2 * .pi * frequency / 48_000
@@ -42,7 +42,7 @@ struct VarispeedTests {
 
   @Test func `A position between samples is met`() throws {
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
-    let sound = Sound.sine(997, length: 400_000)
+    let audio = Audio.sine(997, length: 400_000)
     for (above, below) in [(1, 8), (2, 1), (3, 2), (5, 7), (997, 1000)] as [(Int64, Int64)] {
       let speed = try Speed.of(above, below)
       for part in [1, 3, 5, 9] as [Int64] {
@@ -51,7 +51,7 @@ struct VarispeedTests {
         let source = try TimeRange.of(start, start + 48_000, per: 480_000)
         let length = try MediaTime(source.durationInSeconds.divided(by: speed.fraction))
         let mapping = try TimeMapping(source: source, target: TimeRange(duration: length))
-        let samples = try retimer.render([mapping], of: sound).samples[0]
+        let samples = try retimer.render([mapping], of: audio).samples[0]
         let step = 2 * .pi * 997.0 / 48_000
         let slowStep = step * speed.fraction.doubleValue
         let fitted = FittedSine(samples, 0..<min(3000, samples.count), frequency: slowStep)
@@ -64,7 +64,7 @@ struct VarispeedTests {
 
   @Test func `The sound that runs on from one speed into another has no jump`() throws {
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
-    let sound = Sound.sine(200, length: 100_000)
+    let audio = Audio.sine(200, length: 100_000)
     var end = MediaTime.zero
     var position: Int64 = 10_000
     var mappings: [TimeMapping] = []
@@ -73,7 +73,7 @@ struct VarispeedTests {
       position += 2000
       end = mappings[mappings.count - 1].target.end
     }
-    let samples = try retimer.render(mappings, of: sound).samples[0]
+    let samples = try retimer.render(mappings, of: audio).samples[0]
     // The exact sound: the source at the position that each output sample has.
     var worst = 0.0
     for mapping in mappings {
@@ -96,8 +96,8 @@ struct VarispeedTests {
   func band(part: Double, gains: ClosedRange<Double>) throws {
     // At twice the speed, half of the band goes.
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
-    let sound = Sound.sine(12_000 * part, length: 100_000)
-    let samples = try retimer.render([.of(1000, 20_000, at: .of(2))], of: sound).samples[0]
+    let audio = Audio.sine(12_000 * part, length: 100_000)
+    let samples = try retimer.render([.of(1000, 20_000, at: .of(2))], of: audio).samples[0]
     let gain = (samples.reduce(0) { $0 + Double($1 * $1) } / Double(samples.count) / 0.125)
       .squareRoot()
     #expect(gains.contains(gain))

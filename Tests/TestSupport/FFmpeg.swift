@@ -59,7 +59,7 @@ package enum FFmpeg {
   }
 
   /// The sound of a movie as `ffmpeg` decodes it: planes of floats.
-  package static func sound(of path: String, channelCount: Int) async throws -> [[Float]] {
+  package static func audio(of path: String, channelCount: Int) async throws -> [[Float]] {
     let bytes = try await converted(path, ["-map", "0:a:0", "-f", "f32le"])
     let values = bytes.withUnsafeBytes { buffer in
       (0..<buffer.count / 4).map {

@@ -6,7 +6,7 @@ import MediaTiming
 /// and writer.
 package struct MovieRecipe: Sendable {
   /// The sound beside the pictures: a click at the first sample of each of these.
-  package struct Sound: Sendable {
+  package struct Audio: Sendable {
     package var codec = "aac"
     package var sampleRate = 48_000
     package var channelCount = 2
@@ -56,7 +56,7 @@ package struct MovieRecipe: Sendable {
   package var hasIndexInFront = false
   /// Whether what is below the painted number is noise, of which nothing can be left out.
   package var hasNoise = false
-  package var sound: Sound?
+  package var audio: Audio?
 
   package init() {}
 
@@ -96,9 +96,9 @@ extension MovieRecipe {
     var settings = MovieWriter.Settings(container: container, movieTimescale: timescale)
     settings.metadata = metadata
     settings.fragmentMicroseconds = fragmentMicroseconds
-    var soundPackets = try sound.map { try $0.encoded() }
+    var audioPackets = try audio.map { try $0.encoded() }
     if hasIndexInFront {
-      settings.frontIndexCount = times.count + (soundPackets?.packets.count ?? 0)
+      settings.frontIndexCount = times.count + (audioPackets?.packets.count ?? 0)
     }
     var encoder = times.isEmpty ? nil : try makeEncoder()
     let file = try MovieFile(creating: path, overwrites: true)
@@ -108,23 +108,23 @@ extension MovieRecipe {
         parameters, timescale: timescale, metadata: language.map { ["language": $0] } ?? [:],
         displayMatrix: displayMatrix)
     }
-    let soundTrack = try soundPackets.map {
+    let audioTrack = try audioPackets.map {
       try writer.addTrack($0.parameters, timescale: Int32($0.sampleRate))
     }
     try writer.begin()
-    func writeSound(upTo seconds: Double) throws {
-      guard let soundTrack, let rate = soundPackets?.sampleRate else { return }
-      while let next = soundPackets?.packets.first, Double(next.pts) / Double(rate) <= seconds {
+    func writeAudio(upTo seconds: Double) throws {
+      guard let audioTrack, let rate = audioPackets?.sampleRate else { return }
+      while let next = audioPackets?.packets.first, Double(next.pts) / Double(rate) <= seconds {
         try writer.write(
-          next.packet, track: soundTrack, pts: next.pts, dts: next.pts, duration: next.duration)
-        soundPackets?.packets.removeFirst()
+          next.packet, track: audioTrack, pts: next.pts, dts: next.pts, duration: next.duration)
+        audioPackets?.packets.removeFirst()
       }
     }
     var written: [[UInt8]] = []
     if var pictures = encoder.take() {
       let packets = try encode(&pictures)
       for (number, packet) in packets.enumerated() {
-        try writeSound(upTo: Double(packet.dts ?? 0) / Double(timescale))
+        try writeAudio(upTo: Double(packet.dts ?? 0) / Double(timescale))
         let pts = packet.pts ?? 0
         let place = times.firstIndex(of: pts) ?? 0
         let next = place + 1 < times.count ? times[place + 1] : end
@@ -136,7 +136,7 @@ extension MovieRecipe {
         written.append(packet.withBytes { [UInt8]($0) })
       }
     }
-    try writeSound(upTo: .infinity)
+    try writeAudio(upTo: .infinity)
     try writer.finish()
     return written
   }
@@ -178,7 +178,7 @@ extension MovieRecipe {
   }
 }
 
-extension MovieRecipe.Sound {
+extension MovieRecipe.Audio {
   fileprivate struct Encoded {
     let parameters: CodecParameters
     let sampleRate: Int
@@ -187,12 +187,12 @@ extension MovieRecipe.Sound {
 
   fileprivate func encoded() throws -> Encoded {
     var encoder = try Encoder(
-      soundCodec: codec, sampleRate: sampleRate, channelCount: channelCount)
+      audioCodec: codec, sampleRate: sampleRate, channelCount: channelCount)
     let block = encoder.frameSize > 0 ? encoder.frameSize : 1_024
     var packets: [Packet] = []
     for start in stride(from: 0, to: sampleCount, by: block) {
       try encoder.send(
-        sound: planes(start..<min(sampleCount, start + block)), at: Int64(start))
+        audio: planes(start..<min(sampleCount, start + block)), at: Int64(start))
       while let packet = try encoder.nextPacket() { packets.append(packet) }
     }
     try encoder.send(nil)

@@ -16,7 +16,7 @@ package func paintedNumbers(_ asset: Asset) throws -> [Int?] {
     guard let luma = frame.planeData(0) else { throw AssetError.unreadable(asset.path) }
     let stride = frame.bytesPerRow(0)
     numbers.append(
-      PaintedNumber.read(width: frame.width, height: frame.height) { luma[$1 * stride + $0] })
+      FrameNumberPattern.read(width: frame.width, height: frame.height) { luma[$1 * stride + $0] })
   }
   return numbers
 }

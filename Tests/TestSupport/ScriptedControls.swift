@@ -5,7 +5,7 @@ import Synchronization
 package import V4L2
 
 /// A driver that has controls and nothing else, and answers as its test says.
-package final class ScriptedControls: DeviceCalls {
+package final class ScriptedControls: VideoSystemCalls {
   /// What the driver holds, and what it was asked.
   package struct State: Sendable {
     package var controls: [DeviceControl]

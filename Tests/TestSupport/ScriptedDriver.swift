@@ -101,7 +101,7 @@ package final class ScriptedDriver: FrameDriver {
     let passed = stamp.microseconds.subtractingReportingOverflow(now)
     let isClock = !passed.overflow && (0...120_000_000).contains(passed.partialValue)
     clock.store(isClock ? stamp.microseconds : now &+ 10_000, ordering: .relaxed)
-    return .frame(LentBuffer(stamp: stamp, bytes: bytes, index: index, driver: self))
+    return .frame(DequeuedBuffer(stamp: stamp, bytes: bytes, index: index, driver: self))
   }
 
   package func requeue(_ index: Int) throws(CaptureError) {

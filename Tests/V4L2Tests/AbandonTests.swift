@@ -23,7 +23,7 @@ struct AbandonTests {
     try #require(start != MAP_FAILED)
     memory[5_000] = 7
     #expect(Self.mappings(of: name) == 1)
-    KernelCalls().abandon(file, [memory])
+    KernelVideoCalls().abandon(file, [memory])
     #expect(Self.mappings(of: name) == 0)
     memory[8_191] = 9
     #expect(memory[5_000] == 0 && memory[8_191] == 9)

@@ -41,7 +41,7 @@ struct SubdeviceTests {
     for media in ["csi/media1", "usb/media0", "csi/media_other"] {
       try write("", scratch.file("devices/\(media)/dev"))
     }
-    let calls = KernelCalls(nodeFolder: "/dev", classFolder: classFolder)
+    let calls = KernelVideoCalls(nodeFolder: "/dev", classFolder: classFolder)
     func parts(_ node: String) -> [String] {
       // 81:9 has no node that this system shows.
       calls.parts(of: node) { $0 == "/dev/media1" ? ["81:6", "81:9"] : [] }
@@ -55,7 +55,7 @@ struct SubdeviceTests {
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "video0")
     #expect(parts(link) == ["/dev/v4l-subdev1"])
     // What is no media device has no parts.
-    #expect(KernelCalls.entityNodes(CVideo4Linux_ENTITY_FLASH)("/dev/null") == [])
-    #expect(KernelCalls.entityNodes(CVideo4Linux_ENTITY_FLASH)(scratch.file("none")) == [])
+    #expect(KernelVideoCalls.entityNodes(CVideo4Linux_ENTITY_FLASH)("/dev/null") == [])
+    #expect(KernelVideoCalls.entityNodes(CVideo4Linux_ENTITY_FLASH)(scratch.file("none")) == [])
   }
 }

@@ -9,7 +9,7 @@ import Testing
 extension VividTests {
   /// The microphones of the emulated machine.
   @Suite(.enabled(if: Loopback.card != nil, Loopback.whyNot))
-  struct Sound {
+  struct Audio {
     private let rate = 48_000
 
     @Test func `The microphones are those of arecord`() async throws {
@@ -108,7 +108,7 @@ extension VividTests {
       #expect(abs(measured / theirs - 1) < 0.002)
       #expect(abs(late) < 20e6)
       let ledger = output.ledger
-      #expect(ledger.addsUp && ledger.dropped.isEmpty)
+      #expect(ledger.isBalanced && ledger.dropped.isEmpty)
     }
 
     @Test func `A program that stands still loses sound, and says how much and where`()
@@ -151,7 +151,7 @@ extension VividTests {
           + "\(input.lostSampleCount) samples lost")
       #expect(found.cause == .overrun && input.overrunCount >= 1)
       #expect(found.sampleCount >= fewest)
-      #expect(output.ledger.addsUp)
+      #expect(output.ledger.isBalanced)
     }
 
     @Test func `A card that is pulled out interrupts the session, which goes on when it is back`()
@@ -182,7 +182,7 @@ extension VividTests {
       while output.ledger.delivered < offered + 20 { _ = try #require(await blocks.next()) }
       #expect(session.isRunning && !session.isInterrupted)
       await session.stopRunning()
-      #expect(output.ledger.addsUp)
+      #expect(output.ledger.isBalanced)
       print("loopback: pulled out and put back: \(offered) blocks before; \(output.ledger)")
     }
 
@@ -197,15 +197,15 @@ extension VividTests {
       session.beginConfiguration()
       try session.addInput(try DeviceInput(device: camera, format: try camera.fastestFormat()))
       try session.addInput(input)
-      let (pictures, sound) = (VideoDataOutput(), AudioDataOutput())
+      let (pictures, audio) = (VideoDataOutput(), AudioDataOutput())
       try session.addOutput(pictures)
-      try session.addOutput(sound)
+      try session.addOutput(audio)
       try await session.commitConfiguration()
       #expect(session.connections.map(\.mediaType).count == 2)
       let started = MediaTime(microseconds: CaptureClock.microseconds())
       try await session.startRunning()
       var frames = pictures.frames.makeAsyncIterator()
-      var blocks = sound.blocks.makeAsyncIterator()
+      var blocks = audio.blocks.makeAsyncIterator()
       for _ in 0..<20 {
         let frame = try #require(await frames.next())
         let block = try #require(await blocks.next())
@@ -217,7 +217,7 @@ extension VividTests {
         }
       }
       await session.stopRunning()
-      #expect(pictures.ledger.addsUp && sound.ledger.addsUp)
+      #expect(pictures.ledger.isBalanced && audio.ledger.isBalanced)
     }
 
     /// Records vivid beside the loopback card while a tone is played into that.
@@ -288,16 +288,16 @@ extension VividTests {
         try DeviceInput(device: camera, format: try camera.fastestFormat()))
       try session.addInput(
         try MicrophoneInput(device: try CaptureDevice.named(Loopback.capture)))
-      let (pictures, sound) = (VideoDataOutput(), AudioDataOutput())
+      let (pictures, audio) = (VideoDataOutput(), AudioDataOutput())
       try session.addOutput(pictures)
-      try session.addOutput(sound)
+      try session.addOutput(audio)
       let events = session.events
       try await session.startRunning()
       // A frame that waited for its taker would keep the device that is gone.
       let taking = Task {
         for await _ in pictures.frames {}
       }
-      var blocks = sound.blocks.makeAsyncIterator()
+      var blocks = audio.blocks.makeAsyncIterator()
       while pictures.ledger.delivered < 10 { _ = try #require(await blocks.next()) }
       try await Vivid.set("disconnect", to: 1)
       var seen: [SessionEvent] = []
@@ -309,14 +309,15 @@ extension VividTests {
         seen == [
           .didStartRunning, .wasInterrupted(.deviceGone), .interruptionEnded(.deviceGone),
         ])
-      let (offered, heard) = (pictures.ledger.offered, sound.ledger.delivered)
+      let (offered, heard) = (pictures.ledger.offered, audio.ledger.delivered)
       while pictures.ledger.offered < offered + 10 { _ = try #require(await blocks.next()) }
       #expect(session.isRunning && !session.isInterrupted)
       await session.stopRunning()
       taking.cancel()
       await taking.value
-      #expect(pictures.ledger.addsUp && sound.ledger.addsUp && sound.ledger.delivered > heard)
-      print("vivid: gone and back: frames \(pictures.ledger), blocks \(sound.ledger)")
+      #expect(
+        pictures.ledger.isBalanced && audio.ledger.isBalanced && audio.ledger.delivered > heard)
+      print("vivid: gone and back: frames \(pictures.ledger), blocks \(audio.ledger)")
     }
   }
 }

@@ -34,9 +34,9 @@ extension VividTests {
     }
 
     @Test func `The media device tells which nodes are parts of the camera`() throws {
-      let calls = KernelCalls()
+      let calls = KernelVideoCalls()
       let path = try #require(SystemFiles.resolved(node))
-      let nodes = calls.parts(of: node, KernelCalls.entityNodes(CVideo4Linux_ENTITY_VIDEO))
+      let nodes = calls.parts(of: node, KernelVideoCalls.entityNodes(CVideo4Linux_ENTITY_VIDEO))
       #expect(nodes.contains(path), "\(nodes)")
       #expect(nodes.allSatisfy { SystemFiles.kind(of: $0) == .characterDevice })
       // It has no lamp.

@@ -52,7 +52,7 @@ extension CameraControls {
       bufferingPolicy: .bufferingNewest(256))
     let watch = ControlWatch(watched, spelled, continuation)
     continuation.onTermination = { _ in watch.stop() }
-    try PlatformThread { watch.run() }.detach()
+    try BlockingThread { watch.run() }.detach()
     return stream
   }
 }

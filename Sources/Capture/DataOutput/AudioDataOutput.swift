@@ -23,7 +23,7 @@ public final class AudioDataOutput: FrameOutput {
 
   private let counters = DataOutputCounters()
   private let delivery = SampleDeliverer<AudioSampleBuffer>()
-  private let current = Mutex<AudioSink?>(nil)
+  private let current = Mutex<AudioBufferSink?>(nil)
 
   /// Makes an output that is to be added to a session.
   public init() {}
@@ -33,7 +33,7 @@ public final class AudioDataOutput: FrameOutput {
   /// Sound.
   public var mediaTypes: [MediaType] { [.audio] }
 
-  package var takesSoundBlocks: Bool { true }
+  package var takesAudioBlocks: Bool { true }
 
   /// What became of the blocks so far.
   public var ledger: DataOutputLedger { counters.ledger }
@@ -59,15 +59,15 @@ public final class AudioDataOutput: FrameOutput {
     delivery.setHandler(on: executor, handler)
   }
 
-  package func soundSink(for connection: CaptureConnection) -> (any SoundSink)? {
+  package func audioSink(for connection: CaptureConnection) -> (any AudioSink)? {
     guard connection.mediaType == .audio, let format = connection.audioFormat else { return nil }
     return current.withLock { current in
       if let current, current.gate === connection.gate { return current }
-      let ring = SoundRing(
+      let ring = AudioRing(
         capacity: 100 * Self.longestWait,
-        blockSize: SoundPump.blockCapacity(format) * format.bytesPerSample)
-      delivery.begin(SoundQueue(ring, format, counters))
-      let sink = AudioSink(
+        blockSize: AudioCaptureLoop.blockCapacity(format) * format.bytesPerSample)
+      delivery.begin(AudioQueue(ring, format, counters))
+      let sink = AudioBufferSink(
         connection.gate, ring, counters, LevelMeter(format), delivery)
       current = sink
       return sink
@@ -82,12 +82,12 @@ public final class AudioDataOutput: FrameOutput {
 }
 
 /// The blocks of one source that wait for whoever takes them.
-private final class SoundQueue: SampleQueue {
-  private let ring: SoundRing
+private final class AudioQueue: SampleQueue {
+  private let ring: AudioRing
   private let format: AudioFormat
   private let counters: DataOutputCounters
 
-  init(_ ring: SoundRing, _ format: AudioFormat, _ counters: DataOutputCounters) {
+  init(_ ring: AudioRing, _ format: AudioFormat, _ counters: DataOutputCounters) {
     self.ring = ring
     self.format = format
     self.counters = counters
@@ -106,17 +106,17 @@ private final class SoundQueue: SampleQueue {
 
 /// The capture thread's end of an output of sound: measures each block and copies it, or counts
 /// why not.
-private final class AudioSink: SoundSink {
+private final class AudioBufferSink: AudioSink {
   let meter: LevelMeter
   let gate: ConnectionGate
-  private let ring: SoundRing
+  private let ring: AudioRing
   private let counters: DataOutputCounters
   private let delivery: SampleDeliverer<AudioSampleBuffer>
   // The capture thread's own.
-  private nonisolated(unsafe) var missing = MissingSound()
+  private nonisolated(unsafe) var missing = AudioGapTracker()
 
   init(
-    _ gate: ConnectionGate, _ ring: SoundRing, _ counters: DataOutputCounters,
+    _ gate: ConnectionGate, _ ring: AudioRing, _ counters: DataOutputCounters,
     _ meter: LevelMeter, _ delivery: SampleDeliverer<AudioSampleBuffer>
   ) {
     self.gate = gate
@@ -126,7 +126,7 @@ private final class AudioSink: SoundSink {
     self.delivery = delivery
   }
 
-  func take(_ block: SoundBlock) {
+  func take(_ block: AudioBlock) {
     guard gate.isOpen.load(ordering: .relaxed) else { return missing.reset() }
     meter.measure(block.bytes, sampleCount: block.sampleCount)
     counters.offered.wrappingAdd(1, ordering: .relaxed)

@@ -20,7 +20,7 @@ public struct AudioSampleBuffer: Sendable {
   private let bytes: [UInt8]
 
   init(
-    format: AudioFormat, _ entry: SoundRing.Entry, bytes: [UInt8]
+    format: AudioFormat, _ entry: AudioRing.Entry, bytes: [UInt8]
   ) {
     self.format = format
     position = entry.position

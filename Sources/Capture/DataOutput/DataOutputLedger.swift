@@ -25,7 +25,7 @@ public struct DataOutputLedger: Hashable, Sendable {
   public var dropped: [FrameDropReason: Int64] = [:]
 
   /// Whether each frame offered is in just one of the other figures.
-  public var addsUp: Bool { offered == delivered + waiting + dropped.values.reduce(0, +) }
+  public var isBalanced: Bool { offered == delivered + waiting + dropped.values.reduce(0, +) }
 }
 
 /// The figures behind a ledger, one thread each.

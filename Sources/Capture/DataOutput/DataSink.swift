@@ -6,7 +6,7 @@ import Synchronization
 final class DataSink: FrameSink {
   private let gate: ConnectionGate
   /// Where the frames come from.
-  let loans: FrameLoans
+  let loans: BufferPool
   let ring: LoanRing
   let counters: DataOutputCounters
   let options: Options
@@ -33,7 +33,7 @@ final class DataSink: FrameSink {
   }
 
   init(
-    _ gate: ConnectionGate, loans: FrameLoans, ring: LoanRing, counters: DataOutputCounters,
+    _ gate: ConnectionGate, loans: BufferPool, ring: LoanRing, counters: DataOutputCounters,
     options: Options, wake: DispatchSemaphore
   ) {
     self.gate = gate

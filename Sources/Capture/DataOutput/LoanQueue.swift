@@ -5,7 +5,7 @@ import Synchronization
 /// The frames of one camera that wait in a ring for whoever takes them.
 final class LoanQueue: SampleQueue {
   let ring: LoanRing
-  private let loans: FrameLoans
+  private let loans: BufferPool
   private let format: FormatDescription
   /// How long a frame lasts.
   private let duration: MediaTime
@@ -69,7 +69,7 @@ final class LoanQueue: SampleQueue {
     }
   }
 
-  private func giveBack(_ loan: FrameLoans.Loan) {
+  private func giveBack(_ loan: BufferPool.Loan) {
     options.kept.wrappingSubtract(1, ordering: .relaxed)
     options.waiting.wrappingSubtract(1, ordering: .relaxed)
     loans.release(loan)

@@ -12,7 +12,7 @@ final class LoanRing: Sendable {
   }
 
   enum Passage {
-    case lent(FrameLoans.Loan)
+    case lent(BufferPool.Loan)
     case dropped(FrameDropReason)
   }
 

@@ -43,7 +43,7 @@ public struct FormatDescription: Hashable, Sendable {
 /// output drops frames with ``FrameDropReason/outOfBuffers``.
 public final class SampleBuffer: Sendable {
   private enum Storage {
-    case lent(FrameLoans.Loan)
+    case lent(BufferPool.Loan)
     case own([UInt8])
   }
 
@@ -77,13 +77,13 @@ public final class SampleBuffer: Sendable {
   /// When it is decoded: frames arrive in the order in which they are shown.
   public var decodeTimeStamp: MediaTime { presentationTimeStamp }
 
-  private let loans: FrameLoans
+  private let loans: BufferPool
   private let storage: Mutex<Storage>
   private let options: DataSink.Options
   let converters: PictureConverters
 
   init(
-    _ observation: FrameObservation, _ loan: FrameLoans.Loan, of loans: FrameLoans,
+    _ observation: FrameObservation, _ loan: BufferPool.Loan, of loans: BufferPool,
     format: FormatDescription, duration: MediaTime, options: DataSink.Options,
     converters: PictureConverters
   ) {
@@ -158,7 +158,7 @@ public final class SampleBuffer: Sendable {
     return try outcome.get()
   }
 
-  private func giveBack(_ loan: FrameLoans.Loan) {
+  private func giveBack(_ loan: BufferPool.Loan) {
     options.kept.wrappingSubtract(1, ordering: .relaxed)
     loans.release(loan)
   }

@@ -58,7 +58,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     }
     guard needsThread else { return }
     // Without a thread to be had nothing is delivered, and the ledger says so.
-    try? PlatformThread { [self] in run() }.detach()
+    try? BlockingThread { [self] in run() }.detach()
   }
 
   /// Has a closure called with each sample, on an executor or on this thread.

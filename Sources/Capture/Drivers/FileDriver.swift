@@ -21,7 +21,7 @@ package final class FileDriver: FrameDriver {
   private let layout: Layout
   private let queue: SoftwareBufferQueue
   private let isStopping = Atomic<Bool>(false)
-  private let thread = Mutex<PlatformThread?>(nil)
+  private let thread = Mutex<BlockingThread?>(nil)
   private let failure = Mutex<CaptureError?>(nil)
   private let clock = FrameClock()
   private let lastDuration = Mutex<Int64?>(nil)
@@ -62,7 +62,7 @@ package final class FileDriver: FrameDriver {
     // From here on it is the clock of the frames, however long the first of them takes.
     let base = clock.startOfStream()
     if pace == .maximum { clock.advance(toMicroseconds: base) }
-    let started = try PlatformThread { [self] in
+    let started = try BlockingThread { [self] in
       do throws(LibAVError) {
         try play(from: base)
       } catch {

@@ -34,7 +34,7 @@ package final class FrameClock: Sendable {
   func didHear(untilMicroseconds time: Int64) { heard.store(time, ordering: .releasing) }
 
   /// Whether a frame that is due at a time must wait for the sound before it.
-  func isAheadOfSound(atMicroseconds due: Int64, period: Int64) -> Bool {
+  func isAheadOfAudio(atMicroseconds due: Int64, period: Int64) -> Bool {
     due &- period &- Self.lead > heard.load(ordering: .acquiring)
   }
 }

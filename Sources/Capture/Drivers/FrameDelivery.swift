@@ -15,7 +15,7 @@ package struct FrameDelivery: Sendable {
   package let width: Int
   package let height: Int
   /// What tells a whole frame from a damaged one.
-  package let wholeness: FrameWholeness
+  package let wholeness: FrameIntegrityCheck
 
   /// Whether frames are compressed by the camera.
   package var isCompressed: Bool {
@@ -28,11 +28,11 @@ package struct FrameDelivery: Sendable {
     self.height = height
     switch layout {
     case .compressed(let codec):
-      wholeness = FrameWholeness(byteCount: nil, isJPEG: codec == "mjpeg")
+      wholeness = FrameIntegrityCheck(byteCount: nil, isJPEG: codec == "mjpeg")
     case .raw(let format, let bytesPerRow):
       let count = try MediaFrame.byteCount(
         width: width, height: height, pixelFormat: format, bytesPerRow: bytesPerRow)
-      wholeness = FrameWholeness(byteCount: count, isJPEG: false)
+      wholeness = FrameIntegrityCheck(byteCount: count, isJPEG: false)
     }
   }
 }

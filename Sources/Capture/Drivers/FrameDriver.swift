@@ -79,7 +79,7 @@ extension FrameDriver {
 /// What came of waiting for a frame.
 package enum DequeueResult: ~Copyable {
   /// A frame, on loan.
-  case frame(LentBuffer)
+  case frame(DequeuedBuffer)
   /// No frame within the time limit.
   case none
   /// The source has no more frames: a file has been played to its end.
@@ -87,7 +87,7 @@ package enum DequeueResult: ~Copyable {
 }
 
 /// A driver's buffer on loan, given back when this value goes away or is told to.
-package struct LentBuffer: ~Copyable {
+package struct DequeuedBuffer: ~Copyable {
   package let stamp: FrameStamp
   /// The frame's bytes; valid until the buffer is given back.
   package let bytes: UnsafeRawBufferPointer

@@ -10,10 +10,10 @@ struct OpenedDevice {
   let delivery: FrameDelivery
   let negotiatedFrameRate: FrameRate
   let maximumByteCount: Int
-  var sound: DeviceInput.Sound?
+  var audio: DeviceInput.Audio?
 
   /// Opens what a device stands for, in the mode it was set to.
-  init(_ locked: consuming LockedDevice) throws(CaptureError) {
+  init(_ locked: consuming DeviceConfiguration) throws(CaptureError) {
     switch locked.device.source {
     case .v4l2(let path): try self.init(locked, path: path)
     case .synthetic(let camera): try self.init(camera, locked.activeFormat)
@@ -24,7 +24,7 @@ struct OpenedDevice {
   }
 
   /// Takes the node of a V4L2 device over; requested, granted and measured rates are told apart.
-  private init(_ locked: consuming LockedDevice, path: String) throws(CaptureError) {
+  private init(_ locked: consuming DeviceConfiguration, path: String) throws(CaptureError) {
     let format = locked.activeFormat
     guard let layout = format.layout else { throw .unstorable(format) }
     let duration = locked.activeVideoMinFrameDuration
@@ -93,7 +93,7 @@ struct OpenedDevice {
       pixels, width: format.width, height: format.height, bytesPerRow: 0)
     negotiatedFrameRate = format.maxFrameRate
     maximumByteCount = driver.maximumByteCount
-    sound = (SyntheticSound(), { driver.firstFrameMicroseconds }, driver.frameClock)
+    audio = (SyntheticAudio(), { driver.firstFrameMicroseconds }, driver.frameClock)
   }
 
   private init(_ camera: FileCamera, _ format: CaptureFormat) throws(CaptureError) {

@@ -106,7 +106,7 @@ final class SoftwareBufferQueue: Sendable {
       return .ended
     }
     return .frame(
-      LentBuffer(
+      DequeuedBuffer(
         stamp: taken.stamp,
         bytes: UnsafeRawBufferPointer(
           start: memory + taken.index * bytesPerBuffer, count: taken.byteCount),

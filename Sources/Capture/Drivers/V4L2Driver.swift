@@ -94,7 +94,7 @@ final class V4L2Driver: FrameDriver {
     stamp.isCorrupt = dequeued.isError
     stamp.exposure = exposure
     return .frame(
-      LentBuffer(stamp: stamp, bytes: dequeued.bytes, index: dequeued.index, driver: self))
+      DequeuedBuffer(stamp: stamp, bytes: dequeued.bytes, index: dequeued.index, driver: self))
   }
 
   func requeue(_ index: Int) throws(CaptureError) {

@@ -43,7 +43,7 @@ package struct FrameAccount {
   private var (periodsBetween, microsecondsBetween) = (Int64(0), Int128(0))
   private var hasBegun = false
   /// From the first frame taken, gaps are dated.
-  private var clock = TakeClock()
+  private var clock = PausableClock()
 
   /// Opens the books.
   ///

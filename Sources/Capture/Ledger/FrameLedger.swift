@@ -37,7 +37,7 @@ public struct FrameLedger: Hashable, Sendable {
   }
 
   /// Whether every expected period is accounted for exactly once.
-  public var addsUp: Bool { expected == accounted }
+  public var isBalanced: Bool { expected == accounted }
 
   /// Frames that were due during the take and are not in the file: all but the stored, the
   /// evicted and those before the first.

@@ -5,7 +5,7 @@
 /// A counter may count a frame twice, miss two of them, or show a gap one frame late; a clock
 /// jitters and may stand still. So each frame is given a slot of an even grid in time, and of
 /// all ways to do that the one is taken that needs the fewest contradictions between counter
-/// and clock (``SlotSearch``). As long as the two agree, a frame is judged at once; where they
+/// and clock (``SlotAssignment``). As long as the two agree, a frame is judged at once; where they
 /// do not, a few frames later.
 ///
 /// The grid's period is estimated from the times, since a driver's word on it may be wrong. It
@@ -37,7 +37,7 @@ struct FrameTimeline {
   /// The time from one frame to the next in microseconds, as estimated so far.
   var period: Double { grid.period }
 
-  private var grid: SlotGrid
+  private var grid: PeriodTracker
   private var pending: [Reading] = []
   private var last: (reading: Reading, slot: Int64)?
   private var isWarm = false
@@ -48,7 +48,7 @@ struct FrameTimeline {
   ///   - period: The frame duration that the driver granted, in microseconds.
   ///   - trustsCounter: Whether the sequence alone decides.
   init(period: Double, trustsCounter: Bool = false) {
-    grid = SlotGrid(period: period)
+    grid = PeriodTracker(period: period)
     self.trustsCounter = trustsCounter
     steps.reserveCapacity(Self.warmUp)
     pending.reserveCapacity(Self.warmUp)
@@ -77,7 +77,7 @@ struct FrameTimeline {
   }
 
   private mutating func trust(_ reading: Reading) {
-    let step = last.map { max(1, SlotGrid.counted(from: $0.reading, to: reading) ?? 1) } ?? 0
+    let step = last.map { max(1, PeriodTracker.counted(from: $0.reading, to: reading) ?? 1) } ?? 0
     decide(reading, max(step, last == nil ? 0 : reading.minimumStep))
   }
 
@@ -97,7 +97,7 @@ struct FrameTimeline {
     if let changed = grid.changedPeriod(of: pending, after: last.reading) {
       grid.restart(period: changed, after: last)
     }
-    var search = SlotSearch(grid: grid)
+    var search = SlotAssignment(grid: grid)
     let found = search.steps(from: last, to: pending)
     let isOpen = found.suffix(held).contains(where: \.isOpen)
     let count = isOpen ? max(0, pending.count - held) : pending.count

@@ -32,7 +32,7 @@ extension RateMeasurement {
   ///   - isStopped: Asked after each frame whether to give up; what was seen so far counts.
   /// - Throws: `CaptureError` when the device fails or delivers nothing.
   package init(
-    of loans: FrameLoans, frameRate: FrameRate, wholeness: FrameWholeness,
+    of loans: BufferPool, frameRate: FrameRate, wholeness: FrameIntegrityCheck,
     for duration: MediaTime, until isStopped: () -> Bool = { false }
   ) throws(CaptureError) {
     self.init()

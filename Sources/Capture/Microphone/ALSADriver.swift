@@ -4,19 +4,19 @@ import FormatDiscovery
 import Glibc
 
 /// The capture device of a sound card, set up.
-final class ALSADriver: SoundDriver {
+final class ALSADriver: AudioDriver {
   let format: AudioFormat
-  private let device: SoundDevice
+  private let device: AudioDevice
 
   /// Opens a device in a format.
   ///
   /// - Throws: `CaptureError` when the device is busy, gone or not permitted, or lacks the format.
-  init(_ node: SoundNode, _ format: AudioFormat) throws(CaptureError) {
-    do throws(SoundError) {
-      let device = try SoundDevice(opening: node)
+  init(_ node: AudioNode, _ format: AudioFormat) throws(CaptureError) {
+    do throws(ALSAError) {
+      let device = try AudioDevice(opening: node)
       // 10 ms from interrupt to interrupt; half a second may wait until this program comes.
       _ = try device.configure(
-        SoundSettings(
+        AudioSettings(
           layout: format.sampleFormat.layout, channelCount: format.channelCount,
           rate: format.sampleRate, periodSize: max(1, format.sampleRate / 100),
           bufferSize: max(2, format.sampleRate / 2)))
@@ -28,22 +28,22 @@ final class ALSADriver: SoundDriver {
   func nanoseconds() -> Int64 { device.nanoseconds() }
 
   func start() throws(CaptureError) {
-    do throws(SoundError) { try device.start() } catch { throw CaptureError(error) }
+    do throws(ALSAError) { try device.start() } catch { throw CaptureError(error) }
   }
 
   func stop() { device.stop() }
 
   func read(
     into memory: UnsafeMutableRawBufferPointer, timeoutMilliseconds: Int32
-  ) throws(CaptureError) -> SoundReading {
-    do throws(SoundError) { return try take(into: memory, timeoutMilliseconds) } catch {
+  ) throws(CaptureError) -> AudioReading {
+    do throws(ALSAError) { return try take(into: memory, timeoutMilliseconds) } catch {
       throw CaptureError(error)
     }
   }
 
   private func take(
     into memory: UnsafeMutableRawBufferPointer, _ timeout: Int32
-  ) throws(SoundError) -> SoundReading {
+  ) throws(ALSAError) -> AudioReading {
     let arrival = try device.wait(milliseconds: timeout)
     guard case .samples(let available, let time) = arrival, let start = memory.baseAddress else {
       return try recover(from: arrival, timeout)
@@ -57,8 +57,8 @@ final class ALSADriver: SoundDriver {
   }
 
   private func recover(
-    from arrival: SoundDevice.Arrival, _ timeout: Int32
-  ) throws(SoundError) -> SoundReading {
+    from arrival: AudioDevice.Arrival, _ timeout: Int32
+  ) throws(ALSAError) -> AudioReading {
     switch arrival {
     case .samples, .none: return .none
     case .overrun:
@@ -73,7 +73,7 @@ final class ALSADriver: SoundDriver {
 }
 
 extension CaptureError {
-  init(_ error: SoundError) {
+  init(_ error: ALSAError) {
     let code: Code =
       switch error.reason {
       case .noPermission: .noPermission

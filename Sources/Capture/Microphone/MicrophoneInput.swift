@@ -14,11 +14,11 @@ import Synchronization
 public final class MicrophoneInput: CapturingInput {
   /// How its samples are given.
   public let format: AudioFormat
-  package let reach: DeviceReach
+  package let reach: DeviceEnvironment
   package let canReopen: Bool
   /// The device, and its driver as long as that is open.
-  private let opened: Mutex<(device: CaptureDevice, driver: (any SoundDriver)?)>
-  private let counters = SoundCounters()
+  private let opened: Mutex<(device: CaptureDevice, driver: (any AudioDriver)?)>
+  private let counters = AudioCounters()
 
   /// Opens a microphone.
   ///
@@ -45,13 +45,13 @@ public final class MicrophoneInput: CapturingInput {
   }
 
   /// Joins a driver of any make to the device that it plays.
-  package convenience init(device: CaptureDevice, driver: any SoundDriver) {
+  package convenience init(device: CaptureDevice, driver: any AudioDriver) {
     self.init(device: device, driver: driver, canReopen: false)
   }
 
-  private init(device: CaptureDevice, driver: any SoundDriver, canReopen: Bool) {
+  private init(device: CaptureDevice, driver: any AudioDriver, canReopen: Bool) {
     format = driver.format
-    reach = DeviceReach()
+    reach = DeviceEnvironment()
     self.canReopen = canReopen
     opened = Mutex((device, driver))
   }
@@ -80,12 +80,12 @@ public final class MicrophoneInput: CapturingInput {
         .deviceLost, "\(device.address) was closed, and could not be opened again",
         hint: "look whether it is there, and start again")
     }
-    return try RunningSound(
-      driver, counters, into: connections.soundSinks, control: control, whenEnded: whenEnded)
+    return try RunningAudio(
+      driver, counters, into: connections.audioSinks, control: control, whenEnded: whenEnded)
   }
 
   /// The node of a device that gives sound.
-  private static func node(of device: CaptureDevice) throws(CaptureError) -> SoundNode {
+  private static func node(of device: CaptureDevice) throws(CaptureError) -> AudioNode {
     if case .alsa(let node) = device.source { return node }
     throw CaptureError(
       .modeRefused, "\(device.address) is no microphone",

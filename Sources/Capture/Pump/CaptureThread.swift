@@ -70,7 +70,7 @@ final class CaptureThread: Sendable {
   ) throws(CaptureError) {
     let progress = Progress(Job(makeWork: makeWork, whenEnded: whenEnded))
     self.progress = progress
-    try PlatformThread(urgency: waits ? .ordinary : .realTime) {
+    try BlockingThread(urgency: waits ? .ordinary : .realTime) {
       progress.go.wait()
       if !progress.perform() { progress.isStarted.signal() }
       progress.isOver.signal()

@@ -10,7 +10,7 @@ struct FrameObserver {
   private var heldSince: Int64 = 0
   /// A device that is silent for so long, in microseconds, has failed.
   private let patience: Int64
-  private var clock: StampClock
+  private var clock: TimestampUnwrapper
   /// When the last buffers were given back, as many as there are, in a ring.
   private var returns: [Int64]
   private var count = 0
@@ -20,7 +20,7 @@ struct FrameObserver {
     self.driver = driver
     let period = frameRate.frameDuration.doubleValue * 1_000_000
     patience = max(5_000_000, Int64(saturating: 20 * period))
-    clock = StampClock(period: Int64(saturating: period))
+    clock = TimestampUnwrapper(period: Int64(saturating: period))
     returns = Array(repeating: .min, count: max(1, driver.bufferCount))
     lastArrival = driver.microseconds()
   }

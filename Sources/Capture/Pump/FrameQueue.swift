@@ -11,10 +11,10 @@ package struct QueuedFrame {
   /// in the queue but only noted.
   package var bytes: UnsafeRawBufferPointer
   /// The driver's buffer in which the bytes lie; nil where they are to be copied.
-  package var loan: FrameLoans.Loan?
+  package var loan: BufferPool.Loan?
 
   package init(
-    observation: FrameObservation, bytes: UnsafeRawBufferPointer, loan: FrameLoans.Loan? = nil
+    observation: FrameObservation, bytes: UnsafeRawBufferPointer, loan: BufferPool.Loan? = nil
   ) {
     self.observation = observation
     self.bytes = bytes
@@ -59,7 +59,7 @@ package final class FrameQueue: Sendable {
   private let head = Atomic<Int>(0)
   private let tail = Atomic<Int>(0)
   /// Where buffers on loan are given back; nil where every frame is copied.
-  package let loans: FrameLoans?
+  package let loans: BufferPool?
   private let lent = Atomic<Int>(0)
   private let isClosedNow = Atomic<Bool>(false)
   private let signal = DispatchSemaphore(value: 0)
@@ -91,7 +91,7 @@ package final class FrameQueue: Sendable {
   ///   - loans: Where frames are lent from, if frames are to wait in the driver's own buffers.
   /// - Throws: `CaptureError` with `.outOfMemory` when the system refuses them.
   package init(
-    capacity: Int, largestFrame: Int? = nil, recordCount: Int = 1 << 13, loans: FrameLoans? = nil
+    capacity: Int, largestFrame: Int? = nil, recordCount: Int = 1 << 13, loans: BufferPool? = nil
   ) throws(CaptureError) {
     chunks = try QueueChunks(capacity: capacity, largestFrame: largestFrame ?? capacity / 4)
     self.capacity = chunks.capacity

@@ -54,13 +54,13 @@ extension [any FrameSink] {
 package struct ArrivedFrame: ~Copyable {
   package let observation: FrameObservation
   package let isWhole: Bool
-  private let buffer: LentBuffer
-  private let loans: FrameLoans
-  private var loan: FrameLoans.Loan?
+  private let buffer: DequeuedBuffer
+  private let loans: BufferPool
+  private var loan: BufferPool.Loan?
 
   init(
-    _ buffer: consuming LentBuffer, _ observation: FrameObservation, isWhole: Bool,
-    loans: FrameLoans
+    _ buffer: consuming DequeuedBuffer, _ observation: FrameObservation, isWhole: Bool,
+    loans: BufferPool
   ) {
     self.buffer = buffer
     self.observation = observation
@@ -72,7 +72,7 @@ package struct ArrivedFrame: ~Copyable {
   package var bytes: UnsafeRawBufferPointer { buffer.bytes }
 
   /// Keeps the frame beyond the call, until it is released; nil when too many are kept.
-  package mutating func hold() -> FrameLoans.Loan? {
+  package mutating func hold() -> BufferPool.Loan? {
     if let loan {
       loans.hold(loan)
     } else {
@@ -82,7 +82,7 @@ package struct ArrivedFrame: ~Copyable {
   }
 
   /// Takes back a hold of this call.
-  package func letGo(_ loan: FrameLoans.Loan) { loans.letGo(loan) }
+  package func letGo(_ loan: BufferPool.Loan) { loans.letGo(loan) }
 
   /// Gives the buffer back, or leaves that to the last who keeps it.
   ///

@@ -3,7 +3,7 @@
 /// The capture thread of a camera while it runs.
 package final class RunningCapture: Sendable {
   private let thread: CaptureThread
-  private let switchboard: SinkSwitchboard<any FrameSink>
+  private let switchboard: SinkList<any FrameSink>
 
   /// Makes the thread, which waits for ``begin()``.
   ///
@@ -17,12 +17,12 @@ package final class RunningCapture: Sendable {
     input: DeviceInput, sinks: [any FrameSink], control: CaptureControl,
     whenEnded: @escaping @Sendable (CaptureEnd) -> Void = { _ in }
   ) throws(CaptureError) {
-    let switchboard = SinkSwitchboard(sinks)
+    let switchboard = SinkList(sinks)
     self.switchboard = switchboard
     thread = try CaptureThread(
       waits: input.driver.waitsForTakers,
       {
-        CapturePump(
+        CaptureLoop(
           loans: input.loans, frameRate: input.negotiatedFrameRate,
           wholeness: input.delivery.wholeness, control: control, switchboard: switchboard)
       }, whenEnded: whenEnded)

@@ -44,7 +44,7 @@ package final class TakeSink: FrameSink {
     var isOver = false
     var queuedCount: Int64 = 0
     /// Zero at the first frame queued.
-    var clock = TakeClock()
+    var clock = PausableClock()
     /// The first frame of a pause of which the queue does not know yet.
     var pause: FrameObservation?
   }

@@ -17,10 +17,10 @@ package protocol FrameOutput: CaptureOutput {
   func sink(for connection: CaptureConnection) -> (any FrameSink)?
 
   /// Whether the output takes sound block by block; only then is it connected to what hears.
-  var takesSoundBlocks: Bool { get }
+  var takesAudioBlocks: Bool { get }
 
   /// Where the sound of a connection goes; nil while the output wants none.
-  func soundSink(for connection: CaptureConnection) -> (any SoundSink)?
+  func audioSink(for connection: CaptureConnection) -> (any AudioSink)?
 
   /// Learns the session that it now belongs to; nil when it was taken out.
   func didJoin(_ session: CaptureSession?)
@@ -28,6 +28,6 @@ package protocol FrameOutput: CaptureOutput {
 
 extension FrameOutput {
   package func sink(for connection: CaptureConnection) -> (any FrameSink)? { nil }
-  package var takesSoundBlocks: Bool { false }
-  package func soundSink(for connection: CaptureConnection) -> (any SoundSink)? { nil }
+  package var takesAudioBlocks: Bool { false }
+  package func audioSink(for connection: CaptureConnection) -> (any AudioSink)? { nil }
 }

@@ -146,7 +146,7 @@ private final class ReturnWatch: Sendable {
   }
 
   private func retry(
-    _ device: CaptureDevice, _ reach: DeviceReach, _ interval: Int,
+    _ device: CaptureDevice, _ reach: DeviceEnvironment, _ interval: Int,
     _ attempt: @escaping @Sendable (CaptureDevice) -> Bool
   ) {
     queue.asyncAfter(deadline: .now() + .milliseconds(interval)) { [weak self] in

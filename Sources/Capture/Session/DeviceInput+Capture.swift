@@ -5,13 +5,13 @@ extension DeviceInput: CapturingInput {
   /// Pictures, and the sound beside them where the camera hears.
   public var ports: [InputPort] {
     let pictures = InputPort(mediaType: .video)
-    guard let driver = soundDriver else { return [pictures] }
+    guard let driver = audioDriver else { return [pictures] }
     return [pictures, InputPort(mediaType: .audio, audioFormat: driver.format)]
   }
 
-  private var soundDriver: SyntheticSoundDriver? {
-    sound.map {
-      SyntheticSoundDriver(
+  private var audioDriver: SyntheticAudioDriver? {
+    audio.map {
+      SyntheticAudioDriver(
         $0.source, epoch: $0.epochMicroseconds, frameClock: $0.frameClock)
     }
   }
@@ -22,7 +22,7 @@ extension DeviceInput: CapturingInput {
   ) throws(CaptureError) -> any InputCapture {
     try DeviceCapture(
       self, into: connections,
-      with: soundDriver.map { CompanionSound($0, frameClock: sound?.frameClock) },
+      with: audioDriver.map { CameraAudio($0, frameClock: audio?.frameClock) },
       control: control, whenEnded: whenEnded)
   }
 
@@ -40,30 +40,30 @@ extension DeviceInput: CapturingInput {
 private final class DeviceCapture: InputCapture {
   private let input: DeviceInput
   private let frames: RunningCapture
-  private let sound: CompanionSound?
+  private let audio: CameraAudio?
   private let connections: [CaptureConnection]
   private let control: CaptureControl
 
   init(
-    _ input: DeviceInput, into connections: [CaptureConnection], with sound: CompanionSound?,
+    _ input: DeviceInput, into connections: [CaptureConnection], with audio: CameraAudio?,
     control: CaptureControl, whenEnded: @escaping @Sendable (CaptureEnd) -> Void
   ) throws(CaptureError) {
     self.input = input
     self.connections = connections
     self.control = control
-    self.sound = sound
+    self.audio = audio
     frames = try RunningCapture(
       input: input, sinks: input.frameSinks(for: connections), control: control
     ) { end in
-      sound?.end()
+      audio?.end()
       whenEnded(end)
     }
   }
 
   func begin() throws(CaptureError) {
-    sound?.prepare(connections)
+    audio?.prepare(connections)
     try frames.begin()
-    do throws(CaptureError) { try sound?.connect(connections) } catch {
+    do throws(CaptureError) { try audio?.connect(connections) } catch {
       control.stop(.error)
       frames.waitUntilEnded()
       throw error
@@ -72,7 +72,7 @@ private final class DeviceCapture: InputCapture {
 
   func connect(_ connections: [CaptureConnection]) -> Bool {
     let goesOn = frames.setSinks(input.frameSinks(for: connections))
-    do throws(CaptureError) { try sound?.connect(connections) } catch { return false }
+    do throws(CaptureError) { try audio?.connect(connections) } catch { return false }
     return goesOn
   }
 

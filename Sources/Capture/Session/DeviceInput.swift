@@ -16,19 +16,19 @@ public final class DeviceInput: Sendable {
     let requestedFrameRate: FrameRate
     let negotiatedFrameRate: FrameRate
     let delivery: FrameDelivery
-    let loans: FrameLoans
+    let loans: BufferPool
     let maximumByteCount: Int
-    let sound: Sound?
+    let audio: Audio?
   }
 
   /// What is heard beside the pictures, when its sample 0 sounds on the capture clock, and the
   /// clock of frames that do not wait for their time; nil for those that do.
-  package typealias Sound = (
-    source: SyntheticSound, epochMicroseconds: @Sendable () -> Int64, frameClock: FrameClock?
+  package typealias Audio = (
+    source: SyntheticAudio, epochMicroseconds: @Sendable () -> Int64, frameClock: FrameClock?
   )
 
   private let opened: Mutex<Opened>
-  package let reach: DeviceReach
+  package let reach: DeviceEnvironment
   /// Whether other programs may change the device meanwhile; nil where it cannot be opened anew.
   private let sharesSettings: Bool?
   private var current: Opened { opened.withLock { $0 } }
@@ -46,10 +46,10 @@ public final class DeviceInput: Sendable {
   public var negotiatedFrameRate: FrameRate { current.negotiatedFrameRate }
   package var delivery: FrameDelivery { current.delivery }
   /// The driver, and which of its buffers are lent to whom.
-  package var loans: FrameLoans { current.loans }
+  package var loans: BufferPool { current.loans }
   /// The most bytes that a frame can take.
   package var maximumByteCount: Int { current.maximumByteCount }
-  package var sound: Sound? { current.sound }
+  package var audio: Audio? { current.audio }
 
   package var driver: any FrameDriver { loans.driver }
   /// The mode as `modes` names it.
@@ -67,8 +67,8 @@ public final class DeviceInput: Sendable {
   }
 
   /// Takes over a device that was set to a mode.
-  init(_ locked: consuming LockedDevice, sharesSettings: Bool) throws(CaptureError) {
-    reach = DeviceReach()
+  init(_ locked: consuming DeviceConfiguration, sharesSettings: Bool) throws(CaptureError) {
+    reach = DeviceEnvironment()
     self.sharesSettings = sharesSettings
     let first = try Opened(locked)
     originalFormat = first.format
@@ -79,16 +79,16 @@ public final class DeviceInput: Sendable {
   package init(
     device: CaptureDevice, format: CaptureFormat, driver: any FrameDriver,
     delivery: FrameDelivery, negotiatedFrameRate: FrameRate, maximumByteCount: Int,
-    sound: Sound? = nil
+    audio: Audio? = nil
   ) {
-    reach = DeviceReach()
+    reach = DeviceEnvironment()
     sharesSettings = nil
     originalFormat = format
     opened = Mutex(
       Opened(
         device: device, format: format, requestedFrameRate: format.maxFrameRate,
-        negotiatedFrameRate: negotiatedFrameRate, delivery: delivery, loans: FrameLoans(driver),
-        maximumByteCount: maximumByteCount, sound: sound))
+        negotiatedFrameRate: negotiatedFrameRate, delivery: delivery, loans: BufferPool(driver),
+        maximumByteCount: maximumByteCount, audio: audio))
   }
 
   /// The modes that the device has.
@@ -137,15 +137,15 @@ public final class DeviceInput: Sendable {
 }
 
 extension DeviceInput.Opened {
-  fileprivate init(_ locked: consuming LockedDevice) throws(CaptureError) {
+  fileprivate init(_ locked: consuming DeviceConfiguration) throws(CaptureError) {
     device = locked.device
     format = locked.activeFormat
     requestedFrameRate = locked.requestedFrameRate
     let opened = try OpenedDevice(locked)
     negotiatedFrameRate = opened.negotiatedFrameRate
     delivery = opened.delivery
-    loans = FrameLoans(opened.driver)
+    loans = BufferPool(opened.driver)
     maximumByteCount = opened.maximumByteCount
-    sound = opened.sound
+    audio = opened.audio
   }
 }

@@ -69,7 +69,7 @@ struct SessionGraph {
 
   private mutating func connect(_ input: any CapturingInput, _ output: any FrameOutput) {
     for port in input.ports where output.mediaTypes.contains(port.mediaType) {
-      if port.mediaType == .audio, !output.takesSoundBlocks { continue }
+      if port.mediaType == .audio, !output.takesAudioBlocks { continue }
       // An output takes each kind of media from one input: the first.
       let isTaken = connections.contains {
         $0.output === output && $0.mediaType == port.mediaType

@@ -40,7 +40,7 @@ package protocol CapturingInput: SessionInput {
   ) throws(CaptureError) -> any InputCapture
 
   /// Where the device is reached.
-  var reach: DeviceReach { get }
+  var reach: DeviceEnvironment { get }
 
   /// Whether the device can be opened again; not where a driver of the caller's stands for it.
   var canReopen: Bool { get }

@@ -34,7 +34,7 @@ final class PictureStore: Sendable {
   private nonisolated(unsafe) var outlet = Outlet()
   /// Where pictures wait for the thread; nil where each is stored before `append` returns.
   private let queue: FrameQueue?
-  private let thread = Mutex<PlatformThread?>(nil)
+  private let thread = Mutex<BlockingThread?>(nil)
 
   /// Creates the file.
   ///
@@ -57,8 +57,8 @@ final class PictureStore: Sendable {
       file = try MovieFile(creating: path, overwrites: overwrites)
     } catch { throw RecordingError(error) }
     outlet.writer = TakeWriter(
-      into: file.file, plan: plan, delivery: delivery, frameRate: rate, sound: nil,
-      soundCodec: .pcm,
+      into: file.file, plan: plan, delivery: delivery, frameRate: rate, audio: nil,
+      audioCodec: .pcm,
       account: FrameAccount(frameRate: rate, trustsCounter: true, beginsWithStream: false) { 0 }
     ) { _, _ in tags() }
     outlet.file = consume file
@@ -81,7 +81,7 @@ final class PictureStore: Sendable {
   private func startThread() throws(RecordingError) {
     guard let queue else { return }
     do throws(CaptureError) {
-      let started = try PlatformThread { [self] in
+      let started = try BlockingThread { [self] in
         while queue.withNextFrame({ store($0.observation, $0.bytes) }) != nil {}
       }
       thread.withLock { $0 = started }
@@ -229,8 +229,8 @@ final class PictureStore: Sendable {
           .nothingStored, "\(path) was given no picture", hint: "append some before the end")
       }
       file.prepareToFinish()
-      let readable = try PlainMovie.finish(
-        file.file, pictureEnd: writer.endMicroseconds, soundEnd: .sample(0), metadata: tags())
+      let readable = try MovieFinalizer.finish(
+        file.file, pictureEnd: writer.endMicroseconds, audioEnd: .sample(0), metadata: tags())
       guard file.hasItsName else { return RecordingError(replacing: file.file) }
       guard readable == count else {
         return RecordingError(

@@ -25,7 +25,7 @@ final class DiskSync: Sendable {
 
   private let file: OpenFile
   private let state = State()
-  private let thread: Mutex<PlatformThread?>
+  private let thread: Mutex<BlockingThread?>
 
   /// Starts to watch over a file.
   ///
@@ -37,7 +37,7 @@ final class DiskSync: Sendable {
     self.file = file
     let state = state
     do throws(CaptureError) {
-      thread = Mutex(try PlatformThread { Self.run(file, state, reservesRoom) })
+      thread = Mutex(try BlockingThread { Self.run(file, state, reservesRoom) })
     } catch {
       throw LibAVError("start a thread for", file.path, code: -11)
     }
@@ -73,7 +73,7 @@ final class DiskSync: Sendable {
   }
 
   private static func run(_ open: OpenFile, _ state: State, _ reservesRoom: Bool) {
-    let file = MovieBytes(open)
+    let file = RandomAccessFile(open)
     var canReserve = reservesRoom && !file.isInMemory
     var reserved: Int64 = 0
     var hasName = false

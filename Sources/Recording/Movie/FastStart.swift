@@ -36,7 +36,7 @@ enum FastStart {
     do throws(FileCreationError) { target = try file.beginCopy() } catch {
       throw LibAVError("create a copy of", path, code: -error.errorNumber)
     }
-    let copy = MovieBytes(target.file)
+    let copy = RandomAccessFile(target.file)
     do throws(LibAVError) {
       try copy.write(head, at: media.start)
       try transfer(0..<media.start, of: source.file, to: copy, at: 0)
@@ -55,7 +55,8 @@ enum FastStart {
   }
 
   private static func transfer(
-    _ range: Range<Int64>, of source: borrowing MovieBytes, to target: borrowing MovieBytes,
+    _ range: Range<Int64>, of source: borrowing RandomAccessFile,
+    to target: borrowing RandomAccessFile,
     at start: Int64
   ) throws(LibAVError) {
     var place = range.lowerBound

@@ -85,7 +85,7 @@ struct FragmentJournal {
   /// Writes the records that were held.
   ///
   /// - Throws: `LibAVError` for "write to".
-  mutating func flush(to file: borrowing MovieBytes) throws(LibAVError) {
+  mutating func flush(to file: borrowing RandomAccessFile) throws(LibAVError) {
     guard !waiting.isEmpty else { return }
     let first = count - waiting.count / TakeRecord.byteCount
     defer { waiting.removeAll(keepingCapacity: true) }

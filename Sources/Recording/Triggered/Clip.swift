@@ -12,13 +12,13 @@ final class Clip {
   private(set) var place: Int
   /// The first frame after the clip; nil while it has not come.
   private var next: FrameObservation?
-  private var take: GrowingTake?
+  private var take: TakeRecorder?
   /// Whether a frame may build on those before it.
   private let needsKeyFrames: Bool
   private var isBegun = false
 
   init(
-    of trigger: CaptureTrigger, range: Range<Int64>, take: consuming GrowingTake, path: String,
+    of trigger: CaptureTrigger, range: Range<Int64>, take: consuming TakeRecorder, path: String,
     from queue: FrameQueue, needsKeyFrames: Bool
   ) {
     self.needsKeyFrames = needsKeyFrames
@@ -35,7 +35,7 @@ final class Clip {
 
   /// Why nothing more can be stored on this disk; nil where something can.
   var reasonToEndAll: StopReason? {
-    if let failure = take?.failure { return GrowingTake.reason(to: failure) }
+    if let failure = take?.failure { return TakeRecorder.reason(to: failure) }
     return take?.limit?.reason == .minFree ? .minFree : nil
   }
 
@@ -95,7 +95,7 @@ final class Clip {
   ///   - proof: What was measured before the capture.
   /// - Returns: What became of it.
   /// - Throws: `CaptureError` or `RecordingError` when there was nothing to store.
-  func finish(_ end: CaptureEnd?, _ proof: FrameRateProof?) throws -> RecordingReport {
+  func finish(_ end: CaptureEnd?, _ proof: FrameRateVerification?) throws -> RecordingReport {
     var own = end ?? CaptureEnd(stopReason: .duration)
     if let next {
       own = CaptureEnd(stopReason: .duration)

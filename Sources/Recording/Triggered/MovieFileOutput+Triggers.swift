@@ -36,14 +36,14 @@ extension MovieFileOutput {
     var take = TriggeredTake(
       input: input, settings: settings, triggers: triggers,
       plan: try settings.plan(for: input.delivery), control: control,
-      sound: try listen(to: session, before: triggers.preDuration), beginsWithStream: begins)
-    defer { state.withLock { $0.sound = nil } }
+      audio: try listen(to: session, before: triggers.preDuration), beginsWithStream: begins)
+    defer { state.withLock { $0.audio = nil } }
     let size = take.ringSize()
     let ring = try FrameQueue(
       capacity: size.bytes, largestFrame: input.maximumByteCount, recordCount: size.frames)
     var detectors: [any CaptureOutput] = []
     defer { for detector in detectors { session.removeOutput(detector) } }
-    if let sound = triggers.sound { detectors.append(try listen(for: sound, in: session)) }
+    if let audio = triggers.audio { detectors.append(try listen(for: audio, in: session)) }
     if let motion = triggers.motion { detectors.append(try watch(for: motion, in: session)) }
     let begun = try begin(ring, of: input, in: session, alone: begins, control)
     defer { letGo(of: session, stops: begins) }
@@ -81,7 +81,7 @@ extension MovieFileOutput {
   /// Has loud sounds of the session give triggers.
   ///
   /// - Returns: What listens, until it is taken out of the session.
-  private func listen(for sound: SoundTrigger, in session: CaptureSession) throws -> AudioDataOutput
+  private func listen(for audio: AudioTrigger, in session: CaptureSession) throws -> AudioDataOutput
   {
     let listener = AudioDataOutput()
     try session.addOutput(listener)
@@ -91,7 +91,7 @@ extension MovieFileOutput {
         .notConnected, "there is no sound to listen to for triggers",
         hint: "choose a microphone with --audio; slowmo devices lists them")
     }
-    let detector = Mutex(SoundTrigger.Detector(sound))
+    let detector = Mutex(AudioTrigger.Detector(audio))
     listener.setSampleBufferHandler { [weak self] block in
       for time in detector.withLock({ $0.hear(block) }) {
         self?.trigger(CaptureTrigger(source: .audio, microseconds: time))

@@ -28,7 +28,7 @@ public struct TriggerSettings: Sendable {
   /// too small for `preDuration`, the oldest frames leave it early, and the report says so.
   public var memoryLimit: Int?
   /// The sounds that give triggers; nil for none.
-  public var sound: SoundTrigger?
+  public var audio: AudioTrigger?
   /// The motion that gives triggers; nil for none.
   public var motion: MotionTrigger?
   /// The file of each clip, by its number from 1; nil takes the path of the recording's settings.
@@ -113,7 +113,7 @@ public struct TriggeredReport: Sendable {
   /// Bytes that the ring might take, and the most it held.
   public var ring = (capacity: 0, peak: 0)
   /// What was measured before the capture began; nil where nothing was.
-  public var proof: FrameRateProof?
+  public var proof: FrameRateVerification?
   /// Why the capture ended.
   public var stoppedBy = StopReason.signal
   /// What went wrong, where something did; clips may be playable all the same.

@@ -16,10 +16,10 @@ struct TriggeredTake {
   let triggers: TriggerSettings
   let plan: PicturePlan
   let control: CaptureControl
-  let sound: TakeSound?
+  let audio: TakeAudio?
   /// Whether the stream was switched on for this capture.
   let beginsWithStream: Bool
-  var proof: FrameRateProof?
+  var proof: FrameRateVerification?
   /// What the camera's settings held when the stream was on.
   var controls: [String: String] = [:]
 
@@ -87,7 +87,7 @@ struct TriggeredTake {
     while true {
       // Before the triggers are taken: a trigger that comes later is no earlier than this frame.
       let isClosed = queue.isClosed
-      if isClosed { sound?.end(behind: queue) }
+      if isClosed { audio?.end(behind: queue) }
       let newest = queue[queue.endPlace - 1]?.observation.microseconds
       if takesTriggers {
         let triggers = takeTriggers()
@@ -157,12 +157,12 @@ struct TriggeredTake {
       return
     }
     let take = MovieTake(
-      input: input, settings: settings, plan: plan, control: control, sound: sound,
+      input: input, settings: settings, plan: plan, control: control, audio: audio,
       beginsWithStream: false, controls: controls, trigger: trigger)
     let range = Self.range(of: trigger, triggers)
     state.clips.append(
       Clip(
-        of: trigger, range: range, take: GrowingTake(take, into: file), path: settings.path,
+        of: trigger, range: range, take: TakeRecorder(take, into: file), path: settings.path,
         from: queue, needsKeyFrames: needsKeyFrames))
   }
 

@@ -70,7 +70,7 @@ struct InfoDocument: Encodable {
       Chapter(
         title: chapter.title, startNs: nanoseconds(chapter.start), endNs: nanoseconds(chapter.end))
     }
-    audio = asset.soundTrack.map {
+    audio = asset.audioTrack.map {
       Audio(
         codec: $0.codec, sampleRate: $0.sampleRate, channels: $0.channelCount,
         sampleCount: $0.sampleCount)

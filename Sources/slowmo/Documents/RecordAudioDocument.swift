@@ -20,16 +20,16 @@ extension RecordDocument {
     @Nullable var maxSyncErrorNs: Int64?
     let gaps: [Gap]
 
-    init(_ sound: RecordedSound) {
-      device = sound.device
-      codec = sound.codec
-      sampleRate = sound.sampleRate
-      channels = sound.channelCount
-      samples = sound.sampleCount
-      startOffsetNs = sound.startOffsetNanoseconds
-      driftPpm = sound.driftPPM
-      maxSyncErrorNs = sound.maxSyncErrorNanoseconds
-      gaps = sound.gaps.map {
+    init(_ audio: RecordedAudio) {
+      device = audio.device
+      codec = audio.codec
+      sampleRate = audio.sampleRate
+      channels = audio.channelCount
+      samples = audio.sampleCount
+      startOffsetNs = audio.startOffsetNanoseconds
+      driftPpm = audio.driftPPM
+      maxSyncErrorNs = audio.maxSyncErrorNanoseconds
+      gaps = audio.gaps.map {
         Gap(atNs: $0.nanoseconds, samples: $0.sampleCount, cause: $0.cause.rawValue)
       }
     }
@@ -38,27 +38,27 @@ extension RecordDocument {
 
 extension RecordText {
   /// The sound of a take for people.
-  static func lines(_ sound: RecordedSound) -> [String] {
+  static func lines(_ audio: RecordedAudio) -> [String] {
     func milliseconds(_ value: Int64) -> String { decimal(Double(value) / 1e6, 3) }
     var parts = [
-      "sound: \(sound.device), \(sound.codec), \(sound.sampleRate) Hz, \(sound.channelCount) ch"
+      "sound: \(audio.device), \(audio.codec), \(audio.sampleRate) Hz, \(audio.channelCount) ch"
     ]
-    if let offset = sound.startOffsetNanoseconds {
+    if let offset = audio.startOffsetNanoseconds {
       parts.append("begins \(milliseconds(offset)) ms after the first picture")
     } else {
       parts.append("nothing was heard")
     }
-    if let drift = sound.driftPPM { parts.append("drift \(decimal(drift, 2)) ppm, corrected") }
-    if let error = sound.maxSyncErrorNanoseconds {
+    if let drift = audio.driftPPM { parts.append("drift \(decimal(drift, 2)) ppm, corrected") }
+    if let error = audio.maxSyncErrorNanoseconds {
       parts.append("at most \(milliseconds(error)) ms off")
     }
     var lines = [parts.joined(separator: ", ")]
-    for gap in sound.gaps.prefix(10) {
+    for gap in audio.gaps.prefix(10) {
       lines.append(
         "gap of sound: \(gap.sampleCount) samples at "
           + "\(decimal(Double(gap.nanoseconds) / 1e9, 6)) s, \(gap.cause.rawValue)")
     }
-    if sound.gaps.count > 10 { lines.append("gap of sound: and \(sound.gaps.count - 10) more") }
+    if audio.gaps.count > 10 { lines.append("gap of sound: and \(audio.gaps.count - 10) more") }
     return lines
   }
 }

@@ -67,7 +67,7 @@ struct RecordDocument: Encodable {
     let jitterNs: Int64
     let dropped: Int64
 
-    init(_ proof: FrameRateProof) {
+    init(_ proof: FrameRateVerification) {
       locked = proof.isLocked
       cause = proof.cause?.rawValue
       fps = proof.measurement.frameRate?.description
@@ -126,7 +126,7 @@ struct RecordDocument: Encodable {
       diskBytesPerSecond = preflight.diskBytesPerSecond
       freeBytes = preflight.freeBytes
       freeNs = preflight.freeDuration.map { nanoseconds($0.seconds) }
-      longestBurstNs = nanoseconds(preflight.longestBurst.seconds)
+      longestBurstNs = nanoseconds(preflight.maximumBurstDuration.seconds)
     }
   }
 
@@ -155,7 +155,7 @@ struct RecordDocument: Encodable {
       trigger = report.trigger.map(Trigger.init)
       warnings = report.warnings
       video = report.video.map(Video.init)
-      audio = report.sound.map(Audio.init)
+      audio = report.audio.map(Audio.init)
     }
   }
 
@@ -247,7 +247,7 @@ struct RecordDocument: Encodable {
     warnings = report.warnings
     self.problem = problem
     video = report.video.map(Video.init)
-    audio = report.sound.map(Audio.init)
+    audio = report.audio.map(Audio.init)
     error = problem.map(ErrorDetails.init)
   }
 
@@ -316,7 +316,7 @@ enum RecordText {
         "trigger: \(mark.trigger.source.rawValue) at \(decimal(Double(mark.nanoseconds) / 1e9, 6)) s, "
           + (mark.frameIndex.map { "frame \($0)" } ?? "before the first frame"))
     }
-    if let sound = report.sound { lines += self.lines(sound) }
+    if let audio = report.audio { lines += self.lines(audio) }
     lines.append(
       "stopped by \(report.stoppedBy.rawValue), \(report.isPlayable ? "playable" : "not playable")")
     return lines
@@ -342,7 +342,7 @@ extension RecordText {
       + " + lost (start \(ledger.lostStart), device \(ledger.lostDevice), "
       + "kernel \(ledger.lostKernel), queue \(ledger.lostQueue), writer \(ledger.lostWriter))"
       + " + evicted \(ledger.evicted) + unknown \(ledger.unknown)"
-      + (ledger.addsUp ? "" : "  DOES NOT ADD UP")
+      + (ledger.isBalanced ? "" : "  DOES NOT ADD UP")
   }
 
   static func line(_ video: RecordedVideo) -> String {
@@ -364,7 +364,7 @@ extension RecordText {
   }
 }
 
-extension RateCause {
+extension FrameRateMismatchReason {
   /// What to tell people, and what they can do.
   fileprivate var words: String {
     switch self {

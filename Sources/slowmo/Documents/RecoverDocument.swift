@@ -30,7 +30,7 @@ struct RecoverDocument: Encodable {
 
   init(_ report: RecoveryReport) {
     file = report.path
-    wasPlain = report.wasPlain
+    wasPlain = report.wasIntact
     playable = report.isPlayable
     device = report.device
     mode = report.mode
@@ -74,7 +74,7 @@ enum RecoverText {
   static func lines(_ report: RecoveryReport) -> [String] {
     let seconds = decimal(Double(report.durationNanoseconds) / 1e9, 3)
     let length = "\(report.frameCount) frames in \(seconds) s"
-    guard !report.wasPlain else {
+    guard !report.wasIntact else {
       return ["\(report.path): a whole movie already, \(length); nothing was changed"]
     }
     var lines = [

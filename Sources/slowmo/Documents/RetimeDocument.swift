@@ -87,7 +87,7 @@ struct SparseDocument: Encodable {
   let fps: String
   let fpsValue: Double
 
-  init(_ sparse: ExportReport.SparseFrames) {
+  init(_ sparse: ExportReport.LowRateRange) {
     start = sparse.range.start.seconds.description
     end = sparse.range.end.seconds.description
     fps = "\(sparse.framesPerSecond.numerator)/\(sparse.framesPerSecond.denominator)"
@@ -95,7 +95,7 @@ struct SparseDocument: Encodable {
   }
 }
 
-extension ExportReport.SparseFrames {
+extension ExportReport.LowRateRange {
   /// The same for people.
   var words: String {
     "from \(range.start.displayText) to \(range.end.displayText) s the source has only "
@@ -225,7 +225,7 @@ struct RetimePlanDocument: Encodable, TextDocument {
     framesSkipped = report.framesSkipped
     hiddenNs = report.hiddenNanoseconds
     maxTimeErrorNs = report.maxTimeErrorNanoseconds
-    audio = report.sound.map(RetimeDocument.Audio.init)
+    audio = report.audio.map(RetimeDocument.Audio.init)
     avEndDifferenceNs = report.avEndDifferenceNanoseconds
     sparseFrames = report.sparse.map(SparseDocument.init)
     lostMetadata = report.lostMetadata
@@ -269,10 +269,10 @@ struct RetimeDocument: Encodable, TextDocument {
     let samples: Int64
     let lengthErrorSamples: Int64
 
-    init(_ sound: ExportReport.Sound) {
-      algorithm = sound.algorithm
-      samples = sound.samples
-      lengthErrorSamples = sound.lengthErrorSamples
+    init(_ audio: ExportReport.Audio) {
+      algorithm = audio.algorithm
+      samples = audio.samples
+      lengthErrorSamples = audio.lengthErrorSamples
     }
   }
 
@@ -317,7 +317,7 @@ struct RetimeDocument: Encodable, TextDocument {
     framesSkipped = report.framesSkipped
     hiddenNs = report.hiddenNanoseconds
     maxTimeErrorNs = report.maxTimeErrorNanoseconds
-    audio = report.sound.map(Audio.init)
+    audio = report.audio.map(Audio.init)
     avEndDifferenceNs = report.avEndDifferenceNanoseconds
     sparseFrames = report.sparse.map(SparseDocument.init)
     undecodableFrames = try report.undecodable.map(UndecodableFrameDocument.init)

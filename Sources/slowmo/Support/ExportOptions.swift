@@ -35,7 +35,7 @@ struct ExportOptions: ParsableArguments {
   @Option(
     help: "Fill a picture of this size with --fps, such as 1280x720, and cut off what juts out.",
     transform: pictureSize)
-  var box: PictureSize?
+  var box: VideoSize?
 
   @Option(help: "With --fps keep the turn of the picture as a tag, or apply it: keep or apply.")
   var rotation = PictureRotation.keep
@@ -43,14 +43,14 @@ struct ExportOptions: ParsableArguments {
   @Option(help: .onError) var onError = UndecodableFramePolicy.stop
 
   @Option(help: "How rendered sound is stored: auto, aac or pcm.")
-  var audioCodec = ExportSoundCodec.auto
+  var audioCodec = ExportAudioCodec.auto
 
   @Option(
     help: """
       Cuts of --copy off a key frame: squeeze (copy and hide what is needed), render (encode up \
       to the next key frame), auto (squeeze if short, else render), or keyframe (refuse).
       """)
-  var boundary = ExportBoundary.auto
+  var boundary = CutPolicy.auto
 
   func validate() throws {
     if copy && fps != nil { throw ValidationError("--copy and --fps exclude each other") }
@@ -105,7 +105,7 @@ struct ExportOptions: ParsableArguments {
     settings.sampling = sampling
     settings.box = box
     settings.appliesRotation = rotation == .apply
-    settings.soundCodec = audioCodec
+    settings.audioCodec = audioCodec
     settings.undecodableFrames = onError
     settings.overwrites = writing.overwrite
     change(&settings)
@@ -132,7 +132,7 @@ struct ExportOptions: ParsableArguments {
     return try tell(RetimeDocument(verb, report), common)
   }
 
-  private func note(_ sparse: [ExportReport.SparseFrames], _ output: String) {
+  private func note(_ sparse: [ExportReport.LowRateRange], _ output: String) {
     for range in sparse { Output.note("\(output): \(range.words)") }
   }
 
@@ -146,8 +146,8 @@ struct ExportOptions: ParsableArguments {
     _ common: CommonOptions
   ) throws -> ExitStatus {
     let name = output.split(separator: "/").last.map(String.init) ?? output
-    let project = OpenTimeline(
-      try composition.relocated { ProjectPaths.path($0, seenFrom: output) }, name: name)
+    let project = OpenTimelineDocument(
+      try composition.replacingSourcePaths { ProjectPaths.path($0, seenFrom: output) }, name: name)
     if !writing.dryRun {
       try writeFile(output, Data(try project.text().utf8), overwrites: writing.overwrite)
       if output == standardOutput { return .done }
@@ -220,13 +220,13 @@ enum PictureRotation: String, CaseIterable, ExpressibleByArgument {
 }
 
 /// Reads a size such as `1280x720`.
-private func pictureSize(_ text: String) throws -> PictureSize {
+private func pictureSize(_ text: String) throws -> VideoSize {
   let sides = text.lowercased().split(separator: "x", omittingEmptySubsequences: false)
     .map { Int($0) }
   guard sides.count == 2, let width = sides[0], let height = sides[1], width > 0, height > 0 else {
     throw ValidationError("\(text) is no size; write it as 1280x720")
   }
-  return PictureSize(width: width, height: height)
+  return VideoSize(width: width, height: height)
 }
 
 extension ArgumentHelp {
@@ -255,7 +255,7 @@ func noteUndecodable(
 
 extension UndecodableFramePolicy: ExpressibleByArgument {}
 extension AudioTimePitchAlgorithm: ExpressibleByArgument {}
-extension ExportBoundary: ExpressibleByArgument {}
+extension CutPolicy: ExpressibleByArgument {}
 extension ExportCodec: ExpressibleByArgument {}
-extension ExportSoundCodec: ExpressibleByArgument {}
+extension ExportAudioCodec: ExpressibleByArgument {}
 extension FrameSampling: ExpressibleByArgument {}

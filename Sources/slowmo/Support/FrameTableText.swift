@@ -4,7 +4,7 @@ import Overcrank
 
 /// The table of a movie's frames, a line each.
 enum FrameTableText {
-  static func write(_ lines: [Asset.FrameLine], to path: String, overwrites: Bool) throws {
+  static func write(_ lines: [Asset.FrameTimingRow], to path: String, overwrites: Bool) throws {
     func field(_ value: Int64?) -> String { value.map(String.init) ?? "" }
     var text = "index,pts_ns,capture_ns,sequence,duration_ns,lost_before,duplicate\n"
     for line in lines {

@@ -123,7 +123,7 @@ struct TriggerOptions: ParsableArguments {
     for kind in trigger.reversed() {
       switch kind {
       case .audio(let threshold):
-        settings.sound = SoundTrigger(threshold: threshold, quietPeriod: quiet)
+        settings.audio = AudioTrigger(threshold: threshold, quietPeriod: quiet)
       case .motion(let share): settings.motion = MotionTrigger(share: share, quietPeriod: quiet)
       case .signal, .key, .udp: break
       }

@@ -45,8 +45,8 @@ package final class SyntheticDriver: FrameDriver {
   private let queue: SoftwareBufferQueue
   private let counter: SharedCounter?
   private let isStopping = Atomic<Bool>(false)
-  private let thread = Mutex<PlatformThread?>(nil)
-  private let maker: Mutex<(any PictureMaker & Sendable)?>
+  private let thread = Mutex<BlockingThread?>(nil)
+  private let maker: Mutex<(any TestPatternGenerator & Sendable)?>
   private let startMicroseconds = Atomic<Int64>(0)
   private let clock = FrameClock()
   /// How long the clock stands still at most while frames are lost on purpose, in microseconds.
@@ -56,14 +56,14 @@ package final class SyntheticDriver: FrameDriver {
   ///
   /// - Throws: `CaptureError` when the picture cannot be made.
   package init(settings: Settings, bufferCount: Int = 32) throws(CaptureError) {
-    let picture = TestPicture(width: settings.width, height: settings.height)
-    let maker: any PictureMaker & Sendable
+    let picture = TestPattern(width: settings.width, height: settings.height)
+    let maker: any TestPatternGenerator & Sendable
     do throws(LibAVError) {
       maker =
         switch settings.layout {
-        case .mjpeg: try JPEGPictureMaker(picture: picture)
-        case .yuyv: YUYVPictureMaker(picture: picture)
-        case .grey: GreyPictureMaker(picture: picture)
+        case .mjpeg: try JPEGTestPatternGenerator(picture: picture)
+        case .yuyv: YUYVTestPatternGenerator(picture: picture)
+        case .grey: GrayTestPatternGenerator(picture: picture)
         }
     } catch {
       throw CaptureError(
@@ -103,8 +103,8 @@ package final class SyntheticDriver: FrameDriver {
     let start = switchedOn &+ Int64(saturating: duration.doubleValue * 1_000_000)
     startMicroseconds.store(start, ordering: .releasing)
     // Who does not wait would keep others from the processor.
-    let urgency: PlatformThread.Urgency = waitsForTakers ? .ordinary : .realTime
-    let started = try PlatformThread(urgency: urgency) { [self] in
+    let urgency: BlockingThread.Urgency = waitsForTakers ? .ordinary : .realTime
+    let started = try BlockingThread(urgency: urgency) { [self] in
       generate(maker, startMicroseconds: start)
       self.maker.withLock { $0 = maker }
     }
@@ -129,7 +129,7 @@ package final class SyntheticDriver: FrameDriver {
     thread.withLock { $0.take() }?.join()
   }
 
-  private func generate(_ maker: any PictureMaker, startMicroseconds: Int64) {
+  private func generate(_ maker: any TestPatternGenerator, startMicroseconds: Int64) {
     var maker = maker
     var overruns: UInt32 = 0
     var number: Int64 = 0
@@ -157,7 +157,7 @@ package final class SyntheticDriver: FrameDriver {
         sequence: UInt32(truncatingIfNeeded: number), microseconds: due)
       stamp.overrunsBefore = overruns
       overruns = 0
-      let picture = Int(number % Int64(PaintedNumber.limit))
+      let picture = Int(number % Int64(FrameNumberPattern.limit))
       let count = try? maker.make(
         number: picture, isFlash: isFlash(number), into: queue.memory(of: index))
       stamp.isCorrupt = count == nil
@@ -170,7 +170,7 @@ package final class SyntheticDriver: FrameDriver {
   private func takeBuffer(forFrameAt due: Int64) -> Int? {
     guard waitsForTakers else { return queue.takeFree() }
     let period = Int64(saturating: settings.frameRate.frameDuration.doubleValue * 1_000_000)
-    while clock.isAheadOfSound(atMicroseconds: due, period: period),
+    while clock.isAheadOfAudio(atMicroseconds: due, period: period),
       !isStopping.load(ordering: .acquiring)
     {
       CaptureClock.pause()

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// An even grid of frame periods laid over a driver's times, which follows them.
+///
+/// It is a straight line fitted with a fading memory (an alpha-beta filter), so that a rate that
+/// is a little off and a clock that drifts do no harm.
+struct PeriodTracker {
+  /// Closer than this to its slot, a frame needs no second thought; in periods.
+  static let near = 0.3
+  /// After so many frames in a row that are off by half a period and more, the grid is wrong.
+  private static let patience = 8
+
+  /// Microseconds from slot to slot.
+  private(set) var period: Double
+  /// The shortest there can be: the granted one, or that of the first frames.
+  private var shortest: Double
+  /// The time of `slot`, in microseconds after `origin`.
+  private var time = 0.0
+  private var slot: Int64 = 0
+  /// Times are counted from here, so that their fractions keep their digits.
+  private var origin: Int64 = 0
+  /// How many frames the line is fitted to, for its memory.
+  private var memory = 12.0
+  private var strays = 0
+
+  init(period: Double) {
+    self.period = period.isFinite && period > 0 ? period : 1
+    shortest = self.period
+  }
+
+  /// The periods that the counter says lie between two frames; nil where it says nothing, since
+  /// it went back or stood still.
+  static func counted(
+    from last: FrameTimeline.Reading, to next: FrameTimeline.Reading
+  ) -> Int64? {
+    let steps = Int64(Int32(bitPattern: next.sequence &- last.sequence))
+    return steps >= max(1, next.minimumStep) ? steps : nil
+  }
+
+  /// How far a frame is from a slot, in periods; above zero where it is late.
+  func offset(of reading: FrameTimeline.Reading, from slot: Int64) -> Double {
+    let time = Double(reading.microseconds &- origin) - self.time
+    return time / period - Double(slot &- self.slot)
+  }
+
+  /// The periods to the next frame where counter and clock agree on them, else nil.
+  func agreedStep(
+    from last: (reading: FrameTimeline.Reading, slot: Int64), to next: FrameTimeline.Reading
+  ) -> Int64? {
+    guard !next.isClockJump, let step = Self.counted(from: last.reading, to: next),
+      abs(offset(of: next, from: last.slot &+ step)) <= Self.near
+    else { return nil }
+    return step
+  }
+
+  /// Lays the grid over the first frames.
+  mutating func begin(with readings: [FrameTimeline.Reading]) {
+    guard let first = readings.first else { return }
+    if let real = Self.medianPeriod(of: readings), abs(real / period - 1) > 0.04 {
+      period = real
+      shortest = min(shortest, real)
+    }
+    origin = first.microseconds
+    // The phase that most of them have: the very first may have come at any time.
+    var phases: [Double] = []
+    var counted: Int64 = 0
+    for (last, next) in zip([first] + readings, readings) {
+      counted &+= phases.isEmpty ? 0 : Self.counted(from: last, to: next) ?? 1
+      let time = Double(next.microseconds &- origin) / period
+      let phase = time - Double(counted)
+      phases.append(phase - phase.rounded(.down))
+    }
+    // Phases are angles: 0.9 and 0.1 are neighbours, so the one is taken that the others are
+    // nearest to.
+    let nearest = phases.min { spread(of: phases, around: $0) < spread(of: phases, around: $1) }
+    let phase = nearest ?? 0
+    // Slot 0 is the slot of the first frame.
+    time = (phase > 0.5 ? phase - 1 : phase) * period
+    slot = 0
+  }
+
+  private func spread(of phases: [Double], around centre: Double) -> Double {
+    phases.reduce(0) {
+      let distance = abs($1 - centre)
+      return $0 + min(distance, 1 - distance)
+    }
+  }
+
+  /// Moves the grid to where a frame was found.
+  mutating func follow(_ reading: FrameTimeline.Reading, slot next: Int64) {
+    let late = offset(of: reading, from: next)
+    let passed = Double(next &- slot)
+    time += passed * period
+    slot = next
+    if reading.isClockJump || abs(late) >= 0.5 {
+      strays += 1
+      // It is not the frames that are off, then.
+      if reading.isClockJump || strays >= Self.patience {
+        time = Double(reading.microseconds &- origin)
+        strays = 0
+      }
+    } else {
+      strays = 0
+      memory = min(memory + 1, 31)
+      let count = memory
+      time += 2 * (2 * count + 1) / ((count + 1) * (count + 2)) * late * period
+      if passed > 0 { period += 6 / ((count + 1) * (count + 2)) * late * period / passed }
+    }
+    // Now and then the origin follows, so that differences stay small.
+    if slot & 0xFFFF == 0 || abs(time) > 1e12 {
+      let whole = Int64(saturating: time)
+      origin &+= whole
+      time -= Double(whole)
+    }
+  }
+
+  /// The period that these frames keep over half of them (Theil 1950, Sen 1968); nil where they
+  /// do not agree on one: most of many frames, or all of a few.
+  private static func medianPeriod(of readings: [FrameTimeline.Reading]) -> Double? {
+    guard readings.count >= 3 else { return nil }
+    let half = readings.count / 2
+    let slopes = zip(readings, readings.dropFirst(half)).enumerated().compactMap {
+      index, ends -> Double? in
+      var counted: Int64 = 0
+      for place in index..<(index + half) {
+        let (last, next) = (readings[place], readings[place + 1])
+        guard !next.isClockJump, let steps = Self.counted(from: last, to: next) else { return nil }
+        counted &+= steps
+      }
+      return Double(ends.1.microseconds &- ends.0.microseconds) / Double(counted)
+    }.filter { $0 > 0 }.sorted()
+    guard slopes.count >= 2 else { return nil }
+    let median = slopes[slopes.count / 2]
+    let spare = readings.count >= 8 ? slopes.count / 4 : 0
+    let agree = slopes[spare] > median * 0.9 && slopes[slopes.count - 1 - spare] < median * 1.1
+    return agree ? median : nil
+  }
+
+  /// Another period that these frames keep among themselves, or nil where they keep this one.
+  ///
+  /// In low light a camera exposes for longer and delivers half as many frames: those are not
+  /// lost, they never were. None gets faster than it was granted or began: frames that come
+  /// faster make up for late ones.
+  func changedPeriod(
+    of readings: [FrameTimeline.Reading], after first: FrameTimeline.Reading
+  ) -> Double? {
+    var periods: [Double] = []
+    var last = first
+    for reading in readings {
+      if let steps = Self.counted(from: last, to: reading), !reading.isClockJump {
+        periods.append(Double(reading.microseconds &- last.microseconds) / Double(steps))
+      }
+      last = reading
+    }
+    guard periods.count >= 7 else { return nil }
+    periods.sort()
+    let median = periods[periods.count / 2]
+    let (low, high) = (periods[periods.count / 4], periods[periods.count * 3 / 4])
+    guard median > shortest * 0.9, low > median * 0.8, high < median * 1.2 else { return nil }
+    return median > period * 1.3 || median < period * 0.77 ? median : nil
+  }
+
+  /// Goes on from a frame with another period.
+  mutating func restart(
+    period: Double, after last: (reading: FrameTimeline.Reading, slot: Int64)
+  ) {
+    self.period = period
+    origin = last.reading.microseconds
+    time = 0
+    slot = last.slot
+    memory = 12
+    strays = 0
+  }
+}

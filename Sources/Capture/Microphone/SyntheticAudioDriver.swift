@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+import FormatDiscovery
+
+/// What the synthetic camera hears, sample by sample as its time comes: by the clock of the machine,
+/// or that of frames that do not wait for theirs, which then wait for the sound.
+final class SyntheticAudioDriver: AudioDriver {
+  let format = AudioFormat(
+    .float, sampleRate: SyntheticAudio.sampleRate, channelCount: SyntheticAudio.channelCount)
+  private let source: SyntheticAudio
+  /// When sample 0 is heard, in microseconds of the capture clock; 0 while that is not known.
+  private let epoch: @Sendable () -> Int64
+  private let frameClock: FrameClock?
+  /// The next sample, once there was one: the capture thread's own.
+  private nonisolated(unsafe) var next: Int64?
+
+  init(
+    _ source: SyntheticAudio, epoch: @escaping @Sendable () -> Int64, frameClock: FrameClock?
+  ) {
+    self.source = source
+    self.epoch = epoch
+    self.frameClock = frameClock
+  }
+
+  var waitsForTakers: Bool { frameClock != nil }
+
+  func nanoseconds() -> Int64 {
+    frameClock.map { $0.microseconds() * 1_000 } ?? CaptureClock.nanoseconds()
+  }
+
+  func start() { next = nil }
+
+  func stop() { frameClock?.didHear(untilMicroseconds: .max) }
+
+  func read(
+    into memory: UnsafeMutableRawBufferPointer, timeoutMilliseconds: Int32
+  ) throws(CaptureError) -> AudioReading {
+    let (rate, epoch) = (Int64(SyntheticAudio.sampleRate), self.epoch())
+    guard epoch > 0 else {
+      CaptureClock.pause()
+      return .none
+    }
+    let now = nanoseconds() / 1_000
+    // From the first whole 10 ms after now on, which is a whole number of samples.
+    let first = next ?? max(0, (now - epoch + 9_999) / 10_000) * (rate / 100)
+    let count = min(rate / 100, Int64(memory.count / format.bytesPerSample))
+    let end = epoch + (first + count) * 1_000_000 / rate
+    if let frameClock {
+      next = first
+      frameClock.didHear(untilMicroseconds: epoch + first * 1_000_000 / rate)
+      guard end <= now else {
+        CaptureClock.pause()
+        return .none
+      }
+    } else {
+      guard end <= now + Int64(timeoutMilliseconds) * 1_000 else {
+        CaptureClock.sleep(untilMicroseconds: now + Int64(timeoutMilliseconds) * 1_000)
+        return .none
+      }
+      CaptureClock.sleep(untilMicroseconds: end)
+    }
+    var place = 0
+    for number in first..<first + count {
+      for _ in 0..<SyntheticAudio.channelCount {
+        let bits = source.sample(number).bitPattern.littleEndian
+        memory.storeBytes(of: bits, toByteOffset: place, as: UInt32.self)
+        place += MemoryLayout<UInt32>.size
+      }
+    }
+    next = first + count
+    return .samples(
+      count: Int(count), SampleStamp(sample: Int(count), nanoseconds: end * 1_000))
+  }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+import Synchronization
+
+/// The frames of a driver that are lent to others than the capture thread.
+///
+/// A frame may be held by several; the last who releases it gives its buffer back to the driver.
+/// The capture thread lends and releases without a lock and without asking for memory. Others
+/// release under a lock, which the capture thread takes only when it switches the stream on or
+/// off: a buffer that is still lent then is not handed to the driver.
+package final class BufferPool: Sendable {
+  /// A place for a frame on loan.
+  private struct Slot: ~Copyable {
+    let isFree = Atomic<Bool>(true)
+    let holders = Atomic<Int>(0)
+    // Written by the capture thread while the slot is free.
+    var index = 0
+    var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
+  }
+
+  /// The number of a frame on loan.
+  package struct Loan: Sendable { fileprivate let slot: Int }
+
+  package let driver: any FrameDriver
+  /// How many frames may be lent at a time: the driver keeps the other half of its buffers, so
+  /// that none is lost for want of one.
+  package let capacity: Int
+  // Its fields say who may touch them when.
+  private nonisolated(unsafe) let slots: UnsafeMutablePointer<Slot>
+  private enum Stream { case off, on, closed }
+  private let stream = Mutex(Stream.off)
+
+  package init(_ driver: any FrameDriver) {
+    self.driver = driver
+    capacity = driver.bufferCount / 2
+    slots = .allocate(capacity: max(1, capacity))
+    for slot in 0..<capacity { (slots + slot).initialize(to: Slot()) }
+  }
+
+  deinit {
+    slots.deinitialize(count: capacity)
+    slots.deallocate()
+  }
+
+  /// Frames that are lent now.
+  package var lentCount: Int {
+    (0..<capacity).count { !slots[$0].isFree.load(ordering: .acquiring) }
+  }
+
+  /// Switches the stream on, without the buffers that are still lent.
+  package func start() throws(CaptureError) {
+    let result = stream.withLock { stream in
+      Result { () throws(CaptureError) in
+        guard stream != .closed else {
+          throw CaptureError(
+            .deviceLost, "the device was closed and could not be opened again",
+            hint: "look whether it is there, and start again")
+        }
+        let lent = (0..<capacity).filter { !slots[$0].isFree.load(ordering: .acquiring) }
+        try driver.start(keeping: lent.map { slots[$0].index })
+        stream = .on
+      }
+    }
+    try result.get()
+  }
+
+  /// Switches the stream off; what is lent stays readable.
+  package func stop() {
+    stream.withLock { stream in
+      if stream == .on { stream = .off }
+      driver.stop()
+    }
+  }
+
+  /// Takes the driver's buffers from it for good, so that its device may be opened anew; what is
+  /// lent stays readable, and keeps the driver until it is released.
+  func close() {
+    stream.withLock { stream in
+      guard stream != .closed else { return }
+      stream = .closed
+      driver.release()
+      if lentCount == 0 { driver.abandon() }
+    }
+  }
+
+  /// Whether the driver can stream no more.
+  var isClosed: Bool { stream.withLock { $0 == .closed } }
+
+  /// Lends a frame to its first holder besides the capture thread; nil when too many are lent.
+  ///
+  /// On the capture thread only.
+  func lend(_ bytes: UnsafeRawBufferPointer, index: Int) -> Loan? {
+    for slot in 0..<capacity where slots[slot].isFree.load(ordering: .acquiring) {
+      slots[slot].index = index
+      slots[slot].bytes = bytes
+      slots[slot].holders.store(2, ordering: .relaxed)
+      slots[slot].isFree.store(false, ordering: .releasing)
+      return Loan(slot: slot)
+    }
+    return nil
+  }
+
+  /// Adds a holder to a frame that is held.
+  func hold(_ loan: Loan) { slots[loan.slot].holders.wrappingAdd(1, ordering: .relaxed) }
+
+  /// Whether nobody else holds a frame, and thus nobody else can: only a holder adds another.
+  func hasOneHolder(_ loan: Loan) -> Bool {
+    slots[loan.slot].holders.load(ordering: .acquiring) == 1
+  }
+
+  /// The bytes of a frame, valid while it is held.
+  package func bytes(of loan: Loan) -> UnsafeRawBufferPointer { slots[loan.slot].bytes }
+
+  /// Takes a hold away while the capture thread's own lasts.
+  func letGo(_ loan: Loan) { _ = releaseHold(loan) }
+
+  /// Ends the capture thread's own hold; true when it was the last, and the buffer is its again.
+  func endLending(_ loan: Loan) -> Bool {
+    guard releaseHold(loan) else { return false }
+    slots[loan.slot].isFree.store(true, ordering: .releasing)
+    return true
+  }
+
+  /// Releases a frame, from any thread but the one that captures.
+  package func release(_ loan: Loan) {
+    guard releaseHold(loan) else { return }
+    stream.withLock { stream in
+      // A driver that does not take it has failed, which the capture thread learns by itself.
+      if stream == .on { try? driver.requeue(slots[loan.slot].index) }
+      slots[loan.slot].isFree.store(true, ordering: .releasing)
+      if stream == .closed, lentCount == 0 { driver.abandon() }
+    }
+  }
+
+  private func releaseHold(_ loan: Loan) -> Bool {
+    slots[loan.slot].holders.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0
+  }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+import MediaTiming
+package import Synchronization
+
+/// Why a capture ended.
+public enum StopReason: String, Hashable, Sendable {
+  /// The duration asked for is reached, or a file camera was played to its end.
+  case duration
+  /// The number of frames asked for is reached.
+  case frames
+  /// Someone asked for it: Ctrl-C, or a call.
+  case signal
+  /// The file has the size asked for, or a burst has filled the memory.
+  case maxSize = "max_size"
+  /// The disk has no more than the free space asked for.
+  case minFree = "min_free"
+  /// As many clips as asked for were recorded around triggers.
+  case maxClips = "max_clips"
+  /// The disk is full.
+  case diskFull = "disk_full"
+  /// The device is gone.
+  case deviceLost = "device_lost"
+  /// Something else failed; the error says what.
+  case error
+}
+
+/// What the capture thread knows when it is done.
+package struct CaptureEnd: Sendable {
+  package var stopReason = StopReason.signal
+  package var error: CaptureError?
+  /// The first frame after a take that ended at a time, and that time.
+  package var next: FrameObservation?
+  package var microseconds: Int64?
+  /// Frames that arrived at the very end, for which not even a note found room.
+  package var unnoted: Int64 = 0
+  /// How long the device had been silent when the stream was switched off, in microseconds;
+  /// nil where the take ended with a frame.
+  package var silence: Int64?
+  /// How long the last frame of a source that ended lasts, in microseconds, where it says so.
+  package var lastFrameDuration: Int64?
+  package var cost = CaptureStatistics()
+
+  package init(stopReason: StopReason = .signal) { self.stopReason = stopReason }
+}
+
+extension CaptureEnd {
+  fileprivate mutating func fail(_ error: CaptureError) {
+    self.error = error
+    stopReason = error.code == .deviceLost ? .deviceLost : .error
+  }
+}
+
+/// What others may read of a running capture, and how they end it.
+package final class CaptureControl: Sendable {
+  /// When the stream was switched on, in microseconds of the driver's clock.
+  package let switchedOn = Atomic<Int64>(0)
+  private let stopRequest = Mutex<StopReason?>(nil)
+  private let isStopRequested = Atomic<Bool>(false)
+  /// Whether frames are to be left out of the take.
+  package let isPaused = Atomic<Bool>(false)
+
+  package init() {}
+
+  /// Ends the capture within a tenth of a second; the first reason given stands.
+  package func stop(_ reason: StopReason) {
+    stopRequest.withLock { if $0 == nil { $0 = reason } }
+    isStopRequested.store(true, ordering: .releasing)
+  }
+
+  /// The reason to stop for, or nil; takes no lock until there is one.
+  package var requestedStop: StopReason? {
+    guard isStopRequested.load(ordering: .acquiring) else { return nil }
+    return stopRequest.withLock { $0 }
+  }
+}
+
+/// The work of the capture thread: dequeue, show to every sink, give back; nothing else, and no
+/// waiting for anyone but the driver and, where that waits for its takers, for them.
+struct CaptureLoop: CaptureWork {
+  let loans: BufferPool
+  let wholeness: FrameIntegrityCheck
+  let control: CaptureControl
+  let switchboard: SinkList<any FrameSink>
+
+  private var sinks: [any FrameSink] = []
+  private var end = CaptureEnd()
+  private var observer: FrameObserver
+
+  init(
+    loans: BufferPool, frameRate: FrameRate, wholeness: FrameIntegrityCheck,
+    control: CaptureControl,
+    switchboard: SinkList<any FrameSink>
+  ) {
+    self.loans = loans
+    self.wholeness = wholeness
+    self.control = control
+    self.switchboard = switchboard
+    observer = FrameObserver(driver: loans.driver, frameRate: frameRate)
+  }
+
+  /// Switches the stream on.
+  ///
+  /// - Throws: `CaptureError` as the driver says; the sinks were told of the end then.
+  mutating func start() throws(CaptureError) {
+    control.switchedOn.store(observer.lastArrival, ordering: .relaxed)
+    do throws(CaptureError) { try loans.start() } catch {
+      end.fail(error)
+      close()
+      throw error
+    }
+  }
+
+  /// Captures until a sink ends it, a request, the source's end or a failure, then stops the
+  /// driver.
+  mutating func run() -> CaptureEnd {
+    do throws(CaptureError) { end.stopReason = try captureFrames() } catch { end.fail(error) }
+    switch end.stopReason {
+    case .duration, .frames: break
+    default: end.silence = end.silence ?? loans.driver.microseconds() &- observer.lastArrival
+    }
+    loans.stop()
+    end.cost = observer.latencies.cost
+    end.cost.captureThread = CaptureStatistics.threadNanoseconds()
+    close()
+    return end
+  }
+
+  private mutating func close() {
+    switchboard.close(&sinks)
+    for sink in sinks { sink.end(end) }
+  }
+
+  private mutating func captureFrames() throws(CaptureError) -> StopReason {
+    while true {
+      switchboard.update(&sinks)
+      if let reason = control.requestedStop { return reason }
+      switch try loans.driver.dequeue(timeoutMilliseconds: 100) {
+      case .ended:
+        end.lastFrameDuration = loans.driver.lastFrameDuration
+        return .duration
+      case .none: try observer.checkSilence()
+      case .frame(let buffer):
+        if loans.driver.waitsForTakers, let reason = waitForRoom(for: buffer.bytes.count) {
+          // The capture ends before this frame.
+          end.silence = 0
+          return reason
+        }
+        if let reason = try show(buffer) { return reason }
+        observer.noteReturn()
+      }
+    }
+  }
+
+  /// Waits until every sink has room for a frame; a reason to stop where there is one before that.
+  private mutating func waitForRoom(for byteCount: Int) -> StopReason? {
+    while !sinks.allSatisfy({ $0.hasRoom(for: byteCount) }) {
+      if let reason = control.requestedStop { return reason }
+      CaptureClock.pause()
+      switchboard.update(&sinks)
+    }
+    // A sink that is to end says that it has room, whether it has or not.
+    return control.requestedStop
+  }
+
+  /// Shows a frame to the sinks; a reason to stop when it ends the capture.
+  private mutating func show(_ buffer: consuming DequeuedBuffer) throws(CaptureError) -> StopReason?
+  {
+    let observation = observer.observe(buffer.stamp)
+    let isWhole = !buffer.stamp.isCorrupt && wholeness.holds(buffer.bytes)
+    var frame = ArrivedFrame(buffer, observation, isWhole: isWhole, loans: loans)
+    var reason: StopReason?
+    for sink in sinks {
+      if let end = sink.take(&frame) { reason = reason ?? end }
+    }
+    guard reason != nil else {
+      try frame.finish()
+      return nil
+    }
+    try? frame.finish()  // The take is whole; nobody needs this buffer again.
+    return reason
+  }
+}

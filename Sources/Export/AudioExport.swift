@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import Dispatch
+import Editing
+import LibAV
+import MediaTiming
+import Retiming
+
+/// The sound of an export: copied where nothing is retimed, rendered and encoded elsewhere.
+///
+/// It is made on a thread of its own while the pictures are, and taken off by the one that writes
+/// both in step.
+final class AudioExport {
+  /// A packet and its time, in samples.
+  struct TimedPacket: Sendable {
+    let packet: Packet
+    let pts: Int64
+    let duration: Int64
+  }
+
+  private enum Made: Sendable {
+    case ready(CodecParameters, mostPackets: Int)
+    case packet(TimedPacket)
+    case report(ExportReport.Audio)
+  }
+
+  let parameters: CodecParameters
+  /// Ticks per second of the packets' times.
+  let timescale: Int32
+  let metadata: [String: String]
+  /// More packets than these will not come.
+  let mostPackets: Int
+  private(set) var report: ExportReport.Audio
+  private let belt: BoundedBlockingQueue<Made>
+  private var pending: TimedPacket?
+  private let work = DispatchGroup()
+
+  /// Starts to make the sound that a plan says.
+  init(_ plan: AudioExportPlan, _ isCancelled: () -> Bool) throws {
+    // Small things: some minutes of sound.
+    let belt = BoundedBlockingQueue<Made>(capacity: 10_000)
+    self.belt = belt
+    metadata = plan.language.map { ["language": $0] } ?? [:]
+    timescale = Int32(clamping: plan.track.sampleRate)
+    report = plan.report
+    DispatchQueue(label: "export.sound").async(group: work) {
+      do {
+        try Self.make(plan, on: belt)
+        belt.end()
+      } catch { belt.end(error) }
+    }
+    guard case .ready(let parameters, let most)? = try belt.next(isCancelled) else {
+      throw ExportError.isCancelled
+    }
+    self.parameters = parameters
+    mostPackets = most
+  }
+
+  /// The first packet that was not dropped; nil at the end.
+  func next(_ isCancelled: () -> Bool) throws -> TimedPacket? {
+    while pending == nil {
+      switch try belt.next(isCancelled) {
+      case .packet(let packet): pending = packet
+      case .report(let report): self.report = report
+      case .ready: break
+      case nil: return nil
+      }
+    }
+    return pending
+  }
+
+  /// Goes on to the next packet.
+  func drop() { pending = nil }
+
+  /// Ends the work; what is made is thrown away.
+  func stop() {
+    belt.stop()
+    work.waitShortly()
+  }
+
+  private static func make(_ plan: AudioExportPlan, on belt: BoundedBlockingQueue<Made>) throws {
+    switch plan.way {
+    case .copied: try copy(plan, to: belt)
+    case .rendered(let pieces, let retimer, let codec):
+      try render(plan, pieces, retimer, codec, to: belt)
+    }
+  }
+
+  private static func copy(_ plan: AudioExportPlan, to belt: BoundedBlockingQueue<Made>) throws {
+    let track = plan.track
+    var packets: [TimedPacket] = []
+    var demuxer = try Demuxer(opening: plan.assets[0].path)
+    let rate = Rational(Int64(track.sampleRate))
+    while !belt.isStopped, let packet = try demuxer.nextPacket() {
+      guard packet.trackIndex == track.format.index, !packet.isCorrupt,
+        let ticks = packet.pts ?? packet.dts
+      else { continue }
+      let scale = try track.format.timeBase.multiplied(by: rate)
+      let time = try Rational(ticks).multiplied(by: scale).rounded(.halfAwayFromZero)
+      let length = try Rational(packet.duration).multiplied(by: scale)
+        .rounded(.halfAwayFromZero)
+      packets.append(
+        TimedPacket(
+          packet: packet, pts: Int64(clamping: time) - track.originSample,
+          duration: Int64(clamping: length)))
+    }
+    guard belt.put(.ready(track.format.parameters, mostPackets: packets.count)) else { return }
+    for packet in packets where !belt.put(.packet(packet)) { return }
+  }
+
+  private static func render(
+    _ plan: AudioExportPlan, _ pieces: [PlaybackMapping], _ retimer: AudioRetimer,
+    _ codec: String, to belt: BoundedBlockingQueue<Made>
+  ) throws {
+    let track = plan.track
+    let readers = try plan.assets.map { try AudioSource($0, $0.audioTrack ?? track) }
+    var encoder = try Encoder(
+      audioCodec: codec, sampleRate: track.sampleRate, channelCount: track.channelCount)
+    let blockLength = encoder.frameSize > 0 ? encoder.frameSize : 4_096
+    // And those before the first sample and after the last.
+    let most = Int(clamping: plan.report.samples / Int64(blockLength)) + 8
+    guard belt.put(.ready(encoder.parameters, mostPackets: most)) else { return }
+    var pending: [[Float]] = Array(repeating: [], count: track.channelCount)
+    var encoded: Int64 = 0
+    // A packet's duration is known when the next one is.
+    var last: (packet: Packet, pts: Int64)?
+    func put(_ packet: Packet?, at end: Int64) {
+      if let last {
+        let length = max(1, (packet?.pts ?? end) - last.pts)
+        _ = belt.put(.packet(TimedPacket(packet: last.packet, pts: last.pts, duration: length)))
+      }
+      last = packet.flatMap { packet in packet.pts.map { (packet, $0) } }
+    }
+    func encode(_ count: Int) throws {
+      let block = pending.map { Array($0.prefix(count)) }
+      for channel in pending.indices { pending[channel].removeFirst(count) }
+      try encoder.send(audio: block, at: encoded)
+      encoded += Int64(count)
+      while let packet = try encoder.nextPacket() { put(packet, at: encoded) }
+    }
+    let rendered = try retimer.render(
+      mappings: pieces, duration: plan.duration,
+      parallelism: processorCount,
+      isCancelled: { belt.isStopped },
+      read: { try AudioTimeline.samples(from: $0, count: $1, of: readers) },
+      write: { samples in
+        for channel in pending.indices { pending[channel] += samples[channel] }
+        while let count = pending.first?.count, count >= blockLength { try encode(blockLength) }
+      })
+    if let rest = pending.first?.count, rest > 0 { try encode(rest) }
+    try encoder.send(nil)
+    while let packet = try encoder.nextPacket() { put(packet, at: rendered.samples) }
+    // The last block of AAC holds more than belongs: its duration says where the sound ends.
+    put(nil, at: rendered.samples)
+    _ = belt.put(
+      .report(
+        ExportReport.Audio(
+          algorithm: rendered.algorithm.rawValue, samples: rendered.samples,
+          lengthErrorSamples: rendered.lengthErrorSamples, snapped: rendered.snapped)))
+  }
+}
+
+extension Composition {
+  /// Whether this is one source, all of it, as it is.
+  func isWhole(of asset: Asset) -> Bool {
+    !tracks.isEmpty
+      && tracks.allSatisfy { track in
+        guard track.segments.count == 1, let line = track.segments.first?.mapping?.line else {
+          return false
+        }
+        return line.source == line.target && line.source.start == .zero
+          && line.source.end == asset.duration && track.segments[0].source?.path == asset.path
+      }
+  }
+}

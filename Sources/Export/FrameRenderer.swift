@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+import Assets
+import LibAV
+import MediaTiming
+import Retiming
+
+/// Makes the pictures that are encoded out of those of the sources.
+struct FrameRenderer: ~Copyable {
+  private let geometry: PictureGeometry
+  private let transfer: TransferFunction
+  private var converter: PictureConverter
+  private var blender: PictureBlender?
+  private var lastBlack: MediaFrame?
+  /// The frame that was converted last, since the next slot often shows it too.
+  private var last: (frame: ConstantRatePlan.Frame, picture: MediaFrame)?
+
+  init(_ geometry: PictureGeometry, _ colors: Encoder.ColorTags) {
+    self.geometry = geometry
+    transfer = TransferFunction(colors)
+    // Some cameras change the size of their pictures; a track has one.
+    converter = PictureConverter(
+      to: geometry.format, isFullRange: geometry.isFullRange,
+      width: geometry.scaled.width, height: geometry.scaled.height)
+  }
+
+  /// A source's picture as it is encoded; nothing where nothing plays.
+  mutating func paint(
+    _ frame: ConstantRatePlan.Frame?, _ picture: MediaFrame?
+  ) throws -> MediaFrame {
+    guard let frame, let picture else { return try black() }
+    if let last, last.frame == frame { return last.picture }
+    let painted = try converter.convert(geometry.cropped(picture)).turned(geometry.turn)
+      .padded(width: geometry.encoded.width, height: geometry.encoded.height)
+    last = (frame, painted)
+    return painted
+  }
+
+  /// Adds a picture to those that are mixed.
+  mutating func mix(_ picture: MediaFrame, share: Float) throws {
+    if blender == nil {
+      blender = PictureBlender(
+        width: geometry.encoded.width, height: geometry.encoded.height,
+        pixelFormat: geometry.format, isFullRange: geometry.isFullRange, transfer: transfer)
+    }
+    guard let blender else {
+      throw ExportError(
+        .unsupportedSource, "pictures of \(geometry.format.name) cannot be mixed",
+        hint: "choose --sampling hold, or --codec h264")
+    }
+    try blender.add(picture, share: share)
+  }
+
+  /// What was mixed.
+  mutating func mixed() throws -> MediaFrame {
+    guard let mixed = try blender?.finish() else { return try black() }
+    return mixed
+  }
+
+  /// A picture of nothing.
+  private mutating func black() throws -> MediaFrame {
+    if let lastBlack { return lastBlack }
+    let frame = try MediaFrame.picture(
+      width: geometry.encoded.width, height: geometry.encoded.height, pixelFormat: .gray8)
+    frame.planeData(0)?.update(repeating: 0, count: frame.bytesPerRow(0) * frame.height)
+    var converter = PictureConverter(
+      to: geometry.format, isFullRange: geometry.isFullRange)
+    let black = try converter.convert(frame)
+    lastBlack = black
+    return black
+  }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The name of a source that needs no hardware, taken apart: `file:clip.mp4?pace=max`.
+struct DeviceSpecifier {
+  /// The whole name.
+  let name: String
+  /// What stands between the kind and the options; empty when nothing does.
+  let subject: String
+  /// The options in the order they are written.
+  let options: [(key: String, value: String)]
+
+  /// Takes a name of this kind apart; nil when it is of another kind.
+  ///
+  /// Options begin behind the last question mark. A file whose own name has one is written
+  /// with another at the end: `file:what?.mp4?`.
+  ///
+  /// - Throws: `DiscoveryError` with `.badName` for options that are no `key=value`, or that
+  ///   say something twice.
+  init?(_ name: String, kind: String) throws(DiscoveryError) {
+    self.name = name
+    guard name.hasPrefix(kind) else { return nil }
+    var rest = name.dropFirst(kind.count)
+    guard let mark = rest.first else {
+      (subject, options) = ("", [])
+      return
+    }
+    guard mark == ":" || mark == "?" else { return nil }
+    if mark == ":" { rest.removeFirst() }
+    guard let question = rest.lastIndex(of: "?") else {
+      (subject, options) = (String(rest), [])
+      return
+    }
+    subject = String(rest[..<question])
+    var options: [(key: String, value: String)] = []
+    for text in rest[rest.index(after: question)...].split(separator: "&") {
+      let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let isTwice = options.contains { $0.key == parts[0] }
+      guard parts.count == 2, !parts[0].isEmpty, !isTwice else {
+        throw DiscoveryError(
+          .badName,
+          "\"\(name)\" is no device name: \"\(text)\" is \(isTwice ? "said twice" : "no key=value")",
+          hint: "write options as ?key=value&key=value")
+      }
+      options.append((String(parts[0]), String(parts[1])))
+    }
+    self.options = options
+  }
+
+  /// The error for something in the name.
+  func failure(_ what: String, hint: String) -> DiscoveryError {
+    DiscoveryError(.badName, "\"\(name)\" is no device name: \(what)", hint: hint)
+  }
+}

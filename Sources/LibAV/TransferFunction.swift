@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+import CFFmpeg
+import Glibc
+
+/// How a track's code values stand for light: what must be undone before light can be added.
+package struct TransferFunction: Hashable, Sendable {
+  /// The curve between a signal from 0 to 1 and light from 0 to 1.
+  package enum Curve: Hashable, Sendable {
+    /// BT.709, BT.601, BT.2020 and what says nothing.
+    case bt709
+    case sRGB
+    case power(Double)
+    /// SMPTE ST 2084: light of 1 is 10 000 cd/m².
+    case pq
+    /// ARIB STD-B67.
+    case hlg
+  }
+
+  package let curve: Curve
+  /// The parts that red and blue have in brightness.
+  package let red: Double
+  package let blue: Double
+
+  package init(curve: Curve, red: Double, blue: Double) {
+    self.curve = curve
+    self.red = red
+    self.blue = blue
+  }
+
+  /// What a track's tags say.
+  package init(_ colors: Encoder.ColorTags) {
+    curve =
+      switch colors.transfer {
+      case AVCOL_TRC_GAMMA22: .power(2.2)
+      case AVCOL_TRC_GAMMA28: .power(2.8)
+      case AVCOL_TRC_LINEAR: .power(1)
+      case AVCOL_TRC_IEC61966_2_1: .sRGB
+      case AVCOL_TRC_SMPTE2084: .pq
+      case AVCOL_TRC_ARIB_STD_B67: .hlg
+      default: .bt709
+      }
+    // BT.601 where nothing is said, as libswscale takes it.
+    (red, blue) =
+      switch colors.space {
+      case AVCOL_SPC_BT709: (0.2126, 0.0722)
+      case AVCOL_SPC_BT2020_NCL, AVCOL_SPC_BT2020_CL: (0.2627, 0.0593)
+      case AVCOL_SPC_SMPTE240M: (0.212, 0.087)
+      case AVCOL_SPC_FCC: (0.30, 0.11)
+      default: (0.299, 0.114)
+      }
+  }
+
+  /// The light of a signal.
+  ///
+  /// Signals below zero, which the video range has, give negative light, the same mirrored.
+  package func light(_ signal: Double) -> Double {
+    signal < 0 ? -positiveLight(-signal) : positiveLight(signal)
+  }
+
+  /// The signal of a light: the inverse of ``light(_:)``.
+  package func signal(_ light: Double) -> Double {
+    light < 0 ? -positiveSignal(-light) : positiveSignal(light)
+  }
+
+  private func positiveLight(_ signal: Double) -> Double {
+    switch curve {
+    case .bt709:
+      return signal < 0.081242858298635
+        ? signal / 4.5 : pow((signal + 0.0992968268094429) / 1.0992968268094429, 1 / 0.45)
+    case .sRGB:
+      return signal <= 0.04045 ? signal / 12.92 : pow((signal + 0.055) / 1.055, 2.4)
+    case .power(let exponent): return pow(signal, exponent)
+    case .pq:
+      let root = pow(signal, 1 / Self.pq.m2)
+      let above = max(root - Self.pq.c1, 0)
+      let below = Self.pq.c2 - Self.pq.c3 * root
+      // Beyond full scale the curve has a pole; no display gives more than its 10 000 cd/m².
+      return signal >= 1 ? signal : pow(above / below, 1 / Self.pq.m1)
+    case .hlg:
+      return signal <= 0.5
+        ? signal * signal / 3 : (exp((signal - Self.hlg.c) / Self.hlg.a) + Self.hlg.b) / 12
+    }
+  }
+
+  private func positiveSignal(_ light: Double) -> Double {
+    switch curve {
+    case .bt709:
+      return light < 0.018053968510807
+        ? light * 4.5 : 1.0992968268094429 * pow(light, 0.45) - 0.0992968268094429
+    case .sRGB:
+      return light <= 0.0031308 ? light * 12.92 : 1.055 * pow(light, 1 / 2.4) - 0.055
+    case .power(let exponent): return pow(light, 1 / exponent)
+    case .pq:
+      guard light < 1 else { return light }
+      let root = pow(light, Self.pq.m1)
+      return pow(
+        (Self.pq.c1 + Self.pq.c2 * root) / (1 + Self.pq.c3 * root), Self.pq.m2)
+    case .hlg:
+      return light <= 1.0 / 12
+        ? (3 * light).squareRoot()
+        : Self.hlg.a * log(12 * light - Self.hlg.b) + Self.hlg.c
+    }
+  }
+
+  private static let pq = (
+    m1: 2610.0 / 16_384, m2: 2523.0 / 4096 * 128, c1: 3424.0 / 4096, c2: 2413.0 / 4096 * 32,
+    c3: 2392.0 / 4096 * 32
+  )
+  private static let hlg = (a: 0.17883277, b: 0.28466892, c: 0.55991073)
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// A stretch of sound as the best sum of another one and that one's slope, which tells how far
+/// apart they are: exactly for a tone, and nearly for what is a little beside itself.
+struct SubsampleDelayEstimator {
+  /// Sums of products of what is wanted, the other stretch, and its slope.
+  private(set) var wantedOther: Double
+  private var wantedSlope: Double
+  private(set) var other: Double
+  private var otherSlope: Double
+  private var slope: Double
+
+  /// Fits a stretch by another, which comes with one sample before and one after it.
+  init(_ wanted: [Float], _ around: [Float]) {
+    precondition(around.count == wanted.count + 2)
+    typealias Eight = SIMD8<Float>
+    let whole = wanted.count & ~7
+    var (wo, ws, oo, os, ss) = (Eight.zero, Eight.zero, Eight.zero, Eight.zero, Eight.zero)
+    wanted.withUnsafeBytes { wanted in
+      around.withUnsafeBytes { around in
+        for index in stride(from: 0, to: whole * 4, by: 32) {
+          let value = wanted.loadUnaligned(fromByteOffset: index, as: Eight.self)
+          let before = around.loadUnaligned(fromByteOffset: index, as: Eight.self)
+          let here = around.loadUnaligned(fromByteOffset: index + 4, as: Eight.self)
+          let after = around.loadUnaligned(fromByteOffset: index + 8, as: Eight.self)
+          let slope = (after - before) * 0.5
+          wo += value * here
+          ws += value * slope
+          oo += here * here
+          os += here * slope
+          ss += slope * slope
+        }
+      }
+    }
+    (wantedOther, wantedSlope) = (Double(wo.sum()), Double(ws.sum()))
+    (other, otherSlope, slope) = (Double(oo.sum()), Double(os.sum()), Double(ss.sum()))
+    for index in whole..<wanted.count {
+      let (value, here) = (Double(wanted[index]), Double(around[index + 1]))
+      let rise = Double(around[index + 2] - around[index]) / 2
+      wantedOther += value * here
+      wantedSlope += value * rise
+      other += here * here
+      otherSlope += here * rise
+      slope += rise * rise
+    }
+  }
+
+  /// How many samples later than the other stretch the wanted one is; nil where that cannot be
+  /// told.
+  var distance: Double? {
+    let determinant = other * slope - otherSlope * otherSlope
+    let share = wantedOther * slope - wantedSlope * otherSlope
+    guard determinant > 1e-9 * other * slope, share > 0 else { return nil }
+    // A tone by an angle later is its cosine's share of the tone and its sine's share of what is
+    // a quarter later, and the slope is the latter, times the sine of what it turns by a sample.
+    let sine = min(1, (slope / other).squareRoot())
+    let angle = asin(sine)
+    guard angle > 1e-6 else { return nil }
+    let tangent = (wantedSlope * other - wantedOther * otherSlope) / share * sine
+    return atan(tangent) / angle
+  }
+}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+import MediaTiming
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Capture
+
+/// What became of each period, by the script's own account.
+private struct Log: Equatable {
+  var stored = 0
+  var corrupt = 0
+  var lostStart = 0
+  var lostDevice = 0
+  var lostKernel = 0
+}
+
+/// Runs the loop over a script with a queue that never fills, and keeps the books.
+private func capture(
+  _ steps: [ScriptedDriver.Step], rate: FrameRate, limit: CaptureLimit = CaptureLimit(),
+  capacity: Int = 64 << 20,
+  wholeness: FrameIntegrityCheck = FrameIntegrityCheck(byteCount: nil, isJPEG: false)
+) throws -> Taken {
+  let driver = ScriptedDriver(steps)
+  let queue = try FrameQueue(
+    capacity: capacity, largestFrame: min(300_000, capacity / 3),
+    recordCount: max(16, steps.count))
+  let control = CaptureControl()
+  let take = TakeSink(limit: limit, queue: queue, control: control, endsCapture: true)
+  var pump = CaptureLoop(
+    loans: BufferPool(driver), frameRate: rate, wholeness: wholeness, control: control,
+    switchboard: SinkList([take]))
+  if (try? pump.start()) != nil { _ = pump.run() }
+  let end = try #require(take.end)
+  var account = FrameAccount(frameRate: rate, trustsCounter: false) {
+    control.switchedOn.load(ordering: .relaxed)
+  }
+  var frames: [FrameObservation] = []
+  while let frame = queue.withNextFrame({ $0 }) {
+    switch frame.observation.fate {
+    case .queued:
+      frames.append(frame.observation)
+      account.enter(frame.observation, .taken)
+    case .corrupt: account.enter(frame.observation, .corrupt)
+    case .refused: account.enter(frame.observation, .refused)
+    case .paused: account.enter(frame.observation, .paused)
+    }
+  }
+  account.close(end)
+  #expect(account.ledger.isBalanced)
+  return Taken(end: end, account: account, frames: frames, driver: driver)
+}
+
+private struct Taken {
+  let end: CaptureEnd
+  let account: FrameAccount
+  let frames: [FrameObservation]
+  let driver: ScriptedDriver
+  var ledger: FrameLedger { account.ledger }
+}
+
+private func stamp(_ number: Int64, _ rate: FrameRate, base: Int64 = 5_000_000) throws -> FrameStamp
+{
+  FrameStamp(
+    sequence: UInt32(truncatingIfNeeded: number),
+    microseconds: base + (try SyntheticDriver.microseconds(ofFrame: number, at: rate)))
+}
+
+struct CaptureLoopTests {
+  @Test(arguments: 0..<200)
+  func `Random faults are each counted once, for what they are`(seed: Int) throws {
+    var random = SeededGenerator(seed: UInt64(seed))
+    let rate = try FrameRate(240, 1)
+    var truth = Log()
+    var steps: [ScriptedDriver.Step] = []
+    // The number wraps at 2^32 in the middle of some scripts.
+    var number: Int64 = Bool.random(using: &random) ? Int64.random(in: 0...3, using: &random) : 0
+    truth.lostStart = Int(number)
+    var overruns: UInt32 = 0
+    for place in 0..<2_000 {
+      var current = try stamp(number, rate)
+      current.overrunsBefore = overruns
+      overruns = 0
+      let isCorrupt = Int.random(in: 0..<40, using: &random) == 0
+      current.isCorrupt = isCorrupt
+      steps.append(.frame(current, byteCount: isCorrupt ? 0 : 100))
+      if isCorrupt { truth.corrupt += 1 } else { truth.stored += 1 }
+      number += 1
+      if place < 1_999, Int.random(in: 0..<25, using: &random) == 0 {
+        let device = Int64.random(in: 0...3, using: &random)
+        let kernel = Int64.random(in: 0...3, using: &random)
+        truth.lostDevice += Int(device)
+        truth.lostKernel += Int(kernel)
+        overruns = UInt32(kernel)
+        number += device + kernel
+      }
+      if Int.random(in: 0..<50, using: &random) == 0 { steps.append(.nothing) }
+    }
+    let taken = try capture(steps, rate: rate)
+    let counted = Log(
+      stored: Int(taken.ledger.stored), corrupt: Int(taken.ledger.corrupt),
+      lostStart: Int(taken.ledger.lostStart), lostDevice: Int(taken.ledger.lostDevice),
+      lostKernel: Int(taken.ledger.lostKernel))
+    #expect(counted == truth)
+    #expect(taken.ledger.expected == number)
+    #expect(taken.driver.missingBuffers == 0)
+    // Each gap is where the numbers jump.
+    var missing: [Int64: Int64] = [:]
+    for gap in taken.account.gaps { missing[gap.afterIndex, default: 0] += gap.count }
+    var place: Int64 = -1
+    for (index, frame) in taken.frames.enumerated() {
+      place += 1 + (missing[Int64(index) - 1] ?? 0)
+      #expect(place == Int64(frame.stamp.sequence))
+    }
+  }
+
+  @Test(arguments: [(1 << 32, 0), (1 << 31, 6), (1 << 32, 6), (18_446_744_073_709_552, 0)])
+  func `A clock that wraps makes no gap and bends no interval`(
+    count: Int64, zeros: Int
+  ) throws {
+    let rate = try FrameRate(60, 1)
+    let wrap = (0..<zeros).reduce(count) { number, _ in number * 10 }
+    let steps = (0..<60).map { place in
+      // Frame 20 is late by 3 ms, and just there the clock wraps.
+      let time = wrap - 333_000 + Int64(place) * 16_667 + (place == 20 ? 3_000 : 0)
+      return ScriptedDriver.Step.frame(
+        FrameStamp(
+          sequence: UInt32(place), microseconds: place < 20 ? time : time &- wrap),
+        byteCount: 10)
+    }
+    let taken = try capture(steps, rate: rate)
+    #expect(taken.ledger.expected == 60 && taken.ledger.dropped == 0)
+    let times = taken.frames.map(\.microseconds)
+    #expect(!taken.frames.contains { $0.isClockJump })
+    #expect(times[20] - times[19] == 19_667 && times[21] - times[20] == 13_667)
+  }
+
+  @Test func `Numbers wrap, repeat and go back without a gap being made up`() throws {
+    let rate = try FrameRate(60, 1)
+    // The counter's word for each frame, and the period in which it really came.
+    let cases: [(numbers: [UInt32], periods: [Int64], expected: Int64, lost: Int64)] = [
+      ([4_294_967_294, 4_294_967_295, 0, 1], [0, 1, 2, 3], 4, 0),
+      ([4_294_967_294, 1, 2, 3], [0, 3, 4, 5], 6, 2),
+      ([0, 1, 1, 2], [0, 1, 2, 3], 4, 0),
+      ([0, 1, 2, 0, 1], [0, 1, 2, 3, 4], 5, 0),
+      ([0, 1, 2, 0, 1], [0, 1, 2, 5, 6], 7, 2),
+      ([0, 1, 3, 4, 5], [0, 1, 2, 3, 4], 5, 0),
+      ([0, 1, 2, 3, 4], [0, 1, 4, 5, 6], 7, 2),
+      ([0, 1, 2, 4, 5], [0, 1, 3, 4, 5], 6, 1),
+      ([3, 4], [3, 4], 5, 0),
+    ]
+    for (numbers, periods, expected, lost) in cases {
+      let steps = zip(numbers, periods).map {
+        ScriptedDriver.Step.frame(
+          FrameStamp(sequence: $0, microseconds: $1 * 16_667), byteCount: 10)
+      }
+      let taken = try capture(steps, rate: rate)
+      #expect(taken.ledger.expected == expected, "\(numbers)")
+      #expect(taken.frames.count == numbers.count)
+      #expect(taken.ledger.lostDevice == lost, "\(numbers)")
+    }
+  }
+
+  @Test(arguments: [(240, 1, 960), (60, 1, 240), (60_000, 1_001, 240), (120, 1, 480), (30, 1, 120)])
+  func `Four seconds are the frames that begin in them`(
+    numerator: Int, denominator: Int, count: Int
+  ) throws {
+    let rate = try FrameRate(Int64(numerator), Int64(denominator))
+    let steps = try (0..<Int64(count + 20)).map {
+      ScriptedDriver.Step.frame(try stamp($0, rate), byteCount: 10)
+    }
+    let taken = try capture(
+      steps, rate: rate, limit: CaptureLimit(duration: MediaTime(seconds: 4)))
+    #expect(taken.frames.count == count)
+    #expect(taken.ledger.expected == Int64(count))
+    #expect(taken.ledger.dropped == 0)
+    #expect(taken.end.stopReason == .duration)
+    #expect(taken.driver.missingBuffers == 0)
+  }
+
+  @Test func `What is lost at the very end of a take is counted, and no more`() throws {
+    let rate = try FrameRate(240, 1)
+    // Frames 236...239 belong to the second and never arrive; 240 and 241 belong to no take.
+    let steps = try (Array(0..<236) + [242]).map {
+      ScriptedDriver.Step.frame(try stamp(Int64($0), rate), byteCount: 10)
+    }
+    let taken = try capture(
+      steps, rate: rate, limit: CaptureLimit(duration: MediaTime(seconds: 1)))
+    #expect(taken.frames.count == 236)
+    #expect(taken.ledger.lostDevice == 4)
+    #expect(taken.ledger.expected == 240)
+  }
+
+  @Test func `A number of frames is the number of frames in hand`() throws {
+    let rate = try FrameRate(240, 1)
+    let steps = try (0..<Int64(50)).map {
+      ScriptedDriver.Step.frame(try stamp($0 * 2, rate), byteCount: 10)
+    }
+    let taken = try capture(
+      steps, rate: rate, limit: CaptureLimit(frameCount: 10))
+    #expect(taken.frames.count == 10)
+    #expect(taken.end.stopReason == .frames)
+    #expect(taken.ledger.expected == 19)
+  }
+
+  @Test func `A full queue loses frames under its own name, and later ones get through`() throws {
+    let rate = try FrameRate(240, 1)
+    let steps = try (0..<Int64(20)).map {
+      ScriptedDriver.Step.frame(try stamp($0, rate), byteCount: 300_000)
+    }
+    // A mebibyte holds three such frames; nobody takes any out until the end.
+    let taken = try capture(steps, rate: rate, capacity: 1 << 20)
+    #expect(taken.frames.count == 3)
+    #expect(taken.ledger.lostQueue == 17)
+    #expect(taken.ledger.expected == 20)
+  }
+
+  @Test func `A writer that stalls keeps few of the driver's buffers, and loses nothing`() throws {
+    let rate = try FrameRate(240, 1)
+    let frames: [ScriptedDriver.Step] = try (0..<24).map {
+      .frame(try stamp($0, rate), byteCount: 4_096)
+    }
+    let shared = Mutex<(loans: BufferPool, queue: FrameQueue)?>(nil)
+    let counts = Mutex<[Int]>([])
+    let note: @Sendable () -> Void = {
+      guard let (loans, queue) = shared.withLock({ $0 }) else { return }
+      counts.withLock { $0 += [loans.lentCount, queue.lentCount] }
+    }
+    let takeAll: @Sendable () -> Void = {
+      guard let (_, queue) = shared.withLock({ $0 }) else { return }
+      for number in 0..<20 as Range<UInt32> {
+        #expect(queue.withNextFrame { $0.observation.stamp.sequence } == number)
+      }
+    }
+    let driver = ScriptedDriver(
+      frames[..<20] + [.action(note), .action(takeAll), .action(note)] + frames[20...]
+        + [.action(note)], bufferCount: 32)
+    let loans = BufferPool(driver)
+    let queue = try FrameQueue(capacity: 1 << 20, loans: loans)
+    shared.withLock { $0 = (loans, queue) }
+    defer { shared.withLock { $0 = nil } }
+    let control = CaptureControl()
+    let take = TakeSink(limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
+    take.allow(keeping: loans.capacity)
+    var pump = CaptureLoop(
+      loans: loans, frameRate: rate, wholeness: FrameIntegrityCheck(byteCount: nil, isJPEG: false),
+      control: control, switchboard: SinkList([take]))
+    try pump.start()
+    #expect(pump.run().stopReason == .duration)
+    // Twenty waited, eight of them where the driver had put them; then none; then four, all there.
+    #expect(counts.withLock { $0 } == [8, 8, 0, 0, 4, 4])
+    #expect(driver.missingBuffers == 4)
+  }
+
+  @Test(arguments: [false, true])
+  func `Beside others that keep frames, what is compressed is copied`(isAlone: Bool) throws {
+    let rate = try FrameRate(240, 1)
+    let frames = try (0..<Int64(4)).map { index in
+      ScriptedDriver.Step.frame(try stamp(index, rate), byteCount: 64)
+    }
+    let driver = ScriptedDriver(frames, bufferCount: 32)
+    let loans = BufferPool(driver)
+    let queue = try FrameQueue(capacity: 1 << 20, loans: loans)
+    let control = CaptureControl()
+    let take = TakeSink(
+      limit: CaptureLimit(), queue: queue, control: control, endsCapture: true,
+      copiesBesideOthers: true)
+    let other = KeepingSink()
+    (isAlone ? [take] : [take, other] as [any FrameSink]).share(loans.capacity)
+    // The other has all that can be lent, as if nobody else were there.
+    #expect(other.allowed.load(ordering: .relaxed) == (isAlone ? -1 : loans.capacity))
+    var pump = CaptureLoop(
+      loans: loans, frameRate: rate, wholeness: FrameIntegrityCheck(byteCount: nil, isJPEG: false),
+      control: control, switchboard: SinkList([take]))
+    try pump.start()
+    _ = pump.run()
+    #expect(queue.lentCount == (isAlone ? 4 : 0))
+    #expect(queue.endPlace == 4)
+  }
+
+  @Test func `A queue that goes with frames in it gives their buffers back`() throws {
+    let rate = try FrameRate(240, 1)
+    let driver = ScriptedDriver([.frame(try stamp(0, rate), byteCount: 64)], bufferCount: 8)
+    let loans = BufferPool(driver)
+    do {
+      let queue = try FrameQueue(capacity: 1 << 20, loans: loans)
+      let control = CaptureControl()
+      let take = TakeSink(limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
+      take.allow(keeping: 4)
+      var pump = CaptureLoop(
+        loans: loans, frameRate: rate,
+        wholeness: FrameIntegrityCheck(byteCount: nil, isJPEG: false),
+        control: control, switchboard: SinkList([take]))
+      try pump.start()
+      _ = pump.run()
+      #expect(loans.lentCount == 1)
+      // A device that is gone is let go of when the last frame of it is.
+      loans.close()
+      #expect(driver.abandonCount == 0)
+    }
+    #expect(loans.lentCount == 0)
+    #expect(driver.abandonCount == 1)
+    loans.close()
+    #expect(driver.abandonCount == 1)
+  }
+
+  @Test func `A short frame of pixels is a damaged one`() throws {
+    let rate = try FrameRate(60, 1)
+    let steps = try [100, 99, 100, 0].enumerated().map {
+      ScriptedDriver.Step.frame(try stamp(Int64($0.offset), rate), byteCount: $0.element)
+    }
+    let taken = try capture(
+      steps, rate: rate, wholeness: FrameIntegrityCheck(byteCount: 100, isJPEG: false))
+    #expect(taken.frames.count == 2)
+    #expect(taken.ledger.corrupt == 2)
+    #expect(taken.account.gaps.map(\.afterIndex) == [0, 1])
+  }
+
+  @Test func `A driver that fails ends the take with what was captured`() throws {
+    let rate = try FrameRate(60, 1)
+    let gone = CaptureError(.deviceLost, "gone", hint: "plug it in")
+    let steps: [ScriptedDriver.Step] = [
+      .frame(try stamp(0, rate), byteCount: 10), .failure(gone),
+    ]
+    let taken = try capture(steps, rate: rate)
+    #expect(taken.frames.count == 1)
+    #expect(taken.end.stopReason == .deviceLost)
+    #expect(taken.end.error == gone)
+    #expect(taken.driver.missingBuffers == 0)
+  }
+
+  @Test func `No time that a driver gives traps`() throws {
+    let rate = try FrameRate(1, 2_000_000_000)
+    let extremes: [Int64] = [.max, .min, 0, -1, 9_223_372_020_000_000]
+    for first in extremes {
+      for second in extremes {
+        let steps: [ScriptedDriver.Step] = [
+          .frame(FrameStamp(sequence: 9_999, microseconds: first), byteCount: 1),
+          .frame(FrameStamp(sequence: 4_000_000_000, microseconds: second), byteCount: 1),
+        ]
+        let taken = try capture(
+          steps, rate: rate, limit: CaptureLimit(duration: MediaTime(seconds: .max)))
+        #expect(taken.ledger.expected > 0)
+      }
+    }
+  }
+}
+
+/// A sink that would keep frames, and takes none.
+private final class KeepingSink: FrameSink {
+  let allowed = Atomic<Int>(-1)
+  var keeping: FrameKeeping { .always }
+  func take(_ frame: inout ArrivedFrame) -> StopReason? { nil }
+  func end(_ end: CaptureEnd) {}
+  func allow(keeping count: Int) { allowed.store(count, ordering: .relaxed) }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+import FormatDiscovery
+import MediaTiming
+import TestSupport
+import Testing
+import V4L2
+
+@testable import Capture
+
+/// Claims about why a rate is not the one that was asked for.
+struct FrameRateVerificationTests {
+  /// What was measured in half a second or more: the rate, and how much of it was lost or damaged.
+  struct Measured {
+    let rate: Int64
+    var expected: Int64 = 120
+    var lost: Int64 = 0
+    var corrupt: Int64 = 0
+  }
+
+  @Test(
+    arguments: [
+      (240, 240, Measured(rate: 240), [], nil),
+      // One frame more or less in half a second is the measurement's own doubt.
+      (240, 240, Measured(rate: 238), [], nil),
+      (240, 240, Measured(rate: 238, expected: 12_000), [], .falseReport),
+      (240, 120, Measured(rate: 120, expected: 60), [], .driverClamp),
+      (240, 240, Measured(rate: 240, lost: 6), [], nil),
+      (240, 240, Measured(rate: 240, lost: 7), [], .bandwidth),
+      (240, 240, Measured(rate: 240, lost: 4, corrupt: 3), [], .bandwidth),
+      (240, 240, Measured(rate: 120), [.keepsLongExposure], .exposure),
+      (240, 240, Measured(rate: 120), [.keepsLongExposure, .keepsDynamicFrameRate], .exposure),
+      (240, 240, Measured(rate: 120), [.keepsDynamicFrameRate], .lowLight),
+      // No light makes a camera faster.
+      (240, 240, Measured(rate: 300), [.keepsDynamicFrameRate], .falseReport),
+      (240, 240, Measured(rate: 120), [], .falseReport),
+      // What might lengthen frames and does not is no cause.
+      (240, 240, Measured(rate: 240), [.keepsDynamicFrameRate], nil),
+    ] as [(Int64, Int64, Measured, Set<ExposureGuard.Weakness>, FrameRateMismatchReason?)])
+  func `The cause is named by what differs`(
+    requested: Int64, negotiated: Int64, measured: Measured,
+    weaknesses: Set<ExposureGuard.Weakness>, cause: FrameRateMismatchReason?
+  ) throws {
+    var measurement = RateMeasurement()
+    measurement.frameRate = Rational(measured.rate)
+    measurement.ledger.expected = measured.expected
+    measurement.ledger.lostDevice = measured.lost
+    measurement.ledger.corrupt = measured.corrupt
+    let proof = FrameRateVerification(
+      requested: try FrameRate(requested, 1), negotiated: try FrameRate(negotiated, 1),
+      measurement: measurement, weaknesses: weaknesses)
+    #expect(proof.cause == cause)
+    #expect(proof.isLocked == (cause == nil))
+  }
+
+  @Test func `A rate that was not measured is not proved`() throws {
+    let rate = try FrameRate(240, 1)
+    let proof = FrameRateVerification(
+      requested: rate, negotiated: rate, measurement: RateMeasurement(), weaknesses: [])
+    #expect(!proof.isLocked)
+    // So where somebody asks to stop before the first frame.
+    let machine = try FakeVideoSystemCalls("hfr-usb")
+    let stopped = try DeviceSystem.$calls.withValue(machine) {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      let input = try DeviceInput(device: camera, format: try camera.fastestFormat())
+      return try input.verifyFrameRate { true }
+    }
+    #expect(!stopped.isLocked && stopped.measurement.frameRate == nil)
+  }
+
+  @Test(arguments: [("loss=10%", FrameRateMismatchReason.bandwidth), ("loss=1%", nil)])
+  func `A bus that loses frames is told from a camera that is slow`(
+    faults: String, cause: FrameRateMismatchReason?
+  ) throws {
+    let machine = try FakeVideoSystemCalls("hfr-usb \(faults) apart=2 seed=3")
+    let proof = try DeviceSystem.$calls.withValue(machine) {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      let input = try DeviceInput(device: camera, format: try camera.fastestFormat())
+      return try input.verifyFrameRate()
+    }
+    #expect(proof.cause == cause, "\(proof)")
+  }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+import FormatDiscovery
+import MediaTiming
+import TestSupport
+import Testing
+
+@testable import Capture
+
+struct SyntheticAudioOutputTests {
+  @Test func `The synthetic camera's sound goes with its pictures`() async throws {
+    let camera = try CaptureDevice.named("synthetic:128x96@240")
+    let session = try CaptureSession(device: camera, format: try camera.fastestFormat())
+    let (pictures, audio) = (VideoDataOutput(), AudioDataOutput())
+    try session.addOutput(pictures)
+    try session.addOutput(audio)
+    try await session.startRunning()
+    var frames = pictures.frames.makeAsyncIterator()
+    let frame = try #require(await frames.next())
+    let rate = try FrameRate(240, 1)
+    let epoch =
+      try frame.presentationTimeStamp.nanoseconds(.halfAwayFromZero) / 1_000
+      - SyntheticDriver.microseconds(ofFrame: Int64(frame.attachments.sequence), at: rate)
+    var blocks = audio.blocks.makeAsyncIterator()
+    var next: Int64?
+    for _ in 0..<20 {
+      let block = try #require(await blocks.next())
+      // On a machine that is busy with other things more may wait than there is room for.
+      #expect(block.position == (next ?? 0) + (block.gapBefore?.sampleCount ?? 0))
+      #expect(block.gapBefore.map { $0.cause == .outOfBuffers } ?? true)
+      next = block.position + Int64(block.sampleCount)
+      let time = try block.presentationTimeStamp.nanoseconds(.halfAwayFromZero)
+      let (number, rest) = ((time - epoch * 1_000) * 48).quotientAndRemainder(dividingBy: 1_000_000)
+      #expect(rest == 0)
+      let expected = SyntheticAudio().samples(from: number, count: block.sampleCount)
+      #expect(block.samples(ofChannel: 0) == expected)
+    }
+    #expect(audio.levels.count == 1 && audio.levels[0].peakDBFS > -21)
+    await session.stopRunning()
+    #expect(audio.ledger.isBalanced)
+    // Again, and from the beginning.
+    try await session.startRunning()
+    // What still waited of before comes first; what was lost at the beginning is a gap from 0.
+    while let block = await blocks.next(),
+      block.position != block.gapBefore?.sampleCount ?? 0
+    {}
+    await session.stopRunning()
+  }
+
+  @Test func `Who listens while the camera runs is heard, and leaves`() async throws {
+    let camera = try CaptureDevice.named("synthetic:128x96@240")
+    let session = try CaptureSession(device: camera, format: try camera.fastestFormat())
+    try await session.startRunning()
+    for _ in 0..<3 {
+      let audio = AudioDataOutput()
+      try session.addOutput(audio)
+      var blocks = audio.blocks.makeAsyncIterator()
+      for _ in 0..<3 { #expect(await blocks.next() != nil) }
+      session.removeOutput(audio)
+      let offered = audio.ledger.offered
+      while await blocks.next() != nil {}
+      #expect(audio.ledger.offered == offered && audio.ledger.isBalanced)
+    }
+    await session.stopRunning()
+  }
+}

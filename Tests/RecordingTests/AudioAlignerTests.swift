@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+import Capture
+import Foundation
+import LibAV
+import MediaTiming
+import TestSupport
+import Testing
+
+@testable import Recording
+
+/// A sound card by arithmetic: its crystal is too fast or too slow, and its stamps come late.
+///
+/// Its times are told as the capture thread tells them. What it hears is a function of true time.
+private struct SimulatedCard {
+  let rate: Int
+  let driftPPM: Int64
+  /// The most nanoseconds that a stamp comes too late.
+  let jitter: Int64
+  /// When its sample 0 is heard, in nanoseconds of the capture clock.
+  let epoch: Int64
+  let wave: (_ seconds: Double) -> Double
+  private(set) var sample: Int64 = 0
+  private var clock: SampleClock
+  private var random: SeededGenerator
+  private var interruption: AudioInterruption?
+
+  init(
+    rate: Int, driftPPM: Int64 = 0, jitter: Int64 = 0, epoch: Int64 = 0, seed: UInt64 = 1,
+    wave: @escaping (_ seconds: Double) -> Double
+  ) {
+    (self.rate, self.driftPPM, self.jitter, self.epoch) = (rate, driftPPM, jitter, epoch)
+    self.wave = wave
+    clock = SampleClock(nominalRate: Int64(rate))
+    random = SeededGenerator(seed: seed)
+  }
+
+  /// When a sample is heard, in nanoseconds, rounded down.
+  func nanoseconds(_ sample: Int64) -> Int64 {
+    let scale = Int128(rate) * Int128(1_000_000 + driftPPM)
+    return epoch + Int64(Int128(sample) * 1_000_000_000_000_000 / scale)
+  }
+
+  /// The next samples.
+  mutating func piece(_ count: Int) -> AudioTap.Piece {
+    let late = jitter > 0 ? Int64.random(in: 0...jitter, using: &random) : 0
+    let end = sample + Int64(count)
+    clock.observe(sample: end, nanoseconds: nanoseconds(end) + late)
+    let time = clock.nanoseconds(ofSample: sample, rounding: .halfAwayFromZero) ?? 0
+    let actual = Double(rate) * (1 + Double(driftPPM) / 1e6)
+    let start = Double(epoch) / 1e9
+    let samples = (sample..<end).map { Float(wave(start + Double($0) / actual)) }
+    sample = end
+    defer { interruption = nil }
+    return AudioTap.Piece(nanoseconds: time, interruption: interruption, channels: [samples])
+  }
+
+  /// Loses samples, and what it knew of the place of the next.
+  mutating func lose(_ count: Int64) {
+    sample += count
+    clock.restart()
+    interruption = .missing(.overrun)
+  }
+}
+
+/// A sine of time, and how far from it some samples are.
+private struct Sine {
+  let hertz: Double
+  let amplitude = 0.5
+
+  func value(_ seconds: Double) -> Double { amplitude * sin(2 * .pi * hertz * seconds) }
+
+  /// How much later than the sine the samples are, in seconds, less than half a period.
+  func lateness(of samples: ArraySlice<Float>, rate: Int) -> Double {
+    var (inPhase, across) = (0.0, 0.0)
+    for place in samples.indices {
+      let phase = 2 * Double.pi * hertz * Double(place) / Double(rate)
+      inPhase += Double(samples[place]) * sin(phase)
+      across += Double(samples[place]) * cos(phase)
+    }
+    return -atan2(across, inPhase) / (2 * .pi * hertz)
+  }
+
+  /// How far the samples are from any sine of this frequency: a click is at least what the sine
+  /// changes from sample to sample.
+  func roughness(of samples: ArraySlice<Float>, rate: Int) -> Double {
+    let turn = 2 * cos(2 * .pi * hertz / Double(rate))
+    var worst = 0.0
+    for place in samples.indices.dropFirst().dropLast() {
+      let bend =
+        Double(samples[place + 1]) - turn * Double(samples[place]) + Double(samples[place - 1])
+      worst = max(worst, abs(bend))
+    }
+    return worst
+  }
+}
+
+struct AudioAlignerTests {
+  /// An hour at 2 kHz; the numbers are the same at any rate, since all goes by time.
+  @Test(arguments: [(100, false), (-100, false), (100, true)] as [(Int64, Bool)])
+  func `After an hour, 100 ppm apart, sound is where it was heard to far less than 10 ms`(
+    drift: Int64, hasOverruns: Bool
+  ) throws {
+    let (rate, seconds) = (2_000, 3_600)
+    let sine = Sine(hertz: 40)
+    var card = SimulatedCard(
+      rate: rate, driftPPM: drift, jitter: 1_000_000, epoch: -200_000_000, wave: sine.value)
+    var placer = try AudioAligner(rate: rate, channelCount: 1, originNanoseconds: 0)
+    var output: [Float] = []
+    var losses = 0
+    while output.count < seconds * rate {
+      output += try placer.place(card.piece(40))[0]
+      if hasOverruns, card.sample / 40 % 10_000 == 9_999 {
+        card.lose(777)
+        losses += 1
+      }
+    }
+    var (worst, roughest, fastest, last) = (0.0, 0.0, 0.0, Double?.none)
+    for second in 0..<seconds - 1 {
+      let window = second * rate..<(second + 1) * rate
+      let time = Double(second)
+      if placer.gaps.contains(where: {
+        let begin = Double($0.nanoseconds) / 1e9
+        return begin < time + 1.1 && begin + Double($0.sampleCount) / Double(rate) > time - 0.1
+      }) {
+        last = nil
+        continue
+      }
+      let late = sine.lateness(of: output[window], rate: rate)
+      worst = max(worst, abs(late))
+      if let last { fastest = max(fastest, abs(late - last)) }
+      last = late
+      roughest = max(roughest, sine.roughness(of: output[window], rate: rate))
+    }
+    let (found, told) = (placer.driftPPM ?? 0, placer.worstError)
+    let (gaps, offset) = (placer.gaps, placer.startOffset)
+    print(
+      "sound: an hour at \(drift) ppm, \(losses) overruns: at most \(worst * 1e6) us off, measured "
+        + "\(found) ppm, pace off by at most \(fastest * 1e6) ppm, roughness \(roughest) of "
+        + "\(sine.amplitude), told \(told * 1e6) us")
+    // 1 ms of jitter is half a millisecond on average, which nobody can know.
+    #expect(worst < 0.002)
+    #expect(abs(found - Double(drift)) < 1)
+    // A sine of 40 Hz changes by 0.06 from sample to sample.
+    #expect(roughest < 0.0005)
+    // Half a cent is far from what anybody hears.
+    #expect(fastest < 0.0006)
+    #expect(gaps.count == losses && gaps.allSatisfy { $0.cause == .overrun })
+    #expect(offset == 0)
+  }
+
+  @Test(arguments: [-300, 0, 150] as [Int64])
+  func `A tone keeps its shape and its place`(drift: Int64) throws {
+    let rate = 48_000
+    let sine = Sine(hertz: 397)
+    var card = SimulatedCard(rate: rate, driftPPM: drift, jitter: 300_000, wave: sine.value)
+    var placer = try AudioAligner(rate: rate, channelCount: 1, originNanoseconds: 0)
+    var output: [Float] = []
+    while output.count < 20 * rate { output += try placer.place(card.piece(480))[0] }
+    let roughness = sine.roughness(of: output[480..<19 * rate], rate: rate)
+    let late = (0..<19).map { sine.lateness(of: output[$0 * rate..<($0 + 1) * rate], rate: rate) }
+    print("sound: \(sine.hertz) Hz, \(drift) ppm: roughness \(roughness), late \(late) s")
+    // The sine changes by 0.026; this is 60 dB below it.
+    #expect(roughness < 0.00002)
+    // At first nobody knows how fast the card is.
+    #expect(late.allSatisfy { abs($0) < 0.000_9 })
+    #expect(late.dropFirst(10).allSatisfy { abs($0) < 0.000_3 })
+  }
+
+  @Test func `What was heard before the take is cut off to the sample, what begins later is late`()
+    throws
+  {
+    let rate = 48_000
+    let sine = Sine(hertz: 997)
+    for (epoch, skipped) in [(-1_234_567_891, 0), (0, 0), (250_000_000, 12_000)] as [(Int64, Int)] {
+      var card = SimulatedCard(rate: rate, epoch: epoch, wave: sine.value)
+      var placer = try AudioAligner(rate: rate, channelCount: 1, originNanoseconds: 0)
+      var output: [Float] = []
+      while output.count < rate { output += try placer.place(card.piece(480))[0] }
+      let (offset, gaps) = (placer.startOffset, placer.gaps)
+      #expect(offset == Int64(skipped) * 1_000_000_000 / 48_000 && gaps.isEmpty)
+      // The filter sees the end of the silence a little before and after.
+      let quiet = output.prefix(max(0, skipped - 64))
+      #expect(quiet.allSatisfy { abs($0) < 0.000_1 })
+      for place in skipped + 64..<rate {
+        let wanted = sine.value(Double(place) / Double(rate))
+        #expect(abs(Double(output[place]) - wanted) < 0.035, "\(place)")
+        guard abs(Double(output[place]) - wanted) < 0.035 else { break }
+      }
+      // To half a sample, which the pace then makes up for.
+      let late = sine.lateness(of: output[rate / 2..<rate], rate: rate)
+      #expect(abs(late) < 0.000_010_5, "\(late)")
+    }
+  }
+
+  @Test func `Missing sound is silence of the right length, named, and the rest in its place`()
+    throws
+  {
+    let rate = 8_000
+    let sine = Sine(hertz: 200)
+    var card = SimulatedCard(rate: rate, driftPPM: 50, wave: sine.value)
+    var placer = try AudioAligner(rate: rate, channelCount: 1, originNanoseconds: 0)
+    var output: [Float] = []
+    func grow(to seconds: Double) throws {
+      while Double(output.count) < seconds * Double(rate) {
+        output += try placer.place(card.piece(80))[0]
+      }
+    }
+    try grow(to: 10)
+    let first = card.sample
+    card.lose(4_000)
+    try grow(to: 20)
+    // Nothing comes for three seconds; then the card says that its buffer ran over.
+    let second = card.sample
+    card.lose(24_000)
+    output += try placer.fill(before: 22 * 8_000, .late)[0]
+    try grow(to: 30)
+    // The clock jumps by 100 ms without a word.
+    let third = card.sample
+    card.lose(800)
+    var piece = card.piece(80)
+    piece.interruption = nil
+    output += try placer.place(piece)[0]
+    try grow(to: 35)
+    output += try placer.fill(before: 36 * 8_000, .ended, isLast: true)[0]
+    let gaps = placer.gaps
+    #expect(gaps.map(\.cause) == [.overrun, .overrun, .clockJump, .ended])
+    for (gap, (start, count)) in zip(
+      gaps, [(first, 4_000), (second, 24_000), (third, 800)] as [(Int64, Int64)])
+    {
+      #expect(abs(gap.nanoseconds - card.nanoseconds(start)) < 1_000_000)
+      #expect(abs(gap.sampleCount - count) <= 8)
+      let begin = Int(gap.nanoseconds * 8 / 1_000_000)
+      let silence = output[begin + 70..<begin + Int(gap.sampleCount) - 70]
+      #expect(silence.allSatisfy { abs($0) < 0.000_1 })
+    }
+    #expect(output.count >= 36 * 8_000)
+    for second in [1, 8, 12, 18, 25, 28, 31, 33] {
+      let late = sine.lateness(of: output[second * rate..<(second + 1) * rate], rate: rate)
+      #expect(abs(late) < 0.000_2, "\(late) s at \(second) s")
+    }
+  }
+
+  @Test func `Whatever a card tells, nothing traps, and the take is as long as it is`() throws {
+    var random = SeededGenerator(seed: 4)
+    let strange: [Int64] = [.min, .min + 1, -1, 0, 1, 1 << 40, 1 << 62, .max]
+    for _ in 0..<20 {
+      var placer = try AudioAligner(rate: 8_000, channelCount: 2, originNanoseconds: 0)
+      var count = 0
+      for round in 0..<100 as Range<Int64> {
+        var time = round * 10_000_000
+        if Int.random(in: 0..<4, using: &random) == 0 {
+          time = strange.randomElement(using: &random) ?? 0
+        }
+        let piece = AudioTap.Piece(
+          nanoseconds: time,
+          interruption: Bool.random(using: &random) ? .restart : nil,
+          channels: Array(repeating: Array(repeating: 0.1, count: 80), count: 2))
+        count += try placer.place(piece)[0].count
+      }
+      count += try placer.fill(before: 40_000, .late, isLast: true)[0].count
+      let total = Int(placer.outputCount)
+      #expect(count == total && count >= 40_000)
+    }
+  }
+}

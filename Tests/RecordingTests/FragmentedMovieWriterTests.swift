@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import LibAV
+import MediaTiming
+import TestSupport
+import Testing
+
+@testable import Recording
+
+/// The file as it grows, against a list of all that was put into it.
+@Suite struct FragmentedMovieWriterTests {
+  /// A sample that was put in.
+  private struct Sample: Equatable {
+    let track: Int
+    let ticks: Int64
+    let bytes: [UInt8]
+  }
+
+  private static func head() throws -> InitializationSegment {
+    let audio = try Encoder(audioCodec: "pcm_s16le", sampleRate: 48_000, channelCount: 2)
+    func first() throws -> InitializationSegment.First {
+      let bytes = [UInt8](repeating: 7, count: 16)
+      return try bytes.withUnsafeBytes {
+        InitializationSegment.First(
+          ticks: 0,
+          packet: try Packet(copying: $0, pts: 0, dts: 0, duration: 1, isKeyFrame: true))
+      }
+    }
+    return InitializationSegment(
+      tracks: [
+        .init(
+          try CodecParameters(videoCodec: "mjpeg", width: 64, height: 48), timescale: 1_000_000,
+          first: try first()),
+        .init(audio.parameters, timescale: 48_000, first: try first()),
+      ], settings: .init(container: "mov", movieTimescale: 1_000_000))
+  }
+
+  private static func growing(
+    _ path: String, samplesPerFragment: Int = 80, unsettledFrames: Int = 0
+  ) throws -> FragmentedMovieWriter {
+    try Data().write(to: URL(fileURLWithPath: path))
+    return try FragmentedMovieWriter(
+      RandomAccessFile(opening: path).file, head: head(),
+      layout: .init(
+        fragmentTicks: 200_000, samplesPerFragment: samplesPerFragment,
+        unsettledFrames: unsettledFrames))
+  }
+
+  /// Pictures of a jittered camera, and now and then a block of sound that is due.
+  private static func samples(seed: UInt64, count: Int) -> [Sample] {
+    var random = SeededGenerator(seed: seed)
+    func bytes(_ range: ClosedRange<Int>, _ random: inout SeededGenerator) -> [UInt8] {
+      let size = Int.random(in: range, using: &random)
+      return (0..<size).map { _ in UInt8.random(in: 0...255, using: &random) }
+    }
+    var (pictures, audios) = (Int64(0), Int64(0))
+    var samples: [Sample] = []
+    while samples.count < count {
+      samples.append(Sample(track: 0, ticks: pictures, bytes: bytes(1...3_000, &random)))
+      pictures += Int64.random(in: 0..<10, using: &random) == 0 ? 300_000 : 4_166
+      pictures += Int64.random(in: 0..<900, using: &random)
+      while audios * 125 <= pictures * 6 {  // 1 000 000 ticks are 48 000 samples.
+        samples.append(Sample(track: 1, ticks: audios, bytes: bytes(1_024...1_024, &random)))
+        audios += 256
+      }
+    }
+    return samples
+  }
+
+  private static func append(_ sample: Sample, to movie: inout FragmentedMovieWriter) throws {
+    let (track, ticks, bytes) = (sample.track, sample.ticks, sample.bytes)
+    let result = bytes.withUnsafeBytes { buffer in
+      Result {
+        try movie.append(
+          buffer, track: track, ticks: ticks, duration: track == 0 ? 4_166 : 256, isKeyFrame: true)
+      }
+    }
+    try result.get()
+  }
+
+  /// What a reader finds in the file, by track.
+  private static func read(_ path: String) throws -> [[Sample]] {
+    var demuxer = try Demuxer(opening: path)
+    var found: [[Sample]] = [[], []]
+    while let packet = try demuxer.nextPacket() {
+      found[packet.trackIndex].append(
+        Sample(
+          track: packet.trackIndex, ticks: packet.pts ?? -1,
+          bytes: packet.withBytes { [UInt8]($0) }))
+    }
+    return found
+  }
+
+  @Test(arguments: 1...12 as ClosedRange<UInt64>)
+  func `A file that nobody finished holds all fragments but the last`(seed: UInt64) throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.mov")
+    var random = SeededGenerator(seed: seed &* 77)
+    let samples = Self.samples(seed: seed, count: Int.random(in: 2...600, using: &random))
+    // Two samples of room: every fragment ends early.
+    let room = seed.isMultiple(of: 3) ? 2 : 80
+    do {
+      var movie = try Self.growing(path, samplesPerFragment: room)
+      for sample in samples { try Self.append(sample, to: &movie) }
+    }
+    let last = samples.last { $0.track == 0 }?.ticks ?? 0
+    for (track, found) in try Self.read(path).enumerated() {
+      let put = samples.filter { $0.track == track }
+      #expect(found == Array(put.prefix(found.count)))
+      let missing = put.dropFirst(found.count).first.map {
+        track == 0 ? $0.ticks : $0.ticks * 125 / 6
+      }
+      #expect(last - (missing ?? last) <= 200_000)
+    }
+  }
+
+  @Test(arguments: 1...12 as ClosedRange<UInt64>, [0, 8])
+  func `Of a file that nobody finished no picture is lost but the latest`(
+    seed: UInt64, unsettledFrames: Int
+  ) throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.mov")
+    var random = SeededGenerator(seed: seed &* 99)
+    let count = Int.random(in: 2...200, using: &random)
+    let pictures = Self.samples(seed: seed, count: count).filter { $0.track == 0 }
+    var firstFragment: Int64 = 0
+    var settledCount = 0
+    do {
+      var movie = try Self.growing(path, unsettledFrames: unsettledFrames)
+      firstFragment = movie.byteCount
+      for (index, sample) in pictures.enumerated() {
+        try Self.append(sample, to: &movie)
+        try movie.note(
+          FrameRecord(
+            .taken, sequence: UInt32(index), microseconds: sample.ticks,
+            driverMicroseconds: sample.ticks, arrival: sample.ticks, oldestReturn: 0))
+        if Int.random(in: 0..<5, using: &random) == 0 {
+          try movie.settle()
+          settledCount = index + 1
+        }
+      }
+    }
+    let found = RecordedFragments(
+      in: try MovieBoxes(opening: path, forWriting: false), from: firstFragment
+    ).fragments
+    let ticks = found.flatMap { $0.samples.map(\.record.ticks) }
+    #expect(ticks == pictures.prefix(ticks.count).map(\.ticks))
+    // Each picture has its frame, and each frame its picture.
+    #expect(found.flatMap { $0.frames.map(\.sequence) } == ticks.indices.map { UInt32($0) })
+    #expect(ticks.count >= max(settledCount, pictures.count - unsettledFrames))
+  }
+
+  @Test(arguments: 1...12 as ClosedRange<UInt64>)
+  func `A finished file holds every sample, in fragments and made plain`(seed: UInt64) throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.mov")
+    let samples = Self.samples(seed: seed, count: 200 + Int(seed) * 30)
+    var movie = try Self.growing(path)
+    for sample in samples { try Self.append(sample, to: &movie) }
+    movie.endLast(ofTrack: 0, duration: 5_555)
+    try movie.finish()
+    #expect(movie.byteCount == Int64(try bytes(of: path).count))
+    let put = [0, 1].map { track in samples.filter { $0.track == track } }
+    #expect(try Self.read(path) == put)
+    let end = (put[0].last?.ticks ?? 0) + 5_555
+    let pictures = try MovieFinalizer.finish(
+      RandomAccessFile(opening: path).file, pictureEnd: end,
+      audioEnd: .sample(Int64(put[1].count * 256)),
+      metadata: [:])
+    #expect(pictures == put[0].count)
+    #expect(!(try MovieBoxes(opening: path)).boxes().contains { $0.type == BoxType.fragment })
+    var demuxer = try Demuxer(opening: path)
+    #expect(demuxer.tracks[0].indexedCount == put[0].count)
+    var durations: [Int64] = []
+    while let packet = try demuxer.nextPacket() {
+      if packet.trackIndex == 0 { durations.append(packet.duration) }
+    }
+    let times = put[0].map(\.ticks) + [end]
+    #expect(durations == zip(times, times.dropFirst()).map { $1 - $0 })
+    #expect(try Self.read(path)[0] == put[0])
+  }
+
+  @Test func `Times that stand still, go back or leap are refused, and lose nothing`() throws {
+    let scratch = try Scratch()
+    let path = scratch.file("a.mov")
+    var movie = try Self.growing(path)
+    try Self.append(Sample(track: 0, ticks: 0, bytes: [1, 2]), to: &movie)
+    try Self.append(Sample(track: 0, ticks: 9, bytes: [3]), to: &movie)
+    for ticks in [9, 8, Int64.min, Int64.max, 10 + Int64(Int32.max)] {
+      var isRefused = false
+      do { try Self.append(Sample(track: 0, ticks: ticks, bytes: [4]), to: &movie) } catch {
+        isRefused = true
+      }
+      #expect(isRefused, "\(ticks)")
+    }
+    var isRefused = false
+    do { try Self.append(Sample(track: 0, ticks: 20, bytes: []), to: &movie) } catch {
+      isRefused = true
+    }
+    #expect(isRefused)
+    try Self.append(Sample(track: 0, ticks: 20, bytes: [5]), to: &movie)
+    try movie.finish()
+    #expect(try Self.read(path)[0].map(\.bytes) == [[1, 2], [3], [5]])
+  }
+
+  @Test(arguments: [(AVPixelFormatName.gray, 64), (.gray, 63), (.rgb24, 63), (.rgb24, 64)])
+  func `Uncompressed pictures are stored as libavformat stores them`(
+    format: AVPixelFormatName, width: Int
+  ) throws {
+    let scratch = try Scratch()
+    var random = SeededGenerator(seed: UInt64(width))
+    let rowBytes = width * (format == .gray ? 1 : 3)
+    let picture = (0..<(rowBytes * 48)).map { _ in UInt8.random(in: 0...255, using: &random) }
+    var settings = Encoder.PictureSettings(
+      codec: "rawvideo", width: width, height: 48,
+      pixelFormat: format == .gray ? .gray8 : .rgb24, timescale: 1_000_000)
+    settings.frameRate = try FrameRate(100, 1)
+    let parameters = try Encoder(picture: settings).parameters
+    let packet = try picture.withUnsafeBytes {
+      try Packet(copying: $0, pts: 0, dts: 0, duration: 1, isKeyFrame: true)
+    }
+    let theirs = try scratch.write([], as: "theirs.mov")
+    let plain = MovieWriter.Settings(container: "mov", movieTimescale: 1_000_000)
+    var writer = try MovieWriter(path: theirs, settings: plain)
+    _ = try writer.addTrack(parameters, timescale: 1_000_000)
+    try writer.begin()
+    try writer.write(packet, track: 0, pts: 0, dts: 0, duration: 1)
+    try writer.finish()
+    let ours = try scratch.write([], as: "ours.mov")
+    let head = InitializationSegment(
+      tracks: [
+        .init(parameters, timescale: 1_000_000, first: .init(ticks: 0, packet: packet))
+      ], settings: plain)
+    var movie = try FragmentedMovieWriter(
+      RandomAccessFile(opening: ours).file, head: head,
+      layout: .init(fragmentTicks: 1, samplesPerFragment: 1))
+    try Self.append(Sample(track: 0, ticks: 0, bytes: picture), to: &movie)
+    try movie.finish()
+    let stored = try pictureBytes(theirs)
+    #expect((stored[0] == picture) == (format == .gray || width == 64))
+    if format == .gray {
+      for path in [theirs, ours] {
+        let read = try Demuxer(opening: path).tracks[0].parameters
+        #expect(read.pixelFormat == .gray8)
+        // The sample entry tells of no palette: a depth of 24 bits, and no table of colours.
+        let file = try bytes(of: path)
+        let tag = try #require(
+          file.indices.dropLast(82).first { file[$0...].starts(with: "Y800".utf8) })
+        #expect(file[(tag + 78)..<(tag + 82)].elementsEqual([0, 24, 0xFF, 0xFF]))
+      }
+    }
+    #expect(try pictureBytes(ours) == stored)
+    _ = try MovieFinalizer.finish(
+      RandomAccessFile(opening: ours).file, pictureEnd: 1, audioEnd: .sample(0), metadata: [:])
+    #expect(try pictureBytes(ours) == stored)
+  }
+
+  enum AVPixelFormatName { case gray, rgb24 }
+
+  @Test func `The units of a byte stream are those between start codes`() {
+    var random = SeededGenerator(seed: 5)
+    for _ in 0..<2_000 {
+      // Few values, so that start codes and runs of zeros are common.
+      let stream = (0..<Int.random(in: 0...60, using: &random)).map { _ in
+        UInt8([0, 0, 0, 1, 1, 2, 200][Int.random(in: 0..<7, using: &random)])
+      }
+      let found = stream.withUnsafeBytes { bytes in
+        AnnexB.units(of: bytes).map { [UInt8](bytes[$0]) }
+      }
+      #expect(found == Self.plainUnits(of: stream), "\(stream)")
+    }
+  }
+
+  /// The obvious way: cut at each 00 00 01, then drop zeros at the ends.
+  private static func plainUnits(of stream: [UInt8]) -> [[UInt8]] {
+    var units: [[UInt8]] = []
+    var unit: [UInt8]?
+    var index = 0
+    while index < stream.count {
+      if stream[index...].starts(with: [0, 0, 1]) {
+        if let unit { units.append(unit) }
+        unit = []
+        index += 3
+      } else {
+        unit?.append(stream[index])
+        index += 1
+      }
+    }
+    if let unit { units.append(unit) }
+    return units.compactMap { unit in
+      var unit = unit
+      while unit.last == 0 { unit.removeLast() }
+      return unit.isEmpty ? nil : unit
+    }
+  }
+
+  @Test func `A sample is checked alike in one piece and in many, and each lost sector shows`() {
+    var random = SeededGenerator(seed: 512)
+    for _ in 0..<300 {
+      let count = Int.random(in: 1...5_000, using: &random)
+      let position = Int64.random(in: 0...1 << 40, using: &random)
+      let sample = (0..<count).map { _ in UInt8.random(in: 1...255, using: &random) }
+      let whole = sample.withUnsafeBytes { SampleCheck.value(of: $0, at: position) }
+      // Piece by piece, as it is made.
+      var growing = [UInt8](repeating: 0xA5, count: count)
+      let inPieces = growing.withUnsafeMutableBytes { bytes in
+        var check = SampleCheck(of: UnsafeRawBufferPointer(bytes), at: position)
+        var end = 0
+        while end < count {
+          let start = end
+          end = min(count, end + Int.random(in: 1...900, using: &random))
+          for place in start..<end { bytes[place] = sample[place] }
+          check.add(upTo: end)
+        }
+        return check.finish()
+      }
+      #expect(inPieces == whole)
+      let sector = Int64.random(
+        in: position / 512...(position + Int64(count) - 1) / 512, using: &random)
+      var damaged = sample
+      for place in damaged.indices where (position + Int64(place)) / 512 == sector {
+        damaged[place] = 0
+      }
+      #expect(damaged.withUnsafeBytes { SampleCheck.value(of: $0, at: position) } != whole)
+    }
+  }
+}

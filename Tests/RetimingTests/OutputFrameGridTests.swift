@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import MediaTiming
+import Retiming
+import Testing
+
+struct OutputFrameGridTests {
+  @Test(
+    "The number of frames is the duration's, rounded up",
+    arguments: [
+      // Seconds, frames per second, ticks per second of the source, frames.
+      ((11, 1), (30, 1), 12_800, 330), ((4, 1), (30, 1), 12_800, 120),
+      ((41, 10), (30, 1), 12_800, 123), ((1, 1000), (30, 1), 12_800, 1),
+      ((1, 100_000), (30, 1), 12_800, 1), ((1, 1), (30_000, 1001), 90_000, 30),
+      // One tick too long makes no frame; a little more than that does.
+      ((12_801, 12_800), (30, 1), 12_800, 30), ((128_011, 128_000), (30, 1), 12_800, 31),
+      ((12_801, 12_800), (30, 1), 12_801, 31),
+      // A tick that is longer than a slot: nearly a whole slot is one, less than half of it none.
+      ((29, 25), (30, 1), 25, 35), ((26, 25), (30, 1), 25, 31), ((59, 30), (25, 1), 30, 49),
+    ])
+  func counts(
+    duration: (Int64, Int64), rate: (Int64, Int64), ticks: Int64, expected: Int64
+  ) throws {
+    let slots = try OutputFrameGrid(
+      duration: Rational(Int128(duration.0), Int128(duration.1)),
+      rate: FrameRate(rate.0, rate.1), sourceTick: Rational(1, Int128(ticks)))
+    #expect(slots.count == expected)
+  }
+
+  @Test func `What cannot be cut into frames says so`() throws {
+    let rate = try FrameRate(30, 1)
+    for (duration, tick) in [(Rational(0), Rational(0)), (Rational(1), Rational(-1))] {
+      let error = #expect(throws: RetimingError.self) {
+        try OutputFrameGrid(duration: duration, rate: rate, sourceTick: tick)
+      }
+      #expect(error?.code == .invalidMappings)
+    }
+    let huge = try Rational(.max, 7)
+    let error = #expect(throws: RetimingError.self) {
+      try OutputFrameGrid(duration: huge, rate: rate, sourceTick: .zero)
+    }
+    #expect(error?.code == .notExact)
+  }
+
+  @Test(
+    "Each slot shows the last frame at or before it, or the nearest",
+    arguments: 0..<500 as Range<UInt64>)
+  func slotsShowWhatIsDueOrNearest(seed: UInt64) throws {
+    var random = SeededGenerator(state: seed)
+    let rates: [(Int64, Int64)] = [(30, 1), (24, 1), (30_000, 1001), (60, 1), (7, 3)]
+    let (above, below) = rates.randomElement(using: &random) ?? (30, 1)
+    let rate = try FrameRate(above, below)
+    // Jittered, sometimes equal, sometimes on a slot exactly, sometimes late or past the end.
+    var tick: Int64 = .random(in: -200...2000, using: &random)
+    let ticks = (0..<Int.random(in: 1...60, using: &random)).map { _ in
+      tick +=
+        [0, 1, 30, 200, 500, .random(in: 0...3000, using: &random)]
+        .randomElement(using: &random) ?? 0
+      return tick
+    }
+    let times = try ticks.map { try Rational(Int128($0), 6000) }
+    let duration = try Rational(.random(in: 1...30_000, using: &random), 6000)
+    let slots = try OutputFrameGrid(duration: duration, rate: rate, sourceTick: Rational(1, 6000))
+
+    func shown(_ sampling: FrameSampling) throws -> [Int] {
+      let pictures = try slots.pictures(of: times, until: duration, sampling)
+      #expect(zip(pictures, pictures.dropFirst()).allSatisfy { $0.parts != $1.parts })
+      return pictures.flatMap { Array(repeating: $0.parts[0].frame, count: Int($0.count)) }
+    }
+    func instant(_ slot: Int64) throws -> Rational {
+      try Rational(Int128(slot) * Int128(below), Int128(above))
+    }
+
+    // Slot by slot: the last frame that is not after it, else the first; and the nearest, the
+    // earlier of two, of frames at one time the last.
+    var held: [Int] = []
+    var nearest: [Int] = []
+    for slot in 0..<slots.count {
+      #expect(slots.seconds(of: slot) == (try instant(slot)))
+      // All in parts of a tick of which the rate's numerator makes one.
+      let due = slot * below * 6000
+      held.append(ticks.lastIndex { $0 * above <= due } ?? 0)
+      let least = ticks.map { abs($0 * above - due) }.min()
+      let first = ticks.first { abs($0 * above - due) == least } ?? 0
+      nearest.append(ticks.lastIndex(of: first) ?? 0)
+    }
+    #expect(try shown(.hold) == held)
+    #expect(try shown(.nearest) == nearest)
+
+    // The count itself, by trying: the last slot starts before the end, and the next would have
+    // no more than a tick left.
+    let end = slots.seconds(of: slots.count)
+    #expect(try duration.subtracting(end) <= Rational(1, 6000))
+    if slots.count > 1 {
+      #expect(try duration.subtracting(slots.seconds(of: slots.count - 1)) > Rational(1, 6000))
+    }
+  }
+
+  @Test("A blend is each frame for as long as it is on", arguments: 0..<100 as Range<UInt64>)
+  func blendIsTheTimeOfEachFrame(seed: UInt64) throws {
+    var random = SeededGenerator(state: seed)
+    // In ticks of which a slot has 200.
+    let (rate, scale): (Int64, Int128) = (30, 6000)
+    var ticks: Int64 = 0
+    let starts = (0..<Int.random(in: 1...60, using: &random)).map { _ in
+      defer { ticks += [0, 7, 25, 200, 450].randomElement(using: &random) ?? 0 }
+      return ticks
+    }
+    let end = ticks + .random(in: 1...300, using: &random)
+    let slots = try OutputFrameGrid(
+      duration: Rational(Int128(end), scale), rate: FrameRate(rate, 1), sourceTick: .zero)
+    let pictures = try slots.pictures(
+      of: starts.map { try Rational(Int128($0), scale) }, until: Rational(Int128(end), scale),
+      .blend)
+    #expect(pictures.reduce(0) { $0 + $1.count } == slots.count)
+    var slot: Int64 = 0
+    for picture in pictures {
+      for _ in 0..<picture.count {
+        // By walking through the slot tick by tick.
+        var onFor: [Int: Int64] = [:]
+        for tick in slot * 200..<min((slot + 1) * 200, end) {
+          onFor[starts.lastIndex { $0 <= tick } ?? 0, default: 0] += 1
+        }
+        let total = onFor.values.reduce(0, +)
+        #expect(picture.parts.map(\.frame) == onFor.keys.sorted())
+        for part in picture.parts {
+          let expected = Double(onFor[part.frame] ?? 0) / Double(total)
+          #expect(abs(Double(part.share) / Double(picture.total) - expected) < 1e-7)
+        }
+        slot += 1
+      }
+    }
+  }
+
+  @Test func `Frames out of order are refused, and no frame shows nothing`() throws {
+    let slots = try OutputFrameGrid(
+      duration: Rational(1), rate: FrameRate(30, 1), sourceTick: Rational(1, 1000))
+    for sampling in FrameSampling.allCases {
+      #expect(try slots.pictures(of: [], until: Rational(1), sampling) == [])
+      let error = #expect(throws: RetimingError.self) {
+        try slots.pictures(of: [Rational(1, 2), .zero], until: Rational(1), sampling)
+      }
+      #expect(error?.code == .notAscending)
+      let alone = try slots.pictures(of: [Rational(1, 2)], until: Rational(1), sampling)
+      #expect(alone.map(\.count) == [30])
+    }
+  }
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+package import ALSA
+import Glibc
+import Synchronization
+import V4L2
+
+/// A sound card that is a program: its clock, the jitter of its stamps, and its faults are what a
+/// test says.
+///
+/// Samples are a function of their number on the card, which goes on while nobody reads, so that
+/// what was lost can be told from what arrived. Time passes only while someone waits for sound.
+package final class FakeAudioCard: ALSACalls {
+  /// What goes wrong, when the card is at that sample.
+  package struct Fault: Sendable {
+    package enum Kind: Sendable {
+      /// The buffer runs over, and this many samples pass before it is noticed.
+      case overrun(lost: Int64)
+      /// The machine sleeps while this many samples would have passed.
+      case suspend(lost: Int64)
+      /// The card is pulled out.
+      case unplug
+      /// The card is pulled out, and the stream that waits learns of an error first.
+      case unplugWhileWaiting
+      /// An error of the driver's, as a negative errno.
+      case error(CInt)
+    }
+    package let sample: Int64
+    package let kind: Kind
+
+    package init(at sample: Int64, _ kind: Kind) {
+      self.sample = sample
+      self.kind = kind
+    }
+  }
+
+  /// What the card is.
+  package struct Description: Sendable {
+    package var node = AudioNode(card: 0, device: 0)
+    package var words = AudioDescription(
+      cardID: "Fake", cardName: "Fake card", driver: "Fake", deviceName: "Microphone")
+    package var layouts: [SampleLayout] = [.s16, .s32]
+    package var channelCounts = 1...2
+    package var rates = [44_100, 48_000]
+    /// Whether its nodes are the files in its folder, or those that belong to ``node``.
+    package var hasNodesInFolder = false
+    /// How much too fast the card's clock is, in millionths.
+    package var driftPPM: Int64 = 0
+    /// The most nanoseconds that a stamp may come too late.
+    package var jitter: Int64 = 0
+    package var faults: [Fault] = []
+    /// After so many samples no more come.
+    package var length: Int64 = .max
+    /// What opening it answers, and describing it.
+    package var openResult: CInt = 0
+    package var describeResult: CInt = 0
+    /// The sample of a channel, by its number on the card, from -1 to 1.
+    package var wave: @Sendable (_ sample: Int64, _ channel: Int) -> Double = { _, _ in 0 }
+    /// Called before time goes on, or something goes wrong: a test may hold the card here.
+    package var pace: @Sendable (_ sample: Int64) -> Void = { _ in }
+
+    package init() {}
+  }
+
+  private struct State {
+    var settings: AudioSettings?
+    var isOpen = false
+    var isRunning = false
+    var isGone = false
+    /// How often it was put in: handles of before are of no use.
+    var generation: UInt = 1
+    var loss: CInt = 0
+    /// Samples of the card's clock since it was made, of which `read` were read or are lost.
+    var clock: Int64 = 0
+    var read: Int64 = 0
+    var faults: [Fault]
+    var random: SeededGenerator
+    var napsLeft = 0
+
+    mutating func plugIn() {
+      (isGone, isOpen) = (false, false)
+      generation += 1
+    }
+
+    func isLost(_ handle: AudioHandle) -> Bool { isGone || handle.bits != generation }
+  }
+
+  package let description: Description
+  package let nodeFolder: String
+  /// When the card's sample 0 was heard, in nanoseconds.
+  package static let epoch: Int64 = 77_000_000_000
+  private let state: Mutex<State>
+
+  package init(_ description: Description, seed: UInt64 = 1, nodeFolder: String = "/nowhere") {
+    self.description = description
+    self.nodeFolder = nodeFolder
+    state = Mutex(
+      State(
+        faults: description.faults.sorted { $0.sample < $1.sample },
+        random: SeededGenerator(seed: seed)))
+  }
+
+  /// How often it was closed less than opened.
+  package var isOpen: Bool { state.withLock { $0.isOpen } }
+
+  /// When a sample is heard, in nanoseconds, rounded down.
+  package func nanoseconds(ofSample sample: Int64, rate: Int) -> Int64 {
+    let scale = Int128(rate) * Int128(1_000_000 + description.driftPPM)
+    return Self.epoch + Int64(Int128(sample) * 1_000_000_000 * 1_000_000 / scale)
+  }
+
+  /// Puts the card that was pulled out in again.
+  package func plugIn() {
+    state.withLock { $0.plugIn() }
+  }
+
+  /// Puts the card in again, and has someone open it at once.
+  package func plugIn(openedBy handle: inout AudioHandle) {
+    handle = state.withLock { state in
+      state.plugIn()
+      state.isOpen = true
+      return AudioHandle(bits: state.generation)
+    }
+  }
+
+  package func nodes() -> [String] {
+    if state.withLock({ $0.isGone }) { return [] }
+    if description.hasNodesInFolder { return SystemFiles.entries(in: nodeFolder) }
+    let node = description.node
+    return [
+      "controlC\(node.card)", "pcmC\(node.card)D\(node.device)c", "pcmC\(node.card)D7p", "seq",
+    ]
+  }
+
+  package func describe(_ node: AudioNode, _ description: inout AudioDescription) -> CInt {
+    guard node == self.description.node, !state.withLock({ $0.isGone }) else { return -ENOENT }
+    description = self.description.words
+    return self.description.describeResult
+  }
+
+  package func open(_ name: String, _ handle: inout AudioHandle) -> CInt {
+    guard name == description.node.hardwareName else { return -ENOENT }
+    guard description.openResult == 0 else { return description.openResult }
+    return state.withLock { state in
+      guard !state.isGone else { return -ENOENT }
+      guard !state.isOpen else { return -EBUSY }
+      state.isOpen = true
+      handle = AudioHandle(bits: state.generation)
+      return 0
+    }
+  }
+
+  package func close(_ handle: AudioHandle) {
+    state.withLock { state in
+      if handle.bits == state.generation { state.isOpen = false }
+    }
+  }
+
+  package func abilities(
+    _ handle: AudioHandle, _ choice: AudioChoice, _ abilities: inout AudioAbilities
+  ) -> CInt {
+    if let layout = choice.layout, !description.layouts.contains(layout) { return -EINVAL }
+    if let count = choice.channelCount, !description.channelCounts.contains(count) {
+      return -EINVAL
+    }
+    abilities = AudioAbilities(
+      layouts: description.layouts, channelCounts: description.channelCounts,
+      rates: description.rates)
+    return 0
+  }
+
+  package func configure(_ handle: AudioHandle, _ settings: inout AudioSettings) -> CInt {
+    guard description.layouts.contains(settings.layout),
+      description.channelCounts.contains(settings.channelCount),
+      description.rates.contains(settings.rate)
+    else { return -EINVAL }
+    let granted = settings
+    state.withLock { $0.settings = granted }
+    return 0
+  }
+
+  package func prepare(_ handle: AudioHandle) -> CInt {
+    state.withLock { state in
+      guard !state.isLost(handle) else { return -ENODEV }
+      state.loss = 0
+      return 0
+    }
+  }
+
+  package func start(_ handle: AudioHandle) -> CInt {
+    state.withLock { state in
+      guard !state.isLost(handle) else { return -ENODEV }
+      state.isRunning = true
+      state.read = state.clock
+      return 0
+    }
+  }
+
+  package func resume(_ handle: AudioHandle) -> CInt {
+    state.withLock { state in
+      guard state.napsLeft == 0 else {
+        state.napsLeft -= 1
+        return -EAGAIN
+      }
+      return -ENOSYS
+    }
+  }
+
+  package func drop(_ handle: AudioHandle) -> CInt {
+    state.withLock { $0.isRunning = false }
+    return 0
+  }
+
+  package func wait(_ handle: AudioHandle, milliseconds: CInt) -> CInt {
+    let sample = state.withLock { state in
+      let goesOn =
+        !state.isLost(handle) && state.loss == 0 && state.isRunning
+        && state.clock < description.length
+      return goesOn ? state.clock : nil
+    }
+    if let sample { description.pace(sample) }
+    return state.withLock { state in
+      if state.isLost(handle) { return -ENODEV }
+      if state.loss != 0 { return state.loss }
+      guard let settings = state.settings, state.isRunning, state.clock < description.length else {
+        usleep(1_000)
+        return 0
+      }
+      if let fault = state.faults.first, fault.sample <= state.clock {
+        state.faults.removeFirst()
+        return happen(fault, &state)
+      }
+      state.clock += Int64(settings.periodSize)
+      return 1
+    }
+  }
+
+  private func happen(_ fault: Fault, _ state: inout State) -> CInt {
+    switch fault.kind {
+    case .overrun(let lost):
+      state.clock += lost
+      state.loss = -EPIPE
+    case .suspend(let lost):
+      state.clock += lost
+      state.loss = -ESTRPIPE
+      state.napsLeft = 2
+    case .unplug:
+      state.isGone = true
+      return -ENODEV
+    case .unplugWhileWaiting:
+      state.isGone = true
+      return -EIO
+    case .error(let code): return code
+    }
+    return state.loss
+  }
+
+  package func timestamp(
+    _ handle: AudioHandle, available: inout Int, nanoseconds: inout Int64
+  ) -> CInt {
+    var (count, time, result): (Int, Int64, CInt) = (0, 0, 0)
+    state.withLock { state in
+      result = state.loss
+      count = Int(state.clock - state.read)
+      let late =
+        description.jitter > 0 ? Int64.random(in: 0...description.jitter, using: &state.random) : 0
+      time = self.nanoseconds(ofSample: state.clock, rate: state.settings?.rate ?? 1) + late
+    }
+    (available, nanoseconds) = (count, time)
+    return result
+  }
+
+  package func read(
+    _ handle: AudioHandle, into memory: UnsafeMutableRawPointer, count: Int
+  ) -> Int {
+    let (settings, first, taken, loss) = state.withLock { state in
+      let taken = min(count, Int(state.clock - state.read))
+      defer { state.read += Int64(taken) }
+      return (state.settings, state.read, taken, state.loss)
+    }
+    guard loss == 0 else { return Int(loss) }
+    guard let settings, taken > 0 else { return -Int(EAGAIN) }
+    for sample in 0..<taken {
+      for channel in 0..<settings.channelCount {
+        let value = description.wave(first + Int64(sample), channel)
+        let place = (sample * settings.channelCount + channel) * settings.layout.byteCount
+        Self.store(value, as: settings.layout, at: memory + place)
+      }
+    }
+    return taken
+  }
+
+  /// Stores a sample in a layout, rounded to the nearest that it holds.
+  package static func store(
+    _ value: Double, as layout: SampleLayout, at place: UnsafeMutableRawPointer
+  ) {
+    func whole(_ bits: Int) -> Int32 {
+      let scale = Double(1 << (bits - 1))
+      return Int32(max(-scale, min(scale - 1, (value * scale).rounded())))
+    }
+    switch layout {
+    case .s16: place.storeBytes(of: Int16(whole(16)).littleEndian, as: Int16.self)
+    // The highest byte says nothing: here it says something wrong.
+    case .s24:
+      let bits = UInt32(bitPattern: whole(24)) & 0xFF_FFFF | 0x5A00_0000
+      place.storeBytes(of: bits.littleEndian, as: UInt32.self)
+    case .s24Packed:
+      let bits = UInt32(bitPattern: whole(24))
+      for byte in 0..<3 {
+        place.storeBytes(
+          of: UInt8(truncatingIfNeeded: bits >> (8 * byte)), toByteOffset: byte, as: UInt8.self)
+      }
+    case .s32: place.storeBytes(of: whole(32).littleEndian, as: Int32.self)
+    case .float: place.storeBytes(of: Float(value).bitPattern.littleEndian, as: UInt32.self)
+    }
+  }
+
+  package func nanoseconds() -> Int64 {
+    state.withLock { self.nanoseconds(ofSample: $0.clock, rate: $0.settings?.rate ?? 1) }
+  }
+}
