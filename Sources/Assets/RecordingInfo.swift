@@ -91,7 +91,7 @@ extension Asset {
   /// and times; otherwise they follow from its first frame's and from the gaps.
   ///
   /// - Throws: `TimingError` for times that do not fit.
-  public func frameLines() throws -> [FrameTimingRow] {
+  public func frameTimingRows() throws -> [FrameTimingRow] {
     guard let frames = videoTrack?.frames else { return [] }
     let recording = recording
     let missing = recording?.missing(frameCount: frames.entries.count)

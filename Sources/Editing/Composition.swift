@@ -310,7 +310,7 @@ extension Composition {
     _ range: TimeRange, _ kinds: [MediaType], at time: MediaTime,
     _ body: (inout CompositionTrack) throws(EditingError) -> Void
   ) throws(EditingError) {
-    let room = try exactly("inserting \(range.displayText) at \(time.displayText)") {
+    let space = try exactly("inserting \(range.displayText) at \(time.displayText)") {
       () throws(TimingError) in try TimeRange(start: time, duration: range.duration())
     }
     var changed = tracks
@@ -320,7 +320,7 @@ extension Composition {
       if waiting.remove(changed[index].mediaType) != nil {
         try body(&changed[index])
       } else if time < changed[index].duration {
-        try changed[index].insertEmptyTimeRange(room)
+        try changed[index].insertEmptyTimeRange(space)
       }
     }
     tracks = changed

@@ -100,6 +100,6 @@ public enum RetimingPreset: String, Hashable, Sendable, CaseIterable {
           try MediaTime(min(max(place, .zero), source.duration.seconds)), point.speed)
       }
     }
-    return try .ramped(source, points: placed, easing: .eased)
+    return try .ramped(source, points: placed, easing: .easeInOut)
   }
 }

@@ -28,23 +28,23 @@ final class BoundedBlockingQueue<Element: Sendable>: Sendable {
 
   private let state = Mutex(State())
   // Made empty and filled by signals: libdispatch refuses to end one below its first value.
-  private let room = DispatchSemaphore(value: 0)
+  private let space = DispatchSemaphore(value: 0)
   private let waiting = DispatchSemaphore(value: 0)
 
   /// Makes a belt for so many things at a time.
   init(capacity: Int) {
-    for _ in 0..<capacity { room.signal() }
+    for _ in 0..<capacity { space.signal() }
   }
 
   /// Puts a thing on, waiting for room; false when nobody wants it any more.
   func put(_ element: Element) -> Bool {
-    room.wait()
+    space.wait()
     let isStopped = state.withLock { state in
       if !state.isStopped { state.elements.append(element) }
       return state.isStopped
     }
     guard !isStopped else {
-      room.signal()
+      space.signal()
       return false
     }
     waiting.signal()
@@ -64,7 +64,7 @@ final class BoundedBlockingQueue<Element: Sendable>: Sendable {
   /// Tells the other side that nothing more is wanted.
   func stop() {
     state.withLock { $0.isStopped = true }
-    room.signal()
+    space.signal()
     waiting.signal()
   }
 
@@ -101,7 +101,7 @@ final class BoundedBlockingQueue<Element: Sendable>: Sendable {
       if let failure { throw failure }
       return .end
     }
-    room.signal()
+    space.signal()
     return .element(taken)
   }
 }

@@ -20,7 +20,7 @@ public struct CaptureInput: Hashable, Sendable, Identifiable {
     case noPower = "no_power"
     case noSignal = "no_signal"
     case noLock = "no_lock"
-    case noColour = "no_colour"
+    case noColor = "no_colour"
     case protected
   }
 
@@ -52,7 +52,7 @@ public struct CaptureInput: Hashable, Sendable, Identifiable {
       }
     let problems: [(Bool, Problem)] = [
       (input.hasNoPower, .noPower), (input.hasNoSignal, .noSignal), (input.hasNoLock, .noLock),
-      (input.hasNoColour, .noColour), (input.isProtected, .protected),
+      (input.hasNoColor, .noColor), (input.isProtected, .protected),
     ]
     self.problems = problems.filter(\.0).map(\.1)
     hasTimings = input.hasTimings

@@ -52,8 +52,8 @@ public enum FormatSelection {
         return format.maxFrameRate > other.format.maxFrameRate
       }
       if format.area != other.format.area { return format.area > other.format.area }
-      if layout.colourClass != other.layout.colourClass {
-        return layout.colourClass < other.layout.colourClass
+      if layout.colorModel != other.layout.colorModel {
+        return layout.colorModel < other.layout.colorModel
       }
       if layout.bitsPerPixel != other.layout.bitsPerPixel {
         return layout.bitsPerPixel > other.layout.bitsPerPixel

@@ -78,7 +78,7 @@ extension FourCC {
   /// 4:2:2 in one plane: Y, Cb, Y, Cr.
   public static let yuyv = FourCC(rawValue: 0x5659_5559)
   /// 8-bit grey.
-  public static let grey = FourCC(rawValue: 0x5945_5247)
+  public static let gray = FourCC(rawValue: 0x5945_5247)
   /// 4:2:0 in three planes: Y, Cb, Cr.
   public static let yu12 = FourCC(rawValue: 0x3231_5559)
   /// H.264 as a byte stream with start codes.

@@ -18,9 +18,9 @@ public struct PixelLayout: Hashable, Sendable {
     /// Compressed pictures: the only ones that fit many a cable at high rates.
     case compressed
     /// Colours at every pixel, or shared by neighbours.
-    case colour
+    case color
     /// Brightness only.
-    case grey
+    case gray
     /// A sensor's mosaic, which needs developing.
     case bayer
 
@@ -37,7 +37,7 @@ public struct PixelLayout: Hashable, Sendable {
   /// Bits for each pixel in memory, unused ones included; 0 for compressed formats.
   public let bitsPerPixel: Int
   /// What the format shows.
-  public let colourClass: ColorModel
+  public let colorModel: ColorModel
   /// The planes of memory that a frame lies in, where each plane of the picture has its own; 1
   /// for all other formats.
   public let separatePlaneCount: Int
@@ -49,12 +49,12 @@ public struct PixelLayout: Hashable, Sendable {
   }
 
   init(
-    _ fourcc: FourCC, _ coding: Coding, _ bitsPerPixel: Int, _ colourClass: ColorModel
+    _ fourcc: FourCC, _ coding: Coding, _ bitsPerPixel: Int, _ colorModel: ColorModel
   ) {
     self.fourcc = fourcc
     self.coding = coding
     self.bitsPerPixel = bitsPerPixel
-    self.colourClass = colourClass
+    self.colorModel = colorModel
     separatePlaneCount = fourcc.separatePlaneCount
   }
 

@@ -18,19 +18,19 @@ extension PixelLayout {
         ("MJPG", "mjpeg"), ("JPEG", "mjpeg"), ("H264", "h264"),
       ])
     + rows(
-      .colour, 9,
+      .color, 9,
       [
         ("YUV9", "yuv410p")
       ])
     + rows(
-      .colour, 12,
+      .color, 12,
       [
         ("YU12", "yuv420p"), ("NV12", "nv12"), ("NV21", "nv21"), ("411P", "yuv411p"),
         // The same, each plane in a piece of memory of its own.
         ("YM12", "yuv420p"), ("NM12", "nv12"), ("NM21", "nv21"),
       ])
     + rows(
-      .colour, 16,
+      .color, 16,
       [
         ("YUYV", "yuyv422"), ("UYVY", "uyvy422"), ("YVYU", "yvyu422"),
         ("422P", "yuv422p"), ("NV16", "nv16"), ("YM16", "yuv422p"), ("NM16", "nv16"),
@@ -43,25 +43,25 @@ extension PixelLayout {
         ("R444", "rgb444le"), ("AR12", "rgb444le"), ("XR12", "rgb444le"),
         ("AB12", "bgr444le"), ("XB12", "bgr444le"),
       ])
-    + rows(.colour, 8, [("RGB1", "rgb8")])
+    + rows(.color, 8, [("RGB1", "rgb8")])
     + rows(
-      .colour, 24,
+      .color, 24,
       [
         ("RGB3", "rgb24"), ("BGR3", "bgr24"), ("NV24", "nv24"), ("NV42", "nv42"),
         ("YM24", "yuv444p"),
         ("P010", "p010le"),
       ])
     + rows(
-      .colour, 32,
+      .color, 32,
       [
         // The old names leave open whether the fourth byte is alpha; it is not relied on.
         ("BGR4", "bgr0"), ("RGB4", "0rgb"),
         ("AR24", "bgra"), ("XR24", "bgr0"), ("RA24", "abgr"), ("RX24", "0bgr"),
         ("AB24", "rgba"), ("XB24", "rgb0"), ("BA24", "argb"), ("BX24", "0rgb"),
       ])
-    + rows(.grey, 8, [("GREY", "gray")])
+    + rows(.gray, 8, [("GREY", "gray")])
     + rows(
-      .grey, 16,
+      .gray, 16,
       [
         ("Y10", "gray10le"), ("Y12", "gray12le"), ("Y14", "gray14le"),
         ("Y16", "gray16le"), ("Y16-BE", "gray16be"),
@@ -80,11 +80,11 @@ extension PixelLayout {
       ])
 
   private static func rows(
-    _ colourClass: ColorModel, _ bits: Int,
+    _ colorModel: ColorModel, _ bits: Int,
     coding: (String) -> Coding = PixelLayout.Coding.pixels, _ names: [(String, String)]
   ) -> [PixelLayout] {
     names.compactMap { name, ffmpeg in
-      FourCC(name).map { PixelLayout($0, coding(ffmpeg), bits, colourClass) }
+      FourCC(name).map { PixelLayout($0, coding(ffmpeg), bits, colorModel) }
     }
   }
 }

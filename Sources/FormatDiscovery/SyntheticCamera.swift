@@ -18,7 +18,7 @@ package struct SyntheticCamera: Hashable, Sendable {
   package let pace: Pace
 
   /// The pixel formats it draws, its preferred one first.
-  package static let fourccs: [FourCC] = [.mjpg, .yuyv, .grey]
+  package static let fourccs: [FourCC] = [.mjpg, .yuyv, .gray]
   private static let widths = 128...4096
   private static let heights = 96...2304
   private static let rates = Rational(1)...Rational(2000)

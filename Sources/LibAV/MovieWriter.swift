@@ -209,7 +209,7 @@ package struct MovieWriter: ~Copyable {
     // Where libav would choose hev1, which some players refuse, hvc1 says the same of a track
     // whose headers stand beside it.
     if parameters.isHVC1 { return CodecParameters.hvc1 }
-    guard parameters.isPlainGrey, settings.container == "mov" else { return 0 }
+    guard parameters.isPlainGray, settings.container == "mov" else { return 0 }
     // QuickTime's own grey has white at 0, and is read as colours of a palette. This one is what
     // cameras give, and read as grey; libavformat wants to be allowed what the standard lacks.
     context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL

@@ -32,7 +32,7 @@ extension AVPixelFormat {
     case AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUVJ440P,
       AV_PIX_FMT_YUVJ411P:
       true
-    default: isRGB || isGrey
+    default: isRGB || isGray
     }
   }
 
@@ -42,7 +42,7 @@ extension AVPixelFormat {
   /// Whether the format stores red, green and blue.
   package var isRGB: Bool { flags & UInt64(AV_PIX_FMT_FLAG_RGB) != 0 }
   /// Whether the format stores brightness only.
-  package var isGrey: Bool {
+  package var isGray: Bool {
     guard let description = av_pix_fmt_desc_get(self) else { return false }
     return description.pointee.nb_components == 1 && !isBayer
   }

@@ -146,8 +146,8 @@ package struct Resampler: ~Copyable {
       let part = source.extracting(channel * count..<(channel + 1) * count)
       _ = part.initialize(from: plane)
       sourcePlanes.append(Self.bytes(part.baseAddress).map { UnsafePointer($0) })
-      let room = result.extracting(channel * Int(capacity)..<(channel + 1) * Int(capacity))
-      resultPlanes.append(Self.bytes(room.baseAddress))
+      let space = result.extracting(channel * Int(capacity)..<(channel + 1) * Int(capacity))
+      resultPlanes.append(Self.bytes(space.baseAddress))
     }
     let made = swr_convert(context, &resultPlanes, capacity, &sourcePlanes, inputCount)
     guard made >= 0 else { throw ResamplerError(operation: .convert, code: made) }

@@ -121,7 +121,7 @@ package final class CodecParameters: @unchecked Sendable {
   /// The tag of uncompressed grey that is stored as it is, with black at 0.
   static let y800: UInt32 = 0x3030_3859
   /// Whether it is uncompressed grey of 8 bits.
-  var isPlainGrey: Bool { codecID == AV_CODEC_ID_RAWVIDEO && pixelFormat == .gray8 }
+  var isPlainGray: Bool { codecID == AV_CODEC_ID_RAWVIDEO && pixelFormat == .gray8 }
   /// The headers that stand beside the track; none where its packets bring all.
   package var extradata: [UInt8] {
     let size = Int(max(0, pointer.pointee.extradata_size))

@@ -61,10 +61,10 @@ package enum TemporaryName {
 
   private static func mark(_ process: String, _ kind: String, _ name: String) -> String {
     let mark = ".\(process).\(kind)."
-    let room = maximumBytes - mark.utf8.count
-    guard name.systemBytes.count > room else { return mark + name }
+    let space = maximumBytes - mark.utf8.count
+    guard name.systemBytes.count > space else { return mark + name }
     var rest = name.unicodeScalars[...]
-    while rest.reduce(0, { $0 + String($1).systemBytes.count }) > room {
+    while rest.reduce(0, { $0 + String($1).systemBytes.count }) > space {
       rest = rest.dropFirst()
     }
     return mark + String(String.UnicodeScalarView(rest))

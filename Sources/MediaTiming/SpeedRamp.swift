@@ -10,7 +10,7 @@
 /// | Easing | Speed at `u` | Source time at `u` |
 /// |---|---|---|
 /// | `linear` | from + (to − from)·u | U·(from·u + (to − from)·u²/2) |
-/// | `eased` | from + (to − from)·(3u² − 2u³) | U·(from·u + (to − from)·(u³ − u⁴/2)) |
+/// | `easeInOut` | from + (to − from)·(3u² − 2u³) | U·(from·u + (to − from)·(u³ − u⁴/2)) |
 ///
 /// Either way a ramp takes `U·(from + to)/2` of the source.
 public struct SpeedRamp: Hashable, Sendable {
@@ -19,7 +19,7 @@ public struct SpeedRamp: Hashable, Sendable {
     /// By the same amount each instant.
     case linear
     /// Slowly at first and at last, so that the change itself has no jolt.
-    case eased
+    case easeInOut = "eased"
   }
 
   /// The speed at the first instant.
@@ -65,7 +65,7 @@ public struct SpeedRamp: Hashable, Sendable {
     switch easing {
     case .linear:
       return SharePolynomial([0, twice.partialValue, change.partialValue], over: sum.partialValue)
-    case .eased:
+    case .easeInOut:
       return SharePolynomial(
         [0, twice.partialValue, 0, double.partialValue, -change.partialValue],
         over: sum.partialValue)
@@ -74,7 +74,7 @@ public struct SpeedRamp: Hashable, Sendable {
 }
 
 extension SpeedRamp: CustomStringConvertible {
-  /// The ramp as `"1/1 to 1/8"`, or `"1/1 to 1/8 eased"`.
+  /// The ramp as `"1/1 to 1/8"`, or `"1/1 to 1/8 easeInOut"`.
   public var description: String {
     "\(from) to \(to)\(easing == .linear ? "" : " \(easing.rawValue)")"
   }

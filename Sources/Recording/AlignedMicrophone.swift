@@ -9,7 +9,7 @@ final class AlignedMicrophone: AlignedAudio {
   /// that.
   ///
   /// Tests, whose machine may be busy, wait longer for what is sure to come.
-  @TaskLocal static var patience: Int64 = 1
+  @TaskLocal static var timeout: Int64 = 1
 
   private let feed: AudioTap
   private let device: String
@@ -18,7 +18,7 @@ final class AlignedMicrophone: AlignedAudio {
   /// The samples of each channel that are placed and not taken yet.
   private var ready: [[Float]]
   /// Whether late sound is worth to wait for: not again after it did not come.
-  private var isPatient = true
+  private var waitsLong = true
 
   /// Begins with what the feed still has of the take's beginning.
   ///
@@ -53,9 +53,9 @@ final class AlignedMicrophone: AlignedAudio {
     try pull(before: end)
     // The pictures are that far, so whatever was heard then should long be here; unless they come
     // faster than they were captured, out of a queue or a file, and nobody had the time to hear it.
-    let due = end - Self.patience * Int64(feed.format.sampleRate)
-    while isPatient, placer.outputCount < due, !feed.hasEnded {
-      isPatient = feed.wait(for: cursor, milliseconds: Int(Self.patience) * 1_000)
+    let due = end - Self.timeout * Int64(feed.format.sampleRate)
+    while waitsLong, placer.outputCount < due, !feed.hasEnded {
+      waitsLong = feed.wait(for: cursor, milliseconds: Int(Self.timeout) * 1_000)
       try pull(before: end)
     }
     if placer.outputCount < due { try fill(before: due) }
@@ -65,7 +65,7 @@ final class AlignedMicrophone: AlignedAudio {
   func finish(before end: Int64) throws(LibAVError) {
     try pull(before: end)
     while placer.outputCount < end,
-      feed.wait(for: cursor, milliseconds: Int(Self.patience) * 1_000)
+      feed.wait(for: cursor, milliseconds: Int(Self.timeout) * 1_000)
     {
       try pull(before: end)
     }
@@ -82,7 +82,7 @@ final class AlignedMicrophone: AlignedAudio {
   /// Places what has been heard, as far as it is wanted.
   private func pull(before end: Int64) throws(LibAVError) {
     while placer.outputCount < end, let piece = feed.read(&cursor) {
-      isPatient = true
+      waitsLong = true
       do throws(ResamplerError) { keep(try placer.place(piece)) } catch { throw wrapped(error) }
     }
   }

@@ -94,25 +94,25 @@ public enum MovieRecovery {
       }
       return try plain(file.openFile)
     }
-    let mend = MovieRepair(file, from: head.end, leadIn: leadInCount(file.openFile))
-    guard !mend.fragments.isEmpty else {
+    let repair = MovieRepair(file, from: head.end, leadIn: leadInCount(file.openFile))
+    guard !repair.fragments.isEmpty else {
       guard boxes.contains(where: { $0.type == BoxType.fragment }) else { throw nothing(path) }
       throw invalid(path, "is in fragments that this program did not record")
     }
     var replaced: [MovieRepair.Replaced] = []
-    guard mend.pictures > 0 else {
+    guard repair.pictures > 0 else {
       guard !MovieFinalizer.canOpen(file.openFile) else { throw nothing(path) }
       // What a torn head keeps from being opened can be opened afterwards, as a movie of nothing.
-      try mend.write(to: file, replaced: &replaced)
-      throw nothing(path, isMended: true)
+      try repair.write(to: file, replaced: &replaced)
+      throw nothing(path, isRepaired: true)
     }
     guard head.end < 1 << 30, canOpen(file.file.read(Int(head.end), at: 0)) else {
       throw invalid(path, "has a head that is damaged")
     }
     let byteCount = file.byteCount
     do {
-      try mend.write(to: file, replaced: &replaced)
-      return try finish(file.openFile, mend)
+      try repair.write(to: file, replaced: &replaced)
+      return try finish(file.openFile, repair)
     } catch {
       // Until its first index is an index no more, the file is what it was but for these bytes.
       guard file.box(at: head.start)?.type == BoxType.movie else { throw error }
@@ -141,12 +141,12 @@ public enum MovieRecovery {
       || MovieFinalizer.canOpen(OpenFile(adopting: descriptor, path: "the head of the file"))
   }
 
-  private static func nothing(_ path: String, isMended: Bool = false) -> RecordingError {
+  private static func nothing(_ path: String, isRepaired: Bool = false) -> RecordingError {
     let replaced = MovieFile.replaced(by: path)
     return RecordingError(
       .nothingToRecover,
       "\(path) was cut off before its first frame"
-        + (isMended ? ", and was made a movie that can be opened and is empty" : ""),
+        + (isRepaired ? ", and was made a movie that can be opened and is empty" : ""),
       hint: replaced.map { "the file that it was to replace is \($0)" }
         ?? "there is nothing to recover")
   }
@@ -172,7 +172,7 @@ public enum MovieRecovery {
   }
 
   /// Makes the mended file plain, and its ledger again.
-  private static func finish(_ file: OpenFile, _ mend: MovieRepair) throws -> RecoveryReport {
+  private static func finish(_ file: OpenFile, _ repair: MovieRepair) throws -> RecoveryReport {
     let path = file.path
     var metadata = try Demuxer(reopening: file, probes: false).metadata
     for key in ["major_brand", "minor_version", "compatible_brands", "encoder"] {
@@ -181,21 +181,21 @@ public enum MovieRecovery {
     var tag = metadata[RecordingTags.recording].flatMap(RecordingTags.Recording.init)
     let rate = metadata[RecordingTags.captureFrameRate].flatMap { try? FrameRate(parsing: $0) }
     var report = RecoveryReport(path: path, wasIntact: false)
-    report.frameCountBefore = mend.picturesBefore
-    report.lostFrameCount = mend.brokenFrames
+    report.frameCountBefore = repair.picturesBefore
+    report.lostFrameCount = repair.brokenFrames
     (report.device, report.mode) = (tag?.device, tag?.mode)
 
-    let samples = mend.fragments.flatMap(\.samples).map(\.record)
+    let samples = repair.fragments.flatMap(\.samples).map(\.record)
     // A clip of an H.264 camera may be led in by frames that are not shown, a tick each.
-    let shown = samples.filter { $0.track == 0 }.dropFirst(mend.leadIn)
-    let leadIn = Int64(mend.leadIn)
+    let shown = samples.filter { $0.track == 0 }.dropFirst(repair.leadIn)
+    let leadIn = Int64(repair.leadIn)
     let audio = samples.last { $0.track != 0 }
     guard let last = shown.last else { throw invalid(path, "holds no pictures") }
     report.durationNanoseconds = (last.ticks &- leadIn &+ Int64(last.duration))
       .saturatingMultiplied(by: 1_000)
     report.intervals = FrameIntervals(microseconds: shown.map(\.ticks))
-    if let rate, let tag, !mend.frames.isEmpty {
-      books(mend, rate, tag, pictures: Int64(shown.count), &report)
+    if let rate, let tag, !repair.frames.isEmpty {
+      rebuildLedger(repair, rate, tag, pictures: Int64(shown.count), &report)
     }
     tag?.gaps = report.gaps.filter { $0.afterIndex >= 0 }.map {
       RecordingTags.Recording.Gap(afterIndex: $0.afterIndex, count: $0.count)
@@ -228,8 +228,8 @@ public enum MovieRecovery {
   }
 
   /// Makes the ledger again from the frames that arrived.
-  private static func books(
-    _ mend: MovieRepair, _ rate: FrameRate, _ tag: RecordingTags.Recording, pictures: Int64,
+  private static func rebuildLedger(
+    _ repair: MovieRepair, _ rate: FrameRate, _ tag: RecordingTags.Recording, pictures: Int64,
     _ report: inout RecoveryReport
   ) {
     let switchedOn = tag.switchedOnUs
@@ -237,13 +237,13 @@ public enum MovieRecovery {
       frameRate: rate, trustsCounter: tag.countsExactly ?? false,
       beginsWithStream: switchedOn != nil && tag.beginsWithStream ?? false
     ) { switchedOn ?? 0 }
-    for frame in mend.frames { account.enter(frame.observation, frame.frameOutcome) }
+    for frame in repair.frames { account.enter(frame.observation, frame.frameOutcome) }
     account.close(CaptureEnd())
     var kept = RecordingReport(requestedFrameRate: rate, negotiatedFrameRate: rate)
     kept.ledger = account.ledger
     kept.gaps = account.gaps
     kept.durationNanoseconds = report.durationNanoseconds
-    let times = takeTimes(mend.frames)
+    let times = takeTimes(repair.frames)
     kept.keep(first: pictures, of: times)
     report.ledger = kept.ledger
     report.gaps = kept.gaps

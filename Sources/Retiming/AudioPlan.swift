@@ -23,7 +23,7 @@ struct AudioPiece: Hashable, Sendable {
   /// Samples per second, in hertz.
   let sampleRate: Int
   /// Where the speed changes later on, while the source runs on; ascending.
-  var knees: [Knee] = []
+  var breakpoints: [Breakpoint] = []
   /// The source sample that comes first, and the one that follows the last, where a neighbour at
   /// speed 1 runs on from or into this piece: to be met exactly.
   var entry: Int64?
@@ -36,7 +36,7 @@ struct AudioPiece: Hashable, Sendable {
   var overlap: Int64 = 0
 
   /// A point at which another speed starts.
-  struct Knee: Hashable, Sendable {
+  struct Breakpoint: Hashable, Sendable {
     /// How far it is from the piece's first sample, in samples; not always whole.
     let output: Rational
     /// The source position that plays there, in samples.
@@ -48,7 +48,7 @@ struct AudioPiece: Hashable, Sendable {
   }
 
   /// Whether its speed changes without a step.
-  var hasRamp: Bool { knees.contains { $0.ramp != nil } }
+  var hasRamp: Bool { breakpoints.contains { $0.ramp != nil } }
 
   /// The source sample that a piece at speed 1 starts with.
   func firstCopied() throws(RetimingError) -> Int64 {
@@ -59,7 +59,7 @@ struct AudioPiece: Hashable, Sendable {
   var length: Int64 { lead + Int64(samples.count) + tail }
 
   /// Source samples for each output sample, at the end.
-  var lastSpeed: Speed { knees.last?.speed ?? speed }
+  var lastSpeed: Speed { breakpoints.last?.speed ?? speed }
 
   /// The source position that plays at a sample not inside the piece, counted from the first one.
   func position(at sample: Int64) throws(RetimingError) -> Rational {
@@ -67,11 +67,11 @@ struct AudioPiece: Hashable, Sendable {
     let near = try exactly("a position in the source") { () throws(TimingError) in
       try Rational(sample).adding(Rational(1, 2))
     }
-    let knee = knees.last { $0.output <= near }
+    let breakpoint = breakpoints.last { $0.output <= near }
     return try exactly("a position in the source") { () throws(TimingError) in
-      let speed = knee?.speed ?? speed
-      let distance = try Rational(sample).subtracting(knee?.output ?? .zero)
-      return try (knee?.source ?? position).adding(speed.fraction.multiplied(by: distance))
+      let speed = breakpoint?.speed ?? speed
+      let distance = try Rational(sample).subtracting(breakpoint?.output ?? .zero)
+      return try (breakpoint?.source ?? position).adding(speed.fraction.multiplied(by: distance))
     }
   }
 }
@@ -205,21 +205,21 @@ struct AudioPlan: Sendable {
     // is copied.
     let isLike =
       pieces.last.map {
-        $0.hasRamp ? algorithm.followsKnees && content == .retimed : true
+        $0.hasRamp ? algorithm.followsBreakpoints && content == .retimed : true
       } ?? false
     if isLike, try continues(at: position, speed) {
       extend(upTo: end)
     } else if let last = pieces.last, last.content == .retimed, content == .retimed,
-      algorithm.followsKnees, isOn
+      algorithm.followsBreakpoints, isOn
     {
-      let knee = try exactly("the start of \(mapping.target.displayText)") {
+      let breakpoint = try exactly("the start of \(mapping.target.displayText)") {
         () throws(TimingError) in
-        AudioPiece.Knee(
+        AudioPiece.Breakpoint(
           output: try mapping.target.start.seconds.multiplied(by: rate)
             .subtracting(Rational(last.samples.lowerBound)),
           source: try mapping.source.start.seconds.multiplied(by: rate), speed: speed)
       }
-      pieces[pieces.count - 1].knees.append(knee)
+      pieces[pieces.count - 1].breakpoints.append(breakpoint)
       extend(upTo: end)
     } else {
       append(content, upTo: end, position: position, speed: speed)
@@ -245,7 +245,7 @@ struct AudioPlan: Sendable {
     let end = try Self.sample(at: target.end, rate)
     let start = sampleCount
     let isOn = lastEnd.map { $0 == (mapping.sourceStart, target.start) } ?? false
-    if let last = pieces.last, last.content == .retimed, algorithm.followsKnees, isOn {
+    if let last = pieces.last, last.content == .retimed, algorithm.followsBreakpoints, isOn {
       extend(upTo: end)
     } else {
       let position = try exactly("the source of \(target.displayText)") { () throws(TimingError) in
@@ -260,17 +260,17 @@ struct AudioPlan: Sendable {
       }
     }
     let first = Rational(pieces[pieces.count - 1].samples.lowerBound)
-    let knees = try exactly("the ends of \(target.displayText)") { () throws(TimingError) in
+    let breakpoints = try exactly("the ends of \(target.displayText)") { () throws(TimingError) in
       [
-        AudioPiece.Knee(
+        AudioPiece.Breakpoint(
           output: try target.start.seconds.multiplied(by: rate).subtracting(first),
           source: try mapping.sourceStart.multiplied(by: rate), speed: speeds[0], ramp: mapping),
-        AudioPiece.Knee(
+        AudioPiece.Breakpoint(
           output: try target.end.seconds.multiplied(by: rate).subtracting(first),
           source: try mapping.sourceEnd.multiplied(by: rate), speed: speeds[1]),
       ]
     }
-    pieces[pieces.count - 1].knees += knees
+    pieces[pieces.count - 1].breakpoints += breakpoints
     lastEnd = (mapping.sourceEnd, target.end)
   }
 

@@ -146,8 +146,8 @@ public struct AudioRetimer: Hashable, Sendable {
     defer { workers.stop() }
     for (index, piece) in plan.pieces.enumerated() {
       let worker = workers.start(index)
-      var voice: any SegmentRenderer = SilentVoice(channelCount: channelCount)
-      if worker == nil { voice = try self.voice(for: piece) }
+      var renderer: any SegmentRenderer = SilentRenderer(channelCount: channelCount)
+      if worker == nil { renderer = try self.renderer(for: piece) }
       var queue = SampleQueue(channelCount: channelCount, dropping: 0)
       var missing: Int64 = 0
       var made: Int64 = 0
@@ -158,7 +158,7 @@ public struct AudioRetimer: Hashable, Sendable {
           if let worker {
             try workers.next(
               count, from: worker, into: &queue, isCancelled: isCancelled, checkedRead)
-          } else { try voice.next(count, checkedRead) }
+          } else { try renderer.next(count, checkedRead) }
         let lack = count - samples.sampleCount
         missing += Int64(lack)
         samples.append(samples: .silence(lack, channelCount: channelCount))
@@ -212,21 +212,21 @@ public struct AudioRetimer: Hashable, Sendable {
     return plan
   }
 
-  func voice(for piece: AudioPiece) throws(RetimingError) -> any SegmentRenderer {
+  func renderer(for piece: AudioPiece) throws(RetimingError) -> any SegmentRenderer {
     let position = try piece.position(at: -piece.lead)
     switch (piece.content, algorithm) {
-    case (.silence, _), (.retimed, .mute): return SilentVoice(channelCount: channelCount)
-    case (.copy, _): return CopyVoice(position: try piece.firstCopied() - piece.lead)
+    case (.silence, _), (.retimed, .mute): return SilentRenderer(channelCount: channelCount)
+    case (.copy, _): return CopyRenderer(position: try piece.firstCopied() - piece.lead)
     case (.retimed, .varispeed):
       // What starts between the resampler's samples, or is no fraction that it can take, is made
       // where it belongs all the same.
       if !piece.hasRamp,
-        let voice = try VarispeedVoice(
+        let renderer = try VarispeedRenderer(
           position: position, speed: piece.speed, channelCount: channelCount)
       {
-        return voice
+        return renderer
       }
-      return try SincVoice(piece, channelCount: channelCount)
+      return try SincRenderer(piece, channelCount: channelCount)
     case (.retimed, .timeDomain):
       return try WSOLARenderer(
         piece, shape: .timeDomain(sampleRate: sampleRate), sampleRate: sampleRate,

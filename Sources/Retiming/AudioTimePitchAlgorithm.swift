@@ -31,7 +31,7 @@ public enum AudioTimePitchAlgorithm: String, Hashable, Sendable, CaseIterable {
   case mute
 
   /// Whether one engine goes on over changes of speed, rather than one for each speed.
-  var followsKnees: Bool {
+  var followsBreakpoints: Bool {
     switch self {
     case .spectral, .timeDomain, .lowQuality: true
     case .varispeed, .mute: false

@@ -104,9 +104,9 @@ enum CrossCorrelation {
         let offset = place * steps.step - search.middle
         guard !excludes(offset) else { continue }
         let other = all.extracting(place..<place + length)
-        let likeness = product(wanted, other) / (power * max(energy, 1e-12)).squareRoot()
+        let correlation = product(wanted, other) / (power * max(energy, 1e-12)).squareRoot()
         let distance = Float(offset) / Float(max(1, search.reach))
-        let score = likeness - search.penalty * distance * distance
+        let score = correlation - search.penalty * distance * distance
         if score > best.score { best = (offset, score) }
       }
       return best.offset
@@ -138,12 +138,12 @@ enum CrossCorrelation {
       let other = FractionalDelay(distance - whole)
         .samples(of: samples, from: place + Int(whole) - 1, count: wanted.count + 2)
       let fit = SubsampleDelayEstimator(wanted, other)
-      let likeness = fit.wantedOther / (power * max(fit.other, 1e-12)).squareRoot()
+      let correlation = fit.wantedOther / (power * max(fit.other, 1e-12)).squareRoot()
       if step == 0 {
         // At half a sample, 16 kHz is no more alike than this.
-        guard likeness > 0.35 else { return 0 }
-        first = likeness
-      } else if likeness < first - 1e-6 {
+        guard correlation > 0.35 else { return 0 }
+        first = correlation
+      } else if correlation < first - 1e-6 {
         return 0
       }
       guard let move = fit.distance, move.magnitude > 1e-5, (distance + move).magnitude <= 6

@@ -121,10 +121,10 @@ struct TransientTimeMap {
     let stretch = 1 / speed
     let longest = speed > 1 ? extent.fastEase : extent.ease
     // So much that the rest is at twice the stretch, or half of it.
-    let room = gap * (speed > 1 ? stretch / (2 - stretch) : 0.5)
-    var locked = mine * min(1, room / (mine + others))
+    let space = gap * (speed > 1 ? stretch / (2 - stretch) : 0.5)
+    var locked = mine * min(1, space / (mine + others))
     if speed > 1 { locked = min(locked, longest * stretch / (2 * (1 - stretch))) }
-    let rest = gap - (mine + others) * min(1, room / (mine + others))
+    let rest = gap - (mine + others) * min(1, space / (mine + others))
     return (locked, min(longest, rest * mine / (mine + others)))
   }
 

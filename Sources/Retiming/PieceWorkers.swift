@@ -128,7 +128,7 @@ final class PieceWorker: Sendable {
   // MARK: On the worker's thread
 
   private func make(_ piece: AudioPiece, _ retimer: AudioRetimer) throws {
-    var voice = try retimer.voice(for: piece)
+    var renderer = try retimer.renderer(for: piece)
     // What lies beyond is not asked for ahead; nor is anything where that is no number.
     let end = (try? piece.position(at: piece.length - piece.lead)) ?? .zero
     var kept: (start: Int64, samples: Planes) = (0, .silence(0, channelCount: retimer.channelCount))
@@ -155,7 +155,7 @@ final class PieceWorker: Sendable {
     var made: Int64 = 0
     while made < piece.length {
       let count = Int(min(piece.length - made, Int64(Self.blockLength)))
-      let block = try voice.next(count, read)
+      let block = try renderer.next(count, read)
       try put(block)
       guard block.sampleCount == count else { return }
       made += Int64(count)

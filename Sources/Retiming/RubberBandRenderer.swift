@@ -26,7 +26,7 @@ final class RubberBandRenderer: SegmentRenderer {
   private var fed: Int
   /// Over how many samples of the source an error is to be made up for.
   private let horizon: Double
-  private let patience: Int
+  private let timeout: Int
 
   /// Makes a voice for a piece; `lead` samples before it and `tail` after it are made as well.
   ///
@@ -66,12 +66,12 @@ final class RubberBandRenderer: SegmentRenderer {
     horizon = 256 * Double(sampleRate) / 48_000
     // R3's latency is a window of the source and one of the output, each 4096 samples at 48 kHz
     // (measured: 6034 source samples at speed 2, 65536 at 32); and windows grow with the rate.
-    patience = 4 * 4096 * max(1, sampleRate / 24_000) * Int(max(1, base.speeds.upperBound) + 1)
+    timeout = 4 * 4096 * max(1, sampleRate / 24_000) * Int(max(1, base.speeds.upperBound) + 1)
   }
 
   func next(_ count: Int, _ read: SampleReader) throws -> Planes {
     var fruitless = 0
-    while queue.count < count, fruitless < patience {
+    while queue.count < count, fruitless < timeout {
       let before = queue.count
       try feed(read)
       fruitless = queue.count > before ? 0 : fruitless + stretcher.blockLength

@@ -10,7 +10,7 @@ protocol SegmentRenderer {
 }
 
 /// The source's own samples, bit for bit.
-struct CopyVoice: SegmentRenderer {
+struct CopyRenderer: SegmentRenderer {
   /// The sample of the source that comes next.
   var position: Int64
 
@@ -21,7 +21,7 @@ struct CopyVoice: SegmentRenderer {
 }
 
 /// Silence.
-struct SilentVoice: SegmentRenderer {
+struct SilentRenderer: SegmentRenderer {
   let channelCount: Int
 
   func next(_ count: Int, _ read: SampleReader) -> Planes {
@@ -30,7 +30,7 @@ struct SilentVoice: SegmentRenderer {
 }
 
 /// The source at another speed and pitch, by libswresample.
-final class VarispeedVoice: SegmentRenderer {
+final class VarispeedRenderer: SegmentRenderer {
   private var resampler: Resampler
   private var queue: SampleQueue
   private var position: Int64

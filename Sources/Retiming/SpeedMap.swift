@@ -27,11 +27,11 @@ struct SpeedMap: Sendable {
         output: 0, source: Self.offset(piece.position, from: origin),
         speed: piece.speed.fraction.doubleValue)
     ]
-    for knee in piece.knees {
+    for breakpoint in piece.breakpoints {
       var line = Line(
-        output: knee.output.doubleValue, source: Self.offset(knee.source, from: origin),
-        speed: knee.speed.fraction.doubleValue)
-      if let ramp = knee.ramp {
+        output: breakpoint.output.doubleValue, source: Self.offset(breakpoint.source, from: origin),
+        speed: breakpoint.speed.fraction.doubleValue)
+      if let ramp = breakpoint.ramp {
         line.curve = try exactly("the ramp to \(ramp.target)") { () throws(TimingError) in
           try PlaybackCurve(
             ramp, perSecond: Int64(piece.sampleRate), source: Rational(origin),

@@ -50,14 +50,14 @@ extension VideoDevice {
         read(result, buffer, UnsafeBufferPointer(start: $0, count: 1))
       }
     case .multiPlanar:
-      let room = Int(VIDEO_MAX_PLANES)
-      return withUnsafeTemporaryAllocation(of: v4l2_plane.self, capacity: room) { planes in
+      let space = Int(VIDEO_MAX_PLANES)
+      return withUnsafeTemporaryAllocation(of: v4l2_plane.self, capacity: space) { planes in
         planes.initialize(repeating: v4l2_plane())
         buffer.m.planes = planes.baseAddress
-        buffer.length = UInt32(room)
+        buffer.length = UInt32(space)
         let result = control(request, &buffer)
         // The driver writes how many there are; room is for as many as there may be.
-        let count = min(room, Int(buffer.length))
+        let count = min(space, Int(buffer.length))
         return read(result, buffer, UnsafeBufferPointer(rebasing: planes.prefix(count)))
       }
     }

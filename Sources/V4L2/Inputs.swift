@@ -46,7 +46,7 @@ package struct DriverInput: Hashable, Sendable {
   /// Nothing comes in.
   package var hasNoSignal: Bool { has(V4L2_IN_ST_NO_SIGNAL) }
   /// Something comes in, without colour.
-  package var hasNoColour: Bool { has(V4L2_IN_ST_NO_COLOR) }
+  package var hasNoColor: Bool { has(V4L2_IN_ST_NO_COLOR) }
   /// What comes in cannot be locked to.
   package var hasNoLock: Bool {
     has(V4L2_IN_ST_NO_H_LOCK) || has(V4L2_IN_ST_NO_V_LOCK) || has(V4L2_IN_ST_NO_SYNC)

@@ -51,7 +51,7 @@ package struct VideoDevice: ~Copyable, Sendable {
   }
 
   /// The nodes of the lamps among the parts of this device: `/dev/v4l-subdev…`.
-  package borrowing func lamps() -> [String] { calls.lamps(of: path) }
+  package borrowing func leds() -> [String] { calls.leds(of: path) }
 
   private init(opening path: String, _ calls: any VideoSystemCalls) throws(DeviceError) {
     let descriptor = calls.open(path)

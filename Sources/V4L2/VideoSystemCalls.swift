@@ -42,7 +42,7 @@ package protocol VideoSystemCalls: Sendable {
 
   /// The nodes `/dev/v4l-subdev…` of the lamps among the parts that a camera is made of, in the
   /// order its media device tells them; none of most cameras.
-  func lamps(of node: String) -> [String]
+  func leds(of node: String) -> [String]
 
   /// Opens the node of a part, which answers less than a camera's: open(2).
   func openSubdevice(_ path: String) -> CInt
@@ -54,7 +54,7 @@ package protocol VideoSystemCalls: Sendable {
 extension VideoSystemCalls {
   package var nodeFolder: String { "/dev" }
   package func abandon(_ descriptor: CInt, _ memory: [UnsafeMutableRawBufferPointer]) {}
-  package func lamps(of node: String) -> [String] { [] }
+  package func leds(of node: String) -> [String] { [] }
   package func openSubdevice(_ path: String) -> CInt { -ENOENT }
 }
 
@@ -104,7 +104,7 @@ struct KernelVideoCalls: VideoSystemCalls {
     return descriptor
   }
 
-  func lamps(of node: String) -> [String] {
+  func leds(of node: String) -> [String] {
     parts(of: node, Self.entityNodes(CVideo4Linux_ENTITY_FLASH))
   }
 

@@ -255,7 +255,7 @@ struct RecordCommand: ParsableCommand, Verb {
   private func writeFrameTable(_ clip: RecordingReport) throws {
     guard let framesCSV, clip.isPlayable else { return }
     try FrameTableText.write(
-      Asset(path: clip.path).frameLines(), to: framesCSV, overwrites: writing.overwrite)
+      Asset(path: clip.path).frameTimingRows(), to: framesCSV, overwrites: writing.overwrite)
   }
 
   /// Prints the report in the ways asked for, and judges the take.

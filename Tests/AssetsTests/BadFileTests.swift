@@ -155,7 +155,7 @@ struct BadFileTests {
   private static func readAll(_ asset: Asset) throws(AssetError) {
     _ = asset.duration
     _ = asset.captureFrameRate
-    _ = try? asset.frameLines()
+    _ = try? asset.frameTimingRows()
     if let video = asset.videoTrack {
       _ = video.frames.averageFrameRate
       _ = video.frames.isVariable

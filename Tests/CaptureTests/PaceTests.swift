@@ -16,7 +16,7 @@ import Testing
     rate: Int64 = 240, drop: Rational = .zero
   ) throws -> SyntheticDriver {
     var settings = SyntheticDriver.Settings(
-      width: 128, height: 96, frameRate: try FrameRate(rate, 1), layout: .grey)
+      width: 128, height: 96, frameRate: try FrameRate(rate, 1), layout: .gray)
     (settings.pace, settings.dropShare, settings.seed) = (.maximum, drop, 7)
     return try SyntheticDriver(settings: settings, bufferCount: 4)
   }

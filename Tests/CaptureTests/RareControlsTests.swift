@@ -66,7 +66,7 @@ struct RareControlsTests {
     let sensor = ScriptedControls([
       DeviceControl(id: .gain, name: "Gain", kind: .integer, maximum: 10)
     ])
-    let lamp = ScriptedControls([
+    let led = ScriptedControls([
       DeviceControl(
         id: .flashMode, name: "LED Mode", kind: .menu, maximum: 2,
         menu: [(0, "Off"), (1, "Flash"), (2, "Torch")].map {
@@ -79,23 +79,23 @@ struct RareControlsTests {
     ])
     let camera = ScriptedControls(
       [DeviceControl(id: .brightness, name: "Brightness", kind: .integer, maximum: 255)],
-      parts: ["/dev/v4l-subdev2": sensor, "/dev/v4l-subdev10": lamp])
+      parts: ["/dev/v4l-subdev2": sensor, "/dev/v4l-subdev10": led])
     do {
       let controls = try DeviceSystem.$calls.withValue(camera) {
         try CameraControls(path: "/dev/video0")
       }
       // Nothing of it is opened before somebody asks for light.
       #expect(try controls.number(.brightness) == 0)
-      #expect(lamp.change { $0.openCount } == 0)
+      #expect(led.change { $0.openCount } == 0)
       #expect(controls.hasTorch && controls.hasFlash)
       try controls.setTorchModeOn(level: 0.5)
       #expect(try controls.torchLevel == 0.5)
-      #expect(lamp.numbersWritten == ["intensity_torch_mode=100", "led_mode=2"])
+      #expect(led.numbersWritten == ["intensity_torch_mode=100", "led_mode=2"])
       // One list, in which nothing of the lamp's hides what the camera has itself.
       #expect(
         try controls.list().map(\.name) == ["brightness", "led_mode", "intensity_torch_mode"])
       // What was set on either goes back where one of the settings is refused.
-      lamp.change { $0.writeErrors[.flashMode] = EIO }
+      led.change { $0.writeErrors[.flashMode] = EIO }
       #expect(throws: CaptureError.self) {
         try controls.set([
           ControlAssignment(parsing: "brightness=7"),
@@ -108,7 +108,7 @@ struct RareControlsTests {
       #expect(camera.numbersWritten == ["brightness=7", "brightness=0"])
       #expect(sensor.writes == [])
     }
-    #expect([camera, sensor, lamp].allSatisfy { $0.change { $0.openCount } == 0 })
+    #expect([camera, sensor, led].allSatisfy { $0.change { $0.openCount } == 0 })
   }
 
   @Test func `A lamp that only flashes has no torch, and fires when it is told to`() throws {

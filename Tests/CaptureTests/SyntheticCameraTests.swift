@@ -12,7 +12,7 @@ private func luma(
   _ height: Int
 ) throws -> [UInt8] {
   switch layout {
-  case .grey: return [UInt8](bytes)
+  case .gray: return [UInt8](bytes)
   case .yuyv: return stride(from: 0, to: bytes.count, by: 2).map { bytes[$0] }
   case .mjpeg:
     var decoder = try Decoder(
@@ -34,7 +34,7 @@ private func maker(
   _ layout: SyntheticDriver.Settings.Layout, _ picture: TestPattern
 ) throws -> any TestPatternGenerator {
   switch layout {
-  case .grey: GrayTestPatternGenerator(picture: picture)
+  case .gray: GrayTestPatternGenerator(picture: picture)
   case .yuyv: YUYVTestPatternGenerator(picture: picture)
   case .mjpeg: try JPEGTestPatternGenerator(picture: picture)
   }
@@ -46,7 +46,7 @@ struct SyntheticCameraTests {
     width: Int, height: Int
   ) throws {
     let picture = TestPattern(width: width, height: height)
-    for layout in [SyntheticDriver.Settings.Layout.grey, .yuyv, .mjpeg] {
+    for layout in [SyntheticDriver.Settings.Layout.gray, .yuyv, .mjpeg] {
       var maker = try maker(layout, picture)
       let buffer = UnsafeMutableRawBufferPointer.allocate(
         byteCount: maker.maximumByteCount, alignment: 16)
@@ -87,7 +87,7 @@ struct SyntheticCameraTests {
     throws
   {
     var settings = SyntheticDriver.Settings(
-      width: 320, height: 240, frameRate: try FrameRate(240, 1), layout: .grey)
+      width: 320, height: 240, frameRate: try FrameRate(240, 1), layout: .gray)
     settings.dropShare = try Rational(1, 20)
     settings.seed = 7
     let driver = try SyntheticDriver(settings: settings)
@@ -108,7 +108,7 @@ struct SyntheticCameraTests {
   @Test func `Whoever holds all buffers loses frames, and the numbers go on`() throws {
     let rate = try FrameRate(1_000, 1)
     let driver = try SyntheticDriver(
-      settings: SyntheticDriver.Settings(width: 128, height: 96, frameRate: rate, layout: .grey),
+      settings: SyntheticDriver.Settings(width: 128, height: 96, frameRate: rate, layout: .gray),
       bufferCount: 3)
     try driver.start(keeping: [])
     defer { driver.stop() }

@@ -232,18 +232,18 @@ private struct ScriptedSession {
     var iterator = output.frames.makeAsyncIterator()
     let sample = try #require(await iterator.next())
     let place = sample.withBytes { $0.baseAddress }
-    func isGrey() throws -> Bool {
+    func isGray() throws -> Bool {
       let picture = try sample.picture(as: .bgra)
       return stride(from: 0, to: picture.bytes.count, by: 4).allSatisfy {
         Set(picture.bytes[$0..<($0 + 3)]).count == 1
       }
     }
-    #expect(try !isGrey())
+    #expect(try !isGray())
     // Every other byte of YUYV is colour, and 128 is none.
     sample.withMutableBytes { bytes in
       for offset in stride(from: 1, to: bytes.count, by: 2) { bytes[offset] = 128 }
     }
-    #expect(try isGrey())
+    #expect(try isGray())
     #expect(sample.withBytes { $0.baseAddress } == place)
     await session.stopRunning()
   }
@@ -281,22 +281,22 @@ private struct ScriptedSession {
     var iterator = output.frames.makeAsyncIterator()
     let sample = try #require(await iterator.next())
     await session.stopRunning()
-    let grey = try sample.picture(as: .gray)
-    let number = FrameNumberPattern.read(width: grey.width, height: grey.height) {
-      grey.bytes[$1 * grey.width + $0]
+    let gray = try sample.picture(as: .gray)
+    let number = FrameNumberPattern.read(width: gray.width, height: gray.height) {
+      gray.bytes[$1 * gray.width + $0]
     }
     #expect(number == Int(sample.attachments.sequence))
     let i420 = try sample.picture(as: .i420)
     let nv12 = try sample.picture(as: .nv12)
     let bgra = try sample.picture(as: .bgra)
     let count = 320 * 240
-    #expect(grey.bytes.count == count && bgra.bytes.count == 4 * count)
+    #expect(gray.bytes.count == count && bgra.bytes.count == 4 * count)
     #expect(i420.bytes.count == count * 3 / 2 && nv12.bytes.count == count * 3 / 2)
     #expect(i420.bytes[..<count] == nv12.bytes[..<count])
     var error = 0.0
     for place in 0..<count {
       let luma = Double(i420.bytes[place]) - 16
-      error += abs(luma * 255 / 219 - Double(grey.bytes[place]))
+      error += abs(luma * 255 / 219 - Double(gray.bytes[place]))
       #expect(bgra.bytes[4 * place + 3] == 255)
     }
     #expect(error / Double(count) < tolerance)

@@ -109,10 +109,10 @@ struct HelpTests {
     for line in lines {
       let name = try #require(line.split(separator: ":").first.map(String.init))
       #expect(line.hasSuffix(": 640x480"))
-      let grey = try await FFmpeg.converted(
+      let gray = try await FFmpeg.converted(
         scratch.file(name), ["-pix_fmt", "gray", "-f", "rawvideo"])
-      try #require(grey.count == 640 * 480)
-      let number = FrameNumberPattern.read(width: 640, height: 480) { grey[$1 * 640 + $0] }
+      try #require(gray.count == 640 * 480)
+      let number = FrameNumberPattern.read(width: 640, height: 480) { gray[$1 * 640 + $0] }
       #expect(name == "frame-\(number.map(String.init) ?? "none").png")
     }
   }

@@ -110,7 +110,7 @@ struct CompositionModelTests {
       let ramp = SpeedRamp(
         from: try #require(speeds.randomElement(using: &random)),
         to: try #require(speeds.randomElement(using: &random)),
-        easing: Bool.random(using: &random) ? .linear : .eased)
+        easing: Bool.random(using: &random) ? .linear : .easeInOut)
       try composition.setSpeedRamp(ramp, in: range)
       try model.ramp(ramp, range)
     }

@@ -72,7 +72,7 @@ struct OpenTimelineTests {
         let speeds = try [(1, 1), (1, 8), (2, 1), (1, 3)].map { try Speed.of($0, $1) }
         let ramp = SpeedRamp(
           from: try #require(speeds.randomElement(using: &random)), to: try .of(3, 4),
-          easing: Bool.random(using: &random) ? .linear : .eased)
+          easing: Bool.random(using: &random) ? .linear : .easeInOut)
         try? composition.setSpeedRamp(ramp, in: inserted)
         if Bool.random(using: &random) {
           try? composition.reverse(TimeRange(start: place, end: composition.duration))
@@ -158,7 +158,7 @@ struct OpenTimelineTests {
   @Test func `A ramp is a row of clips to others, as long as it is`() throws {
     var composition = Composition(try source("a.mov"))
     try composition.setSpeedRamp(
-      SpeedRamp(from: .normal, to: .of(1, 8), easing: .eased), in: .of(1, 2))
+      SpeedRamp(from: .normal, to: .of(1, 8), easing: .easeInOut), in: .of(1, 2))
     let text = try OpenTimelineDocument(composition).text()
     // Without our values only the plain ones are left.
     let plain = text.replacingOccurrences(of: "\"overcrank\"", with: "\"elsewhere\"")

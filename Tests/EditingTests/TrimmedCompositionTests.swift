@@ -64,7 +64,7 @@ struct TrimmedCompositionTests {
               .init(MediaTime(value: a, timescale: 240), one),
               .init(MediaTime(value: b, timescale: 240), other),
               .init(MediaTime(value: c, timescale: 240), one),
-            ], easing: number % 2 == 0 ? .linear : .eased)
+            ], easing: number % 2 == 0 ? .linear : .easeInOut)
         default:
           try RetimingPreset.allCases[number / 3 % 4].composition(
             of: source, at: MediaTime(value: b, timescale: 240), slowSpeed: one)

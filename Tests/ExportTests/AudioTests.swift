@@ -115,7 +115,7 @@ struct AudioTests {
         Composition.SpeedPoint(.milliseconds(1_100), speed(1, 8)),
         Composition.SpeedPoint(.milliseconds(1_500), speed(1, 8)),
         Composition.SpeedPoint(.milliseconds(1_800), .normal),
-      ], easing: .eased)
+      ], easing: .easeInOut)
     try composition.freezeFrame(at: .milliseconds(300), for: .milliseconds(333))
     let report = try ExportSession(composition, of: asset).export(settings(algorithm))
     let planes = try Asset(path: report.path).audio()

@@ -157,12 +157,12 @@ struct ForeignFileTests {
     async throws
   {
     // Two seconds of frames in the lowest mode: a head of one byte, and whatever bits.
-    var voice = Array("#!AMR\n".utf8)
+    var renderer = Array("#!AMR\n".utf8)
     for frame in 0..<100 {
-      voice.append(0x04)
-      voice += (0..<12).map { UInt8(truncatingIfNeeded: frame * 7 + $0) }
+      renderer.append(0x04)
+      renderer += (0..<12).map { UInt8(truncatingIfNeeded: frame * 7 + $0) }
     }
-    let raw = try folder.write(voice, as: "voice.amr")
+    let raw = try folder.write(renderer, as: "voice.amr")
     let path = folder.file("clip.3gp")
     try await FFmpeg.make(
       path,

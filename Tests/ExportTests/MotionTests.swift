@@ -244,7 +244,7 @@ struct MotionTests {
             let ramp = SpeedRamp(
               from: try #require(speeds.randomElement(using: &random)),
               to: try #require(speeds.randomElement(using: &random)),
-              easing: Bool.random(using: &random) ? .linear : .eased)
+              easing: Bool.random(using: &random) ? .linear : .easeInOut)
             try edited.setSpeedRamp(ramp, in: inserted)
           default:
             let length = try MediaTime(

@@ -53,15 +53,15 @@ struct PixelLayoutTests {
     case .codec(let name):
       #expect(avcodec_descriptor_get_by_name(name) != nil)
       #expect(layout.bitsPerPixel == 0)
-      #expect(layout.colourClass == .compressed)
+      #expect(layout.colorModel == .compressed)
     case .pixels(let name):
       let format = av_get_pix_fmt(name)
       let description = try #require(av_pix_fmt_desc_get(format), "\(name)")
       #expect(Int(av_get_padded_bits_per_pixel(description)) == layout.bitsPerPixel)
       let isBayer = description.pointee.flags & UInt64(AV_PIX_FMT_FLAG_BAYER) != 0
-      #expect((layout.colourClass == .bayer) == isBayer)
-      let isGrey = description.pointee.nb_components == 1
-      #expect((layout.colourClass == .grey) == isGrey)
+      #expect((layout.colorModel == .bayer) == isBayer)
+      let isGray = description.pointee.nb_components == 1
+      #expect((layout.colorModel == .gray) == isGray)
     }
   }
 

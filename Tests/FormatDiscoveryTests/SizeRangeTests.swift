@@ -173,7 +173,7 @@ struct FrameRateRangeTests {
   @Test func `A mode off the steps is refused, one nearly on them is snapped`() throws {
     let rate = try range("1-120", step: (1, 120))
     let format = CaptureFormat(
-      fourcc: .grey, width: 640, height: 480, isCompressed: false, frameRateRange: rate,
+      fourcc: .gray, width: 640, height: 480, isCompressed: false, frameRateRange: rate,
       driverOrder: 0)
     func choice(_ mode: String) throws -> String? {
       try ModeRequest(parsing: mode).choose(from: [format])?.id

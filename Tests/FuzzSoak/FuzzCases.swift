@@ -43,7 +43,7 @@ struct FuzzCases {
     self.assets = assets
     var composition = try Composition(assets[0])
     try composition.setSpeedRamp(
-      SpeedRamp(from: .normal, to: Speed(Rational(1, 8)), easing: .eased),
+      SpeedRamp(from: .normal, to: Speed(Rational(1, 8)), easing: .easeInOut),
       in: TimeRange(start: MediaTime(microseconds: 100_000), end: MediaTime(microseconds: 200_000)))
     try composition.freezeFrame(at: MediaTime(microseconds: 50_000), for: MediaTime(seconds: 1))
     project = try OpenTimelineDocument(composition, name: "fuzz").text()
@@ -125,7 +125,7 @@ struct FuzzCases {
     random = mutation.random
     if hasMistakes { return "\(try PlantedMistakes.boxCount(in: bytes[...])) boxes" }
     let asset = try Asset(path: path)
-    _ = try asset.frameLines()
+    _ = try asset.frameTimingRows()
     if let frames = asset.videoTrack?.frames {
       var reader = try FrameReader(asset)
       for _ in 0..<3 {

@@ -166,7 +166,7 @@ struct PlaybackMappingTests {
 private struct PlaybackModel {
   var (source, target): (TimeRange, TimeRange)
   /// From, to, and whether the change is eased; nil for one speed.
-  var ramp: (from: Fraction, to: Fraction, isEased: Bool)?
+  var ramp: (from: Fraction, to: Fraction, isEaseInOut: Bool)?
   var isReversed = false
 
   private static func whole(_ number: Int) -> Fraction { Fraction(BigInt(number), 1) }
@@ -174,7 +174,7 @@ private struct PlaybackModel {
   private func speed(_ u: Fraction) -> Fraction {
     guard let ramp else { return Self.whole(1) }
     let weight =
-      ramp.isEased ? u * u * (Self.whole(3) - Self.whole(2) * u) : u
+      ramp.isEaseInOut ? u * u * (Self.whole(3) - Self.whole(2) * u) : u
     return ramp.from + (ramp.to - ramp.from) * weight
   }
 
@@ -265,7 +265,7 @@ extension SeededRandom {
         from: try speed(&self), to: try speed(&self), easing: pick(SpeedRamp.Easing.allCases))
       mapping = try PlaybackMapping(ramp, source: source, target: target)
       model.ramp = (
-        Fraction(ramp.from.fraction), Fraction(ramp.to.fraction), ramp.easing == .eased
+        Fraction(ramp.from.fraction), Fraction(ramp.to.fraction), ramp.easing == .easeInOut
       )
     }
     if below(2) == 0 {

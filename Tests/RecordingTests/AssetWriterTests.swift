@@ -56,7 +56,7 @@ struct AssetWriterTests {
     let asset = try Asset(path: path)
     let numbers = (5..<40).filter { $0 != 20 }
     #expect(try paintedNumbers(asset) == numbers.map { $0 })
-    let times = try asset.frameLines().map(\.ptsNanoseconds)
+    let times = try asset.frameTimingRows().map(\.ptsNanoseconds)
     #expect(times == numbers.map { Int64($0 - 5) * 10_000_000 })
     #expect(asset.duration == (try MediaTime(value: 35, timescale: 100)))
     #expect(asset.metadata["title"] == "Mine")

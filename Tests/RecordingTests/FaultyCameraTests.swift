@@ -40,7 +40,7 @@ struct FaultyCameraTests {
     #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == 29 && report.ledger.corrupt == 1)
     #expect(report.gaps.map(\.afterIndex) == [-1])
-    let lines = try Asset(path: scratch.file("take.mov")).frameLines()
+    let lines = try Asset(path: scratch.file("take.mov")).frameTimingRows()
     #expect(lines.first?.sequence == 1)
     #expect(lines.first?.captureNanoseconds == 5_010_000_000)
   }
@@ -110,7 +110,7 @@ struct FaultyCameraTests {
     #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == 30)
     #expect(report.intervals.map { $0.max <= 10_000_000 * 4 } == true)
-    let times = try Asset(path: scratch.file("take.mov")).frameLines().map(\.ptsNanoseconds)
+    let times = try Asset(path: scratch.file("take.mov")).frameTimingRows().map(\.ptsNanoseconds)
     #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
     #expect(times[13] == 130_000_000)
   }

@@ -98,9 +98,9 @@ import Testing
     var random = SeededGenerator(seed: seed &* 77)
     let samples = Self.samples(seed: seed, count: Int.random(in: 2...600, using: &random))
     // Two samples of room: every fragment ends early.
-    let room = seed.isMultiple(of: 3) ? 2 : 80
+    let space = seed.isMultiple(of: 3) ? 2 : 80
     do {
-      var movie = try Self.growing(path, samplesPerFragment: room)
+      var movie = try Self.growing(path, samplesPerFragment: space)
       for sample in samples { try Self.append(sample, to: &movie) }
     }
     let last = samples.last { $0.track == 0 }?.ticks ?? 0

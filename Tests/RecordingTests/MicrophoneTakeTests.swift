@@ -45,7 +45,7 @@ struct MicrophoneTakeTests {
     let output = try MovieFileOutput(session: session, settings: settings)
     try prepare(session)
     return try withExtendedLifetime(session) {
-      try AlignedMicrophone.$patience.withValue(comesForSure ? 3_600 : 1) { try output.record() }
+      try AlignedMicrophone.$timeout.withValue(comesForSure ? 3_600 : 1) { try output.record() }
     }
   }
 
@@ -300,7 +300,7 @@ struct ClickAndFlashTests {
   private func flashes(_ asset: Asset) throws -> [Double] {
     var reader = try FrameReader(asset)
     var converter = PictureConverter(to: .gray8, isFullRange: true)
-    let lines = try asset.frameLines()
+    let lines = try asset.frameTimingRows()
     let row = FrameNumberPattern.Layout(width: 128).height + 1
     return try lines.indices.compactMap { index in
       let picture = try converter.convert(try reader.picture(at: index))

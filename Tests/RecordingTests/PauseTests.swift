@@ -103,7 +103,7 @@ struct PauseTests {
         == model.pauses.map { $0.duration.map { $0 * 1_000 } })
     let asset = try Asset(path: scratch.file("take.mov"))
     #expect(try paintedNumbers(asset) == model.stored.map { $0 })
-    let lines = try asset.frameLines()
+    let lines = try asset.frameTimingRows()
     #expect(lines.map(\.ptsNanoseconds) == model.times.map { $0 * 1_000 })
     #expect(lines.map(\.sequence) == model.stored.map { Int64($0) })
     #expect(lines.compactMap(\.lostBefore).reduce(0, +) <= Int64(model.lost + model.corrupt))

@@ -96,7 +96,7 @@ struct RecoveryTests {
     let asset = try Asset(path: path)
     #expect(try paintedNumbers(asset) == (0..<130).map { $0 })
     let times = left.stamps.map { $0.microseconds * 1_000 }
-    #expect(try asset.frameLines().map(\.captureNanoseconds) == times)
+    #expect(try asset.frameTimingRows().map(\.captureNanoseconds) == times)
     #expect(asset.audioTrack?.codec == "aac")
     #expect(try !holdsBox("moof", path))
     // What is plain is left alone.
@@ -181,7 +181,7 @@ struct RecoveryTests {
     #expect(records.count == 75)
     #expect(
       records.filter { $0.outcome == .taken }.map(\.sequence) == left.stamps.map(\.sequence))
-    let lines = try Asset(path: path).frameLines()
+    let lines = try Asset(path: path).frameTimingRows()
     #expect(lines.map(\.sequence) == left.stamps.map { Int64($0.sequence) })
   }
 

@@ -34,7 +34,7 @@ struct ScriptedCamera {
     let picture = TestPattern(width: width, height: height)
     var maker: any TestPatternGenerator =
       switch layout {
-      case .grey: GrayTestPatternGenerator(picture: picture)
+      case .gray: GrayTestPatternGenerator(picture: picture)
       case .yuyv: YUYVTestPatternGenerator(picture: picture)
       case .mjpeg: try JPEGTestPatternGenerator(picture: picture)
       }
@@ -61,7 +61,7 @@ struct ScriptedCamera {
       switch layout {
       case .mjpeg: .compressed("mjpeg")
       case .yuyv: .raw(PixelFormat(named: "yuyv422") ?? .gray8, bytesPerRow: 0)
-      case .grey: .raw(.gray8, bytesPerRow: 0)
+      case .gray: .raw(.gray8, bytesPerRow: 0)
       }
     let base = base
     return CaptureSession(

@@ -47,7 +47,7 @@ struct TakeTests {
     #expect(asset.videoTrack?.codec == stored)
     #expect(asset.videoTrack?.frameCount == Int(report.ledger.stored))
     let painted = try paintedNumbers(asset).map { $0.map(Int64.init) }
-    let sequences = try asset.frameLines().map(\.sequence)
+    let sequences = try asset.frameTimingRows().map(\.sequence)
     #expect(painted == sequences)
     #expect(asset.duration == (try MediaTime(value: 1, timescale: 2)))
     // Beside what is lossless the sound is, too.

@@ -104,7 +104,7 @@ struct TriggeredTakeTests {
       let mark = try #require(clip.trigger)
       let shown = wanted.lastIndex { $0.microseconds <= mark.trigger.microseconds }
       #expect(mark.frameIndex == shown.map(Int64.init))
-      let lines = try Asset(path: clip.path).frameLines()
+      let lines = try Asset(path: clip.path).frameTimingRows()
       #expect(lines.map(\.sequence) == wanted.map { Int64($0.stamp.sequence) })
       #expect(
         lines.map(\.ptsNanoseconds)
@@ -320,7 +320,7 @@ struct TriggeredTakeTests {
       #expect(try paintedNumbers(asset) == wanted.map { Int($0.stamp.sequence) })
       let first = try #require(wanted.first).microseconds
       let times: [Int64] = wanted.map { ($0.microseconds - first) * 1_000 }
-      #expect(try asset.frameLines().map(\.ptsNanoseconds) == times)
+      #expect(try asset.frameTimingRows().map(\.ptsNanoseconds) == times)
       // What stock players see.
       var demuxer = try Demuxer(opening: clip.path)
       while let packet = try demuxer.nextPacket() { if packet.isDiscarded { hiddenCount += 1 } }

@@ -74,18 +74,18 @@ struct OnsetTests {
     _ speeds: [(Int64, Int64)], each count: Int64
   ) throws -> AudioPiece {
     var output = Rational.zero
-    var knees: [AudioPiece.Knee] = []
+    var breakpoints: [AudioPiece.Breakpoint] = []
     for (index, (above, below)) in speeds.enumerated() {
-      knees.append(
-        AudioPiece.Knee(
+      breakpoints.append(
+        AudioPiece.Breakpoint(
           output: output, source: Rational(1000 + Int64(index) * count),
           speed: try .of(above, below)))
       output = try output.adding(Rational(Int128(count) * Int128(below), Int128(above)))
     }
     return AudioPiece(
       content: .retimed, samples: 0..<Int64(output.rounded(.halfAwayFromZero)),
-      position: Rational(1000), speed: knees[0].speed, sampleRate: 48_000,
-      knees: Array(knees.dropFirst()))
+      position: Rational(1000), speed: breakpoints[0].speed, sampleRate: 48_000,
+      breakpoints: Array(breakpoints.dropFirst()))
   }
 
   @Test func `A map of speeds runs both ways, and past its ends`() throws {

@@ -90,7 +90,7 @@ package final class ScriptedControls: VideoSystemCalls {
     }
   }
 
-  package func lamps(of node: String) -> [String] { parts.map(\.key) }
+  package func leds(of node: String) -> [String] { parts.map(\.key) }
 
   package func openSubdevice(_ path: String) -> CInt {
     guard let place = parts.firstIndex(where: { $0.key == path }) else { return -ENOENT }

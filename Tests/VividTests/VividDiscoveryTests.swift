@@ -40,7 +40,7 @@ extension VividTests {
       #expect(nodes.contains(path), "\(nodes)")
       #expect(nodes.allSatisfy { SystemFiles.kind(of: $0) == .characterDevice })
       // It has no lamp.
-      #expect(calls.lamps(of: node) == [])
+      #expect(calls.leds(of: node) == [])
     }
 
     @Test func `The fastest mode is 320x180 at 60`() async throws {

@@ -133,14 +133,14 @@ extension VividTests {
       #expect(ledger["corrupt"] == 0)
       #expect(try #require(ledger["stored"]) > 5)
       // vivid's colour bars: in each plane the middle of a bar is what it is in every format.
-      let colours = try await run(
+      let colors = try await run(
         "ffmpeg",
         [
           "-v", "error", "-i", file, "-frames:v", "1", "-vf",
           "format=rgb24,crop=240:2:40:170,scale=6:1:flags=area", "-f", "rawvideo", "-c:v",
           "rawvideo", "\(Vivid.folder)/\(format).rgb", "-y",
         ])
-      #expect(colours.status == 0, "\(colours.errors)")
+      #expect(colors.status == 0, "\(colors.errors)")
       let rgb = try Data(contentsOf: URL(fileURLWithPath: "\(Vivid.folder)/\(format).rgb"))
       let bars = stride(from: 0, to: rgb.count - 2, by: 3).map { place in
         rgb[place..<place + 3].map { $0 > 96 }

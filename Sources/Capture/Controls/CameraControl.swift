@@ -225,11 +225,11 @@ extension CameraControls {
     guard let node else { return [] }
     var all = try node.use { device throws(DeviceError) in try device.controls() }
     // A lamp that fails must not hide what the camera has.
-    if let lamp,
-      let its = try? lamp.use({ device throws(DeviceError) in try device.controls() })
+    if let led,
+      let its = try? led.use({ device throws(DeviceError) in try device.controls() })
     {
-      all.removeAll(where: \.id.isOfLamp)
-      all += its.filter(\.id.isOfLamp)
+      all.removeAll(where: \.id.isOfLED)
+      all += its.filter(\.id.isOfLED)
     }
     return all.filter { $0.kind != .heading && !$0.flags.contains(.disabled) }
   }

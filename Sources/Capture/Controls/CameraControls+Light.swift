@@ -18,16 +18,16 @@ public enum FlashMode: String, Hashable, Sendable, CaseIterable {
 // all controls are listed; some drivers switch their lamp off when nobody has it open any more.
 extension CameraControls {
   /// Whether the camera has a lamp that can light all the time and that this user may open.
-  public var hasTorch: Bool { has(.flashMode, item: ControlItem.lampLights) }
+  public var hasTorch: Bool { has(.flashMode, item: ControlItem.ledLights) }
 
   /// Whether the camera has a lamp that can flash and that this user may open.
-  public var hasFlash: Bool { has(.flashMode, item: ControlItem.lampFlashes) }
+  public var hasFlash: Bool { has(.flashMode, item: ControlItem.ledFlashes) }
 
   /// Whether the lamp lights, or nil where there is none.
   public var torchMode: TorchMode? {
     get throws(CaptureError) {
       guard hasTorch, let mode = try number(.flashMode) else { return nil }
-      return mode == ControlItem.lampLights ? .on : .off
+      return mode == ControlItem.ledLights ? .on : .off
     }
   }
 
@@ -50,7 +50,7 @@ extension CameraControls {
   /// - Throws: `CaptureError` with `.controlNotSupported` where there is no lamp.
   public func setTorchMode(_ mode: TorchMode) throws(CaptureError) {
     guard hasTorch else { throw missing("torch") }
-    try setLamp(mode == .on ? ControlItem.lampLights : ControlItem.lampOff)
+    try setLED(mode == .on ? ControlItem.ledLights : ControlItem.ledOff)
   }
 
   /// Switches the lamp on with a brightness: `V4L2_CID_FLASH_TORCH_INTENSITY`.
@@ -67,14 +67,14 @@ extension CameraControls {
       let current = (Double(control.maximum) * level).rounded()
       try set(control, control.nearestValue(to: Int64(saturating: current)))
     }
-    try setLamp(ControlItem.lampLights)
+    try setLED(ControlItem.ledLights)
   }
 
   /// Whether the lamp is set to flash, or nil where it cannot.
   public var flashMode: FlashMode? {
     get throws(CaptureError) {
       guard hasFlash, let mode = try number(.flashMode) else { return nil }
-      return mode == ControlItem.lampFlashes ? .on : .off
+      return mode == ControlItem.ledFlashes ? .on : .off
     }
   }
 
@@ -83,7 +83,7 @@ extension CameraControls {
   /// - Throws: `CaptureError` with `.controlNotSupported` where there is no lamp that flashes.
   public func setFlashMode(_ mode: FlashMode) throws(CaptureError) {
     guard hasFlash else { throw missing("flash") }
-    try setLamp(mode == .on ? ControlItem.lampFlashes : ControlItem.lampOff)
+    try setLED(mode == .on ? ControlItem.ledFlashes : ControlItem.ledOff)
   }
 
   /// Flashes now: `V4L2_CID_FLASH_STROBE`.
@@ -92,7 +92,7 @@ extension CameraControls {
   ///   where the lamp is too hot or not ready.
   public func fireFlash() throws(CaptureError) { try set(.flashStrobe, 1) }
 
-  private func setLamp(_ mode: Int64) throws(CaptureError) {
+  private func setLED(_ mode: Int64) throws(CaptureError) {
     try set(.flashMode, mode)
   }
 }

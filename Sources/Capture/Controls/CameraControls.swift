@@ -32,7 +32,7 @@ public final class CameraControls: Sendable {
     var lastExposure: Int64?
     var lastTemperature: Int64?
     /// The lamp's own node, once it was looked for; nil where the camera has none.
-    var lamp: ControlledNode??
+    var led: ControlledNode??
   }
 
   /// Opens a device for its settings.
@@ -100,8 +100,8 @@ final class ControlledNode: Sendable {
   }
 
   /// Opens the first lamp among the device's parts; nil where it has none that this user may open.
-  func lamp() -> ControlledNode? {
-    for path in device.lamps() {
+  func led() -> ControlledNode? {
+    for path in device.leds() {
       guard let part = try? VideoDevice(openingSubdevice: path, of: device),
         (try? part.control(.flashMode)) != nil
       else { continue }
@@ -126,22 +126,22 @@ final class ControlledNode: Sendable {
 
 extension CameraControls {
   /// Where a control is to be found: a lamp may have a node of its own beside the camera's.
-  func node(for id: ControlID) -> ControlledNode? { id.isOfLamp ? lamp ?? node : node }
+  func node(for id: ControlID) -> ControlledNode? { id.isOfLED ? led ?? node : node }
 
   /// The lamp's own node; nil where the camera's node has its controls, or nobody does.
-  var lamp: ControlledNode? {
+  var led: ControlledNode? {
     state.withLock { state in
-      if let lamp = state.lamp { return lamp }
+      if let led = state.led { return led }
       // A camera that cannot be asked now is asked again.
-      guard let node, let own = try? node.use(Self.ownLamp) else { return nil }
-      let lamp = own ? nil : node.lamp()
-      state.lamp = .some(lamp)
-      return lamp
+      guard let node, let own = try? node.use(Self.ownLED) else { return nil }
+      let led = own ? nil : node.led()
+      state.led = .some(led)
+      return led
     }
   }
 
   /// Whether the camera's own node has the controls of a lamp.
-  private static func ownLamp(_ device: borrowing VideoDevice) throws(DeviceError) -> Bool {
+  private static func ownLED(_ device: borrowing VideoDevice) throws(DeviceError) -> Bool {
     try device.control(.flashMode) != nil
   }
 

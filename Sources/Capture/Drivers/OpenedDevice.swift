@@ -77,7 +77,7 @@ struct OpenedDevice {
       switch format.fourcc {
       case .mjpg: .mjpeg
       case .yuyv: .yuyv
-      case .grey: .grey
+      case .gray: .gray
       default: throw .unstorable(format)
       }
     var settings = SyntheticDriver.Settings(

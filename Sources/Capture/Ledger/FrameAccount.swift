@@ -157,8 +157,8 @@ package struct FrameAccount {
     hasBegun = true
     let switchedOn = switchedOn()
     let count = Int64(frame.stamp.sequence)
-    let room = Double(frame.arrival &- switchedOn) / timeline.period + 2
-    let lost = beginsWithStream && Double(count) <= room ? count : 0
+    let space = Double(frame.arrival &- switchedOn) / timeline.period + 2
+    let lost = beginsWithStream && Double(count) <= space ? count : 0
     ledger.expected += lost
     enter(.lostStart, lost, due: 0)
     let before = Int64(saturating: (Double(lost) * timeline.period * 1_000).rounded())

@@ -8,7 +8,7 @@ struct PeriodTracker {
   /// Closer than this to its slot, a frame needs no second thought; in periods.
   static let near = 0.3
   /// After so many frames in a row that are off by half a period and more, the grid is wrong.
-  private static let patience = 8
+  private static let timeout = 8
 
   /// Microseconds from slot to slot.
   private(set) var period: Double
@@ -95,7 +95,7 @@ struct PeriodTracker {
     if reading.isClockJump || abs(late) >= 0.5 {
       strays += 1
       // It is not the frames that are off, then.
-      if reading.isClockJump || strays >= Self.patience {
+      if reading.isClockJump || strays >= Self.timeout {
         time = Double(reading.microseconds &- origin)
         strays = 0
       }

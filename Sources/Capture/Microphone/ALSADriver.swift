@@ -48,8 +48,8 @@ final class ALSADriver: AudioDriver {
     guard case .samples(let available, let time) = arrival, let start = memory.baseAddress else {
       return try recover(from: arrival, timeout)
     }
-    let room = memory.count / format.bytesPerSample
-    let (count, loss) = try device.read(into: start, count: min(available, room))
+    let space = memory.count / format.bytesPerSample
+    let (count, loss) = try device.read(into: start, count: min(available, space))
     if let loss { return try recover(from: loss, timeout) }
     // The sample after those that waited then was due just at that time.
     return count > 0

@@ -16,7 +16,7 @@ final class AudioCounters: Sendable {
 /// takers, for them.
 struct AudioCaptureLoop: CaptureWork {
   /// A device that is silent for so long, in nanoseconds, has failed.
-  static let patience: Int64 = 5_000_000_000
+  static let timeout: Int64 = 5_000_000_000
 
   /// Memory for one block.
   private final class Memory: Sendable {
@@ -110,9 +110,9 @@ struct AudioCaptureLoop: CaptureWork {
 
   /// Gives a device up that has been silent for too long.
   private func checkSilence() throws(CaptureError) {
-    guard driver.nanoseconds() &- lastArrival >= Self.patience else { return }
+    guard driver.nanoseconds() &- lastArrival >= Self.timeout else { return }
     throw CaptureError(
-      .noFrames, "the microphone delivered no sound for \(Self.patience / 1_000_000_000) s",
+      .noFrames, "the microphone delivered no sound for \(Self.timeout / 1_000_000_000) s",
       hint: "unplug it and plug it in again, or choose another format")
   }
 

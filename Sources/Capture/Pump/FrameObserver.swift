@@ -9,7 +9,7 @@ struct FrameObserver {
   /// When the last frame was taken, by a clock that goes on while a frame is held.
   private var heldSince: Int64 = 0
   /// A device that is silent for so long, in microseconds, has failed.
-  private let patience: Int64
+  private let timeout: Int64
   private var clock: TimestampUnwrapper
   /// When the last buffers were given back, as many as there are, in a ring.
   private var returns: [Int64]
@@ -19,7 +19,7 @@ struct FrameObserver {
   init(driver: any FrameDriver, frameRate: FrameRate) {
     self.driver = driver
     let period = frameRate.frameDuration.doubleValue * 1_000_000
-    patience = max(5_000_000, Int64(saturating: 20 * period))
+    timeout = max(5_000_000, Int64(saturating: 20 * period))
     clock = TimestampUnwrapper(period: Int64(saturating: period))
     returns = Array(repeating: .min, count: max(1, driver.bufferCount))
     lastArrival = driver.microseconds()
@@ -48,9 +48,9 @@ struct FrameObserver {
 
   /// Gives a device up that has been silent for too long.
   func checkSilence() throws(CaptureError) {
-    guard driver.microseconds() &- lastArrival >= patience else { return }
+    guard driver.microseconds() &- lastArrival >= timeout else { return }
     throw CaptureError(
-      .noFrames, "the device delivered no frame for \(patience / 1_000_000) s",
+      .noFrames, "the device delivered no frame for \(timeout / 1_000_000) s",
       hint: "check its cable and input, or choose another mode")
   }
 }

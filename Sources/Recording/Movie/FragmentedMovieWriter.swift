@@ -210,7 +210,7 @@ struct FragmentedMovieWriter: ~Copyable {
   private mutating func closeFragment() throws(LibAVError) {
     guard let closing = fragment.take() else { return }
     try settle()
-    let head = closing.head(number: fragmentCount, room: headRoom)
+    let head = closing.head(number: fragmentCount, space: headRoom)
     try file.writeFrontLast(head, at: closing.start)
     let mediaStart =
       journal.start + Int64(FragmentJournal.byteCount(capacity: journal.capacity))

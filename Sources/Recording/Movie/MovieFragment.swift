@@ -74,16 +74,16 @@ struct MovieFragment {
   ///
   /// - Parameters:
   ///   - number: The fragment's place in the file, from 1.
-  ///   - room: The bytes in all.
+  ///   - space: The bytes in all.
   /// - Returns: The bytes of both.
-  func head(number: UInt32, room: Int) -> [UInt8] {
+  func head(number: UInt32, space: Int) -> [UInt8] {
     var head = BoxBytes()
     if isEmpty {
-      head.free(room)
+      head.free(space)
     } else {
       writeHead(number: number, into: &head)
       let check = head.bytes.withUnsafeBytes { checkSum(of: $0) }
-      head.free(room - head.bytes.count, holding: check)
+      head.free(space - head.bytes.count, holding: check)
     }
     return head.bytes
   }

@@ -132,7 +132,7 @@ struct MovieRepair {
         try file.file.write(media.bytes, at: fragment.mediaStart - 8)
       }
       let head = Self.movieFragment(fragment, next: isLast ? nil : fragments[index + 1])
-        .head(number: fragment.number, room: fragment.headRoom)
+        .head(number: fragment.number, space: fragment.headRoom)
       guard head.count == fragment.headRoom else {
         throw LibAVError("find room for an index in", file.file.path, code: -22)
       }

@@ -64,7 +64,7 @@ struct RecordedFragments {
     }
     if let last { places.append(start + Int64(last.headRoom)) }
     for place in places {
-      guard let room = Int(exactly: place - start), room > 0, room < 1 << 24,
+      guard let space = Int(exactly: place - start), space > 0, space < 1 << 24,
         let box = journalBox(in: file, at: place)
       else { continue }
       let head = file.file.read(FragmentJournal.headBytes, at: place)
@@ -75,7 +75,7 @@ struct RecordedFragments {
         size - FragmentJournal.headBytes, at: place + Int64(FragmentJournal.headBytes))
       return fragment(
         RecordedFragment(
-          number: number, start: start, headRoom: room, mediaStart: box.end + 8,
+          number: number, start: start, headRoom: space, mediaStart: box.end + 8,
           syncedBytes: said.synced), TakeRecord.list(bytes), fileEnd: file.byteCount)
     }
     return nil

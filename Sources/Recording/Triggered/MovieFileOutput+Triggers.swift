@@ -118,12 +118,12 @@ extension MovieFileOutput {
     let detector = Mutex(MotionTrigger.Detector(motion))
     watcher.setSampleBufferHandler { [weak self] sample in
       // A damaged picture shows no motion.
-      guard let grey = try? sample.picture(as: .gray),
+      guard let gray = try? sample.picture(as: .gray),
         let time = try? sample.presentationTimeStamp.converted(
           to: 1_000_000, rounding: .towardNegativeInfinity
         ).value
       else { return }
-      if detector.withLock({ $0.see(grey, at: time) }) {
+      if detector.withLock({ $0.see(gray, at: time) }) {
         self?.trigger(CaptureTrigger(source: .motion, microseconds: time))
       }
     }

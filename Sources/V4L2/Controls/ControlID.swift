@@ -120,7 +120,7 @@ package struct ControlID: RawRepresentable, Hashable, Sendable {
   package static let pixelRate = ControlID(V4L2_CID_PIXEL_RATE)
 
   /// Whether this is one of a lamp's, which may have a device of its own: `V4L2_CTRL_CLASS_FLASH`.
-  package var isOfLamp: Bool { rawValue & 0x0FFF_0000 == UInt32(V4L2_CTRL_CLASS_FLASH) }
+  package var isOfLED: Bool { rawValue & 0x0FFF_0000 == UInt32(V4L2_CTRL_CLASS_FLASH) }
 
   /// The control whose automatic decides whether this one may be set, or nil.
   package var automatic: ControlID? {

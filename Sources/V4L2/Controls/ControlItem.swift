@@ -12,9 +12,9 @@ package enum ControlItem {
   package static let whiteBalanceManual = Int64(V4L2_WHITE_BALANCE_MANUAL.rawValue)
   package static let whiteBalanceAutomatic = Int64(V4L2_WHITE_BALANCE_AUTO.rawValue)
   // Of `ControlID.flashMode`.
-  package static let lampOff = Int64(V4L2_FLASH_LED_MODE_NONE.rawValue)
-  package static let lampFlashes = Int64(V4L2_FLASH_LED_MODE_FLASH.rawValue)
-  package static let lampLights = Int64(V4L2_FLASH_LED_MODE_TORCH.rawValue)
+  package static let ledOff = Int64(V4L2_FLASH_LED_MODE_NONE.rawValue)
+  package static let ledFlashes = Int64(V4L2_FLASH_LED_MODE_FLASH.rawValue)
+  package static let ledLights = Int64(V4L2_FLASH_LED_MODE_TORCH.rawValue)
 }
 
 /// The bits of well-known sets.

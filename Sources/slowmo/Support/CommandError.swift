@@ -45,7 +45,7 @@ struct CommandError: Error {
   }
 
   /// An error of one of the rooms, by the code it carries.
-  private init(room code: String, _ message: String, hint: String) {
+  private init(space code: String, _ message: String, hint: String) {
     self.init(Self.status(code), code: code, message, hint: hint)
   }
 
@@ -54,15 +54,15 @@ struct CommandError: Error {
     switch error {
     case let error as CommandError: self = error
     case let error as DiscoveryError:
-      self.init(room: error.code.rawValue, error.message, hint: error.hint)
+      self.init(space: error.code.rawValue, error.message, hint: error.hint)
     case let error as CaptureError:
-      self.init(room: error.code.rawValue, error.message, hint: error.hint)
+      self.init(space: error.code.rawValue, error.message, hint: error.hint)
     case let error as RecordingError:
-      self.init(room: error.code.rawValue, error.message, hint: error.hint)
+      self.init(space: error.code.rawValue, error.message, hint: error.hint)
     case let error as AssetError:
-      self.init(room: error.code.rawValue, error.message, hint: error.hint)
+      self.init(space: error.code.rawValue, error.message, hint: error.hint)
     case let error as ExportError:
-      self.init(room: error.code.rawValue, error.message, hint: error.hint)
+      self.init(space: error.code.rawValue, error.message, hint: error.hint)
     case let error as TimingError:
       self.init(
         .usage, code: error.code.rawValue, error.description,

@@ -17,7 +17,7 @@ package final class SyntheticDriver: FrameDriver {
   /// What to draw, how fast, and what goes wrong.
   package struct Settings: Sendable {
     /// The layout of the frames.
-    package enum Layout: Sendable { case mjpeg, yuyv, grey }
+    package enum Layout: Sendable { case mjpeg, yuyv, gray }
     package var width: Int
     package var height: Int
     package var frameRate: FrameRate
@@ -63,7 +63,7 @@ package final class SyntheticDriver: FrameDriver {
         switch settings.layout {
         case .mjpeg: try JPEGTestPatternGenerator(picture: picture)
         case .yuyv: YUYVTestPatternGenerator(picture: picture)
-        case .grey: GrayTestPatternGenerator(picture: picture)
+        case .gray: GrayTestPatternGenerator(picture: picture)
         }
     } catch {
       throw CaptureError(

@@ -8,7 +8,7 @@ import MediaTiming
 ///
 /// A sinc like that of the resampler for constant speeds: 128 taps under a Kaiser window of 14, as
 /// many more as the band is narrower.
-final class SincVoice: SegmentRenderer {
+final class SincRenderer: SegmentRenderer {
   private let map: SpeedMap
   private var window: SourceWindow
   /// The source sample from which positions in the map count.
