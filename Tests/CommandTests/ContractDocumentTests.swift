@@ -153,7 +153,7 @@ struct ContractDocumentTests {
       """
       "$1" devices --watch --json >lines &
       watching=$!
-      until grep -q synthetic lines || ! kill -0 $watching; do sleep 0.05; done
+      until grep -qs synthetic lines || ! kill -0 $watching; do sleep 0.05; done
       kill -INT $watching
       wait $watching
       status=$?

@@ -67,9 +67,9 @@ struct ContractRecordTests {
         --repeat --audio none --json --progress plain <keys 2>said &
       take=$!
       exec 3>keys
-      until grep -q waiting said || ! kill -0 $take; do sleep 0.05; done
+      until grep -qs waiting said || ! kill -0 $take; do sleep 0.05; done
       echo >&3
-      until grep -q 'i1.mov is finished' said || ! kill -0 $take; do sleep 0.05; done
+      until grep -qs 'i1.mov is finished' said || ! kill -0 $take; do sleep 0.05; done
       kill -INT $take
       wait $take
       """,

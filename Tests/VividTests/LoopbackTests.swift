@@ -267,7 +267,7 @@ extension VividTests {
       let audio = try await record(
         "/tmp/stopped.mov", seconds: 10,
         meanwhile: """
-          until grep -q '"progress"' "$5.log" || ! kill -0 $pid; do sleep 0.1; done
+          until grep -qs '"progress"' "$5.log" || ! kill -0 $pid; do sleep 0.1; done
           sleep 2
           \(Loopback.pause(process: "$pid", into: "/tmp/take-stopped"))
           """)

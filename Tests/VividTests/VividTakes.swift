@@ -25,10 +25,10 @@ extension Vivid {
     let script = """
       "$1" record "$2" -o "$3" --json --progress json $5 >"$3.json" 2>"$3.log" &
       recording=$!
-      until grep -q '"progress"' "$3.log" || ! kill -0 $recording 2>/dev/null; do sleep 0.1; done
+      until grep -qs '"progress"' "$3.log" || ! kill -0 $recording 2>/dev/null; do sleep 0.1; done
       v4l2-ctl -d "$2" -c "$4" >&2 || echo "v4l2-ctl failed" >&2
       told=$(grep -c '"progress"' "$3.log")
-      until [ $(grep -c '"progress"' "$3.log") -gt $((told + 2)) ] ||
+      until [ $(grep -cs '"progress"' "$3.log") -gt $((told + 2)) ] ||
         ! kill -0 $recording 2>/dev/null; do
         sleep 0.1
       done
