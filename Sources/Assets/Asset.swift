@@ -52,8 +52,7 @@ public struct Asset: Sendable {
       [.video, .audio].contains($0.kind) && index.elsewhere.contains($0.index)
     }) {
       throw AssetError(
-        .invalidData, "\(path) is a reference movie: its frames are in another file",
-        hint: "give that file, or save the movie as self-contained")
+        .invalidData, DataReferences.refusal(of: path), hint: DataReferences.hint)
     }
     videoTrack = try index.videoTrack(allowsTruncation: allowsTruncation)
     audioTrack = try index.audioTrack(origin: videoTrack, allowsTruncation: allowsTruncation)

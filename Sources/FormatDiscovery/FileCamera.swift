@@ -65,8 +65,7 @@ package struct FileCamera: Hashable, Sendable {
     }
     if let references = DataReferences(of: path), references.tracksElsewhere.contains(true) {
       throw DiscoveryError(
-        .badFile, "\(path) is a reference movie: its frames are in another file",
-        hint: "give that file, or save the movie as self-contained")
+        .badFile, DataReferences.refusal(of: path), hint: DataReferences.hint)
     }
     let fourcc: FourCC =
       switch track.parameters.codecName {

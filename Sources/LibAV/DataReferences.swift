@@ -9,8 +9,8 @@ package struct DataReferences {
 
   /// The size from which libavformat reads an alias as the name of another file.
   private static let smallestAlias: Int64 = 151
-  /// Movies with a larger index are not looked into.
-  private static let largestIndex: Int64 = 1 << 30
+  /// What to do about such a movie.
+  package static let hint = "give that file, or save the movie as self-contained"
 
   /// Reads the boxes of a movie.
   ///
@@ -18,10 +18,8 @@ package struct DataReferences {
   package init?(of path: String) {
     guard let boxes = try? MovieBoxes(opening: path, forWriting: false),
       let movie = boxes.boxes().first(where: { $0.type == BoxType.movie }),
-      movie.byteCount < Self.largestIndex
+      let bytes = boxes.bytes(of: movie)
     else { return nil }
-    let bytes = boxes.file.read(Int(clamping: movie.byteCount), at: movie.start)
-    guard Int64(bytes.count) == movie.byteCount else { return nil }
     let inside = Box.list(in: bytes, from: Int(movie.headBytes), to: bytes.count)
     tracksElsewhere = inside.filter { $0.type == BoxType.track }.map { track in
       guard
@@ -34,6 +32,11 @@ package struct DataReferences {
       return Box.list(in: bytes, from: Int(references.start) + 16, to: Int(references.end))
         .contains { Self.isElsewhere($0, in: bytes) }
     }
+  }
+
+  /// What is wrong with such a movie: one line.
+  package static func refusal(of path: String) -> String {
+    "\(path) is a reference movie: its frames are in another file"
   }
 
   private static func isElsewhere(_ entry: Box, in bytes: [UInt8]) -> Bool {

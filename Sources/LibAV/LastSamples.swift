@@ -9,9 +9,6 @@ package struct LastSamples {
   /// The durations in ticks, in the order of the tracks in the file; nil where no box tells.
   package private(set) var durations: [Int64?] = []
 
-  /// No more than this is read into memory at a time; an hour at 1000 fps takes a tenth.
-  private static let largestIndex: Int64 = 1 << 30
-
   /// Reads the boxes of a movie.
   ///
   /// - Returns: Nil where the file cannot be read or has no index that is understood.
@@ -19,10 +16,8 @@ package struct LastSamples {
     guard let boxes = try? MovieBoxes(opening: path, forWriting: false) else { return nil }
     let list = boxes.boxes()
     guard let movie = list.first(where: { $0.type == BoxType.movie }),
-      movie.byteCount < Self.largestIndex
+      let bytes = boxes.bytes(of: movie)
     else { return nil }
-    let bytes = boxes.file.read(Int(clamping: movie.byteCount), at: movie.start)
-    guard Int64(bytes.count) == movie.byteCount else { return nil }
     let contents = BoxContents(bytes, Int(movie.headBytes)..<bytes.count)
     var identifiers: [UInt64] = []
     for track in contents.all(BoxType.track) {
@@ -39,9 +34,7 @@ package struct LastSamples {
     var missing = Set(identifiers)
     for fragment in list.reversed() where fragment.type == BoxType.fragment {
       if missing.isEmpty { break }
-      guard fragment.byteCount < Self.largestIndex else { return nil }
-      let bytes = boxes.file.read(Int(clamping: fragment.byteCount), at: fragment.start)
-      guard Int64(bytes.count) == fragment.byteCount else { return nil }
+      guard let bytes = boxes.bytes(of: fragment) else { return nil }
       let contents = BoxContents(bytes, Int(fragment.headBytes)..<bytes.count)
       for run in contents.all(BoxType.trackFragment).reversed() {
         guard let identifier = run.first(BoxType.trackFragmentHeader)?.number(4),

@@ -172,6 +172,16 @@ package struct MovieBoxes: ~Copyable {
     return boxes
   }
 
+  /// No more than this is read into memory at a time; the index of an hour at 1000 fps takes a tenth.
+  private static let largestInMemory: Int64 = 1 << 30
+
+  /// All bytes of a box, its head included; nil where it is too large or cannot be read whole.
+  package func bytes(of box: Box) -> [UInt8]? {
+    guard box.byteCount < Self.largestInMemory else { return nil }
+    let bytes = file.read(Int(clamping: box.byteCount), at: box.start)
+    return Int64(bytes.count) == box.byteCount ? bytes : nil
+  }
+
   /// Adds bytes behind the file as it was opened, and waits until they are on the disk with all that
   /// lies before them; where they find no room it stays as it was.
   ///
