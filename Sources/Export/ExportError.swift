@@ -63,14 +63,7 @@ public struct ExportError: Error, Hashable, Sendable, CustomStringConvertible {
         : error.isBusy
           ? .outputBusy
           : error.isDiskFull ? .diskFull : error.isWriting ? .writeFailed : .cannotCreate,
-      error.message,
-      hint: error.isNameTaken
-        ? "choose another name, or replace it with --overwrite"
-        : error.isBusy
-          ? "choose another name, or wait until it is finished"
-          : error.isDiskFull
-            ? "free some space and try again"
-            : "check that its folder exists and may be written to")
+      error.message, hint: error.hint)
   }
 
   init(_ error: LibAVError) {

@@ -47,4 +47,14 @@ package struct FileCreationError: Error, Sendable {
         ? "\(path) is being written by another program"
         : "could not \(isWriting || isDiskFull ? "write" : "create") \(path): \(reason)"
   }
+  /// What to try next: one line.
+  package var hint: String {
+    isNameTaken
+      ? "choose another name, or replace it with --overwrite"
+      : isBusy
+        ? "choose another name, or wait until it is finished"
+        : isDiskFull
+          ? "free some space and try again"
+          : "check that its folder exists and may be written to"
+  }
 }

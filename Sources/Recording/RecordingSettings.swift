@@ -161,14 +161,7 @@ public struct RecordingError: Error, Hashable, Sendable, CustomStringConvertible
       error.isNameTaken
         ? .outputExists
         : error.isBusy ? .outputBusy : error.isDiskFull ? .diskFull : .cannotCreate,
-      error.message,
-      hint: error.isNameTaken
-        ? "choose another name, or replace it with --overwrite"
-        : error.isBusy
-          ? "choose another name, or wait until it is finished"
-          : error.isDiskFull
-            ? "free some space and try again"
-            : "check that its folder exists and may be written to")
+      error.message, hint: error.hint)
   }
 
   /// The name of a finished recording is another file's, or nobody's.

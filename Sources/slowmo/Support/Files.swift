@@ -28,18 +28,13 @@ func writeFile(_ path: String, _ data: Data, overwrites: Bool) throws {
     if error.isDiskFull || error.isWriting {
       throw CommandError(
         .inputOutput, code: error.isDiskFull ? "disk_full" : "write_failed", error.message,
-        hint: error.isDiskFull ? "free some space and try again" : "check the disk")
+        hint: error.isDiskFull ? error.hint : "check the disk")
     }
     throw CommandError(
       .cannotCreate,
       code: error.isNameTaken
         ? "output_exists" : error.isBusy ? "output_busy" : "cannot_create",
-      error.message,
-      hint: error.isNameTaken
-        ? "choose another name, or replace it with --overwrite"
-        : error.isBusy
-          ? "choose another name, or wait until it is finished"
-          : "check that its folder exists and may be written to")
+      error.message, hint: error.hint)
   }
 }
 
