@@ -216,8 +216,8 @@ def pair(bench, folder, rng, number):
         bench.fail(f"left behind {leftovers(folder)}", trial)
 
 
-def interrupted(bench, folder, rng, number):
-    name, (suffix, words) = rng.choice(list(writers(bench).items()) + [("recover", (".mov", None))])
+def prepare(bench, folder, rng, name, suffix, words):
+    """The file that a verb is to write, whether another is there already, and the command line."""
     path = folder / ("t" + suffix)
     has_old = name != "recover" and rng.random() < 0.5
     if has_old:
@@ -227,6 +227,12 @@ def interrupted(bench, folder, rng, number):
         line = [bench.slowmo, "recover", str(path)]
     else:
         line = arguments(bench, words, path, has_old)
+    return path, has_old, line
+
+
+def interrupted(bench, folder, rng, number):
+    name, (suffix, words) = rng.choice(list(writers(bench).items()) + [("recover", (".mov", None))])
+    path, has_old, line = prepare(bench, folder, rng, name, suffix, words)
     sent = rng.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     time.sleep(rng.random() ** 2 * 0.5)
@@ -272,15 +278,7 @@ def full_disk(bench, disk, rng, number):
     room = int(rng.choice([2_000, 60_000, 1_500_000]) * rng.random())
     if suffix is None:
         return full_output(bench, disk, name, words, room, number)
-    path = folder / ("t" + suffix)
-    has_old = name != "recover" and rng.random() < 0.5
-    if has_old:
-        path.write_bytes(OLD[suffix])
-    if name == "recover":
-        shutil.copy(bench.killed, path)
-        line = [bench.slowmo, "recover", str(path)]
-    else:
-        line = arguments(bench, words, path, has_old)
+    path, has_old, line = prepare(bench, folder, rng, name, suffix, words)
     limit = disk.leave(room, path)
     done = subprocess.run(line, capture_output=True, text=True, timeout=120, preexec_fn=limit)
     status = code(done)
