@@ -1,9 +1,22 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+extension Target {
+  /// A module of the library: its folder in Sources has its name, and its target the prefix that
+  /// keeps it apart from modules of other packages.
+  static func module(
+    _ name: String, on modules: [String] = [], with others: [Target.Dependency] = []
+  ) -> Target {
+    .target(
+      name: "Overcrank\(name)",
+      dependencies: modules.map { .target(name: "Overcrank\($0)") } + others,
+      path: "Sources/\(name)")
+  }
+}
+
 // Targets stand in the order in which media flows through them, and each may import only
-// what it declares here: C libraries, then the currency of time, then the bridges to C, then
-// the pipeline. Tests/check-imports.py fails on an import that points against the flow.
+// what it declares here: C libraries, then values of time, then the bridges to C, then the
+// pipeline. Tests/check-imports.py fails on an import that points against the flow.
 let package = Package(
   name: "Overcrank",
   products: [
@@ -32,60 +45,59 @@ let package = Package(
     .systemLibrary(name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
     .systemLibrary(name: "CLinuxSystem"),
 
-    // Currency: every room below may import it.
-    .target(name: "MediaTiming"),
+    // Values of time, which every module below may import.
+    .module("MediaTiming"),
     // Files and their names, as the system has them.
-    .target(name: "LinuxSystem", dependencies: ["CLinuxSystem"]),
+    .module("LinuxSystem", with: ["CLinuxSystem"]),
 
     // Bridges: one owner for each C handle.
-    .target(name: "V4L2", dependencies: ["CVideo4Linux", "LinuxSystem", "MediaTiming"]),
-    .target(name: "ALSA", dependencies: ["CALSA", "V4L2"]),
-    .target(name: "LibAV", dependencies: ["CFFmpeg", "LinuxSystem", "MediaTiming"]),
+    .module("V4L2", on: ["LinuxSystem", "MediaTiming"], with: ["CVideo4Linux"]),
+    .module("ALSA", on: ["V4L2"], with: ["CALSA"]),
+    .module("LibAV", on: ["LinuxSystem", "MediaTiming"], with: ["CFFmpeg"]),
 
     // The way of a frame.
-    .target(name: "FormatDiscovery", dependencies: ["V4L2", "ALSA", "LibAV", "MediaTiming"]),
-    .target(
-      name: "Capture",
-      dependencies: [
-        "FormatDiscovery", "V4L2", "ALSA", "LibAV", "MediaTiming",
-        .product(name: "Histogram", package: "hdrhistogram-swift"),
-      ]),
-    .target(
-      name: "Recording",
-      dependencies: ["Capture", "FormatDiscovery", "LibAV", "LinuxSystem", "MediaTiming"]),
-    .target(name: "Assets", dependencies: ["LibAV", "LinuxSystem", "MediaTiming"]),
-    .target(name: "Editing", dependencies: ["LinuxSystem", "MediaTiming"]),
-    .target(name: "Retiming", dependencies: ["LibAV", "CRubberBand", "MediaTiming"]),
-    .target(
-      name: "Export",
-      dependencies: ["Editing", "Assets", "Retiming", "LibAV", "LinuxSystem", "MediaTiming"]),
+    .module("FormatDiscovery", on: ["V4L2", "ALSA", "LibAV", "MediaTiming"]),
+    .module(
+      "Capture", on: ["FormatDiscovery", "V4L2", "ALSA", "LibAV", "MediaTiming"],
+      with: [.product(name: "Histogram", package: "hdrhistogram-swift")]),
+    .module(
+      "Recording",
+      on: ["Capture", "FormatDiscovery", "LibAV", "LinuxSystem", "MediaTiming"]),
+    .module("Assets", on: ["LibAV", "LinuxSystem", "MediaTiming"]),
+    .module("Editing", on: ["LinuxSystem", "MediaTiming"]),
+    .module("Retiming", on: ["LibAV", "MediaTiming"], with: ["CRubberBand"]),
+    .module(
+      "Export", on: ["Editing", "Assets", "Retiming", "LibAV", "LinuxSystem", "MediaTiming"]),
 
     // The faces: one import for library users, one command for everyone else.
     .target(
       name: "Overcrank",
       dependencies: [
-        "MediaTiming", "FormatDiscovery", "Capture", "Recording", "Assets", "Editing", "Retiming",
-        "Export",
+        "OvercrankMediaTiming", "OvercrankFormatDiscovery", "OvercrankCapture",
+        "OvercrankRecording", "OvercrankAssets", "OvercrankEditing",
+        "OvercrankRetiming", "OvercrankExport",
       ]),
     .executableTarget(
       name: "slowmo",
       dependencies: [
-        "Overcrank", "LinuxSystem",
+        "Overcrank", "OvercrankLinuxSystem",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Subprocess", package: "swift-subprocess"),
       ],
       exclude: ["Schemas"]),
 
-    .testTarget(name: "LinuxSystemTests", dependencies: ["LinuxSystem", "TestSupport"]),
+    .testTarget(name: "LinuxSystemTests", dependencies: ["OvercrankLinuxSystem", "TestSupport"]),
     .testTarget(
       name: "MediaTimingTests",
-      dependencies: ["MediaTiming", .product(name: "BigInt", package: "BigInt")]),
+      dependencies: ["OvercrankMediaTiming", .product(name: "BigInt", package: "BigInt")]),
     .testTarget(
-      name: "V4L2Tests", dependencies: ["V4L2", "CVideo4Linux", "MediaTiming", "TestSupport"]),
+      name: "V4L2Tests",
+      dependencies: ["OvercrankV4L2", "CVideo4Linux", "OvercrankMediaTiming", "TestSupport"]),
     .testTarget(
       name: "FormatDiscoveryTests",
       dependencies: [
-        "FormatDiscovery", "V4L2", "ALSA", "CVideo4Linux", "CFFmpeg", "MediaTiming", "TestSupport",
+        "OvercrankFormatDiscovery", "OvercrankV4L2", "OvercrankALSA", "CVideo4Linux", "CFFmpeg",
+        "OvercrankMediaTiming", "TestSupport",
       ]),
     .executableTarget(
       name: "RecordAndSlow", dependencies: ["Overcrank"], path: "Samples/RecordAndSlow"),
@@ -95,7 +107,7 @@ let package = Package(
 
     // The library's sound by itself, for Benchmarks/pitch.sh.
     .executableTarget(
-      name: "RetimeSound", dependencies: ["Retiming", "MediaTiming"],
+      name: "RetimeSound", dependencies: ["OvercrankRetiming", "OvercrankMediaTiming"],
       path: "Benchmarks/RetimeSound"),
 
     // A driver that is a program: cameras of many kinds with faults on demand, and a log of what
@@ -106,7 +118,10 @@ let package = Package(
     // Long takes of it, judged against that log; run by Tests/run.sh.
     .executableTarget(
       name: "LedgerSoak",
-      dependencies: ["Capture", "FormatDiscovery", "V4L2", "MediaTiming", "TestSupport"],
+      dependencies: [
+        "OvercrankCapture", "OvercrankFormatDiscovery", "OvercrankV4L2", "OvercrankMediaTiming",
+        "TestSupport",
+      ],
       path: "Tests/LedgerSoak"),
     // Counts requests for memory by thread, and shows that capturing makes none; run by
     // Tests/run.sh.
@@ -114,7 +129,8 @@ let package = Package(
     .executableTarget(
       name: "AllocationCheck",
       dependencies: [
-        "AllocationCounter", "Recording", "Capture", "FormatDiscovery", "V4L2", "MediaTiming",
+        "AllocationCounter", "OvercrankRecording", "OvercrankCapture", "OvercrankFormatDiscovery",
+        "OvercrankV4L2", "OvercrankMediaTiming",
         "TestSupport",
       ],
       path: "Tests/AllocationCheck"),
@@ -122,7 +138,8 @@ let package = Package(
     .executableTarget(
       name: "FuzzSoak",
       dependencies: [
-        "Assets", "Editing", "Export", "LibAV", "MediaTiming", "Retiming", "TestSupport",
+        "OvercrankAssets", "OvercrankEditing", "OvercrankExport", "OvercrankLibAV",
+        "OvercrankMediaTiming", "OvercrankRetiming", "TestSupport",
       ],
       path: "Tests/FuzzSoak"),
     // What tests share: makers of movies, readers of painted numbers, and Subprocess to run the
@@ -130,43 +147,54 @@ let package = Package(
     .target(
       name: "TestSupport",
       dependencies: [
-        "ALSA", "Assets", "Capture", "CVideo4Linux", "FakeVideo4Linux", "LibAV", "MediaTiming",
-        "V4L2",
+        "OvercrankALSA", "OvercrankAssets", "OvercrankCapture", "CVideo4Linux", "FakeVideo4Linux",
+        "OvercrankLibAV", "OvercrankMediaTiming",
+        "OvercrankV4L2",
         .product(name: "Subprocess", package: "swift-subprocess"),
       ],
       path: "Tests/TestSupport"),
     .testTarget(
       name: "CaptureTests",
       dependencies: [
-        "Capture", "FormatDiscovery", "ALSA", "LibAV", "MediaTiming", "TestSupport", "V4L2",
+        "OvercrankCapture", "OvercrankFormatDiscovery", "OvercrankALSA", "OvercrankLibAV",
+        "OvercrankMediaTiming", "TestSupport", "OvercrankV4L2",
       ]),
     .testTarget(
       name: "RecordingTests",
       dependencies: [
-        "Recording", "Capture", "FormatDiscovery", "Assets", "LibAV", "LinuxSystem", "MediaTiming",
+        "OvercrankRecording", "OvercrankCapture", "OvercrankFormatDiscovery", "OvercrankAssets",
+        "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaTiming",
         "TestSupport",
       ]),
     .testTarget(
       name: "CommandTests",
       dependencies: [
-        "TestSupport", "slowmo", "Assets", "Capture", "Editing", "Export", "FormatDiscovery",
-        "LibAV", "MediaTiming", "Recording", "Retiming",
+        "TestSupport", "slowmo", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing",
+        "OvercrankExport", "OvercrankFormatDiscovery",
+        "OvercrankLibAV", "OvercrankMediaTiming", "OvercrankRecording", "OvercrankRetiming",
       ]),
     .testTarget(
       name: "VividTests",
       dependencies: [
-        "TestSupport", "Capture", "FormatDiscovery", "V4L2", "CVideo4Linux", "MediaTiming",
+        "TestSupport", "OvercrankCapture", "OvercrankFormatDiscovery", "OvercrankV4L2",
+        "CVideo4Linux", "OvercrankMediaTiming",
       ]),
     .testTarget(
       name: "AssetsTests",
-      dependencies: ["Assets", "FormatDiscovery", "LibAV", "MediaTiming", "TestSupport"]),
+      dependencies: [
+        "OvercrankAssets", "OvercrankFormatDiscovery", "OvercrankLibAV", "OvercrankMediaTiming",
+        "TestSupport",
+      ]),
     .testTarget(
       name: "ExportTests",
       dependencies: [
-        "Export", "Editing", "Retiming", "Assets", "LibAV", "MediaTiming", "TestSupport",
+        "OvercrankExport", "OvercrankEditing", "OvercrankRetiming", "OvercrankAssets",
+        "OvercrankLibAV", "OvercrankMediaTiming", "TestSupport",
       ]),
-    .testTarget(name: "EditingTests", dependencies: ["Editing", "MediaTiming"]),
-    .testTarget(name: "RetimingTests", dependencies: ["Retiming", "LibAV", "MediaTiming"]),
+    .testTarget(name: "EditingTests", dependencies: ["OvercrankEditing", "OvercrankMediaTiming"]),
+    .testTarget(
+      name: "RetimingTests",
+      dependencies: ["OvercrankRetiming", "OvercrankLibAV", "OvercrankMediaTiming"]),
   ],
   swiftLanguageModes: [.v6]
 )

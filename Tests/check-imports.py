@@ -3,7 +3,7 @@
 """Fails on an import that points against the way of a frame.
 
 The table is the picture in the README; the manifest must declare no more than it allows, and no
-source file may import one of our rooms that its own target does not declare. SwiftPM alone lets
+source file may import one of our modules that its own target does not declare. SwiftPM alone lets
 a target import what it depends on only through others.
 
     Tests/check-imports.py              checks the sources
@@ -15,30 +15,42 @@ import re
 import subprocess
 import sys
 
-# Rooms in the order in which media flows; each may import what stands beside it.
-ROOMS = {
+# Modules in the order in which media flows; each may import what stands beside it.
+MODULES = {
     "CVideo4Linux": [],
     "CFFmpeg": [],
     "CRubberBand": [],
     "CALSA": [],
     "CLinuxSystem": [],
-    "MediaTiming": [],
-    "LinuxSystem": ["CLinuxSystem"],
-    "V4L2": ["CVideo4Linux", "LinuxSystem", "MediaTiming"],
-    "ALSA": ["CALSA", "V4L2"],
-    "LibAV": ["CFFmpeg", "LinuxSystem", "MediaTiming"],
-    "FormatDiscovery": ["V4L2", "ALSA", "LibAV", "MediaTiming"],
-    "Capture": ["FormatDiscovery", "V4L2", "ALSA", "LibAV", "MediaTiming"],
-    "Recording": ["Capture", "FormatDiscovery", "LibAV", "LinuxSystem", "MediaTiming"],
-    "Assets": ["LibAV", "LinuxSystem", "MediaTiming"],
-    "Editing": ["LinuxSystem", "MediaTiming"],
-    "Retiming": ["LibAV", "CRubberBand", "MediaTiming"],
-    "Export": ["Editing", "Assets", "Retiming", "LibAV", "LinuxSystem", "MediaTiming"],
-    "Overcrank": [
-        "MediaTiming", "FormatDiscovery", "Capture", "Recording", "Assets", "Editing", "Retiming",
-        "Export",
+    "OvercrankMediaTiming": [],
+    "OvercrankLinuxSystem": ["CLinuxSystem"],
+    "OvercrankV4L2": ["CVideo4Linux", "OvercrankLinuxSystem", "OvercrankMediaTiming"],
+    "OvercrankALSA": ["CALSA", "OvercrankV4L2"],
+    "OvercrankLibAV": ["CFFmpeg", "OvercrankLinuxSystem", "OvercrankMediaTiming"],
+    "OvercrankFormatDiscovery": [
+        "OvercrankV4L2", "OvercrankALSA", "OvercrankLibAV", "OvercrankMediaTiming",
     ],
-    "slowmo": ["Overcrank", "LinuxSystem"],
+    "OvercrankCapture": [
+        "OvercrankFormatDiscovery", "OvercrankV4L2", "OvercrankALSA", "OvercrankLibAV",
+        "OvercrankMediaTiming",
+    ],
+    "OvercrankRecording": [
+        "OvercrankCapture", "OvercrankFormatDiscovery", "OvercrankLibAV", "OvercrankLinuxSystem",
+        "OvercrankMediaTiming",
+    ],
+    "OvercrankAssets": ["OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaTiming"],
+    "OvercrankEditing": ["OvercrankLinuxSystem", "OvercrankMediaTiming"],
+    "OvercrankRetiming": ["OvercrankLibAV", "CRubberBand", "OvercrankMediaTiming"],
+    "OvercrankExport": [
+        "OvercrankEditing", "OvercrankAssets", "OvercrankRetiming", "OvercrankLibAV",
+        "OvercrankLinuxSystem", "OvercrankMediaTiming",
+    ],
+    "Overcrank": [
+        "OvercrankMediaTiming", "OvercrankFormatDiscovery", "OvercrankCapture",
+        "OvercrankRecording", "OvercrankAssets", "OvercrankEditing", "OvercrankRetiming",
+        "OvercrankExport",
+    ],
+    "slowmo": ["Overcrank", "OvercrankLinuxSystem"],
 }
 
 IMPORT = re.compile(
@@ -53,9 +65,9 @@ def imports_of(text):
     return IMPORT.findall(text)
 
 
-def wrong_imports(room, text):
-    """The rooms that a file of `room` imports and may not."""
-    return [name for name in imports_of(text) if name in ROOMS and name not in ROOMS[room]]
+def wrong_imports(module, text):
+    """The modules that a file of `module` imports and may not."""
+    return [name for name in imports_of(text) if name in MODULES and name not in MODULES[module]]
 
 
 def check(repo):
@@ -69,14 +81,14 @@ def check(repo):
     targets = [t for t in description["targets"] if t["path"].startswith("Sources/")]
     if not targets:
         problems.append("the manifest names no target below Sources")
-    order = list(ROOMS)
+    order = list(MODULES)
     for target in targets:
         name = target["name"]
-        if name not in ROOMS:
-            problems.append(f"{name} is no room of the picture: add it to this table and the README")
+        if name not in MODULES:
+            problems.append(f"{name} is no module of the picture: add it to this table and the README")
             continue
         for dependency in target.get("target_dependencies", []):
-            if dependency not in ROOMS[name]:
+            if dependency not in MODULES[name]:
                 problems.append(f"Package.swift: {name} may not depend on {dependency}")
             if order.index(dependency) >= order.index(name):
                 problems.append(f"Package.swift: {name} depends on {dependency}, which comes later")
@@ -88,12 +100,12 @@ def check(repo):
 
 
 def self_test():
-    assert wrong_imports("Capture", "import Recording\n") == ["Recording"]
-    assert wrong_imports("Editing", "public import LibAV\n") == ["LibAV"]
-    assert wrong_imports("Capture", "@testable package import Export\n") == ["Export"]
-    assert wrong_imports("Capture", "import struct Assets.Asset\n") == ["Assets"]
+    assert wrong_imports("OvercrankCapture", "import OvercrankRecording\n") == ["OvercrankRecording"]
+    assert wrong_imports("OvercrankEditing", "public import OvercrankLibAV\n") == ["OvercrankLibAV"]
+    assert wrong_imports("OvercrankCapture", "@testable package import OvercrankExport\n") == ["OvercrankExport"]
+    assert wrong_imports("OvercrankCapture", "import struct OvercrankAssets.Asset\n") == ["OvercrankAssets"]
     assert wrong_imports("slowmo", "import Overcrank\nimport ArgumentParser\n") == []
-    assert wrong_imports("Capture", "// import Recording\n") == []
+    assert wrong_imports("OvercrankCapture", "// import OvercrankRecording\n") == []
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 // Retimes raw sound by the library alone, for Benchmarks/pitch.sh: 32-bit floats, interleaved.
 //
 //   RetimeSound ALGORITHM[:JOBS] RATE CHANNELS IN OUT START+COUNT@SPEED...
@@ -8,8 +9,8 @@
 // before it.
 
 import Glibc
-import MediaTiming
-import Retiming
+import OvercrankMediaTiming
+import OvercrankRetiming
 
 /// What is wrong with the command line or a file.
 struct UsageError: Error, CustomStringConvertible {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 // Captures video frames as images: five pictures, a tenth of a second apart, each a PNG file with
 // the frame's number in its name.
 //

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 // The flow of the SloPoke session (WWDC 2013, 610), call by call: the fastest format, its frame
 // duration locked, a movie, a composition whose middle is slowed, and both exports.
 //

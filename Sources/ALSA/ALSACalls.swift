@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// The calls by which sound cards are reached: those of ALSA's library, or of a card in this

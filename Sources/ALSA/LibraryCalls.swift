@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CALSA
 import Glibc
-import V4L2
+import OvercrankV4L2
 
 /// ALSA's library as a whole.
 package enum AudioLibrary {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
+
+import OvercrankLibAV
 
 extension Asset {
   /// Has all reading of movie files in this process fail with ``AssetError/Code/cancelled``, now and

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
+
+import OvercrankLibAV
 
 extension Asset {
   /// Name and version of the libraries that read and write movies.

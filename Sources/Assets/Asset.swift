@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-package import LibAV
-public import MediaTiming
+
+package import OvercrankLibAV
+public import OvercrankMediaTiming
 
 /// What a movie file holds, with the exact time of each of its frames.
 ///
@@ -20,7 +21,7 @@ public struct Asset: Sendable {
   /// How much of a file that is cut off can be read; nil for a whole one.
   public let truncation: Truncation?
   /// The chapters of the file.
-  package let chapterList: [LibAV.Chapter]
+  package let chapterList: [OvercrankLibAV.Chapter]
   /// The tracks that are neither, which an export leaves out, by what they are.
   package let otherTracks: [String]
 

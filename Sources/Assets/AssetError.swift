@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
-import LibAV
+import OvercrankLibAV
 
 /// Why a movie file cannot be read.
 public struct AssetError: Error, Hashable, Sendable, CustomStringConvertible {

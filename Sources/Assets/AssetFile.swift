@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
-import LinuxSystem
+import OvercrankLinuxSystem
 
 /// What the file system says of a path, before libav is asked.
 enum AssetFile {

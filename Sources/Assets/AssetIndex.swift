@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
-import MediaTiming
+
+import OvercrankLibAV
+import OvercrankMediaTiming
 
 /// What the packets of a file tell.
 ///
@@ -12,7 +13,7 @@ struct AssetIndex {
   private let isMOV: Bool
   let tracks: [TrackFormat]
   let metadata: [String: String]
-  let chapters: [LibAV.Chapter]
+  let chapters: [OvercrankLibAV.Chapter]
   private let path: String
   /// What the file says of each track: how many packets, and how many ticks.
   private var stated: [Int: (packetCount: Int, ticks: Int64?)] = [:]

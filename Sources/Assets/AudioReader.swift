@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
-import MediaTiming
+
+import OvercrankLibAV
+import OvercrankMediaTiming
 
 /// Reads any samples of an asset's sound; forward is fastest.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-package import LibAV
-public import MediaTiming
+
+package import OvercrankLibAV
+public import OvercrankMediaTiming
 
 /// Reads single pictures of an asset, exactly, in any order; forward is fastest.
 public struct FrameReader: ~Copyable {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import MediaTiming
+
+public import OvercrankMediaTiming
 
 extension FrameTable {
   /// Whether the frames do not follow each other evenly, as far as the timescale can tell.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import MediaTiming
+
+public import OvercrankMediaTiming
 
 /// When each frame of a picture track is shown, in order of presentation.
 ///

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
+
+import OvercrankLibAV
 
 /// Writes pictures as PNG files.
 public struct PNGWriter: ~Copyable {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
-import MediaTiming
+
+import OvercrankLibAV
+import OvercrankMediaTiming
 
 /// What the index of a track says of one packet, in the file's ticks.
 struct PacketRecord: Hashable {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
+
+import OvercrankLibAV
 
 /// The decoded frames of one track, from where its file was opened or sought to.
 struct PacketSource: ~Copyable {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
-import LibAV
-public import MediaTiming
+import OvercrankLibAV
+public import OvercrankMediaTiming
 
 /// What a recording says of itself in its file: from where its frames came, and what is missing.
 public struct RecordingInfo: Hashable, Sendable, Decodable {

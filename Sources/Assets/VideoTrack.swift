@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-package import LibAV
-public import MediaTiming
+
+package import OvercrankLibAV
+public import OvercrankMediaTiming
 
 /// The picture track of an asset.
 public struct VideoTrack: Sendable {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// A thread of its own for work that blocks, which Swift's shared pool must not do.

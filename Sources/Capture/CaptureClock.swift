@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
-import V4L2
+import OvercrankV4L2
 
 /// The clock that V4L2 stamps frames with, CLOCK_MONOTONIC.
 package enum CaptureClock {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import MediaTiming
+import OvercrankMediaTiming
 
 /// Where the stack of tracks of a document is.
 enum OpenTimelineRoot {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 
 /// A JSON document as it stands, for a format whose objects say themselves what they are.

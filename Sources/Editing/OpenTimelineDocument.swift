@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import LinuxSystem
-public import MediaTiming
+import OvercrankLinuxSystem
+public import OvercrankMediaTiming
 
 /// A composition as a project file: OpenTimelineIO's JSON.
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LinuxSystem
-import MediaTiming
+import OvercrankLinuxSystem
+import OvercrankMediaTiming
 
 /// Makes OpenTimelineIO's objects.
 enum OpenTimelineWriter {

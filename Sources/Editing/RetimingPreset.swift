@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import MediaTiming
+public import OvercrankMediaTiming
 
 /// Ways to slow a clip down around one instant that people ask for by name.
 ///

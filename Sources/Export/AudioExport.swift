@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
+
 import Dispatch
-import Editing
-import LibAV
-import MediaTiming
-import Retiming
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankLibAV
+import OvercrankMediaTiming
+import OvercrankRetiming
 
 /// The sound of an export: copied where nothing is retimed, rendered and encoded elsewhere.
 ///

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import Editing
-import LibAV
-import MediaTiming
-import Retiming
+
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankLibAV
+import OvercrankMediaTiming
+import OvercrankRetiming
 
 /// What the sound of an export is made of.
 struct AudioExportPlan: Sendable {

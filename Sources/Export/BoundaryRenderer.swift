@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import LibAV
-import MediaTiming
+
+import OvercrankAssets
+import OvercrankLibAV
+import OvercrankMediaTiming
 
 /// Encodes the frames from a cut up to the first packet that can be copied, so that they can
 /// stand in one track with those packets.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import Editing
-import LibAV
-import MediaTiming
+
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankLibAV
+import OvercrankMediaTiming
 
 /// Where the chapters of the sources come to lie in a composition.
 struct ChapterMap {

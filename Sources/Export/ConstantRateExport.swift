@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
+
 import Dispatch
-import LibAV
-import MediaTiming
-import Retiming
+import OvercrankAssets
+import OvercrankLibAV
+import OvercrankMediaTiming
+import OvercrankRetiming
 import Synchronization
 
 /// Renders a composition at a constant rate.

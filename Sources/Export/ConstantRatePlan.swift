@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import Editing
-import MediaTiming
-import Retiming
+
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankMediaTiming
+import OvercrankRetiming
 
 /// Which frames a constant rate shows, and for how many slots each.
 struct ConstantRatePlan: Sendable {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
+
+import OvercrankLibAV
 
 extension ExportCodec {
   /// libavcodec's name of the encoder.

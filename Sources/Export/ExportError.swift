@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
+
 import Glibc
-import LibAV
-import LinuxSystem
-import MediaTiming
-import Retiming
+import OvercrankAssets
+import OvercrankLibAV
+import OvercrankLinuxSystem
+import OvercrankMediaTiming
+import OvercrankRetiming
 
 /// Why a composition cannot be exported, or why the export ended early.
 public struct ExportError: Error, Hashable, Sendable, CustomStringConvertible {

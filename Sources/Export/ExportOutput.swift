@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import Editing
-import LibAV
-import MediaTiming
+
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankLibAV
+import OvercrankMediaTiming
 
 /// The file of an export: one picture track, the sound beside it in step, and the tags.
 struct ExportOutput: ~Copyable {

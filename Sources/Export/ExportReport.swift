@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Editing
-public import MediaTiming
-public import Retiming
+
+public import OvercrankEditing
+public import OvercrankMediaTiming
+public import OvercrankRetiming
 
 /// What an export did, or what it would do.
 public struct ExportReport: Hashable, Sendable {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Assets
-public import Editing
-import LibAV
-import LinuxSystem
+
+public import OvercrankAssets
+public import OvercrankEditing
+import OvercrankLibAV
+import OvercrankLinuxSystem
 
 /// Writes a composition of one asset or several as a movie file.
 ///

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Assets
-import LibAV
-public import MediaTiming
-public import Retiming
+
+public import OvercrankAssets
+import OvercrankLibAV
+public import OvercrankMediaTiming
+public import OvercrankRetiming
 
 /// How a composition becomes a movie.
 public enum ExportMode: Hashable, Sendable {

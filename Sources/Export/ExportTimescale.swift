@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import Editing
-import MediaTiming
+
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankMediaTiming
 
 /// The ticks in which the times of a passthrough export are told.
 enum ExportTimescale {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import LibAV
-import MediaTiming
-import Retiming
+
+import OvercrankAssets
+import OvercrankLibAV
+import OvercrankMediaTiming
+import OvercrankRetiming
 
 /// Makes the pictures that are encoded out of those of the sources.
 struct FrameRenderer: ~Copyable {

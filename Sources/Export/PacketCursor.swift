@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import LibAV
+
+import OvercrankAssets
+import OvercrankLibAV
 
 /// Reads the packets of an asset's pictures by their place in the order of decoding; forwards is
 /// fastest, and backwards goes in steps.

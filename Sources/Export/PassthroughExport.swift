@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import LibAV
-import MediaTiming
+
+import OvercrankAssets
+import OvercrankLibAV
+import OvercrankMediaTiming
 
 /// Copies the packets that a plan names, with the times it gives them.
 struct PassthroughExport {

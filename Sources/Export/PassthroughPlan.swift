@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import Editing
-import MediaTiming
+
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankMediaTiming
 
 /// Which packets a passthrough export copies, which frames it encodes at cuts, and the time each
 /// of them gets.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import LibAV
+
+import OvercrankAssets
+import OvercrankLibAV
 
 /// What is done to the size and the place of pictures before they are encoded.
 struct PictureGeometry: Sendable {

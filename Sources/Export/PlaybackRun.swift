@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import Editing
-import MediaTiming
+
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankMediaTiming
 
 /// Segments in which one source goes on without a jump, or in which nothing plays.
 ///

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-package import ALSA
+
+package import OvercrankALSA
 
 /// How a microphone gives its sound: the layout of a sample, the rate, and the channels.
 ///

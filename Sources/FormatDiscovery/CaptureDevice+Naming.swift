@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import ALSA
-import V4L2
+
+import OvercrankALSA
+import OvercrankV4L2
 
 extension CaptureDevice {
   /// Finds the device that a name means.

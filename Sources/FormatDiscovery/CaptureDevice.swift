@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package import ALSA
-import MediaTiming
-import V4L2
+
+package import OvercrankALSA
+import OvercrankMediaTiming
+import OvercrankV4L2
 
 /// What kind of media a device gives.
 public enum MediaType: String, Hashable, Sendable {

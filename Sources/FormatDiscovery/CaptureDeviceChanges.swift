@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import ALSA
+
 import Dispatch
+import OvercrankALSA
+import OvercrankV4L2
 import Synchronization
-import V4L2
 
 /// A device that came, or one that went.
 public enum CaptureDeviceChange: Hashable, Sendable {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import MediaTiming
+
+public import OvercrankMediaTiming
 
 /// A mode of a camera: a pixel format, a size, and the frame rates it has at that size.
 ///

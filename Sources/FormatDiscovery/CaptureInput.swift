@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import V4L2
+
+import OvercrankV4L2
 
 /// A socket of a device that pictures come in by: a webcam has one, a television card several.
 public struct CaptureInput: Hashable, Sendable, Identifiable {

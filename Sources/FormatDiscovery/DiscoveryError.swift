@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import V4L2
+
+import OvercrankV4L2
 
 /// Why a device or a mode could not be found.
 public struct DiscoveryError: Error, Hashable, Sendable, CustomStringConvertible {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
-import LibAV
-import MediaTiming
+import OvercrankLibAV
+import OvercrankMediaTiming
 
 /// A movie file that plays a camera: `file:clip.mp4?pace=max`.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import MediaTiming
-import V4L2
+
+import OvercrankMediaTiming
+import OvercrankV4L2
 
 /// The formats of a device, and what of the driver's answers was left out of them.
 public struct FormatList: Sendable {

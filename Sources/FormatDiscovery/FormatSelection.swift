@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import MediaTiming
+
+import OvercrankMediaTiming
 
 /// Which of many formats is the fastest.
 public enum FormatSelection {

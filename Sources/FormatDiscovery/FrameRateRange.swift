@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import MediaTiming
+
+public import OvercrankMediaTiming
 
 /// The frame rates a camera can be set to, from the lowest to the highest, both included.
 ///

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import V4L2
+
+import OvercrankV4L2
 
 /// The sizes of a pixel format that come as a range: a grid of pixels.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import ALSA
-import V4L2
+
+import OvercrankALSA
+import OvercrankV4L2
 
 /// The microphones that were found, and what is to be said about them.
 struct MicrophoneList {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-public import MediaTiming
-package import V4L2
+
+public import OvercrankMediaTiming
+package import OvercrankV4L2
 
 /// The digital timings of the picture on a cable such as HDMI.
 public struct VideoTimings: Hashable, Sendable, CustomStringConvertible {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CFFmpeg
 
 /// One of libavcodec's filters over packets, such as `h264_mp4toannexb`.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CFFmpeg
 
 /// The box that says what the colors of a track mean, where libavformat leaves its range out.

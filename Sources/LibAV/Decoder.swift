@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CFFmpeg
-package import MediaTiming
+package import OvercrankMediaTiming
 
 /// Turns the packets of one track into frames.
 package struct Decoder: ~Copyable {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CFFmpeg
 import Glibc
-package import LinuxSystem
-package import MediaTiming
+package import OvercrankLinuxSystem
+package import OvercrankMediaTiming
 
 /// A chapter of a file, in seconds.
 package struct Chapter: Sendable {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
 package import CFFmpeg
-package import MediaTiming
+package import OvercrankMediaTiming
 
 /// Turns frames into the packets of one track.
 package struct Encoder: ~Copyable {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CFFmpeg
 
 /// Joins the two fields of an interlaced H.264 frame where a container stores each in a packet.

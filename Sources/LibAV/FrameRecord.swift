@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CFFmpeg
 
 /// What the books of a take say of a frame that arrived, as it stands in the file.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CFFmpeg
 import Glibc
-package import LinuxSystem
+package import OvercrankLinuxSystem
 import Synchronization
 
 /// A failed call into libav: what was tried, on what, and why.

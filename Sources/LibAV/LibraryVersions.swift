@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CFFmpeg
 
 /// The versions of FFmpeg's libraries that the process runs with.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CFFmpeg
 
 /// How a picture is turned: first mirrored about its diagonal, then its columns and rows reversed.

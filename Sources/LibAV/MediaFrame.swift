@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 package import CFFmpeg
 
 /// An uncompressed picture, or a block of uncompressed sound.

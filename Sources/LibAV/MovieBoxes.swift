@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-package import LinuxSystem
+
+package import OvercrankLinuxSystem
 
 /// Types of boxes, four letters each (ISO/IEC 14496-12, 4.2).
 package enum BoxType {

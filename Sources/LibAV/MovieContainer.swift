@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import LinuxSystem
+
+import OvercrankLinuxSystem
 
 /// The two kinds of movie file that are written, by libavformat's names of their muxers.
 package enum MovieContainer: String, Sendable {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
-package import LinuxSystem
+package import OvercrankLinuxSystem
 
 /// The file of a recording, which grows under its own name.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CFFmpeg
-import LinuxSystem
+import OvercrankLinuxSystem
 
 /// Writes packets into a MOV or MP4 file; the one muxer that recording and export share.
 ///

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CFFmpeg
 
 /// A compressed unit of one track, as a demuxer or an encoder gave it.

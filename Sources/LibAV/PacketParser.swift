@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CFFmpeg
 
 /// libavcodec's parser, which reads the headers in whole packets of a track.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 package import CFFmpeg
 
 /// Where the samples of each component of a picture lie, for those who work on pixels themselves.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 package import CFFmpeg
 
 /// How the pixels of a picture lie in memory, by FFmpeg's names.

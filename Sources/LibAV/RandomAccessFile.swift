@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CFFmpeg
 import Glibc
-package import LinuxSystem
+package import OvercrankLinuxSystem
 
 /// An open movie file, read and written at places.
 package struct RandomAccessFile: ~Copyable {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
-import LinuxSystem
+import OvercrankLinuxSystem
 
 /// What the boxes of a MOV or MP4 file say about its sample tables, beyond what libavformat tells.
 package struct SampleTables {

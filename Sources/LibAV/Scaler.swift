@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 package import CFFmpeg
 
 /// Converts pictures to one size and pixel format with libswscale.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
 package import CFFmpeg
-package import MediaTiming
+package import OvercrankMediaTiming
 
 /// What kind of media a track carries.
 package enum TrackKind: Sendable { case video, audio, other }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CFFmpeg
 
 /// Something that a file says of a track's pictures once for all: how bright the screen was on

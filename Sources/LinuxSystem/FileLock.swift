@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// The lock of a file that is being recorded, recovered or replaced: an exclusive `flock(2)`, which

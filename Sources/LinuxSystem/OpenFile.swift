@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// An open file that several parts of the program share, whatever becomes of its name; it is closed

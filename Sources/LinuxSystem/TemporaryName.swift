@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// Names of files that are not finished, or were put aside, beside the file that they belong to.

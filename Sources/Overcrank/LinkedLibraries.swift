@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import FormatDiscovery
-import Retiming
+
+import OvercrankAssets
+import OvercrankFormatDiscovery
+import OvercrankRetiming
 
 /// The libraries that the process runs with.
 public enum LinkedLibraries {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // One import for everything that the pipeline's rooms offer.
-@_exported public import Assets
-@_exported public import Capture
-@_exported public import Editing
-@_exported public import Export
-@_exported public import FormatDiscovery
-@_exported public import MediaTiming
-@_exported public import Recording
-@_exported public import Retiming
+@_exported public import OvercrankAssets
+@_exported public import OvercrankCapture
+@_exported public import OvercrankEditing
+@_exported public import OvercrankExport
+@_exported public import OvercrankFormatDiscovery
+@_exported public import OvercrankMediaTiming
+@_exported public import OvercrankRecording
+@_exported public import OvercrankRetiming

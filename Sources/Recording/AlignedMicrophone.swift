@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import FormatDiscovery
-import LibAV
+
+import OvercrankCapture
+import OvercrankFormatDiscovery
+import OvercrankLibAV
 
 /// A microphone's sound on the time of a take.
 final class AlignedMicrophone: AlignedAudio {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import LibAV
+
+import OvercrankCapture
+import OvercrankLibAV
 
 /// Puts blocks of sound where they belong on the time of a take, whatever the card's clock does.
 ///

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import LibAV
-import MediaTiming
+
+import OvercrankCapture
+import OvercrankLibAV
+import OvercrankMediaTiming
 
 /// The sound of a take, encoded up to the same instant as its pictures.
 struct AudioTrack: ~Copyable {

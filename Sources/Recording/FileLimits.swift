@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
+
 import Glibc
-import LinuxSystem
+import OvercrankCapture
+import OvercrankLinuxSystem
 
 /// How large a take's file may become, and how full its disk.
 ///

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Capture
-public import FormatDiscovery
-import LibAV
-import MediaTiming
+
+public import OvercrankCapture
+public import OvercrankFormatDiscovery
+import OvercrankLibAV
+import OvercrankMediaTiming
 import Synchronization
 
 /// Records what a session captures into a movie file.

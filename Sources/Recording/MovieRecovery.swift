@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
+
 import Glibc
-import LibAV
-import LinuxSystem
-import MediaTiming
+import OvercrankCapture
+import OvercrankLibAV
+import OvercrankLinuxSystem
+import OvercrankMediaTiming
 
 /// Mends a recording that a crash or a power cut left unfinished.
 ///

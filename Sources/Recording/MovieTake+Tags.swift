@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import FormatDiscovery
-import LibAV
-import MediaTiming
+
+import OvercrankCapture
+import OvercrankFormatDiscovery
+import OvercrankLibAV
+import OvercrankMediaTiming
 import Synchronization
 
 extension DeviceInput {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import FormatDiscovery
-import LibAV
-import LinuxSystem
-import MediaTiming
+
+import OvercrankCapture
+import OvercrankFormatDiscovery
+import OvercrankLibAV
+import OvercrankLinuxSystem
+import OvercrankMediaTiming
 import Synchronization
 
 /// One take on its way from the queue into its file.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import LibAV
-import MediaTiming
+
+import OvercrankCapture
+import OvercrankLibAV
+import OvercrankMediaTiming
 
 /// What a pipeline made of a frame.
 enum TakenFrame {

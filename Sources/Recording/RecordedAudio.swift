@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import MediaTiming
+
+import OvercrankCapture
+import OvercrankMediaTiming
 
 /// What became of the sound of a take.
 public struct RecordedAudio: Hashable, Sendable {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Glibc
-import LibAV
-import MediaTiming
+import OvercrankLibAV
+import OvercrankMediaTiming
 
 /// How a process that records uses its memory.
 public enum RecordingMemory {

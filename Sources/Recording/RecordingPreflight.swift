@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
+
 import Glibc
-import LibAV
-import LinuxSystem
-public import MediaTiming
+import OvercrankCapture
+import OvercrankLibAV
+import OvercrankLinuxSystem
+public import OvercrankMediaTiming
 
 /// What a take will need, and what its disk and the memory have: known before it begins.
 public struct RecordingPreflight: Hashable, Sendable {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Capture
-import LibAV
-public import MediaTiming
+
+public import OvercrankCapture
+import OvercrankLibAV
+public import OvercrankMediaTiming
 
 /// What a finished take is, and what became of each of its frames.
 public struct RecordingReport: Sendable {

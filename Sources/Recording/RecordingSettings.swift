@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Capture
-public import FormatDiscovery
-import LibAV
-import LinuxSystem
+
+public import OvercrankCapture
+public import OvercrankFormatDiscovery
+import OvercrankLibAV
+import OvercrankLinuxSystem
 
 /// How the pictures of a take are stored.
 public enum RecordingCodec: String, Hashable, Sendable, CaseIterable {

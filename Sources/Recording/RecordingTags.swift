@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
+
 import FoundationEssentials
-import MediaTiming
+import OvercrankCapture
+import OvercrankMediaTiming
 
 /// What a recording says of itself inside its file.
 enum RecordingTags {

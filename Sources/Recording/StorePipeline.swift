@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import LibAV
-import MediaTiming
+
+import OvercrankCapture
+import OvercrankLibAV
+import OvercrankMediaTiming
 
 /// Stores uncompressed frames whose rows lie one behind the other.
 struct StorePipeline: PicturePipeline {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import FormatDiscovery
-import LibAV
-import MediaTiming
+
+import OvercrankCapture
+import OvercrankFormatDiscovery
+import OvercrankLibAV
+import OvercrankMediaTiming
 
 /// Where the sound of takes comes from; one serves any number of them, also at the same time.
 struct TakeAudio: Sendable {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import FormatDiscovery
-import LibAV
+
+import OvercrankCapture
+import OvercrankFormatDiscovery
+import OvercrankLibAV
 
 /// A take while its file grows: takes frames one by one, and tells at the end what became of them.
 struct TakeRecorder: ~Copyable {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import LibAV
-import LinuxSystem
-import MediaTiming
+
+import OvercrankCapture
+import OvercrankLibAV
+import OvercrankLinuxSystem
+import OvercrankMediaTiming
 
 /// The work of the writer: takes frames from the queue, stores them, and keeps the ledger.
 ///

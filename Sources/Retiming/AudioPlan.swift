@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import MediaTiming
+import OvercrankMediaTiming
 
 /// One piece of the output and where its samples come from.
 struct AudioPiece: Hashable, Sendable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import LibAV
+package import OvercrankLibAV
 
 /// Mixes pictures as light: what a shutter that stands open over all of them would see.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import MediaTiming
+import OvercrankMediaTiming
 
 /// Does arithmetic of exact times, and says what was being computed if it does not fit.
 func exactly<Value>(

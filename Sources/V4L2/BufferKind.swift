@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CVideo4Linux
 
 /// The two ways in which V4L2 describes the memory of a picture.

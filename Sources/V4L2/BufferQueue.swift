@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CVideo4Linux
-package import MediaTiming
+package import OvercrankMediaTiming
 
 /// The buffers that a driver fills in turn, mapped into this process.
 ///

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// A failed call to a capture device: what was tried, on which node, and why.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CVideo4Linux
 
 /// A socket of a device that pictures come in by, as the driver describes it.

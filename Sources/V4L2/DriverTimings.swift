@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CVideo4Linux
 
 /// The digital timings of a picture on a cable such as HDMI, as BT.656 and BT.1120 count them.

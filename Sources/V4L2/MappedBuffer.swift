@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CVideo4Linux
 
 /// The memory of one of a driver's buffers, and of what its planes are joined in.

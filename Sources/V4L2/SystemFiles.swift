@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
-import LinuxSystem
+import OvercrankLinuxSystem
 
 /// What `/dev`, `/proc` and `/sys` say, where a missing entry is an answer and not an error.
 package enum SystemFiles {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import ArgumentParser
 import Glibc
-import LinuxSystem
 import Overcrank
+import OvercrankLinuxSystem
 
 /// `slowmo bench`: what the work costs on this machine.
 struct BenchCommand: ParsableCommand {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+
 public import ArgumentParser
-import LinuxSystem
 import Overcrank
+import OvercrankLinuxSystem
 
 /// `slowmo record DEVICE -o FILE`: a take, and what became of each of its frames.
 struct RecordCommand: ParsableCommand, Verb {

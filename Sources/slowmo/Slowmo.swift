@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import ArgumentParser
 import Glibc
-import LinuxSystem
 import Overcrank
+import OvercrankLinuxSystem
 
 /// The command: one verb a file, and no media logic.
 @main

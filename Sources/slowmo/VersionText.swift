@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Overcrank
 
 /// What `--version` prints: the command's own version, and those of the libraries it runs with.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import AllocationCounter
-import Capture
 import Dispatch
-import FormatDiscovery
+import OvercrankCapture
+import OvercrankFormatDiscovery
 import Synchronization
 
 /// A sound card without a clock that notes, each time the capture thread comes for a block, how

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import AllocationCounter
-import Capture
 import Glibc
+import OvercrankCapture
 import Synchronization
 
 /// A driver that notes, each time the capture thread comes for a frame, how often that thread

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import FormatDiscovery
+
 import Glibc
-import Recording
+import OvercrankCapture
+import OvercrankFormatDiscovery
+import OvercrankRecording
 import Synchronization
 
 /// A session of three outputs, a movie, who takes frames as they come, and who needs 20 ms for

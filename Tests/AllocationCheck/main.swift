@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import AllocationCounter
-import Capture
-import FormatDiscovery
 import Glibc
-import MediaTiming
+import OvercrankCapture
+import OvercrankFormatDiscovery
+import OvercrankMediaTiming
+import OvercrankV4L2
 import TestSupport
-import V4L2
 
 // Counts how often the capture thread asks for memory, and fails unless it is never once it is
 // under way: a lock in an allocator is a wait for whoever else allocates.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Foundation
-import LibAV
+import OvercrankLibAV
 import TestSupport
 import Testing
 
-@testable import Assets
+@testable import OvercrankAssets
 
 /// What the index of a file says, against what reading all of its packets tells.
 struct AssetIndexTests {

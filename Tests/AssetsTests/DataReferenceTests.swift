@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import FormatDiscovery
-import LibAV
+
+import OvercrankAssets
+import OvercrankFormatDiscovery
+import OvercrankLibAV
 import TestSupport
 import Testing
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import LibAV
-import MediaTiming
+
+import OvercrankAssets
+import OvercrankLibAV
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
+
 import Foundation
-import LibAV
-import MediaTiming
+import OvercrankAssets
+import OvercrankLibAV
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 

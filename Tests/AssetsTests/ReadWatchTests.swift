@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
+
 import Foundation
-import LibAV
+import OvercrankAssets
+import OvercrankLibAV
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import MediaTiming
+
+import OvercrankAssets
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import FormatDiscovery
+
 import Glibc
+import OvercrankFormatDiscovery
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// A thousand samples a second, one channel: a block of up to 20.
 private let format = AudioFormat(.s16, sampleRate: 1_000, channelCount: 1)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import MediaTiming
+
+import OvercrankMediaTiming
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// What became of each period, by the script's own account.
 private struct Log: Equatable {

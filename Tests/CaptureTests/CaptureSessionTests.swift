@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-import FormatDiscovery
+
 import Glibc
-import MediaTiming
+import OvercrankFormatDiscovery
+import OvercrankMediaTiming
+import OvercrankV4L2
 import Synchronization
 import TestSupport
 import Testing
-import V4L2
 
-@testable import Capture
+@testable import OvercrankCapture
 
 private func synthetic(_ name: String = "synthetic:128x96@240") throws -> DeviceInput {
   let device = try CaptureDevice.named(name)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import MediaTiming
+
+import OvercrankMediaTiming
+import OvercrankV4L2
 import TestSupport
 import Testing
-import V4L2
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// Claims about settings that somebody wrote as NAME=VALUE.
 struct ControlAssignmentTests {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import FormatDiscovery
-import MediaTiming
+
+import OvercrankFormatDiscovery
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 
-@testable import Capture
-@testable import V4L2
+@testable import OvercrankCapture
+@testable import OvercrankV4L2
 
 /// Runs a body with the devices of a fake machine in place of this one's.
 private func onMachine<Result>(

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import MediaTiming
+
+import OvercrankMediaTiming
+import OvercrankV4L2
 import Synchronization
 import TestSupport
 import Testing
-import V4L2
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// A camera that is nothing but its controls, and fails when it is told to.
 private final class PaperCamera: ControlPort {

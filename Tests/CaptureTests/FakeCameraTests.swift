@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import FormatDiscovery
-import MediaTiming
+
+import OvercrankFormatDiscovery
+import OvercrankMediaTiming
+import OvercrankV4L2
 import TestSupport
 import Testing
-import V4L2
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// Opens the only camera of a fake machine in a mode.
 private func input(_ machine: FakeVideoSystemCalls, _ mode: String) throws -> DeviceInput {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Capture
+@testable import OvercrankCapture
 
 struct FrameQueueTests {
   private func frame(_ number: UInt32, _ bytes: UnsafeRawBufferPointer) -> QueuedFrame {

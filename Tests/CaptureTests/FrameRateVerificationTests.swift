@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import FormatDiscovery
-import MediaTiming
+
+import OvercrankFormatDiscovery
+import OvercrankMediaTiming
+import OvercrankV4L2
 import TestSupport
 import Testing
-import V4L2
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// Claims about why a rate is not the one that was asked for.
 struct FrameRateVerificationTests {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import MediaTiming
+
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// What a camera says of its frames, and in which period each of them really came.
 struct SaidFrames {

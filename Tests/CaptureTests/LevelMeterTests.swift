@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import ALSA
-import FormatDiscovery
+
 import Foundation
+import OvercrankALSA
+import OvercrankFormatDiscovery
 import TestSupport
 import Testing
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// Samples of all channels as a card would give them.
 private func bytes(

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import ALSA
+
 import Dispatch
-import FormatDiscovery
+import OvercrankALSA
+import OvercrankFormatDiscovery
 import TestSupport
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// A microphone that a test plays, in a session with an output.
 struct Listening {

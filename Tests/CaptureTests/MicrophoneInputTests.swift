@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Dispatch
-import FormatDiscovery
 import Glibc
-import MediaTiming
+import OvercrankFormatDiscovery
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 
-@testable import Capture
+@testable import OvercrankCapture
 
 struct MicrophoneInputTests {
   @Test(arguments: [AudioFormat.SampleFormat.s16, .s32, .float])

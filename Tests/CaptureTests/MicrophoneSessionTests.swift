@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import ALSA
+
 import Dispatch
-import FormatDiscovery
 import Glibc
+import OvercrankALSA
+import OvercrankFormatDiscovery
 import TestSupport
 import Testing
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// One after the other: capture threads come before all others where the system lets them.
 @Suite(.serialized)

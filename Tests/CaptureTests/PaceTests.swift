@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Dispatch
-import FormatDiscovery
-import MediaTiming
+import OvercrankFormatDiscovery
+import OvercrankMediaTiming
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// Cameras that hand frames over as fast as they are taken.
 ///

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
+import OvercrankV4L2
 import TestSupport
 import Testing
-import V4L2
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// Claims about settings that few cameras have.
 struct RareControlsTests {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import FormatDiscovery
+
 import Glibc
-import MediaTiming
+import OvercrankFormatDiscovery
+import OvercrankMediaTiming
+import OvercrankV4L2
 import TestSupport
 import Testing
-import V4L2
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// Claims about what is known of a frame besides its picture.
 struct SampleAttachmentTests {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import MediaTiming
+
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// The straight line of least squares, by its textbook formula over all stamps each time anew, in
 /// whole numbers counted from the first of them.

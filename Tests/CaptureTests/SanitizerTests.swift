@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 import Synchronization
 import Testing
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// Counted by two threads at the same time, with a lock or without.
 private final class Counter: Sendable {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Dispatch
-import FormatDiscovery
 import Glibc
-import MediaTiming
+import OvercrankFormatDiscovery
+import OvercrankMediaTiming
+import OvercrankV4L2
 import Synchronization
 import TestSupport
 import Testing
-import V4L2
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// `VIDIOC_STREAMON`.
 private let streamOn: UInt = 0x4004_5612

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import FormatDiscovery
+
 import Foundation
+import OvercrankFormatDiscovery
+import OvercrankV4L2
 import TestSupport
 import Testing
-import V4L2
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// Random sequences of everything that can be done to a session and happen to it.
 ///

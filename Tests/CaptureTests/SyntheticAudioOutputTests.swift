@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import FormatDiscovery
-import MediaTiming
+
+import OvercrankFormatDiscovery
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 
-@testable import Capture
+@testable import OvercrankCapture
 
 struct SyntheticAudioOutputTests {
   @Test func `The synthetic camera's sound goes with its pictures`() async throws {

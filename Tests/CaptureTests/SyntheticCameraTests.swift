@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
-import MediaTiming
+
+import OvercrankLibAV
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// The picture that a maker's bytes show, by brightness.
 private func luma(

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Dispatch
-import FormatDiscovery
-import LibAV
-import MediaTiming
+import OvercrankFormatDiscovery
+import OvercrankLibAV
+import OvercrankMediaTiming
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// A camera that a script plays, joined to a session.
 private struct ScriptedSession {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+
+import OvercrankV4L2
 import Synchronization
 import TestSupport
 import Testing
-import V4L2
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// A clock that stands still but while somebody sleeps: each sleep takes no time and a long time.
 private final class JumpingClock: Clock {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 import Testing
 
-@testable import Assets
-@testable import Capture
-@testable import Editing
-@testable import Export
-@testable import FormatDiscovery
-@testable import MediaTiming
-@testable import Recording
-@testable import Retiming
+@testable import OvercrankAssets
+@testable import OvercrankCapture
+@testable import OvercrankEditing
+@testable import OvercrankExport
+@testable import OvercrankFormatDiscovery
+@testable import OvercrankMediaTiming
+@testable import OvercrankRecording
+@testable import OvercrankRetiming
 @testable import slowmo
 
 /// Every error code that the sources hold, and the exit status that the command gives it.

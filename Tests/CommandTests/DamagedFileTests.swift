@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
+
 import Foundation
+import OvercrankAssets
 import TestSupport
 import Testing
 

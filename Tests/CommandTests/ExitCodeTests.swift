@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Foundation
-import LibAV
+import OvercrankLibAV
 import TestSupport
 import Testing
 
-@testable import Export
+@testable import OvercrankExport
 
 /// What is wrong with the data is told as such, and what is wrong with the options as that.
 struct ExitCodeTests {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
+
 import Foundation
+import OvercrankCapture
 import TestSupport
 import Testing
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import Editing
-import Export
+
 import Foundation
-import MediaTiming
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankExport
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 

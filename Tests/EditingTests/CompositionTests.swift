@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Editing
-import MediaTiming
+import OvercrankEditing
+import OvercrankMediaTiming
 import Testing
 
 struct CompositionTests {

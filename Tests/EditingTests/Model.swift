@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Editing
 import Glibc
-import MediaTiming
+import OvercrankEditing
+import OvercrankMediaTiming
 
 /// So many cases with `Tests/run.sh --full`, else a quarter.
 func full(_ count: Int) -> Int { getenv("OVERCRANK_FULL") == nil ? count / 4 : count }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import Editing
-import Export
+
 import Foundation
-import LibAV
-import MediaTiming
-import Retiming
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankExport
+import OvercrankLibAV
+import OvercrankMediaTiming
+import OvercrankRetiming
 import TestSupport
 import Testing
 

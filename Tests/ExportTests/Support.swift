@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import Editing
-import Export
-import LibAV
-import MediaTiming
+
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankExport
+import OvercrankLibAV
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CVideo4Linux
 import Foundation
-import MediaTiming
+import OvercrankMediaTiming
 import Synchronization
 import Testing
 
-@testable import FormatDiscovery
-@testable import V4L2
+@testable import OvercrankFormatDiscovery
+@testable import OvercrankV4L2
 
 /// Claims about inputs, on a card with a webcam's, a television's and an HDMI socket.
 struct CaptureInputTests {

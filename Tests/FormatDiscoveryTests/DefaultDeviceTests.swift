@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-import ALSA
+
 import CVideo4Linux
 import Foundation
 import Glibc
+import OvercrankALSA
 import TestSupport
 import Testing
 
-@testable import FormatDiscovery
-@testable import V4L2
+@testable import OvercrankFormatDiscovery
+@testable import OvercrankV4L2
 
 /// A folder that goes with its owner.
 private final class Scratch {

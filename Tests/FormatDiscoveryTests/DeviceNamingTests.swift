@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import ALSA
+
 import Foundation
-import MediaTiming
+import OvercrankALSA
+import OvercrankMediaTiming
 import Testing
 
-@testable import FormatDiscovery
-@testable import V4L2
+@testable import OvercrankFormatDiscovery
+@testable import OvercrankV4L2
 
 /// Claims about the names of devices.
 struct DeviceNamingTests {

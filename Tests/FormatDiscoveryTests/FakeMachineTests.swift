@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CVideo4Linux
-import MediaTiming
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 
-@testable import FormatDiscovery
-@testable import V4L2
+@testable import OvercrankFormatDiscovery
+@testable import OvercrankV4L2
 
 /// Claims about every kind of device that the fake machine has.
 struct FakeMachineTests {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Foundation
-import MediaTiming
+import OvercrankMediaTiming
 import Testing
 
-@testable import FormatDiscovery
-@testable import V4L2
+@testable import OvercrankFormatDiscovery
+@testable import OvercrankV4L2
 
 /// Claims about what becomes of a driver's answers.
 struct FormatListTests {

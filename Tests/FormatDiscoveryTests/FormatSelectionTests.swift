@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import MediaTiming
+
+import OvercrankMediaTiming
 import Testing
 
-@testable import FormatDiscovery
+@testable import OvercrankFormatDiscovery
 
 /// Claims about which mode is the fastest.
 struct FormatSelectionTests {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CFFmpeg
 import Testing
 
-@testable import FormatDiscovery
+@testable import OvercrankFormatDiscovery
 
 /// Claims about the names of pixel formats.
 struct FourCCTests {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import ALSA
+
 import Foundation
 import Glibc
+import OvercrankALSA
 import TestSupport
 import Testing
 
-@testable import FormatDiscovery
+@testable import OvercrankFormatDiscovery
 
 /// A machine of which only the sound cards' nodes are known.
 private func machine(

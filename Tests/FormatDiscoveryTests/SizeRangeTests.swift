@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import MediaTiming
+
+import OvercrankMediaTiming
 import Testing
 
-@testable import FormatDiscovery
-@testable import V4L2
+@testable import OvercrankFormatDiscovery
+@testable import OvercrankV4L2
 
 /// Claims about sizes that come as a range.
 struct SizeRangeTests {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CVideo4Linux
 import Foundation
-import MediaTiming
+import OvercrankMediaTiming
 import Synchronization
 
-@testable import FormatDiscovery
-@testable import V4L2
+@testable import OvercrankFormatDiscovery
+@testable import OvercrankV4L2
 
 /// A driver made of descriptions, for nodes that are files in a scratch folder.
 ///

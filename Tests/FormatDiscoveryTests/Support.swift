@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import MediaTiming
 
-@testable import FormatDiscovery
-@testable import V4L2
+import OvercrankMediaTiming
+
+@testable import OvercrankFormatDiscovery
+@testable import OvercrankV4L2
 
 /// The same numbers in every run: SplitMix64.
 struct SeededRandom: RandomNumberGenerator {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import TestSupport
 
 /// Runs cases in processes of some hundred each; one that ends early is told and gone past.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import Editing
-import Export
+
 import Foundation
-import LibAV
-import MediaTiming
-import Retiming
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankExport
+import OvercrankLibAV
+import OvercrankMediaTiming
+import OvercrankRetiming
 import TestSupport
 
 /// Cases by number: what is damaged and how, and what is done with it.

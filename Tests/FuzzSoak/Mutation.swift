@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import TestSupport
 
 /// Damage done to bytes, the same for the same generator.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
+
+import OvercrankCapture
 
 /// What the books say beside what the generator's log says.
 struct Comparison {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import FormatDiscovery
-import MediaTiming
+
+import OvercrankCapture
+import OvercrankFormatDiscovery
+import OvercrankMediaTiming
+import OvercrankV4L2
 import Synchronization
 import TestSupport
-import V4L2
 
 /// A take of the fake camera: the real capture loop on one thread, the books on another.
 struct Take {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import FormatDiscovery
+
 import Glibc
-import MediaTiming
+import OvercrankCapture
+import OvercrankFormatDiscovery
+import OvercrankMediaTiming
+import OvercrankV4L2
 import TestSupport
-import V4L2
 
 // Runs takes of a fake camera with random faults through the capture loop and the books, and
 // compares the books with the generator's own log: every count, and every gap in its place.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import LinuxSystem
+
+import OvercrankLinuxSystem
 import Testing
 
 /// Names of files go through a `String` and come out as they went in.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import MediaTiming
+
+import OvercrankMediaTiming
 import Testing
 
 /// Claims about texts that nobody meant to write.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import BigInt
-import MediaTiming
+import OvercrankMediaTiming
 
 /// Numbers at which integer code tends to break.
 private let edges: [Int64] = [

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import BigInt
-import MediaTiming
+import OvercrankMediaTiming
 
 /// A fraction of integers without limits: what exact results are measured by.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import BigInt
-import MediaTiming
+import OvercrankMediaTiming
 import Testing
 
 /// Ramps, reverses and holds, beside a model that integrates the speed with fractions of any size.

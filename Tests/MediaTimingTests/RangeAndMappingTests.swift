@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import BigInt
-import MediaTiming
+import OvercrankMediaTiming
 import Testing
 
 /// Claims about ``TimeRange``, ``TimeMapping``, ``Speed`` and ``FrameRate``.

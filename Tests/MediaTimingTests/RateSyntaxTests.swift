@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import MediaTiming
+
+import OvercrankMediaTiming
 import Testing
 
 /// Claims about written frame rates, speeds and numbers.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import MediaTiming
+
+import OvercrankMediaTiming
 import Testing
 
 /// Each rounding as a table that can be read.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import BigInt
 import Testing
 
-@testable import MediaTiming
+@testable import OvercrankMediaTiming
 
 struct WideIntegerTests {
   @Test func `Sums, differences and products of wide numbers have the right sign`() {

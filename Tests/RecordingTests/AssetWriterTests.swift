@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import Capture
-import LibAV
-import MediaTiming
+
+import OvercrankAssets
+import OvercrankCapture
+import OvercrankLibAV
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 
-@testable import Recording
+@testable import OvercrankRecording
 
 /// Pictures that a program brings itself.
 struct AssetWriterTests {

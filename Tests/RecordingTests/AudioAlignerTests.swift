@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
+
 import Foundation
-import LibAV
-import MediaTiming
+import OvercrankCapture
+import OvercrankLibAV
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 
-@testable import Recording
+@testable import OvercrankRecording
 
 /// A sound card by arithmetic: its crystal is too fast or too slow, and its stamps come late.
 ///

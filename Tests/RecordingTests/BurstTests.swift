@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import MediaTiming
+
+import OvercrankAssets
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 
-@testable import Capture
-@testable import Recording
+@testable import OvercrankCapture
+@testable import OvercrankRecording
 
 struct BurstTests {
   @Test func `A burst is written when it is over, whole`() throws {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
+
 import Glibc
-import LibAV
-import MediaTiming
+import OvercrankAssets
+import OvercrankLibAV
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 
-@testable import Capture
-@testable import Recording
+@testable import OvercrankCapture
+@testable import OvercrankRecording
 
 /// What cameras do that they should not.
 struct FaultyCameraTests {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import FormatDiscovery
+
 import Glibc
-import LibAV
-import MediaTiming
+import OvercrankAssets
+import OvercrankFormatDiscovery
+import OvercrankLibAV
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 
-@testable import Capture
-@testable import Recording
+@testable import OvercrankCapture
+@testable import OvercrankRecording
 
 /// What becomes of the file, and of one that was there before.
 struct FileFateTests {

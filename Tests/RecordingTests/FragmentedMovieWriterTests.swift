@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Foundation
-import LibAV
-import MediaTiming
+import OvercrankLibAV
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 
-@testable import Recording
+@testable import OvercrankRecording
 
 /// The file as it grows, against a list of all that was put into it.
 @Suite struct FragmentedMovieWriterTests {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import FormatDiscovery
+
 import Foundation
-import LibAV
-import MediaTiming
+import OvercrankAssets
+import OvercrankFormatDiscovery
+import OvercrankLibAV
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 
-@testable import Capture
-@testable import Recording
+@testable import OvercrankCapture
+@testable import OvercrankRecording
 
 /// What the microphones of these tests hear: another tone on each channel.
 @Sendable private func tone(_ seconds: Double, _ channel: Int) -> Double {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
-import LibAV
-import LinuxSystem
+import OvercrankLibAV
+import OvercrankLinuxSystem
 import TestSupport
 import Testing
 

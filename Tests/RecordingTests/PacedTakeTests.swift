@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import Capture
+
 import Dispatch
-import FormatDiscovery
 import Glibc
-import MediaTiming
+import OvercrankAssets
+import OvercrankCapture
+import OvercrankFormatDiscovery
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 
-@testable import Recording
+@testable import OvercrankRecording
 
 /// Takes of cameras that wait for who takes their frames.
 ///

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import FormatDiscovery
-import MediaTiming
+
+import OvercrankAssets
+import OvercrankFormatDiscovery
+import OvercrankMediaTiming
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Capture
-@testable import Recording
+@testable import OvercrankCapture
+@testable import OvercrankRecording
 
 /// Takes that are paused, against what a simple model says of them.
 struct PauseTests {

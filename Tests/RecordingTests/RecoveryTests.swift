@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
+
 import Foundation
-import LibAV
-import MediaTiming
+import OvercrankAssets
+import OvercrankLibAV
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 
-@testable import Capture
-@testable import Recording
+@testable import OvercrankCapture
+@testable import OvercrankRecording
 
 /// What is made of a recording that was cut off, against what was put into it.
 struct RecoveryTests {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import FormatDiscovery
+
 import Glibc
+import OvercrankFormatDiscovery
 import Synchronization
 
-@testable import Capture
+@testable import OvercrankCapture
 
 /// A microphone that a script plays at once: what it hears is a function of the time since a
 /// camera's first picture.

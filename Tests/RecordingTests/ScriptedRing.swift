@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Dispatch
 import Synchronization
 
-@testable import Capture
-@testable import Recording
+@testable import OvercrankCapture
+@testable import OvercrankRecording
 
 /// Frames that are pushed into a ring by a thread of their own, a few each time that triggers are
 /// asked for; so a trigger is known soon after its instant, and nothing depends on the clock.

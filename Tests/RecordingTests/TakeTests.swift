@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import Capture
+
 import Dispatch
-import FormatDiscovery
 import Glibc
-import LibAV
-import MediaTiming
+import OvercrankAssets
+import OvercrankCapture
+import OvercrankFormatDiscovery
+import OvercrankLibAV
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 
-@testable import Recording
+@testable import OvercrankRecording
 
 /// Records the synthetic camera, which loses no frame to a busy machine: `device` says `pace=max`.
 private func take(

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import MediaTiming
+
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 
-@testable import Recording
+@testable import OvercrankRecording
 
 struct TriggerQueueTests {
   private func trigger(_ microseconds: Int64) -> CaptureTrigger {

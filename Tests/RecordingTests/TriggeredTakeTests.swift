@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-import Assets
-import FormatDiscovery
-import LibAV
-import MediaTiming
+
+import OvercrankAssets
+import OvercrankFormatDiscovery
+import OvercrankLibAV
+import OvercrankMediaTiming
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Capture
-@testable import Recording
+@testable import OvercrankCapture
+@testable import OvercrankRecording
 
 struct TriggeredTakeTests {
   /// Frames with losses and damage; what arrived has its number as its sequence.

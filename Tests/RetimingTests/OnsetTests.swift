@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import MediaTiming
+import OvercrankMediaTiming
 import Testing
 
-@testable import Retiming
+@testable import OvercrankRetiming
 
 struct OnsetTests {
   @Test(

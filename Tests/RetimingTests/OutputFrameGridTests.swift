@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import MediaTiming
-import Retiming
+import OvercrankMediaTiming
+import OvercrankRetiming
 import Testing
 
 struct OutputFrameGridTests {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LibAV
-import Retiming
+import OvercrankLibAV
+import OvercrankRetiming
 import Testing
 
 /// Mixing as light, against the definition in plain double precision, pixel by pixel.

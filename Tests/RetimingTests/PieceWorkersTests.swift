@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
-import MediaTiming
+import OvercrankMediaTiming
 import Testing
 
-@testable import Retiming
+@testable import OvercrankRetiming
 
 struct PieceWorkersTests {
   /// Pieces of so many source samples, each played at 2, from places that do not follow each other.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import MediaTiming
-import Retiming
+import OvercrankMediaTiming
+import OvercrankRetiming
 
 /// Figures of a run, for those who ask for them with `MEASURE=1`.
 enum Measured {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import MediaTiming
-import Retiming
+import OvercrankMediaTiming
+import OvercrankRetiming
 
 /// A generator of numbers that gives the same ones each time (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {

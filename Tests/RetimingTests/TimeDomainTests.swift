@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import MediaTiming
-import Retiming
+import OvercrankMediaTiming
+import OvercrankRetiming
 import Testing
 
 struct TimeDomainTests {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import LibAV
-import MediaTiming
-import Retiming
+import OvercrankLibAV
+import OvercrankMediaTiming
+import OvercrankRetiming
 import Testing
 
 /// Sines through the resampler, against the sines that they should be.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-package import MediaTiming
+
+package import OvercrankMediaTiming
 
 /// Compares a copy with its source by what another program, `ffmpeg`, decodes from both.
 ///

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 
 /// FFmpeg's programs, to judge our files by someone else's eyes.

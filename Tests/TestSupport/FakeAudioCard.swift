@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-package import ALSA
+
 import Glibc
+package import OvercrankALSA
+import OvercrankV4L2
 import Synchronization
-import V4L2
 
 /// A sound card that is a program: its clock, the jitter of its stamps, and its faults are what a
 /// test says.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Capture
+
 package import FakeVideo4Linux
 import Glibc
+package import OvercrankCapture
+import OvercrankV4L2
 import Synchronization
-import V4L2
 
 /// The fake machine's driver at the seam where the kernel's would be: its own clock, its own
 /// faults, and a log of what really became of each frame period.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-package import LibAV
+
+package import OvercrankLibAV
 
 /// Sixteen black or white blocks, side by side: the number of a frame, written into its picture.
 package enum PaintedBlocks {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Assets
-import Capture
-import LibAV
+
+package import OvercrankAssets
+import OvercrankCapture
+import OvercrankLibAV
 
 /// The numbers painted in the pictures of a movie, in order of presentation; nil where a picture
 /// carries none.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
+
+import OvercrankLibAV
 
 /// The bytes of a MOV or MP4 file, to change its boxes as other programs write them.
 ///

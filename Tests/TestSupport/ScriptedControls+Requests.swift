@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CVideo4Linux
-import V4L2
+import OvercrankV4L2
 
 extension ScriptedControls.State {
   /// Answers a request as a kernel does, with a value or a negative errno.

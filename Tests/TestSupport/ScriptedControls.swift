@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+
 package import CVideo4Linux
 import Glibc
+package import OvercrankV4L2
 import Synchronization
-package import V4L2
 
 /// A driver that has controls and nothing else, and answers as its test says.
 package final class ScriptedControls: VideoSystemCalls {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Capture
+
+package import OvercrankCapture
 import Synchronization
 
 /// A driver that gives what a script says, at once: no clock, no threads.

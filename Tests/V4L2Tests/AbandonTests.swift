@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 import Testing
 
-@testable import V4L2
+@testable import OvercrankV4L2
 
 struct AbandonTests {
   @Test func `A file that is let go of is held by nobody, and what was mapped of it stays valid`()

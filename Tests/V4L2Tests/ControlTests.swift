@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CVideo4Linux
 import TestSupport
 import Testing
 
-@testable import V4L2
+@testable import OvercrankV4L2
 
 /// Claims about the controls of a driver that may say anything.
 struct ControlTests {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CVideo4Linux
 import Testing
 
-@testable import V4L2
+@testable import OvercrankV4L2
 
 /// Claims about frames whose driver may say anything.
 struct DequeuedTests {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Foundation
 import Testing
 
-@testable import V4L2
+@testable import OvercrankV4L2
 
 /// Claims about what a user reads when a device cannot be used.
 struct DeviceErrorTests {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CVideo4Linux
 import Foundation
 import TestSupport
 import Testing
 
-@testable import V4L2
+@testable import OvercrankV4L2
 
 struct SubdeviceTests {
   /// A file and the folders above it.

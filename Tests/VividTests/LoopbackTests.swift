@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import FormatDiscovery
+
 import Foundation
-import MediaTiming
+import OvercrankCapture
+import OvercrankFormatDiscovery
+import OvercrankMediaTiming
 import TestSupport
 import Testing
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CVideo4Linux
 import Foundation
 import TestSupport
 import Testing
 
-@testable import V4L2
+@testable import OvercrankV4L2
 
 /// One mode as both programs can name it: format, size, rate with three decimals.
 private struct Triple: Hashable, CustomStringConvertible {

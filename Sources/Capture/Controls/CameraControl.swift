@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-public import MediaTiming
-import V4L2
+
+public import OvercrankMediaTiming
+import OvercrankV4L2
 
 /// A setting of a camera as its driver has it: what it is, what it takes, what it holds.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
+import OvercrankV4L2
 import Synchronization
-import V4L2
 
 /// A setting that changed, by whoever's doing.
 public struct CameraControlChange: Hashable, Sendable {

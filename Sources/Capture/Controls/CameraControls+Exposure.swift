@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-public import MediaTiming
+
+public import OvercrankMediaTiming
+import OvercrankV4L2
 import Synchronization
-import V4L2
 
 /// Who decides how bright the picture is.
 public enum ExposureMode: String, Hashable, Sendable, CaseIterable {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import V4L2
+
+import OvercrankV4L2
 
 /// Who decides where the lens is focused.
 public enum FocusMode: String, Hashable, Sendable, CaseIterable {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import V4L2
+
+import OvercrankV4L2
 
 /// Whether the lamp lights all the time.
 public enum TorchMode: String, Hashable, Sendable, CaseIterable {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import V4L2
+
+import OvercrankV4L2
 
 /// The mains whose light would flicker in the picture.
 public enum PowerLineFrequency: Int, Hashable, Sendable, CaseIterable {

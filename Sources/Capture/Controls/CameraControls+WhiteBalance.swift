@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
+import OvercrankV4L2
 import Synchronization
-import V4L2
 
 /// Who decides which light is white.
 public enum WhiteBalanceMode: String, Hashable, Sendable, CaseIterable {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
+import OvercrankV4L2
 import Synchronization
-import V4L2
 
 extension CameraControls {
   /// Whether the camera zooms.

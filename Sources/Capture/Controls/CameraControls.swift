@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-public import FormatDiscovery
+
+public import OvercrankFormatDiscovery
+package import OvercrankV4L2
 import Synchronization
-package import V4L2
 
 /// The settings of a camera: focus, exposure, white balance, zoom, light.
 ///

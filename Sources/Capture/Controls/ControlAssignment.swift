@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import MediaTiming
-import V4L2
+
+import OvercrankMediaTiming
+import OvercrankV4L2
 
 /// A control and the value it is to get, as somebody wrote them: `exposure_time_absolute=4ms`.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import MediaTiming
-import V4L2
+
+import OvercrankMediaTiming
+import OvercrankV4L2
 
 extension DeviceControl {
   /// Reads a value as somebody wrote it for this control, and refuses one that it does not take.

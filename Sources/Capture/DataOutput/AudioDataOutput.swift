@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Dispatch
-public import FormatDiscovery
-import MediaTiming
+public import OvercrankFormatDiscovery
+import OvercrankMediaTiming
 import Synchronization
 
 /// Hands captured sound to a program, block by block, and tells how loud it is.

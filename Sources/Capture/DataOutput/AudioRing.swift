@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// Blocks of sound on their way from the capture thread to one other, in memory that was reserved

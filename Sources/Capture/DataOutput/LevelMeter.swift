@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import FormatDiscovery
+
 import Glibc
+import OvercrankFormatDiscovery
 import Synchronization
 
 /// How loud a channel is.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// Frames on loan, or notes of dropped ones, on their way from the capture thread to one other.

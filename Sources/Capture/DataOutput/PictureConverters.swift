@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
+
+import OvercrankLibAV
 import Synchronization
 
 /// A layout of pixels that many programs can use.

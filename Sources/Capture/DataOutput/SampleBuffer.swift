@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
-public import MediaTiming
+
+import OvercrankLibAV
+public import OvercrankMediaTiming
 import Synchronization
 
 /// What the bytes of a sample are.

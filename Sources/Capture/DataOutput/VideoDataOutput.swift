@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-public import FormatDiscovery
-public import MediaTiming
+
+public import OvercrankFormatDiscovery
+public import OvercrankMediaTiming
 import Synchronization
 
 /// Hands captured frames to a program, one after the other, without a copy.

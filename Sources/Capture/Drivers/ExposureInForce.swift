@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import MediaTiming
-import V4L2
+
+import OvercrankMediaTiming
+import OvercrankV4L2
 
 /// How a camera exposes while it streams, as far as its controls tell: what an automatic chooses
 /// for one frame or the next, no V4L2 camera says.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package import FormatDiscovery
-import LibAV
-import MediaTiming
+
+package import OvercrankFormatDiscovery
+import OvercrankLibAV
+import OvercrankMediaTiming
 import Synchronization
 
 /// A movie file played as a camera: its frames at their own times, or as fast as they are taken.

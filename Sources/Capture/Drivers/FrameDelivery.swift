@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-package import LibAV
+
+package import OvercrankLibAV
 
 /// What the frames of a session are, as the driver granted it.
 package struct FrameDelivery: Sendable {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import FormatDiscovery
-import LibAV
-import MediaTiming
-import V4L2
+
+import OvercrankFormatDiscovery
+import OvercrankLibAV
+import OvercrankMediaTiming
+import OvercrankV4L2
 
 /// A driver for a device of any kind, set to a mode, and what it granted.
 struct OpenedDevice {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import FormatDiscovery
-import MediaTiming
+
+import OvercrankFormatDiscovery
+import OvercrankMediaTiming
+import OvercrankV4L2
 import Synchronization
-import V4L2
 
 /// A V4L2 device that was set to a mode: its driver's buffers as everyone else sees them.
 final class V4L2Driver: FrameDriver {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-package import V4L2
+
+package import OvercrankV4L2
 
 /// Where a camera's controls are read and set while its buffers may be running.
 package protocol ControlPort: Sendable {

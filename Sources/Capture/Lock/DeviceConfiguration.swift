@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-public import FormatDiscovery
-public import MediaTiming
-import V4L2
+
+public import OvercrankFormatDiscovery
+public import OvercrankMediaTiming
+import OvercrankV4L2
 
 extension CaptureDevice {
   /// Takes the device's settings, so that no other program changes them meanwhile.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package import MediaTiming
+
+package import OvercrankMediaTiming
+import OvercrankV4L2
 import Synchronization
-import V4L2
 
 /// Keeps a camera from exposing longer than a frame lasts, and gives every control back.
 ///

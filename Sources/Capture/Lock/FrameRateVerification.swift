@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import MediaTiming
+
+public import OvercrankMediaTiming
 
 /// Why a device's rate is not the one that was asked for.
 public enum FrameRateMismatchReason: String, Hashable, Sendable {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import ALSA
-import FormatDiscovery
+
 import Glibc
+import OvercrankALSA
+import OvercrankFormatDiscovery
 
 /// The capture device of a sound card, set up.
 final class ALSADriver: AudioDriver {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import FormatDiscovery
-import MediaTiming
+
+import OvercrankFormatDiscovery
+import OvercrankMediaTiming
 import Synchronization
 
 /// What became of the samples of an input, readable while it runs.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Dispatch
-package import FormatDiscovery
+package import OvercrankFormatDiscovery
 import Synchronization
 
 /// The last seconds of what an input hears, for takes to read from any time on: also from before

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import ALSA
-public import FormatDiscovery
+
+import OvercrankALSA
+public import OvercrankFormatDiscovery
 import Synchronization
 
 /// A microphone opened in one format, ready to deliver sound to a session's outputs.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import MediaTiming
+
+import OvercrankMediaTiming
 package import Synchronization
 
 /// Why a capture ended.

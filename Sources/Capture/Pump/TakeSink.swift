@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import MediaTiming
+
+public import OvercrankMediaTiming
 import Synchronization
 
 /// When a take is over by itself.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import FormatDiscovery
+
+public import OvercrankFormatDiscovery
 
 /// Where captured frames and sound go; ``VideoDataOutput``, ``AudioDataOutput`` and
 /// `MovieFileOutput` are such.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import FormatDiscovery
+
+public import OvercrankFormatDiscovery
 import Synchronization
 
 /// Joins cameras and microphones to what uses their frames and their sound.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import ALSA
-import V4L2
+
+import OvercrankALSA
+import OvercrankV4L2
 
 /// Where devices are reached: kept by what opens one again on another thread than its own.
 package struct DeviceEnvironment: Sendable {

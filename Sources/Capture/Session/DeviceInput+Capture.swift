@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import FormatDiscovery
+
+import OvercrankFormatDiscovery
 
 extension DeviceInput: CapturingInput {
   /// Pictures, and the sound beside them where the camera hears.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-public import FormatDiscovery
-import LibAV
-public import MediaTiming
+
+public import OvercrankFormatDiscovery
+import OvercrankLibAV
+public import OvercrankMediaTiming
 import Synchronization
 
 /// A device opened in one mode, its frame duration locked, ready to deliver frames.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import FormatDiscovery
+
+public import OvercrankFormatDiscovery
 
 /// Where a session's media come from; ``DeviceInput`` and ``MicrophoneInput`` are such.
 ///

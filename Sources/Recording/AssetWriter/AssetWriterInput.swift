@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Capture
-import LibAV
-public import MediaTiming
+
+public import OvercrankCapture
+import OvercrankLibAV
+public import OvercrankMediaTiming
 import Synchronization
 
 /// Pictures on their way into the file of an ``AssetWriter``.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import LibAV
-import MediaTiming
+
+import OvercrankCapture
+import OvercrankLibAV
+import OvercrankMediaTiming
 import Synchronization
 
 /// The file of an ``AssetWriter`` from its creation to its end: takes pictures in, and stores them

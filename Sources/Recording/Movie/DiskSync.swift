@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
+
 import Dispatch
-import LibAV
-import LinuxSystem
+import OvercrankCapture
+import OvercrankLibAV
+import OvercrankLinuxSystem
 import Synchronization
 
 /// Brings a growing file to the disk, on a thread of its own: whoever writes never waits for it.

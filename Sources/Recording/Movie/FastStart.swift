@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
-import LinuxSystem
+
+import OvercrankLibAV
+import OvercrankLinuxSystem
 
 /// Puts the index of a plain movie before its media, so that it plays while it is still fetched.
 ///

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
+
+import OvercrankLibAV
 
 /// The box in each fragment that says, record by record and before there is a `moof`, which samples
 /// lie in it and which frames arrived.

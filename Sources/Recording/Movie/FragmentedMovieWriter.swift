@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
-import LinuxSystem
+
+import OvercrankLibAV
+import OvercrankLinuxSystem
 
 /// A movie file that can be played while it grows: written in fragments, each sample once and
 /// straight to its place.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import LibAV
+
+import OvercrankCapture
+import OvercrankLibAV
 
 extension FrameRecord {
   init(_ frame: FrameObservation, _ outcome: FrameOutcome) {

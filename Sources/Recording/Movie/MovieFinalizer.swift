@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
-import LinuxSystem
-import MediaTiming
+
+import OvercrankLibAV
+import OvercrankLinuxSystem
+import OvercrankMediaTiming
 
 /// Turns a recording that was written in fragments into a plain movie of the same packets.
 enum MovieFinalizer {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
+
+import OvercrankLibAV
 
 /// What a fragment of a movie holds, and the `moof` box that says so (ISO/IEC 14496-12, 8.8).
 struct MovieFragment {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
+
+import OvercrankLibAV
 
 /// What must be written into a recording that was cut off so that every reader finds its fragments.
 ///

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
+
+import OvercrankLibAV
 
 /// A fragment as its journal tells of it, whatever else of it was written.
 struct RecordedFragment {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
+
+import OvercrankLibAV
 
 /// How a MOV file wants the bytes of a sample, where that is not as cameras and encoders give
 /// them.

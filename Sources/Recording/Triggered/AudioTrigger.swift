@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import FormatDiscovery
+
 import Glibc
-public import MediaTiming
+import OvercrankCapture
+import OvercrankFormatDiscovery
+public import OvercrankMediaTiming
 
 /// Which sounds give triggers: the first sample that is loud enough, after a quiet period.
 public struct AudioTrigger: Hashable, Sendable {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import LibAV
+
+import OvercrankCapture
+import OvercrankLibAV
 
 /// A clip around a trigger, on its way from the ring into its file.
 final class Clip {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-public import MediaTiming
+
+import OvercrankCapture
+public import OvercrankMediaTiming
 
 /// How much of the picture must change to give a trigger: the first such picture after a quiet
 /// period.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import FormatDiscovery
-import MediaTiming
+
+import OvercrankCapture
+import OvercrankFormatDiscovery
+import OvercrankMediaTiming
 import Synchronization
 
 extension MovieFileOutput {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import MediaTiming
+
+import OvercrankCapture
+import OvercrankMediaTiming
 
 /// Triggers on their way from the threads that give them to the thread that records clips.
 ///

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Capture
-import LibAV
-import LinuxSystem
-import MediaTiming
+
+import OvercrankCapture
+import OvercrankLibAV
+import OvercrankLinuxSystem
+import OvercrankMediaTiming
 import Synchronization
 
 /// Cuts clips out of a ring of frames, one for each trigger, on one thread.

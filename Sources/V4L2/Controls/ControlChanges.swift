@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// The changes that a program made to a camera's controls, so that it can take them back.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CVideo4Linux
 
 /// The number by which a driver knows one of its controls: `V4L2_CID_…`.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CVideo4Linux
 
 /// The items of well-known menus, by the numbers that choose them.

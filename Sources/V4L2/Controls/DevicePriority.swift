@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import CVideo4Linux
 
 /// Who may change a device that several programs have open: `V4L2_PRIORITY_…`.

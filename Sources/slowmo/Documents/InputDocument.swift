@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Overcrank
 
 /// One of a device's inputs.

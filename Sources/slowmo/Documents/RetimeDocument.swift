@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Overcrank
 
 /// A document that can also be told in lines.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Dispatch
-import LinuxSystem
+import OvercrankLinuxSystem
 import Subprocess
 import Synchronization
 

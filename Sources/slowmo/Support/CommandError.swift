@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Overcrank
 
 /// The exit codes of the command, after sysexits(3) where they fit.

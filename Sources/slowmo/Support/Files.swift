@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Glibc
-import LinuxSystem
+import OvercrankLinuxSystem
 
 /// Whether something stands at a path.
 func fileExists(_ path: String) -> Bool {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 import Glibc
-import LinuxSystem
+import OvercrankLinuxSystem
 import Synchronization
 
 /// Standard output for data, standard error for everything else.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import ArgumentParser
-import LinuxSystem
 import Overcrank
+import OvercrankLinuxSystem
 
 /// The name that stands for standard output; `./-` is a file.
 let standardOutput = "-"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import LibAV
+
+import OvercrankLibAV
 
 /// Frames of MJPEG, put together from pieces instead of encoded as a whole.
 ///

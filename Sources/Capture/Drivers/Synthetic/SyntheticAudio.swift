@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// What the synthetic camera hears: a quiet tone, and a click at each whole second.

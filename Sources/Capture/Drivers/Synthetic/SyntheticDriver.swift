@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package import FormatDiscovery
-import LibAV
-package import MediaTiming
+
+package import OvercrankFormatDiscovery
+import OvercrankLibAV
+package import OvercrankMediaTiming
 import Synchronization
 
 /// The synthetic camera: a thread that fills buffers at a fixed rate, as a driver's interrupt
