@@ -46,34 +46,34 @@ let package = Package(
     .systemLibrary(name: "CLinuxSystem"),
 
     // Values of time, which every module below may import.
-    .module("MediaTiming"),
+    .module("MediaCore"),
     // Files and their names, as the system has them.
     .module("LinuxSystem", with: ["CLinuxSystem"]),
 
     // Bridges: one owner for each C handle.
-    .module("V4L2", on: ["LinuxSystem", "MediaTiming"], with: ["CVideo4Linux"]),
+    .module("V4L2", on: ["LinuxSystem", "MediaCore"], with: ["CVideo4Linux"]),
     .module("ALSA", on: ["V4L2"], with: ["CALSA"]),
-    .module("LibAV", on: ["LinuxSystem", "MediaTiming"], with: ["CFFmpeg"]),
+    .module("LibAV", on: ["LinuxSystem", "MediaCore"], with: ["CFFmpeg"]),
 
     // The way of a frame.
-    .module("FormatDiscovery", on: ["V4L2", "ALSA", "LibAV", "MediaTiming"]),
+    .module("FormatDiscovery", on: ["V4L2", "ALSA", "LibAV", "MediaCore"]),
     .module(
-      "Capture", on: ["FormatDiscovery", "V4L2", "ALSA", "LibAV", "MediaTiming"],
+      "Capture", on: ["FormatDiscovery", "V4L2", "ALSA", "LibAV", "MediaCore"],
       with: [.product(name: "Histogram", package: "hdrhistogram-swift")]),
     .module(
       "Recording",
-      on: ["Capture", "FormatDiscovery", "LibAV", "LinuxSystem", "MediaTiming"]),
-    .module("Assets", on: ["LibAV", "LinuxSystem", "MediaTiming"]),
-    .module("Editing", on: ["LinuxSystem", "MediaTiming"]),
-    .module("Retiming", on: ["LibAV", "MediaTiming"], with: ["CRubberBand"]),
+      on: ["Capture", "FormatDiscovery", "LibAV", "LinuxSystem", "MediaCore"]),
+    .module("Assets", on: ["LibAV", "LinuxSystem", "MediaCore"]),
+    .module("Editing", on: ["LinuxSystem", "MediaCore"]),
+    .module("Retiming", on: ["LibAV", "MediaCore"], with: ["CRubberBand"]),
     .module(
-      "Export", on: ["Editing", "Assets", "Retiming", "LibAV", "LinuxSystem", "MediaTiming"]),
+      "Export", on: ["Editing", "Assets", "Retiming", "LibAV", "LinuxSystem", "MediaCore"]),
 
     // The faces: one import for library users, one command for everyone else.
     .target(
       name: "Overcrank",
       dependencies: [
-        "OvercrankMediaTiming", "OvercrankFormatDiscovery", "OvercrankCapture",
+        "OvercrankMediaCore", "OvercrankFormatDiscovery", "OvercrankCapture",
         "OvercrankRecording", "OvercrankAssets", "OvercrankEditing",
         "OvercrankRetiming", "OvercrankExport",
       ]),
@@ -88,16 +88,16 @@ let package = Package(
 
     .testTarget(name: "LinuxSystemTests", dependencies: ["OvercrankLinuxSystem", "TestSupport"]),
     .testTarget(
-      name: "MediaTimingTests",
-      dependencies: ["OvercrankMediaTiming", .product(name: "BigInt", package: "BigInt")]),
+      name: "MediaCoreTests",
+      dependencies: ["OvercrankMediaCore", .product(name: "BigInt", package: "BigInt")]),
     .testTarget(
       name: "V4L2Tests",
-      dependencies: ["OvercrankV4L2", "CVideo4Linux", "OvercrankMediaTiming", "TestSupport"]),
+      dependencies: ["OvercrankV4L2", "CVideo4Linux", "OvercrankMediaCore", "TestSupport"]),
     .testTarget(
       name: "FormatDiscoveryTests",
       dependencies: [
         "OvercrankFormatDiscovery", "OvercrankV4L2", "OvercrankALSA", "CVideo4Linux", "CFFmpeg",
-        "OvercrankMediaTiming", "TestSupport",
+        "OvercrankMediaCore", "TestSupport",
       ]),
     .executableTarget(
       name: "RecordAndSlow", dependencies: ["Overcrank"], path: "Samples/RecordAndSlow"),
@@ -107,7 +107,7 @@ let package = Package(
 
     // The library's sound by itself, for Benchmarks/pitch.sh.
     .executableTarget(
-      name: "RetimeSound", dependencies: ["OvercrankRetiming", "OvercrankMediaTiming"],
+      name: "RetimeSound", dependencies: ["OvercrankRetiming", "OvercrankMediaCore"],
       path: "Benchmarks/RetimeSound"),
 
     // A driver that is a program: cameras of many kinds with faults on demand, and a log of what
@@ -119,7 +119,7 @@ let package = Package(
     .executableTarget(
       name: "LedgerSoak",
       dependencies: [
-        "OvercrankCapture", "OvercrankFormatDiscovery", "OvercrankV4L2", "OvercrankMediaTiming",
+        "OvercrankCapture", "OvercrankFormatDiscovery", "OvercrankV4L2", "OvercrankMediaCore",
         "TestSupport",
       ],
       path: "Tests/LedgerSoak"),
@@ -130,7 +130,7 @@ let package = Package(
       name: "AllocationCheck",
       dependencies: [
         "AllocationCounter", "OvercrankRecording", "OvercrankCapture", "OvercrankFormatDiscovery",
-        "OvercrankV4L2", "OvercrankMediaTiming",
+        "OvercrankV4L2", "OvercrankMediaCore",
         "TestSupport",
       ],
       path: "Tests/AllocationCheck"),
@@ -139,7 +139,7 @@ let package = Package(
       name: "FuzzSoak",
       dependencies: [
         "OvercrankAssets", "OvercrankEditing", "OvercrankExport", "OvercrankLibAV",
-        "OvercrankMediaTiming", "OvercrankRetiming", "TestSupport",
+        "OvercrankMediaCore", "OvercrankRetiming", "TestSupport",
       ],
       path: "Tests/FuzzSoak"),
     // What tests share: makers of movies, readers of painted numbers, and Subprocess to run the
@@ -148,7 +148,7 @@ let package = Package(
       name: "TestSupport",
       dependencies: [
         "OvercrankALSA", "OvercrankAssets", "OvercrankCapture", "CVideo4Linux", "FakeVideo4Linux",
-        "OvercrankLibAV", "OvercrankMediaTiming",
+        "OvercrankLibAV", "OvercrankMediaCore",
         "OvercrankV4L2",
         .product(name: "Subprocess", package: "swift-subprocess"),
       ],
@@ -157,13 +157,13 @@ let package = Package(
       name: "CaptureTests",
       dependencies: [
         "OvercrankCapture", "OvercrankFormatDiscovery", "OvercrankALSA", "OvercrankLibAV",
-        "OvercrankMediaTiming", "TestSupport", "OvercrankV4L2",
+        "OvercrankMediaCore", "TestSupport", "OvercrankV4L2",
       ]),
     .testTarget(
       name: "RecordingTests",
       dependencies: [
         "OvercrankRecording", "OvercrankCapture", "OvercrankFormatDiscovery", "OvercrankAssets",
-        "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaTiming",
+        "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
         "TestSupport",
       ]),
     .testTarget(
@@ -171,30 +171,30 @@ let package = Package(
       dependencies: [
         "TestSupport", "slowmo", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing",
         "OvercrankExport", "OvercrankFormatDiscovery",
-        "OvercrankLibAV", "OvercrankMediaTiming", "OvercrankRecording", "OvercrankRetiming",
+        "OvercrankLibAV", "OvercrankMediaCore", "OvercrankRecording", "OvercrankRetiming",
       ]),
     .testTarget(
       name: "VividTests",
       dependencies: [
         "TestSupport", "OvercrankCapture", "OvercrankFormatDiscovery", "OvercrankV4L2",
-        "CVideo4Linux", "OvercrankMediaTiming",
+        "CVideo4Linux", "OvercrankMediaCore",
       ]),
     .testTarget(
       name: "AssetsTests",
       dependencies: [
-        "OvercrankAssets", "OvercrankFormatDiscovery", "OvercrankLibAV", "OvercrankMediaTiming",
+        "OvercrankAssets", "OvercrankFormatDiscovery", "OvercrankLibAV", "OvercrankMediaCore",
         "TestSupport",
       ]),
     .testTarget(
       name: "ExportTests",
       dependencies: [
         "OvercrankExport", "OvercrankEditing", "OvercrankRetiming", "OvercrankAssets",
-        "OvercrankLibAV", "OvercrankMediaTiming", "TestSupport",
+        "OvercrankLibAV", "OvercrankMediaCore", "TestSupport",
       ]),
-    .testTarget(name: "EditingTests", dependencies: ["OvercrankEditing", "OvercrankMediaTiming"]),
+    .testTarget(name: "EditingTests", dependencies: ["OvercrankEditing", "OvercrankMediaCore"]),
     .testTarget(
       name: "RetimingTests",
-      dependencies: ["OvercrankRetiming", "OvercrankLibAV", "OvercrankMediaTiming"]),
+      dependencies: ["OvercrankRetiming", "OvercrankLibAV", "OvercrankMediaCore"]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -9,7 +9,7 @@
 // before it.
 
 import Glibc
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankRetiming
 
 /// What is wrong with the command line or a file.

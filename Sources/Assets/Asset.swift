@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankLibAV
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// What a movie file holds, with the exact time of each of its frames.
 ///

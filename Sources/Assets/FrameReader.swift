@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankLibAV
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// Reads single pictures of an asset, exactly, in any order; forward is fastest.
 public struct FrameReader: ~Copyable {

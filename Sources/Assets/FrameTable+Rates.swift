@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 extension FrameTable {
   /// Whether the frames do not follow each other evenly, as far as the timescale can tell.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// What the index of a track says of one packet, in the file's ticks.
 struct PacketRecord: Hashable {

@@ -2,7 +2,7 @@
 
 import FoundationEssentials
 import OvercrankLibAV
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// What a recording says of itself in its file: from where its frames came, and what is missing.
 public struct RecordingInfo: Hashable, Sendable, Decodable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankLibAV
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// The picture track of an asset.
 public struct VideoTrack: Sendable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 extension Composition {
   /// Makes a composition that plays a whole source, some ranges of it at other speeds.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 extension Composition {
   /// The parts of a composition that play ranges of a source, one after the other.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 // How a track's segments are cut and put together again: the edits of one track or of all, of
 // ranges that need not be inside.

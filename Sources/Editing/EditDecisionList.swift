@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Reads CMX 3600 edit decision lists, with the speeds of their M2 lines.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// An edit that cannot be made, and why; the composition it was asked of is as it was before.
 public struct EditingError: Error, Hashable, Sendable, CustomStringConvertible {

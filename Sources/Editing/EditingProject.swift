@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// A project of any program whose files are read.
 public struct EditingProject: Hashable, Sendable {

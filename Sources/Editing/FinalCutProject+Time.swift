@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 // Times of FCPXML, and which time of its content a clip plays.
 extension FinalCutProject {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Reads Final Cut Pro's FCPXML 1.x: clips, connected clips, compound clips, and their speeds.
 ///

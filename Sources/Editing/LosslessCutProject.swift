@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Reads LosslessCut's project files (`.llc`): JSON5 with the segments of one movie.
 struct LosslessCutProject {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// What a track carries.
 public enum MediaType: String, Hashable, Sendable, CaseIterable {

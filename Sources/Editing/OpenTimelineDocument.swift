@@ -2,7 +2,7 @@
 
 import FoundationEssentials
 import OvercrankLinuxSystem
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// A composition as a project file: OpenTimelineIO's JSON.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// The exact values that stand in the metadata of what this library wrote.
 enum OpenTimelineExact {

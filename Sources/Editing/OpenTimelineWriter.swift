@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLinuxSystem
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Makes OpenTimelineIO's objects.
 enum OpenTimelineWriter {

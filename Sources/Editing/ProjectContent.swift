@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// A clip that a project names, before anything is known of its media.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Turns what a project plays into tracks, and looks up the media of what is shown.
 struct ProjectMedia {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 extension SlowMotionMarkers {
   /// Reads the ranges that Samsung's camera appends to a movie, in the file's last bytes.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// Where a phone plays its high-rate clip slowly, as it says beside the clip or in it.
 ///

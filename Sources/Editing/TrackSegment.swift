@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// A stretch of a track that plays a range of one source, holds one instant of it, or nothing.
 ///

@@ -4,7 +4,7 @@ import Dispatch
 import OvercrankAssets
 import OvercrankEditing
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankRetiming
 
 /// The sound of an export: copied where nothing is retimed, rendered and encoded elsewhere.

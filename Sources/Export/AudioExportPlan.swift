@@ -3,7 +3,7 @@
 import OvercrankAssets
 import OvercrankEditing
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankRetiming
 
 /// What the sound of an export is made of.

@@ -2,7 +2,7 @@
 
 import OvercrankAssets
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Encodes the frames from a cut up to the first packet that can be copied, so that they can
 /// stand in one track with those packets.

@@ -3,7 +3,7 @@
 import OvercrankAssets
 import OvercrankEditing
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Where the chapters of the sources come to lie in a composition.
 struct ChapterMap {

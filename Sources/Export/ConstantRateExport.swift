@@ -3,7 +3,7 @@
 import Dispatch
 import OvercrankAssets
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankRetiming
 import Synchronization
 

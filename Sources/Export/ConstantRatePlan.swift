@@ -2,7 +2,7 @@
 
 import OvercrankAssets
 import OvercrankEditing
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankRetiming
 
 /// Which frames a constant rate shows, and for how many slots each.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankAssets
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Tells where a track can be cut without re-encoding it.
 ///

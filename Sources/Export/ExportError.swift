@@ -4,7 +4,7 @@ import Glibc
 import OvercrankAssets
 import OvercrankLibAV
 import OvercrankLinuxSystem
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankRetiming
 
 /// Why a composition cannot be exported, or why the export ended early.

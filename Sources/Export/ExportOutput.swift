@@ -3,7 +3,7 @@
 import OvercrankAssets
 import OvercrankEditing
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// The file of an export: one picture track, the sound beside it in step, and the tags.
 struct ExportOutput: ~Copyable {

@@ -3,7 +3,7 @@
 import OvercrankAssets
 import OvercrankEditing
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankRetiming
 
 /// Everything that is decided before the first byte is written.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankEditing
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 public import OvercrankRetiming
 
 /// What an export did, or what it would do.

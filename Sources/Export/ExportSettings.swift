@@ -2,7 +2,7 @@
 
 public import OvercrankAssets
 import OvercrankLibAV
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 public import OvercrankRetiming
 
 /// How a composition becomes a movie.

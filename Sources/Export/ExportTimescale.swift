@@ -2,7 +2,7 @@
 
 import OvercrankAssets
 import OvercrankEditing
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// The ticks in which the times of a passthrough export are told.
 enum ExportTimescale {

@@ -2,7 +2,7 @@
 
 import OvercrankAssets
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankRetiming
 
 /// Makes the pictures that are encoded out of those of the sources.

@@ -2,7 +2,7 @@
 
 import OvercrankAssets
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Copies the packets that a plan names, with the times it gives them.
 struct PassthroughExport {

@@ -2,7 +2,7 @@
 
 import OvercrankAssets
 import OvercrankEditing
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Which packets a passthrough export copies, which frames it encodes at cuts, and the time each
 /// of them gets.

@@ -2,7 +2,7 @@
 
 import OvercrankAssets
 import OvercrankEditing
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Segments in which one source goes on without a jump, or in which nothing plays.
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankALSA
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankV4L2
 
 /// What kind of media a device gives.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// A mode of a camera: a pixel format, a size, and the frame rates it has at that size.
 ///

@@ -2,7 +2,7 @@
 
 import Glibc
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// A movie file that plays a camera: `file:clip.mp4?pace=max`.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankV4L2
 
 /// The formats of a device, and what of the driver's answers was left out of them.

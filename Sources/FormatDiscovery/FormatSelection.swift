@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Which of many formats is the fastest.
 public enum FormatSelection {

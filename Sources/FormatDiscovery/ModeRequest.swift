@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// A wish for a mode, as `[WxH][@rate][/fourcc]` writes it; what is left out is open.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import OvercrankMediaTiming
+package import OvercrankMediaCore
 
 /// What a synthetic camera is asked to be: `synthetic:640x480@240?drop=5%&seed=7`.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 package import OvercrankV4L2
 
 /// The digital timings of the picture on a cable such as HDMI.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CFFmpeg
-package import OvercrankMediaTiming
+package import OvercrankMediaCore
 
 /// Turns the packets of one track into frames.
 package struct Decoder: ~Copyable {

@@ -3,7 +3,7 @@
 import CFFmpeg
 import Glibc
 package import OvercrankLinuxSystem
-package import OvercrankMediaTiming
+package import OvercrankMediaCore
 
 /// A chapter of a file, in seconds.
 package struct Chapter: Sendable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import CFFmpeg
-package import OvercrankMediaTiming
+package import OvercrankMediaCore
 
 /// Turns frames into the packets of one track.
 package struct Encoder: ~Copyable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import OvercrankMediaTiming
+package import OvercrankMediaCore
 
 /// What a decoder of some level of H.264 must be able to do: ITU-T H.264, table A-1.
 package struct H264Level: Hashable, Sendable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import CFFmpeg
-package import OvercrankMediaTiming
+package import OvercrankMediaCore
 
 /// What kind of media a track carries.
 package enum TrackKind: Sendable { case video, audio, other }

@@ -6,6 +6,6 @@
 @_exported public import OvercrankEditing
 @_exported public import OvercrankExport
 @_exported public import OvercrankFormatDiscovery
-@_exported public import OvercrankMediaTiming
+@_exported public import OvercrankMediaCore
 @_exported public import OvercrankRecording
 @_exported public import OvercrankRetiming

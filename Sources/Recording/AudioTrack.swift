@@ -2,7 +2,7 @@
 
 import OvercrankCapture
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// The sound of a take, encoded up to the same instant as its pictures.
 struct AudioTrack: ~Copyable {

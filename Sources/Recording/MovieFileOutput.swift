@@ -3,7 +3,7 @@
 public import OvercrankCapture
 public import OvercrankFormatDiscovery
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Synchronization
 
 /// Records what a session captures into a movie file.

@@ -4,7 +4,7 @@ import Glibc
 import OvercrankCapture
 import OvercrankLibAV
 import OvercrankLinuxSystem
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Mends a recording that a crash or a power cut left unfinished.
 ///

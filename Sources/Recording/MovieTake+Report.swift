@@ -4,7 +4,7 @@ import OvercrankCapture
 import OvercrankFormatDiscovery
 import OvercrankLibAV
 import OvercrankLinuxSystem
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 extension MovieTake {
   /// Says what became of the take, and makes its file plain.

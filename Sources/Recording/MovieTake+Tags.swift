@@ -3,7 +3,7 @@
 import OvercrankCapture
 import OvercrankFormatDiscovery
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Synchronization
 
 extension DeviceInput {

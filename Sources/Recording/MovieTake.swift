@@ -4,7 +4,7 @@ import OvercrankCapture
 import OvercrankFormatDiscovery
 import OvercrankLibAV
 import OvercrankLinuxSystem
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Synchronization
 
 /// One take on its way from the queue into its file.

@@ -2,7 +2,7 @@
 
 import OvercrankCapture
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// What a pipeline made of a frame.
 enum TakenFrame {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankCapture
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// What became of the sound of a take.
 public struct RecordedAudio: Hashable, Sendable {

@@ -3,7 +3,7 @@
 import FoundationEssentials
 import Glibc
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// How a process that records uses its memory.
 public enum RecordingMemory {

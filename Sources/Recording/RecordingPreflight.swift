@@ -4,7 +4,7 @@ import Glibc
 import OvercrankCapture
 import OvercrankLibAV
 import OvercrankLinuxSystem
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// What a take will need, and what its disk and the memory have: known before it begins.
 public struct RecordingPreflight: Hashable, Sendable {

@@ -2,7 +2,7 @@
 
 public import OvercrankCapture
 import OvercrankLibAV
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// What a finished take is, and what became of each of its frames.
 public struct RecordingReport: Sendable {

@@ -2,7 +2,7 @@
 
 import FoundationEssentials
 import OvercrankCapture
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// What a recording says of itself inside its file.
 enum RecordingTags {

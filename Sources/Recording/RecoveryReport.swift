@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankCapture
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// What became of a recording that a crash or a power cut left unfinished.
 public struct RecoveryReport: Sendable {

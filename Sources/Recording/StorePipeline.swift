@@ -2,7 +2,7 @@
 
 import OvercrankCapture
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Stores uncompressed frames whose rows lie one behind the other.
 struct StorePipeline: PicturePipeline {

@@ -3,7 +3,7 @@
 import OvercrankCapture
 import OvercrankFormatDiscovery
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Where the sound of takes comes from; one serves any number of them, also at the same time.
 struct TakeAudio: Sendable {

@@ -3,7 +3,7 @@
 import OvercrankCapture
 import OvercrankLibAV
 import OvercrankLinuxSystem
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// The work of the writer: takes frames from the queue, stores them, and keeps the ledger.
 ///

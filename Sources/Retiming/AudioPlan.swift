@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// One piece of the output and where its samples come from.
 struct AudioPiece: Hashable, Sendable {

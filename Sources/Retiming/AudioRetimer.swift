@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// What the sound of an export came to.
 public struct AudioRetimingReport: Hashable, Sendable {

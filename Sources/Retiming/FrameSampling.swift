@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// What a frame of an export at a constant rate shows of the frames that the source has about it.
 public enum FrameSampling: String, Hashable, Sendable, CaseIterable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// The frames of an export at a constant rate: how many there are, and when each is shown.
 ///

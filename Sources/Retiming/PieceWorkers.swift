@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Synchronization
 
 /// Pieces of sound that are made ahead, each on a thread of its own, and taken in order.

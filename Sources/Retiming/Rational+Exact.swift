@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Does arithmetic of exact times, and says what was being computed if it does not fit.
 func exactly<Value>(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// A speed as libswresample can take it: two whole numbers of which the upper one is small.
 struct RationalApproximation: Hashable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// The source at another speed and its own pitch, by Rubber Band, steered so that each moment comes
 /// where the map has it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// The source at another speed and pitch, each sample read where the map has it: along ramps, from
 /// any place between two samples, and at speeds that are no small fraction.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// What becomes of sound at a speed that `low-quality` does not have.
 public enum UnsupportedSpeedPolicy: Hashable, Sendable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Which source position plays at each output sample of a piece, and the other way round: straight
 /// lines and ramps that meet, which go on past both ends.

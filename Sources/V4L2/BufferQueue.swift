@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CVideo4Linux
-package import OvercrankMediaTiming
+package import OvercrankMediaCore
 
 /// The buffers that a driver fills in turn, mapped into this process.
 ///

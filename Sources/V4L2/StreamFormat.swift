@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CVideo4Linux
-package import OvercrankMediaTiming
+package import OvercrankMediaCore
 
 /// The format that a driver is set to, which may differ from what it was asked for.
 package struct StreamFormat: Hashable, Sendable {

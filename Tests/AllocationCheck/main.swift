@@ -4,7 +4,7 @@ import AllocationCounter
 import Glibc
 import OvercrankCapture
 import OvercrankFormatDiscovery
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankV4L2
 import TestSupport
 

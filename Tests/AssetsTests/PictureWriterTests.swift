@@ -3,7 +3,7 @@
 import Foundation
 import OvercrankAssets
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import TestSupport
 import Testing
 

@@ -2,7 +2,7 @@
 
 import Glibc
 import OvercrankFormatDiscovery
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankV4L2
 import Synchronization
 import TestSupport

@@ -3,7 +3,7 @@
 import Dispatch
 import Glibc
 import OvercrankFormatDiscovery
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import TestSupport
 import Testing
 

@@ -3,7 +3,7 @@
 import Dispatch
 import Glibc
 import OvercrankFormatDiscovery
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankV4L2
 import Synchronization
 import TestSupport

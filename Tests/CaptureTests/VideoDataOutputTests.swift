@@ -3,7 +3,7 @@
 import Dispatch
 import OvercrankFormatDiscovery
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Synchronization
 import TestSupport
 import Testing

@@ -8,7 +8,7 @@ import Testing
 @testable import OvercrankEditing
 @testable import OvercrankExport
 @testable import OvercrankFormatDiscovery
-@testable import OvercrankMediaTiming
+@testable import OvercrankMediaCore
 @testable import OvercrankRecording
 @testable import OvercrankRetiming
 @testable import slowmo

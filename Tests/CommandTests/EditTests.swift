@@ -2,7 +2,7 @@
 
 import Foundation
 import OvercrankAssets
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import TestSupport
 import Testing
 

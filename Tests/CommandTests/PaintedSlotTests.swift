@@ -4,7 +4,7 @@ import Foundation
 import OvercrankAssets
 import OvercrankEditing
 import OvercrankExport
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import TestSupport
 import Testing
 

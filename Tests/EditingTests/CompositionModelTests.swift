@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankEditing
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Testing
 
 /// Random edits beside the same edits of a composition that is a function of time.

@@ -2,7 +2,7 @@
 
 import Glibc
 import OvercrankEditing
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// So many cases with `Tests/run.sh --full`, else a quarter.
 func full(_ count: Int) -> Int { getenv("OVERCRANK_FULL") == nil ? count / 4 : count }

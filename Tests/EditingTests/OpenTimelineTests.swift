@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankEditing
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Testing
 
 /// Projects: what is written reads back equal, and what others wrote is understood.

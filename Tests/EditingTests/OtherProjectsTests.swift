@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankEditing
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Testing
 
 /// Projects of LosslessCut, of edit decision lists, and of Final Cut Pro.

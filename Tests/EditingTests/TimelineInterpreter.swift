@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// A timeline as OpenTimelineIO has it, as a tree.
 indirect enum TimelineItem {

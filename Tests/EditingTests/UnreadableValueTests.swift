@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankEditing
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Testing
 
 /// A value of a project that is there and cannot be read is refused: without it another film would

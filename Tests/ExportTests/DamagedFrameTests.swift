@@ -3,7 +3,7 @@
 import OvercrankAssets
 import OvercrankEditing
 import OvercrankExport
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import TestSupport
 import Testing
 

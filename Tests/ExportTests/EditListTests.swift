@@ -4,7 +4,7 @@ import OvercrankAssets
 import OvercrankEditing
 import OvercrankExport
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import TestSupport
 import Testing
 

@@ -5,7 +5,7 @@ import OvercrankAssets
 import OvercrankEditing
 import OvercrankExport
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankRetiming
 import TestSupport
 import Testing

@@ -3,7 +3,7 @@
 import CVideo4Linux
 import Foundation
 import OvercrankALSA
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import TestSupport
 import Testing
 

@@ -2,7 +2,7 @@
 
 import Foundation
 import OvercrankALSA
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Testing
 
 @testable import OvercrankFormatDiscovery

@@ -2,7 +2,7 @@
 
 import CVideo4Linux
 import Foundation
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Synchronization
 
 @testable import OvercrankFormatDiscovery

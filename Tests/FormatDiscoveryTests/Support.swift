@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 @testable import OvercrankFormatDiscovery
 @testable import OvercrankV4L2

@@ -3,7 +3,7 @@
 import Glibc
 import OvercrankCapture
 import OvercrankFormatDiscovery
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankV4L2
 import TestSupport
 

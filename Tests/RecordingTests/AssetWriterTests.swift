@@ -3,7 +3,7 @@
 import OvercrankAssets
 import OvercrankCapture
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import TestSupport
 import Testing
 

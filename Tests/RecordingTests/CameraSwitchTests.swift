@@ -2,7 +2,7 @@
 
 import OvercrankAssets
 import OvercrankFormatDiscovery
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Synchronization
 import TestSupport
 import Testing

@@ -3,7 +3,7 @@
 import Glibc
 import OvercrankAssets
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import TestSupport
 import Testing
 

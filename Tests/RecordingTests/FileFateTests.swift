@@ -4,7 +4,7 @@ import Glibc
 import OvercrankAssets
 import OvercrankFormatDiscovery
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import TestSupport
 import Testing
 

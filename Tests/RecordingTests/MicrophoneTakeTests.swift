@@ -4,7 +4,7 @@ import Foundation
 import OvercrankAssets
 import OvercrankFormatDiscovery
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import TestSupport
 import Testing
 

@@ -5,7 +5,7 @@ import Glibc
 import OvercrankAssets
 import OvercrankCapture
 import OvercrankFormatDiscovery
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import TestSupport
 import Testing
 

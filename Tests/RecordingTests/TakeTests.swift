@@ -6,7 +6,7 @@ import OvercrankAssets
 import OvercrankCapture
 import OvercrankFormatDiscovery
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankRetiming
 
 /// Figures of a run, for those who ask for them with `MEASURE=1`.

@@ -2,7 +2,7 @@
 
 import Glibc
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankRetiming
 import Testing
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import OvercrankMediaTiming
+package import OvercrankMediaCore
 
 /// Compares a copy with its source by what another program, `ffmpeg`, decodes from both.
 ///

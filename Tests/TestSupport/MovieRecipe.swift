@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// What a movie of the tests is made of; ``write(to:)`` makes it with the project's own encoder
 /// and writer.

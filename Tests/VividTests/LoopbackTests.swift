@@ -3,7 +3,7 @@
 import Foundation
 import OvercrankCapture
 import OvercrankFormatDiscovery
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 import OvercrankV4L2
 
 /// A setting of a camera as its driver has it: what it is, what it takes, what it holds.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankV4L2
 
 /// A control and the value it is to get, as somebody wrote them: `exposure_time_absolute=4ms`.

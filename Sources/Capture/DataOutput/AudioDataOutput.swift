@@ -2,7 +2,7 @@
 
 import Dispatch
 public import OvercrankFormatDiscovery
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Synchronization
 
 /// Hands captured sound to a program, block by block, and tells how loud it is.

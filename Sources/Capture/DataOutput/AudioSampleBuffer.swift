@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankFormatDiscovery
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// Captured sound with its time: some samples of all channels, in memory of their own.
 public struct AudioSampleBuffer: Sendable {

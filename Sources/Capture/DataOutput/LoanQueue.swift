@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Synchronization
 
 /// The frames of one camera that wait in a ring for whoever takes them.

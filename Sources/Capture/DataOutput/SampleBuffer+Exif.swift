@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 extension SampleBuffer {
   /// What is known of the picture by Exif's names, as Exif tools write the values.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 import Synchronization
 
 /// What the bytes of a sample are.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankV4L2
 
 /// How a camera exposes while it streams, as far as its controls tell: what an automatic chooses

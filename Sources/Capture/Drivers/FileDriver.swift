@@ -2,7 +2,7 @@
 
 package import OvercrankFormatDiscovery
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Synchronization
 
 /// A movie file played as a camera: its frames at their own times, or as fast as they are taken.

@@ -2,7 +2,7 @@
 
 import OvercrankFormatDiscovery
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankV4L2
 
 /// A driver for a device of any kind, set to a mode, and what it granted.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankFormatDiscovery
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import OvercrankV4L2
 import Synchronization
 

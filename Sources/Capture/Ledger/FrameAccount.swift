@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import OvercrankMediaTiming
+package import OvercrankMediaCore
 
 /// What in the end became of a frame that arrived.
 package enum FrameOutcome: Hashable, Sendable {

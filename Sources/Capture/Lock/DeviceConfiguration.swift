@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankFormatDiscovery
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 import OvercrankV4L2
 
 extension CaptureDevice {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// Why a device's rate is not the one that was asked for.
 public enum FrameRateMismatchReason: String, Hashable, Sendable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// What a device delivered while it was watched: the only proof of its rate.
 public struct RateMeasurement: Hashable, Sendable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankFormatDiscovery
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Synchronization
 
 /// What became of the samples of an input, readable while it runs.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import OvercrankMediaTiming
+package import OvercrankMediaCore
 
 /// The line on which a sound card's samples lie in time, fitted through its time stamps.
 ///

@@ -2,7 +2,7 @@
 
 public import OvercrankFormatDiscovery
 import OvercrankLibAV
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 import Synchronization
 
 /// A device opened in one mode, its frame duration locked, ready to deliver frames.

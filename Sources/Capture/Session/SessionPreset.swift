@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankFormatDiscovery
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Synchronization
 
 /// Which mode the cameras of a session are set to; the counterpart of

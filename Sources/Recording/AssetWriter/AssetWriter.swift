@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 import Synchronization
 
 /// Writes pictures that a program brings itself into a movie file, by the recorder's own means: the

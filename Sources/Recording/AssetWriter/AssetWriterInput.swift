@@ -2,7 +2,7 @@
 
 public import OvercrankCapture
 import OvercrankLibAV
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 import Synchronization
 
 /// Pictures on their way into the file of an ``AssetWriter``.

@@ -2,7 +2,7 @@
 
 import OvercrankCapture
 import OvercrankLibAV
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Synchronization
 
 /// The file of an ``AssetWriter`` from its creation to its end: takes pictures in, and stores them

@@ -2,7 +2,7 @@
 
 import OvercrankLibAV
 import OvercrankLinuxSystem
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Turns a recording that was written in fragments into a plain movie of the same packets.
 enum MovieFinalizer {

@@ -3,7 +3,7 @@
 import Glibc
 import OvercrankCapture
 import OvercrankFormatDiscovery
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// Which sounds give triggers: the first sample that is loud enough, after a quiet period.
 public struct AudioTrigger: Hashable, Sendable {

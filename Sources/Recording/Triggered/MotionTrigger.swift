@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankCapture
-public import OvercrankMediaTiming
+public import OvercrankMediaCore
 
 /// How much of the picture must change to give a trigger: the first such picture after a quiet
 /// period.

@@ -2,7 +2,7 @@
 
 import OvercrankCapture
 import OvercrankFormatDiscovery
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Synchronization
 
 extension MovieFileOutput {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankCapture
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Triggers on their way from the threads that give them to the thread that records clips.
 ///

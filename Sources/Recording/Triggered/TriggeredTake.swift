@@ -3,7 +3,7 @@
 import OvercrankCapture
 import OvercrankLibAV
 import OvercrankLinuxSystem
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Synchronization
 
 /// Cuts clips out of a ring of frames, one for each trigger, on one thread.

@@ -2,7 +2,7 @@
 
 package import OvercrankFormatDiscovery
 import OvercrankLibAV
-package import OvercrankMediaTiming
+package import OvercrankMediaCore
 import Synchronization
 
 /// The synthetic camera: a thread that fills buffers at a fixed rate, as a driver's interrupt

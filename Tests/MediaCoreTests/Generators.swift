@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import BigInt
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// Numbers at which integer code tends to break.
 private let edges: [Int64] = [

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import BigInt
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Testing
 
 /// Claims about ``Rational`` against integers without limits.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import BigInt
-import OvercrankMediaTiming
+import OvercrankMediaCore
 
 /// A fraction of integers without limits: what exact results are measured by.
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import BigInt
-import OvercrankMediaTiming
+import OvercrankMediaCore
 import Testing
 
 /// Ramps, reverses and holds, beside a model that integrates the speed with fractions of any size.

@@ -3,7 +3,7 @@
 import BigInt
 import Testing
 
-@testable import OvercrankMediaTiming
+@testable import OvercrankMediaCore
 
 struct WideIntegerTests {
   @Test func `Sums, differences and products of wide numbers have the right sign`() {
