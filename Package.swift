@@ -56,13 +56,13 @@ let package = Package(
     .module("LibAV", on: ["LinuxSystem", "MediaCore"], with: ["CFFmpeg"]),
 
     // The way of a frame.
-    .module("FormatDiscovery", on: ["V4L2", "ALSA", "LibAV", "MediaCore"]),
+    .module("DeviceDiscovery", on: ["V4L2", "ALSA", "LibAV", "MediaCore"]),
     .module(
-      "Capture", on: ["FormatDiscovery", "V4L2", "ALSA", "LibAV", "MediaCore"],
+      "Capture", on: ["DeviceDiscovery", "V4L2", "ALSA", "LibAV", "MediaCore"],
       with: [.product(name: "Histogram", package: "hdrhistogram-swift")]),
     .module(
       "Recording",
-      on: ["Capture", "FormatDiscovery", "LibAV", "LinuxSystem", "MediaCore"]),
+      on: ["Capture", "DeviceDiscovery", "LibAV", "LinuxSystem", "MediaCore"]),
     .module("Assets", on: ["LibAV", "LinuxSystem", "MediaCore"]),
     .module("Editing", on: ["LinuxSystem", "MediaCore"]),
     .module("Retiming", on: ["LibAV", "MediaCore"], with: ["CRubberBand"]),
@@ -73,7 +73,7 @@ let package = Package(
     .target(
       name: "Overcrank",
       dependencies: [
-        "OvercrankMediaCore", "OvercrankFormatDiscovery", "OvercrankCapture",
+        "OvercrankMediaCore", "OvercrankDeviceDiscovery", "OvercrankCapture",
         "OvercrankRecording", "OvercrankAssets", "OvercrankEditing",
         "OvercrankRetiming", "OvercrankExport",
       ]),
@@ -94,9 +94,9 @@ let package = Package(
       name: "V4L2Tests",
       dependencies: ["OvercrankV4L2", "CVideo4Linux", "OvercrankMediaCore", "TestSupport"]),
     .testTarget(
-      name: "FormatDiscoveryTests",
+      name: "DeviceDiscoveryTests",
       dependencies: [
-        "OvercrankFormatDiscovery", "OvercrankV4L2", "OvercrankALSA", "CVideo4Linux", "CFFmpeg",
+        "OvercrankDeviceDiscovery", "OvercrankV4L2", "OvercrankALSA", "CVideo4Linux", "CFFmpeg",
         "OvercrankMediaCore", "TestSupport",
       ]),
     .executableTarget(
@@ -119,7 +119,7 @@ let package = Package(
     .executableTarget(
       name: "LedgerSoak",
       dependencies: [
-        "OvercrankCapture", "OvercrankFormatDiscovery", "OvercrankV4L2", "OvercrankMediaCore",
+        "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankV4L2", "OvercrankMediaCore",
         "TestSupport",
       ],
       path: "Tests/LedgerSoak"),
@@ -129,7 +129,7 @@ let package = Package(
     .executableTarget(
       name: "AllocationCheck",
       dependencies: [
-        "AllocationCounter", "OvercrankRecording", "OvercrankCapture", "OvercrankFormatDiscovery",
+        "AllocationCounter", "OvercrankRecording", "OvercrankCapture", "OvercrankDeviceDiscovery",
         "OvercrankV4L2", "OvercrankMediaCore",
         "TestSupport",
       ],
@@ -156,13 +156,13 @@ let package = Package(
     .testTarget(
       name: "CaptureTests",
       dependencies: [
-        "OvercrankCapture", "OvercrankFormatDiscovery", "OvercrankALSA", "OvercrankLibAV",
+        "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankALSA", "OvercrankLibAV",
         "OvercrankMediaCore", "TestSupport", "OvercrankV4L2",
       ]),
     .testTarget(
       name: "RecordingTests",
       dependencies: [
-        "OvercrankRecording", "OvercrankCapture", "OvercrankFormatDiscovery", "OvercrankAssets",
+        "OvercrankRecording", "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankAssets",
         "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
         "TestSupport",
       ]),
@@ -170,19 +170,19 @@ let package = Package(
       name: "CommandTests",
       dependencies: [
         "TestSupport", "slowmo", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing",
-        "OvercrankExport", "OvercrankFormatDiscovery",
+        "OvercrankExport", "OvercrankDeviceDiscovery",
         "OvercrankLibAV", "OvercrankMediaCore", "OvercrankRecording", "OvercrankRetiming",
       ]),
     .testTarget(
       name: "VividTests",
       dependencies: [
-        "TestSupport", "OvercrankCapture", "OvercrankFormatDiscovery", "OvercrankV4L2",
+        "TestSupport", "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankV4L2",
         "CVideo4Linux", "OvercrankMediaCore",
       ]),
     .testTarget(
       name: "AssetsTests",
       dependencies: [
-        "OvercrankAssets", "OvercrankFormatDiscovery", "OvercrankLibAV", "OvercrankMediaCore",
+        "OvercrankAssets", "OvercrankDeviceDiscovery", "OvercrankLibAV", "OvercrankMediaCore",
         "TestSupport",
       ]),
     .testTarget(
@@ -201,7 +201,7 @@ let package = Package(
 
 // Tests/sanitize.sh builds the tests of the way of a frame alone, once for each sanitizer.
 if Context.environment["OVERCRANK_TESTS"] == "capture" {
-  let kept = ["V4L2Tests", "FormatDiscoveryTests", "CaptureTests", "RecordingTests"]
+  let kept = ["V4L2Tests", "DeviceDiscoveryTests", "CaptureTests", "RecordingTests"]
   package.targets.removeAll { $0.type == .test && !kept.contains($0.name) }
 }
 

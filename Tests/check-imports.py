@@ -27,15 +27,15 @@ MODULES = {
     "OvercrankV4L2": ["CVideo4Linux", "OvercrankLinuxSystem", "OvercrankMediaCore"],
     "OvercrankALSA": ["CALSA", "OvercrankV4L2"],
     "OvercrankLibAV": ["CFFmpeg", "OvercrankLinuxSystem", "OvercrankMediaCore"],
-    "OvercrankFormatDiscovery": [
+    "OvercrankDeviceDiscovery": [
         "OvercrankV4L2", "OvercrankALSA", "OvercrankLibAV", "OvercrankMediaCore",
     ],
     "OvercrankCapture": [
-        "OvercrankFormatDiscovery", "OvercrankV4L2", "OvercrankALSA", "OvercrankLibAV",
+        "OvercrankDeviceDiscovery", "OvercrankV4L2", "OvercrankALSA", "OvercrankLibAV",
         "OvercrankMediaCore",
     ],
     "OvercrankRecording": [
-        "OvercrankCapture", "OvercrankFormatDiscovery", "OvercrankLibAV", "OvercrankLinuxSystem",
+        "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankLibAV", "OvercrankLinuxSystem",
         "OvercrankMediaCore",
     ],
     "OvercrankAssets": ["OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore"],
@@ -46,7 +46,7 @@ MODULES = {
         "OvercrankLinuxSystem", "OvercrankMediaCore",
     ],
     "Overcrank": [
-        "OvercrankMediaCore", "OvercrankFormatDiscovery", "OvercrankCapture",
+        "OvercrankMediaCore", "OvercrankDeviceDiscovery", "OvercrankCapture",
         "OvercrankRecording", "OvercrankAssets", "OvercrankEditing", "OvercrankRetiming",
         "OvercrankExport",
     ],

@@ -10,7 +10,7 @@ kinds=("$@")
 ((${#kinds[@]})) || kinds=(thread address)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-rooms='^(CaptureTests|RecordingTests|V4L2Tests|FormatDiscoveryTests)\.'
+rooms='^(CaptureTests|RecordingTests|V4L2Tests|DeviceDiscoveryTests)\.'
 # Read by Package.swift: only these.
 export OVERCRANK_TESTS=capture
 

@@ -3,9 +3,9 @@
 // One import for everything that the pipeline's rooms offer.
 @_exported public import OvercrankAssets
 @_exported public import OvercrankCapture
+@_exported public import OvercrankDeviceDiscovery
 @_exported public import OvercrankEditing
 @_exported public import OvercrankExport
-@_exported public import OvercrankFormatDiscovery
 @_exported public import OvercrankMediaCore
 @_exported public import OvercrankRecording
 @_exported public import OvercrankRetiming

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankCapture
-public import OvercrankFormatDiscovery
+public import OvercrankDeviceDiscovery
 import OvercrankLibAV
 import OvercrankMediaCore
 import Synchronization

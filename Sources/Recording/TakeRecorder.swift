@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankCapture
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 import OvercrankLibAV
 
 /// A take while its file grows: takes frames one by one, and tells at the end what became of them.

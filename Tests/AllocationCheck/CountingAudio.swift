@@ -3,7 +3,7 @@
 import AllocationCounter
 import Dispatch
 import OvercrankCapture
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 import Synchronization
 
 /// A sound card without a clock that notes, each time the capture thread comes for a block, how

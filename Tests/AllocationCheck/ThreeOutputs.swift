@@ -2,7 +2,7 @@
 
 import Glibc
 import OvercrankCapture
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 import OvercrankRecording
 import Synchronization
 

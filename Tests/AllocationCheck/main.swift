@@ -3,7 +3,7 @@
 import AllocationCounter
 import Glibc
 import OvercrankCapture
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import OvercrankV4L2
 import TestSupport

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import OvercrankV4L2
 import TestSupport

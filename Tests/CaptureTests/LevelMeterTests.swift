@@ -2,7 +2,7 @@
 
 import Foundation
 import OvercrankALSA
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 import TestSupport
 import Testing
 

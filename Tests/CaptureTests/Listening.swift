@@ -2,7 +2,7 @@
 
 import Dispatch
 import OvercrankALSA
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 import TestSupport
 
 @testable import OvercrankCapture

@@ -3,7 +3,7 @@
 import Dispatch
 import Glibc
 import OvercrankALSA
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 import TestSupport
 import Testing
 

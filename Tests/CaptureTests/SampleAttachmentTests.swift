@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import OvercrankV4L2
 import TestSupport

@@ -2,7 +2,7 @@
 
 import Dispatch
 import Glibc
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import OvercrankV4L2
 import Synchronization

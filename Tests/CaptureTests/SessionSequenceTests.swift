@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 import OvercrankV4L2
 import TestSupport
 import Testing

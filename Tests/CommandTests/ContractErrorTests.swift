@@ -5,9 +5,9 @@ import Testing
 
 @testable import OvercrankAssets
 @testable import OvercrankCapture
+@testable import OvercrankDeviceDiscovery
 @testable import OvercrankEditing
 @testable import OvercrankExport
-@testable import OvercrankFormatDiscovery
 @testable import OvercrankMediaCore
 @testable import OvercrankRecording
 @testable import OvercrankRetiming

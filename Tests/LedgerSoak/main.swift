@@ -2,7 +2,7 @@
 
 import Glibc
 import OvercrankCapture
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import OvercrankV4L2
 import TestSupport

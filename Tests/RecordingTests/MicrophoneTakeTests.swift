@@ -2,7 +2,7 @@
 
 import Foundation
 import OvercrankAssets
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 import OvercrankLibAV
 import OvercrankMediaCore
 import TestSupport

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankAssets
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import Synchronization
 import TestSupport

@@ -2,7 +2,7 @@
 
 import Glibc
 import OvercrankAssets
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 import OvercrankLibAV
 import OvercrankMediaCore
 import TestSupport

@@ -4,7 +4,7 @@ import Dispatch
 import Glibc
 import OvercrankAssets
 import OvercrankCapture
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 import OvercrankLibAV
 import OvercrankMediaCore
 import TestSupport

@@ -2,7 +2,7 @@
 
 import Foundation
 import OvercrankCapture
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import TestSupport
 import Testing

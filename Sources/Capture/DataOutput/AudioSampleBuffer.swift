@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankFormatDiscovery
+public import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 
 /// Captured sound with its time: some samples of all channels, in memory of their own.

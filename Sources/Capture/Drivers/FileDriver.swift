@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import OvercrankFormatDiscovery
+package import OvercrankDeviceDiscovery
 import OvercrankLibAV
 import OvercrankMediaCore
 import Synchronization

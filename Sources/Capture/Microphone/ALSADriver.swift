@@ -2,7 +2,7 @@
 
 import Glibc
 import OvercrankALSA
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 
 /// The capture device of a sound card, set up.
 final class ALSADriver: AudioDriver {

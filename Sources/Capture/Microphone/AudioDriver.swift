@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import OvercrankFormatDiscovery
+package import OvercrankDeviceDiscovery
 
 /// A source of sound that streams: a sound card, or the synthetic camera's ear.
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-package import OvercrankFormatDiscovery
+package import OvercrankDeviceDiscovery
 import Synchronization
 
 /// The last seconds of what an input hears, for takes to read from any time on: also from before

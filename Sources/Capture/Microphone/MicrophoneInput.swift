@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankALSA
-public import OvercrankFormatDiscovery
+public import OvercrankDeviceDiscovery
 import Synchronization
 
 /// A microphone opened in one format, ready to deliver sound to a session's outputs.
@@ -25,7 +25,7 @@ public final class MicrophoneInput: CapturingInput {
   ///
   /// - Parameters:
   ///   - device: One that gives sound.
-  ///   - format: One of its ``FormatDiscovery/CaptureDevice/audioFormats()``; nil for that which
+  ///   - format: One of its ``DeviceDiscovery/CaptureDevice/audioFormats()``; nil for that which
   ///     it prefers.
   /// - Throws: `CaptureError` when the device is busy, gone or not permitted, gives no sound, or
   ///   lacks the format.

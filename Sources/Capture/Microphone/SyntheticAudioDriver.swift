@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 
 /// What the synthetic camera hears, sample by sample as its time comes: by the clock of the machine,
 /// or that of frames that do not wait for theirs, which then wait for the sound.

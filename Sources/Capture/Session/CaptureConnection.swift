@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankFormatDiscovery
+public import OvercrankDeviceDiscovery
 import Synchronization
 
 /// A way from an input to an output; formed by the session for each pair that goes together.

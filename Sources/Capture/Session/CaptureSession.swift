@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankFormatDiscovery
+public import OvercrankDeviceDiscovery
 import Synchronization
 
 /// Joins cameras and microphones to what uses their frames and their sound.

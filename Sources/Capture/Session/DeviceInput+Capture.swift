@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 
 extension DeviceInput: CapturingInput {
   /// Pictures, and the sound beside them where the camera hears.

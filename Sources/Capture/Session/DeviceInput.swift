@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankFormatDiscovery
+public import OvercrankDeviceDiscovery
 import OvercrankLibAV
 public import OvercrankMediaCore
 import Synchronization

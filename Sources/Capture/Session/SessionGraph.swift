@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 
 /// The inputs, outputs and connections of a session, as a value: changes are made to a copy and
 /// then take effect together, or not at all.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankFormatDiscovery
+public import OvercrankDeviceDiscovery
 
 /// Where a session's media come from; ``DeviceInput`` and ``MicrophoneInput`` are such.
 ///

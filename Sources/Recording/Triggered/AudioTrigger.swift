@@ -2,7 +2,7 @@
 
 import Glibc
 import OvercrankCapture
-import OvercrankFormatDiscovery
+import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 
 /// Which sounds give triggers: the first sample that is loud enough, after a quiet period.

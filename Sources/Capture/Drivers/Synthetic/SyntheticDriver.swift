@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import OvercrankFormatDiscovery
+package import OvercrankDeviceDiscovery
 import OvercrankLibAV
 package import OvercrankMediaCore
 import Synchronization

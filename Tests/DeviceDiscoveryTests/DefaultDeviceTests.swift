@@ -7,7 +7,7 @@ import OvercrankALSA
 import TestSupport
 import Testing
 
-@testable import OvercrankFormatDiscovery
+@testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
 /// A folder that goes with its owner.

@@ -5,7 +5,7 @@ import OvercrankALSA
 import OvercrankMediaCore
 import Testing
 
-@testable import OvercrankFormatDiscovery
+@testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
 /// Claims about the names of devices.

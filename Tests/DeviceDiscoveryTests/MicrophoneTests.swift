@@ -6,7 +6,7 @@ import OvercrankALSA
 import TestSupport
 import Testing
 
-@testable import OvercrankFormatDiscovery
+@testable import OvercrankDeviceDiscovery
 
 /// A machine of which only the sound cards' nodes are known.
 private func machine(

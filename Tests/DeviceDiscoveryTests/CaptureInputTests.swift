@@ -6,7 +6,7 @@ import OvercrankMediaCore
 import Synchronization
 import Testing
 
-@testable import OvercrankFormatDiscovery
+@testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
 /// Claims about inputs, on a card with a webcam's, a television's and an HDMI socket.

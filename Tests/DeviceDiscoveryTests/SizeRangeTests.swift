@@ -3,7 +3,7 @@
 import OvercrankMediaCore
 import Testing
 
-@testable import OvercrankFormatDiscovery
+@testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
 /// Claims about sizes that come as a range.

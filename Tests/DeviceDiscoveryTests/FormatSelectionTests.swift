@@ -3,7 +3,7 @@
 import OvercrankMediaCore
 import Testing
 
-@testable import OvercrankFormatDiscovery
+@testable import OvercrankDeviceDiscovery
 
 /// Claims about which mode is the fastest.
 struct FormatSelectionTests {

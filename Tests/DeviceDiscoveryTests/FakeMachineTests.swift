@@ -5,7 +5,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-@testable import OvercrankFormatDiscovery
+@testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
 /// Claims about every kind of device that the fake machine has.

@@ -3,7 +3,7 @@
 import OvercrankMediaCore
 import Testing
 
-@testable import OvercrankFormatDiscovery
+@testable import OvercrankDeviceDiscovery
 
 /// Choices among many modes, beside the plain way of making them.
 struct SelectionAmongManyTests {

@@ -7,7 +7,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-@testable import OvercrankFormatDiscovery
+@testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
 /// A folder that stands for `/dev`, with nodes that come and go.

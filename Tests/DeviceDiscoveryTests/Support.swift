@@ -2,7 +2,7 @@
 
 import OvercrankMediaCore
 
-@testable import OvercrankFormatDiscovery
+@testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
 /// The same numbers in every run: SplitMix64.

@@ -4,7 +4,7 @@ import Foundation
 import OvercrankMediaCore
 import Testing
 
-@testable import OvercrankFormatDiscovery
+@testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
 /// Claims about what becomes of a driver's answers.

@@ -3,7 +3,7 @@
 import CFFmpeg
 import Testing
 
-@testable import OvercrankFormatDiscovery
+@testable import OvercrankDeviceDiscovery
 
 /// Claims about the names of pixel formats.
 struct FourCCTests {

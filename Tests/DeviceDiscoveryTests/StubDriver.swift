@@ -5,7 +5,7 @@ import Foundation
 import OvercrankMediaCore
 import Synchronization
 
-@testable import OvercrankFormatDiscovery
+@testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
 /// A driver made of descriptions, for nodes that are files in a scratch folder.
