@@ -56,13 +56,15 @@ let package = Package(
     .module("LibAV", on: ["LinuxSystem", "MediaCore"], with: ["CFFmpeg"]),
 
     // The way of a frame.
+    .module("FrameAccounting", on: ["MediaCore"]),
     .module("DeviceDiscovery", on: ["V4L2", "ALSA", "LibAV", "MediaCore"]),
     .module(
-      "Capture", on: ["DeviceDiscovery", "V4L2", "ALSA", "LibAV", "MediaCore"],
+      "Capture",
+      on: ["DeviceDiscovery", "FrameAccounting", "V4L2", "ALSA", "LibAV", "MediaCore"],
       with: [.product(name: "Histogram", package: "hdrhistogram-swift")]),
     .module(
       "Recording",
-      on: ["Capture", "DeviceDiscovery", "LibAV", "LinuxSystem", "MediaCore"]),
+      on: ["Capture", "DeviceDiscovery", "FrameAccounting", "LibAV", "LinuxSystem", "MediaCore"]),
     .module("Assets", on: ["LibAV", "LinuxSystem", "MediaCore"]),
     .module("Editing", on: ["LinuxSystem", "MediaCore"]),
     .module("Retiming", on: ["LibAV", "MediaCore"], with: ["CRubberBand"]),
@@ -73,7 +75,8 @@ let package = Package(
     .target(
       name: "Overcrank",
       dependencies: [
-        "OvercrankMediaCore", "OvercrankDeviceDiscovery", "OvercrankCapture",
+        "OvercrankMediaCore", "OvercrankDeviceDiscovery", "OvercrankFrameAccounting",
+        "OvercrankCapture",
         "OvercrankRecording", "OvercrankAssets", "OvercrankEditing",
         "OvercrankRetiming", "OvercrankExport",
       ]),
@@ -119,6 +122,7 @@ let package = Package(
     .executableTarget(
       name: "LedgerSoak",
       dependencies: [
+        "OvercrankFrameAccounting",
         "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankV4L2", "OvercrankMediaCore",
         "TestSupport",
       ],
@@ -129,6 +133,7 @@ let package = Package(
     .executableTarget(
       name: "AllocationCheck",
       dependencies: [
+        "OvercrankFrameAccounting",
         "AllocationCounter", "OvercrankRecording", "OvercrankCapture", "OvercrankDeviceDiscovery",
         "OvercrankV4L2", "OvercrankMediaCore",
         "TestSupport",
@@ -147,6 +152,7 @@ let package = Package(
     .target(
       name: "TestSupport",
       dependencies: [
+        "OvercrankFrameAccounting",
         "OvercrankALSA", "OvercrankAssets", "OvercrankCapture", "CVideo4Linux", "FakeVideo4Linux",
         "OvercrankLibAV", "OvercrankMediaCore",
         "OvercrankV4L2",
@@ -154,14 +160,19 @@ let package = Package(
       ],
       path: "Tests/TestSupport"),
     .testTarget(
+      name: "FrameAccountingTests",
+      dependencies: ["OvercrankFrameAccounting", "OvercrankMediaCore", "TestSupport"]),
+    .testTarget(
       name: "CaptureTests",
       dependencies: [
+        "OvercrankFrameAccounting",
         "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankALSA", "OvercrankLibAV",
         "OvercrankMediaCore", "TestSupport", "OvercrankV4L2",
       ]),
     .testTarget(
       name: "RecordingTests",
       dependencies: [
+        "OvercrankFrameAccounting",
         "OvercrankRecording", "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankAssets",
         "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
         "TestSupport",
@@ -169,6 +180,7 @@ let package = Package(
     .testTarget(
       name: "CommandTests",
       dependencies: [
+        "OvercrankFrameAccounting",
         "TestSupport", "slowmo", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing",
         "OvercrankExport", "OvercrankDeviceDiscovery",
         "OvercrankLibAV", "OvercrankMediaCore", "OvercrankRecording", "OvercrankRetiming",
@@ -201,7 +213,9 @@ let package = Package(
 
 // Tests/sanitize.sh builds the tests of the way of a frame alone, once for each sanitizer.
 if Context.environment["OVERCRANK_TESTS"] == "capture" {
-  let kept = ["V4L2Tests", "DeviceDiscoveryTests", "CaptureTests", "RecordingTests"]
+  let kept = [
+    "V4L2Tests", "DeviceDiscoveryTests", "FrameAccountingTests", "CaptureTests", "RecordingTests",
+  ]
   package.targets.removeAll { $0.type == .test && !kept.contains($0.name) }
 }
 

@@ -27,15 +27,17 @@ MODULES = {
     "OvercrankV4L2": ["CVideo4Linux", "OvercrankLinuxSystem", "OvercrankMediaCore"],
     "OvercrankALSA": ["CALSA", "OvercrankV4L2"],
     "OvercrankLibAV": ["CFFmpeg", "OvercrankLinuxSystem", "OvercrankMediaCore"],
+    "OvercrankFrameAccounting": ["OvercrankMediaCore"],
     "OvercrankDeviceDiscovery": [
         "OvercrankV4L2", "OvercrankALSA", "OvercrankLibAV", "OvercrankMediaCore",
     ],
     "OvercrankCapture": [
-        "OvercrankDeviceDiscovery", "OvercrankV4L2", "OvercrankALSA", "OvercrankLibAV",
+        "OvercrankDeviceDiscovery", "OvercrankFrameAccounting", "OvercrankV4L2", "OvercrankALSA", "OvercrankLibAV",
         "OvercrankMediaCore",
     ],
     "OvercrankRecording": [
-        "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankLibAV", "OvercrankLinuxSystem",
+        "OvercrankCapture", "OvercrankFrameAccounting",
+        "OvercrankDeviceDiscovery", "OvercrankLibAV", "OvercrankLinuxSystem",
         "OvercrankMediaCore",
     ],
     "OvercrankAssets": ["OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore"],
@@ -46,6 +48,7 @@ MODULES = {
         "OvercrankLinuxSystem", "OvercrankMediaCore",
     ],
     "Overcrank": [
+        "OvercrankFrameAccounting",
         "OvercrankMediaCore", "OvercrankDeviceDiscovery", "OvercrankCapture",
         "OvercrankRecording", "OvercrankAssets", "OvercrankEditing", "OvercrankRetiming",
         "OvercrankExport",

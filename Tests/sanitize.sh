@@ -10,7 +10,7 @@ kinds=("$@")
 ((${#kinds[@]})) || kinds=(thread address)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-rooms='^(CaptureTests|RecordingTests|V4L2Tests|DeviceDiscoveryTests)\.'
+rooms='^(CaptureTests|RecordingTests|V4L2Tests|DeviceDiscoveryTests|FrameAccountingTests)\.'
 # Read by Package.swift: only these.
 export OVERCRANK_TESTS=capture
 

@@ -3,6 +3,7 @@
 import AllocationCounter
 import Glibc
 import OvercrankCapture
+import OvercrankFrameAccounting
 import Synchronization
 
 /// A driver that notes, each time the capture thread comes for a frame, how often that thread

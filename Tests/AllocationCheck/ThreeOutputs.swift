@@ -3,6 +3,7 @@
 import Glibc
 import OvercrankCapture
 import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
 import OvercrankRecording
 import Synchronization
 

@@ -4,6 +4,7 @@ import AllocationCounter
 import Glibc
 import OvercrankCapture
 import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
 import OvercrankMediaCore
 import OvercrankV4L2
 import TestSupport

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankFrameAccounting
 import OvercrankMediaCore
 import Synchronization
 import TestSupport
@@ -47,7 +48,7 @@ private func capture(
     case .paused: account.enter(frame.observation, .paused)
     }
   }
-  account.close(end)
+  account.close(end.frames)
   #expect(account.ledger.isBalanced)
   return Taken(end: end, account: account, frames: frames, driver: driver)
 }

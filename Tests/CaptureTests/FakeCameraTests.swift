@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
 import OvercrankMediaCore
 import OvercrankV4L2
 import TestSupport
@@ -40,7 +41,7 @@ private func take(
     if times.count == stopCount { control.stop(.signal) }
   }) != nil {}
   let end = try #require(capture.end)
-  account.close(end)
+  account.close(end.frames)
   return (end, account, times)
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import OvercrankFrameAccounting
 import Synchronization
 import TestSupport
 import Testing

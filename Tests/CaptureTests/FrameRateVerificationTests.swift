@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
 import OvercrankMediaCore
 import OvercrankV4L2
 import TestSupport

@@ -2,6 +2,7 @@
 
 import Dispatch
 import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
 import OvercrankMediaCore
 import Synchronization
 import TestSupport

@@ -2,6 +2,7 @@
 
 import Dispatch
 import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankMediaCore
 import Synchronization

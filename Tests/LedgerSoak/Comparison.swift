@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankCapture
+import OvercrankFrameAccounting
 
 /// What the books say beside what the generator's log says.
 struct Comparison {

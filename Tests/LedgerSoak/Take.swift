@@ -2,6 +2,7 @@
 
 import OvercrankCapture
 import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
 import OvercrankMediaCore
 import OvercrankV4L2
 import Synchronization
@@ -45,7 +46,7 @@ struct Take {
       case .paused: account.enter(frame.observation, .paused)
       }
     }) != nil {}
-    account.close(capture.end ?? CaptureEnd())
+    account.close(capture.end?.frames ?? FrameAccount.End())
     return Comparison(account, log.causes)
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankAssets
+import OvercrankFrameAccounting
 import OvercrankMediaCore
 import TestSupport
 import Testing
@@ -44,7 +45,7 @@ struct BurstTests {
     let end = try #require(take.end)
     var account = FrameAccount(frameRate: rate, trustsCounter: false) { camera.base - 1_000 }
     while queue.withNextFrame({ account.enter($0.observation, .taken) }) != nil {}
-    account.close(end)
+    account.close(end.frames)
     #expect(account.ledger.stored == 10)
     #expect(account.ledger.expected == 10)
     #expect(account.ledger.dropped == 0)

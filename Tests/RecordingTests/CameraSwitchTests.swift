@@ -2,6 +2,7 @@
 
 import OvercrankAssets
 import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
 import OvercrankMediaCore
 import Synchronization
 import TestSupport

@@ -2,6 +2,7 @@
 
 import Glibc
 import OvercrankAssets
+import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankMediaCore
 import TestSupport

@@ -3,6 +3,7 @@
 import Foundation
 import OvercrankAssets
 import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankMediaCore
 import TestSupport

@@ -5,6 +5,7 @@ import Glibc
 import OvercrankAssets
 import OvercrankCapture
 import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
 import OvercrankMediaCore
 import TestSupport
 import Testing

@@ -2,6 +2,7 @@
 
 import OvercrankAssets
 import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
 import OvercrankMediaCore
 import Synchronization
 import TestSupport
@@ -137,7 +138,7 @@ struct PauseTests {
     for number in [0, 1, 2, 4] as [Int64] { try enter(number, .taken) }
     try enter(6, .paused)
     for number in [50, 51, 53] as [Int64] { try enter(number, .taken) }
-    account.close(CaptureEnd())
+    account.close(FrameAccount.End())
     #expect(
       account.ledger.isBalanced && account.ledger.stored == 7 && account.ledger.expected == 10)
     #expect(account.gaps.map(\.afterIndex) == [2, 3, 5])
@@ -147,7 +148,7 @@ struct PauseTests {
     account = FrameAccount(frameRate: try FrameRate(100, 1), trustsCounter: false) { 0 }
     try enter(0, .paused)
     for number in [70, 71] as [Int64] { try enter(number, .taken) }
-    account.close(CaptureEnd())
+    account.close(FrameAccount.End())
     #expect(account.ledger.expected == 2 && account.ledger.stored == 2)
   }
 

@@ -2,6 +2,7 @@
 
 import Foundation
 import OvercrankAssets
+import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankMediaCore
 import TestSupport

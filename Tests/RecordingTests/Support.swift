@@ -3,6 +3,7 @@
 import Glibc
 import OvercrankAssets
 import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankMediaCore
 import TestSupport

@@ -2,7 +2,8 @@
 
 package import FakeVideo4Linux
 import Glibc
-package import OvercrankCapture
+import OvercrankCapture
+package import OvercrankFrameAccounting
 import OvercrankV4L2
 import Synchronization
 

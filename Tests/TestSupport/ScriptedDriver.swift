@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankCapture
+package import OvercrankFrameAccounting
 import Synchronization
 
 /// A driver that gives what a script says, at once: no clock, no threads.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
 import OvercrankV4L2
 
 /// Whether the lamp lights all the time.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
 import OvercrankV4L2
 
 /// A place in the picture: (0, 0) is its upper left corner, (1, 1) its lower right.

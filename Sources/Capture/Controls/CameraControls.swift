@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankDeviceDiscovery
+import OvercrankMediaCore
 package import OvercrankV4L2
 import Synchronization
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankFrameAccounting
 public import OvercrankMediaCore
 
 /// Why a device's rate is not the one that was asked for.

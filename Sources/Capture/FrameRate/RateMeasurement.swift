@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import OvercrankFrameAccounting
 public import OvercrankMediaCore
 
 /// What a device delivered while it was watched: the only proof of its rate.
@@ -61,7 +62,7 @@ extension RateMeasurement {
         if times.count >= 3, passed >= duration { break watching }
       }
     }
-    account.close(CaptureEnd(stopReason: .duration))
+    account.close(FrameAccount.End())
     self.frameRate = account.measuredFrameRate
     ledger = account.ledger
     let intervals = zip(times.dropFirst(), times).map { $0 &- $1 }.sorted()

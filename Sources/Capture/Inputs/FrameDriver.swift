@@ -1,24 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A frame as its driver describes it, before anyone judges it.
-package struct FrameStamp: Hashable, Sendable {
-  /// The driver's count of frames, which goes on when frames are lost, and wraps at 2^32.
-  package var sequence: UInt32
-  /// The driver's time of the frame, in microseconds of the monotonic clock.
-  package var microseconds: Int64
-  /// Whether the driver marks the frame as damaged.
-  package var isCorrupt = false
-  /// Frames lost just before this one because no buffer was free, where the driver knows; nil
-  /// where only the gap of the sequence tells.
-  package var overrunsBefore: UInt32?
-  /// How the camera exposed when the frame was taken.
-  package var exposure = ExposureInForce()
-
-  package init(sequence: UInt32, microseconds: Int64) {
-    self.sequence = sequence
-    self.microseconds = microseconds
-  }
-}
+package import OvercrankFrameAccounting
 
 /// A source of frames that behaves as V4L2 does: buffers are lent and must be given back.
 ///
@@ -89,6 +71,8 @@ package enum DequeueResult: ~Copyable {
 /// A driver's buffer on loan, given back when this value goes away or is told to.
 package struct DequeuedBuffer: ~Copyable {
   package let stamp: FrameStamp
+  /// How the camera exposed when the frame was taken.
+  package let exposure: ExposureInForce
   /// The frame's bytes; valid until the buffer is given back.
   package let bytes: UnsafeRawBufferPointer
   /// The buffer's number, as its driver counts them.
@@ -97,9 +81,11 @@ package struct DequeuedBuffer: ~Copyable {
   private var isReturned = false
 
   package init(
-    stamp: FrameStamp, bytes: UnsafeRawBufferPointer, index: Int, driver: any FrameDriver
+    stamp: FrameStamp, exposure: ExposureInForce = ExposureInForce(),
+    bytes: UnsafeRawBufferPointer, index: Int, driver: any FrameDriver
   ) {
     self.stamp = stamp
+    self.exposure = exposure
     self.bytes = bytes
     self.index = index
     self.driver = driver

@@ -2,6 +2,7 @@
 
 import Dispatch
 import Glibc
+import OvercrankFrameAccounting
 import Synchronization
 
 /// The ring of buffers of a driver that is a program: what V4L2's queue is to a camera.

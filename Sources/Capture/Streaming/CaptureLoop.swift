@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import OvercrankFrameAccounting
 import OvercrankMediaCore
 package import Synchronization
 
@@ -29,14 +30,7 @@ public enum StopReason: String, Hashable, Sendable {
 package struct CaptureEnd: Sendable {
   package var stopReason = StopReason.signal
   package var error: CaptureError?
-  /// The first frame after a take that ended at a time, and that time.
-  package var next: FrameObservation?
-  package var microseconds: Int64?
-  /// Frames that arrived at the very end, for which not even a note found room.
-  package var unnoted: Int64 = 0
-  /// How long the device had been silent when the stream was switched off, in microseconds;
-  /// nil where the take ended with a frame.
-  package var silence: Int64?
+  package var frames = FrameAccount.End()
   /// How long the last frame of a source that ended lasts, in microseconds, where it says so.
   package var lastFrameDuration: Int64?
   package var cost = CaptureStatistics()
@@ -117,7 +111,8 @@ struct CaptureLoop: CaptureWork {
     do throws(CaptureError) { end.stopReason = try captureFrames() } catch { end.fail(error) }
     switch end.stopReason {
     case .duration, .frames: break
-    default: end.silence = end.silence ?? loans.driver.microseconds() &- observer.lastArrival
+    default:
+      end.frames.silence = end.frames.silence ?? loans.driver.microseconds() &- observer.lastArrival
     }
     loans.stop()
     end.cost = observer.latencies.cost
@@ -143,7 +138,7 @@ struct CaptureLoop: CaptureWork {
       case .frame(let buffer):
         if loans.driver.waitsForTakers, let reason = waitForRoom(for: buffer.bytes.count) {
           // The capture ends before this frame.
-          end.silence = 0
+          end.frames.silence = 0
           return reason
         }
         if let reason = try show(buffer) { return reason }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankFrameAccounting
 import OvercrankMediaCore
 
 /// What the thread that takes frames from a driver notes of each, without allocating.

@@ -2,6 +2,7 @@
 
 import Dispatch
 import Glibc
+package import OvercrankFrameAccounting
 import Synchronization
 
 /// A frame in the queue between the capture thread and the writer, or a note that one arrived.

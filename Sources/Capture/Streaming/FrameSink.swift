@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import OvercrankFrameAccounting
+
 /// Where frames go from the capture thread.
 ///
 /// All calls come from that thread, so they neither wait nor ask for memory.
@@ -67,6 +69,9 @@ package struct ArrivedFrame: ~Copyable {
     self.isWhole = isWhole
     self.loans = loans
   }
+
+  /// How the camera exposed when the frame was taken.
+  package var exposure: ExposureInForce { buffer.exposure }
 
   /// The bytes, valid during the call.
   package var bytes: UnsafeRawBufferPointer { buffer.bytes }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankFrameAccounting
 public import OvercrankMediaCore
 import Synchronization
 
@@ -106,7 +107,7 @@ package final class TakeSink: FrameSink {
     guard !state.isOver else { return }
     state.end.stopReason = end.stopReason
     state.end.error = end.error
-    state.end.silence = end.silence
+    state.end.frames.silence = end.frames.silence
     state.end.lastFrameDuration = end.lastFrameDuration
     state.end.cost = end.cost
     finish()
@@ -132,10 +133,10 @@ package final class TakeSink: FrameSink {
   /// Says in the queue that the take was paused; false where there is no room for that yet.
   private func notesPause() -> Bool {
     guard var frame = state.pause else { return true }
-    frame.unnoted = state.end.unnoted
+    frame.unnoted = state.end.frames.unnoted
     frame.fate = .paused
     guard queue.push(.note(frame)) else { return false }
-    (state.pause, state.end.unnoted) = (nil, 0)
+    (state.pause, state.end.frames.unnoted) = (nil, 0)
     return true
   }
 
@@ -144,32 +145,32 @@ package final class TakeSink: FrameSink {
     var frame = arrived.observation
     guard notesPause() else {
       // Rather one frame more is missing than that the pause is.
-      state.end.unnoted += 1
+      state.end.frames.unnoted += 1
       return nil
     }
     state.clock.resume(atMicroseconds: frame.microseconds)
-    frame.unnoted = state.end.unnoted
+    frame.unnoted = state.end.frames.unnoted
     if let origin = state.clock.origin, let duration = limit.duration,
       MediaTime(microseconds: frame.microseconds &- origin) >= duration
     {
-      state.end.next = frame
-      state.end.microseconds = origin &+ Int64(saturating: duration.doubleValue * 1_000_000)
+      state.end.frames.next = frame
+      state.end.frames.microseconds = origin &+ Int64(saturating: duration.doubleValue * 1_000_000)
       return .duration
     }
     if !arrived.isWhole {
       frame.fate = .corrupt
     } else if push(&arrived, frame) {
-      state.end.unnoted = 0
+      state.end.frames.unnoted = 0
       state.clock.begin(atMicroseconds: frame.microseconds)
       state.queuedCount += 1
       return limit.frameCount.map { state.queuedCount >= $0 } == true ? .frames : nil
     } else if endsWhenFull {
-      state.end.next = frame
+      state.end.frames.next = frame
       return .maxSize
     } else {
       frame.fate = .refused
     }
-    state.end.unnoted = queue.push(.note(frame)) ? 0 : state.end.unnoted + 1
+    state.end.frames.unnoted = queue.push(.note(frame)) ? 0 : state.end.frames.unnoted + 1
     return nil
   }
 

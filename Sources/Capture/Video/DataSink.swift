@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import OvercrankFrameAccounting
 import Synchronization
 
 /// The capture thread's end of a data output: lends each frame, or notes why not.
@@ -50,7 +51,9 @@ final class DataSink: FrameSink {
     counters.offered.wrappingAdd(1, ordering: .relaxed)
     let passage = lend(&frame)
     if case .dropped(let reason) = passage { counters.note(reason) }
-    if ring.push(LoanRing.Entry(observation: frame.observation, passage: passage)) {
+    let entry = LoanRing.Entry(
+      observation: frame.observation, exposure: frame.exposure, passage: passage)
+    if ring.push(entry) {
       wake.signal()
     } else if case .lent(let loan) = passage {
       // There is room for all that can be lent, unless notes took it.

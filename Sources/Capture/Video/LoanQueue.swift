@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankFrameAccounting
 import OvercrankMediaCore
 import Synchronization
 
@@ -60,7 +61,8 @@ final class LoanQueue: SampleQueue {
     options.waiting.wrappingSubtract(1, ordering: .releasing)
     counters.delivered.wrappingAdd(1, ordering: .releasing)
     return SampleBuffer(
-      entry.observation, loan, of: loans, format: format, duration: duration, options: options,
+      entry.observation, entry.exposure, loan, of: loans, format: format, duration: duration,
+      options: options,
       converters: converters)
   }
 

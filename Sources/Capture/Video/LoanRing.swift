@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankFrameAccounting
 import Synchronization
 
 /// Frames on loan, or notes of dropped ones, on their way from the capture thread to one other.
@@ -9,6 +10,7 @@ final class LoanRing: Sendable {
   /// A frame that is lent, or why one is not.
   struct Entry {
     let observation: FrameObservation
+    let exposure: ExposureInForce
     let passage: Passage
   }
 

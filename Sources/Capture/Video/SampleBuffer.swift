@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankFrameAccounting
 import OvercrankLibAV
 public import OvercrankMediaCore
 import Synchronization
@@ -84,14 +85,13 @@ public final class SampleBuffer: Sendable {
   let converters: PictureConverters
 
   init(
-    _ observation: FrameObservation, _ loan: BufferPool.Loan, of loans: BufferPool,
-    format: FormatDescription, duration: MediaTime, options: DataSink.Options,
+    _ observation: FrameObservation, _ exposure: ExposureInForce, _ loan: BufferPool.Loan,
+    of loans: BufferPool, format: FormatDescription, duration: MediaTime, options: DataSink.Options,
     converters: PictureConverters
   ) {
     formatDescription = format
     presentationTimeStamp = MediaTime(microseconds: observation.microseconds)
     self.duration = duration
-    let exposure = observation.stamp.exposure
     attachments = Attachments(
       sequence: observation.stamp.sequence, isAfterClockJump: observation.isClockJump,
       arrivalTime: MediaTime(microseconds: observation.arrival),

@@ -3,6 +3,7 @@
 import OvercrankCapture
 import OvercrankDeviceDiscovery
 import OvercrankLibAV
+import OvercrankMediaCore
 
 /// A microphone's sound on the time of a take.
 final class AlignedMicrophone: AlignedAudio {

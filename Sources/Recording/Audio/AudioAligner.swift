@@ -2,6 +2,7 @@
 
 import OvercrankCapture
 import OvercrankLibAV
+import OvercrankMediaCore
 
 /// Puts blocks of sound where they belong on the time of a take, whatever the card's clock does.
 ///

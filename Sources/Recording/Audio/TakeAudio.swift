@@ -2,6 +2,7 @@
 
 import OvercrankCapture
 import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankMediaCore
 

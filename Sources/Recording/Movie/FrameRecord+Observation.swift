@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankCapture
+import OvercrankFrameAccounting
 import OvercrankLibAV
 
 extension FrameRecord {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankCapture
+import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
@@ -270,7 +271,7 @@ struct TakeWriter: ~Copyable {
 
   /// Closes the books, before ``finish()``: how long the last picture stands follows from them.
   mutating func close(_ end: CaptureEnd) {
-    account.close(end)
+    account.close(end.frames)
     sourceLastDuration = end.lastFrameDuration
   }
 

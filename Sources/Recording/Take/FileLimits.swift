@@ -2,7 +2,9 @@
 
 import Glibc
 import OvercrankCapture
+import OvercrankFrameAccounting
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 /// How large a take's file may become, and how full its disk.
 ///

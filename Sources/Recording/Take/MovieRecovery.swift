@@ -2,6 +2,7 @@
 
 import Glibc
 import OvercrankCapture
+import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
@@ -239,7 +240,7 @@ public enum MovieRecovery {
       beginsWithStream: switchedOn != nil && tag.beginsWithStream ?? false
     ) { switchedOn ?? 0 }
     for frame in repair.frames { account.enter(frame.observation, frame.frameOutcome) }
-    account.close(CaptureEnd())
+    account.close(FrameAccount.End())
     var kept = RecordingReport(requestedFrameRate: rate, negotiatedFrameRate: rate)
     kept.ledger = account.ledger
     kept.gaps = account.gaps

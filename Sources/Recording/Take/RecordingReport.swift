@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankCapture
+public import OvercrankFrameAccounting
 import OvercrankLibAV
 public import OvercrankMediaCore
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankCapture
+import OvercrankCapture
+public import OvercrankFrameAccounting
 public import OvercrankMediaCore
 
 /// What became of a recording that a crash or a power cut left unfinished.

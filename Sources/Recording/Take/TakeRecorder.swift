@@ -2,6 +2,7 @@
 
 import OvercrankCapture
 import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
 import OvercrankLibAV
 
 /// A take while its file grows: takes frames one by one, and tells at the end what became of them.
@@ -98,7 +99,7 @@ struct TakeRecorder: ~Copyable {
     var end = end
     if let limit {
       end = CaptureEnd(stopReason: limit.reason)
-      end.next = limit.next
+      end.frames.next = limit.next
     }
     end.cost.writerThread = CaptureStatistics.threadNanoseconds() - startOfWriting
     writer.close(end)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankCapture
+import OvercrankFrameAccounting
 import OvercrankLibAV
 
 /// A clip around a trigger, on its way from the ring into its file.
@@ -100,8 +101,8 @@ final class Clip {
     var own = end ?? CaptureEnd(stopReason: .duration)
     if let next {
       own = CaptureEnd(stopReason: .duration)
-      own.next = next
-      own.microseconds = range.upperBound
+      own.frames.next = next
+      own.frames.microseconds = range.upperBound
     }
     guard let take = take.take() else { return try finished() }
     return try take.finish(own, proof)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankCapture
+public import OvercrankFrameAccounting
 public import OvercrankMediaCore
 
 /// What a clip is to hold around its trigger, and how long to wait for triggers.

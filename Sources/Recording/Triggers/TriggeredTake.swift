@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankCapture
+import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
@@ -313,7 +314,7 @@ struct TriggeredTake {
   }
 
   private func finish(_ end: CaptureEnd, _ state: inout Progress) -> TriggeredReport {
-    state.account.close(end)
+    state.account.close(end.frames)
     var report = state.report
     report.ledger = state.account.ledger
     report.gaps = state.account.gaps

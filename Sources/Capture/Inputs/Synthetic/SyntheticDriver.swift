@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
 import OvercrankLibAV
 package import OvercrankMediaCore
 import Synchronization

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
 import OvercrankMediaCore
 import OvercrankV4L2
 import Synchronization
@@ -93,9 +94,10 @@ final class V4L2Driver: FrameDriver {
       sequence: dequeued.sequence,
       microseconds: isTimed ? dequeued.microseconds : microseconds())
     stamp.isCorrupt = dequeued.isError
-    stamp.exposure = exposure
     return .frame(
-      DequeuedBuffer(stamp: stamp, bytes: dequeued.bytes, index: dequeued.index, driver: self))
+      DequeuedBuffer(
+        stamp: stamp, exposure: exposure, bytes: dequeued.bytes, index: dequeued.index,
+        driver: self))
   }
 
   func requeue(_ index: Int) throws(CaptureError) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
+
 /// An even grid of frame periods laid over a driver's times, which follows them.
 ///
 /// It is a straight line fitted with a fading memory (an alpha-beta filter), so that a rate that

@@ -4,7 +4,7 @@ import OvercrankMediaCore
 import TestSupport
 import Testing
 
-@testable import OvercrankCapture
+@testable import OvercrankFrameAccounting
 
 /// What a camera says of its frames, and in which period each of them really came.
 struct SaidFrames {

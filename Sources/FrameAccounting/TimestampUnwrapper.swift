@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
+
 /// Makes a driver's times continuous, on the capture thread: clocks wrap, and some jump.
 ///
 /// What a driver's clock cannot have done (gone back by much, or run ahead of the time that
 /// passed here) is a wrap, which is undone exactly, or a jump, which is bridged by what the
 /// sequence and our own clock say.
-struct TimestampUnwrapper {
+package struct TimestampUnwrapper {
   /// What counters of time count to, in microseconds: 32 bits of them, 32 and 31 bits of seconds,
   /// 64 bits of nanoseconds.
   private static let wraps: [Int64] = [
@@ -23,10 +25,12 @@ struct TimestampUnwrapper {
   private var smallestLag = Int64.max
 
   /// - Parameter period: The frame duration that the driver granted, in microseconds.
-  init(period: Int64) { self.period = max(1, period) }
+  package init(period: Int64) { self.period = max(1, period) }
 
   /// The continuous time of a frame, and whether its clock jumped there.
-  mutating func read(_ stamp: FrameStamp, arrival: Int64) -> (microseconds: Int64, isJump: Bool) {
+  package mutating func read(
+    _ stamp: FrameStamp, arrival: Int64
+  ) -> (microseconds: Int64, isJump: Bool) {
     var time = stamp.microseconds &+ offset
     var isJump = false
     if let last, isImpossible(time, arrival, after: last.microseconds) {

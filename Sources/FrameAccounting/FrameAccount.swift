@@ -25,6 +25,20 @@ package enum FrameOutcome: Hashable, Sendable {
 /// given back tells whether the driver had nowhere to put them. `expected` grows by periods, the
 /// categories by frames: that the two agree is what the ledger proves.
 package struct FrameAccount {
+  /// What is known of the frames at the end of a take.
+  package struct End: Sendable {
+    /// The first frame after a take that ended at a time, and that time.
+    package var next: FrameObservation?
+    package var microseconds: Int64?
+    /// Frames that arrived at the very end, for which not even a note found room.
+    package var unnoted: Int64 = 0
+    /// How long the device had been silent when the stream was switched off, in microseconds;
+    /// nil where the take ended with a frame.
+    package var silence: Int64?
+
+    package init() {}
+  }
+
   /// The categories so far; `stored` is what the writer took.
   package private(set) var ledger = FrameLedger()
   /// Where frames are missing, in order; indices are those of the frames taken.
@@ -82,7 +96,7 @@ package struct FrameAccount {
   }
 
   /// Closes the books: what is missing between the last frame and the end of the take.
-  package mutating func close(_ end: CaptureEnd) {
+  package mutating func close(_ end: End) {
     if let next = end.next { timeline.add(FrameTimeline.Reading(next)) }
     enterDecided()
     timeline.finish()
@@ -103,7 +117,7 @@ package struct FrameAccount {
 
   /// Closes the books of what came before a pause; those of what comes behind it are new ones.
   private mutating func pause(_ frame: FrameObservation) {
-    var end = CaptureEnd()
+    var end = End()
     end.next = frame
     close(end)
     clock.pause(atMicroseconds: frame.microseconds)
@@ -115,7 +129,7 @@ package struct FrameAccount {
 
   /// How many of the missing were due before the end.
   private static func within(
-    _ end: CaptureEnd, _ missing: Int64, _ last: FrameObservation, _ period: Double
+    _ end: End, _ missing: Int64, _ last: FrameObservation, _ period: Double
   ) -> Int64 {
     guard let time = end.microseconds else { return max(0, missing) }
     let periods = Double(time &- last.microseconds) / period

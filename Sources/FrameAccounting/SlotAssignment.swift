@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
+
 /// Finds the slots of a few frames that counter and clock disagree about.
 ///
 /// It is a shortest path (Viterbi 1967): each frame may take the slot that the counter says or
