@@ -47,29 +47,41 @@ let package = Package(
 
     // Values of time, which every module below may import.
     .module("MediaCore"),
-    // Files and their names, as the system has them.
+    // Files, threads and clocks, as the system has them.
     .module("LinuxSystem", with: ["CLinuxSystem"]),
+    // What became of each frame: values only.
+    .module("FrameAccounting", on: ["MediaCore"]),
+    // Movie files to the byte: boxes, fragments, journals, NAL units.
+    .module("MovieFormat", on: ["FrameAccounting", "LinuxSystem", "MediaCore"]),
 
     // Bridges: one owner for each C handle.
     .module("V4L2", on: ["LinuxSystem", "MediaCore"], with: ["CVideo4Linux"]),
-    .module("ALSA", on: ["V4L2"], with: ["CALSA"]),
-    .module("LibAV", on: ["LinuxSystem", "MediaCore"], with: ["CFFmpeg"]),
+    .module("ALSA", on: ["LinuxSystem", "V4L2"], with: ["CALSA"]),
+    .module("LibAV", on: ["LinuxSystem", "MediaCore", "MovieFormat"], with: ["CFFmpeg"]),
 
     // The way of a frame.
-    .module("FrameAccounting", on: ["MediaCore"]),
-    .module("DeviceDiscovery", on: ["V4L2", "ALSA", "LibAV", "MediaCore"]),
+    .module(
+      "DeviceDiscovery", on: ["V4L2", "ALSA", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat"]),
     .module(
       "Capture",
-      on: ["DeviceDiscovery", "FrameAccounting", "V4L2", "ALSA", "LibAV", "MediaCore"],
+      on: [
+        "DeviceDiscovery", "FrameAccounting", "V4L2", "ALSA", "LibAV", "LinuxSystem", "MediaCore",
+      ],
       with: [.product(name: "Histogram", package: "hdrhistogram-swift")]),
     .module(
       "Recording",
-      on: ["Capture", "DeviceDiscovery", "FrameAccounting", "LibAV", "LinuxSystem", "MediaCore"]),
-    .module("Assets", on: ["LibAV", "LinuxSystem", "MediaCore"]),
+      on: [
+        "Capture", "DeviceDiscovery", "FrameAccounting", "LibAV", "LinuxSystem", "MediaCore",
+        "MovieFormat",
+      ]),
+    .module("Assets", on: ["FrameAccounting", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat"]),
     .module("Editing", on: ["LinuxSystem", "MediaCore"]),
     .module("Retiming", on: ["LibAV", "MediaCore"], with: ["CRubberBand"]),
     .module(
-      "Export", on: ["Editing", "Assets", "Retiming", "LibAV", "LinuxSystem", "MediaCore"]),
+      "Export",
+      on: [
+        "Editing", "Assets", "Retiming", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat",
+      ]),
 
     // The faces: one import for library users, one command for everyone else.
     .target(
@@ -95,10 +107,14 @@ let package = Package(
       dependencies: ["OvercrankMediaCore", .product(name: "BigInt", package: "BigInt")]),
     .testTarget(
       name: "V4L2Tests",
-      dependencies: ["OvercrankV4L2", "CVideo4Linux", "OvercrankMediaCore", "TestSupport"]),
+      dependencies: [
+        "OvercrankLinuxSystem", "OvercrankV4L2", "CVideo4Linux", "OvercrankMediaCore",
+        "TestSupport",
+      ]),
     .testTarget(
       name: "DeviceDiscoveryTests",
       dependencies: [
+        "OvercrankLinuxSystem",
         "OvercrankDeviceDiscovery", "OvercrankV4L2", "OvercrankALSA", "CVideo4Linux", "CFFmpeg",
         "OvercrankMediaCore", "TestSupport",
       ]),
@@ -122,6 +138,7 @@ let package = Package(
     .executableTarget(
       name: "LedgerSoak",
       dependencies: [
+        "OvercrankLinuxSystem",
         "OvercrankFrameAccounting",
         "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankV4L2", "OvercrankMediaCore",
         "TestSupport",
@@ -133,6 +150,7 @@ let package = Package(
     .executableTarget(
       name: "AllocationCheck",
       dependencies: [
+        "OvercrankLinuxSystem",
         "OvercrankFrameAccounting",
         "AllocationCounter", "OvercrankRecording", "OvercrankCapture", "OvercrankDeviceDiscovery",
         "OvercrankV4L2", "OvercrankMediaCore",
@@ -143,6 +161,7 @@ let package = Package(
     .executableTarget(
       name: "FuzzSoak",
       dependencies: [
+        "OvercrankLinuxSystem",
         "OvercrankAssets", "OvercrankEditing", "OvercrankExport", "OvercrankLibAV",
         "OvercrankMediaCore", "OvercrankRetiming", "TestSupport",
       ],
@@ -152,6 +171,7 @@ let package = Package(
     .target(
       name: "TestSupport",
       dependencies: [
+        "OvercrankLinuxSystem",
         "OvercrankFrameAccounting",
         "OvercrankALSA", "OvercrankAssets", "OvercrankCapture", "CVideo4Linux", "FakeVideo4Linux",
         "OvercrankLibAV", "OvercrankMediaCore",
@@ -160,11 +180,18 @@ let package = Package(
       ],
       path: "Tests/TestSupport"),
     .testTarget(
+      name: "MovieFormatTests",
+      dependencies: [
+        "OvercrankFrameAccounting", "OvercrankLinuxSystem", "OvercrankMediaCore",
+        "OvercrankMovieFormat", "TestSupport",
+      ]),
+    .testTarget(
       name: "FrameAccountingTests",
       dependencies: ["OvercrankFrameAccounting", "OvercrankMediaCore", "TestSupport"]),
     .testTarget(
       name: "CaptureTests",
       dependencies: [
+        "OvercrankLinuxSystem",
         "OvercrankFrameAccounting",
         "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankALSA", "OvercrankLibAV",
         "OvercrankMediaCore", "TestSupport", "OvercrankV4L2",
@@ -172,6 +199,7 @@ let package = Package(
     .testTarget(
       name: "RecordingTests",
       dependencies: [
+        "OvercrankMovieFormat",
         "OvercrankFrameAccounting",
         "OvercrankRecording", "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankAssets",
         "OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore",
@@ -180,6 +208,7 @@ let package = Package(
     .testTarget(
       name: "CommandTests",
       dependencies: [
+        "OvercrankLinuxSystem",
         "OvercrankFrameAccounting",
         "TestSupport", "slowmo", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing",
         "OvercrankExport", "OvercrankDeviceDiscovery",
@@ -194,12 +223,14 @@ let package = Package(
     .testTarget(
       name: "AssetsTests",
       dependencies: [
+        "OvercrankMovieFormat", "OvercrankLinuxSystem",
         "OvercrankAssets", "OvercrankDeviceDiscovery", "OvercrankLibAV", "OvercrankMediaCore",
         "TestSupport",
       ]),
     .testTarget(
       name: "ExportTests",
       dependencies: [
+        "OvercrankMovieFormat",
         "OvercrankExport", "OvercrankEditing", "OvercrankRetiming", "OvercrankAssets",
         "OvercrankLibAV", "OvercrankMediaCore", "TestSupport",
       ]),

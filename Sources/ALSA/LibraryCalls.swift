@@ -2,6 +2,7 @@
 
 import CALSA
 import Glibc
+import OvercrankLinuxSystem
 import OvercrankV4L2
 
 /// ALSA's library as a whole.

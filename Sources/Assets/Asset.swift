@@ -2,6 +2,7 @@
 
 package import OvercrankLibAV
 public import OvercrankMediaCore
+import OvercrankMovieFormat
 
 /// What a movie file holds, with the exact time of each of its frames.
 ///

@@ -2,6 +2,7 @@
 
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankMovieFormat
 
 /// What the packets of a file tell.
 ///

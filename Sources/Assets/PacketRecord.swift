@@ -2,6 +2,7 @@
 
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankMovieFormat
 
 /// What the index of a track says of one packet, in the file's ticks.
 struct PacketRecord: Hashable {

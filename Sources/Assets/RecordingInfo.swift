@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import OvercrankFrameAccounting
 import OvercrankLibAV
 public import OvercrankMediaCore
+import OvercrankMovieFormat
 
 /// What a recording says of itself in its file: from where its frames came, and what is missing.
 public struct RecordingInfo: Hashable, Sendable, Decodable {
@@ -112,7 +114,7 @@ extension Asset {
         index: index, ptsNanoseconds: time,
         captureNanoseconds: record.map { $0.microseconds &* 1_000 }
           ?? recording.map { $0.firstCaptureNs &+ time },
-        sequence: record.map { Int64($0.sequence) } ?? sequence, durationNanoseconds: length,
+        sequence: record.map { Int64($0.stamp.sequence) } ?? sequence, durationNanoseconds: length,
         lostBefore: lost)
     }
   }

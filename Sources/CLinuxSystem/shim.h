@@ -5,8 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/falloc.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <sys/inotify.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /// renameat2(2) with RENAME_NOREPLACE: renames a file unless the new name is taken.
@@ -17,6 +23,25 @@ static inline int CLinuxSystem_claim(const char *from, const char *to) {
 /// renameat2(2) with RENAME_EXCHANGE: swaps the names of two files in one step.
 static inline int CLinuxSystem_exchange(const char *one, const char *other) {
   return syscall(SYS_renameat2, AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE) == 0 ? 0 : -errno;
+}
+
+/// fallocate(2), which the module of the C library leaves out: reserves room for a file, also behind
+/// its end, which stays where it is.
+static inline int CLinuxSystem_reserve(int descriptor, int64_t start, int64_t count) {
+  return syscall(SYS_fallocate, descriptor, FALLOC_FL_KEEP_SIZE, start, count) == 0 ? 0 : -errno;
+}
+
+/// fstatfs(2), likewise: whether a file lies in memory.
+static inline int CLinuxSystem_isInMemory(int descriptor) {
+  struct statfs system;
+  return fstatfs(descriptor, &system) == 0 && system.f_type == TMPFS_MAGIC;
+}
+
+/// mallopt(3), which the module of the C library leaves out: freed buffers of up to 32 MiB are kept
+/// for the next request, up to 256 MiB in all.
+static inline void CLinuxSystem_keepLargeBuffers(void) {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 256 << 20);
 }
 
 #endif

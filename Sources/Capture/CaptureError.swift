@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import OvercrankLinuxSystem
+
 /// Why a capture could not start, or ended before it was asked to.
 public struct CaptureError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The kinds of failure; new ones may be added.
@@ -52,6 +54,11 @@ public struct CaptureError: Error, Hashable, Sendable, CustomStringConvertible {
     self.code = code
     self.message = message
     self.hint = hint
+  }
+
+  /// There is no thread left for a capture.
+  package init(_ error: SystemError) {
+    self.init(.outOfMemory, error.description, hint: "close other programs and try again")
   }
 
   /// The message and the hint in one line.

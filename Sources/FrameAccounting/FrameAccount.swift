@@ -2,22 +2,6 @@
 
 package import OvercrankMediaCore
 
-/// What in the end became of a frame that arrived.
-package enum FrameOutcome: Hashable, Sendable {
-  /// The writer has it.
-  case taken
-  /// Nothing can be made of its bytes.
-  case corrupt
-  /// It cannot be shown, because what it builds on was never in hand.
-  case unshowable
-  /// Our queue had no room for it.
-  case refused
-  /// It left the pre-trigger ring without having been wanted.
-  case evicted
-  /// The take was paused; neither it nor those that follow until the next are a part of it.
-  case paused
-}
-
 /// Keeps the books of a take: each frame period is entered once, under what became of it.
 ///
 /// Frames are entered in the order of capture, with what became of those that arrived. Where
@@ -53,7 +37,7 @@ package struct FrameAccount {
   private let trustsCounter: Bool
   private let granted: Double
   private var timeline: FrameTimeline
-  private var open: [(frame: FrameObservation, outcome: FrameOutcome)] = []
+  private var open: [FrameObservation] = []
   private var last: FrameObservation?
   private var (periodsBetween, microsecondsBetween) = (Int64(0), Int128(0))
   private var hasBegun = false
@@ -87,10 +71,10 @@ package struct FrameAccount {
   }
 
   /// Enters a frame that arrived, after all that arrived before it.
-  package mutating func enter(_ frame: FrameObservation, _ outcome: FrameOutcome) {
-    guard outcome != .paused else { return pause(frame) }
+  package mutating func enter(_ frame: FrameObservation) {
+    guard frame.outcome != .paused else { return pause(frame) }
     clock.resume(atMicroseconds: frame.microseconds)
-    open.append((frame, outcome))
+    open.append(frame)
     timeline.add(FrameTimeline.Reading(frame))
     enterDecided()
   }
@@ -146,7 +130,7 @@ package struct FrameAccount {
         lastStep = step
         break
       }
-      let (frame, outcome) = open.removeFirst()
+      let frame = open.removeFirst()
       if let last {
         periodsBetween += step
         microsecondsBetween += Int128(frame.microseconds) - Int128(last.microseconds)
@@ -154,7 +138,7 @@ package struct FrameAccount {
       } else {
         enterStart(frame)
       }
-      enterArrived(frame, outcome)
+      enterArrived(frame)
       last = frame
     }
   }
@@ -207,9 +191,9 @@ package struct FrameAccount {
     return min(count, Int64(saturating: (blocked + 0.2).rounded(.down)))
   }
 
-  private mutating func enterArrived(_ frame: FrameObservation, _ outcome: FrameOutcome) {
+  private mutating func enterArrived(_ frame: FrameObservation) {
     ledger.expected += 1
-    switch outcome {
+    switch frame.outcome {
     case .taken:
       clock.begin(atMicroseconds: frame.microseconds)
       ledger.stored += 1

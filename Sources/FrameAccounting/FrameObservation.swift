@@ -4,18 +4,6 @@
 ///
 /// The raw values stay as the driver gave them, so that a take can be judged again.
 package struct FrameObservation: Hashable, Sendable {
-  /// What became of the frame on the capture thread.
-  package enum Fate: Hashable, Sendable {
-    /// It is in the queue to the writer.
-    case queued
-    /// It arrived damaged: marked by the driver, too short, or cut off.
-    case corrupt
-    /// The queue had no room for it.
-    case refused
-    /// It is the first of those that came while the take was paused, and a note of them all.
-    case paused
-  }
-
   /// The driver's own words.
   package var stamp: FrameStamp
   /// The driver's time in microseconds, made continuous where its clock wrapped or jumped.
@@ -29,7 +17,8 @@ package struct FrameObservation: Hashable, Sendable {
   package var oldestReturn = Int64.min
   /// Frames that arrived just before this one, for which not even a note found room.
   package var unnoted: Int64 = 0
-  package var fate = Fate.queued
+  /// What became of the frame, as far as is known: the writer may still find out otherwise.
+  package var outcome = FrameOutcome.taken
 
   package init(stamp: FrameStamp, microseconds: Int64, arrival: Int64) {
     self.stamp = stamp

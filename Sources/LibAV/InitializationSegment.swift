@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import OvercrankMovieFormat
+
 /// What a MOV file in fragments begins with: all that is known before its first fragment.
 package struct InitializationSegment {
   /// The first sample of a track, since the head follows from some of it.
@@ -36,6 +38,14 @@ package struct InitializationSegment {
     self.settings = settings
   }
 
+  /// The tracks as the writer of fragments needs them.
+  package var layouts: [FragmentedMovieWriter.Track] {
+    tracks.map {
+      FragmentedMovieWriter.Track(
+        encoding: SampleEncoding($0.parameters), firstTicks: $0.first.ticks)
+    }
+  }
+
   /// The boxes before the first fragment: `ftyp` and `moov`.
   ///
   /// - Throws: `LibAVError` where the container cannot hold a track.
@@ -52,41 +62,10 @@ package struct InitializationSegment {
     }
     // Of what it made the fragment is not wanted.
     let all = try writer.finishIndex()
-    var end = 0
-    while end + 8 <= all.count, !all[(end + 4)..<(end + 8)].elementsEqual("moof".utf8) {
-      let size = all[end..<(end + 4)].reduce(0) { $0 << 8 | Int($1) }
-      guard size >= 8 else { break }
-      end += size
-    }
-    guard end > 0, end <= all.count else {
+    let head = Box.list(in: all, from: 0, to: all.count).prefix { $0.type != BoxType.fragment }
+    guard let end = head.last.map({ Int($0.end) }) else {
       throw LibAVError("write the header of", path, code: -22)
     }
     return Array(all[..<end])
   }
-}
-
-extension InitializationSegment {
-  /// What a file begins with before anything is known of its tracks: a movie without any, so that
-  /// a file that is to grow can be opened from the start.
-  package static let placeholder: [UInt8] = {
-    let brand: UInt32 = 0x7174_2020  // "qt  "
-    var file = BoxBytes()
-    file.box(0x6674_7970) { box in  // ftyp
-      for number in [brand, 0x200, brand] { box.append(number) }
-    }
-    file.box(BoxType.movie) { box in
-      box.fullBox(0x6D76_6864, version: 0, flags: 0) { box in  // mvhd
-        // Two times, the timescale, the duration, the speed, the loudness.
-        for number in [0, 0, 1_000_000, 0, 0x1_0000] as [UInt32] { box.append(number) }
-        box.append(UInt16(0x100))
-        box.append(bytes: Array(repeating: 0, count: 10))
-        for number in [0x1_0000, 0, 0, 0, 0x1_0000, 0, 0, 0, 0x4000_0000] as [UInt32] {
-          box.append(number)
-        }
-        box.append(bytes: Array(repeating: 0, count: 24))
-        box.append(UInt32(1))
-      }
-    }
-    return file.bytes
-  }()
 }

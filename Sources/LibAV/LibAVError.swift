@@ -23,6 +23,18 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
     logLine = LibAVLog.takeLastLine()
   }
 
+  /// The failure of a system call, as libav would number it.
+  package init(_ error: SystemError) {
+    self.init(error.operation, error.subject, code: -error.errorNumber, logLine: nil)
+  }
+
+  /// Does work on a file that is written with libav's help; its failures are libav's, too.
+  package static func converting<Result: ~Copyable>(
+    _ work: () throws(SystemError) -> Result
+  ) throws(LibAVError) -> Result {
+    do throws(SystemError) { return try work() } catch { throw LibAVError(error) }
+  }
+
   /// The same failure, told of another subject, in libav's own line too.
   package func renamed(from subject: String, to name: String) -> LibAVError {
     LibAVError(

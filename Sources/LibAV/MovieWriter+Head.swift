@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CFFmpeg
+import OvercrankLinuxSystem
+import OvercrankMovieFormat
 
 extension MovieWriter {
   /// Writes into the index what libavformat leaves out.
@@ -13,7 +15,8 @@ extension MovieWriter {
       return first > 0 && shown.lowerBound < first
     }
     guard captureRate != nil || fullRangeTrack != nil || !led.isEmpty else { return }
-    let file = try MovieBoxes(opening: path)
+    let path = path
+    let file = try LibAVError.converting { () throws(SystemError) in try MovieBoxes(opening: path) }
     let boxes = file.boxes()
     guard let place = boxes.firstIndex(where: { $0.type == BoxType.movie }),
       let size = Int(exactly: boxes[place].byteCount)
@@ -25,7 +28,7 @@ extension MovieWriter {
     if let fullRangeTrack {
       let failure = LibAVError("write the color range into", path, code: CFFmpeg_EINVAL)
       guard
-        ColorBox.write(into: &bytes, track: fullRangeTrack.index, fullRangeTrack.parameters)
+        ColorBox.write(into: &bytes, track: fullRangeTrack.index, .init(fullRangeTrack.parameters))
       else { throw failure }
       // It takes its room from what was kept free behind the index in front.
       if place + 1 < boxes.count {
@@ -38,7 +41,9 @@ extension MovieWriter {
         bytes += free.bytes
       }
     }
-    try file.file.write(bytes, at: movie.start)
+    do throws(SystemError) { try file.file.write(bytes, at: movie.start) } catch {
+      throw LibAVError(error)
+    }
   }
 
   private func writeEditList(of number: Int, into bytes: inout [UInt8]) throws(LibAVError) {

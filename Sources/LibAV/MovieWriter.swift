@@ -2,6 +2,7 @@
 
 import CFFmpeg
 import OvercrankLinuxSystem
+import OvercrankMovieFormat
 
 /// Writes packets into a MOV or MP4 file; the one muxer that recording and export share.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import OvercrankLinuxSystem
 
 /// A program that has a device node open.
 package struct DeviceHolder: Hashable, Sendable, CustomStringConvertible {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CVideo4Linux
+import OvercrankLinuxSystem
 
 /// A socket of a device that pictures come in by, as the driver describes it.
 package struct DriverInput: Hashable, Sendable {

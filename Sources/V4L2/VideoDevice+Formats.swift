@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CVideo4Linux
+import OvercrankLinuxSystem
 
 /// A pixel format as the driver lists it.
 package struct V4L2PixelFormat: Hashable, Sendable {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CVideo4Linux
+import OvercrankLinuxSystem
 
 /// An open Video4Linux node, such as `/dev/video0`.
 ///

@@ -2,6 +2,7 @@
 
 import CVideo4Linux
 import Glibc
+import OvercrankLinuxSystem
 import Synchronization
 
 /// The calls by which a driver is reached: the kernel's, or those of a driver in this process.
@@ -204,14 +205,4 @@ struct KernelVideoCalls: VideoSystemCalls {
 
   /// Keeps libv4l2 off stderr, once for the process; touching it is enough.
   private static let silencedLibrary: Void = CVideo4Linux_silence()
-}
-
-/// The clock that the kernel stamps frames with, `CLOCK_MONOTONIC`.
-package enum MonotonicClock {
-  /// Now, in nanoseconds.
-  package static func nanoseconds() -> Int64 {
-    var now = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &now)
-    return Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec)
-  }
 }

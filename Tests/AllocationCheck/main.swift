@@ -50,7 +50,7 @@ func take(
     control: CaptureControl())
   var outcome = Outcome()
   var refused = 0
-  while let isRefused = queue.withNextFrame({ $0.observation.fate == .refused }) {
+  while let isRefused = queue.withNextFrame({ $0.observation.outcome == .refused }) {
     if isRefused {
       refused += 1
     } else if isSlow {

@@ -2,6 +2,7 @@
 
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankMovieFormat
 import Testing
 
 struct H264LevelTests {

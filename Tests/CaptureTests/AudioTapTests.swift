@@ -2,6 +2,7 @@
 
 import Glibc
 import OvercrankDeviceDiscovery
+import OvercrankLinuxSystem
 import Synchronization
 import TestSupport
 import Testing
@@ -71,7 +72,7 @@ struct AudioTapTests {
   {
     var random = SeededGenerator(seed: UInt64(seed) &+ 70)
     let seconds = 1 + seed % 2
-    let feed = AudioTap(format, seconds: seconds)
+    let feed = try AudioTap(format, seconds: seconds)
     var (source, model) = (Source(), Model(seconds: seconds))
     var readers: [(cursor: AudioTap.Cursor, next: Int, last: Known?)] = []
     for _ in 0..<3_000 {
@@ -150,7 +151,7 @@ struct AudioTapTests {
   }
 
   @Test func `While others read, no block is lost and none comes twice`() async throws {
-    let feed = AudioTap(format, seconds: 30)
+    let feed = try AudioTap(format, seconds: 30)
     let count: Int64 = 20_000
     let thread = try BlockingThread {
       var source = Source()
@@ -190,7 +191,7 @@ struct AudioTapTests {
     throws
   {
     let gate = ConnectionGate()
-    let feed = AudioTap(format, gate: gate, seconds: 1)
+    let feed = try AudioTap(format, gate: gate, seconds: 1)
     var source = Source()
     for _ in 0..<10 { source.give(10, to: feed) }
     #expect(feed.levels.count == 1 && feed.levels[0].peakDBFS > -60)

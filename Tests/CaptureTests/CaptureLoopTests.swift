@@ -39,14 +39,8 @@ private func capture(
   }
   var frames: [FrameObservation] = []
   while let frame = queue.withNextFrame({ $0 }) {
-    switch frame.observation.fate {
-    case .queued:
-      frames.append(frame.observation)
-      account.enter(frame.observation, .taken)
-    case .corrupt: account.enter(frame.observation, .corrupt)
-    case .refused: account.enter(frame.observation, .refused)
-    case .paused: account.enter(frame.observation, .paused)
-    }
+    if frame.observation.outcome == .taken { frames.append(frame.observation) }
+    account.enter(frame.observation)
   }
   account.close(end.frames)
   #expect(account.ledger.isBalanced)

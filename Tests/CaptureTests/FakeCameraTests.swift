@@ -35,8 +35,8 @@ private func take(
   ) { 0 }
   var times: [Int64] = []
   while queue.withNextFrame({ (frame: QueuedFrame) -> Void in
-    let isWhole = frame.observation.fate == .queued
-    account.enter(frame.observation, isWhole ? .taken : .corrupt)
+    let isWhole = frame.observation.outcome == .taken
+    account.enter(frame.observation)
     if isWhole { times.append(frame.observation.microseconds) }
     if times.count == stopCount { control.stop(.signal) }
   }) != nil {}

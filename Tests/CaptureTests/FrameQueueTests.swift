@@ -2,6 +2,7 @@
 
 import Glibc
 import OvercrankFrameAccounting
+import OvercrankLinuxSystem
 import Synchronization
 import TestSupport
 import Testing

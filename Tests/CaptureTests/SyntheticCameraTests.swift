@@ -2,6 +2,7 @@
 
 import OvercrankFrameAccounting
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import TestSupport
 import Testing
@@ -132,7 +133,7 @@ struct SyntheticCameraTests {
     // All three are held: only the clock goes on, until one is given back. Where the camera did not
     // get the processor meanwhile it lost nothing, and the same is done again.
     while late.stamp.sequence == held.stamp.sequence + 1 {
-      CaptureClock.sleep(untilMicroseconds: late.stamp.microseconds + 20_000)
+      MonotonicClock.sleep(untilMicroseconds: late.stamp.microseconds + 20_000)
       try held.giveBack()
       held = late
       late = try next()

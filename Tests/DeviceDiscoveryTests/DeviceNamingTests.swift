@@ -2,6 +2,7 @@
 
 import Foundation
 import OvercrankALSA
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Testing
 

@@ -2,6 +2,7 @@
 
 import CVideo4Linux
 import Foundation
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 

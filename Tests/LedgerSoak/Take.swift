@@ -38,14 +38,7 @@ struct Take {
     var account = FrameAccount(frameRate: input.negotiatedFrameRate, trustsCounter: false) {
       control.switchedOn.load(ordering: .relaxed)
     }
-    while queue.withNextFrame({ frame in
-      switch frame.observation.fate {
-      case .queued: account.enter(frame.observation, .taken)
-      case .corrupt: account.enter(frame.observation, .corrupt)
-      case .refused: account.enter(frame.observation, .refused)
-      case .paused: account.enter(frame.observation, .paused)
-      }
-    }) != nil {}
+    while queue.withNextFrame({ account.enter($0.observation) }) != nil {}
     account.close(capture.end?.frames ?? FrameAccount.End())
     return Comparison(account, log.causes)
   }

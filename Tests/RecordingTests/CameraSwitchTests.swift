@@ -3,6 +3,7 @@
 import OvercrankAssets
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 import TestSupport

@@ -5,6 +5,7 @@ import OvercrankAssets
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import TestSupport
 import Testing

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import OvercrankFrameAccounting
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import TestSupport
 import Testing
 
+@testable import OvercrankMovieFormat
 @testable import OvercrankRecording
 
 /// The file as it grows, against a list of all that was put into it.
@@ -41,7 +44,7 @@ import Testing
   ) throws -> FragmentedMovieWriter {
     try Data().write(to: URL(fileURLWithPath: path))
     return try FragmentedMovieWriter(
-      RandomAccessFile(opening: path).file, head: head(),
+      RandomAccessFile(opening: path).file, head: head().bytes(path: path), tracks: head().layouts,
       layout: .init(
         fragmentTicks: 200_000, samplesPerFragment: samplesPerFragment,
         unsettledFrames: unsettledFrames))
@@ -132,9 +135,9 @@ import Testing
       for (index, sample) in pictures.enumerated() {
         try Self.append(sample, to: &movie)
         try movie.note(
-          FrameRecord(
-            .taken, sequence: UInt32(index), microseconds: sample.ticks,
-            driverMicroseconds: sample.ticks, arrival: sample.ticks, oldestReturn: 0))
+          FrameObservation(
+            stamp: FrameStamp(sequence: UInt32(index), microseconds: sample.ticks),
+            microseconds: sample.ticks, arrival: sample.ticks))
         if Int.random(in: 0..<5, using: &random) == 0 {
           try movie.settle()
           settledCount = index + 1
@@ -147,7 +150,7 @@ import Testing
     let ticks = found.flatMap { $0.samples.map(\.record.ticks) }
     #expect(ticks == pictures.prefix(ticks.count).map(\.ticks))
     // Each picture has its frame, and each frame its picture.
-    #expect(found.flatMap { $0.frames.map(\.sequence) } == ticks.indices.map { UInt32($0) })
+    #expect(found.flatMap { $0.frames.map(\.stamp.sequence) } == ticks.indices.map { UInt32($0) })
     #expect(ticks.count >= max(settledCount, pictures.count - unsettledFrames))
   }
 
@@ -233,7 +236,7 @@ import Testing
         .init(parameters, timescale: 1_000_000, first: .init(ticks: 0, packet: packet))
       ], settings: plain)
     var movie = try FragmentedMovieWriter(
-      RandomAccessFile(opening: ours).file, head: head,
+      RandomAccessFile(opening: ours).file, head: head.bytes(path: ours), tracks: head.layouts,
       layout: .init(fragmentTicks: 1, samplesPerFragment: 1))
     try Self.append(Sample(track: 0, ticks: 0, bytes: picture), to: &movie)
     try movie.finish()

@@ -6,6 +6,7 @@ import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankMovieFormat
 import TestSupport
 import Testing
 
@@ -181,7 +182,7 @@ struct MicrophoneTakeTests {
       camera.session(ScriptedDriver(try camera.frames(0..<150))).inputs.first as? DeviceInput)
     // The take is a second and a half; of what comes behind it, ten seconds may be heard.
     let format = AudioFormat(.float, sampleRate: 48_000, channelCount: 1)
-    let feed = AudioTap(format, seconds: 12)
+    let feed = try AudioTap(format, seconds: 12)
     var position: Int64 = 0
     func hear(blocks: Int) {
       for _ in 0..<blocks {

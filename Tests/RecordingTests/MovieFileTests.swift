@@ -3,6 +3,7 @@
 import Glibc
 import OvercrankLibAV
 import OvercrankLinuxSystem
+import OvercrankMovieFormat
 import TestSupport
 import Testing
 
@@ -20,7 +21,7 @@ struct MovieFileTests {
       #expect(error?.message.contains("a.mov") == true)
     }
     #expect(FileLock.isHeld(on: path))
-    #expect(try bytes(of: path) == InitializationSegment.placeholder)
+    #expect(try bytes(of: path) == EmptyMovie.bytes)
     // Whoever is refused leaves nothing behind.
     #expect(try scratch.names().count == 2)
     file.discard()

@@ -4,6 +4,7 @@ import OvercrankAssets
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankMediaCore
+import OvercrankMovieFormat
 import Synchronization
 import TestSupport
 import Testing
@@ -132,8 +133,9 @@ struct PauseTests {
     let camera = try ScriptedCamera(100)
     func enter(_ number: Int64, _ outcome: FrameOutcome) throws {
       let stamp = try camera.stamp(number)
-      account.enter(
-        FrameObservation(stamp: stamp, microseconds: stamp.microseconds, arrival: 0), outcome)
+      var frame = FrameObservation(stamp: stamp, microseconds: stamp.microseconds, arrival: 0)
+      frame.outcome = outcome
+      account.enter(frame)
     }
     for number in [0, 1, 2, 4] as [Int64] { try enter(number, .taken) }
     try enter(6, .paused)

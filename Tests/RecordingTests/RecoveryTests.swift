@@ -4,11 +4,13 @@ import Foundation
 import OvercrankAssets
 import OvercrankFrameAccounting
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import TestSupport
 import Testing
 
 @testable import OvercrankCapture
+@testable import OvercrankMovieFormat
 @testable import OvercrankRecording
 
 /// What is made of a recording that was cut off, against what was put into it.
@@ -27,7 +29,7 @@ struct RecoveryTests {
     audio: Bool = false
   ) throws -> Left {
     let path = scratch.file("left.mov")
-    try Data(InitializationSegment.placeholder).write(to: URL(fileURLWithPath: path))
+    try Data(EmptyMovie.bytes).write(to: URL(fileURLWithPath: path))
     let delivery = try FrameDelivery(
       layout: .compressed("mjpeg"), width: camera.width, height: camera.height)
     let base = camera.base
@@ -50,7 +52,7 @@ struct RecoveryTests {
       for case .picture(let stamp, let picture) in steps {
         var observation = FrameObservation(
           stamp: stamp, microseconds: stamp.microseconds, arrival: stamp.microseconds + 500)
-        observation.fate = picture.count < 100 ? .corrupt : .queued
+        observation.outcome = picture.count < 100 ? .corrupt : .taken
         try picture.withUnsafeBytes { bytes in
           _ = try writer.store(QueuedFrame(observation: observation, bytes: bytes))
         }
@@ -113,7 +115,7 @@ struct RecoveryTests {
     let camera = try ScriptedCamera(240)
     let pictures = try camera.streamPictures(140, in: scratch)
     let path = scratch.file("left.mov")
-    try Data(InitializationSegment.placeholder).write(to: URL(fileURLWithPath: path))
+    try Data(EmptyMovie.bytes).write(to: URL(fileURLWithPath: path))
     let delivery = try FrameDelivery(layout: .compressed("h264"), width: 128, height: 96)
     let base = camera.base
     do {
@@ -182,7 +184,7 @@ struct RecoveryTests {
     let records = try #require(LedgerBox.read(from: path))
     #expect(records.count == 75)
     #expect(
-      records.filter { $0.outcome == .taken }.map(\.sequence) == left.stamps.map(\.sequence))
+      records.filter { $0.outcome == .taken }.map(\.stamp.sequence) == left.stamps.map(\.sequence))
     let lines = try Asset(path: path).frameTimingRows()
     #expect(lines.map(\.sequence) == left.stamps.map { Int64($0.sequence) })
   }
@@ -277,7 +279,7 @@ struct RecoveryTests {
 
   @Test func `A take before its first frame can be opened, and has nothing to recover`() throws {
     let scratch = try Scratch()
-    let path = try scratch.write(InitializationSegment.placeholder, as: "a.mov")
+    let path = try scratch.write(EmptyMovie.bytes, as: "a.mov")
     #expect(try Demuxer(opening: path).tracks.isEmpty)
     let error = #expect(throws: RecordingError.self) { try MovieRecovery.recover(path) }
     #expect(error?.code == .nothingToRecover)
@@ -307,13 +309,13 @@ struct RecoveryTests {
       func any<Number: FixedWidthInteger>() -> Number {
         Number.random(in: .min ... .max, using: &random)
       }
-      var frame = FrameRecord(
-        FrameRecord.Outcome(rawValue: UInt8.random(in: 1...5, using: &random)) ?? .taken,
-        sequence: any(), microseconds: any(), driverMicroseconds: any(), arrival: any(),
-        oldestReturn: any())
+      var stamp = FrameStamp(sequence: any(), microseconds: any())
+      stamp.overrunsBefore = Bool.random(using: &random) ? any() : nil
+      var frame = FrameObservation(stamp: stamp, microseconds: any(), arrival: any())
+      frame.outcome = FrameOutcome(rawValue: UInt8.random(in: 1...6, using: &random)) ?? .taken
+      frame.oldestReturn = any()
       frame.isClockJump = Bool.random(using: &random)
-      frame.unnoted = any()
-      frame.overrunsBefore = Bool.random(using: &random) ? any() : nil
+      frame.unnoted = Int64(any() as UInt32)
       let sample = SampleRecord(
         track: any(), byteCount: any(), ticks: any(), duration: any(),
         isKeyFrame: Bool.random(using: &random), check: any())

@@ -37,7 +37,7 @@ final class ScriptedRing: Sendable {
         queue.push(
           QueuedFrame(
             observation: frame,
-            bytes: frame.fate == .queued ? bytes : UnsafeRawBufferPointer(start: nil, count: 0)))
+            bytes: frame.outcome == .taken ? bytes : UnsafeRawBufferPointer(start: nil, count: 0)))
       }
       if !isPushed { refusals.wrappingAdd(1, ordering: .relaxed) }
       if number % 8 == 7 || number == frames.count - 1 {

@@ -4,6 +4,7 @@ import OvercrankAssets
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 import TestSupport
@@ -22,7 +23,7 @@ struct TriggeredTakeTests {
       let stamp = try camera.stamp(Int64(number))
       var frame = FrameObservation(
         stamp: stamp, microseconds: stamp.microseconds, arrival: stamp.microseconds + 500)
-      if Int.random(in: 0..<200, using: &random) == 0 { frame.fate = .corrupt }
+      if Int.random(in: 0..<200, using: &random) == 0 { frame.outcome = .corrupt }
       return frame
     }
   }
@@ -91,7 +92,7 @@ struct TriggeredTakeTests {
     var stored: Set<UInt32> = []
     for trigger in triggers {
       let clip = frames.filter {
-        $0.fate == .queued && $0.microseconds >= trigger.microseconds - pre
+        $0.outcome == .taken && $0.microseconds >= trigger.microseconds - pre
           && $0.microseconds < trigger.microseconds + post
       }
       stored.formUnion(clip.map(\.stamp.sequence))
@@ -117,7 +118,7 @@ struct TriggeredTakeTests {
     // The capture's own books.
     #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == Int64(stored.count))
-    let damaged = frames.count { $0.fate == .corrupt }
+    let damaged = frames.count { $0.outcome == .corrupt }
     #expect(report.ledger.corrupt == Int64(damaged))
     #expect(report.ledger.evicted == Int64(frames.count - damaged - stored.count))
     #expect(report.ledger.lostQueue == 0)

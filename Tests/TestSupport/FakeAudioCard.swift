@@ -2,6 +2,7 @@
 
 import Glibc
 package import OvercrankALSA
+import OvercrankLinuxSystem
 import OvercrankV4L2
 import Synchronization
 

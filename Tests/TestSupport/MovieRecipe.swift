@@ -2,6 +2,7 @@
 
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankMovieFormat
 
 /// What a movie of the tests is made of; ``write(to:)`` makes it with the project's own encoder
 /// and writer.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
+import OvercrankMovieFormat
 
 /// The bytes of a MOV or MP4 file, to change its boxes as other programs write them.
 ///

@@ -3,6 +3,7 @@
 import Foundation
 import OvercrankCapture
 import OvercrankDeviceDiscovery
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import TestSupport
 import Testing
@@ -203,7 +204,7 @@ extension VividTests {
       try session.addOutput(audio)
       try await session.commitConfiguration()
       #expect(session.connections.map(\.mediaType).count == 2)
-      let started = MediaTime(microseconds: CaptureClock.microseconds())
+      let started = MediaTime(microseconds: MonotonicClock.microseconds())
       try await session.startRunning()
       var frames = pictures.frames.makeAsyncIterator()
       var blocks = audio.blocks.makeAsyncIterator()
@@ -212,7 +213,7 @@ extension VividTests {
         let block = try #require(await blocks.next())
         // One clock for both: that of this machine. vivid stamps frames with when they are due,
         // which may be a moment from now.
-        let now = MediaTime(microseconds: CaptureClock.microseconds() + 20_000)
+        let now = MediaTime(microseconds: MonotonicClock.microseconds() + 20_000)
         for time in [frame.presentationTimeStamp, block.presentationTimeStamp] {
           #expect(time > started && time < now)
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankDeviceDiscovery
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 
@@ -103,7 +104,7 @@ struct AudioCaptureLoop: CaptureWork {
   private mutating func waitForRoom() -> StopReason? {
     while !sinks.allSatisfy({ $0.hasRoom }) {
       if let reason = control.requestedStop { return reason }
-      CaptureClock.pause()
+      MonotonicClock.pause()
       switchboard.update(&sinks)
     }
     return nil

@@ -60,19 +60,24 @@ public final class AudioDataOutput: FrameOutput {
     delivery.setHandler(on: executor, handler)
   }
 
-  package func audioSink(for connection: CaptureConnection) -> (any AudioSink)? {
+  package func audioSink(for connection: CaptureConnection) throws(CaptureError)
+    -> (any AudioSink)?
+  {
     guard connection.mediaType == .audio, let format = connection.audioFormat else { return nil }
-    return current.withLock { current in
-      if let current, current.gate === connection.gate { return current }
-      let ring = AudioRing(
-        capacity: 100 * Self.longestWait,
-        blockSize: AudioCaptureLoop.blockCapacity(format) * format.bytesPerSample)
-      delivery.begin(AudioQueue(ring, format, counters))
-      let sink = AudioBufferSink(
-        connection.gate, ring, counters, LevelMeter(format), delivery)
-      current = sink
-      return sink
+    let result = current.withLock { current in
+      Result { () throws(CaptureError) -> AudioBufferSink in
+        if let current, current.gate === connection.gate { return current }
+        let ring = try AudioRing(
+          capacity: 100 * Self.longestWait,
+          blockSize: AudioCaptureLoop.blockCapacity(format) * format.bytesPerSample)
+        try delivery.begin(AudioQueue(ring, format, counters))
+        let sink = AudioBufferSink(
+          connection.gate, ring, counters, LevelMeter(format), delivery)
+        current = sink
+        return sink
+      }
     }
+    return try result.get()
   }
 
   package func didJoin(_ session: CaptureSession?) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
+import OvercrankLinuxSystem
 
 /// Blocks of sound on their way from the capture thread to one other, in memory that was reserved
 /// beforehand.
 ///
-/// Neither side waits or asks for memory to pass a block: each owns one counter and reads the
-/// other's.
+/// Neither side waits or asks for memory to pass a block.
 final class AudioRing: Sendable {
   /// A block without its bytes.
   struct Entry {
@@ -19,51 +18,44 @@ final class AudioRing: Sendable {
     let stream: Int
   }
 
-  private let capacity: Int
   private let blockSize: Int
-  // Entries between `tail` and `head` are the taker's, the others the pusher's.
-  private nonisolated(unsafe) let entries: UnsafeMutablePointer<Entry?>
+  private let entries: SPSCRing<Entry>
+  // A block's bytes lie where its entry's number says.
   private nonisolated(unsafe) let memory: UnsafeMutableRawPointer
-  private let head = Atomic<Int>(0)
-  private let tail = Atomic<Int>(0)
 
   /// - Parameters:
   ///   - capacity: The most blocks that wait.
   ///   - blockSize: The most bytes of a block.
-  init(capacity: Int, blockSize: Int) {
-    self.capacity = capacity
+  /// - Throws: `CaptureError` with `.outOfMemory` when the system refuses the memory.
+  init(capacity: Int, blockSize: Int) throws(CaptureError) {
     self.blockSize = blockSize
-    entries = .allocate(capacity: capacity)
-    entries.initialize(repeating: nil, count: capacity)
+    do throws(SystemError) { entries = try SPSCRing(capacity: capacity) } catch {
+      throw CaptureError(error)
+    }
     memory = .allocate(byteCount: max(1, capacity * blockSize), alignment: 16)
     // Every page is there before the capture thread comes to it.
     memory.initializeMemory(as: UInt8.self, repeating: 0, count: capacity * blockSize)
   }
 
-  deinit {
-    entries.deinitialize(count: capacity)
-    entries.deallocate()
-    memory.deallocate()
-  }
+  deinit { memory.deallocate() }
 
   /// How many blocks wait.
-  var count: Int { head.load(ordering: .acquiring) - tail.load(ordering: .acquiring) }
+  var count: Int { entries.count }
+
+  private func bytes(of number: Int) -> UnsafeMutableRawPointer {
+    memory + number % entries.capacity * blockSize
+  }
 
   /// Copies a block in; false where there is no room.
   func push(_ block: AudioBlock, gap: AudioGap?, stream: Int = 0) -> Bool {
-    let head = head.load(ordering: .relaxed)
-    guard head - tail.load(ordering: .acquiring) < capacity, block.bytes.count <= blockSize else {
-      return false
-    }
-    let slot = head % capacity
+    guard entries.count < entries.capacity, block.bytes.count <= blockSize else { return false }
     if let source = block.bytes.baseAddress {
-      (memory + slot * blockSize).copyMemory(from: source, byteCount: block.bytes.count)
+      bytes(of: entries.endNumber).copyMemory(from: source, byteCount: block.bytes.count)
     }
-    entries[slot] = Entry(
-      position: block.position, sampleCount: block.sampleCount, nanoseconds: block.nanoseconds,
-      gap: gap, byteCount: block.bytes.count, stream: stream)
-    self.head.store(head + 1, ordering: .releasing)
-    return true
+    return entries.push(
+      Entry(
+        position: block.position, sampleCount: block.sampleCount, nanoseconds: block.nanoseconds,
+        gap: gap, byteCount: block.bytes.count, stream: stream))
   }
 
   /// The oldest block, copied out; nil where none waits.
@@ -76,15 +68,10 @@ final class AudioRing: Sendable {
   /// Shows the oldest block where it lies, and takes it out; false where none waits.
   @discardableResult
   func popFirst(_ body: (Entry, UnsafeRawBufferPointer) -> Void) -> Bool {
-    let tail = tail.load(ordering: .relaxed)
-    guard head.load(ordering: .acquiring) > tail, let entry = entries[tail % capacity] else {
-      return false
-    }
-    body(
-      entry,
-      UnsafeRawBufferPointer(
-        start: memory + tail % capacity * blockSize, count: entry.byteCount))
-    self.tail.store(tail + 1, ordering: .releasing)
+    let number = entries.startNumber
+    guard let entry = entries[number] else { return false }
+    body(entry, UnsafeRawBufferPointer(start: bytes(of: number), count: entry.byteCount))
+    entries.pop()
     return true
   }
 }

@@ -38,17 +38,21 @@ package final class AudioTap: AudioSink {
   /// - Parameters:
   ///   - connection: What the sound comes over; another one's does not come in here.
   ///   - seconds: How much is kept; at least one.
-  package convenience init?(_ connection: CaptureConnection, seconds: Int) {
+  package convenience init?(
+    _ connection: CaptureConnection, seconds: Int
+  ) throws(CaptureError) {
     guard connection.mediaType == .audio, let format = connection.audioFormat else { return nil }
-    self.init(format, gate: connection.gate, seconds: seconds)
+    try self.init(format, gate: connection.gate, seconds: seconds)
   }
 
-  init(_ format: AudioFormat, gate: ConnectionGate = ConnectionGate(), seconds: Int) {
+  init(_ format: AudioFormat, gate: ConnectionGate = ConnectionGate(), seconds: Int)
+    throws(CaptureError)
+  {
     self.format = format
     self.gate = gate
     meter = LevelMeter(format)
     let blockSize = AudioCaptureLoop.blockCapacity(format) * format.bytesPerSample
-    ring = AudioRing(capacity: 100 * Self.longestRead, blockSize: blockSize)
+    ring = try AudioRing(capacity: 100 * Self.longestRead, blockSize: blockSize)
     let seconds = max(1, seconds)
     // Blocks are of some 10 ms; with many more of them the memory would be more note than sound.
     history = Mutex(

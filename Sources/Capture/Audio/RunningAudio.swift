@@ -28,8 +28,8 @@ final class RunningAudio: InputCapture {
 
   func cancel() { thread.cancel() }
 
-  func connect(_ connections: [CaptureConnection]) -> Bool {
-    switchboard.set(connections.audioSinks)
+  func connect(_ connections: [CaptureConnection]) throws(CaptureError) -> Bool {
+    switchboard.set(try connections.audioSinks)
   }
 
   @discardableResult
@@ -59,16 +59,19 @@ final class CameraAudio: Sendable {
   }
 
   /// Says that sound is to go to these outputs from the first frame on, before there is one.
-  func prepare(_ connections: [CaptureConnection]) {
+  ///
+  /// - Throws: `CaptureError` as ``connect(_:)``.
+  func prepare(_ connections: [CaptureConnection]) throws(CaptureError) {
+    let isHeard = try !connections.audioSinks.isEmpty
     // Frames that do not wait for their time would be far ahead before anyone listens.
-    frameClock?.didHear(untilMicroseconds: connections.audioSinks.isEmpty ? .max : 0)
+    frameClock?.didHear(untilMicroseconds: isHeard ? 0 : .max)
   }
 
   /// Sends sound to just these outputs from now on.
   ///
   /// - Throws: `CaptureError` with `.outOfMemory` when there is no thread to be had.
   func connect(_ connections: [CaptureConnection]) throws(CaptureError) {
-    let sinks = connections.audioSinks
+    let sinks = try connections.audioSinks
     let result = stage.withLock { stage in
       Result { () throws(CaptureError) -> RunningAudio? in
         switch stage {
@@ -100,7 +103,17 @@ final class CameraAudio: Sendable {
 
 extension [CaptureConnection] {
   /// Where the sound of these connections goes.
+  ///
+  /// - Throws: `CaptureError` as the outputs say.
   var audioSinks: [any AudioSink] {
-    compactMap { ($0.output as? any FrameOutput)?.audioSink(for: $0) }
+    get throws(CaptureError) {
+      var sinks: [any AudioSink] = []
+      for connection in self {
+        if let sink = try (connection.output as? any FrameOutput)?.audioSink(for: connection) {
+          sinks.append(sink)
+        }
+      }
+      return sinks
+    }
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankLinuxSystem
 import OvercrankV4L2
 import Synchronization
 
@@ -53,7 +54,7 @@ extension CameraControls {
       bufferingPolicy: .bufferingNewest(256))
     let watch = ControlWatch(watched, spelled, continuation)
     continuation.onTermination = { _ in watch.stop() }
-    try BlockingThread { watch.run() }.detach()
+    try BlockingThread.started { watch.run() }.detach()
     return stream
   }
 }

@@ -52,11 +52,12 @@ extension RateMeasurement {
       case .ended: break watching
       case .none: try observer.checkSilence()
       case .frame(let buffer):
-        let frame = observer.observe(buffer.stamp)
+        var frame = observer.observe(buffer.stamp)
         let isWhole = !buffer.stamp.isCorrupt && wholeness.holds(buffer.bytes)
         try buffer.giveBack()
         observer.noteReturn()
-        account.enter(frame, isWhole ? .taken : .corrupt)
+        if !isWhole { frame.outcome = .corrupt }
+        account.enter(frame)
         times.append(frame.microseconds)
         let passed = MediaTime(microseconds: frame.microseconds &- (times.first ?? 0))
         if times.count >= 3, passed >= duration { break watching }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankLinuxSystem
 import Synchronization
 
 /// The clock of a camera that hands its frames over as fast as they are taken.
@@ -18,12 +19,12 @@ package final class FrameClock: Sendable {
   /// The time of the latest frame in microseconds; that of the machine before the first.
   package func microseconds() -> Int64 {
     let time = latest.load(ordering: .acquiring)
-    return time > 0 ? time : CaptureClock.microseconds()
+    return time > 0 ? time : MonotonicClock.microseconds()
   }
 
   /// A time from which a stream may begin, in microseconds: no earlier one was shown before.
   func startOfStream() -> Int64 {
-    max(CaptureClock.microseconds(), latest.load(ordering: .acquiring))
+    max(MonotonicClock.microseconds(), latest.load(ordering: .acquiring))
   }
 
   /// Shows the time of a frame, which is never earlier than before.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankFrameAccounting
+import OvercrankLinuxSystem
 
 /// A source of frames that behaves as V4L2 does: buffers are lent and must be given back.
 ///
@@ -53,7 +54,7 @@ extension FrameDriver {
   package var exposureGuard: ExposureGuard? { nil }
   package var waitsForTakers: Bool { false }
   package var lastFrameDuration: Int64? { nil }
-  package func microseconds() -> Int64 { CaptureClock.microseconds() }
+  package func microseconds() -> Int64 { MonotonicClock.microseconds() }
   package func release() {}
   package func abandon() {}
 }

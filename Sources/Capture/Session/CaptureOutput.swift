@@ -15,20 +15,28 @@ public protocol CaptureOutput: AnyObject, Sendable {
 /// What a session asks of its outputs.
 package protocol FrameOutput: CaptureOutput {
   /// Where the frames of a connection go; nil while the output wants none.
-  func sink(for connection: CaptureConnection) -> (any FrameSink)?
+  ///
+  /// - Throws: `CaptureError` with `.outOfMemory` when there is no memory or thread for them.
+  func sink(for connection: CaptureConnection) throws(CaptureError) -> (any FrameSink)?
 
   /// Whether the output takes sound block by block; only then is it connected to what hears.
   var takesAudioBlocks: Bool { get }
 
   /// Where the sound of a connection goes; nil while the output wants none.
-  func audioSink(for connection: CaptureConnection) -> (any AudioSink)?
+  ///
+  /// - Throws: `CaptureError` with `.outOfMemory` when there is no memory or thread for it.
+  func audioSink(for connection: CaptureConnection) throws(CaptureError) -> (any AudioSink)?
 
   /// Learns the session that it now belongs to; nil when it was taken out.
   func didJoin(_ session: CaptureSession?)
 }
 
 extension FrameOutput {
-  package func sink(for connection: CaptureConnection) -> (any FrameSink)? { nil }
+  package func sink(for connection: CaptureConnection) throws(CaptureError) -> (any FrameSink)? {
+    nil
+  }
   package var takesAudioBlocks: Bool { false }
-  package func audioSink(for connection: CaptureConnection) -> (any AudioSink)? { nil }
+  package func audioSink(for connection: CaptureConnection) throws(CaptureError)
+    -> (any AudioSink)?
+  { nil }
 }

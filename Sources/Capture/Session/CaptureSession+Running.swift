@@ -115,18 +115,22 @@ extension CaptureSession {
   /// Asks an output anew where its frames and its sound go, while the session runs.
   ///
   /// - Returns: Whether frames go there now.
-  package func refresh(_ output: any CaptureOutput) -> Bool {
-    work.withLock { _ in
-      let (graph, running) = state.withLock { ($0.graph, $0.runningNow) }
-      let inputs = graph.connections.filter { $0.output === output }.map(\.input)
-      let wanted = running.filter { entry in inputs.contains { $0 === entry.input } }
-      func connect(_ entry: Running) -> Bool {
-        entry.capture.connect(graph.connections(from: entry.input))
+  /// - Throws: `CaptureError` with `.outOfMemory` when there is no memory or thread for them.
+  package func refresh(_ output: any CaptureOutput) throws(CaptureError) -> Bool {
+    let result = work.withLock { _ in
+      Result { () throws(CaptureError) -> Bool in
+        let (graph, running) = state.withLock { ($0.graph, $0.runningNow) }
+        let inputs = graph.connections.filter { $0.output === output }.map(\.input)
+        let wanted = running.filter { entry in inputs.contains { $0 === entry.input } }
+        func connect(_ entry: Running) throws(CaptureError) -> Bool {
+          try entry.capture.connect(graph.connections(from: entry.input))
+        }
+        // Who hears first misses nothing of what is seen.
+        for entry in wanted where !(entry.input is DeviceInput) { _ = try connect(entry) }
+        return try wanted.filter { $0.input is DeviceInput }.map(connect).contains(true)
       }
-      // Who hears first misses nothing of what is seen.
-      for entry in wanted where !(entry.input is DeviceInput) { _ = connect(entry) }
-      return wanted.filter { $0.input is DeviceInput }.map(connect).contains(true)
     }
+    return try result.get()
   }
 
   /// Starts an input, which is opened anew where it has to be; nothing where the session was
@@ -279,7 +283,7 @@ extension CaptureSession {
       entry.capture.waitUntilEnded()
     }
     let (running, interruptions) = state.withLock { ($0.runningNow, $0.interruptions) }
-    for entry in running { _ = entry.capture.connect(graph.connections(from: entry.input)) }
+    for entry in running { _ = try entry.capture.connect(graph.connections(from: entry.input)) }
     for input in graph.inputs
     where candidates.contains(where: { $0 === input })
       && !running.contains(where: { $0.input === input })

@@ -28,9 +28,14 @@ extension DeviceInput: CapturingInput {
   }
 
   /// Where the frames of these connections go, and how many of them each may keep.
-  fileprivate func frameSinks(for connections: [CaptureConnection]) -> [any FrameSink] {
-    let sinks = connections.compactMap { connection in
-      (connection.output as? any FrameOutput)?.sink(for: connection)
+  fileprivate func frameSinks(
+    for connections: [CaptureConnection]
+  ) throws(CaptureError) -> [any FrameSink] {
+    var sinks: [any FrameSink] = []
+    for connection in connections {
+      if let sink = try (connection.output as? any FrameOutput)?.sink(for: connection) {
+        sinks.append(sink)
+      }
     }
     sinks.share(loans.capacity)
     return sinks
@@ -54,7 +59,7 @@ private final class DeviceCapture: InputCapture {
     self.control = control
     self.audio = audio
     frames = try RunningCapture(
-      input: input, sinks: input.frameSinks(for: connections), control: control
+      input: input, sinks: try input.frameSinks(for: connections), control: control
     ) { end in
       audio?.end()
       whenEnded(end)
@@ -62,7 +67,7 @@ private final class DeviceCapture: InputCapture {
   }
 
   func begin() throws(CaptureError) {
-    audio?.prepare(connections)
+    try audio?.prepare(connections)
     try frames.begin()
     do throws(CaptureError) { try audio?.connect(connections) } catch {
       control.stop(.error)
@@ -71,9 +76,9 @@ private final class DeviceCapture: InputCapture {
     }
   }
 
-  func connect(_ connections: [CaptureConnection]) -> Bool {
-    let goesOn = frames.setSinks(input.frameSinks(for: connections))
-    do throws(CaptureError) { try audio?.connect(connections) } catch { return false }
+  func connect(_ connections: [CaptureConnection]) throws(CaptureError) -> Bool {
+    let goesOn = frames.setSinks(try input.frameSinks(for: connections))
+    try audio?.connect(connections)
     return goesOn
   }
 

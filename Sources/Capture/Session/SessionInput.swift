@@ -70,9 +70,10 @@ package protocol InputCapture: AnyObject, Sendable {
   /// Ends what waits for ``begin()``, which then is not to be called.
   func cancel()
 
-  /// Sends the media over these connections from now on; false where the capture has ended, or
-  /// has no thread for one of them.
-  func connect(_ connections: [CaptureConnection]) -> Bool
+  /// Sends the media over these connections from now on; false where the capture has ended.
+  ///
+  /// - Throws: `CaptureError` with `.outOfMemory` when there is no memory or thread for one of them.
+  func connect(_ connections: [CaptureConnection]) throws(CaptureError) -> Bool
 
   /// Waits for the capture to end, and tells what it knows.
   @discardableResult

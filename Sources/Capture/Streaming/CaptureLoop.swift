@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankFrameAccounting
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 package import Synchronization
 
@@ -151,7 +152,7 @@ struct CaptureLoop: CaptureWork {
   private mutating func waitForRoom(for byteCount: Int) -> StopReason? {
     while !sinks.allSatisfy({ $0.hasRoom(for: byteCount) }) {
       if let reason = control.requestedStop { return reason }
-      CaptureClock.pause()
+      MonotonicClock.pause()
       switchboard.update(&sinks)
     }
     // A sink that is to end says that it has room, whether it has or not.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import OvercrankLinuxSystem
 import Synchronization
 
 /// What a capture thread does.
@@ -71,7 +72,7 @@ final class CaptureThread: Sendable {
   ) throws(CaptureError) {
     let progress = Progress(Job(makeWork: makeWork, whenEnded: whenEnded))
     self.progress = progress
-    try BlockingThread(urgency: waits ? .ordinary : .realTime) {
+    try BlockingThread.started(urgency: waits ? .ordinary : .realTime) {
       progress.go.wait()
       if !progress.perform() { progress.isStarted.signal() }
       progress.isOver.signal()

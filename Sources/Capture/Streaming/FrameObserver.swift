@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankFrameAccounting
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 
 /// What the thread that takes frames from a driver notes of each, without allocating.
@@ -30,7 +31,7 @@ struct FrameObserver {
   /// Notes a frame that was taken just now.
   mutating func observe(_ stamp: FrameStamp) -> FrameObservation {
     lastArrival = driver.microseconds()
-    heldSince = driver.waitsForTakers ? CaptureClock.microseconds() : lastArrival
+    heldSince = driver.waitsForTakers ? MonotonicClock.microseconds() : lastArrival
     let (time, isJump) = clock.read(stamp, arrival: lastArrival)
     var frame = FrameObservation(stamp: stamp, microseconds: time, arrival: lastArrival)
     frame.isClockJump = isJump
@@ -44,7 +45,7 @@ struct FrameObserver {
   mutating func noteReturn() {
     let now = driver.microseconds()
     returns[(count + returns.count - 1) % returns.count] = now
-    let end = driver.waitsForTakers ? CaptureClock.microseconds() : now
+    let end = driver.waitsForTakers ? MonotonicClock.microseconds() : now
     latencies.record(microseconds: end &- heldSince)
   }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import Glibc
 package import OvercrankFrameAccounting
+import OvercrankLinuxSystem
 import Synchronization
 
 /// A frame in the queue between the capture thread and the writer, or a note that one arrived.
@@ -54,12 +54,7 @@ package final class FrameQueue: Sendable {
   // Frames never lie across two chunks, and chunks are used again in any order: so no more memory
   // is taken than frames ever waited, whatever the capacity.
   private nonisolated(unsafe) let chunks: QueueChunks
-  // Records from `tail` to `head`, by their number. The pusher writes those behind, the taker
-  // reads these; the counters' ordering hands them over.
-  private nonisolated(unsafe) let records: UnsafeMutablePointer<Record>
-  private let recordCapacity: Int
-  private let head = Atomic<Int>(0)
-  private let tail = Atomic<Int>(0)
+  private let records: SPSCRing<Record>
   /// Where buffers on loan are given back; nil where every frame is copied.
   package let loans: BufferPool?
   private let lent = Atomic<Int>(0)
@@ -97,20 +92,16 @@ package final class FrameQueue: Sendable {
   ) throws(CaptureError) {
     chunks = try QueueChunks(capacity: capacity, largestFrame: largestFrame ?? capacity / 4)
     self.capacity = chunks.capacity
-    recordCapacity = recordCount + Self.reserve
     // Like the chunks, records take memory only when they are first written.
-    let bytes = recordCapacity * MemoryLayout<Record>.stride
-    guard let memory = QueueChunks.reserve(bytes) else {
-      throw QueueChunks.refusal(bytes: bytes)
-    }
-    records = memory.bindMemory(to: Record.self, capacity: recordCapacity)
+    do throws(SystemError) {
+      records = try SPSCRing(capacity: recordCount + Self.reserve, takesMemoryNow: false)
+    } catch { throw CaptureError(error) }
     self.loans = loans
   }
 
   deinit {
     close()
     while withNextFrame({ _ in }) != nil {}
-    munmap(records, recordCapacity * MemoryLayout<Record>.stride)
   }
 
   /// Frames on loan that wait here, or are just being taken.
@@ -118,10 +109,9 @@ package final class FrameQueue: Sendable {
 
   /// Copies a frame in unless it is on loan, or answers false when there is no room.
   package func push(_ frame: QueuedFrame) -> Bool {
-    let head = head.load(ordering: .relaxed)
-    let waiting = head - tail.load(ordering: .acquiring)
-    let reserve = frame.observation.fate == .queued ? Self.reserve : 0
-    guard waiting + reserve < recordCapacity else { return false }
+    let waiting = records.count
+    let reserve = frame.observation.outcome == .taken ? Self.reserve : 0
+    guard waiting + reserve < records.capacity else { return false }
     // A taker that keeps up has the same memory filled again, which the processor still holds.
     if waiting == 0 {
       chunks.rewind()
@@ -136,9 +126,8 @@ package final class FrameQueue: Sendable {
       record.frame.bytes = UnsafeRawBufferPointer(start: target, count: frame.bytes.count)
       record.end = chunks.end
     }
-    (records + head % recordCapacity).initialize(to: record)
     filled.store(record.end.position, ordering: .releasing)
-    self.head.store(head + 1, ordering: .sequentiallyConsistent)
+    _ = records.push(record)
     let isLate = frame.observation.arrival &- lastWake.arrival >= Self.wakeInterval
     let position = record.end.position
     if isLate || lastWake.arrival == .min || position - lastWake.position > capacity / 16 {
@@ -150,13 +139,15 @@ package final class FrameQueue: Sendable {
 
   /// Whether a frame of so many bytes finds room, or never will; on the pusher's thread.
   package func hasRoom(for byteCount: Int) -> Bool {
-    let waiting = head.load(ordering: .relaxed) - tail.load(ordering: .acquiring)
+    let waiting = records.count
     if waiting == 0 || QueueChunks.aligned(byteCount) > chunks.chunkBytes { return true }
-    return waiting + Self.reserve < recordCapacity && chunks.hasRoom(for: byteCount)
+    return waiting + Self.reserve < records.capacity && chunks.hasRoom(for: byteCount)
   }
 
   /// Wakes the taker if it sleeps; on the pusher's thread.
   package func wakeTaker() {
+    // What was pushed is seen by a taker whose wish to sleep is not.
+    atomicMemoryFence(ordering: .sequentiallyConsistent)
     if isTakerWaiting.exchange(false, ordering: .sequentiallyConsistent) { signal.signal() }
   }
 
@@ -179,16 +170,13 @@ package final class FrameQueue: Sendable {
   // MARK: Frames that stay until they are released, on the taker's thread
 
   /// The number of the oldest frame that is still here, counted from the first that was pushed.
-  package var firstPlace: Int { tail.load(ordering: .relaxed) }
+  package var firstPlace: Int { records.startNumber }
 
   /// The number of the frame that comes next.
-  package var endPlace: Int { head.load(ordering: .acquiring) }
+  package var endPlace: Int { records.endNumber }
 
   /// A frame by its number, or nil where it has not come yet; one that was released is none.
-  package subscript(place: Int) -> QueuedFrame? {
-    guard place >= firstPlace, place < endPlace else { return nil }
-    return records[place % recordCapacity].frame
-  }
+  package subscript(place: Int) -> QueuedFrame? { records[place]?.frame }
 
   /// Waits until a frame is there; false once the queue is closed and it never will be.
   package func waitForFrame(at place: Int) -> Bool {
@@ -215,26 +203,26 @@ package final class FrameQueue: Sendable {
   package func release(before end: Int) {
     var place = firstPlace
     let end = min(end, endPlace)
-    while place < end {
-      let record = records[place % recordCapacity]
+    while place < end, let record = records[place] {
       if let loan = record.frame.loan {
         loans?.release(loan)
         lent.wrappingSubtract(1, ordering: .releasing)
       }
       place += 1
       // With the first frame of the next chunk it is known that no other is in this one.
-      let next = place < endPlace ? records[place % recordCapacity] : nil
+      let next = records[place]
       // Before the memory may be filled again: who sees it filled sees it released.
       released.store(next?.start ?? record.end.position, ordering: .relaxed)
       chunks.didRelease(upTo: next?.end.chunk ?? record.end.chunk)
-      tail.store(place, ordering: .releasing)
+      records.pop()
     }
   }
 
   /// Sleeps until the pusher wakes the taker, if there is still nothing to take.
   private func sleep(at place: Int) {
     isTakerWaiting.store(true, ordering: .sequentiallyConsistent)
-    let isEmpty = head.load(ordering: .sequentiallyConsistent) <= place
+    atomicMemoryFence(ordering: .sequentiallyConsistent)
+    let isEmpty = endPlace <= place
     if isEmpty, !isClosedNow.load(ordering: .sequentiallyConsistent) {
       _ = signal.wait(timeout: .now() + Self.longestSleep)
     }
@@ -243,7 +231,7 @@ package final class FrameQueue: Sendable {
 
   /// How full the queue is, from 0 to 1, for display.
   package var fillLevel: Double {
-    let records = Double(endPlace - firstPlace) / Double(recordCapacity - Self.reserve)
+    let records = Double(records.count) / Double(records.capacity - Self.reserve)
     return max(Double(boundBytes) / Double(capacity), records)
   }
 

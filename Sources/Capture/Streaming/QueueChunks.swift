@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import Synchronization
+import OvercrankLinuxSystem
 
 /// The memory of a ``FrameQueue``: pieces of equal size that are filled one after the other.
 ///
@@ -14,8 +14,7 @@ struct QueueChunks: ~Copyable {
   private let count: Int
   private let memory: UnsafeMutableRawPointer
   /// What may be filled again, first in, first out; it has room for all.
-  private let free: UnsafeMutablePointer<Int>
-  private let freed = Atomic<Int>(0)
+  private let free: SPSCRing<Int>
   private let filling: UnsafeMutablePointer<Filling>
   /// The chunk that frames were last taken from; the taker's alone.
   private let takenFrom: UnsafeMutablePointer<Int>
@@ -33,7 +32,6 @@ struct QueueChunks: ~Copyable {
     /// Bytes left in the chunk.
     var left: Int
     var usedCount = 1
-    var reusedCount = 0
   }
 
   private static let alignment = 64
@@ -47,15 +45,20 @@ struct QueueChunks: ~Copyable {
     let frame = Self.aligned(max(1, largestFrame))
     // As small as frames allow, so that little is bound by the one that is being filled.
     let frames = max(1, min((2 << 20) / frame, capacity / (16 * frame)))
-    chunkBytes = (frames * frame + Self.pageBytes - 1) / Self.pageBytes * Self.pageBytes
-    count = max(2, capacity / chunkBytes)
-    self.capacity = count * chunkBytes
-    guard let memory = Self.reserve(self.capacity) else {
-      throw Self.refusal(bytes: self.capacity)
+    let chunkBytes = (frames * frame + Self.pageBytes - 1) / Self.pageBytes * Self.pageBytes
+    let count = max(2, capacity / chunkBytes)
+    let free: SPSCRing<Int>
+    do throws(SystemError) { free = try SPSCRing(capacity: count, takesMemoryNow: false) } catch {
+      throw CaptureError(error)
     }
+    guard let memory = Self.reserve(count * chunkBytes) else {
+      throw Self.refusal(bytes: count * chunkBytes)
+    }
+    self.chunkBytes = chunkBytes
+    self.count = count
+    self.capacity = count * chunkBytes
     self.memory = memory
-    free = .allocate(capacity: count)
-    free.initialize(repeating: 0, count: count)
+    self.free = free
     filling = .allocate(capacity: 1)
     filling.initialize(to: Filling(left: chunkBytes))
     takenFrom = .allocate(capacity: 1)
@@ -64,7 +67,6 @@ struct QueueChunks: ~Copyable {
 
   deinit {
     munmap(memory, capacity)
-    free.deallocate()
     filling.deallocate()
     takenFrom.deallocate()
   }
@@ -86,7 +88,7 @@ struct QueueChunks: ~Copyable {
   func hasRoom(for byteCount: Int) -> Bool {
     let needed = Self.aligned(byteCount)
     return needed <= filling.pointee.left || filling.pointee.usedCount < count
-      || filling.pointee.reusedCount < freed.load(ordering: .acquiring)
+      || free.count > 0
   }
 
   /// Room for a frame, on the pusher's thread; nil where there is none.
@@ -118,10 +120,7 @@ struct QueueChunks: ~Copyable {
   var end: Place { filling.pointee.end }
 
   private func nextChunk() -> Int? {
-    if filling.pointee.reusedCount < freed.load(ordering: .acquiring) {
-      defer { filling.pointee.reusedCount += 1 }
-      return free[filling.pointee.reusedCount % count]
-    }
+    if let chunk = free.pop() { return chunk }
     guard filling.pointee.usedCount < count else { return nil }
     defer { filling.pointee.usedCount += 1 }
     return filling.pointee.usedCount
@@ -130,9 +129,7 @@ struct QueueChunks: ~Copyable {
   /// Learns that all frames before those of a chunk were released, on the taker's thread.
   func didRelease(upTo chunk: Int) {
     guard chunk != takenFrom.pointee else { return }
-    let place = freed.load(ordering: .relaxed)
-    free[place % count] = takenFrom.pointee
-    freed.store(place + 1, ordering: .releasing)
+    _ = free.push(takenFrom.pointee)  // It has room for all chunks.
     takenFrom.pointee = chunk
   }
 

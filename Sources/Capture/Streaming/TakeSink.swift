@@ -134,7 +134,7 @@ package final class TakeSink: FrameSink {
   private func notesPause() -> Bool {
     guard var frame = state.pause else { return true }
     frame.unnoted = state.end.frames.unnoted
-    frame.fate = .paused
+    frame.outcome = .paused
     guard queue.push(.note(frame)) else { return false }
     (state.pause, state.end.frames.unnoted) = (nil, 0)
     return true
@@ -158,7 +158,7 @@ package final class TakeSink: FrameSink {
       return .duration
     }
     if !arrived.isWhole {
-      frame.fate = .corrupt
+      frame.outcome = .corrupt
     } else if push(&arrived, frame) {
       state.end.frames.unnoted = 0
       state.clock.begin(atMicroseconds: frame.microseconds)
@@ -168,7 +168,7 @@ package final class TakeSink: FrameSink {
       state.end.frames.next = frame
       return .maxSize
     } else {
-      frame.fate = .refused
+      frame.outcome = .refused
     }
     state.end.frames.unnoted = queue.push(.note(frame)) ? 0 : state.end.frames.unnoted + 1
     return nil

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankFrameAccounting
-import Synchronization
+import OvercrankLinuxSystem
 
 /// Frames on loan, or notes of dropped ones, on their way from the capture thread to one other.
-///
-/// Neither side waits or asks for memory: each owns one counter and reads the other's.
 final class LoanRing: Sendable {
   /// A frame that is lent, or why one is not.
   struct Entry {
@@ -19,48 +17,27 @@ final class LoanRing: Sendable {
     case dropped(FrameDropReason)
   }
 
-  let capacity: Int
-  // Entries between `head` and `tail` are the taker's, the others the pusher's.
-  private nonisolated(unsafe) let entries: UnsafeMutablePointer<Entry?>
-  private let head = Atomic<Int>(0)
-  private let tail = Atomic<Int>(0)
+  private let entries: SPSCRing<Entry>
+  var capacity: Int { entries.capacity }
 
-  init(capacity: Int) {
-    self.capacity = capacity
-    entries = .allocate(capacity: capacity)
-    entries.initialize(repeating: nil, count: capacity)
-  }
-
-  deinit {
-    entries.deinitialize(count: capacity)
-    entries.deallocate()
+  /// - Throws: `CaptureError` with `.outOfMemory` when the system refuses the memory.
+  init(capacity: Int) throws(CaptureError) {
+    do throws(SystemError) { entries = try SPSCRing(capacity: capacity) } catch {
+      throw CaptureError(error)
+    }
   }
 
   /// How many entries wait.
-  var count: Int { head.load(ordering: .acquiring) - tail.load(ordering: .acquiring) }
+  var count: Int { entries.count }
 
   /// Adds an entry; false where there is no room.
-  func push(_ entry: Entry) -> Bool {
-    let head = head.load(ordering: .relaxed)
-    guard head - tail.load(ordering: .acquiring) < capacity else { return false }
-    entries[head % capacity] = entry
-    self.head.store(head + 1, ordering: .releasing)
-    return true
-  }
+  func push(_ entry: Entry) -> Bool { entries.push(entry) }
 
   /// Whether the oldest entry, if there is one, is a note.
   var beginsWithNote: Bool {
-    guard count > 0 else { return false }
-    if case .dropped? = entries[tail.load(ordering: .relaxed) % capacity]?.passage { return true }
-    return false
+    if case .dropped? = entries[entries.startNumber]?.passage { true } else { false }
   }
 
   /// The oldest entry, or nil.
-  func pop() -> Entry? {
-    let tail = tail.load(ordering: .relaxed)
-    guard head.load(ordering: .acquiring) > tail else { return nil }
-    let entry = entries[tail % capacity]
-    self.tail.store(tail + 1, ordering: .releasing)
-    return entry
-  }
+  func pop() -> Entry? { entries.pop() }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import OvercrankLinuxSystem
 import Synchronization
 
 /// Where samples wait for whoever takes them; the deliverer's thread alone takes them out.
@@ -49,17 +50,19 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   private let state = Mutex(State())
 
   /// Takes samples from a queue from now on, after those of queues before.
-  func begin(_ queue: some SampleQueue<Sample>) {
-    let needsThread = state.withLock { state in
-      state.queues.removeAll { $0.count == 0 }
-      state.queues.append(queue)
-      state.isFinished = false
-      defer { state.hasThread = true }
-      return !state.hasThread
+  ///
+  /// - Throws: `CaptureError` with `.outOfMemory` when there is no thread to be had.
+  func begin(_ queue: some SampleQueue<Sample>) throws(CaptureError) {
+    let result = state.withLock { state in
+      Result { () throws(CaptureError) in
+        if !state.hasThread { try BlockingThread.started { [self] in run() }.detach() }
+        state.hasThread = true
+        state.queues.removeAll { $0.count == 0 }
+        state.queues.append(queue)
+        state.isFinished = false
+      }
     }
-    guard needsThread else { return }
-    // Without a thread to be had nothing is delivered, and the ledger says so.
-    try? BlockingThread { [self] in run() }.detach()
+    try result.get()
   }
 
   /// Has a closure called with each sample, on an executor or on this thread.

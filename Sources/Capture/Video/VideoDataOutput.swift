@@ -95,21 +95,24 @@ public final class VideoDataOutput: FrameOutput {
     delivery.setHandler(on: executor, handler)
   }
 
-  package func sink(for connection: CaptureConnection) -> (any FrameSink)? {
+  package func sink(for connection: CaptureConnection) throws(CaptureError) -> (any FrameSink)? {
     guard connection.mediaType == .video, let camera = connection.camera else { return nil }
-    return sinks.withLock { sinks in
-      let loans = camera.loans
-      // The device may have been opened anew since.
-      if let sink = sinks[ObjectIdentifier(connection.gate)], sink.loans === loans { return sink }
-      // Everything that can be lent, and as many notes.
-      let ring = LoanRing(capacity: max(64, 2 * loans.capacity))
-      delivery.begin(LoanQueue(ring, from: camera, options, counters, drops: dropEvents))
-      let sink = DataSink(
-        connection.gate, loans: loans, ring: ring, counters: counters, options: options,
-        wake: delivery.wake)
-      sinks = [ObjectIdentifier(connection.gate): sink]
-      return sink
+    let result = sinks.withLock { sinks in
+      Result { () throws(CaptureError) -> DataSink in
+        let loans = camera.loans
+        // The device may have been opened anew since.
+        if let sink = sinks[ObjectIdentifier(connection.gate)], sink.loans === loans { return sink }
+        // Everything that can be lent, and as many notes.
+        let ring = try LoanRing(capacity: max(64, 2 * loans.capacity))
+        try delivery.begin(LoanQueue(ring, from: camera, options, counters, drops: dropEvents))
+        let sink = DataSink(
+          connection.gate, loans: loans, ring: ring, counters: counters, options: options,
+          wake: delivery.wake)
+        sinks = [ObjectIdentifier(connection.gate): sink]
+        return sink
+      }
     }
+    return try result.get()
   }
 
   package func didJoin(_ session: CaptureSession?) {

@@ -2,6 +2,7 @@
 
 import Dispatch
 import OvercrankALSA
+import OvercrankLinuxSystem
 import OvercrankV4L2
 import Synchronization
 
@@ -53,10 +54,11 @@ extension CaptureDevice {
   public static func changes() throws(DiscoveryError) -> CaptureDeviceChanges {
     let calls = DeviceSystem.calls
     let watch: DirectoryWatcher
-    do throws(DeviceError) {
-      watch = try DirectoryWatcher(of: calls.nodeFolder)
+    do throws(SystemError) {
+      watch = try DirectoryWatcher()
     } catch {
-      throw DiscoveryError(error)
+      throw DiscoveryError(
+        DeviceError(.watch, calls.nodeFolder, code: error.errorNumber))
     }
     let (stream, continuation) = AsyncStream.makeStream(of: CaptureDeviceChange.self)
     let monitor = DeviceMonitor(watch, calls, ALSASystem.calls)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankLinuxSystem
 import OvercrankV4L2
 
 /// The lasting name of a device node, whose number changes with every restart.

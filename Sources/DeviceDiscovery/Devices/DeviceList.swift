@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankLinuxSystem
 import OvercrankV4L2
 
 /// The devices that were found, and what is to be said about them.

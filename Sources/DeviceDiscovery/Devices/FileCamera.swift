@@ -3,6 +3,7 @@
 import Glibc
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankMovieFormat
 
 /// A movie file that plays a camera: `file:clip.mp4?pace=max`.
 ///

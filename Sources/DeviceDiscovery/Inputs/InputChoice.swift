@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankLinuxSystem
 package import OvercrankV4L2
 
 /// What a device's name says about its input: `/dev/video0?input=3&timings=query`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankALSA
+import OvercrankLinuxSystem
 import OvercrankV4L2
 
 /// The microphones that were found, and what is to be said about them.

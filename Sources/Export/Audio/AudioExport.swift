@@ -4,6 +4,7 @@ import Dispatch
 import OvercrankAssets
 import OvercrankEditing
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankRetiming
 
@@ -141,7 +142,7 @@ final class AudioExport {
     }
     let rendered = try retimer.render(
       mappings: pieces, duration: plan.duration,
-      parallelism: processorCount,
+      parallelism: Processors.count,
       isCancelled: { belt.isStopped },
       read: { try AudioTimeline.samples(from: $0, count: $1, of: readers) },
       write: { samples in

@@ -3,6 +3,7 @@
 import Dispatch
 import OvercrankAssets
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankRetiming
 import Synchronization
@@ -253,7 +254,7 @@ private final class PictureSource {
       // more: all of H.264's 8 s of 1280x720@240 took 3.1 s of processor time by one thread and 4.0
       // by three. libav warns of more than 16, and takes no more by itself.
       reader = try FrameReader(
-        asset, wanted: wanted, threadCount: min(16, max(1, processorCount / 2)),
+        asset, wanted: wanted, threadCount: min(16, max(1, Processors.count / 2)),
         undecodable: policy)
     }
     guard let picture = try reader?.picture(at: index) else {

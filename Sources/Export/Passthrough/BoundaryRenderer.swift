@@ -3,6 +3,7 @@
 import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankMovieFormat
 
 /// Encodes the frames from a cut up to the first packet that can be copied, so that they can
 /// stand in one track with those packets.

@@ -3,6 +3,7 @@
 public import OvercrankAssets
 import OvercrankLibAV
 public import OvercrankMediaCore
+import OvercrankMovieFormat
 public import OvercrankRetiming
 
 /// How a composition becomes a movie.

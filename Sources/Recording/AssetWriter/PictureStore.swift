@@ -3,7 +3,9 @@
 import OvercrankCapture
 import OvercrankFrameAccounting
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankMovieFormat
 import Synchronization
 
 /// The file of an ``AssetWriter`` from its creation to its end: takes pictures in, and stores them
@@ -83,7 +85,7 @@ final class PictureStore: Sendable {
   private func startThread() throws(RecordingError) {
     guard let queue else { return }
     do throws(CaptureError) {
-      let started = try BlockingThread { [self] in
+      let started = try BlockingThread.started { [self] in
         while queue.withNextFrame({ store($0.observation, $0.bytes) }) != nil {}
       }
       thread.withLock { $0 = started }

@@ -39,8 +39,11 @@ struct TakeAudio: Sendable {
     else { return nil }
     // What a camera of the program's own hears need not be listened to, but for its level.
     let known = connection.camera?.audio
-    guard let feed = AudioTap(connection, seconds: known == nil ? Self.keptAudio + seconds : 1)
-    else { return nil }
+    let feed: AudioTap?
+    do throws(CaptureError) {
+      feed = try AudioTap(connection, seconds: known == nil ? Self.keptAudio + seconds : 1)
+    } catch { throw RecordingError(error) }
+    guard let feed else { return nil }
     let source = TakeAudio(feed: feed, device: connection.input.device.address, known: known)
     if let codec = settings.audioCodec, !source.suits(codec) {
       throw RecordingError(

@@ -3,6 +3,7 @@
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankMovieFormat
 
 /// Turns a recording that was written in fragments into a plain movie of the same packets.
 enum MovieFinalizer {
@@ -77,9 +78,12 @@ enum MovieFinalizer {
     }
     let records = RecordedFragments(in: file, from: head.end).frameRecords
     let ledger = records.isEmpty ? [] : LedgerBox.bytes(records)
-    try file.append(ledger + (try writer.finishIndex()))
-    try file.enclose(from: head)
-    try file.file.sync()
+    let index = try writer.finishIndex()
+    try LibAVError.converting { () throws(SystemError) in
+      try file.append(ledger + index)
+      try file.enclose(from: head)
+      try file.file.sync()
+    }
     // From here on nobody looks for fragments; that none are found is for those who search.
     for box in boxes where box.type == BoxType.fragment { try? file.free(box) }
     file.file.truncate(to: file.file.count())

@@ -3,6 +3,7 @@
 import OvercrankCapture
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankMovieFormat
 
 /// What a pipeline made of a frame.
 enum TakenFrame {

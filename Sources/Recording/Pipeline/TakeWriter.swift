@@ -5,6 +5,7 @@ import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankMovieFormat
 
 /// The work of the writer: takes frames from the queue, stores them, and keeps the ledger.
 ///
@@ -47,7 +48,7 @@ struct TakeWriter: ~Copyable {
   private var movie: FragmentedMovieWriter?
   private var audioTrack: AudioTrack?
   /// What is to be noted in the file before there is one.
-  private var early: [FrameRecord] = []
+  private var early: [FrameObservation] = []
   private var lastMicroseconds: Int64 = -1
   /// Zero at the first frame stored.
   private var clock = PausableClock()
@@ -104,7 +105,7 @@ struct TakeWriter: ~Copyable {
 
   /// Enters a frame in the books without storing it, since nothing can be stored any more.
   mutating func refuse(_ frame: QueuedFrame) -> FrameOutcome {
-    let outcome = frame.observation.fate.outcome
+    let outcome = frame.observation.outcome
     // The books in the file end where the disk does.
     try? enter(frame.observation, outcome)
     return outcome
@@ -115,7 +116,7 @@ struct TakeWriter: ~Copyable {
   /// - Returns: What became of it.
   /// - Throws: `LibAVError` when the encoder or the file refuses it; it then counts as taken.
   mutating func store(_ frame: QueuedFrame) throws(LibAVError) -> FrameOutcome {
-    var outcome = frame.observation.fate.outcome
+    var outcome = frame.observation.outcome
     if outcome == .paused {
       pause(atMicroseconds: frame.observation.microseconds)
     } else if clock.isPaused {
@@ -128,7 +129,7 @@ struct TakeWriter: ~Copyable {
     let before = (first: first, clock: clock, microseconds: lastMicroseconds)
     do throws(LibAVError) { outcome = try take(frame) } catch {
       lastMicroseconds = before.microseconds
-      account.enter(frame.observation, .taken)
+      account.enter(frame.observation)
       throw error
     }
     if outcome != .taken { (first, clock, lastMicroseconds) = before }
@@ -185,9 +186,14 @@ struct TakeWriter: ~Copyable {
   private mutating func enter(
     _ frame: FrameObservation, _ outcome: FrameOutcome
   ) throws(LibAVError) {
-    account.enter(frame, outcome)
-    let record = FrameRecord(frame, outcome)
-    if movie == nil { early.append(record) } else { try movie?.note(record) }
+    var frame = frame
+    frame.outcome = outcome
+    account.enter(frame)
+    if movie == nil {
+      early.append(frame)
+    } else {
+      try LibAVError.converting { () throws(SystemError) in try movie?.note(frame) }
+    }
   }
 
   private mutating func take(_ frame: QueuedFrame) throws(LibAVError) -> FrameOutcome {
@@ -223,7 +229,9 @@ struct TakeWriter: ~Copyable {
   /// Has the file tell of all that was stored until now, if the program is killed.
   ///
   /// - Throws: `LibAVError` for "write to".
-  mutating func settle() throws(LibAVError) { try movie?.settle() }
+  mutating func settle() throws(LibAVError) {
+    try LibAVError.converting { () throws(SystemError) in try movie?.settle() }
+  }
 
   /// Stores what is still inside and closes the file, in fragments as it is.
   ///
@@ -255,7 +263,11 @@ struct TakeWriter: ~Copyable {
     } catch { failure = error }
     audioSampleCount = audioTrack?.sampleCount ?? 0
     audioAccount = audioTrack?.account
-    do throws(LibAVError) { try movie?.finish() } catch { failure = failure ?? error }
+    do throws(LibAVError) {
+      try LibAVError.converting { () throws(SystemError) in try movie?.finish() }
+    } catch {
+      failure = failure ?? error
+    }
     if let failure { throw failure }
   }
 
@@ -301,8 +313,12 @@ struct TakeWriter: ~Copyable {
       audioTrack = consume track
     }
     let head = InitializationSegment(tracks: tracks, settings: settings)
-    movie = try FragmentedMovieWriter(file, head: head, layout: layout, reservesRoom: reservesRoom)
-    for record in early { try movie?.note(record) }
+    let bytes = try head.bytes(path: path)
+    try LibAVError.converting { () throws(SystemError) in
+      movie = try FragmentedMovieWriter(
+        file, head: bytes, tracks: head.layouts, layout: layout, reservesRoom: reservesRoom)
+      for frame in early { try movie?.note(frame) }
+    }
     early = []
   }
 
@@ -342,9 +358,12 @@ struct TakeWriter: ~Copyable {
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, isKeyFrame: Bool
   ) throws(LibAVError) {
     if movie == nil { try begin(bytes, at: microseconds) }
-    try movie?.append(
-      bytes, track: Self.pictures, ticks: microseconds,
-      duration: microseconds < 0 ? 1 : periodMicroseconds, isKeyFrame: isKeyFrame)
+    let duration = microseconds < 0 ? 1 : periodMicroseconds
+    try LibAVError.converting { () throws(SystemError) in
+      try movie?.append(
+        bytes, track: Self.pictures, ticks: microseconds, duration: duration,
+        isKeyFrame: isKeyFrame)
+    }
   }
 
   private mutating func writeAudio(_ packets: [Packet]) throws(LibAVError) {
@@ -352,21 +371,11 @@ struct TakeWriter: ~Copyable {
       guard let time = packet.pts else { continue }
       let duration = packet.duration
       try packet.withBytes { (bytes) throws(LibAVError) in
-        try movie?.append(
-          bytes, track: Self.audio, ticks: time, duration: duration, isKeyFrame: true)
+        try LibAVError.converting { () throws(SystemError) in
+          try movie?.append(
+            bytes, track: Self.audio, ticks: time, duration: duration, isKeyFrame: true)
+        }
       }
-    }
-  }
-}
-
-extension FrameObservation.Fate {
-  /// What became of the frame, unless the writer still finds out otherwise.
-  fileprivate var outcome: FrameOutcome {
-    switch self {
-    case .queued: .taken
-    case .corrupt: .corrupt
-    case .refused: .refused
-    case .paused: .paused
     }
   }
 }

@@ -3,7 +3,9 @@
 public import OvercrankCapture
 public import OvercrankDeviceDiscovery
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankMovieFormat
 import Synchronization
 
 /// Records what a session captures into a movie file.
@@ -124,7 +126,7 @@ public final class MovieFileOutput: FrameOutput {
   ///
   /// - Throws: `CaptureError` with `.outOfMemory` where there is no thread to be had.
   public func startRecording() throws(CaptureError) {
-    try BlockingThread { [self] in
+    try BlockingThread.started { [self] in
       // What it throws is told by an event.
       _ = try? record()
     }.detach()
@@ -240,7 +242,8 @@ public final class MovieFileOutput: FrameOutput {
   /// a session that runs on lets go of it.
   func letGo(of session: CaptureSession, stops: Bool) {
     forget()
-    if stops { session.stopRunning() } else { _ = session.refresh(self) }
+    // The take is over; what other outputs lack was an error when they began.
+    if stops { session.stopRunning() } else { _ = try? session.refresh(self) }
   }
 
   /// Has frames go into a queue, after the camera's rate was proved.
@@ -278,7 +281,7 @@ public final class MovieFileOutput: FrameOutput {
     if alone, try session.run(with: control) { return }
     // Before this there was no take.
     control.switchedOn.store(input.driver.microseconds(), ordering: .relaxed)
-    guard session.refresh(self) else {
+    guard try session.refresh(self) else {
       throw RecordingError(
         .notConnected, "the session stopped before the take for \(settings.path) began",
         hint: "start it again")

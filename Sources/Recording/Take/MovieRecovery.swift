@@ -6,6 +6,7 @@ import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankMovieFormat
 
 /// Mends a recording that a crash or a power cut left unfinished.
 ///
@@ -39,6 +40,8 @@ public enum MovieRecovery {
       throw error
     } catch let error as LibAVError {
       throw Self.error(error, path)
+    } catch let error as SystemError {
+      throw Self.error(LibAVError(error), path)
     } catch {
       throw RecordingError(.writeFailed, "\(path): \(error)", hint: "check the disk")
     }
@@ -213,7 +216,7 @@ public enum MovieRecovery {
   }
 
   /// The times of the frames that were taken, on the take's own clock.
-  private static func takeTimes(_ frames: [FrameRecord]) -> [Int64] {
+  private static func takeTimes(_ frames: [FrameObservation]) -> [Int64] {
     var clock = PausableClock()
     var times: [Int64] = []
     for frame in frames {
@@ -239,7 +242,7 @@ public enum MovieRecovery {
       frameRate: rate, trustsCounter: tag.countsExactly ?? false,
       beginsWithStream: switchedOn != nil && tag.beginsWithStream ?? false
     ) { switchedOn ?? 0 }
-    for frame in repair.frames { account.enter(frame.observation, frame.frameOutcome) }
+    for frame in repair.frames { account.enter(frame) }
     account.close(FrameAccount.End())
     var kept = RecordingReport(requestedFrameRate: rate, negotiatedFrameRate: rate)
     kept.ledger = account.ledger

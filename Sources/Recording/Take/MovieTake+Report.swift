@@ -6,6 +6,7 @@ import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankMovieFormat
 
 extension MovieTake {
   /// Says what became of the take, and makes its file plain.
@@ -124,7 +125,7 @@ extension MovieTake {
 
   /// Puts the index first, as the user wants.
   private func moveIndex(of file: inout MovieFile, _ report: inout RecordingReport) {
-    do throws(LibAVError) { try FastStart.apply(to: &file) } catch {
+    do throws(SystemError) { try FastStart.apply(to: &file) } catch {
       report.warnings.append("the index stays at the end of the file: \(error)")
     }
   }

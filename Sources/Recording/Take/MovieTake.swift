@@ -6,6 +6,7 @@ import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankMovieFormat
 import Synchronization
 
 /// One take on its way from the queue into its file.

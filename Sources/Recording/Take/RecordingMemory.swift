@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Glibc
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 
 /// How a process that records uses its memory.

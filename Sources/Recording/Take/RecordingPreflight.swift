@@ -136,16 +136,16 @@ enum DiskProbe {
     // Not of zeros, which some disks only note.
     var block = [UInt64](repeating: 0x9E37_79B9_7F4A_7C15, count: blockBytes / 8)
     for index in block.indices { block[index] &*= UInt64(index | 1) }
-    let start = CaptureClock.nanoseconds()
+    let start = MonotonicClock.nanoseconds()
     var written = 0
-    while written < 16 * blockBytes, CaptureClock.nanoseconds() - start < longest {
+    while written < 16 * blockBytes, MonotonicClock.nanoseconds() - start < longest {
       let count = block.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
       // Each by itself: what waits in memory would take a slow disk long after the time is up.
       guard count > 0, fdatasync(descriptor) == 0 else { break }
       written += count
     }
     guard written > 0 else { return nil }
-    let elapsed = max(1, CaptureClock.nanoseconds() - start)
+    let elapsed = max(1, MonotonicClock.nanoseconds() - start)
     return Int64(Double(written) / Double(elapsed) * 1e9)
   }
 }

@@ -4,6 +4,7 @@ public import OvercrankCapture
 public import OvercrankDeviceDiscovery
 import OvercrankLibAV
 import OvercrankLinuxSystem
+import OvercrankMovieFormat
 
 /// How the pictures of a take are stored.
 public enum RecordingCodec: String, Hashable, Sendable, CaseIterable {

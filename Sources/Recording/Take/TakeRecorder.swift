@@ -4,6 +4,7 @@ import OvercrankCapture
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
+import OvercrankMovieFormat
 
 /// A take while its file grows: takes frames one by one, and tells at the end what became of them.
 struct TakeRecorder: ~Copyable {

@@ -3,6 +3,7 @@
 import OvercrankCapture
 import OvercrankFrameAccounting
 import OvercrankLibAV
+import OvercrankMovieFormat
 
 /// A clip around a trigger, on its way from the ring into its file.
 final class Clip {
@@ -63,7 +64,7 @@ final class Clip {
         next = frame.observation
         break
       }
-      if !isBegun, time >= range.lowerBound, frame.observation.fate == .queued {
+      if !isBegun, time >= range.lowerBound, frame.observation.outcome == .taken {
         isBegun = true
         let frames = Self.leadIn(to: place, of: queue, needsKeyFrames)
         if !frames.isEmpty { take?.lead(in: frames, to: frame.observation) }
@@ -83,7 +84,7 @@ final class Clip {
     guard needsKeyFrames, queue[place]?.isKeyFrame == false else { return [] }
     var frames: [QueuedFrame] = []
     for place in (queue.firstPlace..<place).reversed() {
-      guard let frame = queue[place], frame.observation.fate == .queued else { continue }
+      guard let frame = queue[place], frame.observation.outcome == .taken else { continue }
       frames.insert(frame, at: 0)
       if frame.isKeyFrame { return frames }
     }
@@ -115,5 +116,5 @@ final class Clip {
 
 extension QueuedFrame {
   /// Whether an H.264 frame can be decoded without others.
-  var isKeyFrame: Bool { observation.fate == .queued && AnnexB.holdsKeyFrame(bytes) }
+  var isKeyFrame: Bool { observation.outcome == .taken && AnnexB.holdsKeyFrame(bytes) }
 }

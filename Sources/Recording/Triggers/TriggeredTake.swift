@@ -5,6 +5,7 @@ import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
+import OvercrankMovieFormat
 import Synchronization
 
 /// Cuts clips out of a ring of frames, one for each trigger, on one thread.
@@ -257,12 +258,8 @@ struct TriggeredTake {
   private func noteArrivals(_ queue: FrameQueue, _ state: inout Progress) {
     var place = queue.firstPlace + state.outcomes.count
     while let frame = queue[place] {
-      switch frame.observation.fate {
-      case .queued: state.outcomes.append(.evicted)
-      case .corrupt: state.outcomes.append(.corrupt)
-      case .refused: state.outcomes.append(.refused)
-      case .paused: state.outcomes.append(.paused)
-      }
+      let outcome = frame.observation.outcome
+      state.outcomes.append(outcome == .taken ? .evicted : outcome)
       if needsKeyFrames { state.keyFrames.append(frame.isKeyFrame) }
       place += 1
     }
@@ -306,7 +303,9 @@ struct TriggeredTake {
     guard end > first else { return }
     for place in first..<end {
       guard let frame = queue[place] else { continue }
-      state.account.enter(frame.observation, state.outcomes[place - first])
+      var observation = frame.observation
+      observation.outcome = state.outcomes[place - first]
+      state.account.enter(observation)
     }
     state.outcomes.removeFirst(end - first)
     if needsKeyFrames { state.keyFrames.removeFirst(end - first) }

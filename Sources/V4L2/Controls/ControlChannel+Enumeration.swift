@@ -2,6 +2,7 @@
 
 import CVideo4Linux
 import Glibc
+import OvercrankLinuxSystem
 
 /// No driver has this many; one that does would never end.
 private let controlLimit = 4096

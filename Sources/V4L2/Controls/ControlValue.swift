@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CVideo4Linux
+import OvercrankLinuxSystem
 
 /// What a control holds.
 package enum ControlValue: Hashable, Sendable {

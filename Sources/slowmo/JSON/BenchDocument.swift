@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Glibc
 import Overcrank
+import OvercrankLinuxSystem
 
 /// A take that was measured.
 struct BenchRun {
@@ -41,8 +42,6 @@ private enum Machine {
 
   /// The name of the first processor; nil where the system does not say.
   static var processor: String? { line(of: "/proc/cpuinfo", "model name") }
-
-  static var processorCount: Int { sysconf(Int32(_SC_NPROCESSORS_ONLN)) }
 
   /// What stands behind a key and its colon in a list of the system's.
   static func line(of path: String, _ key: String) -> String? {
@@ -152,7 +151,7 @@ struct BenchDocument: Encodable {
     memoryGrowthBytes = run.memory.growth
     kernel = Machine.kernel
     processor = Machine.processor
-    processorCount = Machine.processorCount
+    processorCount = Processors.count
     libraries = Dictionary(LinkedLibraries.versions.map { ($0.name, $0.version) }) { $1 }
     date = Date.now.formatted(.iso8601)
   }

@@ -3,6 +3,7 @@
 package import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 
@@ -64,7 +65,7 @@ package final class FileDriver: FrameDriver {
     // From here on it is the clock of the frames, however long the first of them takes.
     let base = clock.startOfStream()
     if pace == .maximum { clock.advance(toMicroseconds: base) }
-    let started = try BlockingThread { [self] in
+    let started = try BlockingThread.started { [self] in
       do throws(LibAVError) {
         try play(from: base)
       } catch {
@@ -180,9 +181,9 @@ private struct Player {
     switch pace {
     case .realTime:
       // In steps, so that a stop is noticed although the next frame may be far away.
-      while CaptureClock.microseconds() < due {
+      while MonotonicClock.microseconds() < due {
         if isStopping.load(ordering: .acquiring) { break }
-        CaptureClock.sleep(untilMicroseconds: min(due, CaptureClock.microseconds() + 50_000))
+        MonotonicClock.sleep(untilMicroseconds: min(due, MonotonicClock.microseconds() + 50_000))
       }
       free = queue.takeFree()
     case .maximum:

@@ -82,7 +82,7 @@ public final class MicrophoneInput: CapturingInput {
         hint: "look whether it is there, and start again")
     }
     return try RunningAudio(
-      driver, counters, into: connections.audioSinks, control: control, whenEnded: whenEnded)
+      driver, counters, into: try connections.audioSinks, control: control, whenEnded: whenEnded)
   }
 
   /// The node of a device that gives sound.

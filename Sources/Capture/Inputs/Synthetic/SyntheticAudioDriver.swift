@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankDeviceDiscovery
+import OvercrankLinuxSystem
 
 /// What the synthetic camera hears, sample by sample as its time comes: by the clock of the machine,
 /// or that of frames that do not wait for theirs, which then wait for the sound.
@@ -25,7 +26,7 @@ final class SyntheticAudioDriver: AudioDriver {
   var waitsForTakers: Bool { frameClock != nil }
 
   func nanoseconds() -> Int64 {
-    frameClock.map { $0.microseconds() * 1_000 } ?? CaptureClock.nanoseconds()
+    frameClock.map { $0.microseconds() * 1_000 } ?? MonotonicClock.nanoseconds()
   }
 
   func start() { next = nil }
@@ -37,7 +38,7 @@ final class SyntheticAudioDriver: AudioDriver {
   ) throws(CaptureError) -> AudioReading {
     let (rate, epoch) = (Int64(SyntheticAudio.sampleRate), self.epoch())
     guard epoch > 0 else {
-      CaptureClock.pause()
+      MonotonicClock.pause()
       return .none
     }
     let now = nanoseconds() / 1_000
@@ -49,15 +50,15 @@ final class SyntheticAudioDriver: AudioDriver {
       next = first
       frameClock.didHear(untilMicroseconds: epoch + first * 1_000_000 / rate)
       guard end <= now else {
-        CaptureClock.pause()
+        MonotonicClock.pause()
         return .none
       }
     } else {
       guard end <= now + Int64(timeoutMilliseconds) * 1_000 else {
-        CaptureClock.sleep(untilMicroseconds: now + Int64(timeoutMilliseconds) * 1_000)
+        MonotonicClock.sleep(untilMicroseconds: now + Int64(timeoutMilliseconds) * 1_000)
         return .none
       }
-      CaptureClock.sleep(untilMicroseconds: end)
+      MonotonicClock.sleep(untilMicroseconds: end)
     }
     var place = 0
     for number in first..<first + count {

@@ -3,6 +3,7 @@
 package import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
+import OvercrankLinuxSystem
 package import OvercrankMediaCore
 import Synchronization
 
@@ -106,7 +107,7 @@ package final class SyntheticDriver: FrameDriver {
     startMicroseconds.store(start, ordering: .releasing)
     // Who does not wait would keep others from the processor.
     let urgency: BlockingThread.Urgency = waitsForTakers ? .ordinary : .realTime
-    let started = try BlockingThread(urgency: urgency) { [self] in
+    let started = try BlockingThread.started(urgency: urgency) { [self] in
       generate(maker, startMicroseconds: start)
       self.maker.withLock { $0 = maker }
     }
@@ -141,7 +142,7 @@ package final class SyntheticDriver: FrameDriver {
         break  // 292 000 years on.
       }
       let due = startMicroseconds + offset
-      if !waitsForTakers { CaptureClock.sleep(untilMicroseconds: due) }
+      if !waitsForTakers { MonotonicClock.sleep(untilMicroseconds: due) }
       defer { number += 1 }
       if isDropped(number) {
         // Nobody could tell otherwise that a camera without frames is silent.
@@ -175,7 +176,7 @@ package final class SyntheticDriver: FrameDriver {
     while clock.isAheadOfAudio(atMicroseconds: due, period: period),
       !isStopping.load(ordering: .acquiring)
     {
-      CaptureClock.pause()
+      MonotonicClock.pause()
     }
     return queue.waitForFree { isStopping.load(ordering: .acquiring) }
   }

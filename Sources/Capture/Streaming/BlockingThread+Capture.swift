@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import OvercrankLinuxSystem
+
+extension BlockingThread {
+  /// Starts a thread of a capture.
+  ///
+  /// - Parameters:
+  ///   - urgency: Whether it asks to run before ordinary ones.
+  ///   - body: What it runs once.
+  /// - Returns: The thread, to be joined or detached.
+  /// - Throws: `CaptureError` with `.outOfMemory` when the system has no thread left.
+  package static func started(
+    urgency: Urgency = .ordinary, _ body: @escaping @Sendable () -> Void
+  ) throws(CaptureError) -> BlockingThread {
+    do throws(SystemError) { return try BlockingThread(urgency: urgency, body) } catch {
+      throw CaptureError(error)
+    }
+  }
+}

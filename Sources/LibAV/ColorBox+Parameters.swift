@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CFFmpeg
+import OvercrankMovieFormat
+
+extension ColorBox {
+  /// Whether nothing but this box can tell that a track's samples use the full range.
+  static func isNeeded(for parameters: CodecParameters) -> Bool {
+    parameters.codecID == AV_CODEC_ID_FFV1
+      && parameters.pointer.pointee.color_range == AVCOL_RANGE_JPEG
+      && !parameters.pixelFormat.isFullRange
+  }
+}
+
+extension ColorBox.Coding {
+  /// What a track's colors are.
+  init(_ parameters: CodecParameters) {
+    let codec = parameters.pointer.pointee
+    self.init(
+      primaries: UInt16(truncatingIfNeeded: codec.color_primaries.rawValue),
+      transfer: UInt16(truncatingIfNeeded: codec.color_trc.rawValue),
+      matrix: UInt16(truncatingIfNeeded: codec.color_space.rawValue))
+  }
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import OvercrankMovieFormat
+
+extension SampleEncoding {
+  /// How a MOV file wants the samples of a track.
+  package init(_ parameters: CodecParameters) {
+    switch parameters.codecName {
+    case "h264" where !parameters.isLengthPrefixed: self = .lengthPrefixed
+    case "rawvideo" where parameters.pixelFormat == .rgb24 && parameters.width % 2 != 0:
+      self = .evenRows(of: parameters.width * 3)
+    default: self = .asItIs
+    }
+  }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// What `/dev`, `/proc` and `/sys` say, where a missing entry is an answer and not an error.
+package enum SystemFiles {
+  /// What kind of thing a path names; links are followed.
+  package enum Kind: Sendable {
+    /// A file with contents.
+    case regular
+    /// A folder.
+    case directory
+    /// A device node of the kind that cameras are.
+    case characterDevice
+    /// A pipe, a socket, a disk.
+    case other
+  }
+
+  /// The kind of thing at a path, or nil where nothing is or can be looked at.
+  package static func kind(of path: String) -> Kind? {
+    var status = stat()
+    guard stat(path.systemPath, &status) == 0 else { return nil }
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: return .regular
+    case S_IFDIR: return .directory
+    case S_IFCHR: return .characterDevice
+    default: return .other
+    }
+  }
+
+  /// Whether nobody but its owner may use what is at a path.
+  package static func isForOwnerOnly(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & 0o077 == 0
+  }
+
+  /// Whether something is at a path that this user may not both read and write.
+  package static func isForbidden(_ path: String) -> Bool {
+    access(path, F_OK) == 0 && access(path, R_OK | W_OK) != 0
+  }
+
+  /// The names in a folder, without `.` and `..`, in no order; none when it cannot be read.
+  package static func entries(in path: String) -> [String] {
+    guard let directory = opendir(path) else { return [] }
+    defer { closedir(directory) }
+    var names: [String] = []
+    while let entry = readdir(directory) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { text($0) }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    return names
+  }
+
+  /// Where a link points, or nil for anything that is not a link one may read.
+  package static func linkTarget(_ path: String) -> String? {
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
+      guard let start = buffer.baseAddress else { return nil }
+      let count = readlink(path, start, buffer.count)
+      guard count >= 0 else { return nil }
+      return String(decoding: UnsafeRawBufferPointer(buffer).prefix(count), as: UTF8.self)
+    }
+  }
+
+  /// The path without links, or nil where nothing is.
+  package static func resolved(_ path: String) -> String? {
+    guard let real = realpath(path, nil) else { return nil }
+    defer { free(real) }
+    return String(cString: real)
+  }
+
+  /// The first line of a small text file such as those of `/sys`, or nil.
+  package static func firstLine(of path: String) -> String? {
+    guard let line = lines(of: path, upTo: 1).first, !line.isEmpty else { return nil }
+    return line
+  }
+
+  /// The first lines of a text file, each up to 255 bytes long; none when it cannot be read.
+  package static func lines(of path: String, upTo limit: Int = 1_000) -> [String] {
+    guard let file = fopen(path, "re") else { return [] }
+    defer { fclose(file) }
+    var lines: [String] = []
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+      guard let start = buffer.baseAddress else { return }
+      while lines.count < limit, fgets(start, 256, file) != nil {
+        lines.append(String(text(UnsafeRawBufferPointer(buffer)).prefix { $0 != "\n" }))
+      }
+    }
+    return lines
+  }
+
+  /// The text up to the first zero byte, or all of it; bytes that are no UTF-8 are replaced.
+  package static func text(_ bytes: UnsafeRawBufferPointer) -> String {
+    String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+  }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Types of boxes, four letters each (ISO/IEC 14496-12, 4.2).
+package enum BoxType {
+  package static let movie: UInt32 = 0x6D6F_6F76  // moov
+  package static let extends: UInt32 = 0x6D76_6578  // mvex
+  package static let trackExtends: UInt32 = 0x7472_6578  // trex
+  package static let track: UInt32 = 0x7472_616B  // trak
+  package static let trackHeader: UInt32 = 0x746B_6864  // tkhd
+  package static let trackMedia: UInt32 = 0x6D64_6961  // mdia
+  package static let mediaInformation: UInt32 = 0x6D69_6E66  // minf
+  package static let dataInformation: UInt32 = 0x6469_6E66  // dinf
+  package static let dataReferences: UInt32 = 0x6472_6566  // dref
+  package static let alias: UInt32 = 0x616C_6973  // alis
+  package static let location: UInt32 = 0x7572_6C20  // url
+  package static let sampleTable: UInt32 = 0x7374_626C  // stbl
+  package static let sampleDescriptions: UInt32 = 0x7374_7364  // stsd
+  package static let sampleSizes: UInt32 = 0x7374_737A  // stsz
+  package static let compactSampleSizes: UInt32 = 0x7374_7A32  // stz2
+  package static let timeToSample: UInt32 = 0x7374_7473  // stts
+  package static let fragment: UInt32 = 0x6D6F_6F66  // moof
+  package static let fragmentHeader: UInt32 = 0x6D66_6864  // mfhd
+  package static let trackFragment: UInt32 = 0x7472_6166  // traf
+  package static let trackFragmentHeader: UInt32 = 0x7466_6864  // tfhd
+  package static let trackFragmentTime: UInt32 = 0x7466_6474  // tfdt
+  package static let trackRun: UInt32 = 0x7472_756E  // trun
+  package static let media: UInt32 = 0x6D64_6174  // mdat
+  package static let free: UInt32 = 0x6672_6565  // free
+  package static let uuid: UInt32 = 0x7575_6964  // uuid
+}
+
+/// Bytes of boxes as they are put together; all numbers are big-endian.
+package struct BoxBytes {
+  package private(set) var bytes: [UInt8] = []
+
+  package init() {}
+
+  package mutating func append(_ number: some FixedWidthInteger) {
+    withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
+  }
+
+  package mutating func append(bytes more: [UInt8]) { bytes += more }
+
+  /// Adds a box of what the closure adds.
+  package mutating func box(_ type: UInt32, _ contents: (inout BoxBytes) -> Void) {
+    let start = bytes.count
+    append(UInt32(0))
+    append(type)
+    contents(&self)
+    let size = UInt32(clamping: bytes.count - start).bigEndian
+    withUnsafeBytes(of: size) { bytes.replaceSubrange(start..<start + 4, with: $0) }
+  }
+
+  /// Adds a box that has a version and flags.
+  package mutating func fullBox(
+    _ type: UInt32, version: UInt8, flags: UInt32, _ contents: (inout BoxBytes) -> Void
+  ) {
+    box(type) { box in
+      box.append(UInt32(version) << 24 | flags)
+      contents(&box)
+    }
+  }
+
+  /// Adds a box of so many bytes that readers skip: at least 8, or 12 with a number in it.
+  package mutating func free(_ count: Int, holding number: UInt32? = nil) {
+    box(BoxType.free) { box in
+      if let number { box.append(number) }
+      let filled = number == nil ? 8 : 12
+      box.bytes.append(contentsOf: repeatElement(0, count: max(0, count - filled)))
+    }
+  }
+}
+
+/// A box in a file, or in some bytes.
+package struct Box: Equatable, Sendable {
+  package let type: UInt32
+  package let start: Int64
+  package let byteCount: Int64
+  /// Bytes of its size and type.
+  package var headBytes: Int64 = 8
+  package var end: Int64 { start + byteCount }
+
+  package init(type: UInt32, start: Int64, byteCount: Int64, headBytes: Int64 = 8) {
+    self.type = type
+    self.start = start
+    self.byteCount = byteCount
+    self.headBytes = headBytes
+  }
+
+  /// The box that begins with up to 16 bytes; nil where they begin none that ends before `end`.
+  package init?(head: some Collection<UInt8>, at start: Int64, end: Int64) {
+    let head = Array(head.prefix(16))
+    guard head.count >= 8 else { return nil }
+    var size = Int64(Self.number(head[0..<4]))
+    headBytes = 8
+    if size == 1 {
+      guard head.count == 16 else { return nil }
+      size = Int64(clamping: Self.number(head[8..<16]))
+      headBytes = 16
+    } else if size == 0 {
+      size = end - start
+    }
+    guard size >= headBytes, size <= end - start else { return nil }
+    type = UInt32(Self.number(head[4..<8]))
+    self.start = start
+    byteCount = size
+  }
+
+  /// The boxes that follow each other in a part of some bytes, up to what is none.
+  package static func list(in bytes: [UInt8], from first: Int, to end: Int) -> [Box] {
+    var boxes: [Box] = []
+    var start = first
+    while start >= 0, start < end, end <= bytes.count,
+      let box = Box(head: bytes[start..<end], at: Int64(start), end: Int64(end))
+    {
+      boxes.append(box)
+      start = Int(box.end)
+    }
+    return boxes
+  }
+
+  /// The first box of a type among those inside, whose head takes 8 bytes.
+  package func first(_ type: UInt32, in bytes: [UInt8]) -> Box? {
+    Self.list(in: bytes, from: Int(start) + 8, to: Int(end)).first { $0.type == type }
+  }
+
+  /// A track of some bytes that are a `moov` box, as they are counted from 0.
+  package static func track(_ number: Int, in bytes: [UInt8]) -> Box? {
+    let tracks = list(in: bytes, from: 8, to: bytes.count).filter { $0.type == BoxType.track }
+    return tracks.indices.contains(number) ? tracks[number] : nil
+  }
+
+  /// The number that some bytes are, most significant first.
+  package static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
+    bytes.reduce(0) { $0 << 8 | UInt64($1) }
+  }
+}

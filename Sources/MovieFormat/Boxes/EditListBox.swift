@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The edit list of a track whose first frames are decoded after a later one.
+///
+/// Streams that begin in the middle (AVCHD, broadcasts) start with a key frame and then frames that
+/// are shown before it. libavformat lets the track begin with the frame decoded first, and so hides
+/// the others. (ISO/IEC 14496-12, 8.6.6.)
+package enum EditListBox {
+  private static let edits: UInt32 = 0x6564_7473  // edts
+  private static let list: UInt32 = 0x656C_7374  // elst
+  private static let mediaHeader: UInt32 = 0x6D64_6864  // mdhd
+
+  /// Lets a track begin with its earliest frame; no length changes.
+  ///
+  /// - Parameters:
+  ///   - bytes: The bytes of a `moov` box.
+  ///   - number: The track, as they are counted from 0.
+  ///   - delay: When its earliest frame is shown, in ticks of the movie; zero or above.
+  ///   - mediaTime: The same in ticks of the track, from its first decoding time on.
+  ///   - duration: How long it plays, in ticks of the movie.
+  ///   - mediaDuration: The same in ticks of the track.
+  /// - Returns: Whether there is an edit list to change.
+  package static func write(
+    into bytes: inout [UInt8], track number: Int, delay: Int64, mediaTime: Int64, duration: Int64,
+    mediaDuration: Int64
+  ) -> Bool {
+    guard let track = Box.track(number, in: bytes),
+      let old = track.first(edits, in: bytes)?.first(list, in: bytes), old.byteCount >= 16,
+      let header = track.first(BoxType.trackMedia, in: bytes)?.first(mediaHeader, in: bytes),
+      header.byteCount >= 32
+    else { return false }
+    // Version, times of creation and change, ticks per second; then the duration.
+    let place = Int(header.start) + 8
+    if bytes[place] == 1, header.byteCount >= 44 {
+      withUnsafeBytes(of: mediaDuration.bigEndian) {
+        bytes.replaceSubrange(place + 24..<place + 32, with: $0)
+      }
+    } else {
+      withUnsafeBytes(of: UInt32(truncatingIfNeeded: mediaDuration).bigEndian) {
+        bytes.replaceSubrange(place + 16..<place + 20, with: $0)
+      }
+    }
+    let isLong = bytes[Int(old.start) + 8] == 1
+    var made = BoxBytes()
+    made.fullBox(list, version: isLong ? 1 : 0, flags: 0) { box in
+      var entries: [(duration: Int64, mediaTime: Int64)] = [(duration, mediaTime)]
+      if delay > 0 { entries.insert((delay, -1), at: 0) }
+      box.append(UInt32(entries.count))
+      for entry in entries {
+        if isLong {
+          box.append(entry.duration)
+          box.append(entry.mediaTime)
+        } else {
+          box.append(UInt32(truncatingIfNeeded: entry.duration))
+          box.append(Int32(truncatingIfNeeded: entry.mediaTime))
+        }
+        box.append(UInt32(0x1_0000))
+      }
+    }
+    let rest = Int(old.byteCount) - made.bytes.count
+    guard rest == 0 || rest >= 8 else { return false }
+    if rest > 0 { made.free(rest) }
+    bytes.replaceSubrange(Int(old.start)..<Int(old.end), with: made.bytes)
+    return true
+  }
+}

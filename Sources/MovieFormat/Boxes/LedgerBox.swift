@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import OvercrankFrameAccounting
+import OvercrankLinuxSystem
+
+/// The ledger of a take in the plain file: a box behind the media that readers skip.
+///
+/// A track of timed metadata would say the same, but `ffmpeg -c copy`, editors and players would
+/// each have to do something about a track that none of them knows; a `uuid` box (ISO/IEC 14496-12,
+/// 11.1) is skipped by all of them, and its records can be written one by one before there is any
+/// index.
+package enum LedgerBox {
+  static let identity: [UInt8] = [
+    0x8E, 0x1B, 0x5F, 0xC4, 0x0A, 0x6D, 0x4D, 0x11, 0xB2, 0x57, 0x6F, 0x76, 0x65, 0x72, 0x63, 0x72,
+  ]
+  private static let version: UInt16 = 1
+  private static let headBytes = 24 + 8
+
+  /// The box of the records, in order.
+  package static func bytes(_ records: [UInt8]) -> [UInt8] {
+    var box = BoxBytes()
+    box.box(BoxType.uuid) { box in
+      box.append(bytes: identity)
+      box.append(version)
+      box.append(UInt16(TakeRecord.byteCount))
+      box.append(UInt32(clamping: records.count / TakeRecord.byteCount))
+      box.append(bytes: records)
+    }
+    return box.bytes
+  }
+
+  /// The records of all frames that arrived, in order; nil where the file has no ledger, or one that
+  /// is not whole.
+  package static func read(from path: String) -> [FrameObservation]? {
+    guard let file = try? MovieBoxes(opening: path, forWriting: false) else { return nil }
+    for box in file.boxes() where box.type == BoxType.uuid {
+      let head = file.file.read(headBytes, at: box.start)
+      guard head.count == headBytes, Array(head[8..<24]) == identity,
+        Box.number(head[24..<26]) == UInt64(version),
+        Box.number(head[26..<28]) == UInt64(TakeRecord.byteCount),
+        let size = Int(exactly: box.byteCount)
+      else { continue }
+      let count = Int(Box.number(head[28..<32]))
+      let bytes = file.file.read(size - headBytes, at: box.start + Int64(headBytes))
+      let frames = TakeRecord.list(bytes).compactMap { record -> FrameObservation? in
+        if case .frame(let frame) = record { frame } else { nil }
+      }
+      return frames.count == count ? frames : nil
+    }
+    return nil
+  }
+}

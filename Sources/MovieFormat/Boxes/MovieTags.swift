@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What of a movie's tags libavformat does not write as phones do.
+///
+/// Android tells the rate of the sensor as a number (type 23, a 32-bit float) among tags of the
+/// movie itself, in QuickTime's form (`MPEG4Writer::writeMoovLevelMetaBox`), and its players look
+/// for nothing else. libavformat writes texts, inside `udta` and in ISO's form. So the text is one
+/// of four letters, which leaves the number its room, and the box is moved; no length changes.
+package enum MovieTags {
+  /// The tag of the sensor's rate.
+  package static let captureRate = "com.android.capture.fps"
+  /// What stands for the number until it is written.
+  package static let placeholder = "rate"
+
+  private static let floatType: UInt32 = 23
+  private static let userData: UInt32 = 0x7564_7461  // udta
+  private static let meta: UInt32 = 0x6D65_7461
+  private static let keys: UInt32 = 0x6B65_7973
+  private static let list: UInt32 = 0x696C_7374  // ilst
+  private static let taggedHandler: UInt64 = 0x6D64_7461  // mdta
+
+  /// The rate that a text tells; nil where it tells none.
+  package static func rate(_ text: String) -> Float? {
+    Float(text).flatMap { $0.isFinite && $0 > 0 ? $0 : nil }
+  }
+
+  /// Writes the rate into the `moov` box among some bytes, where there is one with such tags.
+  package static func write(captureRate rate: Float, into bytes: inout [UInt8]) {
+    guard
+      let movie = Box.list(in: bytes, from: 0, to: bytes.count)
+        .first(where: { $0.type == BoxType.movie }),
+      let user = Box.list(in: bytes, from: Int(movie.start) + 8, to: Int(movie.end))
+        .first(where: { $0.type == userData })
+    else { return }
+    let inside = Box.list(in: bytes, from: Int(user.start) + 8, to: Int(user.end))
+    // Size, type, version; then the handler: size, type, version, nothing, what it handles.
+    guard
+      let tags = inside.first(where: {
+        $0.type == meta && $0.byteCount >= 32
+          && Box.number(bytes[(Int($0.start) + 28)..<(Int($0.start) + 32)]) == taggedHandler
+      }), inside.last?.end == user.end
+    else { return }
+    var moved = BoxBytes()
+    moved.box(meta) { box in
+      box.append(bytes: Array(bytes[(Int(tags.start) + 12)..<Int(tags.end)]))
+    }
+    var made = BoxBytes()
+    let others = inside.filter { $0 != tags }
+    if !others.isEmpty {
+      made.box(userData) { box in
+        for other in others { box.append(bytes: Array(bytes[Int(other.start)..<Int(other.end)])) }
+        box.append(UInt32(0))  // QuickTime's end of the list; it fills what the version took.
+      }
+    }
+    made.append(bytes: numbered(moved.bytes, rate))
+    if others.isEmpty { made.free(12) }
+    guard made.bytes.count == Int(user.byteCount) else { return }
+    bytes.replaceSubrange(Int(user.start)..<Int(user.end), with: made.bytes)
+  }
+
+  /// The box with the number in place of the text.
+  private static func numbered(_ box: [UInt8], _ rate: Float) -> [UInt8] {
+    var box = box
+    let parts = Box.list(in: box, from: 8, to: box.count)
+    guard let names = parts.first(where: { $0.type == keys }),
+      let values = parts.first(where: { $0.type == list })
+    else { return box }
+    // Version and count, then the names, each with its size and its kind.
+    let wanted = Array(captureRate.utf8)
+    let named = Box.list(in: box, from: Int(names.start) + 16, to: Int(names.end))
+    guard
+      let index = named.firstIndex(where: {
+        box[(Int($0.start) + 8)..<Int($0.end)].elementsEqual(wanted)
+      }),
+      let item = Box.list(in: box, from: Int(values.start) + 8, to: Int(values.end))
+        .first(where: { $0.type == UInt32(index + 1) }),
+      // The item's head; then the value's: size, type, kind, locale, and four bytes.
+      item.byteCount == 8 + 16 + 4
+    else { return box }
+    var value = BoxBytes()
+    value.append(floatType)
+    value.append(UInt32(0))
+    value.append(rate.bitPattern)
+    box.replaceSubrange((Int(item.start) + 16)..<Int(item.end), with: value.bytes)
+    return box
+  }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+package import OvercrankLinuxSystem
+
+/// Puts the index of a plain movie before its media, so that it plays while it is still fetched.
+///
+/// Only a copy can do that: the index is known at the end alone, and no file has room before its
+/// beginning. So it takes as much of the disk again until it is done, and the time to write it.
+package enum FastStart {
+  /// Bytes copied at a time.
+  private static let blockBytes = 4 << 20
+  /// The box of chunk offsets in 32 bits, and in 64.
+  private static let (offsets32, offsets64): (UInt32, UInt32) = (0x7374_636F, 0x636F_3634)
+  /// What lies around them: `trak`, `mdia`, `minf`, `stbl`.
+  private static let containers: Set<UInt32> = [
+    BoxType.track, 0x6D64_6961, 0x6D69_6E66, 0x7374_626C,
+  ]
+
+  /// Replaces a file by one that has its index first; one whose index is there already stays.
+  ///
+  /// - Throws: `SystemError` when it cannot be written; the file is then as it was.
+  package static func apply(to file: inout MovieFile) throws(SystemError) {
+    let path = file.writtenPath
+    let source = MovieBoxes(file.file)
+    let boxes = source.boxes()
+    guard let index = boxes.first(where: { $0.type == BoxType.movie }),
+      let media = boxes.first(where: { $0.type == BoxType.media }),
+      let size = Int(exactly: index.byteCount), size < 1 << 30
+    else { throw SystemError("find the index of", path, EINVAL) }
+    guard index.start > media.start else { return }
+    var head = source.file.read(size, at: index.start)
+    guard head.count == size,
+      shift(&head, from: Int(index.headBytes), to: size, by: index.byteCount)
+    else { throw SystemError("move the index of", path, ERANGE) }
+    let target: MovieFile.Copy
+    do throws(FileCreationError) { target = try file.beginCopy() } catch {
+      throw SystemError("create a copy of", path, error.errorNumber)
+    }
+    let copy = RandomAccessFile(target.file)
+    do throws(SystemError) {
+      try copy.write(head, at: media.start)
+      try transfer(0..<media.start, of: source.file, to: copy, at: 0)
+      try transfer(
+        media.start..<index.start, of: source.file, to: copy, at: media.start + index.byteCount)
+      try transfer(index.end..<source.byteCount, of: source.file, to: copy, at: index.end)
+      try copy.sync()
+    } catch {
+      MovieFile.discard(target)
+      throw error
+    }
+    do throws(FileCreationError) { try file.replace(by: target) } catch {
+      throw SystemError("replace", path, error.errorNumber)
+    }
+    copy.syncName()
+  }
+
+  private static func transfer(
+    _ range: Range<Int64>, of source: borrowing RandomAccessFile,
+    to target: borrowing RandomAccessFile,
+    at start: Int64
+  ) throws(SystemError) {
+    var place = range.lowerBound
+    while place < range.upperBound {
+      let bytes = source.read(Int(min(Int64(blockBytes), range.upperBound - place)), at: place)
+      guard !bytes.isEmpty else { throw SystemError("read", source.path, EIO) }
+      try target.write(bytes, at: start + place - range.lowerBound)
+      place += Int64(bytes.count)
+    }
+  }
+
+  /// Moves the places of all chunks on; false where one has no room in its 32 bits, or the boxes
+  /// are not whole.
+  private static func shift(
+    _ head: inout [UInt8], from start: Int, to end: Int, by distance: Int64
+  ) -> Bool {
+    for box in Box.list(in: head, from: start, to: end) {
+      let contents = Int(box.start + box.headBytes)
+      if containers.contains(box.type) {
+        guard shift(&head, from: contents, to: Int(box.end), by: distance) else { return false }
+      } else if box.type == offsets32 || box.type == offsets64 {
+        let width = box.type == offsets32 ? 4 : 8
+        guard contents + 8 <= Int(box.end) else { return false }
+        let count = Int(Box.number(head[contents + 4..<contents + 8]))
+        guard count <= (Int(box.end) - contents - 8) / width else { return false }
+        for number in 0..<count {
+          let place = contents + 8 + number * width
+          let (moved, overflow) = Box.number(head[place..<place + width])
+            .addingReportingOverflow(UInt64(distance))
+          guard !overflow, width == 8 || moved <= UInt64(UInt32.max) else { return false }
+          for byte in 0..<width {
+            head[place + byte] = UInt8(truncatingIfNeeded: moved >> (8 * UInt64(width - 1 - byte)))
+          }
+        }
+      }
+    }
+    return true
+  }
+}

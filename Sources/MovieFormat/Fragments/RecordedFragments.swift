@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import OvercrankFrameAccounting
+import OvercrankLinuxSystem
+
+/// A fragment as its journal tells of it, whatever else of it was written.
+package struct RecordedFragment {
+  package struct Sample {
+    package let record: SampleRecord
+    /// Where its bytes begin, from the beginning of the file.
+    package let position: Int64
+    package var end: Int64 { position + Int64(record.byteCount) }
+  }
+
+  package let number: UInt32
+  package let start: Int64
+  /// Bytes for the `moof` and what is skipped behind it.
+  package let headRoom: Int
+  /// Where its media begin, behind the head of their box.
+  package let mediaStart: Int64
+  /// Bytes of the file that were on the disk for sure when it was begun.
+  package let syncedBytes: Int64
+  package var samples: [Sample] = []
+  /// The frames that arrived meanwhile.
+  package var frames: [FrameObservation] = []
+  /// Where its media end.
+  package var mediaEnd: Int64 { samples.last?.end ?? mediaStart }
+}
+
+/// Finds the fragments of a recording by their journals, in a file that may break off anywhere.
+///
+/// What stands behind the first thing that cannot be is not looked for: without what lies before,
+/// nothing tells whether it belongs there.
+package struct RecordedFragments {
+  package private(set) var fragments: [RecordedFragment] = []
+
+  /// Looks for fragments from a place on.
+  package init(in file: borrowing MovieBoxes, from first: Int64) {
+    var start = first
+    while let fragment = Self.fragment(in: file, at: start, after: fragments.last) {
+      fragments.append(fragment)
+      start = fragment.mediaEnd
+    }
+  }
+
+  /// The records of the frames that arrived, as they stand in the journals.
+  package var frameRecords: [UInt8] {
+    var bytes: [UInt8] = []
+    for fragment in fragments {
+      for frame in fragment.frames { TakeRecord.frame(frame).write(to: &bytes) }
+    }
+    return bytes
+  }
+
+  private static func fragment(
+    in file: borrowing MovieBoxes, at start: Int64, after last: RecordedFragment?
+  ) -> RecordedFragment? {
+    let number = (last?.number ?? 0) &+ 1
+    // Behind a head of one or two boxes; where those never reached the disk, as far on as always.
+    var places: [Int64] = []
+    if let head = file.box(at: start), head.type == BoxType.free || head.type == BoxType.fragment {
+      places.append(head.end)
+      if let padding = file.box(at: head.end), padding.type == BoxType.free {
+        places.append(padding.end)
+      }
+    }
+    if let last { places.append(start + Int64(last.headRoom)) }
+    for place in places {
+      guard let space = Int(exactly: place - start), space > 0, space < 1 << 24,
+        let box = journalBox(in: file, at: place)
+      else { continue }
+      let head = file.file.read(FragmentJournal.headBytes, at: place)
+      guard let said = FragmentJournal.head(head, ofFragmentAt: start), said.number == number,
+        let size = Int(exactly: box.byteCount)
+      else { continue }
+      let bytes = file.file.read(
+        size - FragmentJournal.headBytes, at: place + Int64(FragmentJournal.headBytes))
+      return fragment(
+        RecordedFragment(
+          number: number, start: start, headRoom: space, mediaStart: box.end + 8,
+          syncedBytes: said.synced), TakeRecord.list(bytes), fileEnd: file.byteCount)
+    }
+    return nil
+  }
+
+  /// The box at a place, where it can be a journal.
+  private static func journalBox(in file: borrowing MovieBoxes, at place: Int64) -> Box? {
+    guard let box = file.box(at: place), box.type == BoxType.uuid, box.headBytes == 8,
+      box.byteCount >= Int64(FragmentJournal.headBytes), box.byteCount < 1 << 28
+    else { return nil }
+    return box
+  }
+
+  private static func fragment(
+    _ empty: RecordedFragment, _ records: [TakeRecord], fileEnd: Int64
+  ) -> RecordedFragment {
+    var fragment = empty
+    for record in records {
+      switch record {
+      case .frame(let frame): fragment.frames.append(frame)
+      case .sample(let sample):
+        let (end, position) = (fileEnd, fragment.mediaEnd)
+        guard position <= end, Int64(sample.byteCount) <= end - position else { return fragment }
+        fragment.samples.append(.init(record: sample, position: position))
+      }
+    }
+    return fragment
+  }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How a MOV file wants the bytes of a sample, where that is not as cameras and encoders give
+/// them.
+package enum SampleEncoding: Equatable {
+  case asItIs
+  /// Rows of an even number of bytes, where those of the picture have an odd one.
+  case evenRows(of: Int)
+  /// Units of H.264 with their length in front, where the byte stream has start codes
+  /// (ISO/IEC 14496-15, 5.3).
+  case lengthPrefixed
+
+  /// The bytes in this form: themselves, or made in `scratch` and valid until its next use.
+  package func shape(
+    _ bytes: UnsafeRawBufferPointer, in scratch: inout ScratchBytes
+  ) -> UnsafeRawBufferPointer {
+    switch self {
+    case .asItIs: return bytes
+    case .evenRows(let rowBytes):
+      let target = scratch.reserve(bytes.count / rowBytes * (rowBytes + 1))
+      for row in 0..<bytes.count / rowBytes {
+        let (from, to) = (row * rowBytes, row * (rowBytes + 1))
+        UnsafeMutableRawBufferPointer(rebasing: target[to..<to + rowBytes])
+          .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[from..<from + rowBytes]))
+        target[to + rowBytes] = 0
+      }
+      return UnsafeRawBufferPointer(target)
+    case .lengthPrefixed:
+      let units = AnnexB.units(of: bytes)
+      let target = scratch.reserve(units.reduce(0) { $0 + 4 + $1.count })
+      var place = 0
+      for unit in units {
+        target.storeBytes(
+          of: UInt32(clamping: unit.count).bigEndian, toByteOffset: place, as: UInt32.self)
+        UnsafeMutableRawBufferPointer(rebasing: target[(place + 4)...])
+          .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[unit]))
+        place += 4 + unit.count
+      }
+      return UnsafeRawBufferPointer(target)
+    }
+  }
+}
+
+/// Memory that is used again and again.
+package struct ScratchBytes: ~Copyable {
+  private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+
+  package init() {}
+
+  deinit { memory.deallocate() }
+
+  /// So many bytes, of any value; what was reserved before is gone.
+  package mutating func reserve(_ count: Int) -> UnsafeMutableRawBufferPointer {
+    if memory.count < count {
+      memory.deallocate()
+      memory = .allocate(byteCount: count, alignment: 64)
+    }
+    return UnsafeMutableRawBufferPointer(rebasing: memory[..<count])
+  }
+}

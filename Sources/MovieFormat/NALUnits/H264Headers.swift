@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The parameter sets of an H.264 track: what its decoder must know before the first picture.
+///
+/// (ISO/IEC 14496-15, 5.3.3.1: `AVCDecoderConfigurationRecord`; Rec. ITU-T H.264, 7.3.2.)
+package struct H264Headers: Sendable {
+  /// Profile, constraints and level, as the three bytes of a sequence parameter set.
+  private var profile: [UInt8]
+  /// How many bytes give the length of each unit; nil for a byte stream.
+  package let unitLengthSize: Int?
+  private var sequenceSets: [[UInt8]] = []
+  private var pictureSets: [[UInt8]] = []
+  /// What the record of a high profile says behind the sets: kinds of colour and bits.
+  private var rest: [UInt8] = []
+
+  /// Reads the headers that stand beside an H.264 track; nil where there are none.
+  ///
+  /// - Parameters:
+  ///   - bytes: The headers.
+  ///   - unitLengthSize: How many bytes give the length of each unit; nil for a byte stream.
+  package init?(_ bytes: [UInt8], unitLengthSize: Int?) {
+    self.unitLengthSize = unitLengthSize
+    profile = []
+    guard unitLengthSize != nil else {
+      bytes.withUnsafeBytes { buffer in
+        var units = NALUnitReader(buffer, lengthSize: nil)
+        while let unit = units.next() {
+          switch buffer[unit.lowerBound] & 0x1F {
+          case 7: sequenceSets.append(Array(buffer[unit]))
+          case 8: pictureSets.append(Array(buffer[unit]))
+          default: break
+          }
+        }
+      }
+      guard let first = sequenceSets.first, first.count > 4, !pictureSets.isEmpty else {
+        return nil
+      }
+      profile = Array(first[1...3])
+      return
+    }
+    guard bytes.count > 6 else { return nil }
+    profile = Array(bytes[1...3])
+    var place = 5
+    func sets(_ count: Int) -> [[UInt8]]? {
+      var sets: [[UInt8]] = []
+      for _ in 0..<count {
+        guard place + 2 <= bytes.count else { return nil }
+        let length = Int(bytes[place]) << 8 | Int(bytes[place + 1])
+        guard length > 1, place + 2 + length <= bytes.count else { return nil }
+        sets.append(Array(bytes[place + 2..<place + 2 + length]))
+        place += 2 + length
+      }
+      return sets
+    }
+    place = 6
+    guard let sequences = sets(Int(bytes[5] & 0x1F)), !sequences.isEmpty, place < bytes.count
+    else { return nil }
+    place += 1
+    guard let pictures = sets(Int(bytes[place - 1])), !pictures.isEmpty else { return nil }
+    (sequenceSets, pictureSets) = (sequences, pictures)
+    rest = Array(bytes[place...])
+  }
+
+  /// libx264's name of the profile; nil for one that it does not make.
+  package var profileName: String? {
+    switch profile[0] {
+    case 66: "baseline"
+    case 77: "main"
+    case 100: "high"
+    case 110: "high10"
+    case 122: "high422"
+    case 244: "high444"
+    default: nil
+    }
+  }
+
+  /// The level as it is written: `4.2`.
+  package var levelName: String {
+    let (whole, tenth) = profile[2].quotientAndRemainder(dividingBy: 10)
+    return profile[2] == 9 ? "1b" : tenth == 0 ? "\(whole)" : "\(whole).\(tenth)"
+  }
+
+  /// A number that none of the sets has, for those of other pictures in the same track.
+  ///
+  /// The highest that is free, because pictures may bring sets of their own, which are numbered
+  /// from zero.
+  package var freeIdentifier: Int? {
+    let taken =
+      sequenceSets.map { Self.number(of: $0, behind: 4) }
+      + pictureSets.map { Self.number(of: $0, behind: 1) }
+    return (0...31).reversed().first { !taken.contains($0) }
+  }
+
+  /// The number of a set, which stands behind some bytes.
+  private static func number(of set: [UInt8], behind count: Int) -> Int {
+    var reader = ExpGolombReader(set, at: count)
+    return reader.number() ?? 0
+  }
+
+  /// The headers of a track that holds pictures of both kinds.
+  package func adding(_ other: H264Headers) -> H264Headers {
+    var both = self
+    both.sequenceSets += other.sequenceSets
+    both.pictureSets += other.pictureSets
+    // What holds for all: a constraint only where both keep it, and the higher level.
+    both.profile[1] &= other.profile[1]
+    both.profile[2] = max(profile[2], other.profile[2])
+    return both
+  }
+
+  /// The headers as they stand beside a track.
+  package var bytes: [UInt8] {
+    guard let unitLengthSize else {
+      return (sequenceSets + pictureSets).flatMap { [0, 0, 0, 1] + $0 }
+    }
+    func sized(_ sets: [[UInt8]]) -> [UInt8] {
+      sets.flatMap { [UInt8(truncatingIfNeeded: $0.count >> 8), UInt8($0.count & 0xFF)] + $0 }
+    }
+    return [1] + profile + [0xFC | UInt8(unitLengthSize - 1)]
+      + [0xE0 | UInt8(sequenceSets.count & 0x1F)] + sized(sequenceSets)
+      + [UInt8(pictureSets.count & 0xFF)] + sized(pictureSets) + rest
+  }
+}

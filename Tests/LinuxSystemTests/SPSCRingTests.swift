@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLinuxSystem
+import Testing
+
+struct SPSCRingTests {
+  /// What `#expect` can hold: it copies what it looks at.
+  private final class Shared<Element>: Sendable {
+    let ring: SPSCRing<Element>
+    init(capacity: Int, takesMemoryNow: Bool = true) throws {
+      ring = try SPSCRing(capacity: capacity, takesMemoryNow: takesMemoryNow)
+    }
+    var count: Int { ring.count }
+    func push(_ element: Element) -> Bool { ring.push(element) }
+    func pop() -> Element? { ring.pop() }
+    subscript(number: Int) -> Element? { ring[number] }
+  }
+
+  @Test func `Elements come out once and in order, and none is taken in beyond the capacity`()
+    throws
+  {
+    let ring = try Shared<Int>(capacity: 3)
+    for number in 0..<3 { #expect(ring.push(number)) }
+    #expect(!ring.push(3) && ring.count == 3)
+    #expect(ring[0] == 0 && ring[2] == 2 && ring[3] == nil)
+    #expect(ring.pop() == 0 && ring[0] == nil)
+    #expect(ring.push(3) && ring[3] == 3)
+    #expect((1...3).allSatisfy { ring.pop() == $0 } && ring.pop() == nil)
+    #expect(ring.ring.startNumber == 4 && ring.ring.endNumber == 4)
+  }
+
+  @Test func `A thread that pushes and one that takes agree on every element`() throws {
+    let (shared, count) = (try Shared<Int>(capacity: 7, takesMemoryNow: false), 200_000)
+    let pusher = try BlockingThread {
+      for number in 0..<count { while !shared.push(number) {} }
+    }
+    var wrong = 0
+    for number in 0..<count {
+      while shared.count == 0 {}
+      if shared.pop() != number { wrong += 1 }
+    }
+    pusher.join()
+    #expect(wrong == 0 && shared.count == 0)
+  }
+
+  @Test func `What is still in a ring goes with it`() throws {
+    final class Element {}
+    weak var left: Element?
+    do {
+      let ring = try Shared<Element>(capacity: 2)
+      let element = Element()
+      left = element
+      #expect(ring.push(element))
+    }
+    #expect(left == nil)
+  }
+
+  @Test func `Memory that the system does not have is an error`() {
+    #expect(throws: SystemError.self) { _ = try Shared<Int>(capacity: 1 << 57) }
+  }
+}
