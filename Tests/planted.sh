@@ -3,13 +3,18 @@
 # Shows that the tests find what they are there to find: builds the program with one mistake at a
 # time, in a copy of the checkout, and runs the tests that must fail then.
 #
-#   Tests/planted.sh [NAME ...]      all of them, unless some are named: frame tone clock key exit
+#   Tests/planted.sh [NAME ...]          all of them, unless some are named: frame tone clock key exit
+#   Tests/planted.sh --check [NAME ...]  builds nothing: tells only whether each can still be planted
 set -euo pipefail
 cd "$(dirname "$0")/.."
+only_checks=
+if [[ ${1-} == --check ]]; then
+  only_checks=1
+  shift
+fi
 names=("$@")
 ((${#names[@]})) || names=(frame tone clock key exit)
 copy=$PWD/.build-planted/checkout
-mkdir -p "$copy"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
@@ -17,10 +22,6 @@ fail() {
   echo "planted: $*" >&2
   exit 1
 }
-
-# The checkout as it is; what was built of an earlier one may serve again.
-find "$copy" -mindepth 1 -maxdepth 1 ! -name .build -exec rm -rf {} +
-git ls-files --cached --others --exclude-standard -z | xargs -0 cp -p --parents -t "$copy"
 
 build() {
   swift build --package-path "$copy" -c release -Xswiftc -enable-testing --build-tests >"$log" 2>&1 ||
@@ -38,9 +39,10 @@ passes() { # passes FILTER
 # out again.
 plant() { # plant WHAT FILE SED-SCRIPT FILTER WORDS
   local what=$1 file=$2 script=$3 filter=$4 words=$5
-  sed -i "$script" "$copy/$file"
-  ! cmp -s "$file" "$copy/$file" ||
+  [[ -e $file ]] && ! sed "$script" "$file" | cmp -s - "$file" ||
     fail "the line of $file to put $what into is not there any more"
+  [[ ! $only_checks ]] || return 0
+  sed -i "$script" "$copy/$file"
   build
   passes "$filter" && fail "$what went unnoticed by $filter"
   grep -qE "$words" "$log" || { tail -n 30 "$log" >&2 && fail "$what was taken for something else"; }
@@ -48,31 +50,37 @@ plant() { # plant WHAT FILE SED-SCRIPT FILTER WORDS
   cp -p "$file" "$copy/$file"
 }
 
-build
-passes 'SlowMotionTests|LevelMeterTests|SampleClockTests|DocumentTests|BadInputTests' ||
-  { grep -A 5 'recorded an issue' "$log" >&2 && fail "the tests fail without a mistake, too"; }
+if [[ ! $only_checks ]]; then
+  # The checkout as it is; what was built of an earlier one may serve again.
+  mkdir -p "$copy"
+  find "$copy" -mindepth 1 -maxdepth 1 ! -name .build -exec rm -rf {} +
+  git ls-files --cached --others --exclude-standard -z | xargs -0 cp -p --parents -t "$copy"
+  build
+  passes 'SlowMotionTests|LevelMeterTests|SampleClockTests|DocumentTests|BadInputTests' ||
+    { grep -A 5 'recorded an issue' "$log" >&2 && fail "the tests fail without a mistake, too"; }
+fi
 for name in "${names[@]}"; do
   case $name in
     frame)
-      plant "one frame lost without a word" Sources/Recording/TakeWriter.swift \
+      plant "one frame lost without a word" Sources/Recording/Pipeline/TakeWriter.swift \
         's/^    try append(bytes, at: microseconds, isKeyFrame: isKeyFrame)$/    if storedCount != 37 { try append(bytes, at: microseconds, isKeyFrame: isKeyFrame) }/' \
         SlowMotionTests 'painted|frames'
       ;;
     tone)
-      plant "a tone that reads 1 dB too loud" Sources/Capture/DataOutput/LevelMeter.swift \
+      plant "a tone that reads 1 dB too loud" Sources/Capture/Audio/LevelMeter.swift \
         's/20 \* log10(peak)/20 * log10(peak) + 1/' LevelMeterTests 'peakDBFS'
       ;;
     clock)
-      plant "a clock 0.5 % off" Sources/Capture/Microphone/SampleClock.swift \
+      plant "a clock 0.5 % off" Sources/Capture/Audio/SampleClock.swift \
         's|^    slope = fitted$|    slope = Slope(rise: fitted.rise / 200 * 201, run: fitted.run)|' \
         SampleClockTests 'SampleClockTests.swift'
       ;;
     key)
-      plant "a key that is renamed" Sources/slowmo/Documents/RecordDocument.swift \
+      plant "a key that is renamed" Sources/slowmo/JSON/RecordDocument.swift \
         's/maxBitRate/topBitRate/' DocumentTests 'max_bit_rate'
       ;;
     exit)
-      plant "an exit code that is changed" Sources/slowmo/Support/CommandError.swift \
+      plant "an exit code that is changed" Sources/slowmo/JSON/CommandError.swift \
         's/case noInput = 66/case noInput = 67/' BadInputTests '67'
       ;;
     *) fail "there is no mistake called $name" ;;

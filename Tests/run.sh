@@ -58,6 +58,7 @@ install_packages "${build_packages[@]}" "${lab_packages[@]}" python3 python3-jso
 step "format and layers"
 swift format lint --strict --recursive --parallel Package.swift Sources Tests Samples
 python3 Tests/check-imports.py
+Tests/planted.sh --check
 
 step "build, with warnings as errors"
 # Once, optimised, for programs, samples and tests alike.

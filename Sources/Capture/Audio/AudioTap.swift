@@ -38,6 +38,7 @@ package final class AudioTap: AudioSink {
   /// - Parameters:
   ///   - connection: What the sound comes over; another one's does not come in here.
   ///   - seconds: How much is kept; at least one.
+  /// - Throws: `CaptureError` with `.outOfMemory` when the system refuses the memory.
   package convenience init?(
     _ connection: CaptureConnection, seconds: Int
   ) throws(CaptureError) {
