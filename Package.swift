@@ -22,6 +22,7 @@ let package = Package(
   products: [
     .library(name: "Overcrank", targets: ["Overcrank"]),
     .executable(name: "slowmo", targets: ["slowmo"]),
+    .executable(name: "slowmo-full", targets: ["slowmo-full"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -92,14 +93,20 @@ let package = Package(
         "OvercrankRecording", "OvercrankAssets", "OvercrankEditing",
         "OvercrankRetiming", "OvercrankExport",
       ]),
-    .executableTarget(
-      name: "slowmo",
+    // Every verb, option, help text and schema; two programs over it. `slowmo` needs the core alone.
+    // `slowmo-full` also links what has optional libraries.
+    .target(
+      name: "SlowmoCommands",
       dependencies: [
         "Overcrank", "OvercrankLinuxSystem",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Subprocess", package: "swift-subprocess"),
       ],
-      exclude: ["Schemas"]),
+      path: "Sources/slowmo", exclude: ["Schemas"]),
+    .executableTarget(
+      name: "slowmo", dependencies: ["SlowmoCommands"], path: "Sources/slowmo-core"),
+    .executableTarget(
+      name: "slowmo-full", dependencies: ["SlowmoCommands"], path: "Sources/slowmo-full"),
 
     .testTarget(name: "LinuxSystemTests", dependencies: ["OvercrankLinuxSystem", "TestSupport"]),
     .testTarget(
@@ -124,15 +131,10 @@ let package = Package(
       name: "FramesToPNG", dependencies: ["Overcrank"], path: "Samples/FramesToPNG"),
     .executableTarget(name: "SloPoke", dependencies: ["Overcrank"], path: "Samples/SloPoke"),
 
-    // The library's sound by itself, for Benchmarks/pitch.sh.
-    .executableTarget(
-      name: "RetimeSound", dependencies: ["OvercrankRetiming", "OvercrankMediaCore"],
-      path: "Benchmarks/RetimeSound"),
-
     // A driver that is a program: cameras of many kinds with faults on demand, and a log of what
     // really became of each frame.
     .target(
-      name: "FakeVideo4Linux", path: "Tests/FakeVideo4Linux",
+      name: "FakeVideo4Linux", path: "Tests/Tools/FakeVideo4Linux",
       exclude: ["preload", "selftest", "build.sh", "check.sh", "README.md"]),
     // Long takes of it, judged against that log; run by Tests/run.sh.
     .executableTarget(
@@ -143,10 +145,10 @@ let package = Package(
         "OvercrankCapture", "OvercrankDeviceDiscovery", "OvercrankV4L2", "OvercrankMediaCore",
         "TestSupport",
       ],
-      path: "Tests/LedgerSoak"),
+      path: "Tests/Tools/LedgerSoak"),
     // Counts requests for memory by thread, and shows that capturing makes none; run by
     // Tests/run.sh.
-    .target(name: "AllocationCounter", path: "Tests/AllocationCounter"),
+    .target(name: "AllocationCounter", path: "Tests/Tools/AllocationCounter"),
     .executableTarget(
       name: "AllocationCheck",
       dependencies: [
@@ -156,7 +158,7 @@ let package = Package(
         "OvercrankV4L2", "OvercrankMediaCore",
         "TestSupport",
       ],
-      path: "Tests/AllocationCheck"),
+      path: "Tests/Tools/AllocationCheck"),
     // Damaged files and wild plans, thousands of them; run by Tests/run.sh.
     .executableTarget(
       name: "FuzzSoak",
@@ -165,7 +167,7 @@ let package = Package(
         "OvercrankAssets", "OvercrankEditing", "OvercrankExport", "OvercrankLibAV",
         "OvercrankMediaCore", "OvercrankRetiming", "TestSupport",
       ],
-      path: "Tests/FuzzSoak"),
+      path: "Tests/Tools/FuzzSoak"),
     // What tests share: makers of movies, readers of painted numbers, and Subprocess to run the
     // command and its judges (ffprobe, v4l2-ctl).
     .target(
@@ -206,11 +208,11 @@ let package = Package(
         "TestSupport",
       ]),
     .testTarget(
-      name: "CommandTests",
+      name: "slowmoTests",
       dependencies: [
         "OvercrankLinuxSystem",
         "OvercrankFrameAccounting",
-        "TestSupport", "slowmo", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing",
+        "TestSupport", "SlowmoCommands", "OvercrankAssets", "OvercrankCapture", "OvercrankEditing",
         "OvercrankExport", "OvercrankDeviceDiscovery",
         "OvercrankLibAV", "OvercrankMediaCore", "OvercrankRecording", "OvercrankRetiming",
       ]),

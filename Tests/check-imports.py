@@ -60,7 +60,9 @@ MODULES = {
         "OvercrankCapture", "OvercrankRecording", "OvercrankAssets", "OvercrankEditing",
         "OvercrankRetiming", "OvercrankExport",
     ],
-    "slowmo": ["Overcrank", "OvercrankLinuxSystem"],
+    "SlowmoCommands": ["Overcrank", "OvercrankLinuxSystem"],
+    "slowmo": ["SlowmoCommands"],
+    "slowmo-full": ["SlowmoCommands"],
 }
 
 IMPORT = re.compile(
@@ -114,7 +116,7 @@ def self_test():
     assert wrong_imports("OvercrankEditing", "public import OvercrankLibAV\n") == ["OvercrankLibAV"]
     assert wrong_imports("OvercrankCapture", "@testable package import OvercrankExport\n") == ["OvercrankExport"]
     assert wrong_imports("OvercrankCapture", "import struct OvercrankAssets.Asset\n") == ["OvercrankAssets"]
-    assert wrong_imports("slowmo", "import Overcrank\nimport ArgumentParser\n") == []
+    assert wrong_imports("SlowmoCommands", "import Overcrank\nimport ArgumentParser\n") == []
     assert wrong_imports("OvercrankCapture", "// import OvercrankRecording\n") == []
 
 

@@ -33,7 +33,7 @@ if [[ ${1-} == --full ]]; then
 fi
 # shellcheck source=Samples/install-packages.sh
 . Samples/install-packages.sh
-mapfile -t lab_packages < <(grep -v '^#' Tests/Lab/packages)
+mapfile -t lab_packages < <(grep -v '^#' Tests/Tools/Lab/packages)
 
 # Each step says how long it took, and a table of them ends the log.
 step_name=
@@ -91,28 +91,28 @@ fi
 rm -f "$unit_log"
 
 step "recordings killed at random instants"
-python3 Tests/KillSoak/kill-soak.py "$programs/slowmo" --trials "$kills" \
+python3 Tests/Tools/KillSoak/kill-soak.py "$programs/slowmo" --trials "$kills" \
   --jobs "$kill_jobs"
 
 step "recordings whose unsynced writes are thrown away"
-python3 Tests/PowerCut/power-cut.py "$programs/slowmo" --trials "$power_cuts"
-if python3 Tests/PowerCut/power-cut.py "$programs/slowmo" --trials 6 --never-synced >/dev/null; then
+python3 Tests/Tools/PowerCut/power-cut.py "$programs/slowmo" --trials "$power_cuts"
+if python3 Tests/Tools/PowerCut/power-cut.py "$programs/slowmo" --trials 6 --never-synced >/dev/null; then
   echo "power-cut.py does not find what it is there to find" >&2
   exit 1
 fi
 
 step "two verbs on one name, signals at random instants, and full disks"
-python3 Tests/OutputSoak/output-soak.py "$programs/slowmo" --pairs "$output_pairs" \
+python3 Tests/Tools/OutputSoak/output-soak.py "$programs/slowmo" --pairs "$output_pairs" \
   --signals "$output_signals" --full-disks "$full_disks"
-if python3 Tests/OutputSoak/output-soak.py "$programs/slowmo" --pairs 3 --signals 3 --full-disks 3 \
+if python3 Tests/Tools/OutputSoak/output-soak.py "$programs/slowmo" --pairs 3 --signals 3 --full-disks 3 \
   --careless >/dev/null 2>&1; then
   echo "output-soak.py does not find what it is there to find" >&2
   exit 1
 fi
 
 step "playlists, scripts and damaged files, which must lead to no other file and to no network"
-python3 Tests/ForeignFiles/foreign-files.py "$programs/slowmo" --cases "$foreign_files"
-if [[ $full ]] && python3 Tests/ForeignFiles/foreign-files.py "$programs/slowmo" --careless \
+python3 Tests/Tools/ForeignFiles/foreign-files.py "$programs/slowmo" --cases "$foreign_files"
+if [[ $full ]] && python3 Tests/Tools/ForeignFiles/foreign-files.py "$programs/slowmo" --careless \
   >/dev/null 2>&1; then
   echo "foreign-files.py does not find what it is there to find" >&2
   exit 1
@@ -127,7 +127,7 @@ Samples/first-clip.sh "$clips"
 lab_log=$(mktemp)
 lab_start=$SECONDS
 set -m
-(Tests/Lab/selftest.sh && Tests/Lab/run-tests.sh && echo "lab: $((SECONDS - lab_start)) s") \
+(Tests/Tools/Lab/selftest.sh && Tests/Tools/Lab/run-tests.sh && echo "lab: $((SECONDS - lab_start)) s") \
   >"$lab_log" 2>&1 &
 lab=$!
 set +m
@@ -154,7 +154,7 @@ wait "$lab"
 if [[ $full ]]; then
   step "the fake driver, in front of other programs"
   install_packages gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good
-  SLOWMO="$PWD/$programs/slowmo" Tests/FakeVideo4Linux/check.sh "$clips/fake"
+  SLOWMO="$PWD/$programs/slowmo" Tests/Tools/FakeVideo4Linux/check.sh "$clips/fake"
 
   step "under the sanitizers for threads and addresses"
   Tests/sanitize.sh

@@ -40,12 +40,12 @@ for kind in "${kinds[@]}"; do
   case $kind in
     thread)
       "$(dirname "$(command -v swiftc)")/clang" -Wall -Wextra -Werror -O1 -shared -fPIC \
-        -o "$work/runtime.so" Tests/Sanitizers/runtime.c -ldl
+        -o "$work/runtime.so" Tests/Tools/Sanitizers/runtime.c -ldl
       tests=(env TSAN_OPTIONS=exitcode=66 "LD_PRELOAD=$work/runtime.so" "${tests[@]}")
       finds race 'data race'
       ;;
     address)
-      tests=(env "LSAN_OPTIONS=suppressions=$PWD/Tests/Sanitizers/leaks.txt" "${tests[@]}")
+      tests=(env "LSAN_OPTIONS=suppressions=$PWD/Tests/Tools/Sanitizers/leaks.txt" "${tests[@]}")
       finds overrun 'heap-buffer-overflow'
       finds leak 'LeakSanitizer: detected memory leaks'
       ;;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what Benchmarks/capture.sh compares: the fake camera, which counts its frames itself."""
+"""Runs what Benchmarks/Capture/run.sh compares: the fake camera, which counts its frames itself."""
 import json
 import os
 import pathlib

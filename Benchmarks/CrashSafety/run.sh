@@ -5,11 +5,11 @@
 # `ffmpeg -c copy` into a plain file and into fragments; then recordings of a live source killed at
 # random instants, and how much of what they had been given can be read.
 #
-#   Benchmarks/crash-safety.sh [FOLDER] [ROUNDS] [KILLS]     here, 5 and 12, unless told otherwise
+#   Benchmarks/CrashSafety/run.sh [FOLDER] [ROUNDS] [KILLS]     here, 5 and 12, unless told otherwise
 #
 # FOLDER should lie on a real disk, since memory is synced for nothing.
-# shellcheck source=Benchmarks/prepare.sh
-. "$(dirname "$0")/prepare.sh"
+# shellcheck source=Benchmarks/Support/prepare.sh
+. "$(dirname "$0")/../Support/prepare.sh"
 prepare SLOWMO slowmo ffmpeg
 make_folder crash-safety "${1:-$PWD}"
-python3 Benchmarks/crash_safety.py "${2:-5}" "${3:-12}"
+python3 Benchmarks/CrashSafety/crash_safety.py "${2:-5}" "${3:-12}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what Benchmarks/limits.sh measures: long takes beside a busy core, and highest rates."""
+"""Runs what Benchmarks/Limits/run.sh measures: long takes beside a busy core, and highest rates."""
 import json
 import os
 import pathlib

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what Benchmarks/onsets.sh compares, and prints a table."""
+"""Measures what Benchmarks/Onsets/run.sh compares, and prints a table."""
 import os
 import pathlib
 import struct

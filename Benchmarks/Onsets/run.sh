@@ -3,8 +3,8 @@
 # Where onsets of real audio come out at a quarter of the speed: how late our algorithms bring them,
 # measured beside what rubberband, ffmpeg and soundstretch do to the same clips in the same run.
 #
-#   Benchmarks/onsets.sh CLIP|FOLDER...
-#   ONSET_SECONDS=10 Benchmarks/onsets.sh CLIP      of each clip; 20 unless set
+#   Benchmarks/Onsets/run.sh CLIP|FOLDER...
+#   ONSET_SECONDS=10 Benchmarks/Onsets/run.sh CLIP      of each clip; 20 unless set
 #
 # Clips are anything with audio that ffmpeg reads; a folder is searched for them. Takes about half a
 # minute a clip. Exits with 1 when soft onsets come out later or earlier than with rubberband -3, or
@@ -16,9 +16,9 @@ if [ $# = 0 ]; then
 fi
 clips=()
 for clip in "$@"; do clips+=("$(realpath "$clip")"); done
-# shellcheck source=Benchmarks/prepare.sh
-. "$(dirname "$0")/prepare.sh"
-prepare RETIME_SOUND RetimeSound rubberband-cli soundstretch sox ffmpeg python3-numpy
+# shellcheck source=Benchmarks/Support/prepare.sh
+. "$(dirname "$0")/../Support/prepare.sh"
+prepare RETIME_AUDIO RetimeAudio rubberband-cli soundstretch sox ffmpeg python3-numpy
 make_folder onset-bench
 # Debian's numpy, not another that happens to come first.
-/usr/bin/python3 Benchmarks/onsets.py "${clips[@]}"
+/usr/bin/python3 Benchmarks/Onsets/onsets.py "${clips[@]}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what Benchmarks/pitch.sh compares, and prints a table an algorithm."""
+"""Measures what Benchmarks/Pitch/run.sh compares, and prints a table an algorithm."""
 import functools
 import itertools
 import sys

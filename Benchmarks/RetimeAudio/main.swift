@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Retimes raw sound by the library alone, for Benchmarks/pitch.sh: 32-bit floats, interleaved.
+// Retimes raw sound by the library alone, for the benchmarks of pitch and onsets: 32-bit floats, interleaved.
 //
-//   RetimeSound ALGORITHM[:JOBS] RATE CHANNELS IN OUT START+COUNT@SPEED...
+//   RetimeAudio ALGORITHM[:JOBS] RATE CHANNELS IN OUT START+COUNT@SPEED...
 //
 // JOBS pieces are made at a time, one unless said. Each leg plays COUNT samples of the input from
 // START on at SPEED (source samples for each output sample: 1/8 is slow motion), after the one
 // before it.
 
 import Glibc
-import OvercrankMediaCore
-import OvercrankRetiming
+import Overcrank
 
 /// What is wrong with the command line or a file.
 struct UsageError: Error, CustomStringConvertible {
@@ -55,7 +54,7 @@ func run(_ arguments: [String]) throws {
     let sampleRate = Int32(arguments[2]), let channels = Int(arguments[3]), channels > 0
   else {
     throw UsageError(
-      description: "RetimeSound ALGORITHM RATE CHANNELS IN OUT START+COUNT@SPEED...")
+      description: "RetimeAudio ALGORITHM RATE CHANNELS IN OUT START+COUNT@SPEED...")
   }
   let retimer = try AudioRetimer(
     algorithm: algorithm, sampleRate: Int(sampleRate), channelCount: channels)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what Benchmarks/stop.sh measures: from Ctrl-C to a file that can be played."""
+"""Runs what Benchmarks/Stop/run.sh measures: from Ctrl-C to a file that can be played."""
 import os
 import pathlib
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Benchmarks/pitch.py measures with: its signals, and the programs that retime them."""
+"""What Benchmarks/Pitch/pitch.py measures with: its signals, and the programs that retime them."""
 import os
 import pathlib
 import struct
@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 WORK = pathlib.Path(os.environ["WORK"])
-RETIME_SOUND = os.environ["RETIME_SOUND"]
+RETIME_AUDIO = os.environ["RETIME_AUDIO"]
 RATE = int(os.environ.get("PITCH_RATE", 48_000))
 
 
@@ -143,7 +143,7 @@ def retime_into(made, algorithm, samples, legs, rate):
     source = WORK / "in.f32"
     samples.astype("<f4").tofile(source)
     words = [f"{start}+{count}@{Fraction(speed)}" for start, count, speed in legs]
-    return run([RETIME_SOUND, algorithm, rate, samples.shape[1], source, made, *words])
+    return run([RETIME_AUDIO, algorithm, rate, samples.shape[1], source, made, *words])
 
 
 def retime(algorithm, samples, legs, rate=RATE):

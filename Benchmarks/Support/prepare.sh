@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sourced by the benchmarks: what each of them begins with.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # shellcheck source=Samples/install-packages.sh
 . Samples/install-packages.sh
 
@@ -13,17 +13,21 @@ capture_peers=(
 )
 # Programs run where they lie, and leave nothing beside them.
 export PYTHONDONTWRITEBYTECODE=1
-
+# What several benchmarks share.
+export PYTHONPATH=$PWD/Benchmarks/Support
 # prepare VARIABLE PRODUCT PACKAGE...: installs what is missing, builds a program of ours as users
-# do, and puts its path into a variable of the environment.
+# do, and puts its path into a variable of the environment. Programs that are benchmarks themselves
+# belong to the package in this folder.
 prepare() {
-  local variable=$1 product=$2 folder
+  local variable=$1 product=$2 package=. folder
+  [[ -d Benchmarks/$product ]] && package=Benchmarks
   shift 2
   install_packages "${build_packages[@]}" python3 "$@" >&2
   # As Tests/run.sh has built already, where it says how.
   # shellcheck disable=SC2086  # Words, not one.
-  swift build -c release ${SWIFT_BUILD_FLAGS-} --product "$product" >&2
-  folder=$(swift build -c release --show-bin-path)
+  swift build --package-path "$package" -c release ${SWIFT_BUILD_FLAGS-} \
+    --product "$product" >&2
+  folder=$(swift build --package-path "$package" -c release --show-bin-path)
   declare -gx "$variable=$folder/$product"
 }
 

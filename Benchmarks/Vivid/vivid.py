@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what Benchmarks/vivid.sh compares: vivid, whose frames the kernel's own trace counts."""
+"""Runs what Benchmarks/Vivid/run.sh compares: vivid, whose frames the kernel's own trace counts."""
 import pathlib
 import re
 import sys

@@ -6,7 +6,6 @@ import Overcrank
 import OvercrankLinuxSystem
 
 /// The command: one verb a file, and no media logic.
-@main
 struct Slowmo: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "slowmo",

@@ -60,7 +60,7 @@ enum Vivid {
 
   /// Printed beside every test that a machine without vivid does not run.
   static let whyNot: String =
-    "no vivid device here: run Tests/Lab/run-tests.sh, or load it with sudo modprobe vivid"
+    "no vivid device here: run Tests/Tools/Lab/run-tests.sh, or load it with sudo modprobe vivid"
 
   /// A folder in memory, where the emulated machine runs these: its share would hold captures up.
   static let folder = NSTemporaryDirectory()

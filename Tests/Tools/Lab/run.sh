@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Tests/Lab/run.sh COMMAND: runs a shell command line in the emulated machine, where /dev/video0
+# Tests/Tools/Lab/run.sh COMMAND: runs a shell command line in the emulated machine, where /dev/video0
 # is the kernel's own virtual camera. README.md beside this file tells what it is and what it proves.
 
 set -eEuo pipefail
 
 lab=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
-checkout=$(cd "$lab/../.." && pwd -P)
+checkout=$(cd "$lab/../../.." && pwd -P)
 
 usage() {
   cat <<EOF
-Usage: Tests/Lab/run.sh COMMAND
+Usage: Tests/Tools/Lab/run.sh COMMAND
 
 Boots an emulated machine with a virtual camera (vivid) and a loopback sound card, runs the shell
 command line COMMAND there in this checkout, prints its output and exits with its status.

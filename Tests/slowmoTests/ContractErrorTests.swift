@@ -11,7 +11,7 @@ import Testing
 @testable import OvercrankMediaCore
 @testable import OvercrankRecording
 @testable import OvercrankRetiming
-@testable import slowmo
+@testable import SlowmoCommands
 
 /// Every error code that the sources hold, and the exit status that the command gives it.
 ///

@@ -10,7 +10,7 @@ set -uo pipefail
 export LAB_TIMEOUT=${LAB_TIMEOUT:-14400}
 
 lab=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
-checkout=$(cd "$lab/../.." && pwd -P)
+checkout=$(cd "$lab/../../.." && pwd -P)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -57,7 +57,7 @@ check "missing packages: named in one line" test "$(cat "$scratch/missing.stderr
 
 # --- What a test meets ---------------------------------------------------------------------------
 
-run guest "bash Tests/Lab/selftest-guest.sh '$checkout'"
+run guest "bash Tests/Tools/Lab/selftest-guest.sh '$checkout'"
 while read -r line; do
   case $line in
     'ok '* | 'not ok '*) count "$line" ;;

@@ -73,7 +73,7 @@ enum FakeCameras {
   private static let built = Task {
     let scratch = try Scratch()
     let library = scratch.file("libfakevideo.so")
-    let built = try await run("\(checkout)/Tests/FakeVideo4Linux/build.sh", [library])
+    let built = try await run("\(checkout)/Tests/Tools/FakeVideo4Linux/build.sh", [library])
     try #require(built.status == 0, "\(built.errors)")
     return (library: library, scratch: scratch)
   }

@@ -3,7 +3,7 @@
 # Runs the tests that need a real V4L2 driver in the emulated machine, with what was built before:
 # swift build -c release --build-tests -Xswiftc -enable-testing.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 programs=$(swift build -c release --show-bin-path)
 bundle=$programs/OvercrankPackageTests.xctest
 slowmo=$programs/slowmo
@@ -22,7 +22,7 @@ mapfile -t tools < <(type -P aplay arecord bash cat ffprobe grep sh sleep v4l2-c
 read_before=("$bundle" "$slowmo" "${tools[@]}")
 mapfile -t -O "${#read_before[@]}" read_before < <(
   ldd "${read_before[@]}" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p' | sort -u)
-Tests/Lab/run.sh "cat ${read_before[*]@Q} >/dev/null
+Tests/Tools/Lab/run.sh "cat ${read_before[*]@Q} >/dev/null
   OVERCRANK_FULL='${OVERCRANK_FULL-}' SLOWMO='$slowmo' '$bundle' --testing-library swift-testing --filter VividTests" 2>&1 |
   tee "$log"
 # Where vivid failed to load all of them would be skipped, which is no success in here.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preloaded into a program, writes down everything that it does to one file, in order: writes with
-// their bytes, syncs, cuts. Tests/PowerCut/power-cut.py makes of it what a disk would hold after the
+// their bytes, syncs, cuts. Tests/Tools/PowerCut/power-cut.py makes of it what a disk would hold after the
 // power failed.
 //
 // LOGGED_FILE is the file's path, WRITE_LOG where the log goes, FRAME_COUNTER
