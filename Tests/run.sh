@@ -58,6 +58,7 @@ install_packages "${build_packages[@]}" "${lab_packages[@]}" python3 python3-jso
 step "format and layers"
 swift format lint --strict --recursive --parallel Package.swift Sources Tests Samples
 python3 Tests/check-imports.py
+python3 Tests/check-language.py --self-test
 Tests/planted.sh --check
 
 step "build, with warnings as errors"
@@ -67,6 +68,8 @@ export SWIFT_BUILD_FLAGS="-Xswiftc -enable-testing -Xswiftc -warnings-as-errors 
 # shellcheck disable=SC2086  # Words, not one.
 swift build -c release $SWIFT_BUILD_FLAGS --build-tests
 programs=.build/release
+# Public names are read from what was built.
+python3 Tests/check-language.py "$programs"
 
 step "OpenTimelineIO's own library, which reads and writes our projects"
 # In a folder of its own, which is found again the next time.

@@ -41,7 +41,7 @@ func mappings(_ legs: [String], sampleRate: Int32) throws -> [TimeMapping] {
     let source = try TimeRange(
       start: MediaTime(value: fields[0], timescale: sampleRate),
       duration: MediaTime(value: fields[1], timescale: sampleRate))
-    let length = try MediaTime(source.durationInSeconds.divided(by: speed.fraction))
+    let length = try MediaTime(source.duration.divided(by: speed.fraction))
     defer { end = (try? end + length) ?? end }
     return try TimeMapping(source: source, target: TimeRange(start: end, duration: length))
   }
@@ -72,10 +72,10 @@ func run(_ arguments: [String]) throws {
         (0..<channels).map { channel in
           [Float](unsafeUninitializedCapacity: count) { plane, filled in
             plane.initialize(repeating: 0)
-            var place = (Int(start) + before) * channels + channel
+            var position = (Int(start) + before) * channels + channel
             for index in before..<before + there {
-              plane[index] = input[place]
-              place += channels
+              plane[index] = input[position]
+              position += channels
             }
             filled = count
           }
@@ -86,10 +86,10 @@ func run(_ arguments: [String]) throws {
       let count = planes[0].count
       let block = [Float](unsafeUninitializedCapacity: count * channels) { block, filled in
         for (channel, plane) in planes.enumerated() {
-          var place = channel
+          var position = channel
           for sample in plane {
-            block.initializeElement(at: place, to: sample)
-            place += channels
+            block.initializeElement(at: position, to: sample)
+            position += channels
           }
         }
         filled = count * channels

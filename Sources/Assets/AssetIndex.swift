@@ -138,9 +138,9 @@ struct AssetIndex {
   /// The tracks of pictures of which the file's index says all but what the pictures' bytes do.
   private func tracksInIndex(
     _ tables: SampleTables, _ demuxer: borrowing Demuxer
-  ) -> [Int: [PacketPlace]] {
+  ) -> [Int: [PacketLocation]] {
     guard tables.tracksInOrder.count == tracks.count else { return [:] }
-    var known: [Int: [PacketPlace]] = [:]
+    var known: [Int: [PacketLocation]] = [:]
     for (track, isInOrder) in zip(tracks, tables.tracksInOrder)
     where isInOrder && track.kind == .video {
       let needsBytes = track.parameters.readsUnits
@@ -157,30 +157,30 @@ struct AssetIndex {
   /// The packets of a track by its index, which those that were read must agree with; nil where
   /// they do not.
   private func records(
-    _ track: Int, _ places: [PacketPlace], byteCount: Int64
+    _ track: Int, _ places: [PacketLocation], byteCount: Int64
   ) -> [PacketRecord]? {
     var read = (packets[track] ?? [])[...]
     let end = stated[track]?.ticks
     var records: [PacketRecord] = []
     records.reserveCapacity(places.count)
-    for (number, place) in places.enumerated() {
+    for (number, offset) in places.enumerated() {
       let next = number + 1 < places.count ? places[number + 1].ticks : end
-      guard let next, next > place.ticks else { return nil }
+      guard let next, next > offset.ticks else { return nil }
       // Cut off with the file's end.
-      let (last, overflow) = place.position.addingReportingOverflow(Int64(place.byteCount))
+      let (last, overflow) = offset.position.addingReportingOverflow(Int64(offset.byteCount))
       guard !overflow, last <= byteCount else { continue }
       var record = PacketRecord(
-        pts: place.ticks, dts: place.ticks, duration: next - place.ticks,
-        isKeyFrame: place.isKeyFrame, isIndependent: false, isDiscarded: place.isDiscarded)
+        pts: offset.ticks, dts: offset.ticks, duration: next - offset.ticks,
+        isKeyFrame: offset.isKeyFrame, isIndependent: false, isDiscarded: offset.isDiscarded)
       let isIntraOnly = tracks[track].parameters.isIntraOnly
-      if let found = read.first, found.dts == place.ticks {
+      if let found = read.first, found.dts == offset.ticks {
         record.isIndependent = found.isIndependent
         record.isKeyFrame = found.isKeyFrame
         guard found == record else { return nil }
         read.removeFirst()
       } else if isIntraOnly {
         record.isIndependent = true
-      } else if place.isKeyFrame {
+      } else if offset.isKeyFrame {
         return nil
       }
       records.append(record)
@@ -251,10 +251,10 @@ struct AssetIndex {
     try checkPlain(track, "audio")
     if !allowsTruncation { try checkWholeness(track, of: "blocks of sound") }
     func sample(_ ticks: Int64) throws(AssetError) -> Int64 {
-      guard let place = track.sample(atTicks: ticks), abs(place) < 1 << 53 else {
+      guard let offset = track.sample(atTicks: ticks), abs(offset) < 1 << 53 else {
         throw .invalid(path, "has sound at a time that is out of bounds")
       }
-      return place
+      return offset
     }
     // What an encoder put before its first sample has times below the file's zero.
     let start = try max(0, sample(first.pts))
@@ -276,10 +276,10 @@ struct AssetIndex {
   /// The place of the first picture among the samples of the file's own count.
   private func originSample(of video: VideoTrack, rate: Int) throws(AssetError) -> Int64 {
     guard
-      let place = try? Rational(video.frames.originTicks).multiplied(by: video.format.timeBase)
-        .multiplied(by: Rational(Int64(rate))).rounded(.halfAwayFromZero), abs(place) < 1 << 53
+      let offset = try? Rational(video.frames.originTicks).multiplied(by: video.format.timeBase)
+        .multiplied(by: Rational(Int64(rate))).rounded(.halfAwayFromZero), abs(offset) < 1 << 53
     else { throw .invalid(path, "has pictures at a time that is out of bounds") }
-    return Int64(place)
+    return Int64(offset)
   }
 
   /// The length of a movie's track from its first picture on; nil where some of it is lost.

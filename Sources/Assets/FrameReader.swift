@@ -64,7 +64,7 @@ public struct FrameReader: ~Copyable {
 
   /// How the file asks players to rotate its images; not at all by other than multiples of 90
   /// degrees.
-  package var turn: PictureTurn { track.turn ?? .none }
+  package var turn: FrameRotation { track.turn ?? .none }
 
   /// The number of the frame that is shown at a time: the last that starts at or before it.
   ///
@@ -146,8 +146,8 @@ public struct FrameReader: ~Copyable {
     // Packets go in ahead of the frame that is waited for.
     let isWanted = { (ticks: Int64) -> Bool in
       guard let listed else { return true }
-      guard let place = frames.index(ofFileTicks: ticks) else { return true }
-      return !listed.indices.contains(place) || listed[place]
+      guard let position = frames.index(ofFileTicks: ticks) else { return true }
+      return !listed.indices.contains(position) || listed[position]
     }
     while true {
       let next: MediaFrame?
@@ -157,12 +157,12 @@ public struct FrameReader: ~Copyable {
         continue
       }
       guard let frame = next else { break }
-      guard let ticks = frame.pts, let place = track.frames.index(ofFileTicks: ticks) else {
+      guard let ticks = frame.pts, let position = track.frames.index(ofFileTicks: ticks) else {
         continue
       }
-      nextIndex = place + 1
-      if place == index { return frame }
-      if place > index { break }
+      nextIndex = position + 1
+      if position == index { return frame }
+      if position > index { break }
     }
     nextIndex = nil
     return nil
@@ -177,9 +177,9 @@ public struct FrameReader: ~Copyable {
 
   /// The last key frame at or before a frame, in order of presentation.
   private func keyFrame(before index: Int) -> Int {
-    var place = index
-    while place > 0, !track.frames.entries[place].isKeyFrame { place -= 1 }
-    return place
+    var position = index
+    while position > 0, !track.frames.entries[position].isKeyFrame { position -= 1 }
+    return position
   }
 
   private mutating func seek(to index: Int) throws(AssetError) {
@@ -209,9 +209,9 @@ extension FrameTable {
   fileprivate func index(ofFileTicks ticks: Int64) -> Int? {
     let (offset, overflow) = ticks.subtractingReportingOverflow(originTicks)
     let (scaled, scaleOverflow) = offset.multipliedReportingOverflow(by: tickFactor)
-    guard !overflow, !scaleOverflow, let place = lastIndex(atOrBefore: scaled),
-      entries[place].ticks == scaled
+    guard !overflow, !scaleOverflow, let position = lastIndex(atOrBefore: scaled),
+      entries[position].ticks == scaled
     else { return nil }
-    return place
+    return position
   }
 }

@@ -123,11 +123,11 @@ public struct FrameTable: Sendable {
     var isReordered = zip(packets, packets.dropFirst()).contains { packet, next in
       packet.pts > next.pts && (packet.dts ?? .min) < (next.dts ?? .max)
     }
-    for (place, item) in shown.enumerated() {
+    for (position, item) in shown.enumerated() {
       let record = item.element
       var duration = max(0, min(record.duration, Self.largestTicks / tickFactor)) * tickFactor
-      if place + 1 < shown.count {
-        duration = try ticks(from: record.pts, to: shown[place + 1].element.pts)
+      if position + 1 < shown.count {
+        duration = try ticks(from: record.pts, to: shown[position + 1].element.pts)
         guard duration > 0 else {
           throw .invalid(path, "has two frames at the time \(record.pts)")
         }

@@ -133,26 +133,26 @@ struct PresentationOrder {
     var ticks = [Int64](repeating: 0, count: records.count)
     // What overflows does not ascend, which is found at the end.
     var time = records[shown[first]].pts &- duration(0..<first)
-    for place in 0..<first {
-      ticks[shown[place]] = time
-      time &+= records[shown[place]].duration
+    for position in 0..<first {
+      ticks[shown[position]] = time
+      time &+= records[shown[position]].duration
     }
-    for (place, next) in zip(anchors, anchors.dropFirst()) {
-      let (start, end) = (records[shown[place]].pts, records[shown[next]].pts)
-      let count = Int64(next - place)
+    for (position, next) in zip(anchors, anchors.dropFirst()) {
+      let (start, end) = (records[shown[position]].pts, records[shown[next]].pts)
+      let count = Int64(next - position)
       // Durations are rounded to ticks.
-      guard end > start, (end - start &- duration(place..<next)).magnitude <= count else {
+      guard end > start, (end - start &- duration(position..<next)).magnitude <= count else {
         return nil
       }
       for step in 0..<count {
         let ahead = Int128(end - start) * Int128(step) / Int128(count)
-        ticks[shown[place + Int(step)]] = start + Int64(ahead)
+        ticks[shown[position + Int(step)]] = start + Int64(ahead)
       }
     }
     time = records[shown[last]].pts
-    for place in last..<shown.count {
-      ticks[shown[place]] = time
-      time &+= records[shown[place]].duration
+    for position in last..<shown.count {
+      ticks[shown[position]] = time
+      time &+= records[shown[position]].duration
     }
     // What shows nothing follows what was decoded before it.
     let isShown = Set(shown)

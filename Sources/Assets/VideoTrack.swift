@@ -19,7 +19,7 @@ public struct VideoTrack: Sendable {
   public let frames: FrameTable
   package let format: TrackFormat
   /// What players are asked to do to the images; nil for a rotation by another angle.
-  package var turn: PictureTurn? { PictureTurn(displayMatrix: format.displayMatrix) }
+  package var turn: FrameRotation? { FrameRotation(displayMatrix: format.displayMatrix) }
 
   /// The number of frames.
   public var frameCount: Int { frames.entries.count }

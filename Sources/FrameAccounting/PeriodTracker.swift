@@ -124,8 +124,8 @@ struct PeriodTracker {
     let slopes = zip(readings, readings.dropFirst(half)).enumerated().compactMap {
       index, ends -> Double? in
       var counted: Int64 = 0
-      for place in index..<(index + half) {
-        let (last, next) = (readings[place], readings[place + 1])
+      for position in index..<(index + half) {
+        let (last, next) = (readings[position], readings[position + 1])
         guard !next.isClockJump, let steps = Self.counted(from: last, to: next) else { return nil }
         counted &+= steps
       }

@@ -19,7 +19,7 @@ package struct Chapter: Sendable {
 }
 
 /// Where a packet lies in its file, and what the index says of it.
-package struct PacketPlace: Sendable {
+package struct PacketLocation: Sendable {
   /// Bytes from the beginning of the file.
   package let position: Int64
   package let byteCount: Int
@@ -35,7 +35,7 @@ package struct PacketPlace: Sendable {
 package struct PacketPlaces: Sendable {
   /// The first packet itself, since it may carry what holds for all, such as a palette.
   package let first: Packet
-  package let places: [PacketPlace]
+  package let places: [PacketLocation]
 }
 
 /// An open movie file that gives its packets in the order they are stored.
@@ -258,10 +258,10 @@ package struct Demuxer: ~Copyable {
     return result
   }
 
-  private static func places(of stream: UnsafeMutablePointer<AVStream>) -> [PacketPlace] {
+  private static func places(of stream: UnsafeMutablePointer<AVStream>) -> [PacketLocation] {
     (0..<avformat_index_get_entries_count(stream)).compactMap { index in
       guard let entry = avformat_index_get_entry(stream, index)?.pointee else { return nil }
-      return PacketPlace(
+      return PacketLocation(
         position: entry.pos, byteCount: Int(entry.size), ticks: entry.timestamp,
         isKeyFrame: entry.flags & AVINDEX_KEYFRAME != 0,
         isDiscarded: entry.flags & AVINDEX_DISCARD_FRAME != 0)
@@ -269,7 +269,7 @@ package struct Demuxer: ~Copyable {
   }
 
   /// Where the packets of a track lie, as far as the index has been read up to now.
-  package func places(ofTrack track: Int) -> [PacketPlace] {
+  package func places(ofTrack track: Int) -> [PacketLocation] {
     guard tracks.indices.contains(track), let stream = context.pointee.streams[track] else {
       return []
     }

@@ -13,7 +13,7 @@ package struct Encoder: ~Copyable {
   package let frameSize: Int
 
   /// How pictures are to be encoded.
-  package struct PictureSettings: Sendable {
+  package struct VideoSettings: Sendable {
     /// FFmpeg's name of the encoder: `mjpeg`, `libx264`, `ffv1`, `rawvideo`, `png`.
     package var codec: String
     package var width: Int
@@ -83,7 +83,7 @@ package struct Encoder: ~Copyable {
   /// Opens an encoder for pictures.
   ///
   /// - Throws: `LibAVError` for "find" or "open" when libav refuses the settings.
-  package init(picture settings: PictureSettings) throws(LibAVError) {
+  package init(video settings: VideoSettings) throws(LibAVError) {
     try self.init(codec: settings.codec, options: settings.options) { context in
       context.pointee.width = Int32(clamping: settings.width)
       context.pointee.height = Int32(clamping: settings.height)

@@ -3,7 +3,7 @@
 import CFFmpeg
 
 /// How a picture is turned: first mirrored about its diagonal, then its columns and rows reversed.
-package struct PictureTurn: Hashable, Sendable {
+package struct FrameRotation: Hashable, Sendable {
   /// Whether columns become rows.
   package var isTransposed = false
   /// Whether the columns of the result are in the other order.
@@ -11,7 +11,7 @@ package struct PictureTurn: Hashable, Sendable {
   /// Whether the rows of the result are in the other order.
   package var flipsY = false
 
-  package static let none = PictureTurn()
+  package static let none = FrameRotation()
 
   /// What the nine numbers of a display matrix ask for; nil for what is no quarter turn.
   package init?(displayMatrix matrix: [Int32]) {
@@ -63,7 +63,7 @@ extension MediaFrame {
   ///
   /// - Throws: `LibAVError` for "turn" a format whose colour is coarser in one direction only, where
   ///   columns are to become rows, or whose samples are no whole bytes.
-  package func turned(_ turn: PictureTurn) throws(LibAVError) -> MediaFrame {
+  package func turned(_ turn: FrameRotation) throws(LibAVError) -> MediaFrame {
     if turn == .none { return self }
     guard let layout = PixelComponents(pixelFormat),
       !turn.isTransposed || layout.chromaShift.x == layout.chromaShift.y

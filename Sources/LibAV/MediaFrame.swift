@@ -69,7 +69,7 @@ package final class MediaFrame: @unchecked Sendable {
   package static func byteCount(
     width: Int, height: Int, pixelFormat: AVPixelFormat, bytesPerRow: Int
   ) throws(LibAVError) -> Int {
-    try PictureLayout(
+    try FrameLayout(
       width: width, height: height, pixelFormat: pixelFormat, bytesPerRow: bytesPerRow
     ).byteCount
   }
@@ -83,7 +83,7 @@ package final class MediaFrame: @unchecked Sendable {
     bytesPerRow: Int
   ) throws(LibAVError) -> MediaFrame {
     let frame = try picture(width: width, height: height, pixelFormat: pixelFormat)
-    let layout = try PictureLayout(
+    let layout = try FrameLayout(
       width: width, height: height, pixelFormat: pixelFormat, bytesPerRow: bytesPerRow)
     guard bytes.count >= layout.byteCount, let start = bytes.baseAddress else {
       throw LibAVError(

@@ -18,10 +18,10 @@ extension MovieWriter {
     let path = path
     let file = try LibAVError.converting { () throws(SystemError) in try MovieBoxes(opening: path) }
     let boxes = file.boxes()
-    guard let place = boxes.firstIndex(where: { $0.type == BoxType.movie }),
-      let size = Int(exactly: boxes[place].byteCount)
+    guard let position = boxes.firstIndex(where: { $0.type == BoxType.movie }),
+      let size = Int(exactly: boxes[position].byteCount)
     else { return }
-    let movie = boxes[place]
+    let movie = boxes[position]
     var bytes = file.file.read(size, at: movie.start)
     if let captureRate { MovieTags.write(captureRate: captureRate, into: &bytes) }
     for number in led { try writeEditList(of: number, into: &bytes) }
@@ -31,9 +31,9 @@ extension MovieWriter {
         ColorBox.write(into: &bytes, track: fullRangeTrack.index, .init(fullRangeTrack.parameters))
       else { throw failure }
       // It takes its room from what was kept free behind the index in front.
-      if place + 1 < boxes.count {
-        let rest = Int(boxes[place + 1].byteCount) - (bytes.count - size)
-        guard boxes[place + 1].type == BoxType.free, let count = UInt32(exactly: rest), rest >= 8
+      if position + 1 < boxes.count {
+        let rest = Int(boxes[position + 1].byteCount) - (bytes.count - size)
+        guard boxes[position + 1].type == BoxType.free, let count = UInt32(exactly: rest), rest >= 8
         else { throw failure }
         var free = BoxBytes()
         free.append(count)

@@ -296,7 +296,7 @@ package struct MovieWriter: ~Copyable {
   ///
   /// - Throws: `LibAVError` as ``write(_:track:pts:dts:duration:)``.
   package mutating func enter(
-    _ entry: PacketPlace, like first: Packet? = nil, placeholder: PlaceholderBytes, track: Int,
+    _ entry: PacketLocation, like first: Packet? = nil, placeholder: PlaceholderBytes, track: Int,
     duration: Int64
   ) throws(LibAVError) {
     let time = entry.ticks

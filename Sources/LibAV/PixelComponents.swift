@@ -29,7 +29,7 @@ package struct PixelComponents: Sendable {
   /// One for samples of up to 8 bits, two for longer ones.
   package var bytesPerSample: Int { depth > 8 ? 2 : 1 }
 
-  package init?(_ format: PixelFormat) {
+  package init?(_ format: LibAVPixelFormat) {
     guard let description = av_pix_fmt_desc_get(format)?.pointee else { return nil }
     let flags = description.flags
     let refused =

@@ -59,7 +59,7 @@ package struct Scaler: ~Copyable {
 }
 
 /// Converts pictures to one pixel format, setting up anew when their size or format changes.
-package struct PictureConverter: ~Copyable {
+package struct FrameConverter: ~Copyable {
   private struct Source: Equatable {
     let width: Int
     let height: Int
@@ -68,7 +68,7 @@ package struct PictureConverter: ~Copyable {
     let colorSpace: AVColorSpace
   }
 
-  private let target: PixelFormat
+  private let target: LibAVPixelFormat
   private let isFullRange: Bool
   private let size: (width: Int, height: Int)?
   private var scaler: Scaler?
@@ -77,7 +77,9 @@ package struct PictureConverter: ~Copyable {
   /// Prepares a conversion; `isFullRange` says what range the result's code values take.
   ///
   /// Pictures keep their size unless one is given.
-  package init(to target: PixelFormat, isFullRange: Bool, width: Int? = nil, height: Int? = nil) {
+  package init(
+    to target: LibAVPixelFormat, isFullRange: Bool, width: Int? = nil, height: Int? = nil
+  ) {
     self.target = target
     self.isFullRange = isFullRange
     if let width, let height { size = (width, height) } else { size = nil }

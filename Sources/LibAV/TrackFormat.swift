@@ -106,11 +106,11 @@ package final class CodecParameters: @unchecked Sendable {
   /// How many bytes give the length of each unit of H.264 or HEVC; nil for a byte stream.
   package var unitLengthSize: Int? {
     // avcC has it in the fifth byte, hvcC in the twenty-second.
-    let place = codecID == AV_CODEC_ID_HEVC ? 21 : 4
-    guard let data = pointer.pointee.extradata, pointer.pointee.extradata_size > place,
+    let position = codecID == AV_CODEC_ID_HEVC ? 21 : 4
+    guard let data = pointer.pointee.extradata, pointer.pointee.extradata_size > position,
       data[0] == 1
     else { return nil }
-    return Int(data[place] & 3) + 1
+    return Int(data[position] & 3) + 1
   }
   /// The tag of HEVC whose headers stand beside the track.
   static let hvc1: UInt32 = 0x3163_7668

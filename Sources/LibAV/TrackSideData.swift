@@ -63,10 +63,10 @@ package struct TrackSideData: Sendable {
 
   /// Puts it on a track that is to be written.
   func add(to stream: UnsafeMutablePointer<AVStream>) {
-    guard let place = av_stream_new_side_data(stream, type, bytes.count) else { return }
+    guard let position = av_stream_new_side_data(stream, type, bytes.count) else { return }
     bytes.withUnsafeBytes { buffer in
       if let start = buffer.baseAddress {
-        UnsafeMutableRawPointer(place).copyMemory(from: start, byteCount: bytes.count)
+        UnsafeMutableRawPointer(position).copyMemory(from: start, byteCount: bytes.count)
       }
     }
   }

@@ -62,16 +62,16 @@ package final class DirectoryWatcher: Sendable {
       while true {
         let count = read(descriptor, memory.baseAddress, memory.count)
         guard count > 0 else { break }
-        var place = 0
+        var position = 0
         let head = MemoryLayout<inotify_event>.size
-        while place + head <= count {
-          let event = memory.loadUnaligned(fromByteOffset: place, as: inotify_event.self)
-          let start = place + head
+        while position + head <= count {
+          let event = memory.loadUnaligned(fromByteOffset: position, as: inotify_event.self)
+          let start = position + head
           let end = min(count, start + Int(event.len))
           if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { isWhole = false }
           let name = SystemFiles.text(UnsafeRawBufferPointer(rebasing: memory[start..<end]))
           if let event = self.event(event, name) { events.append(event) }
-          place = end
+          position = end
         }
       }
     }

@@ -41,13 +41,13 @@ package struct RandomAccessFile: ~Copyable {
   /// - Throws: `SystemError` for "write to"; some of the bytes may then have been written.
   package func write(_ bytes: UnsafeRawBufferPointer, at start: Int64) throws(SystemError) {
     var rest = bytes
-    var place = off_t(start)
+    var position = off_t(start)
     while !rest.isEmpty {
-      let count = pwrite(descriptor, rest.baseAddress, rest.count, place)
+      let count = pwrite(descriptor, rest.baseAddress, rest.count, position)
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { throw SystemError("write to", path, count < 0 ? errno : EIO) }
       rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-      place += off_t(count)
+      position += off_t(count)
     }
   }
 

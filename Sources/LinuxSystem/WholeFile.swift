@@ -13,7 +13,7 @@ package struct WholeFile: ~Copyable {
   /// The name that is being written.
   package let writtenPath: String
   /// Where the finished file goes.
-  private let place: String
+  private let location: String
   private let overwrites: Bool
   private let replaces: Bool
   private var isFinished = false
@@ -26,14 +26,14 @@ package struct WholeFile: ~Copyable {
   /// - Throws: `FileCreationError` when the name is taken, the file of this name is being recorded,
   ///   the folder does not exist or may not be written to.
   package init(creating target: String, overwrites: Bool) throws(FileCreationError) {
-    var (place, status) = (target, stat())
+    var (location, status) = (target, stat())
     var replaces = false
     if lstat(target.systemPath, &status) == 0 {
       guard overwrites else { throw FileCreationError(path: target, errorNumber: EEXIST) }
       if status.st_mode & S_IFMT == S_IFLNK, let real = Self.realPath(target),
         stat(real.systemPath, &status) == 0
       {
-        place = real
+        location = real
       }
       let kind = status.st_mode & S_IFMT
       guard kind != S_IFDIR else { throw FileCreationError(path: target, errorNumber: EISDIR) }
@@ -41,24 +41,24 @@ package struct WholeFile: ~Copyable {
       guard kind == S_IFREG || kind == S_IFLNK else {
         throw FileCreationError(noFile: target)
       }
-      if FileLock.isHeld(on: place) { throw FileCreationError(path: target, errorNumber: EBUSY) }
+      if FileLock.isHeld(on: location) { throw FileCreationError(path: target, errorNumber: EBUSY) }
       replaces = kind == S_IFREG
     }
-    let created = try Self.create(place, for: target)
+    let created = try Self.create(location, for: target)
     if replaces { fchmod(created.descriptor, status.st_mode & 0o777) }
     close(created.descriptor)
     self.target = target
-    self.place = place
+    self.location = location
     self.overwrites = overwrites
     self.replaces = replaces
     writtenPath = created.path
   }
 
   private static func create(
-    _ place: String, for target: String
+    _ location: String, for target: String
   ) throws(FileCreationError) -> (descriptor: Int32, path: String) {
     do throws(FileCreationError) {
-      return try TemporaryName.create(beside: place, TemporaryName.part)
+      return try TemporaryName.create(beside: location, TemporaryName.part)
     } catch {
       throw FileCreationError(path: target, errorNumber: error.errorNumber)
     }
@@ -73,7 +73,7 @@ package struct WholeFile: ~Copyable {
   /// - Throws: `FileCreationError` when the name was taken meanwhile, or the system refuses.
   package mutating func finish() throws(FileCreationError) {
     guard !isFinished else { return }
-    let failure = overwrites ? try replace() : FileName.claim(place, for: writtenPath)
+    let failure = overwrites ? try replace() : FileName.claim(location, for: writtenPath)
     guard failure == 0 else { throw error(failure) }
     isFinished = true
   }
@@ -85,13 +85,13 @@ package struct WholeFile: ~Copyable {
     if replaces, let failure = Self.sync(writtenPath.systemPath) { return failure }
     for _ in 0..<Self.attempts {
       // A recording that begins under the name meanwhile is refused, or has locked its own file.
-      guard let old = try NamedFile.locking(place) else {
-        let failure = FileName.claim(place, for: writtenPath)
+      guard let old = try NamedFile.locking(location) else {
+        let failure = FileName.claim(location, for: writtenPath)
         if failure == EEXIST { continue }
         return failure
       }
       return withExtendedLifetime(old) {
-        rename(writtenPath.systemPath, place.systemPath) == 0 ? 0 : errno
+        rename(writtenPath.systemPath, location.systemPath) == 0 ? 0 : errno
       }
     }
     return EBUSY
@@ -100,7 +100,7 @@ package struct WholeFile: ~Copyable {
   private static let attempts = 100
 
   private func error(_ number: Int32) -> FileCreationError {
-    FileCreationError(path: place, errorNumber: number)
+    FileCreationError(path: location, errorNumber: number)
   }
 
   /// Waits until the file is on the disk; the errno where the disk failed.
@@ -154,11 +154,11 @@ extension WholeFile {
   /// Writes all bytes, however often the system must be asked; the errno where it refuses.
   package static func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
     bytes.withUnsafeBytes { buffer in
-      var place = 0
-      while place < buffer.count, let start = buffer.baseAddress {
-        let count = Glibc.write(descriptor, start + place, buffer.count - place)
+      var location = 0
+      while location < buffer.count, let start = buffer.baseAddress {
+        let count = Glibc.write(descriptor, start + location, buffer.count - location)
         if count < 0, errno != EINTR { return errno }
-        place += max(0, count)
+        location += max(0, count)
       }
       return nil
     }

@@ -87,12 +87,12 @@ package final class BufferQueue: ControlChannel, Sendable {
   /// Bytes dequeued before an earlier stop are overwritten from here on, but for those of the
   /// buffers that are still lent.
   ///
-  /// - Parameter lent: The numbers of the buffers that are not to be handed over.
+  /// - Parameter held: The numbers of the buffers that are not to be handed over.
   /// - Throws: ``DeviceError`` for `.giveBack` or `.start`: `.noBandwidth` when the bus cannot
   ///   carry the mode, `.busy`, `.unplugged`.
-  package func start(keeping lent: [Int] = []) throws(DeviceError) {
+  package func start(keeping held: [Int] = []) throws(DeviceError) {
     do throws(DeviceError) {
-      for index in buffers.indices where !lent.contains(index) { try giveBack(index) }
+      for index in buffers.indices where !held.contains(index) { try giveBack(index) }
       var type = device.bufferType
       try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMON, &type), .start, path)
     } catch {

@@ -26,8 +26,8 @@ struct MappedBuffer {
     }
     var planes: [UnsafeMutableRawBufferPointer] = []
     do throws(DeviceError) {
-      for place in places {
-        planes.append(try device.map(length: place.length, offset: place.offset))
+      for position in places {
+        planes.append(try device.map(length: position.length, offset: position.offset))
       }
     } catch {
       for plane in planes { device.calls.unmap(plane) }

@@ -55,8 +55,8 @@ struct Slowmo: ParsableCommand {
 
   /// The arguments byte by byte: names of files need not be text.
   private static func arguments() -> [String] {
-    (1..<max(1, CommandLine.argc)).compactMap { place in
-      CommandLine.unsafeArgv[Int(place)].map { String(systemPath: $0) }
+    (1..<max(1, CommandLine.argc)).compactMap { position in
+      CommandLine.unsafeArgv[Int(position)].map { String(systemPath: $0) }
     }
   }
 

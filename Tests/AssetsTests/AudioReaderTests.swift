@@ -106,10 +106,10 @@ struct AudioReaderTests {
   /// Where the energy of a stretch lies, in samples; nil where there is none.
   private func centroid(_ samples: [Float], in range: Range<Int>) -> Double? {
     var (weight, sum) = (0.0, 0.0)
-    for place in range {
-      let energy = Double(samples[place]) * Double(samples[place])
+    for position in range {
+      let energy = Double(samples[position]) * Double(samples[position])
       weight += energy
-      sum += energy * Double(place)
+      sum += energy * Double(position)
     }
     return weight > 0.01 ? sum / weight : nil
   }

@@ -98,12 +98,12 @@ struct BadFileTests {
     try MovieRecipe.constant(240, count: 10).write(to: whole)
     var content = try bytes(of: whole)
     let name = Array("jpeg".utf8)
-    var place = 0
-    while place + 4 <= content.count {
-      if Array(content[place..<place + 4]) == name {
-        content.replaceSubrange(place..<place + 4, with: Array("zzzz".utf8))
+    var position = 0
+    while position + 4 <= content.count {
+      if Array(content[position..<position + 4]) == name {
+        content.replaceSubrange(position..<position + 4, with: Array("zzzz".utf8))
       }
-      place += 1
+      position += 1
     }
     expect(try folder.write(content, as: "strange.mov"), .invalidData)
   }
@@ -132,12 +132,12 @@ struct BadFileTests {
     for number in 0..<75 {
       var damaged = content
       for _ in 0..<Int.random(in: 1...3, using: &generator) {
-        let place = Int.random(in: region, using: &generator)
+        let position = Int.random(in: region, using: &generator)
         if Bool.random(using: &generator) {
-          damaged[place] = UInt8.random(in: 0...255, using: &generator)
+          damaged[position] = UInt8.random(in: 0...255, using: &generator)
         } else {
           let word = extremes.randomElement(using: &generator) ?? []
-          damaged.replaceSubrange(place..<place + 4, with: word)
+          damaged.replaceSubrange(position..<position + 4, with: word)
         }
       }
       let path = try folder.write(damaged, as: "damaged-\(part)-\(number).mov")

@@ -26,9 +26,9 @@ struct DamagedAudioTests {
     var damaged = 0
     for _ in 0..<400 {
       var bytes = whole
-      let place = places[random.next(below: places.count)]
+      let offset = places[random.next(below: places.count)]
       for _ in 0...random.next(below: 24) {
-        bytes[Int(place.position) + random.next(below: place.byteCount)] = UInt8(
+        bytes[Int(offset.position) + random.next(below: offset.byteCount)] = UInt8(
           random.next(below: 256))
       }
       try Data(bytes).write(to: URL(fileURLWithPath: path))

@@ -173,8 +173,8 @@ struct AudioTapTests {
               continue
             }
             isRight = isRight && piece.interruption == nil
-            for (place, value) in piece.channels[0].enumerated() {
-              let wanted = Source.value(next + Int64(place), 0)
+            for (offset, value) in piece.channels[0].enumerated() {
+              let wanted = Source.value(next + Int64(offset), 0)
               isRight = isRight && value == Float(wanted) / 32_768
             }
             next += Int64(piece.sampleCount)

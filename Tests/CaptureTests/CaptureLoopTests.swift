@@ -30,7 +30,7 @@ private func capture(
   let control = CaptureControl()
   let take = TakeSink(limit: limit, queue: queue, control: control, endsCapture: true)
   var pump = CaptureLoop(
-    loans: BufferPool(driver), frameRate: rate, wholeness: wholeness, control: control,
+    pool: BufferPool(driver), frameRate: rate, wholeness: wholeness, control: control,
     switchboard: SinkList([take]))
   if (try? pump.start()) != nil { _ = pump.run() }
   let end = try #require(take.end)
@@ -216,11 +216,11 @@ struct CaptureLoopTests {
     let frames: [ScriptedDriver.Step] = try (0..<24).map {
       .frame(try stamp($0, rate), byteCount: 4_096)
     }
-    let shared = Mutex<(loans: BufferPool, queue: FrameQueue)?>(nil)
+    let shared = Mutex<(pool: BufferPool, queue: FrameQueue)?>(nil)
     let counts = Mutex<[Int]>([])
     let note: @Sendable () -> Void = {
-      guard let (loans, queue) = shared.withLock({ $0 }) else { return }
-      counts.withLock { $0 += [loans.lentCount, queue.lentCount] }
+      guard let (pool, queue) = shared.withLock({ $0 }) else { return }
+      counts.withLock { $0 += [pool.heldCount, queue.heldCount] }
     }
     let takeAll: @Sendable () -> Void = {
       guard let (_, queue) = shared.withLock({ $0 }) else { return }
@@ -231,15 +231,15 @@ struct CaptureLoopTests {
     let driver = ScriptedDriver(
       frames[..<20] + [.action(note), .action(takeAll), .action(note)] + frames[20...]
         + [.action(note)], bufferCount: 32)
-    let loans = BufferPool(driver)
-    let queue = try FrameQueue(capacity: 1 << 20, loans: loans)
-    shared.withLock { $0 = (loans, queue) }
+    let pool = BufferPool(driver)
+    let queue = try FrameQueue(capacity: 1 << 20, pool: pool)
+    shared.withLock { $0 = (pool, queue) }
     defer { shared.withLock { $0 = nil } }
     let control = CaptureControl()
     let take = TakeSink(limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
-    take.allow(keeping: loans.capacity)
+    take.allow(keeping: pool.capacity)
     var pump = CaptureLoop(
-      loans: loans, frameRate: rate, wholeness: FrameIntegrityCheck(byteCount: nil, isJPEG: false),
+      pool: pool, frameRate: rate, wholeness: FrameIntegrityCheck(byteCount: nil, isJPEG: false),
       control: control, switchboard: SinkList([take]))
     try pump.start()
     #expect(pump.run().stopReason == .duration)
@@ -255,48 +255,48 @@ struct CaptureLoopTests {
       ScriptedDriver.Step.frame(try stamp(index, rate), byteCount: 64)
     }
     let driver = ScriptedDriver(frames, bufferCount: 32)
-    let loans = BufferPool(driver)
-    let queue = try FrameQueue(capacity: 1 << 20, loans: loans)
+    let pool = BufferPool(driver)
+    let queue = try FrameQueue(capacity: 1 << 20, pool: pool)
     let control = CaptureControl()
     let take = TakeSink(
       limit: CaptureLimit(), queue: queue, control: control, endsCapture: true,
       copiesBesideOthers: true)
     let other = KeepingSink()
-    (isAlone ? [take] : [take, other] as [any FrameSink]).share(loans.capacity)
+    (isAlone ? [take] : [take, other] as [any FrameSink]).share(pool.capacity)
     // The other has all that can be lent, as if nobody else were there.
-    #expect(other.allowed.load(ordering: .relaxed) == (isAlone ? -1 : loans.capacity))
+    #expect(other.allowed.load(ordering: .relaxed) == (isAlone ? -1 : pool.capacity))
     var pump = CaptureLoop(
-      loans: loans, frameRate: rate, wholeness: FrameIntegrityCheck(byteCount: nil, isJPEG: false),
+      pool: pool, frameRate: rate, wholeness: FrameIntegrityCheck(byteCount: nil, isJPEG: false),
       control: control, switchboard: SinkList([take]))
     try pump.start()
     _ = pump.run()
-    #expect(queue.lentCount == (isAlone ? 4 : 0))
-    #expect(queue.endPlace == 4)
+    #expect(queue.heldCount == (isAlone ? 4 : 0))
+    #expect(queue.endNumber == 4)
   }
 
   @Test func `A queue that goes with frames in it gives their buffers back`() throws {
     let rate = try FrameRate(240, 1)
     let driver = ScriptedDriver([.frame(try stamp(0, rate), byteCount: 64)], bufferCount: 8)
-    let loans = BufferPool(driver)
+    let pool = BufferPool(driver)
     do {
-      let queue = try FrameQueue(capacity: 1 << 20, loans: loans)
+      let queue = try FrameQueue(capacity: 1 << 20, pool: pool)
       let control = CaptureControl()
       let take = TakeSink(limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
       take.allow(keeping: 4)
       var pump = CaptureLoop(
-        loans: loans, frameRate: rate,
+        pool: pool, frameRate: rate,
         wholeness: FrameIntegrityCheck(byteCount: nil, isJPEG: false),
         control: control, switchboard: SinkList([take]))
       try pump.start()
       _ = pump.run()
-      #expect(loans.lentCount == 1)
+      #expect(pool.heldCount == 1)
       // A device that is gone is let go of when the last frame of it is.
-      loans.close()
+      pool.close()
       #expect(driver.abandonCount == 0)
     }
-    #expect(loans.lentCount == 0)
+    #expect(pool.heldCount == 0)
     #expect(driver.abandonCount == 1)
-    loans.close()
+    pool.close()
     #expect(driver.abandonCount == 1)
   }
 

@@ -153,7 +153,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     while seen == 128 { seen = await width() }
     #expect(seen == 192 && session.isRunning)
     await session.stopRunning()
-    #expect(one.loans.lentCount == 0)
+    #expect(one.pool.heldCount == 0)
   }
 
   @Test func `A device that goes away is an interruption with its reason`() async throws {
@@ -191,7 +191,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     var kept: SampleBuffer?
     var iterator = output.frames.makeAsyncIterator()
     kept = await iterator.next()
-    let (lost, bytes) = (input.loans, try #require(kept).withBytes { Array($0) })
+    let (lost, bytes) = (input.pool, try #require(kept).withBytes { Array($0) })
     var seen: [SessionEvent] = []
     for await event in events {
       seen.append(event)
@@ -214,9 +214,9 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     repeat { _ = await iterator.next() } while output.ledger.offered == offered
     _ = await iterator.next()
     await session.stopRunning()
-    #expect(lost.lentCount == 1 && lost !== input.loans)
+    #expect(lost.heldCount == 1 && lost !== input.pool)
     kept = nil
-    #expect(lost.lentCount == 0)
+    #expect(lost.heldCount == 0)
     session.removeOutput(output)
     #expect(output.ledger.isBalanced)
   }

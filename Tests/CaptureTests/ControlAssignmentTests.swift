@@ -164,7 +164,7 @@ struct ControlAssignmentTests {
       try CameraControls(path: "/dev/video0").list()
     }
     let exposure = try #require(list.first { $0.name == "exposure_time_absolute" })
-    #expect(exposure.unit == "100 µs" && exposure.kind.word == "int")
+    #expect(exposure.unit == "100 µs" && exposure.kind.v4l2Name == "int")
     #expect(exposure.flags == ["inactive"])
     #expect(exposure.time == MediaTime(microseconds: 15_700))
     #expect(exposure.minimum == 3 && exposure.maximum == 2047 && exposure.step == 1)

@@ -30,8 +30,8 @@ struct FrameQueueTests {
         // Mostly small ones, now and then one of nearly half the queue.
         let size = Int.random(
           in: 0...(number % 97 == 0 ? 400_000 : 3_000), using: &random)
-        for place in stride(from: 0, to: size, by: 64) {
-          payload[place] = UInt8(truncatingIfNeeded: Int(number) &+ place)
+        for position in stride(from: 0, to: size, by: 64) {
+          payload[position] = UInt8(truncatingIfNeeded: Int(number) &+ position)
         }
         payload.withUnsafeBytes { bytes in
           let frame = self.frame(number, UnsafeRawBufferPointer(rebasing: bytes.prefix(size)))
@@ -51,9 +51,9 @@ struct FrameQueueTests {
     var damaged = 0
     while true {
       let number = queue.withNextFrame { frame -> UInt32 in
-        for place in stride(from: 0, to: frame.bytes.count, by: 64)
-        where frame.bytes[place]
-          != UInt8(truncatingIfNeeded: Int(frame.observation.stamp.sequence) &+ place)
+        for position in stride(from: 0, to: frame.bytes.count, by: 64)
+        where frame.bytes[position]
+          != UInt8(truncatingIfNeeded: Int(frame.observation.stamp.sequence) &+ position)
         {
           damaged += 1
         }
@@ -96,11 +96,11 @@ struct FrameQueueTests {
       payload.withUnsafeBytes { #expect(queue.push(frame(number, $0))) }
       // Memory is dealt out in 64 bytes.
       #expect(queue.boundBytes == 100_032)
-      let place = queue.withNextFrame { frame -> Int in
+      let position = queue.withNextFrame { frame -> Int in
         #expect(frame.observation.stamp.sequence == number)
         return Int(bitPattern: frame.bytes.baseAddress)
       }
-      if let place { places.insert(place) }
+      if let position { places.insert(position) }
     }
     #expect(queue.boundBytes == 0)
     #expect(places.count == 1)

@@ -102,8 +102,9 @@ struct MicrophoneInputTests {
       }
       last = (block.position + Int64(block.sampleCount), time)
       // What the first sample's value says of its number, nearest to the place it was given.
-      let told = Int64((Double(try #require(block.samples(ofChannel: 0).first)) * 32_768).rounded())
-      var number = block.position / 30_000 * 30_000 + told
+      let reported = Int64(
+        (Double(try #require(block.samples(ofChannel: 0).first)) * 32_768).rounded())
+      var number = block.position / 30_000 * 30_000 + reported
       if number - block.position > 15_000 { number -= 30_000 }
       if block.position - number > 15_000 { number += 30_000 }
       // A gap is counted by stamps that are up to 2 ms late, four of them at most.
@@ -117,7 +118,7 @@ struct MicrophoneInputTests {
   }
 
   @Test func `What nobody takes is dropped, counted and named; levels go on`() async throws {
-    let (reached, told) = AsyncStream<Int64>.makeStream()
+    let (reached, reported) = AsyncStream<Int64>.makeStream()
     let mayGoOn = DispatchSemaphore(value: 0)
     let listening = try Listening(periods: 10_000) {
       $0.length = 480 * 310
@@ -126,7 +127,7 @@ struct MicrophoneInputTests {
       $0.pace = { sample in
         // Comes back for the next when the last block is where it goes.
         if sample == 480 * 300 {
-          told.yield(sample)
+          reported.yield(sample)
           mayGoOn.wait()
         }
         pace(sample)

@@ -56,22 +56,22 @@ struct MicrophoneSessionTests {
   {
     let listening = try Listening { $0.length = 480 * 50 }
     let camera = try CaptureDevice.named("synthetic:128x96@240")
-    let pictures = VideoDataOutput()
+    let images = VideoDataOutput()
     try listening.session.addInput(
       try DeviceInput(device: camera, format: try camera.fastestFormat()))
-    try listening.session.addOutput(pictures)
+    try listening.session.addOutput(images)
     let connections = listening.session.connections
     #expect(connections.map(\.mediaType) == [.audio, .video])
     #expect(connections[0].input === listening.input && connections[0].output === listening.output)
-    #expect(connections[1].output === pictures)
+    #expect(connections[1].output === images)
     #expect(
       listening.session.inputs.map { $0.ports.map(\.mediaType) } == [[.audio], [.video, .audio]])
     connections[0].isEnabled = false
     try await listening.session.startRunning()
-    var iterator = pictures.frames.makeAsyncIterator()
+    var iterator = images.frames.makeAsyncIterator()
     for _ in 0..<10 { #expect(await iterator.next() != nil) }
     await listening.session.stopRunning()
-    #expect(listening.output.ledger == DataOutputLedger() && pictures.ledger.delivered >= 10)
+    #expect(listening.output.ledger == DataOutputLedger() && images.ledger.delivered >= 10)
   }
 
   @Test func `A microphone comes back by itself when its card does; others go on meanwhile`()
@@ -83,9 +83,9 @@ struct MicrophoneSessionTests {
     }
     let (session, card) = (listening.session, listening.card)
     let camera = try CaptureDevice.named("synthetic:128x96@240")
-    let pictures = VideoDataOutput()
+    let images = VideoDataOutput()
     try session.addInput(try DeviceInput(device: camera, format: try camera.fastestFormat()))
-    try session.addOutput(pictures)
+    try session.addOutput(images)
     let events = session.events
     try await session.startRunning()
     var seen: [SessionEvent] = []
@@ -93,7 +93,7 @@ struct MicrophoneSessionTests {
       seen.append(event)
       if event == .wasInterrupted(.deviceGone) {
         #expect(session.isRunning && session.isInterrupted)
-        var frames = pictures.frames.makeAsyncIterator()
+        var frames = images.frames.makeAsyncIterator()
         for _ in 0..<3 { #expect(await frames.next() != nil) }
         card.plugIn()
       }
@@ -115,7 +115,7 @@ struct MicrophoneSessionTests {
     }
     #expect(positions == (0..<40).map { Int64($0 % 20) * 480 })
     await session.stopRunning()
-    #expect(listening.output.ledger.isBalanced && pictures.ledger.isBalanced)
+    #expect(listening.output.ledger.isBalanced && images.ledger.isBalanced)
   }
 
   @Test func `A microphone that another has when it is back is waited for on`() async throws {

@@ -71,7 +71,7 @@ import Testing
     let queue = try FrameQueue(capacity: 1 << 20)
     let take = TakeSink(limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
     var pump = CaptureLoop(
-      loans: BufferPool(driver), frameRate: try FrameRate(240, 1),
+      pool: BufferPool(driver), frameRate: try FrameRate(240, 1),
       wholeness: FrameIntegrityCheck(byteCount: 128 * 96, isJPEG: false), control: control,
       switchboard: SinkList([take]))
     try pump.start()
@@ -91,7 +91,7 @@ import Testing
       return nil
     }
 
-    func hasRoom(for byteCount: Int) -> Bool {
+    func hasSpace(for byteCount: Int) -> Bool {
       guard asked.wrappingAdd(1, ordering: .relaxed).oldValue > 2 else { return false }
       control.stop(.duration)
       return true
@@ -106,7 +106,7 @@ import Testing
     let control = CaptureControl()
     let sink = FullSink(control)
     var pump = CaptureLoop(
-      loans: BufferPool(try driver()), frameRate: try FrameRate(240, 1),
+      pool: BufferPool(try driver()), frameRate: try FrameRate(240, 1),
       wholeness: FrameIntegrityCheck(byteCount: 128 * 96, isJPEG: false), control: control,
       switchboard: SinkList([sink]))
     try pump.start()

@@ -59,12 +59,12 @@ private final class SessionSequence {
   private var session: CaptureSession?
   private var outputs: [VideoDataOutput] = []
   private var kept: [SampleBuffer] = []
-  private var loans: [BufferPool] = []
+  private var pool: [BufferPool] = []
 
   init(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed &+ 77)
-    let place = Int.random(in: 1...400, using: &random)
-    let faults = ["unplug=\(place) replug=1", "at=\(place):eio", "streamon-fails=2", ""]
+    let position = Int.random(in: 1...400, using: &random)
+    let faults = ["unplug=\(position) replug=1", "at=\(position):eio", "streamon-fails=2", ""]
     let machine = try FakeVideoSystemCalls(
       (0..<2).map { _ in "tiny \(faults.randomElement(using: &random) ?? "")" }
         .joined(separator: "\n"))
@@ -144,10 +144,10 @@ private final class SessionSequence {
 
   private func check() {
     for input in inputs {
-      let current = input.loans
-      if !loans.contains(where: { $0 === current }) { loans.append(current) }
+      let current = input.pool
+      if !pool.contains(where: { $0 === current }) { pool.append(current) }
     }
-    for loans in loans { #expect(loans.lentCount <= loans.capacity) }
+    for pool in pool { #expect(pool.heldCount <= pool.capacity) }
     guard let session else { return }
     for connection in session.connections {
       #expect(session.inputs.contains { $0 === connection.input })
@@ -167,9 +167,9 @@ private final class SessionSequence {
     outputs.removeAll()
     // The events end with the session, and an output's thread with the output.
     session = nil
-    for loans in loans {
-      while loans.lentCount > 0 { await Task.yield() }
-      #expect(loans.lentCount == 0)
+    for pool in pool {
+      while pool.heldCount > 0 { await Task.yield() }
+      #expect(pool.heldCount == 0)
     }
   }
 }

@@ -11,11 +11,11 @@ struct SyntheticAudioOutputTests {
   @Test func `The synthetic camera's sound goes with its pictures`() async throws {
     let camera = try CaptureDevice.named("synthetic:128x96@240")
     let session = try CaptureSession(device: camera, format: try camera.fastestFormat())
-    let (pictures, audio) = (VideoDataOutput(), AudioDataOutput())
-    try session.addOutput(pictures)
+    let (images, audio) = (VideoDataOutput(), AudioDataOutput())
+    try session.addOutput(images)
     try session.addOutput(audio)
     try await session.startRunning()
-    var frames = pictures.frames.makeAsyncIterator()
+    var frames = images.frames.makeAsyncIterator()
     let frame = try #require(await frames.next())
     let rate = try FrameRate(240, 1)
     let epoch =

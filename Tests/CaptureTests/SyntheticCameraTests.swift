@@ -37,9 +37,9 @@ private func maker(
   _ layout: SyntheticDriver.Settings.Layout, _ picture: TestPattern
 ) throws -> any TestPatternGenerator {
   switch layout {
-  case .gray: GrayTestPatternGenerator(picture: picture)
-  case .yuyv: YUYVTestPatternGenerator(picture: picture)
-  case .mjpeg: try JPEGTestPatternGenerator(picture: picture)
+  case .gray: GrayTestPatternGenerator(pattern: picture)
+  case .yuyv: YUYVTestPatternGenerator(pattern: picture)
+  case .mjpeg: try JPEGTestPatternGenerator(pattern: picture)
   }
 }
 

@@ -73,7 +73,7 @@ private struct ScriptedSession {
     let expected = DataOutputLedger(offered: 300, delivered: 300, waiting: 0, dropped: [:])
     #expect(output.ledger == expected && output.ledger.isBalanced)
     // The last may still have been lent when the stream went off, and then the driver gets none.
-    #expect(scripted.input.loans.lentCount == 0)
+    #expect(scripted.input.pool.heldCount == 0)
   }
 
   @Test func `A task that is cancelled waits no more, and leaves another that waits alone`()
@@ -157,10 +157,10 @@ private struct ScriptedSession {
     #expect(output.ledger.dropped == [.outOfBuffers: 8])
     #expect(output.ledger.delivered == 5 && output.ledger.isBalanced)
     #expect(kept.withLock { $0.map(\.attachments.sequence) } == [12])
-    #expect(scripted.input.loans.lentCount == 1)
+    #expect(scripted.input.pool.heldCount == 1)
     kept.withLock { $0.removeAll() }
     // The thread that handed the last one over lets go of it once the closure has returned.
-    while scripted.input.loans.lentCount > 0 || output.keptCount > 0 { await Task.yield() }
+    while scripted.input.pool.heldCount > 0 || output.keptCount > 0 { await Task.yield() }
   }
 
   @Test func `Damaged frames, and those that come too soon, have reasons of their own`()
@@ -233,9 +233,9 @@ private struct ScriptedSession {
     try await session.startRunning()
     var iterator = output.frames.makeAsyncIterator()
     let sample = try #require(await iterator.next())
-    let place = sample.withBytes { $0.baseAddress }
+    let position = sample.withBytes { $0.baseAddress }
     func isGray() throws -> Bool {
-      let picture = try sample.picture(as: .bgra)
+      let picture = try sample.pixelBuffer(as: .bgra)
       return stride(from: 0, to: picture.bytes.count, by: 4).allSatisfy {
         Set(picture.bytes[$0..<($0 + 3)]).count == 1
       }
@@ -246,29 +246,34 @@ private struct ScriptedSession {
       for offset in stride(from: 1, to: bytes.count, by: 2) { bytes[offset] = 128 }
     }
     #expect(try isGray())
-    #expect(sample.withBytes { $0.baseAddress } == place)
+    #expect(sample.withBytes { $0.baseAddress } == position)
     await session.stopRunning()
   }
 
   @Test func `The layouts to be had are named, the cheapest first`() throws {
     let output = VideoDataOutput()
-    #expect(output.nativeFormat == nil && output.availablePictureFormats == [])
+    #expect(output.nativeFormat == nil && output.availablePixelFormats == [])
     let scripted = try ScriptedSession([])
     try scripted.session.addOutput(output)
-    #expect(output.nativeFormat?.coding == .pixels("gray"))
-    #expect(output.nativeFormat?.width == 128 && output.availablePictureFormats.first == .gray)
+    #expect(output.nativeFormat?.mediaSubType == .pixels(.gray))
+    #expect(output.nativeFormat?.width == 128 && output.availablePixelFormats.first == .gray)
     scripted.session.removeOutput(output)
-    #expect(output.nativeFormat == nil && output.availablePictureFormats == [])
-    func names(_ coding: FormatDescription.Coding) -> [String] {
-      PictureFormat.available(from: coding).map(\.rawValue)
+    #expect(output.nativeFormat == nil && output.availablePixelFormats == [])
+    func names(_ subType: MediaSubType) -> [String] {
+      PixelFormat.available(from: subType).map(\.rawValue)
     }
     // Frames that need each other, and what libswscale does not take.
-    #expect(names(.compressed("h264")) == [] && names(.pixels("nv16")) == [])
-    #expect(names(.pixels("nv12")).first == "nv12" && names(.pixels("bgra")).first == "bgra")
-    #expect(names(.pixels("yuyv422")) == ["yuv420p", "nv12", "gray", "bgra"])
-    #expect(names(.compressed("mjpeg")).first == "gray")
+    #expect(names(.codec(.h264)) == [] && names(.pixels(PixelFormat(rawValue: "nv16"))) == [])
+    #expect(
+      names(.pixels(PixelFormat(rawValue: "nv12"))).first == "nv12"
+        && names(.pixels(PixelFormat(rawValue: "bgra"))).first == "bgra")
+    #expect(
+      names(.pixels(PixelFormat(rawValue: "yuyv422"))) == ["yuv420p", "nv12", "gray", "bgra"])
+    #expect(names(.codec(.mjpeg)).first == "gray")
     for name in ["yuyv422", "nv12", "gray", "rgb24", "bayer_bggr8"] {
-      #expect(Set(names(.pixels(name))) == Set(PictureFormat.allCases.map(\.rawValue)))
+      #expect(
+        Set(names(.pixels(PixelFormat(rawValue: name))))
+          == Set(["yuv420p", "nv12", "gray", "bgra"]))
     }
   }
 
@@ -283,23 +288,23 @@ private struct ScriptedSession {
     var iterator = output.frames.makeAsyncIterator()
     let sample = try #require(await iterator.next())
     await session.stopRunning()
-    let gray = try sample.picture(as: .gray)
+    let gray = try sample.pixelBuffer(as: .gray)
     let number = FrameNumberPattern.read(width: gray.width, height: gray.height) {
       gray.bytes[$1 * gray.width + $0]
     }
     #expect(number == Int(sample.attachments.sequence))
-    let i420 = try sample.picture(as: .i420)
-    let nv12 = try sample.picture(as: .nv12)
-    let bgra = try sample.picture(as: .bgra)
+    let i420 = try sample.pixelBuffer(as: .yuv420p)
+    let nv12 = try sample.pixelBuffer(as: .nv12)
+    let bgra = try sample.pixelBuffer(as: .bgra)
     let count = 320 * 240
     #expect(gray.bytes.count == count && bgra.bytes.count == 4 * count)
     #expect(i420.bytes.count == count * 3 / 2 && nv12.bytes.count == count * 3 / 2)
     #expect(i420.bytes[..<count] == nv12.bytes[..<count])
     var error = 0.0
-    for place in 0..<count {
-      let luma = Double(i420.bytes[place]) - 16
-      error += abs(luma * 255 / 219 - Double(gray.bytes[place]))
-      #expect(bgra.bytes[4 * place + 3] == 255)
+    for position in 0..<count {
+      let luma = Double(i420.bytes[position]) - 16
+      error += abs(luma * 255 / 219 - Double(gray.bytes[position]))
+      #expect(bgra.bytes[4 * position + 3] == 255)
     }
     #expect(error / Double(count) < tolerance)
   }

@@ -53,13 +53,13 @@ struct DeviceLocationTests {
     try scratch.write("unknown\n", to: "usb1/removable")
     if let removable { try scratch.write("\(removable)\n", to: "usb1/1-1/removable") }
     if let panel { try scratch.write("\(panel)\n", to: "usb1/1-1/physical_location/panel") }
-    let place = DeviceLocation(of: "\(scratch.path)/usb1/1-1/1-1:1.0", driver: driver, bus: bus)
-    #expect(place.type == type && place.position.rawValue == position)
+    let offset = DeviceLocation(of: "\(scratch.path)/usb1/1-1/1-1:1.0", driver: driver, bus: bus)
+    #expect(offset.type == type && offset.position.rawValue == position)
   }
 
   @Test func `What is nowhere in the machine has no place`() {
-    let place = DeviceLocation(of: "/sys/class/video4linux/none/device", driver: "d", bus: "pci")
-    #expect(place.type == .builtIn && place.position == .unspecified)
+    let offset = DeviceLocation(of: "/sys/class/video4linux/none/device", driver: "d", bus: "pci")
+    #expect(offset.type == .builtIn && offset.position == .unspecified)
   }
 
   @Test func `A card is listed as the kernel tells everyone of it`() throws {
@@ -235,7 +235,7 @@ struct DefaultDeviceTests {
     }
     #expect(memory.ids == (4..<12).reversed().map { "camera\($0)" })
     try scratch.write("\n\n\u{0}\u{FFFD}", to: "overcrank/preferred-cameras")
-    #expect(memory.latest(among: CaptureDevice.discover()) == nil)
+    #expect(memory.latest(among: CaptureDevice.discover().devices) == nil)
   }
 
   @Test func `What cannot be remembered says why`() throws {

@@ -92,7 +92,7 @@ struct DeviceListingTests {
     ] {
       try devices.driver.plug(number, text)
     }
-    let list = devices.with { CaptureDevice.list() }
+    let list = devices.with { CaptureDevice.discover() }
     #expect(
       list.devices.map(\.name) == ["Camera", "Planes", "video8", "Camera", "Synthetic camera"])
     #expect(list.devices.map(\.problem).compactMap(\.self).count == 1)

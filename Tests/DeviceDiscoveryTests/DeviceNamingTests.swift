@@ -89,7 +89,7 @@ struct DeviceNamingTests {
       #expect(FileManager.default.createFile(atPath: "\(folder)/\(name)", contents: nil))
     }
     let list = DeviceSystem.$calls.withValue(KernelVideoCalls(nodeFolder: folder)) {
-      ALSASystem.$calls.withValue(LibraryCalls(nodeFolder: folder)) { CaptureDevice.list() }
+      ALSASystem.$calls.withValue(LibraryCalls(nodeFolder: folder)) { CaptureDevice.discover() }
     }
     #expect(list.devices.map(\.id) == ["synthetic"])
     #expect(list.warnings == [])

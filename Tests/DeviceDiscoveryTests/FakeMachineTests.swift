@@ -20,7 +20,7 @@ struct FakeMachineTests {
   }
 
   @Test func `Every camera is listed once, and nothing that is none`() throws {
-    let list = with { CaptureDevice.list() }
+    let list = with { CaptureDevice.discover() }
     #expect(list.warnings == [])
     let names = list.devices.map(\.name)
     #expect(

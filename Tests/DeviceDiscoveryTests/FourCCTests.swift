@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CFFmpeg
+import OvercrankMediaCore
 import Testing
 
 @testable import OvercrankDeviceDiscovery
@@ -42,27 +43,27 @@ struct FourCCTests {
 }
 
 /// Claims about the table of what can be stored.
-struct PixelLayoutTests {
+struct FourCCFormatTests {
   @Test func `Every format is in the table once, by a name that is a code`() {
-    #expect(PixelLayout.table.count == 64)
-    #expect(Set(PixelLayout.table.map(\.fourcc)).count == PixelLayout.table.count)
+    #expect(FourCCFormat.table.count == 64)
+    #expect(Set(FourCCFormat.table.map(\.fourcc)).count == FourCCFormat.table.count)
   }
 
-  @Test("FFmpeg knows the name, and needs as many bits", arguments: PixelLayout.table)
-  func name(layout: PixelLayout) throws {
-    switch layout.coding {
+  @Test("FFmpeg knows the name, and needs as many bits", arguments: FourCCFormat.table)
+  func name(format known: FourCCFormat) throws {
+    switch known.mediaSubType {
     case .codec(let name):
-      #expect(avcodec_descriptor_get_by_name(name) != nil)
-      #expect(layout.bitsPerPixel == 0)
-      #expect(layout.colorModel == .compressed)
+      #expect(avcodec_descriptor_get_by_name(name.rawValue) != nil)
+      #expect(known.bitsPerPixel == 0)
+      #expect(known.colorModel == .compressed)
     case .pixels(let name):
-      let format = av_get_pix_fmt(name)
+      let format = av_get_pix_fmt(name.rawValue)
       let description = try #require(av_pix_fmt_desc_get(format), "\(name)")
-      #expect(Int(av_get_padded_bits_per_pixel(description)) == layout.bitsPerPixel)
+      #expect(Int(av_get_padded_bits_per_pixel(description)) == known.bitsPerPixel)
       let isBayer = description.pointee.flags & UInt64(AV_PIX_FMT_FLAG_BAYER) != 0
-      #expect((layout.colorModel == .bayer) == isBayer)
+      #expect((known.colorModel == .bayer) == isBayer)
       let isGray = description.pointee.nb_components == 1
-      #expect((layout.colorModel == .gray) == isGray)
+      #expect((known.colorModel == .gray) == isGray)
     }
   }
 
@@ -70,6 +71,6 @@ struct PixelLayoutTests {
     "Formats that FFmpeg has no like of cannot be stored",
     arguments: ["YV12", "NV61", "VYUY", "Y10P", "BG10", "PAL8", "HSV3", "Z16", "AVC1", "PJPG"])
   func unknown(text: String) throws {
-    #expect(PixelLayout(try #require(FourCC(text))) == nil)
+    #expect(FourCCFormat(try #require(FourCC(text))) == nil)
   }
 }

@@ -25,7 +25,7 @@ private func with<Result>(
 
 struct MicrophoneTests {
   @Test func `A microphone is listed after the cameras, with what it is`() throws {
-    let list = with(machine()) { CaptureDevice.list() }
+    let list = with(machine()) { CaptureDevice.discover() }
     let device = try #require(list.devices.last)
     #expect(device.media == [.audio] && device.kind == .alsa)
     #expect(device.path == "hw:0,0")
@@ -33,8 +33,8 @@ struct MicrophoneTests {
     #expect(device.driver == "Fake" && device.problem == nil)
     #expect(list.warnings.isEmpty)
     #expect(list.devices.dropLast().allSatisfy { $0.media == [.video] })
-    let place = list.devices.count - 1
-    for name in ["hw:0,0", "hw:0", device.id, "cam\(place)"] {
+    let position = list.devices.count - 1
+    for name in ["hw:0,0", "hw:0", device.id, "cam\(position)"] {
       #expect(try with(machine()) { try CaptureDevice.named(name) } == device, "\(name)")
     }
   }
@@ -42,7 +42,7 @@ struct MicrophoneTests {
   @Test func `The id stays when the card gets another number`() throws {
     func device(_ card: UInt32, _ device: UInt32) throws -> CaptureDevice {
       let card = machine { $0.node = AudioNode(card: card, device: device) }
-      return try #require(with(card) { CaptureDevice.list() }.devices.last)
+      return try #require(with(card) { CaptureDevice.discover() }.devices.last)
     }
     let (one, moved, other) = (try device(90, 0), try device(91, 0), try device(91, 2))
     #expect(one.path == "hw:90,0" && moved.path == "hw:91,0" && other.path == "hw:91,2")
@@ -61,12 +61,12 @@ struct MicrophoneTests {
       atPath: links.appending(path: "usb-046d_0825_A1B2-02").path,
       withDestinationPath: "../controlC0")
     let card = FakeAudioCard(FakeAudioCard.Description(), nodeFolder: real.path)
-    let device = try #require(with(card) { CaptureDevice.list() }.devices.last)
+    let device = try #require(with(card) { CaptureDevice.discover() }.devices.last)
     #expect(device.id == "usb-046d_0825_A1B2-02-pcm0")
   }
 
   @Test func `A microphone without permission is there, and says which group it takes`() throws {
-    let list = with(machine { $0.describeResult = -EACCES }) { CaptureDevice.list() }
+    let list = with(machine { $0.describeResult = -EACCES }) { CaptureDevice.discover() }
     let device = try #require(list.devices.last)
     #expect(device.media == [.audio] && device.path == "hw:0,0")
     #expect(device.problem?.contains("Permission denied") == true)
@@ -80,7 +80,7 @@ struct MicrophoneTests {
 
   @Test func `What is not there is not listed, and named as such`() {
     let gone = machine { $0.describeResult = -ENOENT }
-    let list = with(gone) { CaptureDevice.list() }
+    let list = with(gone) { CaptureDevice.discover() }
     #expect(list.warnings.isEmpty && list.devices.allSatisfy { $0.media == [.video] })
     let error = #expect(throws: DiscoveryError.self) {
       try with(gone) { try CaptureDevice.named("hw:0,0") }
@@ -91,7 +91,7 @@ struct MicrophoneTests {
 
   @Test func `A machine without sound cards lists none and fails nothing`() {
     let calls = LibraryCalls(nodeFolder: "/nowhere/at/all")
-    let list = ALSASystem.$calls.withValue(calls) { CaptureDevice.list() }
+    let list = ALSASystem.$calls.withValue(calls) { CaptureDevice.discover() }
     #expect(list.devices.allSatisfy { $0.media == [.video] })
     #expect(list.warnings.allSatisfy { !$0.contains("hw:") })
   }
@@ -102,7 +102,7 @@ struct MicrophoneTests {
       $0.channelCounts = 1...3
       $0.rates = [16_000, 44_100]
     }
-    let device = try #require(with(card) { CaptureDevice.list() }.devices.last)
+    let device = try #require(with(card) { CaptureDevice.discover() }.devices.last)
     let formats = try with(card) { try device.audioFormats() }
     var expected: Set<String> = []
     for layout in ["s16", "s24_3", "float"] {
@@ -117,7 +117,7 @@ struct MicrophoneTests {
 
   @Test func `A card in use is busy, and a microphone is no camera`() throws {
     let card = machine { $0.openResult = -EBUSY }
-    let device = try #require(with(card) { CaptureDevice.list() }.devices.last)
+    let device = try #require(with(card) { CaptureDevice.discover() }.devices.last)
     let busy = #expect(throws: DiscoveryError.self) {
       try with(card) { try device.audioFormats() }
     }

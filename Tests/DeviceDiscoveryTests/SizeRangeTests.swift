@@ -48,7 +48,7 @@ struct SizeRangeTests {
     source.inForce = DriverSize(width: 722, height: 482)
     let list = try FormatList(
       asking: source, for: ModeRequest.Size(width: 1000, height: 500),
-      incoming: IncomingPicture(size: ModeRequest.Size(width: 1366, height: 768)))
+      incoming: IncomingSignal(size: ModeRequest.Size(width: 1366, height: 768)))
     let ids = list.formats.map(\.id)
     #expect(ids.contains("722x482@60/nv12"))
     #expect(ids.contains("1000x500@60/nv12"))
@@ -81,7 +81,7 @@ struct SizeRangeTests {
     let unknown = try FormatList(asking: source(huge))
     #expect(FormatSelection.fastest(among: unknown.formats)?.id == "7680x4320@60/nv12")
     #expect(unknown.formats.last?.exceedsSource == true)
-    let pal = IncomingPicture(size: ModeRequest.Size(width: 720, height: 576))
+    let pal = IncomingSignal(size: ModeRequest.Size(width: 720, height: 576))
     let television = try FormatList(asking: source(huge, 25), incoming: pal)
     #expect(FormatSelection.fastest(among: television.formats)?.id == "720x576@25/nv12")
     func choice(_ mode: String) throws -> String? {

@@ -68,7 +68,7 @@ struct CompositionModelTests {
         // Inside a segment, since at a cut what plays backwards shows what is on just before.
         let segment = try #require(composition.segments.randomElement(using: &random))
         let part = try Rational(.random(in: 1..<97, using: &random), 97)
-        let instant = try segment.target.durationInSeconds.multiplied(by: part)
+        let instant = try segment.target.duration.multiplied(by: part)
           .adding(segment.target.start.seconds)
         do {
           #expect(try composition.sight(at: instant) == model.sight(instant))
@@ -89,7 +89,7 @@ struct CompositionModelTests {
     guard let segment = composition.segments.randomElement(using: &random) else { return }
     func time(_ step: Int64) throws -> MediaTime {
       try MediaTime(
-        segment.target.durationInSeconds.multiplied(by: Rational(Int128(step), 4))
+        segment.target.duration.multiplied(by: Rational(Int128(step), 4))
           .adding(segment.target.start.seconds))
     }
     let start = Int64.random(in: 0..<4, using: &random)
@@ -149,7 +149,7 @@ struct CompositionModelTests {
       let stretches: [(Int64, Int64)] = [(8, 1), (1, 2), (2, 1), (1, 3), (4, 3), (1, 1)]
       let (above, below) = stretches.randomElement(using: &random) ?? (1, 1)
       let length = try MediaTime(
-        range.durationInSeconds.multiplied(by: Rational(Int128(above), Int128(below))))
+        range.duration.multiplied(by: Rational(Int128(above), Int128(below))))
       try composition.scaleTimeRange(range, toDuration: length)
       try model.scale(range, to: length)
     }

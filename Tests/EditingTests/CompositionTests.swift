@@ -162,8 +162,8 @@ struct RetimedCompositionTests {
         .random(in: 1...5, using: &random), .random(in: 1...8, using: &random))
       let range = try TimeRange.of(start, end, per: 240)
       changes.append((range, speed))
-      expected = try expected.subtracting(range.durationInSeconds)
-        .adding(range.durationInSeconds.divided(by: speed.fraction))
+      expected = try expected.subtracting(range.duration)
+        .adding(range.duration.divided(by: speed.fraction))
     }
     let ordered = try Composition.retimed(clip, changes: changes)
     changes.shuffle(using: &random)

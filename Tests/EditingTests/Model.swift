@@ -44,35 +44,35 @@ struct Model {
   }
 
   mutating func insert(_ range: TimeRange, of source: MediaSource, at time: MediaTime) throws {
-    try insert(range.durationInSeconds, at: time.seconds) {
+    try insert(range.duration, at: time.seconds) {
       Sight(path: source.path, time: try range.start.seconds.adding($0))
     }
   }
 
   mutating func insertEmpty(_ range: TimeRange) throws {
-    try insert(range.durationInSeconds, at: range.start.seconds) { _ in nil }
+    try insert(range.duration, at: range.start.seconds) { _ in nil }
   }
 
   mutating func remove(_ range: TimeRange) throws {
     let old = sight
-    duration = try duration.subtracting(range.durationInSeconds)
+    duration = try duration.subtracting(range.duration)
     sight = { instant in
       instant < range.start.seconds
-        ? try old(instant) : try old(instant.adding(range.durationInSeconds))
+        ? try old(instant) : try old(instant.adding(range.duration))
     }
   }
 
   mutating func scale(_ range: TimeRange, to length: MediaTime) throws {
     let old = sight
     let start = range.start.seconds
-    let change = try length.seconds.subtracting(range.durationInSeconds)
+    let change = try length.seconds.subtracting(range.duration)
     duration = try duration.adding(change)
     sight = { instant in
       if instant < start { return try old(instant) }
       let offset = try instant.subtracting(start)
       if offset >= length.seconds { return try old(instant.subtracting(change)) }
       return try old(
-        offset.multiplied(by: range.durationInSeconds).divided(by: length.seconds).adding(start))
+        offset.multiplied(by: range.duration).divided(by: length.seconds).adding(start))
     }
   }
 
@@ -81,9 +81,9 @@ struct Model {
     let (from, to) = (ramp.from.fraction, ramp.to.fraction)
     let start = range.start.seconds
     // The mean of the speeds, by either way of going from one to the other.
-    let length = try range.durationInSeconds.multiplied(by: Rational(2))
+    let length = try range.duration.multiplied(by: Rational(2))
       .divided(by: from.adding(to))
-    let change = try length.subtracting(range.durationInSeconds)
+    let change = try length.subtracting(range.duration)
     duration = try duration.adding(change)
     sight = { instant in
       if instant < start { return try old(instant) }

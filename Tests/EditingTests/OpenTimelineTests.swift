@@ -61,9 +61,9 @@ struct OpenTimelineTests {
       let start = Int64.random(in: 0..<2_000, using: &random)
       let part = try TimeRange.of(
         start, .random(in: start + 20...2_400, using: &random), per: 240)
-      let place = composition.duration
-      try composition.insertTimeRange(part, of: one, at: place)
-      let inserted = try TimeRange(start: place, end: composition.duration)
+      let position = composition.duration
+      try composition.insertTimeRange(part, of: one, at: position)
+      let inserted = try TimeRange(start: position, end: composition.duration)
       switch Int.random(in: 0..<7, using: &random) {
       case 0: try composition.reverse(inserted)
       case 1: try composition.freezeFrame(at: composition.duration, for: .init(seconds: 1))
@@ -75,15 +75,15 @@ struct OpenTimelineTests {
           easing: Bool.random(using: &random) ? .linear : .easeInOut)
         try? composition.setSpeedRamp(ramp, in: inserted)
         if Bool.random(using: &random) {
-          try? composition.reverse(TimeRange(start: place, end: composition.duration))
+          try? composition.reverse(TimeRange(start: position, end: composition.duration))
         }
         // A cut inside the ramp leaves two parts of one curve.
         let middle = try? MediaTime(
-          place.seconds.adding(composition.duration.seconds).divided(by: Rational(2)))
+          position.seconds.adding(composition.duration.seconds).divided(by: Rational(2)))
         if let middle { try? composition.freezeFrame(at: middle, for: .init(seconds: 1)) }
       default:
         let length = try MediaTime(
-          inserted.durationInSeconds.multiplied(by: Rational(.random(in: 1...8, using: &random), 3))
+          inserted.duration.multiplied(by: Rational(.random(in: 1...8, using: &random), 3))
         )
         try? composition.scaleTimeRange(inserted, toDuration: length)
       }
@@ -223,13 +223,13 @@ struct OpenTimelineTests {
     for number in 0..<full(3_000) {
       var damaged = number % 5 == 0 ? bytes : plain
       for _ in 0..<Int.random(in: 1...3, using: &random) {
-        let place = Int.random(in: 0..<damaged.count, using: &random)
+        let position = Int.random(in: 0..<damaged.count, using: &random)
         switch Int.random(in: 0..<3, using: &random) {
-        case 0: damaged[place] = UInt8.random(in: 32...126, using: &random)
-        case 1: damaged.remove(at: place)
+        case 0: damaged[position] = UInt8.random(in: 32...126, using: &random)
+        case 1: damaged.remove(at: position)
         default:
           damaged.insert(
-            Array("0123456789-.eE\"{}[],".utf8).randomElement(using: &random) ?? 48, at: place)
+            Array("0123456789-.eE\"{}[],".utf8).randomElement(using: &random) ?? 48, at: position)
         }
       }
       do {

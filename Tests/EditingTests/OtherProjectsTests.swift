@@ -172,14 +172,14 @@ struct OtherProjectsTests {
     for _ in 0..<full(1_200) {
       var damaged = bytes
       for _ in 0..<Int.random(in: 1...3, using: &random) {
-        let place = Int.random(in: 0..<damaged.count, using: &random)
+        let position = Int.random(in: 0..<damaged.count, using: &random)
         switch Int.random(in: 0..<4, using: &random) {
-        case 0: damaged[place] = UInt8.random(in: 32...255, using: &random)
-        case 1: damaged.remove(at: place)
-        case 2: damaged.removeSubrange(place..<min(damaged.count, place + 40))
+        case 0: damaged[position] = UInt8.random(in: 32...255, using: &random)
+        case 1: damaged.remove(at: position)
+        case 2: damaged.removeSubrange(position..<min(damaged.count, position + 40))
         default:
           damaged.insert(
-            Array("0123456789-:;/<>\"{}[]&".utf8).randomElement(using: &random) ?? 48, at: place)
+            Array("0123456789-:;/<>\"{}[]&".utf8).randomElement(using: &random) ?? 48, at: position)
         }
         if damaged.isEmpty { damaged = bytes }
       }

@@ -67,10 +67,10 @@ struct TracksTests {
     var late = composition
     try late.removeTimeRange(.of(3, 4))
     #expect(late.track(.audio) == composition.track(.audio))
-    var turned = composition
-    try turned.reverse(.of(1, 4))
+    var rotated = composition
+    try rotated.reverse(.of(1, 4))
     #expect(
-      table(turned.track(.audio)) == [
+      table(rotated.track(.audio)) == [
         "clip.mov 0/1..1/1 -> 0/1..1/1", "empty -> 1/1..3/1",
         "clip.mov reversed 1/1..2/1 -> 3/1..4/1",
       ])

@@ -37,8 +37,8 @@ struct TrimmedCompositionTests {
         ? mapping.sourceStart == start : mapping.sourceEnd > first.sourceStart
     }
     let offset = try #require(begin).instant(of: first.sourceStart.doubleValue)
-    for place in 0...1_000 {
-      let time = trimmed.duration.doubleValue * Double(place) / 1_001
+    for position in 0...1_000 {
+      let time = trimmed.duration.doubleValue * Double(position) / 1_001
       let (one, other) = (mappings.played(at: time), places.played(at: offset + time))
       if abs(one - other) > 1e-9 { return "\(one) plays for \(other)" }
     }
@@ -120,7 +120,7 @@ struct TrimmedCompositionTests {
 extension PlaybackMapping {
   fileprivate func played(at time: Double) -> Double {
     let (start, end) = (sourceStart.doubleValue, sourceEnd.doubleValue)
-    let share = (time - target.start.doubleValue) / target.durationInSeconds.doubleValue
+    let share = (time - target.start.doubleValue) / target.duration.doubleValue
     switch motion {
     case .hold: return start
     case .constant: return start + (end - start) * share
@@ -130,7 +130,7 @@ extension PlaybackMapping {
       let u = lower + (part.upper.doubleValue - lower) * share
       let risen = ramp.easing == .linear ? u * u / 2 : u * u * u - u * u * u * u / 2
       return whole.start.doubleValue
-        + whole.durationInSeconds.doubleValue * (from * u + (to - from) * risen)
+        + whole.duration.doubleValue * (from * u + (to - from) * risen)
         / ((from + to) / 2)
     }
   }

@@ -63,9 +63,9 @@ struct BoundaryTests {
     #expect(planned.framesEncoded == report.framesEncoded)
     let copied = report.copies.reduce(0) { $0 + $1.packetCount }
     #expect(copied == report.framesCopied + report.framesHidden)
-    let encoded = report.cuts.reduce(0) { $0 + ($1.way == .rendered ? $1.frames : 0) }
+    let encoded = report.cuts.reduce(0) { $0 + ($1.method == .rendered ? $1.frames : 0) }
     #expect(encoded == report.framesEncoded)
-    #expect(report.cuts.allSatisfy { $0.way != .rendered || $0.frames <= 100 })
+    #expect(report.cuts.allSatisfy { $0.method != .rendered || $0.frames <= 100 })
     // Every packet that is said to be copied is there, byte by byte and in order.
     let source = try packets(of: asset.path)
     let expected = report.copies.flatMap { copy in
@@ -73,8 +73,8 @@ struct BoundaryTests {
     }
     var rest = try packets(of: report.path)[...]
     for packet in expected {
-      let place = try #require(rest.firstIndex(of: packet))
-      rest = rest[(place + 1)...]
+      let position = try #require(rest.firstIndex(of: packet))
+      rest = rest[(position + 1)...]
     }
     try await decodes(report.path, shownCount: table.entries.count)
     return report
@@ -122,12 +122,12 @@ struct BoundaryTests {
     let report = try await check(asset, [(1_300, 2_500), (100, 1_410), (250, 300)])
     #expect(report.framesHidden == 0 && report.hiddenNanoseconds == 0)
     #expect(report.cuts.filter(\.isStart).map(\.frames) == [70, 90, 5])
-    #expect(report.cuts.filter(\.isStart).map(\.way) == [.rendered, .rendered, .rendered])
+    #expect(report.cuts.filter(\.isStart).map(\.method) == [.rendered, .rendered, .rendered])
     #expect(report.cuts[0].freeBefore == .milliseconds(1_000))
     #expect(report.cuts[0].freeAfter == .milliseconds(2_000))
     // Where no frame is reordered, an end is free.
     let ends = report.cuts.filter { !$0.isStart }
-    #expect(ends.allSatisfy { reordered ? $0.frames <= 2 : $0.way == .free })
+    #expect(ends.allSatisfy { reordered ? $0.frames <= 2 : $0.method == .free })
     let whole = try await check(asset, [(0, 3_000)])
     #expect(whole.framesEncoded == 0 && whole.cuts.isEmpty)
   }
@@ -149,9 +149,9 @@ struct BoundaryTests {
     let asset = try asset(reordered: true)
     let few = try await check(asset, [(0, 500), (1_300, 2_000)], .auto)
     #expect(few.framesHidden > 0 && few.framesEncoded == 0)
-    #expect(few.cuts.map(\.way) == [.free, .hidden] || few.cuts[1].way == .hidden)
+    #expect(few.cuts.map(\.method) == [.free, .hidden] || few.cuts[1].method == .hidden)
     let many = try await check(asset, [(0, 500), (1_800, 3_000)], .auto)
-    #expect(many.cuts.last?.way == .rendered && many.cuts.last?.frames == 20)
+    #expect(many.cuts.last?.method == .rendered && many.cuts.last?.frames == 20)
     let error = try refusal(
       composition(of: asset, [(0, 500), (1_800, 3_000)]), of: asset, settings(.squeeze))
     #expect(error.code == .cutNotOnKeyFrame)

@@ -153,7 +153,7 @@ struct ConstantRateTests {
       #expect(report.framesEncoded == 25)
       let result = try Asset(path: report.path)
       var reader = try FrameReader(result)
-      var writer = RawPictureWriter(.gray8)
+      var writer = try RawFrameWriter(.gray)
       for slot in 0..<25 {
         let levels = try writer.data(of: slot, from: &reader)
         if (10..<15).contains(slot) {
@@ -184,7 +184,7 @@ struct ConstantRateTests {
     let asset = try Asset.made(.constant(30, count: 6, timescale: 90_000), in: folder)
     let report = try ExportSession(Composition(asset), of: asset).export(settings(30, 1, codec))
     var reader = try FrameReader(try Asset(path: report.path))
-    var writer = RawPictureWriter(.gray8)
+    var writer = try RawFrameWriter(.gray)
     let levels = try writer.data(of: 5, from: &reader)
     // Frame 5 is binary 101: white, black, white.
     for (block, expected) in [(0, 208), (1, 32), (2, 208)] {

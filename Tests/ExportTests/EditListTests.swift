@@ -120,10 +120,10 @@ struct EditListTests {
     while let packet = try demuxer.nextPacket() { packets.append(packet) }
     let first = try #require(packets.first?.dts)
     let length = try #require(demuxer.index(ofTrack: 0).ticks)
-    for (place, packet) in packets.enumerated() where Int64(place) != dropped {
+    for (position, packet) in packets.enumerated() where Int64(position) != dropped {
       let (pts, dts) = (try #require(packet.pts), try #require(packet.dts))
       // libavformat makes the last one longer by what is decoded before zero.
-      let duration = place == packets.count - 1 ? length + first - dts : packet.duration
+      let duration = position == packets.count - 1 ? length + first - dts : packet.duration
       try writer.write(packet, track: number, pts: pts, dts: dts, duration: duration)
     }
     try writer.finish()

@@ -120,8 +120,8 @@ private struct Source: Sendable {
     ]
     var sources: [Source] = []
     for (number, kind) in kinds.enumerated() {
-      for (place, rate) in rates.enumerated() {
-        var random = SeededGenerator(seed: UInt64(number * 100 + place))
+      for (position, rate) in rates.enumerated() {
+        var random = SeededGenerator(seed: UInt64(number * 100 + position))
         var recipe = MovieRecipe()
         recipe.timescale = rate.scale
         var time: Int64 = 0
@@ -132,7 +132,7 @@ private struct Source: Sendable {
             rate.step > 0 ? rate.step : .random(in: jitter / 3 + 1...jitter * 3, using: &random)
         }
         recipe.end = time
-        recipe = encoded(recipe, kind, gop: [8, 16, 30][place % 3])
+        recipe = encoded(recipe, kind, gop: [8, 16, 30][position % 3])
         let name = "\(kind) \(rate.name)"
         let asset = try Asset.made(recipe, in: folder, name)
         let hashes = try await DecodedFrame.all(of: asset.path).frames.map(\.hash)
@@ -197,8 +197,8 @@ private struct Plan {
     let duration = source.asset.duration
     /// A time of the source: at a frame, or anywhere.
     func time() throws -> MediaTime {
-      let place = Int.random(in: 0..<times.count - 1, using: &random)
-      if Bool.random(using: &random) { return try MediaTime(times[place]) }
+      let position = Int.random(in: 0..<times.count - 1, using: &random)
+      if Bool.random(using: &random) { return try MediaTime(times[position]) }
       let steps = Int128(duration.doubleValue * 48_000)
       return try MediaTime(
         Rational(Int128(Int64.random(in: 0..<Int64(steps), using: &random)), 48_000))
@@ -213,20 +213,20 @@ private struct Plan {
       let ends = try [time(), time()].sorted()
       let part = try TimeRange(start: ends[0], end: ends[1])
       // A part of less than a frame of 240 a second is no slow motion.
-      guard part.durationInSeconds > (try Rational(1, 100)) else { continue }
+      guard part.duration > (try Rational(1, 100)) else { continue }
       // Every now and then one that goes on where the last one ended.
       let start = composition.segments.last?.mapping?.line?.source.end
       let goesOn = try start.map { try TimeRange(start: $0, end: max($0, ends[1])) }
       let range = Int.random(in: 0..<4, using: &random) == 0 ? goesOn ?? part : part
-      guard range.durationInSeconds > (try Rational(1, 100)) else { continue }
+      guard range.duration > (try Rational(1, 100)) else { continue }
       let speed = speeds.randomElement(using: &random) ?? .one
       do {
         try composition.edit { edited in
-          let place = edited.duration
-          try edited.insertTimeRange(range, of: media, at: place)
-          let length = try MediaTime(range.durationInSeconds.divided(by: speed))
+          let position = edited.duration
+          try edited.insertTimeRange(range, of: media, at: position)
+          let length = try MediaTime(range.duration.divided(by: speed))
           try edited.scaleTimeRange(
-            TimeRange(start: place, end: edited.duration), toDuration: length)
+            TimeRange(start: position, end: edited.duration), toDuration: length)
         }
       } catch let error as EditingError {
         // A sum of many odd fractions may fit no time; this range is then left out.
@@ -251,7 +251,7 @@ private struct Plan {
     for segment in composition.segments {
       guard let line = segment.mapping?.line else { continue }
       let (start, stop) = (line.source.start.seconds, line.source.end.seconds)
-      let stretch = try line.target.durationInSeconds.divided(by: line.source.durationInSeconds)
+      let stretch = try line.target.duration.divided(by: line.source.duration)
       let (first, last) = (try start.adding(slack), try stop.subtracting(slack))
       for number in 0..<source.times.count - 1
       where source.times[number] < last && source.times[number + 1] > first {
@@ -307,15 +307,15 @@ private struct Plan {
     }
     // Each time is rounded once, from the exact one.
     let ticks = exact.map { $0.rounded(.halfAwayFromZero) }
-    var place = 0
+    var position = 0
     var strangers: [Int] = []
     var hiddenRun: Int64 = 0
     for (index, frame) in frames.enumerated() {
       let next = index + 1 < frames.count ? frames[index + 1].ticks : Int64(ticks[wanted.count])
       if next <= frame.ticks { outcome.complaints.append("frame \(index) has no time of its own") }
-      if place < wanted.count, ticks[place] == frame.ticks {
-        if frame.hash != source.hashes[wanted[place].number] { strangers.append(index) }
-        place += 1
+      if position < wanted.count, ticks[position] == frame.ticks {
+        if frame.hash != source.hashes[wanted[position].number] { strangers.append(index) }
+        position += 1
         hiddenRun = 0
       } else {
         // Not wanted: on for one tick, and with its like for a quarter of a millisecond at most.
@@ -325,14 +325,16 @@ private struct Plan {
         }
       }
     }
-    if place != wanted.count { outcome.complaints.append("\(place) of \(wanted.count) frames") }
+    if position != wanted.count {
+      outcome.complaints.append("\(position) of \(wanted.count) frames")
+    }
     // What is encoded may well come out as it went in.
     if strangers.count > Int(report.framesEncoded) {
       outcome.complaints.append(
         "\(strangers.count) other pictures, \(report.framesEncoded) encoded")
     }
     // What the first cut hides lies before the track's zero, and belongs to its length.
-    if report.cuts.first?.way != .hidden {
+    if report.cuts.first?.method != .hidden {
       let length = try await FFmpeg.probe(report.path, "stream=duration_ts", stream: "v")
       if length.first.flatMap({ Int128($0) }) != ticks[wanted.count] {
         outcome.complaints.append("it lasts \(length) ticks, not \(ticks[wanted.count])")

@@ -44,10 +44,11 @@ struct FrameRuleTests {
     var cuts = Set((0..<6).map { _ in Int64.random(in: 0...total, using: &random) }).sorted()
     if cuts.count % 2 == 1 { cuts.removeLast() }
     let speeds = [(1, 8), (1, 4), (2, 3), (3, 1), (1, 1), (7, 5), (1, 16)]
-    let changes = try stride(from: 0, to: cuts.count, by: 2).map { place in
+    let changes = try stride(from: 0, to: cuts.count, by: 2).map { position in
       let (over, under) = speeds.randomElement(using: &random) ?? (1, 1)
       return (
-        range: try range(cuts[place], cuts[place + 1]), speed: try speed(Int64(over), Int64(under))
+        range: try range(cuts[position], cuts[position + 1]),
+        speed: try speed(Int64(over), Int64(under))
       )
     }
     let composition = try asset.retimed(changes)
@@ -107,7 +108,7 @@ struct FrameRuleTests {
     }
     for frame in times.indices where !due.contains(frame) {
       let part = composition.segments[segment(frame)]
-      let slotCount = try part.target.durationInSeconds.divided(by: perSlot)
+      let slotCount = try part.target.duration.divided(by: perSlot)
       let frameCount = times.indices.count { segment($0) == segment(frame) }
       guard try slotCount >= Rational(Int128(frameCount) * 99, 100) else { continue }
       var changed = due

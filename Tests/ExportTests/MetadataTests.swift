@@ -103,7 +103,7 @@ struct MetadataTests {
   ) async throws {
     var recipe = MovieRecipe.constant(100, count: 100).h264(gop: 25, reordered: true)
     recipe.displayMatrix = [0, 65_536, 0, -65_536, 0, 0, 0, 0, 1 << 30]
-    let turned = try await make(
+    let rotated = try await make(
       "turned.\(container)",
       [
         "-i", Asset.made(recipe, in: folder).path, "-f", "lavfi", "-i", "sine=d=1", "-map", "0:v",
@@ -114,7 +114,7 @@ struct MetadataTests {
         "-metadata:s:v", "language=ger", "-metadata:s:a",
         container == "mov" ? "language=fra" : "language=fre",
       ] + Self.tags)
-    let source = try await facts(turned.path)
+    let source = try await facts(rotated.path)
     for expected in [
       "file make=Overcrank", container == "mp4" ? "audio language=fre" : "audio language=fra",
       "file location=+48.2082+016.3738/", "video color_space=bt709",
@@ -123,7 +123,7 @@ struct MetadataTests {
     ] {
       #expect(source.contains(expected), "\(expected) is not in \(source.sorted())")
     }
-    try await check(turned)
+    try await check(rotated)
   }
 
   @Test func `HDR10 travels with its pictures, and with its track`() async throws {

@@ -69,13 +69,13 @@ struct MotionTests {
       let count = max(
         2,
         Int128(
-          Double(instants) * segment.target.durationInSeconds.doubleValue
+          Double(instants) * segment.target.duration.doubleValue
             / composition.duration.doubleValue))
       let slack =
         try [mapping.speed(at: .zero), mapping.speed(at: composition.duration.seconds)]
         .map { try ($0 < .zero ? $0.negated() : $0).multiplied(by: tick) }.max() ?? tick
       for number in 0..<count {
-        let instant = try segment.target.durationInSeconds
+        let instant = try segment.target.duration
           .multiplied(by: Rational(2 * number + 1, 2 * count))
           .adding(segment.target.start.seconds)
         let shown = times.lastIndex { $0 <= instant }.flatMap { numbers[$0] }
@@ -114,7 +114,7 @@ struct MotionTests {
       ], easing: easing)
     let (result, report) = try check(composition, of: [asset])
     #expect(report.framesCopied == 480 && report.framesSkipped == 0)
-    #expect(try pictureBytes(result.path) == pictureBytes(asset.path))
+    #expect(try frameBytes(result.path) == frameBytes(asset.path))
     #expect(report.maxTimeErrorNanoseconds <= 2_100)
     // 0.5 + 0.3·16/9 + 0.3·8 + 0.4·16/9 + 0.5 s.
     #expect(composition.duration.seconds == (try Rational(209, 45)))
@@ -131,7 +131,7 @@ struct MotionTests {
         try composition.freezeFrame(at: .milliseconds(time), for: .milliseconds(700))
         let (result, report) = try check(composition, of: [asset], instants: 135)
         #expect(report.framesCopied == 120)
-        #expect(try pictureBytes(result.path) == pictureBytes(asset.path))
+        #expect(try frameBytes(result.path) == frameBytes(asset.path))
       }
     }
   }
@@ -143,7 +143,7 @@ struct MotionTests {
     let (result, report) = try check(composition, of: [asset])
     #expect(try result.numbers() == (0..<120).reversed().map { $0 })
     #expect(report.framesCopied == 120)
-    #expect(try pictureBytes(result.path) == pictureBytes(asset.path).reversed())
+    #expect(try frameBytes(result.path) == frameBytes(asset.path).reversed())
     // Forwards, backwards more slowly with a halt on the way, and forwards again.
     var swing = try Composition(asset)
     try swing.insertTimeRange(range(500, 1_007), of: asset.mediaSource(), at: .milliseconds(1_007))
@@ -235,12 +235,12 @@ struct MotionTests {
       let part = try range(start, .random(in: start + 30...min(last, start + 400), using: &random))
       do {
         try composition.edit { edited in
-          let place = edited.duration
-          try edited.insertTimeRange(part, of: source, at: place)
-          let inserted = try TimeRange(start: place, end: edited.duration)
+          let position = edited.duration
+          try edited.insertTimeRange(part, of: source, at: position)
+          let inserted = try TimeRange(start: position, end: edited.duration)
           switch Int.random(in: 0..<6, using: &random) {
           case 0: try edited.reverse(inserted)
-          case 1: try edited.freezeFrame(at: place, for: .milliseconds(123))
+          case 1: try edited.freezeFrame(at: position, for: .milliseconds(123))
           case 2, 3:
             let ramp = SpeedRamp(
               from: try #require(speeds.randomElement(using: &random)),
@@ -249,7 +249,7 @@ struct MotionTests {
             try edited.setSpeedRamp(ramp, in: inserted)
           default:
             let length = try MediaTime(
-              inserted.durationInSeconds.multiplied(
+              inserted.duration.multiplied(
                 by: Rational(
                   .random(in: 1...6, using: &random), .random(in: 1...4, using: &random))))
             try edited.scaleTimeRange(inserted, toDuration: length)
@@ -272,9 +272,9 @@ struct MotionTests {
     recipe.audio?.clicks = [24_000, 84_000]
     let asset = try Asset.made(recipe, in: folder)
     // Backwards: the click at 0.5 s begins 0.5 s before the end, and its samples are mirrored.
-    var turned = try Composition(asset)
-    try turned.reverse(range(0, 2_000))
-    let report = try ExportSession(turned, of: asset).export(settings())
+    var rotated = try Composition(asset)
+    try rotated.reverse(range(0, 2_000))
+    let report = try ExportSession(rotated, of: asset).export(settings())
     let backwards = try Asset(path: report.path).audio()
     #expect(backwards == (try asset.audio()).map { $0.reversed() })
     #expect(report.avEndDifferenceNanoseconds == 0)
@@ -295,10 +295,10 @@ struct MotionTests {
       let time = try composition.targetTimes(
         ofSource: Rational(click, 48_000), in: asset.mediaSource(), timescale: 48_000,
         rounding: .halfAwayFromZero)
-      let place = Int(try #require(time.first).value)
-      let near = samples[max(0, place - 2_000)..<min(samples.count, place + 2_000)]
+      let position = Int(try #require(time.first).value)
+      let near = samples[max(0, position - 2_000)..<min(samples.count, position + 2_000)]
       let loudest = try #require(near.indices.max { abs(near[$0]) < abs(near[$1]) })
-      #expect((-48...96).contains(loudest - place), "\(loudest) for \(place)")
+      #expect((-48...96).contains(loudest - position), "\(loudest) for \(position)")
     }
     // And the same backwards.
     var back = composition
@@ -309,8 +309,8 @@ struct MotionTests {
     for (one, other) in [(0, 60_000), (60_000, samples.count)] {
       let (there, here) = (samples[one..<other], others[one..<other])
       let loudest = try #require(there.indices.max { abs(there[$0]) < abs(there[$1]) })
-      let place = try #require(here.indices.max { abs(here[$0]) < abs(here[$1]) })
-      #expect(abs(loudest - place) <= 24, "\(place) for \(loudest)")
+      let position = try #require(here.indices.max { abs(here[$0]) < abs(here[$1]) })
+      #expect(abs(loudest - position) <= 24, "\(position) for \(loudest)")
     }
   }
 }

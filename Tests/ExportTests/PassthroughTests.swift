@@ -67,7 +67,7 @@ struct PassthroughTests {
     #expect(
       try await FFmpeg.probe(result.path, "stream=duration,nb_frames", stream: "v")
         == ["11.000000,960"])
-    #expect(try pictureBytes(result.path) == pictureBytes(asset.path))
+    #expect(try frameBytes(result.path) == frameBytes(asset.path))
     #expect(report.framesCopied == 960 && report.framesSkipped == 0 && report.framesEncoded == 0)
     #expect(report.maxTimeErrorNanoseconds == 0 && report.hiddenNanoseconds == 0)
     #expect(report.audio == nil && report.avEndDifferenceNanoseconds == nil)
@@ -90,7 +90,7 @@ struct PassthroughTests {
     ])
     let (result, report) = try export(composition, of: asset)
     #expect(report.framesCopied == 480)
-    #expect(try pictureBytes(result.path) == pictureBytes(asset.path))
+    #expect(try frameBytes(result.path) == frameBytes(asset.path))
     var before = try FrameReader(asset)
     var after = try FrameReader(result)
     for index in 0..<480 {
@@ -165,21 +165,21 @@ struct PassthroughTests {
   @Test func `Random plans over a continuous source are exact`() throws {
     let recipe = MovieRecipe.constant(240, count: 120).h264(gop: 30, reordered: true)
     let asset = try Asset.made(recipe, in: folder)
-    let packets = try pictureBytes(asset.path)
+    let packets = try frameBytes(asset.path)
     var generator = SeededGenerator(seed: 42)
     for number in 0..<25 {
       var marks = Set((0..<6).map { _ in Int64.random(in: 0...500, using: &generator) }).sorted()
       if marks.count % 2 == 1 { marks.removeLast() }
-      let changes = try stride(from: 0, to: marks.count, by: 2).map { place in
+      let changes = try stride(from: 0, to: marks.count, by: 2).map { position in
         (
-          range: try range(marks[place], marks[place + 1]),
+          range: try range(marks[position], marks[position + 1]),
           speed: try speed(
             Int64.random(in: 1...8, using: &generator), Int64.random(in: 1...8, using: &generator))
         )
       }
       let composition = try asset.retimed(changes)
       let (result, report) = try export(composition, of: asset, "random-\(number).mov")
-      #expect(try pictureBytes(result.path) == packets)
+      #expect(try frameBytes(result.path) == packets)
       #expect(report.framesSkipped == 0)
       if report.maxTimeErrorNanoseconds == 0 {
         #expect(result.duration == composition.duration)
@@ -195,7 +195,7 @@ struct PassthroughTests {
     let (result, report) = try export(composition, of: asset)
     #expect(result.duration == .milliseconds(1_750))
     #expect(report.maxTimeErrorNanoseconds == 0)
-    #expect(try pictureBytes(result.path) == pictureBytes(asset.path))
+    #expect(try frameBytes(result.path) == frameBytes(asset.path))
   }
 
   /// libavformat's files take some 256 KiB at a time.
@@ -210,12 +210,12 @@ struct PassthroughTests {
     recipe.fragmentMicroseconds = fragment
     recipe = recipe.h264(gop: 4, reordered: false, options: ["crf": "1"])
     let asset = try Asset.made(recipe, in: folder)
-    let packets = try pictureBytes(asset.path)
+    let packets = try frameBytes(asset.path)
     #expect(packets.allSatisfy { $0.count > 1 << 18 })
     let composition = try asset.retimed([(range(0, 25), speed(1, 8))])
     let (result, report) = try export(composition, of: asset, "slow.\(container)")
     #expect(report.framesCopied == 12)
-    #expect(try pictureBytes(result.path) == packets)
+    #expect(try frameBytes(result.path) == packets)
     #expect(try result.numbers() == (0..<12).map(Int.init))
   }
 }

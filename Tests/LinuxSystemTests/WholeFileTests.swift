@@ -90,13 +90,14 @@ struct WholeFileTests {
     try FileManager.default.createSymbolicLink(
       atPath: scratch.file("link"), withDestinationPath: "a.mov")
     try FileManager.default.linkItem(atPath: path, toPath: scratch.file("hard"))
-    let place = FilePlace(path)
+    let position = FileLocation(path)
     for other in ["link", "hard", "folder/../a.mov", "./a.mov"] {
-      #expect(FilePlace(scratch.file(other)).isFile(of: place), "\(other)")
+      #expect(FileLocation(scratch.file(other)).isFile(of: position), "\(other)")
     }
-    #expect(!FilePlace(scratch.file("b.mov")).isFile(of: place))
+    #expect(!FileLocation(scratch.file("b.mov")).isFile(of: position))
     #expect(
-      FilePlace(scratch.file("folder/../b.mov")).name == FilePlace(scratch.file("b.mov")).name)
-    #expect(FilePlace(scratch.file("hard")).name != place.name)
+      FileLocation(scratch.file("folder/../b.mov")).name == FileLocation(scratch.file("b.mov")).name
+    )
+    #expect(FileLocation(scratch.file("hard")).name != position.name)
   }
 }

@@ -90,11 +90,11 @@ extension SeededRandom {
     case 0...3: return (0..<(1 + below(5))).map { _ in pick(pieces) }.joined()
     case 4, 5:
       var scalars = Array(pick(models).unicodeScalars)
-      let place = below(scalars.count)
+      let position = below(scalars.count)
       switch below(3) {
-      case 0: scalars.remove(at: place)
-      case 1: scalars.insert(scalars[below(scalars.count)], at: place)
-      default: scalars[place] = Unicode.Scalar(UInt8(below(128)))
+      case 0: scalars.remove(at: position)
+      case 1: scalars.insert(scalars[below(scalars.count)], at: position)
+      default: scalars[position] = Unicode.Scalar(UInt8(below(128)))
       }
       return scalars.reduce(into: "") { $0.unicodeScalars.append($1) }
     case 6:

@@ -31,7 +31,7 @@ struct PlaybackMappingTests {
         let span = try item.mapping.sourceEnd.subtracting(item.mapping.sourceStart)
         let time = try span.multiplied(by: Rational(Int128(random.below(1_001)), 1_000))
           .adding(item.mapping.sourceStart)
-        let placed = try placing.placed(ofSource: time, rounding: rounding)
+        let placed = try placing.tick(at: time, rounding: rounding)
         if let wrong = item.model.complaint(
           placed, ofSource: Fraction(time), timescale: timescale, rounding: rounding)
         {
@@ -205,7 +205,7 @@ private struct PlaybackModel {
 
   /// What is wrong with a rounded tick, or nil.
   func complaint(
-    _ placed: PlaybackTicks.Placed, ofSource time: Fraction, timescale: Int32,
+    _ placed: PlaybackTicks.RoundedTick, ofSource time: Fraction, timescale: Int32,
     rounding: TimeRounding
   ) -> String? {
     // The floor by halving, then what each rounding makes of it and of what is left. The halving
@@ -232,12 +232,12 @@ private struct PlaybackModel {
     // The stated error is no less than the true one, and hardly more.
     let tick = Fraction(1, scale)
     let error = Fraction(placed.error)
-    let place = Fraction(BigInt(placed.ticks), scale)
+    let position = Fraction(BigInt(placed.ticks), scale)
     let slack = tick * Fraction(1, 64)
-    let nearest = [place - error, place + error].contains { side in
+    let nearest = [position - error, position + error].contains { side in
       order(time, side - slack) * order(time, side + slack) <= 0
     }
-    let within = order(time, place - error) >= 0 && order(time, place + error) <= 0
+    let within = order(time, position - error) >= 0 && order(time, position + error) <= 0
     return nearest && within ? nil : "an error of \(error) at \(placed.ticks)"
   }
 }
@@ -278,7 +278,7 @@ extension SeededRandom {
 
   /// A fraction of a range that may be either end.
   fileprivate mutating func instant(in range: TimeRange, steps: Int = 1_000) throws -> Rational {
-    try range.durationInSeconds
+    try range.duration
       .multiplied(by: Rational(Int128(below(steps + 1)), Int128(steps)))
       .adding(range.start.seconds)
   }

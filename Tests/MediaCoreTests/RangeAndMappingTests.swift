@@ -32,8 +32,8 @@ struct RangeAndMappingTests {
       {
         return "\(first) meets \(second) in \(shared)"
       }
-      let duration = Result { () throws(TimingError) in try first.duration() }
-      return complaint(.success(first.durationInSeconds), expected: end - start)
+      let duration = Result { () throws(TimingError) in try MediaTime(first.duration) }
+      return complaint(.success(first.duration), expected: end - start)
         ?? complaint(duration, expected: end - start).map { "\(first) lasts \($0)" }
     }
   }

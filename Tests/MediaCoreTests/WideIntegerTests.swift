@@ -19,8 +19,8 @@ struct WideIntegerTests {
         (left * left - left * left + wide[3] - wide[3], BigInt(0)),
         ((left + wide[2]) * wide[3] - left * wide[3], big[2] * big[3]),
       ]
-      for (place, (found, expected)) in sums.enumerated() where found.sign != expected.signum() {
-        return "\(numbers), case \(place): \(found)"
+      for (position, (found, expected)) in sums.enumerated() where found.sign != expected.signum() {
+        return "\(numbers), case \(position): \(found)"
       }
       return nil
     }

@@ -12,7 +12,7 @@ import Testing
 /// Pictures that a program brings itself.
 struct AssetWriterTests {
   private static let format = FormatDescription(
-    coding: .compressed("mjpeg"), width: 128, height: 96)
+    mediaSubType: .codec(.mjpeg), width: 128, height: 96)
 
   private static func time(_ number: Int, from start: Int64 = 7_000_000) -> MediaTime {
     MediaTime(microseconds: start + Int64(number) * 10_000)
@@ -127,10 +127,11 @@ struct AssetWriterTests {
     let error = #expect(throws: RecordingError.self) { try writer.startWriting() }
     #expect(error?.code == .outputExists)
     #expect(try bytes(of: path) == [1, 2, 3])
-    for coding in [FormatDescription.Coding.pixels("no_such"), .pixels("nv12")] {
+    for format in [PixelFormat(rawValue: "no_such"), .nv12] {
       let refusal = #expect(throws: RecordingError.self) {
         try AssetWriterInput(
-          formatDescription: FormatDescription(coding: coding, width: 64, height: 64),
+          formatDescription: FormatDescription(
+            mediaSubType: .pixels(format), width: 64, height: 64),
           frameRate: FrameRate(100, 1), codec: .raw)
       }
       #expect(refusal?.code == .codecRefused)

@@ -84,11 +84,11 @@ private struct Sine {
   /// How far the samples are from any sine of this frequency: a click is at least what the sine
   /// changes from sample to sample.
   func roughness(of samples: ArraySlice<Float>, rate: Int) -> Double {
-    let turn = 2 * cos(2 * .pi * hertz / Double(rate))
+    let rotation = 2 * cos(2 * .pi * hertz / Double(rate))
     var worst = 0.0
     for place in samples.indices.dropFirst().dropLast() {
       let bend =
-        Double(samples[place + 1]) - turn * Double(samples[place]) + Double(samples[place - 1])
+        Double(samples[place + 1]) - rotation * Double(samples[place]) + Double(samples[place - 1])
       worst = max(worst, abs(bend))
     }
     return worst
@@ -132,12 +132,12 @@ struct AudioAlignerTests {
       last = late
       roughest = max(roughest, sine.roughness(of: output[window], rate: rate))
     }
-    let (found, told) = (placer.driftPPM ?? 0, placer.worstError)
+    let (found, reported) = (placer.driftPPM ?? 0, placer.worstError)
     let (gaps, offset) = (placer.gaps, placer.startOffset)
     print(
       "sound: an hour at \(drift) ppm, \(losses) overruns: at most \(worst * 1e6) us off, measured "
         + "\(found) ppm, pace off by at most \(fastest * 1e6) ppm, roughness \(roughest) of "
-        + "\(sine.amplitude), told \(told * 1e6) us")
+        + "\(sine.amplitude), told \(reported * 1e6) us")
     // 1 ms of jitter is half a millisecond on average, which nobody can know.
     #expect(worst < 0.002)
     #expect(abs(found - Double(drift)) < 1)

@@ -37,7 +37,7 @@ struct BurstTests {
     let take = TakeSink(
       limit: CaptureLimit(), queue: queue, control: control, endsCapture: true, endsWhenFull: true)
     var pump = CaptureLoop(
-      loans: BufferPool(driver), frameRate: rate,
+      pool: BufferPool(driver), frameRate: rate,
       wholeness: FrameIntegrityCheck(byteCount: nil, isJPEG: false), control: control,
       switchboard: SinkList([take]))
     try pump.start()

@@ -53,11 +53,11 @@ struct FaultyCameraTests {
     var camera = try ScriptedCamera(100)
     (camera.width, camera.height) = (320, 240)
     var steps = try camera.frames(0..<20)
-    for (place, size) in [(5, (128, 96)), (10, (640, 480))] {
+    for (position, size) in [(5, (128, 96)), (10, (640, 480))] {
       var other = camera
       (other.width, other.height) = size
-      steps[place] = .picture(
-        try camera.stamp(Int64(place)), try other.pictures([place])[0])
+      steps[position] = .picture(
+        try camera.stamp(Int64(position)), try other.pictures([position])[0])
     }
     let (report, _) = try camera.take(steps, codec: codec, to: scratch.file("take.mov"))
     #expect(report.ledger.isBalanced)
@@ -104,9 +104,9 @@ struct FaultyCameraTests {
     let camera = try ScriptedCamera(100)
     var steps = try camera.frames(0..<30)
     let pictures = try camera.pictures(0..<30)
-    for (place, time) in [(10, 5_000_000), (11, 5_000_000), (12, -4)] as [(Int, Int64)] {
-      steps[place] = .picture(
-        FrameStamp(sequence: UInt32(place), microseconds: time), pictures[place])
+    for (position, time) in [(10, 5_000_000), (11, 5_000_000), (12, -4)] as [(Int, Int64)] {
+      steps[position] = .picture(
+        FrameStamp(sequence: UInt32(position), microseconds: time), pictures[position])
     }
     let (report, _) = try camera.take(steps, to: scratch.file("take.mov"))
     #expect(report.ledger.isBalanced)

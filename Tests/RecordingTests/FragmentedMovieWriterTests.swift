@@ -57,13 +57,13 @@ import Testing
       let size = Int.random(in: range, using: &random)
       return (0..<size).map { _ in UInt8.random(in: 0...255, using: &random) }
     }
-    var (pictures, audios) = (Int64(0), Int64(0))
+    var (images, audios) = (Int64(0), Int64(0))
     var samples: [Sample] = []
     while samples.count < count {
-      samples.append(Sample(track: 0, ticks: pictures, bytes: bytes(1...3_000, &random)))
-      pictures += Int64.random(in: 0..<10, using: &random) == 0 ? 300_000 : 4_166
-      pictures += Int64.random(in: 0..<900, using: &random)
-      while audios * 125 <= pictures * 6 {  // 1 000 000 ticks are 48 000 samples.
+      samples.append(Sample(track: 0, ticks: images, bytes: bytes(1...3_000, &random)))
+      images += Int64.random(in: 0..<10, using: &random) == 0 ? 300_000 : 4_166
+      images += Int64.random(in: 0..<900, using: &random)
+      while audios * 125 <= images * 6 {  // 1 000 000 ticks are 48 000 samples.
         samples.append(Sample(track: 1, ticks: audios, bytes: bytes(1_024...1_024, &random)))
         audios += 256
       }
@@ -126,13 +126,13 @@ import Testing
     let path = scratch.file("a.mov")
     var random = SeededGenerator(seed: seed &* 99)
     let count = Int.random(in: 2...200, using: &random)
-    let pictures = Self.samples(seed: seed, count: count).filter { $0.track == 0 }
+    let images = Self.samples(seed: seed, count: count).filter { $0.track == 0 }
     var firstFragment: Int64 = 0
     var settledCount = 0
     do {
       var movie = try Self.growing(path, unsettledFrames: unsettledFrames)
       firstFragment = movie.byteCount
-      for (index, sample) in pictures.enumerated() {
+      for (index, sample) in images.enumerated() {
         try Self.append(sample, to: &movie)
         try movie.note(
           FrameObservation(
@@ -148,10 +148,10 @@ import Testing
       in: try MovieBoxes(opening: path, forWriting: false), from: firstFragment
     ).fragments
     let ticks = found.flatMap { $0.samples.map(\.record.ticks) }
-    #expect(ticks == pictures.prefix(ticks.count).map(\.ticks))
+    #expect(ticks == images.prefix(ticks.count).map(\.ticks))
     // Each picture has its frame, and each frame its picture.
     #expect(found.flatMap { $0.frames.map(\.stamp.sequence) } == ticks.indices.map { UInt32($0) })
-    #expect(ticks.count >= max(settledCount, pictures.count - unsettledFrames))
+    #expect(ticks.count >= max(settledCount, images.count - unsettledFrames))
   }
 
   @Test(arguments: 1...12 as ClosedRange<UInt64>)
@@ -167,11 +167,11 @@ import Testing
     let put = [0, 1].map { track in samples.filter { $0.track == track } }
     #expect(try Self.read(path) == put)
     let end = (put[0].last?.ticks ?? 0) + 5_555
-    let pictures = try MovieFinalizer.finish(
-      RandomAccessFile(opening: path).file, pictureEnd: end,
+    let images = try MovieFinalizer.finish(
+      RandomAccessFile(opening: path).file, videoEnd: end,
       audioEnd: .sample(Int64(put[1].count * 256)),
       metadata: [:])
-    #expect(pictures == put[0].count)
+    #expect(images == put[0].count)
     #expect(!(try MovieBoxes(opening: path)).boxes().contains { $0.type == BoxType.fragment })
     var demuxer = try Demuxer(opening: path)
     #expect(demuxer.tracks[0].indexedCount == put[0].count)
@@ -215,11 +215,11 @@ import Testing
     var random = SeededGenerator(seed: UInt64(width))
     let rowBytes = width * (format == .gray ? 1 : 3)
     let picture = (0..<(rowBytes * 48)).map { _ in UInt8.random(in: 0...255, using: &random) }
-    var settings = Encoder.PictureSettings(
+    var settings = Encoder.VideoSettings(
       codec: "rawvideo", width: width, height: 48,
       pixelFormat: format == .gray ? .gray8 : .rgb24, timescale: 1_000_000)
     settings.frameRate = try FrameRate(100, 1)
-    let parameters = try Encoder(picture: settings).parameters
+    let parameters = try Encoder(video: settings).parameters
     let packet = try picture.withUnsafeBytes {
       try Packet(copying: $0, pts: 0, dts: 0, duration: 1, isKeyFrame: true)
     }
@@ -240,7 +240,7 @@ import Testing
       layout: .init(fragmentTicks: 1, samplesPerFragment: 1))
     try Self.append(Sample(track: 0, ticks: 0, bytes: picture), to: &movie)
     try movie.finish()
-    let stored = try pictureBytes(theirs)
+    let stored = try frameBytes(theirs)
     #expect((stored[0] == picture) == (format == .gray || width == 64))
     if format == .gray {
       for path in [theirs, ours] {
@@ -253,10 +253,10 @@ import Testing
         #expect(file[(tag + 78)..<(tag + 82)].elementsEqual([0, 24, 0xFF, 0xFF]))
       }
     }
-    #expect(try pictureBytes(ours) == stored)
+    #expect(try frameBytes(ours) == stored)
     _ = try MovieFinalizer.finish(
-      RandomAccessFile(opening: ours).file, pictureEnd: 1, audioEnd: .sample(0), metadata: [:])
-    #expect(try pictureBytes(ours) == stored)
+      RandomAccessFile(opening: ours).file, videoEnd: 1, audioEnd: .sample(0), metadata: [:])
+    #expect(try frameBytes(ours) == stored)
   }
 
   enum AVPixelFormatName { case gray, rgb24 }
@@ -313,7 +313,7 @@ import Testing
         while end < count {
           let start = end
           end = min(count, end + Int.random(in: 1...900, using: &random))
-          for place in start..<end { bytes[place] = sample[place] }
+          for offset in start..<end { bytes[offset] = sample[offset] }
           check.add(upTo: end)
         }
         return check.finish()
@@ -322,8 +322,8 @@ import Testing
       let sector = Int64.random(
         in: position / 512...(position + Int64(count) - 1) / 512, using: &random)
       var damaged = sample
-      for place in damaged.indices where (position + Int64(place)) / 512 == sector {
-        damaged[place] = 0
+      for offset in damaged.indices where (position + Int64(offset)) / 512 == sector {
+        damaged[offset] = 0
       }
       #expect(damaged.withUnsafeBytes { SampleCheck.value(of: $0, at: position) } != whole)
     }

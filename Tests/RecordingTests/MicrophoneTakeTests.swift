@@ -71,14 +71,14 @@ struct MicrophoneTakeTests {
     var reader = try AudioReader(asset)
     let channels = try reader.samples(from: Int64(range.lowerBound), count: range.count)
     return channels.enumerated().map { channel, samples in
-      let turn = 2 * Double.pi * (channel == 0 ? 300 : 410)
+      let rotation = 2 * Double.pi * (channel == 0 ? 300 : 410)
       var (inPhase, across) = (0.0, 0.0)
       for (place, sample) in samples.enumerated() {
-        let phase = turn * Double(range.lowerBound + place) / 48_000
+        let phase = rotation * Double(range.lowerBound + place) / 48_000
         inPhase += Double(sample) * sin(phase)
         across += Double(sample) * cos(phase)
       }
-      return -atan2(across, inPhase) / turn
+      return -atan2(across, inPhase) / rotation
     }
   }
 
@@ -201,14 +201,14 @@ struct MicrophoneTakeTests {
     (settings.audioCodec, settings.isBurst) = (.pcm, isBurst)
     let control = CaptureControl()
     let take = MovieTake(
-      input: input, settings: settings, plan: try PicturePlan(.auto, for: input.delivery),
+      input: input, settings: settings, plan: try VideoPipelinePlan(.auto, for: input.delivery),
       control: control, audio: TakeAudio(feed: feed, device: "card", known: nil),
       beginsWithStream: true)
     let queue = try take.makeQueue()
     let sink = TakeSink(
       limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
     var pump = CaptureLoop(
-      loans: input.loans, frameRate: camera.rate,
+      pool: input.pool, frameRate: camera.rate,
       wholeness: FrameIntegrityCheck(byteCount: nil, isJPEG: true), control: control,
       switchboard: SinkList([sink]))
     try pump.start()
@@ -302,7 +302,7 @@ struct ClickAndFlashTests {
   /// When the margin beside the number is bright, in seconds.
   private func flashes(_ asset: Asset) throws -> [Double] {
     var reader = try FrameReader(asset)
-    var converter = PictureConverter(to: .gray8, isFullRange: true)
+    var converter = FrameConverter(to: .gray8, isFullRange: true)
     let lines = try asset.frameTimingRows()
     let row = FrameNumberPattern.Layout(width: 128).height + 1
     return try lines.indices.compactMap { index in

@@ -114,17 +114,17 @@ struct PauseTests {
     var reader = try AudioReader(asset)
     let source = SyntheticAudio()
     let rate = SyntheticAudio.sampleRate
-    for (place, part) in model.parts.enumerated() {
+    for (position, part) in model.parts.enumerated() {
       let start = AudioTrack.sample(atMicroseconds: part.time, rate: rate)
       let end =
-        place + 1 < model.parts.count
-        ? AudioTrack.sample(atMicroseconds: model.parts[place + 1].time, rate: rate)
+        position + 1 < model.parts.count
+        ? AudioTrack.sample(atMicroseconds: model.parts[position + 1].time, rate: rate)
         : asset.audioTrack?.sampleCount ?? 0
       let heard = try reader.samples(from: start, count: Int(end - start))[0]
       let from = AudioTrack.sample(atMicroseconds: part.captured - camera.base, rate: rate)
       let wanted = source.samples(from: from, count: Int(end - start))
       let worst = zip(heard, wanted).map { abs($0 - $1) }.max() ?? 0
-      #expect(worst < 1e-4, "part \(place)")
+      #expect(worst < 1e-4, "part \(position)")
     }
   }
 
@@ -158,8 +158,8 @@ struct PauseTests {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     let pictures = try camera.streamPictures(100, in: scratch)
-    let keys = pictures.indices.filter { place in
-      pictures[place].withUnsafeBytes { AnnexB.holdsKeyFrame($0) }
+    let keys = pictures.indices.filter { position in
+      pictures[position].withUnsafeBytes { AnnexB.holdsKeyFrame($0) }
     }
     let next = try #require(keys.first { $0 > 40 })
     let shared = Shared()

@@ -36,7 +36,8 @@ struct RecoveryTests {
     var left = Left(bytes: [])
     do {
       var writer = TakeWriter(
-        into: try RandomAccessFile(opening: path).file, plan: try PicturePlan(.copy, for: delivery),
+        into: try RandomAccessFile(opening: path).file,
+        plan: try VideoPipelinePlan(.copy, for: delivery),
         delivery: delivery,
         frameRate: camera.rate, audio: audio ? try camera.audio(in: scratch) : nil,
         audioCodec: .aac,
@@ -75,7 +76,7 @@ struct RecoveryTests {
       FragmentJournal.write(
         capacity: 0, number: fragment.number, fragmentStart: fragment.start, syncedBytes: 0,
         into: &journal)
-      let start = Int(fragment.start) + fragment.headRoom
+      let start = Int(fragment.start) + fragment.headSpace
       bytes.replaceSubrange((start + 24)..<(start + 56), with: journal.bytes[24..<56])
     }
     return bytes
@@ -223,7 +224,7 @@ struct RecoveryTests {
       let sectors = bytes.count / 512
       for _ in 0..<Int.random(in: 1...4, using: &random) {
         let sector = Int.random(in: 8..<sectors, using: &random)
-        for place in (sector * 512)..<(sector * 512 + 512) { bytes[place] = 0 }
+        for position in (sector * 512)..<(sector * 512 + 512) { bytes[position] = 0 }
       }
       let path = try scratch.write(bytes, as: "cut.mov")
       guard let report = try? MovieRecovery.recover(path) else {
@@ -251,8 +252,8 @@ struct RecoveryTests {
       var bytes = left.bytes
       for _ in 0..<Int.random(in: 1...6, using: &random) {
         // Mostly where boxes begin.
-        let place = Int.random(in: 0..<4_000, using: &random)
-        let start = round.isMultiple(of: 3) ? place * bytes.count / 4_000 : place
+        let position = Int.random(in: 0..<4_000, using: &random)
+        let start = round.isMultiple(of: 3) ? position * bytes.count / 4_000 : position
         bytes[start] = UInt8.random(in: 0...255, using: &random)
       }
       let path = try scratch.write(bytes, as: "cut.mov")

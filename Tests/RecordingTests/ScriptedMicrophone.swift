@@ -54,12 +54,12 @@ final class ScriptedMicrophone: AudioDriver {
       let taken = min(count, Int64(format.sampleRate / 100))
       steps[0] = .samples(count - taken)
       if count == taken { steps.removeFirst() }
-      for place in 0..<Int(taken) {
+      for position in 0..<Int(taken) {
         for channel in 0..<format.channelCount {
-          let seconds = Double(nanoseconds(sample + Int64(place))) / 1e9
+          let seconds = Double(nanoseconds(sample + Int64(position))) / 1e9
           memory.storeBytes(
             of: Float(wave(seconds, channel)).bitPattern.littleEndian,
-            toByteOffset: (place * format.channelCount + channel) * 4, as: UInt32.self)
+            toByteOffset: (position * format.channelCount + channel) * 4, as: UInt32.self)
         }
       }
       sample += taken

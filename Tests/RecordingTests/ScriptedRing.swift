@@ -32,8 +32,8 @@ final class ScriptedRing: Sendable {
   func push() {
     for (number, frame) in frames.enumerated() {
       if number % 8 == 0 { wanted.wait() }
-      let picture = pictures[Int(frame.stamp.sequence) % pictures.count]
-      let isPushed = picture.withUnsafeBytes { bytes in
+      let image = pictures[Int(frame.stamp.sequence) % pictures.count]
+      let isPushed = image.withUnsafeBytes { bytes in
         queue.push(
           QueuedFrame(
             observation: frame,

@@ -36,9 +36,9 @@ struct ScriptedCamera {
     let picture = TestPattern(width: width, height: height)
     var maker: any TestPatternGenerator =
       switch layout {
-      case .gray: GrayTestPatternGenerator(picture: picture)
-      case .yuyv: YUYVTestPatternGenerator(picture: picture)
-      case .mjpeg: try JPEGTestPatternGenerator(picture: picture)
+      case .gray: GrayTestPatternGenerator(pattern: picture)
+      case .yuyv: YUYVTestPatternGenerator(pattern: picture)
+      case .mjpeg: try JPEGTestPatternGenerator(pattern: picture)
       }
     let buffer = UnsafeMutableRawBufferPointer.allocate(
       byteCount: maker.maximumByteCount, alignment: 16)
@@ -62,7 +62,7 @@ struct ScriptedCamera {
     let delivered: FrameDelivery.Layout =
       switch layout {
       case .mjpeg: .compressed("mjpeg")
-      case .yuyv: .raw(PixelFormat(named: "yuyv422") ?? .gray8, bytesPerRow: 0)
+      case .yuyv: .raw(LibAVPixelFormat(named: "yuyv422") ?? .gray8, bytesPerRow: 0)
       case .gray: .raw(.gray8, bytesPerRow: 0)
       }
     let base = base
@@ -118,8 +118,8 @@ struct ScriptedCamera {
       let report = try output.record(progress: progress)
       let input = try #require(session.inputs.first as? DeviceInput)
       // All are given back, but for those that waited when the stream was switched off.
-      #expect(input.loans.lentCount == 0)
-      #expect(driver.missingBuffers <= input.loans.capacity / 2)
+      #expect(input.pool.heldCount == 0)
+      #expect(driver.missingBuffers <= input.pool.capacity / 2)
       return (report, driver)
     }
   }
@@ -129,9 +129,9 @@ struct ScriptedCamera {
 func holdsBox(_ name: String, _ path: String) throws -> Bool {
   let bytes = try bytes(of: path)
   let wanted = Array(name.utf8)
-  return bytes.indices.contains { place in
-    place + 4 <= bytes.count && bytes[place] == wanted[0]
-      && bytes[place..<(place + 4)].elementsEqual(wanted)
+  return bytes.indices.contains { position in
+    position + 4 <= bytes.count && bytes[position] == wanted[0]
+      && bytes[position..<(position + 4)].elementsEqual(wanted)
   }
 }
 

@@ -153,13 +153,13 @@ struct TakeTests {
     let seconds = try MediaTime(value: 1, timescale: 4)
     _ = try take(
       "synthetic:128x96@60?pace=max", mode: "/grey", codec: .raw, seconds: seconds, to: path)
-    let before = try pictureBytes(path)
+    let before = try frameBytes(path)
     let error = #expect(throws: RecordingError.self) {
       try take(
         "synthetic:128x96@60?pace=max", mode: "/mjpg", codec: .auto, seconds: seconds, to: path)
     }
     #expect(error?.code == .outputExists)
-    #expect(try pictureBytes(path) == before)
+    #expect(try frameBytes(path) == before)
     #expect(try scratch.names() == ["take.mov"])
   }
 }
@@ -170,12 +170,12 @@ struct PlanTests {
     {
       let delivery = try FrameDelivery(layout: layout, width: 64, height: 64)
       do throws(RecordingError) {
-        _ = try PicturePlan(codec, for: delivery)
+        _ = try VideoPipelinePlan(codec, for: delivery)
         return nil
       } catch { return error }
     }
-    let planar = try #require(PixelFormat(named: "nv12"))
-    let deep = try #require(PixelFormat(named: "gray10le"))
+    let planar = try #require(LibAVPixelFormat(named: "nv12"))
+    let deep = try #require(LibAVPixelFormat(named: "gray10le"))
     for format in [planar, deep] {
       let error = try refusal(.raw, .raw(format, bytesPerRow: 0))
       #expect(error?.code == .codecRefused)
@@ -186,7 +186,7 @@ struct PlanTests {
     #expect(try refusal(.copy, .raw(planar, bytesPerRow: 0))?.code == .codecRefused)
     #expect(try refusal(.raw, .compressed("mjpeg"))?.code == .codecRefused)
     for name in ["yuyv422", "uyvy422", "rgb24", "gray"] {
-      let format = try #require(PixelFormat(named: name))
+      let format = try #require(LibAVPixelFormat(named: name))
       #expect(try refusal(.raw, .raw(format, bytesPerRow: 0)) == nil)
     }
   }

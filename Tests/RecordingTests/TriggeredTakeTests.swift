@@ -41,7 +41,8 @@ struct TriggeredTakeTests {
     control.switchedOn.store(camera.base - 1_000, ordering: .relaxed)
     return TriggeredTake(
       input: input, settings: recording, triggers: settings,
-      plan: try PicturePlan(recording.codec, for: input.delivery), control: control, audio: nil,
+      plan: try VideoPipelinePlan(recording.codec, for: input.delivery), control: control,
+      audio: nil,
       beginsWithStream: true)
   }
 
@@ -296,7 +297,7 @@ struct TriggeredTakeTests {
     control.switchedOn.store(camera.base - 1_000, ordering: .relaxed)
     let take = TriggeredTake(
       input: input, settings: recording, triggers: settings,
-      plan: try PicturePlan(codec, for: input.delivery), control: control, audio: nil,
+      plan: try VideoPipelinePlan(codec, for: input.delivery), control: control, audio: nil,
       beginsWithStream: true)
     let frames = try (0..<600).map { number in
       let stamp = try camera.stamp(Int64(number))
@@ -337,7 +338,7 @@ struct MotionTriggerTests {
   /// A grey picture with noise, as bright as `level`, and a square somewhere.
   private func picture(
     level: Int = 100, square: Int? = nil, _ random: inout SeededGenerator
-  ) -> Picture {
+  ) -> PixelBuffer {
     let (width, height) = (160, 120)
     var bytes = (0..<width * height).map { _ in
       UInt8(clamping: level + Int.random(in: -6...6, using: &random))
@@ -347,7 +348,7 @@ struct MotionTriggerTests {
         for column in square..<square + 30 { bytes[row * width + column] = 220 }
       }
     }
-    return Picture(format: .gray, width: width, height: height, bytes: bytes)
+    return PixelBuffer(format: .gray, width: width, height: height, bytes: bytes)
   }
 
   @Test func `What moves gives one trigger until it was still for long enough`() throws {
@@ -375,8 +376,8 @@ struct MotionTriggerTests {
       let first = detector.see(still, at: 0)
       let second = detector.see(picture(square: 60, &random), at: 33_000)
       #expect(!first && second == isSeen)
-      let tiny = Picture(format: .gray, width: 4, height: 2, bytes: [0, 9, 0, 9, 0, 9, 0, 9])
-      let empty = Picture(format: .gray, width: 4, height: 4, bytes: [])
+      let tiny = PixelBuffer(format: .gray, width: 4, height: 2, bytes: [0, 9, 0, 9, 0, 9, 0, 9])
+      let empty = PixelBuffer(format: .gray, width: 4, height: 4, bytes: [])
       for picture in [tiny, empty, still] {
         let isMotion = detector.see(picture, at: 66_000)
         #expect(!isMotion)

@@ -94,7 +94,7 @@ struct AudioLengthTests {
         start: start,
         duration: MediaTime(value: .random(in: 1...7200, using: &random), timescale: 90_000))
       let length = try MediaTime(
-        source.durationInSeconds.divided(by: Speed.of(above, below).fraction))
+        source.duration.divided(by: Speed.of(above, below).fraction))
       mappings.append(
         try TimeMapping(source: source, target: TimeRange(start: end, duration: length)))
       end = try end + length

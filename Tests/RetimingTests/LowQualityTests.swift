@@ -51,8 +51,8 @@ struct LowQualityTests {
       [.of(0, Int64(rate) * 7, at: .of(2, 3), sampleRate: Int32(rate))], of: audio
     ).samples[0]
     let lengths = starts.map { start in
-      let place = start * 3 / 2
-      return samples[place - rate / 20..<place + rate / 20].count { $0 != 0 }
+      let offset = start * 3 / 2
+      return samples[offset - rate / 20..<offset + rate / 20].count { $0 != 0 }
     }
     .sorted()
     Measured.note("low-quality claps", "\(lengths) of \(length) samples")
@@ -90,7 +90,7 @@ struct LowQualityTests {
       rendering.report.snapped.map(\.target) == [slow.target, fast.target, almost.target])
     #expect(
       try rendering.report.snapped.map(\.played) == [.of(2, 3), .of(2), .of(1)])
-    #expect(try rendering.report.snapped.map(\.asked) == [.of(3, 5), .of(3), .of(9, 10)])
+    #expect(try rendering.report.snapped.map(\.requested) == [.of(3, 5), .of(3), .of(9, 10)])
     let samples = rendering.samples[0]
     #expect(samples.count == 20_000 + 4000 + 15_000 + 10_000)
     func isHeard(_ range: Range<Int>) -> Bool {

@@ -32,9 +32,9 @@ struct OnsetTests {
       }
       // The noise itself starts, too.
       #expect(found.count == starts.count + 1)
-      for (start, place) in zip(starts, found.dropFirst()) {
-        #expect((-0.001...0.0045).contains(Double(Int(place.position) - start) / second))
-        #expect(place.strength > 0.9)
+      for (start, offset) in zip(starts, found.dropFirst()) {
+        #expect((-0.001...0.0045).contains(Double(Int(offset.position) - start) / second))
+        #expect(offset.strength > 0.9)
       }
     }
   }
@@ -115,13 +115,13 @@ struct OnsetTests {
     let extent = TransientTimeMap.Extent(before: 20, after: 30, least: 0.2, sampleRate: 48_000)
     var map = TransientTimeMap(base, extent, bounds: 1000..<51_000)
     var onsets: [Double] = []
-    var place = 0.0
-    while place < 60_000 {
-      place +=
+    var offset = 0.0
+    while offset < 60_000 {
+      offset +=
         .random(in: 0...2, using: &random) < 1
         ? .random(in: 1500...4000, using: &random) : .random(in: 4000...40_000, using: &random)
-      onsets.append(place)
-      map.append(place, strength: .random(in: 0...1, using: &random))
+      onsets.append(offset)
+      map.append(offset, strength: .random(in: 0...1, using: &random))
     }
     map.scanned(upTo: .infinity)
     let stretch = Double(below) / Double(above)

@@ -63,7 +63,7 @@ struct OutputFrameGridTests {
     let slots = try OutputFrameGrid(duration: duration, rate: rate, sourceTick: Rational(1, 6000))
 
     func shown(_ sampling: FrameSampling) throws -> [Int] {
-      let pictures = try slots.pictures(of: times, until: duration, sampling)
+      let pictures = try slots.frames(of: times, until: duration, sampling)
       #expect(zip(pictures, pictures.dropFirst()).allSatisfy { $0.parts != $1.parts })
       return pictures.flatMap { Array(repeating: $0.parts[0].frame, count: Int($0.count)) }
     }
@@ -109,23 +109,23 @@ struct OutputFrameGridTests {
     let end = ticks + .random(in: 1...300, using: &random)
     let slots = try OutputFrameGrid(
       duration: Rational(Int128(end), scale), rate: FrameRate(rate, 1), sourceTick: .zero)
-    let pictures = try slots.pictures(
+    let pictures = try slots.frames(
       of: starts.map { try Rational(Int128($0), scale) }, until: Rational(Int128(end), scale),
       .blend)
     #expect(pictures.reduce(0) { $0 + $1.count } == slots.count)
     var slot: Int64 = 0
-    for picture in pictures {
-      for _ in 0..<picture.count {
+    for image in pictures {
+      for _ in 0..<image.count {
         // By walking through the slot tick by tick.
         var onFor: [Int: Int64] = [:]
         for tick in slot * 200..<min((slot + 1) * 200, end) {
           onFor[starts.lastIndex { $0 <= tick } ?? 0, default: 0] += 1
         }
         let total = onFor.values.reduce(0, +)
-        #expect(picture.parts.map(\.frame) == onFor.keys.sorted())
-        for part in picture.parts {
+        #expect(image.parts.map(\.frame) == onFor.keys.sorted())
+        for part in image.parts {
           let expected = Double(onFor[part.frame] ?? 0) / Double(total)
-          #expect(abs(Double(part.share) / Double(picture.total) - expected) < 1e-7)
+          #expect(abs(Double(part.share) / Double(image.total) - expected) < 1e-7)
         }
         slot += 1
       }
@@ -136,12 +136,12 @@ struct OutputFrameGridTests {
     let slots = try OutputFrameGrid(
       duration: Rational(1), rate: FrameRate(30, 1), sourceTick: Rational(1, 1000))
     for sampling in FrameSampling.allCases {
-      #expect(try slots.pictures(of: [], until: Rational(1), sampling) == [])
+      #expect(try slots.frames(of: [], until: Rational(1), sampling) == [])
       let error = #expect(throws: RetimingError.self) {
-        try slots.pictures(of: [Rational(1, 2), .zero], until: Rational(1), sampling)
+        try slots.frames(of: [Rational(1, 2), .zero], until: Rational(1), sampling)
       }
       #expect(error?.code == .notAscending)
-      let alone = try slots.pictures(of: [Rational(1, 2)], until: Rational(1), sampling)
+      let alone = try slots.frames(of: [Rational(1, 2)], until: Rational(1), sampling)
       #expect(alone.map(\.count) == [30])
     }
   }

@@ -48,8 +48,8 @@ struct PieceWorkersTests {
     func read(_ start: Int64, _ count: Int) -> Planes {
       .silence(count, channelCount: channelCount)
     }
-    while try workers.serve(read), !worker.lacksRoom { sched_yield() }
-    #expect(worker.lacksRoom)
+    while try workers.serve(read), !worker.lacksSpace { sched_yield() }
+    #expect(worker.lacksSpace)
     #expect(worker.waitingSamples <= PieceWorker.mostWaiting)
     #expect(worker.waitingSamples > PieceWorker.mostWaiting / 2)
     let taken = try takeAll(from: worker, &workers, channelCount: channelCount, read)
@@ -70,7 +70,7 @@ struct PieceWorkersTests {
       begun.insert((start + 500_000) / 1_000_000)
       return .silence(count, channelCount: channelCount)
     }
-    while begun.count < 3 || !first.lacksRoom {
+    while begun.count < 3 || !first.lacksSpace {
       _ = try workers.serve(read)
       sched_yield()
     }

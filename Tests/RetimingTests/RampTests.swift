@@ -14,7 +14,7 @@ struct RampTests {
   ) throws -> PlaybackMapping {
     let ramp = SpeedRamp(from: from, to: to, easing: easing)
     let source = try TimeRange.of(12_345, 84_345, per: 48_000)
-    let length = try ramp.targetDuration(of: source.duration())
+    let length = try ramp.targetDuration(of: MediaTime(source.duration))
     let whole = try PlaybackMapping(
       ramp, source: source, target: TimeRange(start: .zero, duration: length))
     guard isPart else { return whole }
@@ -29,8 +29,8 @@ struct RampTests {
   func `The map of a ramp is its curve, both ways`(
     easing: SpeedRamp.Easing, isPart: Bool
   ) throws {
-    for (place, (above, below)) in Self.speeds.enumerated() {
-      let other = Self.speeds[(place + 1) % Self.speeds.count]
+    for (position, (above, below)) in Self.speeds.enumerated() {
+      let other = Self.speeds[(position + 1) % Self.speeds.count]
       let mapping = try ramp(
         .of(above, below), .of(other.0, other.1), easing, isPart: isPart)
       let plan = try AudioPlan(
@@ -68,7 +68,7 @@ struct RampTests {
     var mappings = [PlaybackMapping(first)]
     let ramp = SpeedRamp(from: try .of(1), to: try .of(1, 5), easing: easing)
     let source = try TimeRange.of(12_345, 36_346, per: 48_000)
-    let length = try ramp.targetDuration(of: source.duration())
+    let length = try ramp.targetDuration(of: MediaTime(source.duration))
     mappings.append(
       try PlaybackMapping(
         ramp, source: source, target: TimeRange(start: first.target.end, duration: length)))
@@ -85,8 +85,8 @@ struct RampTests {
     for (index, sample) in samples.enumerated() {
       let time = try Rational(Int64(index)).divided(by: Rational(48_000))
       let mapping = mappings.last { $0.target.start.seconds <= time } ?? mappings[0]
-      let place = try mapping.sourceSeconds(of: time).doubleValue
-      worst = max(worst, (Double(sample) - 0.5 * sin(2 * .pi * frequency * place)).magnitude)
+      let position = try mapping.sourceSeconds(of: time).doubleValue
+      worst = max(worst, (Double(sample) - 0.5 * sin(2 * .pi * frequency * position)).magnitude)
     }
     Measured.note("varispeed ramp", "\(easing), \(frequency) Hz: worst error \(worst)")
     #expect(worst < 2e-5)
@@ -103,7 +103,8 @@ struct RampTests {
     for (number, ramp) in [down, down.reversed].enumerated() {
       let start = 10_600 + Int64(number) * 4_800
       let source = try TimeRange.of(start, start + 4_800, per: 48_000)
-      let target = try TimeRange(start: end, duration: ramp.targetDuration(of: source.duration()))
+      let target = try TimeRange(
+        start: end, duration: ramp.targetDuration(of: MediaTime(source.duration)))
       mappings.append(try PlaybackMapping(ramp, source: source, target: target))
       end = target.end
     }
@@ -126,7 +127,7 @@ struct RampTests {
     }
     #expect(error?.code == .invalidMappings)
     let steep = SpeedRamp(from: try .of(1), to: try .of(1, 33))
-    let length = try steep.targetDuration(of: line.source.duration())
+    let length = try steep.targetDuration(of: MediaTime(line.source.duration))
     error = #expect(throws: RetimingError.self) {
       try retimer.sampleCount(
         mappings: [

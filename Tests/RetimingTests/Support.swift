@@ -40,7 +40,7 @@ extension TimeMapping {
     sampleRate: Int32 = 48_000
   ) throws -> TimeMapping {
     let source = try TimeRange.of(start, start + count, per: sampleRate)
-    let length = try MediaTime(source.durationInSeconds.divided(by: speed.fraction))
+    let length = try MediaTime(source.duration.divided(by: speed.fraction))
     return try TimeMapping(source: source, target: TimeRange(start: target, duration: length))
   }
 }

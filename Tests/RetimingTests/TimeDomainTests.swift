@@ -80,8 +80,8 @@ struct TimeDomainTests {
       if quiet == 0, found.last.map({ index - $0 > 480 }) ?? true { found.append(index) }
     }
     try #require(found.count == starts.count, "\(found)")
-    for (start, place) in zip(starts, found) {
-      let error = Double(place) - Double(start - 24_000) / speed.fraction.doubleValue
+    for (start, offset) in zip(starts, found) {
+      let error = Double(offset) - Double(start - 24_000) / speed.fraction.doubleValue
       Measured.note("time-domain clap \(speed)", "\(error / 48) ms")
       // Within the millisecond to which an onset is found, as often as it is stretched.
       #expect(error.magnitude < 48 * 2 * max(1, 1 / speed.fraction.doubleValue))
@@ -137,14 +137,14 @@ struct TimeDomainTests {
       let first = mapping.source.start.seconds.doubleValue * 48_000
       let burst = (first / 2880).rounded(.up) * 2880
       guard burst < first + 480, burst > 10_500, burst < 38_000 else { continue }
-      let place =
+      let offset =
         (mapping.target.start.seconds.doubleValue * 48_000)
         + (burst - first) / (try mapping.speed().fraction.doubleValue)
       // The nearest loud moment.
-      let near = (Int(place) - 500..<Int(place) + 500).first { samples[$0].magnitude > 0.2 }
+      let near = (Int(offset) - 500..<Int(offset) + 500).first { samples[$0].magnitude > 0.2 }
       // In time of the source: an onset is found to about a millisecond of it.
       let speed = try mapping.speed().fraction.doubleValue
-      errors.append(near.map { (Double($0) - place).magnitude * speed } ?? .infinity)
+      errors.append(near.map { (Double($0) - offset).magnitude * speed } ?? .infinity)
     }
     Measured.note("time-domain ramp", "\(errors.map { $0 / 48 }) ms")
     #expect(errors.count >= 8)

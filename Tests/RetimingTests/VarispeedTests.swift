@@ -49,7 +49,7 @@ struct VarispeedTests {
         // A tenth of a sample: 480 kHz.
         let start = 1_000_000 + part
         let source = try TimeRange.of(start, start + 48_000, per: 480_000)
-        let length = try MediaTime(source.durationInSeconds.divided(by: speed.fraction))
+        let length = try MediaTime(source.duration.divided(by: speed.fraction))
         let mapping = try TimeMapping(source: source, target: TimeRange(duration: length))
         let samples = try retimer.render([mapping], of: audio).samples[0]
         let step = 2 * .pi * 997.0 / 48_000

@@ -41,7 +41,7 @@ package struct MovieRecipe: Sendable {
   package var codec = "mjpeg"
   package var width = PaintedBlocks.width
   package var height = PaintedBlocks.height
-  package var pixelFormat = PixelFormat.yuvj420p
+  package var pixelFormat = LibAVPixelFormat.yuvj420p
   package var timescale: Int32 = 1_000_000
   /// The ticks of each frame, in order of presentation.
   package var times: [Int64] = []
@@ -123,13 +123,13 @@ extension MovieRecipe {
       }
     }
     var written: [[UInt8]] = []
-    if var pictures = encoder.take() {
-      let packets = try encode(&pictures)
+    if var images = encoder.take() {
+      let packets = try encode(&images)
       for (number, packet) in packets.enumerated() {
         try writeAudio(upTo: Double(packet.dts ?? 0) / Double(timescale))
         let pts = packet.pts ?? 0
-        let place = times.firstIndex(of: pts) ?? 0
-        let next = place + 1 < times.count ? times[place + 1] : end
+        let position = times.firstIndex(of: pts) ?? 0
+        let next = position + 1 < times.count ? times[position + 1] : end
         // Durations are stored in order of decoding: the last packet's is the last frame's.
         let isLast = number == packets.count - 1
         try writer.write(
@@ -144,7 +144,7 @@ extension MovieRecipe {
   }
 
   private func makeEncoder() throws -> Encoder {
-    var settings = Encoder.PictureSettings(
+    var settings = Encoder.VideoSettings(
       codec: codec, width: width, height: height, pixelFormat: pixelFormat, timescale: timescale)
     settings.isFullRange = pixelFormat.isFullRange
     settings.keyFrameInterval = keyFrameInterval
@@ -152,7 +152,7 @@ extension MovieRecipe {
     settings.options = options
     settings.threadCount = 1
     if codec == "mjpeg" { settings.quantizer = 2 }
-    return try Encoder(picture: settings)
+    return try Encoder(video: settings)
   }
 
   private func addNoise(to picture: MediaFrame, seed: UInt64) {
@@ -202,8 +202,8 @@ extension MovieRecipe.Audio {
     let times = packets.map { $0.pts ?? 0 }
     return Encoded(
       parameters: encoder.parameters, sampleRate: sampleRate,
-      packets: zip(packets, times).enumerated().map { place, item in
-        let next = place + 1 < times.count ? times[place + 1] : Int64(sampleCount)
+      packets: zip(packets, times).enumerated().map { position, item in
+        let next = position + 1 < times.count ? times[position + 1] : Int64(sampleCount)
         return (item.0, item.1, max(1, next - item.1))
       })
   }

@@ -10,7 +10,7 @@ package enum PaintedBlocks {
 
   /// A picture that carries a number from 0 to 65 535, brightness between 32 and 208.
   package static func picture(
-    number: Int, width: Int = width, height: Int = height, format: PixelFormat
+    number: Int, width: Int = width, height: Int = height, format: LibAVPixelFormat
   ) throws -> MediaFrame {
     let frame = try MediaFrame.picture(width: width, height: height, pixelFormat: format)
     if let luma = frame.planeData(0) {

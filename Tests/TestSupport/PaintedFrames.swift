@@ -10,7 +10,7 @@ import OvercrankLibAV
 /// - Throws: `AssetError` when the movie cannot be read.
 package func paintedNumbers(_ asset: Asset) throws -> [Int?] {
   var reader = try FrameReader(asset)
-  var converter = PictureConverter(to: .gray8, isFullRange: true)
+  var converter = FrameConverter(to: .gray8, isFullRange: true)
   var numbers: [Int?] = []
   for index in 0..<(asset.videoTrack?.frameCount ?? 0) {
     let frame = try converter.convert(try reader.picture(at: index))
@@ -25,7 +25,7 @@ package func paintedNumbers(_ asset: Asset) throws -> [Int?] {
 /// The bytes of each packet of the picture track, in order of decoding.
 ///
 /// - Throws: `LibAVError` when the movie cannot be read.
-package func pictureBytes(_ path: String) throws -> [[UInt8]] {
+package func frameBytes(_ path: String) throws -> [[UInt8]] {
   var demuxer = try Demuxer(opening: path)
   let track = demuxer.tracks.first { $0.kind == .video }
   var packets: [[UInt8]] = []

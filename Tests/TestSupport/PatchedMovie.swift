@@ -65,11 +65,12 @@ package struct PatchedMovie {
           bytes[Int(time.start) + 8] == 1
         else { throw Missing(path: "moof/traf/tfdt") }
         let identifier = Int(header.start) + 12
-        let place = Int(time.start) + 12
+        let position = Int(time.start) + 12
         let changed = change(
-          Box.number(bytes[identifier..<identifier + 4]), Box.number(bytes[place..<place + 8]))
+          Box.number(bytes[identifier..<identifier + 4]), Box.number(bytes[position..<position + 8])
+        )
         withUnsafeBytes(of: changed.bigEndian) {
-          bytes.replaceSubrange(place..<place + 8, with: $0)
+          bytes.replaceSubrange(position..<position + 8, with: $0)
         }
       }
     }

@@ -121,11 +121,11 @@ extension ScriptedControls.State {
     _ controls: inout v4l2_ext_controls,
     _ body: (inout Self, inout v4l2_ext_control, _ which: UInt32) -> CInt
   ) -> CInt {
-    for place in 0..<Int(controls.count) {
+    for position in 0..<Int(controls.count) {
       guard let entry = controls.controls else { return -EFAULT }
-      let result = body(&self, &entry[place], controls.which)
+      let result = body(&self, &entry[position], controls.which)
       guard result >= 0 else {
-        controls.error_idx = UInt32(place)
+        controls.error_idx = UInt32(position)
         return result
       }
     }
@@ -162,8 +162,8 @@ extension ScriptedControls.State {
       }
       entry.ptr.copyMemory(from: bytes, byteCount: bytes.count)
     case .numbers(let numbers):
-      for (place, number) in numbers.enumerated() {
-        entry.p_u8[place] = UInt8(truncatingIfNeeded: number)
+      for (position, number) in numbers.enumerated() {
+        entry.p_u8[position] = UInt8(truncatingIfNeeded: number)
       }
     case .bytes: return -EINVAL
     }

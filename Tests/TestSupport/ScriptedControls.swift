@@ -39,9 +39,9 @@ package final class ScriptedControls: VideoSystemCalls {
 
     /// Sets the flags of a control, as a driver does when an automatic takes over.
     package mutating func setFlags(_ flags: DeviceControl.Flags, of id: ControlID) {
-      guard let place = controls.firstIndex(where: { $0.id == id }) else { return }
-      let old = controls[place]
-      controls[place] = DeviceControl(
+      guard let position = controls.firstIndex(where: { $0.id == id }) else { return }
+      let old = controls[position]
+      controls[position] = DeviceControl(
         id: id, name: old.name, kind: old.kind, minimum: old.minimum, maximum: old.maximum,
         step: old.step, defaultValue: old.defaultValue, flags: flags, menu: old.menu,
         elementSize: old.elementSize, elementCount: old.elementCount, dimensions: old.dimensions)
@@ -94,9 +94,9 @@ package final class ScriptedControls: VideoSystemCalls {
   package func leds(of node: String) -> [String] { parts.map(\.key) }
 
   package func openSubdevice(_ path: String) -> CInt {
-    guard let place = parts.firstIndex(where: { $0.key == path }) else { return -ENOENT }
-    _ = parts[place].value.open(path)
-    return Self.firstPart + CInt(place)
+    guard let position = parts.firstIndex(where: { $0.key == path }) else { return -ENOENT }
+    _ = parts[position].value.open(path)
+    return Self.firstPart + CInt(position)
   }
 
   private static let firstPart: CInt = 100

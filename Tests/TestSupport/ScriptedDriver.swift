@@ -25,7 +25,7 @@ package final class ScriptedDriver: FrameDriver {
   private let steps: [Step]
   private let startError: CaptureError?
   private let next = Atomic<Int>(0)
-  private let lent = Atomic<Int>(0)
+  private let held = Atomic<Int>(0)
   private let stops = Atomic<Int>(0)
   private let abandons = Atomic<Int>(0)
   private let clock: Atomic<Int64>
@@ -65,7 +65,7 @@ package final class ScriptedDriver: FrameDriver {
   ///
   /// Nobody gives those back that were still held when the stream was switched off: they are not the
   /// driver's then.
-  package var missingBuffers: Int { lent.load(ordering: .acquiring) }
+  package var missingBuffers: Int { held.load(ordering: .acquiring) }
   /// How often the device was let go of.
   package var abandonCount: Int { abandons.load(ordering: .acquiring) }
   /// How often the stream was switched off.
@@ -74,7 +74,7 @@ package final class ScriptedDriver: FrameDriver {
   /// The time of the last frame, as long as times go on as a clock does.
   package func microseconds() -> Int64 { clock.load(ordering: .relaxed) }
 
-  package func start(keeping lent: [Int]) throws(CaptureError) {
+  package func start(keeping held: [Int]) throws(CaptureError) {
     if let startError { throw startError }
   }
 
@@ -89,16 +89,16 @@ package final class ScriptedDriver: FrameDriver {
       body()
       return .none
     case .frame(let stamp, let count), .unreturnable(let stamp, let count, _):
-      return lend(stamp, UnsafeRawBufferPointer(rebasing: bytes.prefix(count)), index)
+      return hold(stamp, UnsafeRawBufferPointer(rebasing: bytes.prefix(count)), index)
     case .picture(let stamp, _):
-      return lend(stamp, pictures[index] ?? bytes, index)
+      return hold(stamp, pictures[index] ?? bytes, index)
     }
   }
 
-  private func lend(
+  private func hold(
     _ stamp: FrameStamp, _ bytes: UnsafeRawBufferPointer, _ index: Int
   ) -> DequeueResult {
-    lent.wrappingAdd(1, ordering: .relaxed)
+    held.wrappingAdd(1, ordering: .relaxed)
     let now = clock.load(ordering: .relaxed)
     let passed = stamp.microseconds.subtractingReportingOverflow(now)
     let isClock = !passed.overflow && (0...120_000_000).contains(passed.partialValue)
@@ -107,7 +107,7 @@ package final class ScriptedDriver: FrameDriver {
   }
 
   package func requeue(_ index: Int) throws(CaptureError) {
-    lent.wrappingSubtract(1, ordering: .relaxed)
+    held.wrappingSubtract(1, ordering: .relaxed)
     if case .unreturnable(_, _, let error) = steps[index] { throw error }
   }
 

@@ -29,10 +29,10 @@ struct SubdeviceTests {
     let classFolder = scratch.file("class")
     try FileManager.default.createDirectory(
       atPath: classFolder, withIntermediateDirectories: true)
-    for (name, number, place) in nodes {
-      let folder = scratch.file("devices/\(place)/\(name)")
+    for (name, number, position) in nodes {
+      let folder = scratch.file("devices/\(position)/\(name)")
       try write(number + "\n", folder + "/dev")
-      let device = scratch.file("devices/\(place)").replacingOccurrences(
+      let device = scratch.file("devices/\(position)").replacingOccurrences(
         of: "/video4linux", with: "")
       try FileManager.default.createSymbolicLink(
         atPath: folder + "/device", withDestinationPath: device)

@@ -39,7 +39,7 @@ extension VividTests {
       #expect(forbidden.status == 0)
       let devices = try #require(try forbidden.document()["devices"] as? [[String: Any]])
       let microphones = devices.filter { $0["media"] as? [String] == ["audio"] }
-      let mine = CaptureDevice.list().devices.filter { $0.media == [.audio] }
+      let mine = CaptureDevice.discover().devices.filter { $0.media == [.audio] }
       #expect(forbidden.errors.contains("group audio"))
       #expect(microphones.compactMap { $0["id"] as? String } == mine.map(\.id))
       #expect(microphones.compactMap { $0["name"] as? String } == mine.map(\.name))
@@ -199,14 +199,14 @@ extension VividTests {
       session.beginConfiguration()
       try session.addInput(try DeviceInput(device: camera, format: try camera.fastestFormat()))
       try session.addInput(input)
-      let (pictures, audio) = (VideoDataOutput(), AudioDataOutput())
-      try session.addOutput(pictures)
+      let (images, audio) = (VideoDataOutput(), AudioDataOutput())
+      try session.addOutput(images)
       try session.addOutput(audio)
       try await session.commitConfiguration()
       #expect(session.connections.map(\.mediaType).count == 2)
       let started = MediaTime(microseconds: MonotonicClock.microseconds())
       try await session.startRunning()
-      var frames = pictures.frames.makeAsyncIterator()
+      var frames = images.frames.makeAsyncIterator()
       var blocks = audio.blocks.makeAsyncIterator()
       for _ in 0..<20 {
         let frame = try #require(await frames.next())
@@ -219,7 +219,7 @@ extension VividTests {
         }
       }
       await session.stopRunning()
-      #expect(pictures.ledger.isBalanced && audio.ledger.isBalanced)
+      #expect(images.ledger.isBalanced && audio.ledger.isBalanced)
     }
 
     /// Records vivid beside the loopback card while a tone is played into that.
@@ -290,17 +290,17 @@ extension VividTests {
         try DeviceInput(device: camera, format: try camera.fastestFormat()))
       try session.addInput(
         try MicrophoneInput(device: try CaptureDevice.named(Loopback.capture)))
-      let (pictures, audio) = (VideoDataOutput(), AudioDataOutput())
-      try session.addOutput(pictures)
+      let (images, audio) = (VideoDataOutput(), AudioDataOutput())
+      try session.addOutput(images)
       try session.addOutput(audio)
       let events = session.events
       try await session.startRunning()
       // A frame that waited for its taker would keep the device that is gone.
       let taking = Task {
-        for await _ in pictures.frames {}
+        for await _ in images.frames {}
       }
       var blocks = audio.blocks.makeAsyncIterator()
-      while pictures.ledger.delivered < 10 { _ = try #require(await blocks.next()) }
+      while images.ledger.delivered < 10 { _ = try #require(await blocks.next()) }
       try await Vivid.set("disconnect", to: 1)
       var seen: [SessionEvent] = []
       for await event in events {
@@ -311,15 +311,15 @@ extension VividTests {
         seen == [
           .didStartRunning, .wasInterrupted(.deviceGone), .interruptionEnded(.deviceGone),
         ])
-      let (offered, heard) = (pictures.ledger.offered, audio.ledger.delivered)
-      while pictures.ledger.offered < offered + 10 { _ = try #require(await blocks.next()) }
+      let (offered, heard) = (images.ledger.offered, audio.ledger.delivered)
+      while images.ledger.offered < offered + 10 { _ = try #require(await blocks.next()) }
       #expect(session.isRunning && !session.isInterrupted)
       await session.stopRunning()
       taking.cancel()
       await taking.value
       #expect(
-        pictures.ledger.isBalanced && audio.ledger.isBalanced && audio.ledger.delivered > heard)
-      print("vivid: gone and back: frames \(pictures.ledger), blocks \(audio.ledger)")
+        images.ledger.isBalanced && audio.ledger.isBalanced && audio.ledger.delivered > heard)
+      print("vivid: gone and back: frames \(images.ledger), blocks \(audio.ledger)")
     }
   }
 }

@@ -143,8 +143,8 @@ extension VividTests {
         ])
       #expect(colors.status == 0, "\(colors.errors)")
       let rgb = try Data(contentsOf: URL(fileURLWithPath: "\(Vivid.folder)/\(format).rgb"))
-      let bars = stride(from: 0, to: rgb.count - 2, by: 3).map { place in
-        rgb[place..<place + 3].map { $0 > 96 }
+      let bars = stride(from: 0, to: rgb.count - 2, by: 3).map { position in
+        rgb[position..<position + 3].map { $0 > 96 }
       }
       // Yellow, cyan, green, magenta, red, blue.
       #expect(

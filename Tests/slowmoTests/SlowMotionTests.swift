@@ -42,9 +42,9 @@ struct SlowMotionTests {
     let source = try Asset(path: take)
     let result = try Asset(path: slow)
     #expect(result.duration == MediaTime(seconds: 11))
-    let before = try pictureBytes(take)
+    let before = try frameBytes(take)
     #expect(before.count == 960)
-    #expect(try pictureBytes(slow) == before)
+    #expect(try frameBytes(slow) == before)
     // The exact map, written out: before, inside and after the slow second.
     let frames = try #require(source.videoTrack).frames
     let slowFrames = try #require(result.videoTrack).frames

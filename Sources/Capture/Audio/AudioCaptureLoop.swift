@@ -94,15 +94,15 @@ struct AudioCaptureLoop: CaptureWork {
       case .none: try checkSilence()
       case .lost(let cause): note(cause)
       case .samples(let count, let stamp):
-        if driver.waitsForTakers, let reason = waitForRoom() { return reason }
+        if driver.waitsForTakers, let reason = waitForSpace() { return reason }
         show(count, stamp)
       }
     }
   }
 
   /// Waits until every sink has room; a reason to stop where there is one before that.
-  private mutating func waitForRoom() -> StopReason? {
-    while !sinks.allSatisfy({ $0.hasRoom }) {
+  private mutating func waitForSpace() -> StopReason? {
+    while !sinks.allSatisfy({ $0.hasSpace }) {
       if let reason = control.requestedStop { return reason }
       MonotonicClock.pause()
       switchboard.update(&sinks)

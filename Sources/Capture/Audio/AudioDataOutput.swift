@@ -145,7 +145,7 @@ private final class AudioBufferSink: AudioSink {
   }
 
   /// Who only looks at the levels is not waited for.
-  var hasRoom: Bool { ring.count == 0 || !delivery.hasTaker.load(ordering: .acquiring) }
+  var hasSpace: Bool { ring.count == 0 || !delivery.hasTaker.load(ordering: .acquiring) }
 
   func end() {
     missing.reset()

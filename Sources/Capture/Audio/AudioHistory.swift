@@ -36,9 +36,9 @@ struct AudioHistory: ~Copyable {
     {
       oldest += 1
     }
-    let place = end % memory.count
-    let head = min(bytes.count, memory.count - place)
-    UnsafeMutableRawBufferPointer(rebasing: memory[place...])
+    let position = end % memory.count
+    let head = min(bytes.count, memory.count - position)
+    UnsafeMutableRawBufferPointer(rebasing: memory[position...])
       .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<head]))
     memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[head...]))
     blocks[next % blocks.count] = Block(entry: entry, start: end)
@@ -56,11 +56,11 @@ struct AudioHistory: ~Copyable {
     guard (oldest..<next).contains(number), let block = blocks[number % blocks.count] else {
       return []
     }
-    let (count, place) = (block.entry.byteCount, block.start % memory.count)
-    let head = min(count, memory.count - place)
+    let (count, position) = (block.entry.byteCount, block.start % memory.count)
+    let head = min(count, memory.count - position)
     return Array(unsafeUninitializedCapacity: count) { target, filled in
       let target = UnsafeMutableRawBufferPointer(target)
-      target.copyMemory(from: UnsafeRawBufferPointer(rebasing: memory[place..<place + head]))
+      target.copyMemory(from: UnsafeRawBufferPointer(rebasing: memory[position..<position + head]))
       UnsafeMutableRawBufferPointer(rebasing: target[head...])
         .copyMemory(from: UnsafeRawBufferPointer(rebasing: memory[..<(count - head)]))
       filled = count

@@ -166,10 +166,10 @@ package final class AudioTap: AudioSink {
     let number = cursor.number
     cursor.number = history.withLock { history in
       settle(&history)
-      let place = max(number, history.oldest)
-      guard let entry = history.entry(place) else { return place }
-      found = (entry, history.bytes(place), place > number)
-      return place + 1
+      let offset = max(number, history.oldest)
+      guard let entry = history.entry(offset) else { return offset }
+      found = (entry, history.bytes(offset), offset > number)
+      return offset + 1
     }
     guard let found else { return nil }
     let entry = found.entry

@@ -93,8 +93,8 @@ final class LevelMeter: Sendable {
   private func measure(
     _ bytes: UnsafeRawBufferPointer, _ first: Int, _ count: Int, _ channel: Int
   ) {
-    let place = channel * (Self.pieceCount + 1) + Self.pieceCount
-    var piece = pieces[place]
+    let position = channel * (Self.pieceCount + 1) + Self.pieceCount
+    var piece = pieces[position]
     var offset = first * format.bytesPerSample + channel * format.sampleFormat.byteCount
     for _ in 0..<count {
       let value = format.sampleFormat.value(in: bytes, at: offset)
@@ -102,7 +102,7 @@ final class LevelMeter: Sendable {
       piece.peak = max(piece.peak, abs(value))
       offset += format.bytesPerSample
     }
-    pieces[place] = piece
+    pieces[position] = piece
   }
 
   private func finishPiece() {

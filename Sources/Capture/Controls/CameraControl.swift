@@ -32,7 +32,7 @@ public struct CameraControl: Hashable, Sendable, Identifiable {
     case unknown
 
     /// The kind in v4l2-ctl's word: `int`, `intmenu`, `u8`.
-    public var word: String {
+    public var v4l2Name: String {
       switch self {
       case .integer: "int"
       case .boolean: "bool"

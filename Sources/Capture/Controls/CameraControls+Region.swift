@@ -101,10 +101,10 @@ extension CameraControls {
 
   /// A quarter of a side, about a place on it, and within it.
   private static func part(
-    of side: UInt32, from start: Int32, about place: Double
+    of side: UInt32, from start: Int32, about center: Double
   ) -> (start: Int32, length: UInt32) {
     let length = max(side / 4, 1)
-    let middle = Double(side) * place
+    let middle = Double(side) * center
     let offset = (middle - Double(length) / 2).rounded()
     let inside = min(max(offset, 0), Double(side - length))
     return (Int32(clamping: Int64(start) + Int64(saturating: inside)), length)

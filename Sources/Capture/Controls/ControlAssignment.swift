@@ -188,10 +188,10 @@ enum Spelling {
     for (index, letter) in left.utf8.enumerated() {
       var diagonal = row[0]
       row[0] = index + 1
-      for place in right.indices {
-        let change = diagonal + (letter == right[place] ? 0 : 1)
-        diagonal = row[place + 1]
-        row[place + 1] = min(change, row[place] + 1, row[place + 1] + 1)
+      for position in right.indices {
+        let change = diagonal + (letter == right[position] ? 0 : 1)
+        diagonal = row[position + 1]
+        row[position + 1] = min(change, row[position] + 1, row[position + 1] + 1)
       }
     }
     return row[right.count]

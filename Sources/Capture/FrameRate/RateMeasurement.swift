@@ -26,7 +26,7 @@ extension RateMeasurement {
   /// Switches a driver's stream on, watches it for some time, and switches it off.
   ///
   /// - Parameters:
-  ///   - loans: The driver, not streaming.
+  ///   - pool: The driver, not streaming.
   ///   - frameRate: The rate that it granted.
   ///   - wholeness: What tells a whole frame from a damaged one.
   ///   - duration: How long to watch, from the first frame on; longer where the rate is so low
@@ -34,19 +34,19 @@ extension RateMeasurement {
   ///   - isStopped: Asked after each frame whether to give up; what was seen so far counts.
   /// - Throws: `CaptureError` when the device fails or delivers nothing.
   package init(
-    of loans: BufferPool, frameRate: FrameRate, wholeness: FrameIntegrityCheck,
+    of pool: BufferPool, frameRate: FrameRate, wholeness: FrameIntegrityCheck,
     for duration: MediaTime, until isStopped: () -> Bool = { false }
   ) throws(CaptureError) {
     self.init()
-    let driver = loans.driver
+    let driver = pool.driver
     var observer = FrameObserver(driver: driver, frameRate: frameRate)
     let switchedOn = observer.lastArrival
     var account = FrameAccount(frameRate: frameRate, trustsCounter: driver.countsExactly) {
       switchedOn
     }
     var times: [Int64] = []
-    defer { loans.stop() }
-    try loans.start()
+    defer { pool.stop() }
+    try pool.start()
     watching: while !isStopped() {
       switch try driver.dequeue(timeoutMilliseconds: 100) {
       case .ended: break watching
@@ -98,7 +98,7 @@ extension DeviceInput {
     for duration: MediaTime, until isStopped: () -> Bool = { false }
   ) throws(CaptureError) -> RateMeasurement {
     try RateMeasurement(
-      of: loans, frameRate: negotiatedFrameRate, wholeness: delivery.wholeness, for: duration,
+      of: pool, frameRate: negotiatedFrameRate, wholeness: delivery.wholeness, for: duration,
       until: isStopped)
   }
 }

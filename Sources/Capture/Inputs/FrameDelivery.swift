@@ -9,7 +9,7 @@ package struct FrameDelivery: Sendable {
     /// A picture compressed by the camera; FFmpeg's name of the codec.
     case compressed(String)
     /// Pixels, with the bytes from row to row of the first plane (0 where rows are packed).
-    case raw(PixelFormat, bytesPerRow: Int)
+    case raw(LibAVPixelFormat, bytesPerRow: Int)
   }
 
   package let layout: Layout

@@ -26,10 +26,10 @@ package protocol FrameDriver: AnyObject, Sendable {
 
   /// Starts the stream; frames become available from here on.
   ///
-  /// - Parameter lent: Buffers that are still lent, and not to be filled until they are given
+  /// - Parameter held: Buffers that are still lent, and not to be filled until they are given
   ///   back.
   /// - Throws: `CaptureError` when the device is busy, gone or fails.
-  func start(keeping lent: [Int]) throws(CaptureError)
+  func start(keeping held: [Int]) throws(CaptureError)
 
   /// Waits for the next frame, up to a time limit.
   ///

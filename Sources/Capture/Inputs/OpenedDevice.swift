@@ -27,7 +27,7 @@ struct OpenedDevice {
   /// Takes the node of a V4L2 device over; requested, granted and measured rates are told apart.
   private init(_ locked: consuming DeviceConfiguration, path: String) throws(CaptureError) {
     let format = locked.activeFormat
-    guard let layout = format.layout else { throw .unstorable(format) }
+    guard let known = format.known else { throw .unstorable(format) }
     let duration = locked.activeVideoMinFrameDuration
     let durationBefore = locked.durationBefore
     guard let rate = try? FrameRate(frameDuration: duration) else {
@@ -40,7 +40,7 @@ struct OpenedDevice {
       throw CaptureError(
         .modeRefused, "\(path) was not set to a mode", hint: "set its active format first")
     }
-    let planes = try Self.planesToJoin(granted, layout, of: format, path)
+    let planes = try Self.planesToJoin(granted, known, of: format, path)
     do throws(DeviceError) {
       driver = try V4L2Driver(
         node, joining: planes, frameDuration: duration, durationBefore: durationBefore)
@@ -48,20 +48,21 @@ struct OpenedDevice {
     negotiatedFrameRate = rate
     maximumByteCount = planes.isEmpty ? Int(granted.bytesPerFrame) : planes.reduce(0, +)
     delivery = try Self.delivery(
-      layout, width: format.width, height: format.height, bytesPerRow: Int(granted.bytesPerLine))
+      known.mediaSubType, width: format.width, height: format.height,
+      bytesPerRow: Int(granted.bytesPerLine))
   }
 
   /// The bytes of each plane of the picture, where they lie apart and are to be joined; empty
   /// for a frame in one piece.
   private static func planesToJoin(
-    _ granted: StreamFormat, _ layout: PixelLayout, of format: CaptureFormat, _ path: String
+    _ granted: StreamFormat, _ known: FourCCFormat, of format: CaptureFormat, _ path: String
   ) throws(CaptureError) -> [Int] {
     let planes = granted.planes
-    if planes.count == 1, layout.separatePlaneCount == 1 { return [] }
-    guard planes.count == layout.separatePlaneCount, case .pixels(let name) = layout.coding,
-      let picture = PixelFormat(named: name),
+    if planes.count == 1, known.separatePlaneCount == 1 { return [] }
+    guard planes.count == known.separatePlaneCount, case .pixels(let name) = known.mediaSubType,
+      let image = LibAVPixelFormat(name),
       let sizes = try? MediaFrame.planeByteCounts(
-        width: format.width, height: format.height, pixelFormat: picture,
+        width: format.width, height: format.height, pixelFormat: image,
         bytesPerRow: planes.map { Int($0.bytesPerLine) }),
       zip(sizes, planes).allSatisfy({ $0 <= Int($1.byteCount) })
     else {
@@ -89,16 +90,16 @@ struct OpenedDevice {
     settings.pace = camera.pace
     let driver = try SyntheticDriver(settings: settings)
     self.driver = driver
-    guard let pixels = format.layout else { throw .unstorable(format) }
+    guard let subType = format.mediaSubType else { throw .unstorable(format) }
     delivery = try Self.delivery(
-      pixels, width: format.width, height: format.height, bytesPerRow: 0)
+      subType, width: format.width, height: format.height, bytesPerRow: 0)
     negotiatedFrameRate = format.maxFrameRate
     maximumByteCount = driver.maximumByteCount
     audio = (SyntheticAudio(), { driver.firstFrameMicroseconds }, driver.frameClock)
   }
 
   private init(_ camera: FileCamera, _ format: CaptureFormat) throws(CaptureError) {
-    guard let pixels = format.layout else { throw .unstorable(format) }
+    guard let subType = format.mediaSubType else { throw .unstorable(format) }
     let layout: FileDriver.Layout =
       switch format.fourcc {
       case .mjpg: .mjpeg
@@ -110,21 +111,22 @@ struct OpenedDevice {
       height: format.height)
     self.driver = driver
     delivery = try Self.delivery(
-      pixels, width: format.width, height: format.height, bytesPerRow: 0)
+      subType, width: format.width, height: format.height, bytesPerRow: 0)
     negotiatedFrameRate = format.maxFrameRate
     maximumByteCount = driver.maximumByteCount
   }
 
   private static func delivery(
-    _ layout: PixelLayout, width: Int, height: Int, bytesPerRow: Int
+    _ subType: MediaSubType, width: Int, height: Int, bytesPerRow: Int
   ) throws(CaptureError) -> FrameDelivery {
     do throws(LibAVError) {
-      switch layout.coding {
+      switch subType {
       case .codec(let codec):
-        return try FrameDelivery(layout: .compressed(codec), width: width, height: height)
+        return try FrameDelivery(
+          layout: .compressed(codec.rawValue), width: width, height: height)
       case .pixels(let name):
-        guard let format = PixelFormat(named: name) else {
-          throw LibAVError("find", "the pixel format \(name)", code: -22)
+        guard let format = LibAVPixelFormat(name) else {
+          throw LibAVError("find", "the pixel format \(name.rawValue)", code: -22)
         }
         return try FrameDelivery(
           layout: .raw(format, bytesPerRow: bytesPerRow), width: width, height: height)

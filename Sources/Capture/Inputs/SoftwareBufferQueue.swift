@@ -49,11 +49,11 @@ final class SoftwareBufferQueue: Sendable {
   deinit { munmap(memory, byteCount) }
 
   /// Makes every buffer free again that nobody holds, for a new stream.
-  func restart(keeping lent: [Int]) {
+  func restart(keeping held: [Int]) {
     state.withLock { state in
       while state.free.popFirst() != nil {}
       while state.filled.popFirst() != nil {}
-      for index in 0..<count where !lent.contains(index) { state.free.append(index) }
+      for index in 0..<count where !held.contains(index) { state.free.append(index) }
     }
     while filledSignal.wait(timeout: .now()) == .success {}
     while freeSignal.wait(timeout: .now()) == .success {}

@@ -5,9 +5,9 @@ import OvercrankDeviceDiscovery
 extension DeviceInput: CapturingInput {
   /// Pictures, and the sound beside them where the camera hears.
   public var ports: [InputPort] {
-    let pictures = InputPort(mediaType: .video)
-    guard let driver = audioDriver else { return [pictures] }
-    return [pictures, InputPort(mediaType: .audio, audioFormat: driver.format)]
+    let images = InputPort(mediaType: .video)
+    guard let driver = audioDriver else { return [images] }
+    return [images, InputPort(mediaType: .audio, audioFormat: driver.format)]
   }
 
   private var audioDriver: SyntheticAudioDriver? {
@@ -37,7 +37,7 @@ extension DeviceInput: CapturingInput {
         sinks.append(sink)
       }
     }
-    sinks.share(loans.capacity)
+    sinks.share(pool.capacity)
     return sinks
   }
 }

@@ -17,7 +17,7 @@ public final class DeviceInput: Sendable {
     let requestedFrameRate: FrameRate
     let negotiatedFrameRate: FrameRate
     let delivery: FrameDelivery
-    let loans: BufferPool
+    let pool: BufferPool
     let maximumByteCount: Int
     let audio: Audio?
   }
@@ -47,12 +47,12 @@ public final class DeviceInput: Sendable {
   public var negotiatedFrameRate: FrameRate { current.negotiatedFrameRate }
   package var delivery: FrameDelivery { current.delivery }
   /// The driver, and which of its buffers are lent to whom.
-  package var loans: BufferPool { current.loans }
+  package var pool: BufferPool { current.pool }
   /// The most bytes that a frame can take.
   package var maximumByteCount: Int { current.maximumByteCount }
   package var audio: Audio? { current.audio }
 
-  package var driver: any FrameDriver { loans.driver }
+  package var driver: any FrameDriver { pool.driver }
   /// The mode as `modes` names it.
   package var modeName: String { format.id }
 
@@ -88,7 +88,7 @@ public final class DeviceInput: Sendable {
     opened = Mutex(
       Opened(
         device: device, format: format, requestedFrameRate: format.maxFrameRate,
-        negotiatedFrameRate: negotiatedFrameRate, delivery: delivery, loans: BufferPool(driver),
+        negotiatedFrameRate: negotiatedFrameRate, delivery: delivery, pool: BufferPool(driver),
         maximumByteCount: maximumByteCount, audio: audio))
   }
 
@@ -98,9 +98,9 @@ public final class DeviceInput: Sendable {
     return try reach.perform { () throws(DiscoveryError) in try device.formats() }
   }
 
-  package func close() { loans.close() }
+  package func close() { pool.close() }
 
-  package func openIfClosed() throws(CaptureError) { if loans.isClosed { try open() } }
+  package func openIfClosed() throws(CaptureError) { if pool.isClosed { try open() } }
 
   package func reopen(at device: CaptureDevice) throws(CaptureError) { try open(at: device) }
 
@@ -109,12 +109,12 @@ public final class DeviceInput: Sendable {
   /// What is still lent of before stays readable.
   ///
   /// - Parameters:
-  ///   - place: The same device where it is now; nil where it was.
+  ///   - newDevice: The same device where it is now; nil where it was.
   ///   - format: Another mode, at its highest rate; nil for the one that it had.
   /// - Throws: `CaptureError` as ``init(device:format:)``; the input cannot be started then until
   ///   it was opened.
   func open(
-    at place: CaptureDevice? = nil, as format: CaptureFormat? = nil
+    at newDevice: CaptureDevice? = nil, as format: CaptureFormat? = nil
   ) throws(CaptureError) {
     guard let sharesSettings else {
       throw CaptureError(
@@ -123,9 +123,9 @@ public final class DeviceInput: Sendable {
     }
     let before = current
     // A driver takes no other mode while it has buffers of the one before.
-    before.loans.close()
+    before.pool.close()
     try reach.perform { () throws(CaptureError) in
-      var locked = try (place ?? before.device).lockForConfiguration()
+      var locked = try (newDevice ?? before.device).lockForConfiguration()
       try locked.setActiveFormat(format ?? before.format)
       if format == nil, before.requestedFrameRate != before.format.maxFrameRate {
         try locked.setActiveVideoFrameDuration(before.requestedFrameRate.frameDuration)
@@ -145,7 +145,7 @@ extension DeviceInput.Opened {
     let opened = try OpenedDevice(locked)
     negotiatedFrameRate = opened.negotiatedFrameRate
     delivery = opened.delivery
-    loans = BufferPool(opened.driver)
+    pool = BufferPool(opened.driver)
     maximumByteCount = opened.maximumByteCount
     audio = opened.audio
   }

@@ -19,7 +19,7 @@ package final class BufferPool: Sendable {
   }
 
   /// The number of a frame on loan.
-  package struct Loan: Sendable { fileprivate let slot: Int }
+  package struct HeldBuffer: Sendable { fileprivate let slot: Int }
 
   package let driver: any FrameDriver
   /// How many frames may be lent at a time: the driver keeps the other half of its buffers, so
@@ -43,7 +43,7 @@ package final class BufferPool: Sendable {
   }
 
   /// Frames that are lent now.
-  package var lentCount: Int {
+  package var heldCount: Int {
     (0..<capacity).count { !slots[$0].isFree.load(ordering: .acquiring) }
   }
 
@@ -56,8 +56,8 @@ package final class BufferPool: Sendable {
             .deviceLost, "the device was closed and could not be opened again",
             hint: "look whether it is there, and start again")
         }
-        let lent = (0..<capacity).filter { !slots[$0].isFree.load(ordering: .acquiring) }
-        try driver.start(keeping: lent.map { slots[$0].index })
+        let held = (0..<capacity).filter { !slots[$0].isFree.load(ordering: .acquiring) }
+        try driver.start(keeping: held.map { slots[$0].index })
         stream = .on
       }
     }
@@ -79,7 +79,7 @@ package final class BufferPool: Sendable {
       guard stream != .closed else { return }
       stream = .closed
       driver.release()
-      if lentCount == 0 { driver.abandon() }
+      if heldCount == 0 { driver.abandon() }
     }
   }
 
@@ -89,50 +89,55 @@ package final class BufferPool: Sendable {
   /// Lends a frame to its first holder besides the capture thread; nil when too many are lent.
   ///
   /// On the capture thread only.
-  func lend(_ bytes: UnsafeRawBufferPointer, index: Int) -> Loan? {
+  func hold(_ bytes: UnsafeRawBufferPointer, index: Int) -> HeldBuffer? {
     for slot in 0..<capacity where slots[slot].isFree.load(ordering: .acquiring) {
       slots[slot].index = index
       slots[slot].bytes = bytes
       slots[slot].holders.store(2, ordering: .relaxed)
       slots[slot].isFree.store(false, ordering: .releasing)
-      return Loan(slot: slot)
+      return HeldBuffer(slot: slot)
     }
     return nil
   }
 
   /// Adds a holder to a frame that is held.
-  func hold(_ loan: Loan) { slots[loan.slot].holders.wrappingAdd(1, ordering: .relaxed) }
+  func hold(_ heldBuffer: HeldBuffer) {
+    slots[heldBuffer.slot].holders.wrappingAdd(1, ordering: .relaxed)
+  }
 
   /// Whether nobody else holds a frame, and thus nobody else can: only a holder adds another.
-  func hasOneHolder(_ loan: Loan) -> Bool {
-    slots[loan.slot].holders.load(ordering: .acquiring) == 1
+  func hasOneHolder(_ heldBuffer: HeldBuffer) -> Bool {
+    slots[heldBuffer.slot].holders.load(ordering: .acquiring) == 1
   }
 
   /// The bytes of a frame, valid while it is held.
-  package func bytes(of loan: Loan) -> UnsafeRawBufferPointer { slots[loan.slot].bytes }
+  package func bytes(of heldBuffer: HeldBuffer) -> UnsafeRawBufferPointer {
+    slots[heldBuffer.slot].bytes
+  }
 
   /// Takes a hold away while the capture thread's own lasts.
-  func letGo(_ loan: Loan) { _ = releaseHold(loan) }
+  func cancelHold(_ heldBuffer: HeldBuffer) { _ = releaseHold(heldBuffer) }
 
   /// Ends the capture thread's own hold; true when it was the last, and the buffer is its again.
-  func endLending(_ loan: Loan) -> Bool {
-    guard releaseHold(loan) else { return false }
-    slots[loan.slot].isFree.store(true, ordering: .releasing)
+  func endHolding(_ heldBuffer: HeldBuffer) -> Bool {
+    guard releaseHold(heldBuffer) else { return false }
+    slots[heldBuffer.slot].isFree.store(true, ordering: .releasing)
     return true
   }
 
   /// Releases a frame, from any thread but the one that captures.
-  package func release(_ loan: Loan) {
-    guard releaseHold(loan) else { return }
+  package func release(_ heldBuffer: HeldBuffer) {
+    guard releaseHold(heldBuffer) else { return }
     stream.withLock { stream in
       // A driver that does not take it has failed, which the capture thread learns by itself.
-      if stream == .on { try? driver.requeue(slots[loan.slot].index) }
-      slots[loan.slot].isFree.store(true, ordering: .releasing)
-      if stream == .closed, lentCount == 0 { driver.abandon() }
+      if stream == .on { try? driver.requeue(slots[heldBuffer.slot].index) }
+      slots[heldBuffer.slot].isFree.store(true, ordering: .releasing)
+      if stream == .closed, heldCount == 0 { driver.abandon() }
     }
   }
 
-  private func releaseHold(_ loan: Loan) -> Bool {
-    slots[loan.slot].holders.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0
+  private func releaseHold(_ heldBuffer: HeldBuffer) -> Bool {
+    slots[heldBuffer.slot].holders.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue
+      == 0
   }
 }

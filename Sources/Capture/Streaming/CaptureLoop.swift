@@ -73,7 +73,7 @@ package final class CaptureControl: Sendable {
 /// The work of the capture thread: dequeue, show to every sink, give back; nothing else, and no
 /// waiting for anyone but the driver and, where that waits for its takers, for them.
 struct CaptureLoop: CaptureWork {
-  let loans: BufferPool
+  let pool: BufferPool
   let wholeness: FrameIntegrityCheck
   let control: CaptureControl
   let switchboard: SinkList<any FrameSink>
@@ -83,15 +83,15 @@ struct CaptureLoop: CaptureWork {
   private var observer: FrameObserver
 
   init(
-    loans: BufferPool, frameRate: FrameRate, wholeness: FrameIntegrityCheck,
+    pool: BufferPool, frameRate: FrameRate, wholeness: FrameIntegrityCheck,
     control: CaptureControl,
     switchboard: SinkList<any FrameSink>
   ) {
-    self.loans = loans
+    self.pool = pool
     self.wholeness = wholeness
     self.control = control
     self.switchboard = switchboard
-    observer = FrameObserver(driver: loans.driver, frameRate: frameRate)
+    observer = FrameObserver(driver: pool.driver, frameRate: frameRate)
   }
 
   /// Switches the stream on.
@@ -99,7 +99,7 @@ struct CaptureLoop: CaptureWork {
   /// - Throws: `CaptureError` as the driver says; the sinks were told of the end then.
   mutating func start() throws(CaptureError) {
     control.switchedOn.store(observer.lastArrival, ordering: .relaxed)
-    do throws(CaptureError) { try loans.start() } catch {
+    do throws(CaptureError) { try pool.start() } catch {
       end.fail(error)
       close()
       throw error
@@ -113,9 +113,9 @@ struct CaptureLoop: CaptureWork {
     switch end.stopReason {
     case .duration, .frames: break
     default:
-      end.frames.silence = end.frames.silence ?? loans.driver.microseconds() &- observer.lastArrival
+      end.frames.silence = end.frames.silence ?? pool.driver.microseconds() &- observer.lastArrival
     }
-    loans.stop()
+    pool.stop()
     end.cost = observer.latencies.cost
     end.cost.captureThread = CaptureStatistics.threadNanoseconds()
     close()
@@ -131,13 +131,13 @@ struct CaptureLoop: CaptureWork {
     while true {
       switchboard.update(&sinks)
       if let reason = control.requestedStop { return reason }
-      switch try loans.driver.dequeue(timeoutMilliseconds: 100) {
+      switch try pool.driver.dequeue(timeoutMilliseconds: 100) {
       case .ended:
-        end.lastFrameDuration = loans.driver.lastFrameDuration
+        end.lastFrameDuration = pool.driver.lastFrameDuration
         return .duration
       case .none: try observer.checkSilence()
       case .frame(let buffer):
-        if loans.driver.waitsForTakers, let reason = waitForRoom(for: buffer.bytes.count) {
+        if pool.driver.waitsForTakers, let reason = waitForSpace(for: buffer.bytes.count) {
           // The capture ends before this frame.
           end.frames.silence = 0
           return reason
@@ -149,8 +149,8 @@ struct CaptureLoop: CaptureWork {
   }
 
   /// Waits until every sink has room for a frame; a reason to stop where there is one before that.
-  private mutating func waitForRoom(for byteCount: Int) -> StopReason? {
-    while !sinks.allSatisfy({ $0.hasRoom(for: byteCount) }) {
+  private mutating func waitForSpace(for byteCount: Int) -> StopReason? {
+    while !sinks.allSatisfy({ $0.hasSpace(for: byteCount) }) {
       if let reason = control.requestedStop { return reason }
       MonotonicClock.pause()
       switchboard.update(&sinks)
@@ -164,7 +164,7 @@ struct CaptureLoop: CaptureWork {
   {
     let observation = observer.observe(buffer.stamp)
     let isWhole = !buffer.stamp.isCorrupt && wholeness.holds(buffer.bytes)
-    var frame = ArrivedFrame(buffer, observation, isWhole: isWhole, loans: loans)
+    var frame = ArrivedFrame(buffer, observation, isWhole: isWhole, pool: pool)
     var reason: StopReason?
     for sink in sinks {
       if let end = sink.take(&frame) { reason = reason ?? end }

@@ -13,14 +13,15 @@ package struct QueuedFrame {
   /// in the queue but only noted.
   package var bytes: UnsafeRawBufferPointer
   /// The driver's buffer in which the bytes lie; nil where they are to be copied.
-  package var loan: BufferPool.Loan?
+  package var heldBuffer: BufferPool.HeldBuffer?
 
   package init(
-    observation: FrameObservation, bytes: UnsafeRawBufferPointer, loan: BufferPool.Loan? = nil
+    observation: FrameObservation, bytes: UnsafeRawBufferPointer,
+    heldBuffer: BufferPool.HeldBuffer? = nil
   ) {
     self.observation = observation
     self.bytes = bytes
-    self.loan = loan
+    self.heldBuffer = heldBuffer
   }
 
   /// A note of what arrived, without its bytes.
@@ -45,7 +46,7 @@ package final class FrameQueue: Sendable {
 
     /// Where this frame's memory begins, as a position; its end where it has none.
     var start: Int {
-      end.position - (frame.loan == nil ? QueueChunks.aligned(frame.bytes.count) : 0)
+      end.position - (frame.heldBuffer == nil ? QueueChunks.aligned(frame.bytes.count) : 0)
     }
   }
 
@@ -56,8 +57,8 @@ package final class FrameQueue: Sendable {
   private nonisolated(unsafe) let chunks: QueueChunks
   private let records: SPSCRing<Record>
   /// Where buffers on loan are given back; nil where every frame is copied.
-  package let loans: BufferPool?
-  private let lent = Atomic<Int>(0)
+  package let pool: BufferPool?
+  private let held = Atomic<Int>(0)
   private let isClosedNow = Atomic<Bool>(false)
   private let signal = DispatchSemaphore(value: 0)
   // Whether the taker sleeps, or is about to.
@@ -85,10 +86,10 @@ package final class FrameQueue: Sendable {
   ///   - largestFrame: The bytes of the largest frame that is to fit; a quarter of the capacity
   ///     if nil.
   ///   - recordCount: How many frames may wait, however small.
-  ///   - loans: Where frames are lent from, if frames are to wait in the driver's own buffers.
+  ///   - pool: Where frames are lent from, if frames are to wait in the driver's own buffers.
   /// - Throws: `CaptureError` with `.outOfMemory` when the system refuses them.
   package init(
-    capacity: Int, largestFrame: Int? = nil, recordCount: Int = 1 << 13, loans: BufferPool? = nil
+    capacity: Int, largestFrame: Int? = nil, recordCount: Int = 1 << 13, pool: BufferPool? = nil
   ) throws(CaptureError) {
     chunks = try QueueChunks(capacity: capacity, largestFrame: largestFrame ?? capacity / 4)
     self.capacity = chunks.capacity
@@ -96,7 +97,7 @@ package final class FrameQueue: Sendable {
     do throws(SystemError) {
       records = try SPSCRing(capacity: recordCount + Self.reserve, takesMemoryNow: false)
     } catch { throw CaptureError(error) }
-    self.loans = loans
+    self.pool = pool
   }
 
   deinit {
@@ -105,7 +106,7 @@ package final class FrameQueue: Sendable {
   }
 
   /// Frames on loan that wait here, or are just being taken.
-  package var lentCount: Int { lent.load(ordering: .acquiring) }
+  package var heldCount: Int { held.load(ordering: .acquiring) }
 
   /// Copies a frame in unless it is on loan, or answers false when there is no room.
   package func push(_ frame: QueuedFrame) -> Bool {
@@ -118,8 +119,8 @@ package final class FrameQueue: Sendable {
       released.store(chunks.end.position, ordering: .relaxed)
     }
     var record = Record(frame: frame, end: chunks.end)
-    if frame.loan != nil {
-      lent.wrappingAdd(1, ordering: .relaxed)
+    if frame.heldBuffer != nil {
+      held.wrappingAdd(1, ordering: .relaxed)
     } else if let source = frame.bytes.baseAddress, frame.bytes.count > 0 {
       guard let target = chunks.take(frame.bytes.count) else { return false }
       target.copyMemory(from: source, byteCount: frame.bytes.count)
@@ -138,10 +139,10 @@ package final class FrameQueue: Sendable {
   }
 
   /// Whether a frame of so many bytes finds room, or never will; on the pusher's thread.
-  package func hasRoom(for byteCount: Int) -> Bool {
+  package func hasSpace(for byteCount: Int) -> Bool {
     let waiting = records.count
     if waiting == 0 || QueueChunks.aligned(byteCount) > chunks.chunkBytes { return true }
-    return waiting + Self.reserve < records.capacity && chunks.hasRoom(for: byteCount)
+    return waiting + Self.reserve < records.capacity && chunks.hasSpace(for: byteCount)
   }
 
   /// Wakes the taker if it sleeps; on the pusher's thread.
@@ -161,56 +162,56 @@ package final class FrameQueue: Sendable {
   package func withNextFrame<Result, Failure: Error>(
     _ body: (QueuedFrame) throws(Failure) -> Result
   ) throws(Failure) -> Result? {
-    let place = firstPlace
-    guard waitForFrame(at: place), let frame = self[place] else { return nil }
-    defer { release(before: place + 1) }
+    let number = startNumber
+    guard waitForFrame(at: number), let frame = self[number] else { return nil }
+    defer { release(before: number + 1) }
     return try body(frame)
   }
 
   // MARK: Frames that stay until they are released, on the taker's thread
 
   /// The number of the oldest frame that is still here, counted from the first that was pushed.
-  package var firstPlace: Int { records.startNumber }
+  package var startNumber: Int { records.startNumber }
 
   /// The number of the frame that comes next.
-  package var endPlace: Int { records.endNumber }
+  package var endNumber: Int { records.endNumber }
 
   /// A frame by its number, or nil where it has not come yet; one that was released is none.
-  package subscript(place: Int) -> QueuedFrame? { records[place]?.frame }
+  package subscript(number: Int) -> QueuedFrame? { records[number]?.frame }
 
   /// Waits until a frame is there; false once the queue is closed and it never will be.
-  package func waitForFrame(at place: Int) -> Bool {
-    while place >= endPlace {
+  package func waitForFrame(at number: Int) -> Bool {
+    while number >= endNumber {
       // Whatever was pushed before the queue was closed is seen by whoever sees it closed.
-      if isClosed { return place < endPlace }
-      sleep(at: place)
+      if isClosed { return number < endNumber }
+      sleep(at: number)
     }
     return true
   }
 
   /// Whether no frame waits; on the taker's thread.
-  package var isEmpty: Bool { firstPlace >= endPlace }
+  package var isEmpty: Bool { startNumber >= endNumber }
 
   /// Whether no more frames will come.
   package var isClosed: Bool { isClosedNow.load(ordering: .acquiring) }
 
   /// Waits for the next frame to come, but no longer than the taker sleeps anyway.
-  package func pause(at place: Int) {
-    if place >= endPlace, !isClosed { sleep(at: place) }
+  package func pause(at number: Int) {
+    if number >= endNumber, !isClosed { sleep(at: number) }
   }
 
   /// Gives the memory of all frames before one back, and the driver's buffers.
   package func release(before end: Int) {
-    var place = firstPlace
-    let end = min(end, endPlace)
-    while place < end, let record = records[place] {
-      if let loan = record.frame.loan {
-        loans?.release(loan)
-        lent.wrappingSubtract(1, ordering: .releasing)
+    var number = startNumber
+    let end = min(end, endNumber)
+    while number < end, let record = records[number] {
+      if let heldBuffer = record.frame.heldBuffer {
+        pool?.release(heldBuffer)
+        held.wrappingSubtract(1, ordering: .releasing)
       }
-      place += 1
+      number += 1
       // With the first frame of the next chunk it is known that no other is in this one.
-      let next = records[place]
+      let next = records[number]
       // Before the memory may be filled again: who sees it filled sees it released.
       released.store(next?.start ?? record.end.position, ordering: .relaxed)
       chunks.didRelease(upTo: next?.end.chunk ?? record.end.chunk)
@@ -219,10 +220,10 @@ package final class FrameQueue: Sendable {
   }
 
   /// Sleeps until the pusher wakes the taker, if there is still nothing to take.
-  private func sleep(at place: Int) {
+  private func sleep(at number: Int) {
     isTakerWaiting.store(true, ordering: .sequentiallyConsistent)
     atomicMemoryFence(ordering: .sequentiallyConsistent)
-    let isEmpty = endPlace <= place
+    let isEmpty = endNumber <= number
     if isEmpty, !isClosedNow.load(ordering: .sequentiallyConsistent) {
       _ = signal.wait(timeout: .now() + Self.longestSleep)
     }
@@ -242,7 +243,7 @@ package final class FrameQueue: Sendable {
 
   /// Bytes that frames bind, chunks that are not yet free included.
   package var boundBytes: Int {
-    guard firstPlace < endPlace else { return 0 }
+    guard startNumber < endNumber else { return 0 }
     // Asked by a thread that is neither of the two, the first may be older than the second.
     let end = filled.load(ordering: .acquiring)
     let start = released.load(ordering: .relaxed)

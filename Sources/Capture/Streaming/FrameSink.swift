@@ -12,7 +12,7 @@ package protocol FrameSink: AnyObject, Sendable {
   func take(_ frame: inout ArrivedFrame) -> StopReason?
 
   /// Whether the sink has room for a frame of so many bytes; asked only for drivers that wait.
-  func hasRoom(for byteCount: Int) -> Bool
+  func hasSpace(for byteCount: Int) -> Bool
 
   /// Learns that no more frames will come: the stream is off.
   func end(_ end: CaptureEnd)
@@ -34,7 +34,7 @@ package enum FrameKeeping: Sendable {
 }
 
 extension FrameSink {
-  package func hasRoom(for byteCount: Int) -> Bool { true }
+  package func hasSpace(for byteCount: Int) -> Bool { true }
   package var keeping: FrameKeeping { .never }
   package func allow(keeping count: Int) {}
 }
@@ -57,17 +57,17 @@ package struct ArrivedFrame: ~Copyable {
   package let observation: FrameObservation
   package let isWhole: Bool
   private let buffer: DequeuedBuffer
-  private let loans: BufferPool
-  private var loan: BufferPool.Loan?
+  private let pool: BufferPool
+  private var heldBuffer: BufferPool.HeldBuffer?
 
   init(
     _ buffer: consuming DequeuedBuffer, _ observation: FrameObservation, isWhole: Bool,
-    loans: BufferPool
+    pool: BufferPool
   ) {
     self.buffer = buffer
     self.observation = observation
     self.isWhole = isWhole
-    self.loans = loans
+    self.pool = pool
   }
 
   /// How the camera exposed when the frame was taken.
@@ -77,23 +77,23 @@ package struct ArrivedFrame: ~Copyable {
   package var bytes: UnsafeRawBufferPointer { buffer.bytes }
 
   /// Keeps the frame beyond the call, until it is released; nil when too many are kept.
-  package mutating func hold() -> BufferPool.Loan? {
-    if let loan {
-      loans.hold(loan)
+  package mutating func hold() -> BufferPool.HeldBuffer? {
+    if let heldBuffer {
+      pool.hold(heldBuffer)
     } else {
-      loan = loans.lend(buffer.bytes, index: buffer.index)
+      heldBuffer = pool.hold(buffer.bytes, index: buffer.index)
     }
-    return loan
+    return heldBuffer
   }
 
   /// Takes back a hold of this call.
-  package func letGo(_ loan: BufferPool.Loan) { loans.letGo(loan) }
+  package func cancelHold(_ heldBuffer: BufferPool.HeldBuffer) { pool.cancelHold(heldBuffer) }
 
   /// Gives the buffer back, or leaves that to the last who keeps it.
   ///
   /// - Throws: `CaptureError` when the driver does not take it.
   consuming func finish() throws(CaptureError) {
-    if let loan, !loans.endLending(loan) { return buffer.leave() }
+    if let heldBuffer, !pool.endHolding(heldBuffer) { return buffer.leave() }
     try buffer.giveBack()
   }
 }

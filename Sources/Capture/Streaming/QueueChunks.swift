@@ -85,7 +85,7 @@ struct QueueChunks: ~Copyable {
   }
 
   /// Whether there is room for a frame that fits a chunk, on the pusher's thread.
-  func hasRoom(for byteCount: Int) -> Bool {
+  func hasSpace(for byteCount: Int) -> Bool {
     let needed = Self.aligned(byteCount)
     return needed <= filling.pointee.left || filling.pointee.usedCount < count
       || free.count > 0

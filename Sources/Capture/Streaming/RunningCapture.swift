@@ -23,7 +23,7 @@ package final class RunningCapture: Sendable {
       waits: input.driver.waitsForTakers,
       {
         CaptureLoop(
-          loans: input.loans, frameRate: input.negotiatedFrameRate,
+          pool: input.pool, frameRate: input.negotiatedFrameRate,
           wholeness: input.delivery.wholeness, control: control, switchboard: switchboard)
       }, whenEnded: whenEnded)
   }

@@ -36,7 +36,7 @@ package final class TakeSink: FrameSink {
   private let copiesBesideOthers: Bool
   private let result = Mutex<CaptureEnd?>(nil)
   /// How many frames may be on loan at a time.
-  private let maximumLent = Atomic<Int>(0)
+  private let maximumHeld = Atomic<Int>(0)
 
   // The capture thread's own.
   private nonisolated(unsafe) var state = State()
@@ -81,10 +81,10 @@ package final class TakeSink: FrameSink {
     return nil
   }
 
-  package func hasRoom(for byteCount: Int) -> Bool {
+  package func hasSpace(for byteCount: Int) -> Bool {
     // A take that is over or is to end is no reason to wait.
     if state.isOver || endsWhenFull || control.requestedStop != nil
-      || queue.hasRoom(for: byteCount)
+      || queue.hasSpace(for: byteCount)
     {
       return true
     }
@@ -93,14 +93,14 @@ package final class TakeSink: FrameSink {
   }
 
   package var keeping: FrameKeeping {
-    queue.loans == nil ? .never : copiesBesideOthers ? .whenAlone : .always
+    queue.pool == nil ? .never : copiesBesideOthers ? .whenAlone : .always
   }
 
   package func allow(keeping count: Int) {
     // Half of what can be lent at most: a camera that captures for a file alone has the more
     // buffers for moments in which nobody takes its frames.
-    let limit = min(count, (queue.loans?.capacity ?? 0) / 2)
-    maximumLent.store(limit, ordering: .relaxed)
+    let limit = min(count, (queue.pool?.capacity ?? 0) / 2)
+    maximumHeld.store(limit, ordering: .relaxed)
   }
 
   package func end(_ end: CaptureEnd) {
@@ -177,15 +177,15 @@ package final class TakeSink: FrameSink {
   /// Puts a frame into the queue, on loan where that may be.
   private func push(_ arrived: inout ArrivedFrame, _ observation: FrameObservation) -> Bool {
     var frame = QueuedFrame(observation: observation, bytes: arrived.bytes)
-    let maximum = maximumLent.load(ordering: .relaxed)
-    let lentCount = maximum > 0 ? queue.lentCount : 0
-    if lentCount < maximum { frame.loan = arrived.hold() }
+    let maximum = maximumHeld.load(ordering: .relaxed)
+    let heldCount = maximum > 0 ? queue.heldCount : 0
+    if heldCount < maximum { frame.heldBuffer = arrived.hold() }
     guard queue.push(frame) else {
-      if let loan = frame.loan { arrived.letGo(loan) }
+      if let heldBuffer = frame.heldBuffer { arrived.cancelHold(heldBuffer) }
       return false
     }
     // Soon enough that the next ones need not be copied.
-    if frame.loan != nil, lentCount + 1 >= maximum * 3 / 4 { queue.wakeTaker() }
+    if frame.heldBuffer != nil, heldCount + 1 >= maximum * 3 / 4 { queue.wakeTaker() }
     return true
   }
 }

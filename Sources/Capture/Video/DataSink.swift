@@ -8,8 +8,8 @@ import Synchronization
 final class DataSink: FrameSink {
   private let gate: ConnectionGate
   /// Where the frames come from.
-  let loans: BufferPool
-  let ring: LoanRing
+  let pool: BufferPool
+  let ring: VideoSampleRing
   let counters: DataOutputCounters
   let options: Options
   private let wake: DispatchSemaphore
@@ -35,11 +35,11 @@ final class DataSink: FrameSink {
   }
 
   init(
-    _ gate: ConnectionGate, loans: BufferPool, ring: LoanRing, counters: DataOutputCounters,
+    _ gate: ConnectionGate, pool: BufferPool, ring: VideoSampleRing, counters: DataOutputCounters,
     options: Options, wake: DispatchSemaphore
   ) {
     self.gate = gate
-    self.loans = loans
+    self.pool = pool
     self.ring = ring
     self.counters = counters
     self.options = options
@@ -49,28 +49,28 @@ final class DataSink: FrameSink {
   func take(_ frame: inout ArrivedFrame) -> StopReason? {
     guard gate.isOpen.load(ordering: .relaxed) else { return nil }
     counters.offered.wrappingAdd(1, ordering: .relaxed)
-    let passage = lend(&frame)
+    let passage = hold(&frame)
     if case .dropped(let reason) = passage { counters.note(reason) }
-    let entry = LoanRing.Entry(
+    let entry = VideoSampleRing.Entry(
       observation: frame.observation, exposure: frame.exposure, passage: passage)
     if ring.push(entry) {
       wake.signal()
-    } else if case .lent(let loan) = passage {
+    } else if case .held(let heldBuffer) = passage {
       // There is room for all that can be lent, unless notes took it.
       options.kept.wrappingSubtract(1, ordering: .relaxed)
       options.waiting.wrappingSubtract(1, ordering: .relaxed)
-      frame.letGo(loan)
+      frame.cancelHold(heldBuffer)
       counters.note(.outOfBuffers)
     }
     return nil
   }
 
-  func hasRoom(for byteCount: Int) -> Bool {
+  func hasSpace(for byteCount: Int) -> Bool {
     guard gate.isOpen.load(ordering: .relaxed) else { return true }
     let mostWaiting = options.discardsLate.load(ordering: .relaxed) ? 1 : Int.max
     return options.waiting.load(ordering: .acquiring) < mostWaiting
       && options.kept.load(ordering: .relaxed) < options.maximumKept.load(ordering: .relaxed)
-      && loans.lentCount < loans.capacity && ring.count < ring.capacity
+      && pool.heldCount < pool.capacity && ring.count < ring.capacity
   }
 
   func end(_ end: CaptureEnd) { due = nil }
@@ -82,7 +82,7 @@ final class DataSink: FrameSink {
     if options.isOverShare { wake.signal() }
   }
 
-  private func lend(_ frame: inout ArrivedFrame) -> LoanRing.Passage {
+  private func hold(_ frame: inout ArrivedFrame) -> VideoSampleRing.Passage {
     guard frame.isWhole else { return .dropped(.corrupt) }
     let time = frame.observation.microseconds
     let duration = options.minFrameDuration.load(ordering: .relaxed)
@@ -94,12 +94,12 @@ final class DataSink: FrameSink {
       return .dropped(.frameWasLate)
     }
     guard options.kept.load(ordering: .relaxed) < options.maximumKept.load(ordering: .relaxed),
-      let loan = frame.hold()
+      let heldBuffer = frame.hold()
     else { return .dropped(.outOfBuffers) }
     options.kept.wrappingAdd(1, ordering: .relaxed)
     options.waiting.wrappingAdd(1, ordering: .relaxed)
     // From the last due time, so that a rate that is no part of the camera's does not sink.
     due = duration > 0 ? max((due ?? time) &+ duration, time &+ duration / 2) : nil
-    return .lent(loan)
+    return .held(heldBuffer)
   }
 }

@@ -7,15 +7,8 @@ import Synchronization
 
 /// What the bytes of a sample are.
 public struct FormatDescription: Hashable, Sendable {
-  /// How a picture is stored.
-  public enum Coding: Hashable, Sendable {
-    /// Compressed; FFmpeg's name of the codec: `mjpeg`, `h264`.
-    case compressed(String)
-    /// Pixels; FFmpeg's name of their format: `yuyv422`, `gray`.
-    case pixels(String)
-  }
-  /// How this picture is stored.
-  public let coding: Coding
+  /// What the bytes are.
+  public let mediaSubType: MediaSubType
   /// Pixels from left to right.
   public let width: Int
   /// Pixels from top to bottom.
@@ -26,13 +19,13 @@ public struct FormatDescription: Hashable, Sendable {
   /// Describes pictures.
   ///
   /// - Parameters:
-  ///   - coding: How they are stored.
+  ///   - mediaSubType: What their bytes are.
   ///   - width: Pixels from left to right.
   ///   - height: Pixels from top to bottom.
   ///   - bytesPerRow: Bytes from row to row of the first plane; 0 where rows are packed or the
   ///     pictures compressed.
-  public init(coding: Coding, width: Int, height: Int, bytesPerRow: Int = 0) {
-    self.coding = coding
+  public init(mediaSubType: MediaSubType, width: Int, height: Int, bytesPerRow: Int = 0) {
+    self.mediaSubType = mediaSubType
     self.width = width
     self.height = height
     self.bytesPerRow = bytesPerRow
@@ -45,7 +38,7 @@ public struct FormatDescription: Hashable, Sendable {
 /// output drops frames with ``FrameDropReason/outOfBuffers``.
 public final class SampleBuffer: Sendable {
   private enum Storage {
-    case lent(BufferPool.Loan)
+    case held(BufferPool.HeldBuffer)
     case own([UInt8])
   }
 
@@ -79,15 +72,16 @@ public final class SampleBuffer: Sendable {
   /// When it is decoded: frames arrive in the order in which they are shown.
   public var decodeTimeStamp: MediaTime { presentationTimeStamp }
 
-  private let loans: BufferPool
+  private let pool: BufferPool
   private let storage: Mutex<Storage>
   private let options: DataSink.Options
-  let converters: PictureConverters
+  let converters: FrameConverters
 
   init(
-    _ observation: FrameObservation, _ exposure: ExposureInForce, _ loan: BufferPool.Loan,
-    of loans: BufferPool, format: FormatDescription, duration: MediaTime, options: DataSink.Options,
-    converters: PictureConverters
+    _ observation: FrameObservation, _ exposure: ExposureInForce,
+    _ heldBuffer: BufferPool.HeldBuffer,
+    of pool: BufferPool, format: FormatDescription, duration: MediaTime, options: DataSink.Options,
+    converters: FrameConverters
   ) {
     formatDescription = format
     presentationTimeStamp = MediaTime(microseconds: observation.microseconds)
@@ -97,14 +91,14 @@ public final class SampleBuffer: Sendable {
       arrivalTime: MediaTime(microseconds: observation.arrival),
       isExposureCustom: exposure.isByHand, exposureDuration: exposure.duration,
       gain: exposure.gainValue)
-    self.loans = loans
-    storage = Mutex(.lent(loan))
+    self.pool = pool
+    storage = Mutex(.held(heldBuffer))
     self.options = options
     self.converters = converters
   }
 
   deinit {
-    if case .lent(let loan) = storage.withLock({ $0 }) { giveBack(loan) }
+    if case .held(let heldBuffer) = storage.withLock({ $0 }) { giveBack(heldBuffer) }
   }
 
   /// Shows the bytes, which are valid inside the closure.
@@ -113,13 +107,13 @@ public final class SampleBuffer: Sendable {
   ) throws(Failure) -> Result {
     // Held during the call: the sample itself may let go of what it was lent meanwhile.
     let storage = storage.withLock { storage in
-      if case .lent(let loan) = storage { loans.hold(loan) }
+      if case .held(let heldBuffer) = storage { pool.hold(heldBuffer) }
       return storage
     }
     switch storage {
-    case .lent(let loan):
-      defer { loans.release(loan) }
-      return try body(loans.bytes(of: loan))
+    case .held(let heldBuffer):
+      defer { pool.release(heldBuffer) }
+      return try body(pool.bytes(of: heldBuffer))
     case .own(let bytes):
       let result = bytes.withUnsafeBytes { buffer in
         Swift.Result { () throws(Failure) in try body(buffer) }
@@ -138,14 +132,14 @@ public final class SampleBuffer: Sendable {
     // By a variable: what a lock gives out would have to be sendable.
     var outcome: Swift.Result<Result, Failure>?
     storage.withLock { storage in
-      if case .lent(let loan) = storage {
-        if loans.hasOneHolder(loan) {
-          let bytes = UnsafeMutableRawBufferPointer(mutating: loans.bytes(of: loan))
+      if case .held(let heldBuffer) = storage {
+        if pool.hasOneHolder(heldBuffer) {
+          let bytes = UnsafeMutableRawBufferPointer(mutating: pool.bytes(of: heldBuffer))
           outcome = Swift.Result { () throws(Failure) in try body(bytes) }
           return
         }
-        let copy = Array(loans.bytes(of: loan))
-        giveBack(loan)
+        let copy = Array(pool.bytes(of: heldBuffer))
+        giveBack(heldBuffer)
         storage = .own(copy)
       }
       guard case .own(var bytes) = storage else { return }
@@ -159,9 +153,9 @@ public final class SampleBuffer: Sendable {
     return try outcome.get()
   }
 
-  private func giveBack(_ loan: BufferPool.Loan) {
+  private func giveBack(_ heldBuffer: BufferPool.HeldBuffer) {
     options.kept.wrappingSubtract(1, ordering: .relaxed)
-    loans.release(loan)
+    pool.release(heldBuffer)
   }
 }
 
@@ -171,10 +165,10 @@ extension FormatDescription {
     height = delivery.height
     switch delivery.layout {
     case .compressed(let codec):
-      coding = .compressed(codec)
+      mediaSubType = .codec(VideoCodec(rawValue: codec))
       bytesPerRow = 0
     case .raw(let format, let bytes):
-      coding = .pixels(format.name)
+      mediaSubType = .pixels(PixelFormat(rawValue: format.name))
       bytesPerRow = bytes
     }
   }

@@ -62,13 +62,13 @@ public final class VideoDataOutput: FrameOutput {
     return connection?.camera.map { FormatDescription($0.delivery) }
   }
 
-  /// The layouts that ``SampleBuffer/picture(as:)`` can give of what comes in, the one that takes
+  /// The formats that ``SampleBuffer/pixelBuffer(as:)`` gives of what comes in, the one that takes
   /// the least work first; none while there is no camera, or its codec's frames need each other.
   ///
   /// The counterpart of `availableVideoPixelFormatTypes`. Nothing is cheaper than
   /// ``nativeFormat``.
-  public var availablePictureFormats: [PictureFormat] {
-    nativeFormat.map { PictureFormat.available(from: $0.coding) } ?? []
+  public var availablePixelFormats: [PixelFormat] {
+    nativeFormat.map { PixelFormat.available(from: $0.mediaSubType) } ?? []
   }
 
   /// What became of the frames so far.
@@ -99,14 +99,15 @@ public final class VideoDataOutput: FrameOutput {
     guard connection.mediaType == .video, let camera = connection.camera else { return nil }
     let result = sinks.withLock { sinks in
       Result { () throws(CaptureError) -> DataSink in
-        let loans = camera.loans
+        let pool = camera.pool
         // The device may have been opened anew since.
-        if let sink = sinks[ObjectIdentifier(connection.gate)], sink.loans === loans { return sink }
+        if let sink = sinks[ObjectIdentifier(connection.gate)], sink.pool === pool { return sink }
         // Everything that can be lent, and as many notes.
-        let ring = try LoanRing(capacity: max(64, 2 * loans.capacity))
-        try delivery.begin(LoanQueue(ring, from: camera, options, counters, drops: dropEvents))
+        let ring = try VideoSampleRing(capacity: max(64, 2 * pool.capacity))
+        try delivery.begin(
+          VideoSampleQueue(ring, from: camera, options, counters, drops: dropEvents))
         let sink = DataSink(
-          connection.gate, loans: loans, ring: ring, counters: counters, options: options,
+          connection.gate, pool: pool, ring: ring, counters: counters, options: options,
           wake: delivery.wake)
         sinks = [ObjectIdentifier(connection.gate): sink]
         return sink

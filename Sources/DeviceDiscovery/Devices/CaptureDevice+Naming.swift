@@ -26,8 +26,10 @@ extension CaptureDevice {
     if let camera = try SyntheticCamera(parsing: name) { return CaptureDevice(camera, id: name) }
     if let camera = try FileCamera(parsing: name) { return try file(camera, name) }
     if let node = AudioNode(hardwareName: name) { return try microphone(node) }
-    let (place, choice) = try InputChoice.split(name)
-    let device = place.contains("/") ? try node(place) : try find(place, among: discover())
+    let (position, choice) = try InputChoice.split(name)
+    let device =
+      position.contains("/")
+      ? try node(position) : try find(position, among: discover().devices)
     guard let choice, device.kind != .v4l2 else { return device.choosing(choice) }
     throw DiscoveryError(
       .badName, "\(device.id) has no inputs to choose from: ?\(choice.text)",

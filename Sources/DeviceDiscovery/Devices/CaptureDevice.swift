@@ -80,9 +80,9 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     media = [.video]
     source = .v4l2(path: path)
     let node = path.split(separator: "/").last ?? ""
-    let place = DeviceLocation(
+    let offset = DeviceLocation(
       of: "/sys/class/video4linux/\(node)/device", driver: driver, bus: bus)
-    (deviceType, position) = (place.type, place.position)
+    (deviceType, position) = (offset.type, offset.position)
   }
 
   init(_ camera: SyntheticCamera, id: String) {
@@ -170,7 +170,7 @@ extension CaptureDevice {
       let device = try openNode(at: path)
       do throws(DeviceError) {
         let inputs = try CaptureInputs(of: device)
-        let incoming = try inputs?.incomingPicture(of: device)
+        let incoming = try inputs?.incomingSignal(of: device)
         var list = try FormatList(asking: device, for: size, incoming: incoming)
         list.inputs = inputs
         return list

@@ -46,7 +46,7 @@ struct DeviceIdentity {
   func name(of node: String, driver: String, bus: String) -> String {
     if let link = links[node] { return Self.withoutFirstIndex(link) }
     if let name = Self.usbName(of: node) { return name }
-    if let place = places[node] { return Self.withoutFirstIndex(place) }
+    if let position = places[node] { return Self.withoutFirstIndex(position) }
     return Self.cleaned("\(driver)-\(bus)")
   }
 

@@ -4,20 +4,23 @@ import OvercrankLinuxSystem
 import OvercrankV4L2
 
 /// The devices that were found, and what is to be said about them.
-public struct DeviceList: Sendable {
+public struct DeviceList: RandomAccessCollection, Sendable {
   /// The cameras by the number of their node, then the synthetic camera, then the microphones by
   /// the numbers of card and device.
   public let devices: [CaptureDevice]
   /// Nodes that could not be asked what they are, a line each.
   public let warnings: [String]
+
+  /// The index of the first device.
+  public var startIndex: Int { devices.startIndex }
+  /// The index behind the last device.
+  public var endIndex: Int { devices.endIndex }
+
+  /// The device at an index.
+  public subscript(index: Int) -> CaptureDevice { devices[index] }
 }
 
 extension CaptureDevice {
-  /// Finds the cameras of this machine, the synthetic camera, and the microphones.
-  ///
-  /// ``list()`` also tells what could not be asked.
-  public static func discover() -> [CaptureDevice] { list().devices }
-
   /// Finds the cameras of this machine, the synthetic camera, and the microphones, and tells what
   /// could not be asked.
   ///
@@ -27,7 +30,7 @@ extension CaptureDevice {
   /// that may not be opened, and so cannot be asked what it gives, is listed with a warning, with
   /// its ``problem``, and with what the kernel tells about it to everyone, if it is the first node
   /// of its device. Microphones are the capture devices of the sound cards.
-  public static func list() -> DeviceList {
+  public static func discover() -> DeviceList {
     let calls = DeviceSystem.calls
     let identity = DeviceIdentity(nodeFolder: calls.nodeFolder)
     var nodes: [NodeProbe] = []
@@ -59,8 +62,8 @@ extension CaptureDevice {
         bus: capabilities.bus),
       node: device.path, name: capabilities.card, driver: capabilities.driver,
       bus: capabilities.bus)
-    let told = Position(askedOf: device)
-    if told != .unspecified { position = told }
+    let reported = Position(askedOf: device)
+    if reported != .unspecified { position = reported }
   }
 
   /// A node that would not open, as the kernel describes it to everyone.

@@ -64,9 +64,13 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
   /// Whether the highest rate is above 30 frames per second.
   public var isHighFrameRate: Bool { maxFrameRate.framesPerSecond > Rational(30) }
   /// What the bytes are, or nil where they cannot be stored.
-  public var layout: PixelLayout? { PixelLayout(fourcc) }
+  public var mediaSubType: MediaSubType? { known?.mediaSubType }
+  /// What the format shows, or nil where it cannot be stored.
+  public var colorModel: ColorModel? { known?.colorModel }
   /// Whether frames can be stored without conversion.
-  public var isStorable: Bool { layout != nil }
+  public var isStorable: Bool { known != nil }
+  /// The format as FFmpeg knows it, if it does.
+  package var known: FourCCFormat? { FourCCFormat(fourcc) }
 
   /// The same format at one of its rates, or nil for a rate it does not have.
   public func narrowed(to rate: FrameRate) -> CaptureFormat? {

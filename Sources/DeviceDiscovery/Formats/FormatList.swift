@@ -38,7 +38,7 @@ extension VideoDevice: FormatSource {
 }
 
 /// The picture that comes in at an input, which a device may scale to other sizes.
-struct IncomingPicture: Hashable, Sendable {
+struct IncomingSignal: Hashable, Sendable {
   let size: ModeRequest.Size
 }
 
@@ -52,7 +52,7 @@ extension FormatList {
   /// - Throws: `DeviceError` when the device is gone.
   init(
     asking source: borrowing some FormatSource & ~Copyable, for wanted: ModeRequest.Size? = nil,
-    incoming: IncomingPicture? = nil
+    incoming: IncomingSignal? = nil
   ) throws(DeviceError) {
     var collector = FormatCollector()
     var sizeRanges: [FrameSizeRange] = []
@@ -113,7 +113,7 @@ private struct FormatCollector {
 
   mutating func add(
     _ intervals: DriverIntervals, of format: V4L2PixelFormat, at size: DriverSize,
-    incoming: IncomingPicture? = nil, isOfRange: Bool = false
+    incoming: IncomingSignal? = nil, isOfRange: Bool = false
   ) {
     let picture = Picture(fourcc: format.fourcc, size: size)
     func add(_ range: FrameRateRange) {
@@ -175,8 +175,8 @@ private struct FormatCollector {
   }
 
   mutating func warn(_ format: V4L2PixelFormat, _ size: DriverSize?, _ what: String) {
-    let place = size.map { " \($0.width)x\($0.height)" } ?? ""
-    warnings.append("\(FourCC(rawValue: format.fourcc))\(place): \(what); left out")
+    let position = size.map { " \($0.width)x\($0.height)" } ?? ""
+    warnings.append("\(FourCC(rawValue: format.fourcc))\(position): \(what); left out")
   }
 
   /// The formats in order; where two ids differ by large and small letters only, with those.
@@ -215,7 +215,7 @@ extension FrameRateRange {
   ///
   /// Where the picture that comes in is known, no larger one is real. Where it is not, the limit
   /// is what comes through the widest cable.
-  fileprivate func exceedsSource(at size: DriverSize, _ incoming: IncomingPicture?) -> Bool {
+  fileprivate func exceedsSource(at size: DriverSize, _ incoming: IncomingSignal?) -> Bool {
     if let known = incoming?.size {
       return size.width > known.width || size.height > known.height
     }

@@ -37,15 +37,15 @@ public enum FormatSelection {
     return best?.format
   }
 
-  /// A format beside the layout that a comparison asks for.
+  /// A format beside what FFmpeg knows of it.
   private struct Rank {
     let format: CaptureFormat
-    let layout: PixelLayout
+    let known: FourCCFormat
 
     init?(_ format: CaptureFormat) {
-      guard !format.isEmulated, let layout = format.layout else { return nil }
+      guard !format.isEmulated, let known = format.known else { return nil }
       self.format = format
-      self.layout = layout
+      self.known = known
     }
 
     func isFaster(than other: Rank) -> Bool {
@@ -53,11 +53,11 @@ public enum FormatSelection {
         return format.maxFrameRate > other.format.maxFrameRate
       }
       if format.area != other.format.area { return format.area > other.format.area }
-      if layout.colorModel != other.layout.colorModel {
-        return layout.colorModel < other.layout.colorModel
+      if known.colorModel != other.known.colorModel {
+        return known.colorModel < other.known.colorModel
       }
-      if layout.bitsPerPixel != other.layout.bitsPerPixel {
-        return layout.bitsPerPixel > other.layout.bitsPerPixel
+      if known.bitsPerPixel != other.known.bitsPerPixel {
+        return known.bitsPerPixel > other.known.bitsPerPixel
       }
       return format.driverOrder < other.format.driverOrder
     }

@@ -89,10 +89,10 @@ public struct ModeRequest: Hashable, Sendable {
   ///
   /// Large and small letters of the pixel format are alike.
   public func matches(_ format: CaptureFormat) -> Bool {
-    matchesPicture(format) && rate.map(format.frameRateRange.contains) ?? true
+    matchesImage(format) && rate.map(format.frameRateRange.contains) ?? true
   }
 
-  private func matchesPicture(_ format: CaptureFormat) -> Bool {
+  private func matchesImage(_ format: CaptureFormat) -> Bool {
     if let size, size.width != format.width || size.height != format.height { return false }
     return fourcc.map(format.fourcc.isNamed) ?? true
   }
@@ -104,7 +104,7 @@ public struct ModeRequest: Hashable, Sendable {
   /// than 60 is to 59.94. Among codes that differ only by large and small letters, the one that
   /// is written the same comes first.
   func choose(from formats: [CaptureFormat]) -> CaptureFormat? {
-    var candidates = formats.filter { matchesPicture($0) && $0.isStorable && !$0.isEmulated }
+    var candidates = formats.filter { matchesImage($0) && $0.isStorable && !$0.isEmulated }
     let exact = candidates.filter { $0.fourcc.description == fourcc }
     if !exact.isEmpty { candidates = exact }
     // A size that is asked for is meant, even where the driver has to enlarge the picture.
@@ -125,7 +125,7 @@ public struct ModeRequest: Hashable, Sendable {
   /// The mode of the size and pixel format asked for that comes nearest to the rate asked for.
   func nearestMode(among formats: [CaptureFormat]) -> CaptureFormat? {
     guard let rate else { return nil }
-    let modes = formats.filter { matchesPicture($0) && $0.isStorable && !$0.isEmulated }
+    let modes = formats.filter { matchesImage($0) && $0.isStorable && !$0.isEmulated }
       .compactMap { $0.narrowed(to: $0.frameRateRange.nearest(to: rate)) }
     return modes.min { $0.maxFrameRate.distance(to: rate) < $1.maxFrameRate.distance(to: rate) }
   }

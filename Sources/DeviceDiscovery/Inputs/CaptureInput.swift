@@ -99,14 +99,14 @@ extension CaptureInputs {
   /// The size of the picture that comes in, by what the input is set to.
   ///
   /// - Throws: `DeviceError` when the device is gone.
-  func incomingPicture(of device: borrowing VideoDevice) throws(DeviceError) -> IncomingPicture? {
+  func incomingSignal(of device: borrowing VideoDevice) throws(DeviceError) -> IncomingSignal? {
     if let timings, timings.width > 0, timings.height > 0 {
-      return IncomingPicture(size: ModeRequest.Size(width: timings.width, height: timings.height))
+      return IncomingSignal(size: ModeRequest.Size(width: timings.width, height: timings.height))
     }
     guard current?.hasStandards == true, let lines = try device.televisionLines() else {
       return nil
     }
-    return IncomingPicture(
+    return IncomingSignal(
       size: ModeRequest.Size(width: 720, height: lines == .lines525 ? 480 : 576))
   }
 }

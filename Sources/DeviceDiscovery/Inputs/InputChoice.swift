@@ -144,16 +144,16 @@ extension InputChoice {
     switch timings {
     case .detected: wanted = try device.detectedTimings()
     case .computed(let computed): wanted = computed.driver
-    case .listed(let place):
+    case .listed(let position):
       let list = try device.listedTimings()
-      guard list.indices.contains(place) else {
+      guard list.indices.contains(position) else {
         return DiscoveryError(
-          .badName, "\(device.path) lists no timings with index=\(place)",
+          .badName, "\(device.path) lists no timings with index=\(position)",
           hint: list.isEmpty
             ? "only inputs such as HDMI have timings: slowmo modes \(device.path)"
             : "it lists index=0 to index=\(list.count - 1)")
       }
-      wanted = list[place]
+      wanted = list[position]
     }
     if try device.timings() != wanted { _ = try device.setTimings(wanted) }
     return nil

@@ -76,14 +76,14 @@ extension VideoTimings {
     guard (1...32_767).contains(width), (1...32_767).contains(height),
       (1...1000).contains(framesPerSecond)
     else { return nil }
-    let picture = CoordinatedPicture(width: width, height: height, rate: framesPerSecond)
-    let timings = blanking == .normal ? picture.normal() : picture.reduced(blanking)
+    let image = CoordinatedTiming(width: width, height: height, rate: framesPerSecond)
+    let timings = blanking == .normal ? image.normal() : image.reduced(blanking)
     return timings.map(VideoTimings.init)
   }
 }
 
 /// VESA's formula, with its own constants: lengths in nanoseconds, pixels in cells of eight.
-private struct CoordinatedPicture {
+private struct CoordinatedTiming {
   let width: Int
   let height: Int
   let rate: Int

@@ -25,7 +25,7 @@ extension Composition {
     for (range, speed) in ordered.reversed() {
       let duration = try exactly("playing \(range.displayText) at speed \(speed)") {
         () throws(TimingError) in
-        try MediaTime(range.durationInSeconds.divided(by: speed.fraction))
+        try MediaTime(range.duration.divided(by: speed.fraction))
       }
       try composition.scaleTimeRange(range, toDuration: duration)
     }
@@ -107,7 +107,7 @@ extension Composition {
       }
       if start.speed == end.speed {
         let duration = try exactly("playing \(range.displayText) at speed \(start.speed)") {
-          () throws(TimingError) in try start.speed.targetDuration(of: range.duration())
+          () throws(TimingError) in try start.speed.targetDuration(of: MediaTime(range.duration))
         }
         try composition.scaleTimeRange(range, toDuration: duration)
       } else {

@@ -192,18 +192,18 @@ extension Composition {
     _ ranges: [(range: TimeRange, source: MediaSource?)], at time: MediaTime
   ) throws(EditingError) {
     try edit { (composition) throws(EditingError) in
-      var place = time
+      var position = time
       for (range, source) in ranges {
-        let target = try exactly("inserting \(range.displayText) at \(place.displayText)") {
+        let target = try exactly("inserting \(range.displayText) at \(position.displayText)") {
           () throws(TimingError) in
-          try TimeRange(start: place, duration: range.duration())
+          try TimeRange(start: position, duration: MediaTime(range.duration))
         }
         if let source {
-          try composition.insertTimeRange(range, of: source, at: place)
+          try composition.insertTimeRange(range, of: source, at: position)
         } else {
           try composition.insertEmptyTimeRange(target)
         }
-        place = target.end
+        position = target.end
       }
     }
   }
@@ -311,7 +311,7 @@ extension Composition {
     _ body: (inout CompositionTrack) throws(EditingError) -> Void
   ) throws(EditingError) {
     let space = try exactly("inserting \(range.displayText) at \(time.displayText)") {
-      () throws(TimingError) in try TimeRange(start: time, duration: range.duration())
+      () throws(TimingError) in try TimeRange(start: time, duration: MediaTime(range.duration))
     }
     var changed = tracks
     for kind in kinds where track(kind) == nil { changed.append(CompositionTrack(kind)) }

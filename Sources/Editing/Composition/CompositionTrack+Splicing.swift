@@ -18,7 +18,7 @@ extension CompositionTrack {
     let what = "scaling \(range.displayText) to \(duration.displayText)"
     let start = range.start.seconds
     let stretch = try exactly(what) { () throws(TimingError) in
-      try duration.seconds.divided(by: range.durationInSeconds)
+      try duration.seconds.divided(by: range.duration)
     }
     try replace(range, lasting: duration.seconds) { (inside) throws(EditingError) in
       try inside.map { (segment) throws(EditingError) in
@@ -37,7 +37,7 @@ extension CompositionTrack {
   mutating func applyRamp(_ ramp: SpeedRamp, _ range: TimeRange) throws(EditingError) {
     let length = try exactly("the ramp \(ramp) in \(range.displayText)") {
       () throws(TimingError) in
-      try ramp.targetDuration(of: range.duration())
+      try ramp.targetDuration(of: MediaTime(range.duration))
     }
     try replace(range, lasting: length.seconds) { (inside) throws(EditingError) in
       var whole = inside.first
@@ -73,7 +73,7 @@ extension CompositionTrack {
 
   mutating func turn(_ range: TimeRange) throws(EditingError) {
     let (start, end) = (range.start.seconds, range.end.seconds)
-    try replace(range, lasting: range.durationInSeconds) { (inside) throws(EditingError) in
+    try replace(range, lasting: range.duration) { (inside) throws(EditingError) in
       try inside.reversed().map { (segment) throws(EditingError) in
         try segment.reversed().filling(
           exactly("reversing \(range.displayText)") { () throws(TimingError) in
@@ -150,7 +150,7 @@ extension CompositionTrack {
     let isCovered = range.end <= duration
     let (before, inside, after) = try (isCovered ? self : padded(upTo: range.end)).split(range)
     let change = try exactly("editing \(range.displayText)") { () throws(TimingError) in
-      try length.subtracting(range.durationInSeconds)
+      try length.subtracting(range.duration)
     }
     var changed = try body(inside)
     if !isCovered, changed.last?.isEmpty == true { changed.removeLast() }

@@ -109,7 +109,7 @@ extension CompositionTrack {
       try TimeMapping(
         source: range,
         target: TimeRange(
-          start: time, end: MediaTime(time.seconds.adding(range.durationInSeconds))))
+          start: time, end: MediaTime(time.seconds.adding(range.duration))))
     }
     try insert([TrackSegment(unchecked: source, PlaybackMapping(mapping))])
     keepProperties(of: source)

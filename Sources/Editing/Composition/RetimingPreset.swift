@@ -95,9 +95,9 @@ public enum RetimingPreset: String, Hashable, Sendable, CaseIterable {
       () throws(TimingError) in
       let eighth = try Speed(Rational(1, 8))
       return try points(slowSpeed ?? eighth, width.seconds).map { (point) throws(TimingError) in
-        let place = try time.seconds.adding(point.seconds)
+        let position = try time.seconds.adding(point.seconds)
         return Composition.SpeedPoint(
-          try MediaTime(min(max(place, .zero), source.duration.seconds)), point.speed)
+          try MediaTime(min(max(position, .zero), source.duration.seconds)), point.speed)
       }
     }
     return try .ramped(source, points: placed, easing: .easeInOut)

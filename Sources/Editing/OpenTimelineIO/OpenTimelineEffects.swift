@@ -16,9 +16,9 @@ struct OpenTimelineEffects {
 
   /// - Throws: `EditingError` with `.invalidProject` for an effect on time whose curve the
   ///   project does not give: at speed 1 something else would be seen.
-  init(_ item: JSONValue, _ place: String) throws {
-    for effect in try item.otioItems("effects", place) {
-      guard try effect.otioIsEnabled("an effect of \(place)") else { continue }
+  init(_ item: JSONValue, _ location: String) throws {
+    for effect in try item.otioItems("effects", location) {
+      guard try effect.otioIsEnabled("an effect of \(location)") else { continue }
       let kind = effect.otioKind
       let name = effect["effect_name"]?.string ?? ""
       guard Self.isAboutTime(kind) || Self.isAboutTime(name) else {
@@ -29,33 +29,33 @@ struct OpenTimelineEffects {
         let found = values.elements.compactMap { $0.number.flatMap(ProjectTime.nearest) }
         guard offsets == nil, !found.isEmpty, found.count == values.elements.count else {
           throw EditingError.invalidProject(
-            "the curves of \(place) are more than one, or not made of numbers")
+            "the curves of \(location) are more than one, or not made of numbers")
         }
         offsets = found
       } else if kind == "FreezeFrame" {
         speed = .zero
       } else {
-        speed = try speed.multiplied(by: Self.scalar(effect, kind, place))
+        speed = try speed.multiplied(by: Self.scalar(effect, kind, location))
       }
     }
   }
 
   private static func scalar(
-    _ effect: JSONValue, _ kind: String, _ place: String
+    _ effect: JSONValue, _ kind: String, _ location: String
   ) throws -> Rational {
     if kind == "LinearTimeWarp", effect["time_scalar"] == nil { return .one }
     if let value = effect["time_scalar"], value.number == nil {
-      throw value.otioUnreadable("time_scalar", of: "an effect of \(place)")
+      throw value.otioUnreadable("time_scalar", of: "an effect of \(location)")
     }
     guard let number = effect["time_scalar"]?.number else {
       let name = effect["effect_name"]?.string ?? ""
       throw EditingError.invalidProject(
-        "\(place) has the time effect \(name.isEmpty ? kind : name), "
+        "\(location) has the time effect \(name.isEmpty ? kind : name), "
           + "whose curve is not in the project")
     }
     guard let scalar = ProjectTime.nearest(number), number == 0 || (1e-6...1e6 ~= abs(number))
     else {
-      throw EditingError.invalidProject("\(place) plays at the speed \(number)")
+      throw EditingError.invalidProject("\(location) plays at the speed \(number)")
     }
     return scalar
   }
@@ -72,7 +72,7 @@ struct OpenTimelineEffects {
   /// What plays backwards starts at the end of what its range would play forwards. Offsets are
   /// given for each frame; in between they follow the line.
   func curve(
-    from start: Rational, lasting duration: Rational, _ rate: Rational?, _ place: String
+    from start: Rational, lasting duration: Rational, _ rate: Rational?, _ location: String
   ) throws -> [ProjectContent.CurvePart] {
     let length = try duration.multiplied(by: speed)
     let first = length < .zero ? try start.subtracting(length) : start
@@ -83,12 +83,12 @@ struct OpenTimelineEffects {
       ]
     }
     guard let rate else {
-      throw EditingError.invalidProject("\(place) has a curve, but no rate of frames")
+      throw EditingError.invalidProject("\(location) has a curve, but no rate of frames")
     }
     let count = try duration.multiplied(by: rate).rounded(.towardPositiveInfinity)
     guard count <= offsets.count else {
       throw EditingError.invalidProject(
-        "the curve of \(place) has \(offsets.count) values for \(count) frames")
+        "the curve of \(location) has \(offsets.count) values for \(count) frames")
     }
     func content(_ frame: Int) throws -> Rational {
       if frame < offsets.count {

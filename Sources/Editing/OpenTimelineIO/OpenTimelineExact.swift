@@ -8,12 +8,12 @@ enum OpenTimelineExact {
   ///
   /// Nil where there is none, or where another program has changed what stands beside it.
   static func segment(
-    _ children: ArraySlice<JSONValue>, _ place: String, _ notes: inout [String]
+    _ children: ArraySlice<JSONValue>, _ location: String, _ notes: inout [String]
   ) throws -> (content: ProjectContent, count: Int)? {
     guard let first = children.first,
       let exact = first["metadata"]?[OpenTimelineDocument.key]?["segment"],
       exact["piece"]?.number ?? 0 == 0, let length = exact["duration"]?.otioFraction,
-      length > .zero, try first.otioIsEnabled(place)
+      length > .zero, try first.otioIsEnabled(location)
     else { return nil }
     // Its own time starts at zero; where it is placed follows from what is before it.
     guard let target = try? TimeRange(duration: MediaTime(length)) else { return nil }
@@ -26,18 +26,18 @@ enum OpenTimelineExact {
       guard let path = path(first), let mapping = try? mapping(exact, target),
         let source = try? MediaSource(path: path, duration: target.end)
       else {
-        notes.append("the exact values of \(place) make no sense; the others are read")
+        notes.append("the exact values of \(location) make no sense; the others are read")
         return nil
       }
       segment = TrackSegment(unchecked: source, mapping)
       content = ProjectContent(
-        ProjectClip(path: path, place: "what is in \(place)", exact: mapping),
+        ProjectClip(path: path, location: "what is in \(location)", exact: mapping),
         along: [.init(start: .zero, end: length, from: .zero, to: length)])
     }
     let expected = try OpenTimelineWriter.clips(segment)
     let found = children.prefix(expected.count)
     guard found.count == expected.count, zip(found, expected).allSatisfy(agree) else {
-      notes.append("what is in \(place) was changed by another program")
+      notes.append("what is in \(location) was changed by another program")
       return nil
     }
     return (content, expected.count)

@@ -114,23 +114,23 @@ struct OpenTimelineReader {
 
   /// What an item plays of one kind, for as long as the item lasts.
   private mutating func content(
-    of item: JSONValue, _ mediaType: MediaType, _ place: String, depth: Int
+    of item: JSONValue, _ mediaType: MediaType, _ location: String, depth: Int
   ) throws -> ProjectContent {
     guard depth < Self.depthLimit else {
       throw EditingError.invalidProject("its compositions are nested too deeply")
     }
     let kind = item.otioKind
-    guard kind != "Gap", try item.otioIsEnabled(place) else {
-      return ProjectContent(emptyFor: try length(of: item, place, depth: depth))
+    guard kind != "Gap", try item.otioIsEnabled(location) else {
+      return ProjectContent(emptyFor: try length(of: item, location, depth: depth))
     }
     var inside: ProjectContent
     switch kind {
-    case "Clip": return try clip(item, place, depth: depth)
-    case "Track": inside = try row(item, mediaType, place, depth: depth)
+    case "Clip": return try clip(item, location, depth: depth)
+    case "Track": inside = try row(item, mediaType, location, depth: depth)
     case "Stack":
       var layers: [ProjectContent] = []
-      for (number, child) in try item.otioItems("children", place).enumerated() {
-        let name = "\(place), track \(number + 1)"
+      for (number, child) in try item.otioItems("children", location).enumerated() {
+        let name = "\(location), track \(number + 1)"
         let kind = try child.otioTrackKind(name)
         if kind == (mediaType == .video ? "Video" : "Audio") {
           layers.append(try content(of: child, mediaType, name, depth: depth + 1))
@@ -144,9 +144,9 @@ struct OpenTimelineReader {
       }
       // What shows nothing lies below what does, so that it lengthens the stack alone.
       inside = try ProjectContent.stacked(layers)
-    default: throw Self.notPlayed(item, place)
+    default: throw Self.notPlayed(item, location)
     }
-    if let curve = try curve(item, lasting: inside.duration, place) {
+    if let curve = try curve(item, lasting: inside.duration, location) {
       inside = try inside.played(along: curve)
     }
     return inside
@@ -159,15 +159,15 @@ struct OpenTimelineReader {
     var row = ProjectContent()
     var children = try track.otioItems("children", name)[...]
     while let child = children.first {
-      let place = "\(name) at \(row.duration.displayText) s"
+      let location = "\(name) at \(row.duration.displayText) s"
       if child.otioKind == "Transition" {
-        notes.append("the transition in \(place) is played as a cut")
+        notes.append("the transition in \(location) is played as a cut")
         children = children.dropFirst()
-      } else if let exact = try OpenTimelineExact.segment(children, place, &notes) {
+      } else if let exact = try OpenTimelineExact.segment(children, location, &notes) {
         try row.append(exact.content)
         children = children.dropFirst(exact.count)
       } else {
-        try row.append(content(of: child, mediaType, "what is in \(place)", depth: depth + 1))
+        try row.append(content(of: child, mediaType, "what is in \(location)", depth: depth + 1))
         children = children.dropFirst()
       }
     }
@@ -175,69 +175,70 @@ struct OpenTimelineReader {
   }
 
   private mutating func clip(
-    _ clip: JSONValue, _ place: String, depth: Int
+    _ clip: JSONValue, _ location: String, depth: Int
   ) throws -> ProjectContent {
-    let duration = try length(of: clip, place, depth: depth)
+    let duration = try length(of: clip, location, depth: depth)
     let reference = clip.otioReference
-    guard let reference, let address = try reference.otioAddress(place) else {
+    guard let reference, let address = try reference.otioAddress(location) else {
       if let reason = clip.otioWhyNothing {
-        missing.append("\(place) \(reason)")
-        notes.append("\(place) \(reason) and shows nothing")
+        missing.append("\(location) \(reason)")
+        notes.append("\(location) \(reason) and shows nothing")
         return ProjectContent(emptyFor: duration)
       }
-      throw EditingError.invalidProject("\(place) names no movie, but \(clip.otioReferenceWords)")
+      throw EditingError.invalidProject(
+        "\(location) names no movie, but \(clip.otioReferenceDescription)")
     }
-    let available = try reference.otioRange("available_range", place)
-    let start = try (clip.otioRange("source_range", place) ?? available)?.start ?? .zero
+    let available = try reference.otioRange("available_range", location)
+    let start = try (clip.otioRange("source_range", location) ?? available)?.start ?? .zero
     let first = try start.subtracting(available?.start ?? .zero)
-    let effects = try effects(clip, place)
+    let effects = try effects(clip, location)
     return ProjectContent(
-      ProjectClip(path: OpenTimelineURL.path(of: address), place: place),
-      along: try effects.curve(from: first, lasting: duration, clip.otioRate, place))
+      ProjectClip(path: OpenTimelineURL.path(of: address), location: location),
+      along: try effects.curve(from: first, lasting: duration, clip.otioRate, location))
   }
 
   /// How long an item is, which its effects do not change.
-  private func length(of item: JSONValue, _ place: String, depth: Int) throws -> Rational {
+  private func length(of item: JSONValue, _ location: String, depth: Int) throws -> Rational {
     guard depth < Self.depthLimit else {
       throw EditingError.invalidProject("its compositions are nested too deeply")
     }
-    if let range = try item.otioRange("source_range", place) {
+    if let range = try item.otioRange("source_range", location) {
       guard range.duration > .zero else {
-        throw EditingError.invalidProject("\(place) has no length")
+        throw EditingError.invalidProject("\(location) has no length")
       }
       return range.duration
     }
-    let children = try item.otioItems("children", place)
+    let children = try item.otioItems("children", location)
     switch item.otioKind {
     case "Clip":
-      if let duration = try item.otioReference?.otioRange("available_range", place)?.duration,
+      if let duration = try item.otioReference?.otioRange("available_range", location)?.duration,
         duration > .zero
       {
         return duration
       }
-      throw EditingError.invalidProject("\(place) does not say how long it is")
-    case "Gap": throw EditingError.invalidProject("\(place) is a gap without a length")
+      throw EditingError.invalidProject("\(location) does not say how long it is")
+    case "Gap": throw EditingError.invalidProject("\(location) is a gap without a length")
     case "Track":
-      var sum = try Self.fades(item, place)
+      var sum = try Self.fades(item, location)
       for child in children where child.otioKind != "Transition" {
-        sum = try sum.adding(length(of: child, place, depth: depth + 1))
+        sum = try sum.adding(length(of: child, location, depth: depth + 1))
       }
       return sum
     case "Stack":
-      return try children.map { try length(of: $0, place, depth: depth + 1) }.max() ?? .zero
-    default: throw Self.notPlayed(item, place)
+      return try children.map { try length(of: $0, location, depth: depth + 1) }.max() ?? .zero
+    default: throw Self.notPlayed(item, location)
     }
   }
 
   /// What fades at the head and the tail of a track add to its length.
-  private static func fades(_ track: JSONValue, _ place: String) throws -> Rational {
-    let children = try track.otioItems("children", place)
+  private static func fades(_ track: JSONValue, _ location: String) throws -> Rational {
+    let children = try track.otioItems("children", location)
     var sum = Rational.zero
     for (child, key) in [(children.first, "in_offset"), (children.last, "out_offset")] {
       guard let child, child.otioKind == "Transition" else { continue }
-      let offset = try child.otioTime(key, "a fade in \(place)") ?? .zero
+      let offset = try child.otioTime(key, "a fade in \(location)") ?? .zero
       guard offset >= .zero else {
-        throw EditingError.invalidProject("a fade in \(place) lasts less than nothing")
+        throw EditingError.invalidProject("a fade in \(location) lasts less than nothing")
       }
       sum = try sum.adding(offset)
     }
@@ -246,34 +247,34 @@ struct OpenTimelineReader {
 
   /// How an item plays its content; nil where it plays all of it as it is.
   private mutating func curve(
-    _ item: JSONValue, lasting whole: Rational, _ place: String
+    _ item: JSONValue, lasting whole: Rational, _ location: String
   ) throws -> [ProjectContent.CurvePart]? {
-    let effects = try effects(item, place)
-    guard let (start, duration) = try item.otioRange("source_range", place) else {
+    let effects = try effects(item, location)
+    guard let (start, duration) = try item.otioRange("source_range", location) else {
       return effects.isNone
-        ? nil : try effects.curve(from: .zero, lasting: whole, item.otioRate, place)
+        ? nil : try effects.curve(from: .zero, lasting: whole, item.otioRate, location)
     }
     guard duration >= .zero else {
-      throw EditingError.invalidProject("\(place) is trimmed to a range that is none")
+      throw EditingError.invalidProject("\(location) is trimmed to a range that is none")
     }
     // A trim to nothing is how some programs write an empty track.
     if duration == .zero { return [] }
-    return try effects.curve(from: start, lasting: duration, item.otioRate, place)
+    return try effects.curve(from: start, lasting: duration, item.otioRate, location)
   }
 
   private mutating func effects(
-    _ item: JSONValue, _ place: String
+    _ item: JSONValue, _ location: String
   ) throws -> OpenTimelineEffects {
-    let effects = try OpenTimelineEffects(item, place)
-    notes += effects.leftOut.map { "the effect \($0) of \(place) is left out" }
+    let effects = try OpenTimelineEffects(item, location)
+    notes += effects.leftOut.map { "the effect \($0) of \(location) is left out" }
     return effects
   }
 
-  private static func notPlayed(_ item: JSONValue, _ place: String) -> EditingError {
+  private static func notPlayed(_ item: JSONValue, _ location: String) -> EditingError {
     .invalidProject(
       item.otioKind.isEmpty
-        ? "\(place) is no item of a timeline"
-        : "\(place) is a \(item.otioKind), which is not played"
+        ? "\(location) is no item of a timeline"
+        : "\(location) is a \(item.otioKind), which is not played"
     )
   }
 }

@@ -34,7 +34,7 @@ enum OpenTimelineWriter {
 
   /// The items that a segment is: one, or a row of them for a ramp.
   static func clips(_ segment: TrackSegment) throws(EditingError) -> [JSONValue] {
-    let length = segment.target.durationInSeconds
+    let length = segment.target.duration
     guard let source = segment.source, let mapping = segment.mapping else {
       return [
         item(
@@ -67,7 +67,7 @@ enum OpenTimelineWriter {
       clips.append(
         item(
           "Clip.2", name: source.path.split(separator: "/").last.map(String.init) ?? "",
-          range: range(piece.sourceStart, piece.target.durationInSeconds), effects: effects,
+          range: range(piece.sourceStart, piece.target.duration), effects: effects,
           exact: ["segment": .object(exact)],
           [
             "active_media_reference_key": .string("DEFAULT_MEDIA"),
@@ -121,7 +121,7 @@ enum OpenTimelineWriter {
       exact: ["range": strings([marker.range.start.seconds, marker.range.end.seconds])],
       [
         "color": .string(marker.color), "comment": .string(marker.comment),
-        "marked_range": range(marker.range.start.seconds, marker.range.durationInSeconds),
+        "marked_range": range(marker.range.start.seconds, marker.range.duration),
       ])
   }
 

@@ -70,29 +70,29 @@ private struct BinaryPropertyListReader {
   }
 
   /// A whole number, the highest byte first; nil outside the bytes or above 2^62.
-  private static func number(_ bytes: [UInt8], _ place: Int, _ size: Int) -> Int? {
-    guard place >= 0, size <= bytes.count, place <= bytes.count - size else { return nil }
+  private static func number(_ bytes: [UInt8], _ offset: Int, _ size: Int) -> Int? {
+    guard offset >= 0, size <= bytes.count, offset <= bytes.count - size else { return nil }
     var number: UInt64 = 0
-    for byte in bytes[place..<place + size] { number = number << 8 | UInt64(byte) }
+    for byte in bytes[offset..<offset + size] { number = number << 8 | UInt64(byte) }
     return number < 1 << 62 ? Int(number) : nil
   }
 
   func value(_ index: Int, depth: Int, _ budget: inout Int) -> PropertyListValue? {
     budget -= 1
     guard index < count, depth < 16, budget > 0,
-      let place = Self.number(bytes, table + index * offsetSize, offsetSize), place >= 8,
-      place < table
+      let offset = Self.number(bytes, table + index * offsetSize, offsetSize), offset >= 8,
+      offset < table
     else { return nil }
-    let (kind, low) = (bytes[place] >> 4, Int(bytes[place] & 15))
+    let (kind, low) = (bytes[offset] >> 4, Int(bytes[offset] & 15))
     switch kind {
     case 0: return low == 8 ? .bool(false) : low == 9 ? .bool(true) : .other
-    case 1: return integer(place + 1, low)
-    case 2: return real(place + 1, low)
+    case 1: return integer(offset + 1, low)
+    case 2: return real(offset + 1, low)
     case 5, 6:
-      guard let (count, start) = length(place, low) else { return nil }
+      guard let (count, start) = length(offset, low) else { return nil }
       return text(start, count, isWide: kind == 6).map { .string($0) }
     case 10, 12:
-      guard let (count, start) = length(place, low) else { return nil }
+      guard let (count, start) = length(offset, low) else { return nil }
       var elements: [PropertyListValue] = []
       for number in 0..<count {
         guard let element = member(start, number, depth, &budget) else { return nil }
@@ -100,7 +100,7 @@ private struct BinaryPropertyListReader {
       }
       return .array(elements)
     case 13:
-      guard let (count, start) = length(place, low) else { return nil }
+      guard let (count, start) = length(offset, low) else { return nil }
       var members: [String: PropertyListValue] = [:]
       for number in 0..<count {
         guard case .string(let key)? = member(start, number, depth, &budget),
@@ -123,31 +123,31 @@ private struct BinaryPropertyListReader {
   }
 
   /// A count and where what it counts begins.
-  private func length(_ place: Int, _ low: Int) -> (count: Int, start: Int)? {
-    guard low == 15 else { return (low, place + 1) }
-    guard place + 1 < bytes.count, bytes[place + 1] >> 4 == 1 else { return nil }
-    let size = 1 << Int(bytes[place + 1] & 15)
-    guard size <= 8, let count = Self.number(bytes, place + 2, size), count <= bytes.count else {
+  private func length(_ offset: Int, _ low: Int) -> (count: Int, start: Int)? {
+    guard low == 15 else { return (low, offset + 1) }
+    guard offset + 1 < bytes.count, bytes[offset + 1] >> 4 == 1 else { return nil }
+    let size = 1 << Int(bytes[offset + 1] & 15)
+    guard size <= 8, let count = Self.number(bytes, offset + 2, size), count <= bytes.count else {
       return nil
     }
-    return (count, place + 2 + size)
+    return (count, offset + 2 + size)
   }
 
-  private func integer(_ place: Int, _ low: Int) -> PropertyListValue? {
+  private func integer(_ offset: Int, _ low: Int) -> PropertyListValue? {
     // Of 16 bytes the lower half holds what fits a number here.
     let size = 1 << low
-    guard size <= 16, place <= bytes.count - size else { return nil }
+    guard size <= 16, offset <= bytes.count - size else { return nil }
     var number: UInt64 = 0
-    for byte in bytes[(place + max(0, size - 8))..<place + size] {
+    for byte in bytes[(offset + max(0, size - 8))..<offset + size] {
       number = number << 8 | UInt64(byte)
     }
     return .integer(Int64(bitPattern: number))
   }
 
-  private func real(_ place: Int, _ low: Int) -> PropertyListValue? {
-    guard low == 2 || low == 3, place <= bytes.count - (1 << low) else { return nil }
+  private func real(_ offset: Int, _ low: Int) -> PropertyListValue? {
+    guard low == 2 || low == 3, offset <= bytes.count - (1 << low) else { return nil }
     var number: UInt64 = 0
-    for byte in bytes[place..<place + (1 << low)] { number = number << 8 | UInt64(byte) }
+    for byte in bytes[offset..<offset + (1 << low)] { number = number << 8 | UInt64(byte) }
     return .real(
       low == 2 ? Double(Float(bitPattern: UInt32(number))) : Double(bitPattern: number))
   }

@@ -20,8 +20,8 @@ extension SlowMotionMarkers {
     samsungTrailer bytes: [UInt8], elsewhere: Speed = .normal
   ) throws(EditingError) {
     guard bytes.count >= 8, bytes.suffix(4).elementsEqual("SEFT".utf8) else { return nil }
-    func number(_ place: Int) -> Int {
-      bytes[place..<place + 4].reversed().reduce(0) { $0 << 8 | Int($1) }
+    func number(_ offset: Int) -> Int {
+      bytes[offset..<offset + 4].reversed().reduce(0) { $0 << 8 | Int($1) }
     }
     let table = bytes.count - 8 - number(bytes.count - 8)
     guard table >= 0, table + 12 <= bytes.count - 8,

@@ -73,8 +73,8 @@ public struct SlowMotionMarkers: Hashable, Sendable {
   ///   - duration: How long the clip is, at whose end the last one ends.
   /// - Throws: `EditingError` with `.invalidProject` for bytes that are none.
   public init(android bytes: [UInt8], duration: MediaTime) throws(EditingError) {
-    func number(_ place: Int, _ size: Int) -> UInt64 {
-      bytes[place..<place + size].reduce(0) { $0 << 8 | UInt64($1) }
+    func number(_ offset: Int, _ size: Int) -> UInt64 {
+      bytes[offset..<offset + size].reduce(0) { $0 << 8 | UInt64($1) }
     }
     guard bytes.count >= 8 else { throw .invalidMarkers("the markers are too short") }
     let count = Int(number(4, 4))

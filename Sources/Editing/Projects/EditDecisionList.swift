@@ -91,15 +91,15 @@ struct EditDecisionList {
     let starts = try starts(of: events, count: count, seconds: seconds)
     var layers: [MediaType: [ProjectContent]] = [:]
     for event in events {
-      let place = "event \(event.number)"
+      let location = "event \(event.number)"
       let path = Self.path(event)
       let record = (count(event.codes[2]) - begin, count(event.codes[3]) - begin)
       // The outgoing side of a transition is an event without a length.
       if record.0 == record.1 { continue }
       guard record.0 < record.1 else {
-        throw EditingError.invalidProject("\(place) ends before it begins")
+        throw EditingError.invalidProject("\(location) ends before it begins")
       }
-      if !event.isCut { notes.append("the transition at \(place) is played as a cut") }
+      if !event.isCut { notes.append("the transition at \(location) is played as a cut") }
       let offset = starts[path] ?? 0
       let from = count(event.codes[0]) - offset
       let length = try seconds(record.1 - record.0)
@@ -107,7 +107,7 @@ struct EditDecisionList {
       var end: Rational
       if let motion = event.motion {
         guard let pace = ProjectTime.nearest(motion.framesPerSecond) else {
-          throw EditingError.invalidProject("\(place) has a speed that is none")
+          throw EditingError.invalidProject("\(location) has a speed that is none")
         }
         let played = try length.multiplied(by: pace.divided(by: rate.framesPerSecond))
         if played < .zero {
@@ -121,13 +121,13 @@ struct EditDecisionList {
         // Lists of drop-frame time code are often a frame off.
         guard abs(other - (record.1 - record.0)) <= 2 else {
           throw EditingError.invalidProject(
-            "\(place) takes \(other) frames for \(record.1 - record.0), without an M2 line that "
+            "\(location) takes \(other) frames for \(record.1 - record.0), without an M2 line that "
               + "says how")
         }
         end = try start.adding(length)
       }
       let shown = ProjectContent(
-        ProjectClip(path: path, place: place),
+        ProjectClip(path: path, location: location),
         along: [.init(start: .zero, end: length, from: start, to: end)])
       var layer = ProjectContent(emptyFor: try seconds(record.0))
       try layer.append(shown)
@@ -223,10 +223,10 @@ struct EditDecisionList {
     let words = line.split(whereSeparator: \.isWhitespace)
     guard words.count >= 8, words[0].allSatisfy(\.isNumber) else { return nil }
     // Behind the codes others may write remarks.
-    let place = words.indices.first { $0 >= 4 && TimeCode(words[$0]) != nil }
-    guard let place, words.count >= place + 4 else { return nil }
-    let codes = words[place..<place + 4].compactMap(TimeCode.init)
-    let heads = words[2..<place]
+    let location = words.indices.first { $0 >= 4 && TimeCode(words[$0]) != nil }
+    guard let location, words.count >= location + 4 else { return nil }
+    let codes = words[location..<location + 4].compactMap(TimeCode.init)
+    let heads = words[2..<location]
     guard codes.count == 4, let kind = heads.dropFirst().first ?? heads.last,
       let tracks = heads.first
     else { return nil }

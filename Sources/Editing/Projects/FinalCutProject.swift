@@ -123,10 +123,10 @@ struct FinalCutProject {
     }
     if element.name == "spine" { return try row(element, from: .zero, depth: depth) }
     let start = try Self.time(element, "start") ?? naturalStart(of: element)
-    let place = Self.words(element)
+    let location = Self.words(element)
     var content = try content(element, depth: depth)
     let duration = try Self.time(element, "duration") ?? content?.duration ?? .zero
-    guard duration > .zero else { throw EditingError.invalidProject("\(place) has no length") }
+    guard duration > .zero else { throw EditingError.invalidProject("\(location) has no length") }
     let curve = try curve(element, from: start, lasting: duration)
     if element["enabled"] == "0" { content = nil }
     var played = Played(content: ProjectContent(emptyFor: duration))
@@ -137,7 +137,8 @@ struct FinalCutProject {
             start: part.start, end: part.end, from: try part.from.subtracting(asset.start),
             to: try part.to.subtracting(asset.start))
         }
-        played.content = ProjectContent(ProjectClip(path: asset.path, place: place), along: shifted)
+        played.content = ProjectContent(
+          ProjectClip(path: asset.path, location: location), along: shifted)
       }
     } else if let content {
       played.content = try content.played(along: curve)

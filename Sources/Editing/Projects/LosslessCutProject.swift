@@ -22,23 +22,23 @@ struct LosslessCutProject {
     let isFirstVersion = document["version"]?.number == 1
     var content = ProjectContent()
     for (number, segment) in (document["cutSegments"]?.elements ?? []).enumerated() {
-      let place = "segment \(number + 1)"
-      guard try segment["selected"].map({ try Self.flag($0, place) }) ?? true else {
-        notes.append("\(place) is not selected and left out")
+      let location = "segment \(number + 1)"
+      guard try segment["selected"].map({ try Self.flag($0, location) }) ?? true else {
+        notes.append("\(location) is not selected and left out")
         continue
       }
-      let start = try Self.time(segment["start"], place) ?? .zero
-      let end = try Self.time(segment["end"], place)
+      let start = try Self.time(segment["start"], location) ?? .zero
+      let end = try Self.time(segment["end"], location)
       // Since the second version, what has no end is a marker.
       if end == nil, !isFirstVersion {
-        notes.append("the marker \(place) is left out")
+        notes.append("the marker \(location) is left out")
         continue
       }
       let last = end ?? source.duration.seconds
-      guard start < last else { throw EditingError.invalidProject("\(place) has no length") }
+      guard start < last else { throw EditingError.invalidProject("\(location) has no length") }
       try content.append(
         ProjectContent(
-          ProjectClip(path: path, place: place),
+          ProjectClip(path: path, location: location),
           along: [
             .init(start: .zero, end: last.subtracting(start), from: start, to: last)
           ]))
@@ -51,15 +51,15 @@ struct LosslessCutProject {
     return composition
   }
 
-  private static func flag(_ value: JSONValue, _ place: String) throws(EditingError) -> Bool {
-    guard let flag = value.bool else { throw value.otioUnreadable("selected", of: place) }
+  private static func flag(_ value: JSONValue, _ location: String) throws(EditingError) -> Bool {
+    guard let flag = value.bool else { throw value.otioUnreadable("selected", of: location) }
     return flag
   }
 
-  private static func time(_ value: JSONValue?, _ place: String) throws -> Rational? {
+  private static func time(_ value: JSONValue?, _ location: String) throws -> Rational? {
     guard let value, value != .null else { return nil }
     guard let time = value.number.flatMap(ProjectTime.nearest), time >= .zero else {
-      throw EditingError.invalidProject("\(place) has a time that is none")
+      throw EditingError.invalidProject("\(location) has a time that is none")
     }
     return time
   }

@@ -10,7 +10,7 @@ struct ProjectClip {
   /// The file, as the project names it.
   var path: String
   /// Where the project has it, for messages.
-  var place: String
+  var location: String
   /// The exact motion that stands beside the plain one, in a time that starts at zero; nil where
   /// the clip's own time is that of its media.
   var exact: PlaybackMapping?
@@ -136,7 +136,7 @@ struct ProjectContent {
     }
     let scale = try part.end.subtracting(part.start)
       .divided(by: part.to.subtracting(part.from))
-    func place(_ time: Rational) throws(TimingError) -> Rational {
+    func location(_ time: Rational) throws(TimingError) -> Rational {
       if time == part.from { return part.start }
       if time == part.to { return part.end }
       return try time.subtracting(part.from).multiplied(by: scale).adding(part.start)
@@ -147,14 +147,14 @@ struct ProjectContent {
     var covered = low
     func add(_ start: Rational, _ end: Rational, _ shown: Shown?) throws(TimingError) {
       guard start < end else { return }
-      let ends = (try place(start), try place(end))
-      var turned = shown
+      let ends = (try location(start), try location(end))
+      var rotated = shown
       if let shown, !isForward {
-        turned = Shown(clip: shown.clip, from: shown.to, to: shown.from)
+        rotated = Shown(clip: shown.clip, from: shown.to, to: shown.from)
       }
       found.append(
         Piece(
-          start: isForward ? ends.0 : ends.1, end: isForward ? ends.1 : ends.0, shown: turned))
+          start: isForward ? ends.0 : ends.1, end: isForward ? ends.1 : ends.0, shown: rotated))
       covered = end
     }
     if low < .zero { try add(low, min(high, .zero), nil) }

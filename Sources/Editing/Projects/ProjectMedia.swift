@@ -45,7 +45,7 @@ struct ProjectMedia {
     }
     guard mapping.sourceStart >= .zero, mapping.sourceEnd <= source.duration.seconds else {
       throw EditingError.invalidProject(
-        "\(shown.clip.place) plays \(mapping.sourceStart.displayText) s to "
+        "\(shown.clip.location) plays \(mapping.sourceStart.displayText) s to "
           + "\(mapping.sourceEnd.displayText) s of \(source.path), which lasts "
           + "\(source.duration.displayText) s")
     }
@@ -84,14 +84,15 @@ struct ProjectMedia {
     )
     if low != min(shown.from, shown.to) || high != max(shown.from, shown.to) {
       warnings.append(
-        "\(shown.clip.place) reaches past an end of \(source.path) and is a little slower for it")
+        "\(shown.clip.location) reaches past an end of \(source.path) and is a little slower for it"
+      )
     }
     if shown.from == shown.to {
       return try PlaybackMapping(
         holding: ProjectTime.rounded(low), isBefore: low == end, target: target)
     }
     guard low < high else {
-      throw EditingError.invalidProject("\(shown.clip.place) plays nothing of \(source.path)")
+      throw EditingError.invalidProject("\(shown.clip.location) plays nothing of \(source.path)")
     }
     // A source range that is not inside is refused by the caller, with its numbers.
     let line = try TimeMapping(

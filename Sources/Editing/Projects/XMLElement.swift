@@ -95,8 +95,8 @@ private struct XMLParser {
 
   private mutating func skip(past text: String) throws(EditingError) {
     let wanted = Array(text.utf8)
-    while let place = rest.firstIndex(of: wanted[0]) {
-      rest = rest[place...]
+    while let position = rest.firstIndex(of: wanted[0]) {
+      rest = rest[position...]
       if rest.starts(with: wanted) {
         rest = rest.dropFirst(wanted.count)
         return

@@ -81,7 +81,7 @@ final class AudioExport {
   }
 
   private static func make(_ plan: AudioExportPlan, on belt: BoundedBlockingQueue<Made>) throws {
-    switch plan.way {
+    switch plan.method {
     case .copied: try copy(plan, to: belt)
     case .rendered(let pieces, let retimer, let codec):
       try render(plan, pieces, retimer, codec, to: belt)

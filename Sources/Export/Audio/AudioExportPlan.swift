@@ -9,7 +9,7 @@ import OvercrankRetiming
 /// What the sound of an export is made of.
 struct AudioExportPlan: Sendable {
   /// How it is made.
-  enum Way: Sendable {
+  enum Method: Sendable {
     /// The packets of the one source are copied.
     case copied
     /// Rendered from these pieces, and encoded.
@@ -19,7 +19,7 @@ struct AudioExportPlan: Sendable {
   /// The assets that are heard; the first says what the sound is like.
   let assets: [Asset]
   let track: AudioTrack
-  let way: Way
+  let method: Method
   let duration: MediaTime
   let language: String?
   /// What will have been made, but for what the engines say.
@@ -65,7 +65,7 @@ struct AudioExportPlan: Sendable {
         || settings.audioCodec == .auto,
       try Self.isStorable(first, track, container: container)
     {
-      way = .copied
+      method = .copied
       report = ExportReport.Audio(
         algorithm: "copy", samples: track.sampleCount, lengthErrorSamples: 0)
       end = try Rational(Int128(track.startSample + track.sampleCount), rate)
@@ -75,7 +75,7 @@ struct AudioExportPlan: Sendable {
     let retimer = try AudioRetimer(
       algorithm: settings.audioTimePitchAlgorithm, sampleRate: track.sampleRate,
       channelCount: track.channelCount, otherSpeeds: settings.otherAudioSpeeds)
-    way = .rendered(
+    method = .rendered(
       pieces, retimer, codec: Self.codec(for: track, container, settings.audioCodec))
     let samples = try retimer.sampleCount(mappings: pieces, duration: duration)
     report = ExportReport.Audio(

@@ -17,7 +17,7 @@ struct ConstantRateExport {
   let assets: [Asset]
   let track: VideoTrack
   let settings: ExportSettings
-  let geometry: PictureGeometry
+  let geometry: FrameGeometry
 
   /// Writes the frames.
   ///
@@ -25,7 +25,7 @@ struct ConstantRateExport {
   func write(
     to output: inout ExportOutput, _ progress: (Int64, Int64) -> Void
   ) throws -> (undecodable: [ExportReport.UndecodableFrame], leftOut: Int64) {
-    let work = PictureWork(
+    let work = FrameWork(
       plan: plan, assets: assets, geometry: geometry,
       colors: Encoder.ColorTags(track.format.parameters, storedAs: geometry.format),
       settings: settings)
@@ -46,13 +46,13 @@ struct ConstantRateExport {
 }
 
 extension ExportOutput {
-  fileprivate func next(of work: PictureWork) throws -> PictureWork.Encoded? {
+  fileprivate func next(of work: FrameWork) throws -> FrameWork.Encoded? {
     try work.encoded.next(isCancelled)
   }
 }
 
 /// The three threads; they share nothing but the belts.
-private final class PictureWork: Sendable {
+private final class FrameWork: Sendable {
   enum Encoded: Sendable {
     case ready(CodecParameters, timescale: Int32, ticksPerSlot: Int64)
     case packet(Packet)
@@ -84,12 +84,12 @@ private final class PictureWork: Sendable {
   private let group = DispatchGroup()
   private let plan: ConstantRatePlan
   private let assets: [Asset]
-  private let geometry: PictureGeometry
+  private let geometry: FrameGeometry
   private let colors: Encoder.ColorTags
   private let settings: ExportSettings
 
   init(
-    plan: ConstantRatePlan, assets: [Asset], geometry: PictureGeometry, colors: Encoder.ColorTags,
+    plan: ConstantRatePlan, assets: [Asset], geometry: FrameGeometry, colors: Encoder.ColorTags,
     settings: ExportSettings
   ) {
     self.plan = plan
@@ -104,7 +104,7 @@ private final class PictureWork: Sendable {
 
   private func start<Element>(
     _ name: String, _ belt: BoundedBlockingQueue<Element>,
-    _ body: @escaping @Sendable (PictureWork) throws -> Void
+    _ body: @escaping @Sendable (FrameWork) throws -> Void
   ) {
     DispatchQueue(label: "export.\(name)").async(group: group) {
       do {
@@ -128,11 +128,11 @@ private final class PictureWork: Sendable {
       for case let frame? in item.parts.map(\.frame) { wanted[frame.source][frame.index] = true }
     }
     let policy = settings.undecodableFrames
-    let readers = zip(assets, wanted).map { PictureSource($0, wanted: $1, policy) }
+    let readers = zip(assets, wanted).map { FrameSource($0, wanted: $1, policy) }
     defer { undecodable.withLock { $0 = readers.flatMap(\.failed) } }
-    for (place, item) in plan.items.enumerated() {
+    for (position, item) in plan.items.enumerated() {
       // Between two that are shown, slots may be left out: their times tell how long those are.
-      let mayLeaveOut = policy == .skip && place > 0 && place < plan.items.count - 1
+      let mayLeaveOut = policy == .skip && position > 0 && position < plan.items.count - 1
       var parts: [Part] = []
       for (number, part) in item.parts.enumerated() {
         let isLast = number == item.parts.count - 1
@@ -182,7 +182,7 @@ private final class PictureWork: Sendable {
         .unsupportedSource, "a rate of \(rate) frames a second cannot be stored",
         hint: "choose a rate such as 30")
     }
-    var picture = Encoder.PictureSettings(
+    var picture = Encoder.VideoSettings(
       codec: settings.codec.encoderName, width: geometry.encoded.width,
       height: geometry.encoded.height, pixelFormat: geometry.format, timescale: timescale)
     picture.frameRate = rate
@@ -190,7 +190,7 @@ private final class PictureWork: Sendable {
     picture.colors = colors
     picture.pixelAspect = geometry.pixelAspect
     settings.codec.configure(&picture, settings)
-    var encoder = try Encoder(picture: picture)
+    var encoder = try Encoder(video: picture)
     let ticksPerSlot = Int64(rate.denominator) * factor
     guard
       encoded.put(
@@ -221,7 +221,7 @@ private final class PictureWork: Sendable {
 }
 
 /// The pictures of one of several assets, opened when the first is asked for.
-private final class PictureSource {
+private final class FrameSource {
   private let asset: Asset
   private let wanted: [Bool]
   private let policy: UndecodableFramePolicy

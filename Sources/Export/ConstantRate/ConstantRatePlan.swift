@@ -41,7 +41,7 @@ struct ConstantRatePlan: Sendable {
     _ track: CompositionTrack, _ rate: FrameRate, _ sampling: FrameSampling, _ assets: [Asset]
   ) throws {
     let tables = try assets.map { asset in
-      guard let video = asset.videoTrack else { throw ExportError.hasNoPictures(asset.path) }
+      guard let video = asset.videoTrack else { throw ExportError.hasNoFrames(asset.path) }
       return video.frames
     }
     let paths = assets.map(\.path)
@@ -74,19 +74,19 @@ struct ConstantRatePlan: Sendable {
         jittered += try shown.filter { try slots.suffice(for: $1, run.mappings[$0]) }.values
       }
     }
-    let pictures = try slots.pictures(
+    let pictures = try slots.frames(
       of: times, until: track.duration.seconds, sampling, jittered: jittered)
-    items = pictures.map { picture in
-      let total = Float(picture.total)
+    items = pictures.map { image in
+      let total = Float(image.total)
       return Item(
-        parts: picture.parts.map {
+        parts: image.parts.map {
           Item.Part(frame: frames[$0.frame], share: Float($0.share) / total)
         },
-        count: picture.count)
+        count: image.count)
     }
     duplicatedCount = pictures.reduce(0) { $0 + $1.count - 1 }
     var isShown = [Bool](repeating: false, count: frames.count)
-    for picture in pictures { for part in picture.parts { isShown[part.frame] = true } }
+    for image in pictures { for part in image.parts { isShown[part.frame] = true } }
     skippedCount = zip(frames, isShown).reduce(0) { $0 + ($1.0 != nil && !$1.1 ? 1 : 0) }
     sparse = try Self.sparse(track, slots, times)
   }
@@ -137,7 +137,7 @@ extension OutputFrameGrid {
     for frames: Range<Int>, _ mapping: PlaybackMapping
   ) throws -> Bool {
     guard mapping.motion == .constant else { return false }
-    let slotCount = try mapping.target.durationInSeconds.multiplied(by: rate.framesPerSecond)
+    let slotCount = try mapping.target.duration.multiplied(by: rate.framesPerSecond)
     return try slotCount.multiplied(by: Rational(100)) >= Rational(Int64(frames.count) * 99)
   }
 }
@@ -176,7 +176,7 @@ private struct SlotTimes {
       let inside = min(max(time, line.source.start.seconds), line.source.end.seconds)
       if let exact = try? line.targetSeconds(of: inside) { return exact }
     }
-    let placed = try ticks.placed(ofSource: time, rounding: rounding)
+    let placed = try ticks.tick(at: time, rounding: rounding)
     return try Rational(Int128(placed.ticks), Int128(timescale))
   }
 }

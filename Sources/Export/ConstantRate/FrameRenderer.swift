@@ -7,19 +7,19 @@ import OvercrankRetiming
 
 /// Makes the pictures that are encoded out of those of the sources.
 struct FrameRenderer: ~Copyable {
-  private let geometry: PictureGeometry
+  private let geometry: FrameGeometry
   private let transfer: TransferFunction
-  private var converter: PictureConverter
-  private var blender: PictureBlender?
+  private var converter: FrameConverter
+  private var blender: FrameBlender?
   private var lastBlack: MediaFrame?
   /// The frame that was converted last, since the next slot often shows it too.
   private var last: (frame: ConstantRatePlan.Frame, picture: MediaFrame)?
 
-  init(_ geometry: PictureGeometry, _ colors: Encoder.ColorTags) {
+  init(_ geometry: FrameGeometry, _ colors: Encoder.ColorTags) {
     self.geometry = geometry
     transfer = TransferFunction(colors)
     // Some cameras change the size of their pictures; a track has one.
-    converter = PictureConverter(
+    converter = FrameConverter(
       to: geometry.format, isFullRange: geometry.isFullRange,
       width: geometry.scaled.width, height: geometry.scaled.height)
   }
@@ -39,7 +39,7 @@ struct FrameRenderer: ~Copyable {
   /// Adds a picture to those that are mixed.
   mutating func mix(_ picture: MediaFrame, share: Float) throws {
     if blender == nil {
-      blender = PictureBlender(
+      blender = FrameBlender(
         width: geometry.encoded.width, height: geometry.encoded.height,
         pixelFormat: geometry.format, isFullRange: geometry.isFullRange, transfer: transfer)
     }
@@ -63,7 +63,7 @@ struct FrameRenderer: ~Copyable {
     let frame = try MediaFrame.picture(
       width: geometry.encoded.width, height: geometry.encoded.height, pixelFormat: .gray8)
     frame.planeData(0)?.update(repeating: 0, count: frame.bytesPerRow(0) * frame.height)
-    var converter = PictureConverter(
+    var converter = FrameConverter(
       to: geometry.format, isFullRange: geometry.isFullRange)
     let black = try converter.convert(frame)
     lastBlack = black

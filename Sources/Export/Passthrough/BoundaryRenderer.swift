@@ -15,7 +15,7 @@ import OvercrankMovieFormat
 struct BoundaryRenderer {
   /// What the track says of both kinds.
   let parameters: CodecParameters
-  private let settings: Encoder.PictureSettings
+  private let settings: Encoder.VideoSettings
   private let unitLengthSize: Int?
   private let headers: [UInt8]
   private let undecodable: UndecodableFramePolicy
@@ -56,7 +56,7 @@ struct BoundaryRenderer {
     }
     // Time is counted in pictures: what the encoder makes of a slow one is not less.
     let rate = try track.nominalFrameRate ?? FrameRate(30, 1)
-    var settings = Encoder.PictureSettings(
+    var settings = Encoder.VideoSettings(
       codec: "libx264", width: track.width, height: track.height,
       pixelFormat: source.pixelFormat, timescale: 30)
     settings.frameRate = try FrameRate(min(rate.framesPerSecond, Rational(1_000)))
@@ -69,7 +69,7 @@ struct BoundaryRenderer {
       "preset": "medium", "crf": "\(crf)", "sc_threshold": "0",
       "profile": own.profileName ?? "high", "x264-params": "sps-id=\(number)",
     ]
-    let encoder = try Encoder(picture: settings)
+    let encoder = try Encoder(video: settings)
     guard let made = H264Headers(encoder.parameters) else {
       throw LibAVError("encode a cut with", "libx264, which gave no headers", code: -22)
     }
@@ -92,7 +92,7 @@ struct BoundaryRenderer {
   func packets(
     of numbers: [Int], _ asset: Asset, check: () throws -> Void
   ) throws -> (packets: [Packet], undecodable: [Int]) {
-    var encoder = try Encoder(picture: settings)
+    var encoder = try Encoder(video: settings)
     guard encoder.parameters.extradata == headers else {
       throw LibAVError("encode a cut of", asset.path, code: -22)
     }
@@ -100,7 +100,7 @@ struct BoundaryRenderer {
     var reader = try FrameReader(asset, undecodable: undecodable == .stop ? .stop : .hold)
     var packets: [Packet] = []
     packets.reserveCapacity(numbers.count)
-    for (place, number) in numbers.enumerated() {
+    for (position, number) in numbers.enumerated() {
       try check()
       let picture = try reader.picture(at: number)
       guard picture.width == settings.width, picture.height == settings.height,
@@ -111,7 +111,7 @@ struct BoundaryRenderer {
           "the frame \(number) of \(asset.path) is of another size or kind than its track says",
           hint: "render it with --fps")
       }
-      try encoder.send(picture, at: Int64(place), asKeyFrame: place == 0)
+      try encoder.send(picture, at: Int64(position), asKeyFrame: position == 0)
       while let packet = try encoder.nextPacket() { packets.append(packet) }
     }
     try encoder.send(nil)

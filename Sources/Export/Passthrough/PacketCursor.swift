@@ -32,11 +32,11 @@ final class PacketCursor {
       if let packet = kept[index] { return packet }
     }
     while let packet = try nextPacket() {
-      let place = next
+      let position = next
       next += 1
-      if place == index { return packet }
-      if goesBack, place > index - Self.stepLength, keptBytes < Self.stepBytes {
-        kept[place] = packet
+      if position == index { return packet }
+      if goesBack, position > index - Self.stepLength, keptBytes < Self.stepBytes {
+        kept[position] = packet
         keptBytes += packet.byteCount
       }
     }

@@ -24,11 +24,11 @@ struct PassthroughExport {
     let sources = assets.map(PacketCursor.init)
     let total = Int64(plan.frames.count)
     var rendered: (part: Int, packets: [Packet])?
-    for (place, frame) in plan.frames.enumerated() {
+    for (position, frame) in plan.frames.enumerated() {
       let packet: Packet
       if let part = frame.part {
         if rendered?.part != part {
-          let numbers = plan.frames[place...].prefix { $0.part == part }.compactMap(\.number)
+          let numbers = plan.frames[position...].prefix { $0.part == part }.compactMap(\.number)
           let made = try renderer?.packets(of: numbers, assets[frame.source]) {
             try output.checkCancelled()
           }
@@ -48,7 +48,7 @@ struct PassthroughExport {
           stored.isKeyFrame && !frame.isKeyFrame ? try stored.withoutKeyFlag() : stored
       }
       try output.write(packet, pts: frame.pts, dts: frame.dts, duration: frame.duration)
-      progress(Int64(place) + 1, total)
+      progress(Int64(position) + 1, total)
     }
     return failed
   }

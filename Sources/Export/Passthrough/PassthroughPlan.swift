@@ -120,7 +120,7 @@ struct PassthroughPlan {
   }
 
   private static func table(of asset: Asset) throws(ExportError) -> FrameTable {
-    guard let video = asset.videoTrack else { throw .hasNoPictures(asset.path) }
+    guard let video = asset.videoTrack else { throw .hasNoFrames(asset.path) }
     return video.frames
   }
 
@@ -139,8 +139,8 @@ struct PassthroughPlan {
     var times: [Int: Int64] = [:]
     times.reserveCapacity(shown.count)
     for showing in try run.showings(shown, of: table) {
-      let placed = try placing[showing.mapping].placed(
-        ofSource: showing.time, rounding: .halfAwayFromZero)
+      let placed = try placing[showing.mapping].tick(
+        at: showing.time, rounding: .halfAwayFromZero)
       maxTimeError = max(maxTimeError, placed.error)
       times[showing.index] = placed.ticks
     }
@@ -251,7 +251,7 @@ struct PassthroughPlan {
         ExportReport.Cut(
           path: path, isStart: isStart, source: isStart ? run.start : run.end,
           target: isStart ? run.target : run.targetEnd,
-          way: rendered > 0 ? .rendered : hidden > 0 ? .hidden : .free,
+          method: rendered > 0 ? .rendered : hidden > 0 ? .hidden : .free,
           frames: Int64(rendered > 0 ? rendered : hidden), freeBefore: free.before,
           freeAfter: free.after))
     }

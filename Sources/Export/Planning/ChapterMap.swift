@@ -34,14 +34,14 @@ struct ChapterMap {
     var pieces: [Piece] = []
     for segment in track.segments {
       guard let mapping = segment.mapping,
-        let place = assets.firstIndex(where: { $0.path == segment.source?.path })
+        let position = assets.firstIndex(where: { $0.path == segment.source?.path })
       else { continue }
       var found: [Piece] = []
-      for (number, chapter) in try Self.chapters(of: assets[place]).enumerated() {
+      for (number, chapter) in try Self.chapters(of: assets[position]).enumerated() {
         guard let ticks = try Self.ticks(of: chapter, in: mapping, timescale) else { continue }
         found.append(
           Piece(
-            source: (place, number),
+            source: (position, number),
             chapter: Chapter(title: chapter.title, start: ticks.lowerBound, end: ticks.upperBound)))
       }
       pieces += found.sorted {

@@ -219,11 +219,11 @@ struct CutFinder {
   /// Packets as runs of neighbours in the order in which they are written.
   func copies(_ packets: [Packet]) -> [ExportReport.Copy] {
     var copies: [ExportReport.Copy] = []
-    for place in packets.lazy.map({ Int64($0.decodeIndex) }) {
-      if let last = copies.last, last.firstPacket + last.packetCount == place {
+    for index in packets.lazy.map({ Int64($0.decodeIndex) }) {
+      if let last = copies.last, last.firstPacket + last.packetCount == index {
         copies[copies.count - 1].packetCount += 1
       } else {
-        copies.append(ExportReport.Copy(path: path, firstPacket: place, packetCount: 1))
+        copies.append(ExportReport.Copy(path: path, firstPacket: index, packetCount: 1))
       }
     }
     return copies
@@ -232,7 +232,7 @@ struct CutFinder {
   /// The times of the nearest free cuts at or before a frame, and after it: to start there, or to
   /// end what started at the frame `first`.
   func freeCuts(
-    isStart: Bool, around place: Int, first: Int
+    isStart: Bool, around index: Int, first: Int
   ) -> (before: MediaTime?, after: MediaTime?) {
     let count = table.entries.count
     func isFree(_ index: Int) -> Bool {
@@ -240,8 +240,8 @@ struct CutFinder {
       // The source's own end is no cut.
       return index > first && (index >= count || isFreeEnd(index))
     }
-    let before = (0...place).reversed().first(where: isFree)
-    let after = ((place + 1)..<max(place + 1, count + 1)).first(where: isFree)
+    let before = (0...index).reversed().first(where: isFree)
+    let after = ((index + 1)..<max(index + 1, count + 1)).first(where: isFree)
     func time(_ index: Int?) -> MediaTime? {
       index.flatMap { try? table.time(ofFrame: Int64($0)) }
     }

@@ -17,12 +17,13 @@ extension ExportCodec {
 
   /// The format in which pictures are stored: the most portable that keeps their depth, for FFV1
   /// the nearest.
-  func pixelFormat(for source: PixelFormat, profile: String?) -> PixelFormat {
+  func pixelFormat(for source: LibAVPixelFormat, profile: String?) -> LibAVPixelFormat {
     switch self {
     case .h264, .hevc:
       let deep: [String?] =
         self == .h264 ? [nil, "high10", "high422", "high444"] : [nil, "main10"]
-      guard source.depth > 8, deep.contains(profile), let format = PixelFormat(named: "yuv420p10le")
+      guard source.depth > 8, deep.contains(profile),
+        let format = LibAVPixelFormat(named: "yuv420p10le")
       else { return .yuv420p }
       return format
     case .mjpeg: return source.isWideChroma ? .yuvj422p : .yuvj420p
@@ -31,7 +32,7 @@ extension ExportCodec {
   }
 
   /// What the encoder is told.
-  func configure(_ picture: inout Encoder.PictureSettings, _ settings: ExportSettings) {
+  func configure(_ picture: inout Encoder.VideoSettings, _ settings: ExportSettings) {
     switch self {
     case .h264, .hevc:
       picture.options = ["preset": settings.encoderPreset, "crf": "\(settings.crf)"]

@@ -109,7 +109,7 @@ public struct ExportError: Error, Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  static func hasNoPictures(_ path: String) -> ExportError {
+  static func hasNoFrames(_ path: String) -> ExportError {
     ExportError(
       .unsupportedSource, "\(path) holds no pictures", hint: "give a movie with pictures")
   }

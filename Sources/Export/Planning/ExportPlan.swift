@@ -11,7 +11,7 @@ struct ExportPlan {
   /// Where the pictures come from.
   enum Pictures {
     case copied(PassthroughPlan)
-    case rendered(ConstantRatePlan, PictureGeometry)
+    case rendered(ConstantRatePlan, FrameGeometry)
   }
 
   let container: String
@@ -39,7 +39,7 @@ struct ExportPlan {
     container = try settings.container()
     let (track, assets) = try Self.pictures(session)
     guard let video = assets.first?.videoTrack, let asset = assets.first else {
-      throw ExportError.hasNoPictures(session.asset.path)
+      throw ExportError.hasNoFrames(session.asset.path)
     }
     self.track = video
     self.assets = assets
@@ -72,7 +72,7 @@ struct ExportPlan {
       }
       let plan = try ConstantRatePlan(track, rate, settings.sampling, assets)
       let matrix = ExportOutput.displayMatrix(session.asset.videoTrack?.format, track)
-      pictures = .rendered(plan, try PictureGeometry(video, matrix: matrix, settings))
+      pictures = .rendered(plan, try FrameGeometry(video, matrix: matrix, settings))
       chapters = try ChapterMap(track, assets, timescale: 240_000)
       report.framesEncoded = plan.slots.count
       report.framesDuplicated = plan.duplicatedCount

@@ -50,7 +50,7 @@ public struct ExportReport: Hashable, Sendable {
   /// A place where a source starts or ends to play without being at its own start or end.
   public struct Cut: Hashable, Sendable {
     /// What a cut takes.
-    public enum Way: String, Hashable, Sendable {
+    public enum Method: String, Hashable, Sendable {
       /// Nothing: decoding can start or end there.
       case free
       /// Frames that others need are copied along, and on for a tick each.
@@ -68,7 +68,7 @@ public struct ExportReport: Hashable, Sendable {
     /// Where that is, in the time of the composition.
     public let target: MediaTime
     /// What it takes.
-    public let way: Way
+    public let method: Method
     /// How many frames are hidden or encoded.
     public let frames: Int64
     /// The nearest place at or before it where a cut would be free, in the time of the source.

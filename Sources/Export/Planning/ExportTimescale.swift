@@ -75,7 +75,7 @@ enum ExportTimescale {
     for piece in pieces {
       let target = piece.mapping.target
       if piece.mapping.motion == .hold {
-        held = try held.adding(target.durationInSeconds)
+        held = try held.adding(target.duration)
         continue
       }
       // At either end a ramp is slowest, and no frame outlasts its segment.

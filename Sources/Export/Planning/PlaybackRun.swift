@@ -118,22 +118,22 @@ struct PlaybackRun {
     let slack = table.uncertaintyInSeconds
     var showings: [FramePresentation] = []
     showings.reserveCapacity(frames.count)
-    var place = 0
+    var position = 0
     for offset in 0..<frames.count {
       let index = isReversed ? frames.upperBound - offset : frames.lowerBound + offset
       let edge = try table.time(ofFrame: Int64(isReversed ? index + 1 : index)).seconds
       // The first plays from the beginning, whichever side of it its time is rounded to.
       let first = isReversed ? end : start
       var time = offset == 0 ? first : isReversed ? min(edge, end) : max(edge, start)
-      while place < mappings.count - 1 {
-        let boundary = isReversed ? mappings[place].sourceStart : mappings[place].sourceEnd
+      while position < mappings.count - 1 {
+        let boundary = isReversed ? mappings[position].sourceStart : mappings[position].sourceEnd
         if try time.subtracting(slack) <= boundary, try boundary <= time.adding(slack) {
           time = boundary
         }
-        if plays(mappings[place], time) { break }
-        place += 1
+        if plays(mappings[position], time) { break }
+        position += 1
       }
-      showings.append(FramePresentation(index: index, mapping: place, time: time))
+      showings.append(FramePresentation(index: index, mapping: position, time: time))
     }
     return showings
   }

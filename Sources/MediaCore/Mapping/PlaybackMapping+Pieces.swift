@@ -33,7 +33,7 @@ extension PlaybackMapping {
     perSecond: Int64, atLeast least: Int64
   ) throws(TimingError) -> [PlaybackMapping] {
     guard case .ramp = motion else { return [self] }
-    let length = target.durationInSeconds
+    let length = target.duration
     let wanted = try length.multiplied(by: Rational(perSecond)).rounded(.towardPositiveInfinity)
     let count = max(least, min(Self.mostPieces, Int64(clamping: wanted)))
     var ends: [(target: MediaTime, source: MediaTime)] = []
@@ -66,11 +66,11 @@ extension PlaybackMapping {
   /// at or before it.
   private func source(after share: Rational) throws(TimingError) -> MediaTime {
     let (first, last) = isReversed ? (part.upper, part.lower) : (part.lower, part.upper)
-    let place = try last.subtracting(first).multiplied(by: share).adding(first)
-    let (start, length) = (whole.start.seconds, whole.durationInSeconds)
+    let position = try last.subtracting(first).multiplied(by: share).adding(first)
+    let (start, length) = (whole.start.seconds, whole.duration)
     let curve = try self.share()
     let billion = Rational(1_000_000_000)
-    if let exact = try? curve.value(at: place).multiplied(by: length).adding(start) {
+    if let exact = try? curve.value(at: position).multiplied(by: length).adding(start) {
       if let time = try? MediaTime(exact) { return time }
       let units = try? exact.multiplied(by: billion).rounded(.towardNegativeInfinity)
       if let units, let nanoseconds = Int64(exactly: units) {
@@ -83,7 +83,7 @@ extension PlaybackMapping {
     while low + 1 < high {
       let middle = low + (high - low) / 2
       let value = try Rational(middle, 1_000_000_000).subtracting(start).divided(by: length)
-      let order = curve.compare(at: place.numerator, over: place.denominator, with: value)
+      let order = curve.compare(at: position.numerator, over: position.denominator, with: value)
       if order >= 0 { low = middle } else { high = middle }
     }
     guard let nanoseconds = Int64(exactly: low) else { throw .overflow("a part of \(self)") }

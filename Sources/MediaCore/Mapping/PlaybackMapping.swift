@@ -120,7 +120,7 @@ public struct PlaybackMapping: Hashable, Sendable {
     self.target = target
     let share = try Self.share(motion)
     func source(at place: Rational) throws(TimingError) -> Rational {
-      try share.value(at: place).multiplied(by: whole.durationInSeconds).adding(whole.start.seconds)
+      try share.value(at: place).multiplied(by: whole.duration).adding(whole.start.seconds)
     }
     sourceStart = try source(at: part.lower)
     sourceEnd = try source(at: part.upper)
@@ -157,7 +157,7 @@ extension PlaybackMapping {
     let place = try place(at: time)
     if place == part.lower { return sourceStart }
     if place == part.upper { return sourceEnd }
-    return try share().value(at: place).multiplied(by: whole.durationInSeconds)
+    return try share().value(at: place).multiplied(by: whole.duration)
       .adding(whole.start.seconds)
   }
 
@@ -166,9 +166,9 @@ extension PlaybackMapping {
   /// - Throws: `TimingError` with `.overflow` when the fraction does not fit.
   public func speed(at time: Rational) throws(TimingError) -> Rational {
     let slope = try share().slope(at: place(at: time))
-      .multiplied(by: whole.durationInSeconds)
+      .multiplied(by: whole.duration)
       .multiplied(by: part.upper.subtracting(part.lower))
-      .divided(by: target.durationInSeconds)
+      .divided(by: target.duration)
     return isReversed ? try slope.negated() : slope
   }
 
@@ -178,7 +178,7 @@ extension PlaybackMapping {
   public func meanSpeed() throws(TimingError) -> Speed? {
     guard motion != .hold else { return nil }
     return try Speed(
-      sourceEnd.subtracting(sourceStart).divided(by: target.durationInSeconds))
+      sourceEnd.subtracting(sourceStart).divided(by: target.duration))
   }
 
   /// How far the whole motion is at an instant, from 0 to 1.
@@ -186,7 +186,7 @@ extension PlaybackMapping {
     let (first, last) = isReversed ? (part.upper, part.lower) : (part.lower, part.upper)
     if time <= target.start.seconds { return first }
     if time >= target.end.seconds { return last }
-    return try time.subtracting(target.start.seconds).divided(by: target.durationInSeconds)
+    return try time.subtracting(target.start.seconds).divided(by: target.duration)
       .multiplied(by: last.subtracting(first)).adding(first)
   }
 }

@@ -7,7 +7,7 @@
 /// numbers without a limit, so the rounding is that of the exact instant.
 public struct PlaybackTicks: Sendable {
   /// A tick, and how far it may be from the exact instant.
-  public struct Placed: Hashable, Sendable {
+  public struct RoundedTick: Hashable, Sendable {
     /// The tick.
     public let ticks: Int64
     /// The distance in seconds; where the instant is no fraction, up to 1/64 of a tick more.
@@ -46,7 +46,7 @@ public struct PlaybackTicks: Sendable {
     let (lower, upper) =
       mapping.isReversed
       ? (mapping.part.upper, mapping.part.lower) : (mapping.part.lower, mapping.part.upper)
-    let perSecond = try upper.subtracting(lower).divided(by: mapping.target.durationInSeconds)
+    let perSecond = try upper.subtracting(lower).divided(by: mapping.target.duration)
     let perStep = try perSecond.divided(by: steps)
     let zero = try lower.subtracting(start.multiplied(by: perSecond))
     let shared = Int128(
@@ -67,20 +67,20 @@ public struct PlaybackTicks: Sendable {
   /// what is held plays at its start.
   ///
   /// - Throws: `TimingError` with `.overflow` when the result does not fit.
-  public func placed(
-    ofSource time: Rational, rounding: TimeRounding
-  ) throws(TimingError) -> Placed {
+  public func tick(
+    at time: Rational, rounding: TimeRounding
+  ) throws(TimingError) -> RoundedTick {
     let isForward = !mapping.isReversed
     let (start, end) = (mapping.target.start.seconds, mapping.target.end.seconds)
     if mapping.motion == .hold { return try round(start, rounding) }
     if time <= mapping.sourceStart { return try round(isForward ? start : end, rounding) }
     if time >= mapping.sourceEnd { return try round(isForward ? end : start, rounding) }
     let value = try time.subtracting(mapping.whole.start.seconds)
-      .divided(by: mapping.whole.durationInSeconds)
+      .divided(by: mapping.whole.duration)
     if mapping.motion == .constant {
       let share = isForward ? value : try Rational.one.subtracting(value)
       return try round(
-        share.multiplied(by: mapping.target.durationInSeconds).adding(start), rounding)
+        share.multiplied(by: mapping.target.duration).adding(start), rounding)
     }
     let (step, isExact) = try step(reaching: value)
     return try round(step, isExact: isExact, rounding)
@@ -122,18 +122,18 @@ public struct PlaybackTicks: Sendable {
   /// Whether at a step less than, just, or more than a share of the source has played.
   private func compare(_ step: Int128, _ value: Rational) throws(TimingError) -> Int {
     let product = slope.multipliedReportingOverflow(by: step)
-    let place = product.partialValue.addingReportingOverflow(offset)
-    guard !product.overflow, !place.overflow else { throw .overflow("a tick of \(mapping)") }
-    let order = share.compare(at: place.partialValue, over: divisor, with: value)
+    let position = product.partialValue.addingReportingOverflow(offset)
+    guard !product.overflow, !position.overflow else { throw .overflow("a tick of \(mapping)") }
+    let order = share.compare(at: position.partialValue, over: divisor, with: value)
     return mapping.isReversed ? -order : order
   }
 
   /// Where to look first; what is found does not depend on it.
   private func estimate(_ value: Rational) -> Int128 {
-    let place = share.estimate(
+    let position = share.estimate(
       of: value.doubleValue, from: mapping.part.lower.doubleValue,
       to: mapping.part.upper.doubleValue)
-    let steps = (place * Double(divisor) - Double(offset)) / Double(slope)
+    let steps = (position * Double(divisor) - Double(offset)) / Double(slope)
     guard steps.isFinite, steps.magnitude < 1e37 else { return first }
     return Int128(steps)
   }
@@ -142,16 +142,16 @@ public struct PlaybackTicks: Sendable {
 
   private func round(
     _ seconds: Rational, _ rounding: TimeRounding
-  ) throws(TimingError) -> Placed {
+  ) throws(TimingError) -> RoundedTick {
     let exact = try seconds.multiplied(by: Rational(Int64(timescale)))
     let ticks = exact.rounded(rounding)
     let error = try exact.subtracting(Rational(ticks, 1))
-    return try Placed(ticks: fitting(ticks), error: inSeconds(error))
+    return try RoundedTick(ticks: fitting(ticks), error: inSeconds(error))
   }
 
   private func round(
     _ step: Int128, isExact: Bool, _ rounding: TimeRounding
-  ) throws(TimingError) -> Placed {
+  ) throws(TimingError) -> RoundedTick {
     // Between two steps there is no whole tick and no half one: all of it rounds alike.
     let twice = 2 * step + (isExact ? 0 : 1)
     let exact = try Rational(twice, 2 * Self.stepsPerTick)
@@ -159,7 +159,7 @@ public struct PlaybackTicks: Sendable {
     let distance = try exact.subtracting(Rational(ticks, 1))
     let size = distance < .zero ? try distance.negated() : distance
     let slack = try isExact ? Rational.zero : Rational(1, 2 * Self.stepsPerTick)
-    return try Placed(ticks: fitting(ticks), error: inSeconds(size.adding(slack)))
+    return try RoundedTick(ticks: fitting(ticks), error: inSeconds(size.adding(slack)))
   }
 
   private func inSeconds(_ ticks: Rational) throws(TimingError) -> Rational {
@@ -182,6 +182,6 @@ extension PlaybackMapping {
   public func ticks(
     ofSource time: Rational, timescale: Int32, rounding: TimeRounding
   ) throws(TimingError) -> Int64 {
-    try PlaybackTicks(self, timescale: timescale).placed(ofSource: time, rounding: rounding).ticks
+    try PlaybackTicks(self, timescale: timescale).tick(at: time, rounding: rounding).ticks
   }
 }

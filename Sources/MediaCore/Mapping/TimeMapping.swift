@@ -30,7 +30,7 @@ public struct TimeMapping: Hashable, Sendable {
   ///
   /// - Throws: `TimingError` with `.overflow` when the fraction does not fit.
   public func speed() throws(TimingError) -> Speed {
-    try Speed(source.durationInSeconds.divided(by: target.durationInSeconds))
+    try Speed(source.duration.divided(by: target.duration))
   }
 
   /// The instant of the composition at which a source time plays, exactly.
@@ -54,7 +54,7 @@ public struct TimeMapping: Hashable, Sendable {
   private static func map(
     _ time: Rational, from: TimeRange, to: TimeRange
   ) throws(TimingError) -> Rational {
-    let stretch = try to.durationInSeconds.divided(by: from.durationInSeconds)
+    let stretch = try to.duration.divided(by: from.duration)
     return try time.subtracting(from.start.seconds).multiplied(by: stretch)
       .adding(to.start.seconds)
   }

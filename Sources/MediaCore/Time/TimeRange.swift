@@ -45,17 +45,12 @@ public struct TimeRange: Hashable, Sendable {
   /// The length in seconds, exactly.
   ///
   /// A fraction and not a ``MediaTime``, because the difference of two times need not fit one.
-  public var durationInSeconds: Rational {
+  public var duration: Rational {
     // Both are 64 over 32 bits: the difference always fits 128 over 64.
     let above =
       Int128(end.value) * Int128(start.timescale) - Int128(start.value) * Int128(end.timescale)
     return Rational(reducing: above, Int128(end.timescale) * Int128(start.timescale))
   }
-
-  /// The length.
-  ///
-  /// - Throws: `TimingError` with `.overflow` when it cannot be said exactly.
-  public func duration() throws(TimingError) -> MediaTime { try end - start }
 
   /// Whether the range holds no instant.
   public var isEmpty: Bool { start == end }

@@ -51,25 +51,25 @@ struct WideInteger: Hashable {
 
   static func * (left: WideInteger, right: WideInteger) -> WideInteger {
     var product = [UInt64](repeating: 0, count: left.digits.count + right.digits.count)
-    for (place, digit) in left.digits.enumerated() {
+    for (position, digit) in left.digits.enumerated() {
       var carry: UInt64 = 0
-      for (otherPlace, other) in right.digits.enumerated() {
+      for (otherIndex, other) in right.digits.enumerated() {
         let wide = digit.multipliedFullWidth(by: other)
         // (2^64 - 1)^2 and twice 2^64 - 1 come to 2^128 - 1: this never overflows.
-        let (low, first) = wide.low.addingReportingOverflow(product[place + otherPlace])
+        let (low, first) = wide.low.addingReportingOverflow(product[position + otherIndex])
         let (total, second) = low.addingReportingOverflow(carry)
-        product[place + otherPlace] = total
+        product[position + otherIndex] = total
         carry = wide.high + (first ? 1 : 0) + (second ? 1 : 0)
       }
-      product[place + right.digits.count] = carry
+      product[position + right.digits.count] = carry
     }
     return WideInteger(digits: product, isNegative: left.isNegative != right.isNegative)
   }
 
   private static func isLess(_ left: [UInt64], _ right: [UInt64]) -> Bool {
     guard left.count == right.count else { return left.count < right.count }
-    for place in left.indices.reversed() where left[place] != right[place] {
-      return left[place] < right[place]
+    for position in left.indices.reversed() where left[position] != right[position] {
+      return left[position] < right[position]
     }
     return false
   }
@@ -78,12 +78,12 @@ struct WideInteger: Hashable {
     let (longer, shorter) = left.count < right.count ? (right, left) : (left, right)
     var sum = longer
     var carries = false
-    for place in longer.indices {
-      guard carries || place < shorter.count else { break }
-      let (part, first) = longer[place].addingReportingOverflow(
-        place < shorter.count ? shorter[place] : 0)
+    for position in longer.indices {
+      guard carries || position < shorter.count else { break }
+      let (part, first) = longer[position].addingReportingOverflow(
+        position < shorter.count ? shorter[position] : 0)
       let (total, second) = part.addingReportingOverflow(carries ? 1 : 0)
-      sum[place] = total
+      sum[position] = total
       carries = first || second
     }
     if carries { sum.append(1) }
@@ -94,12 +94,12 @@ struct WideInteger: Hashable {
   private static func difference(_ left: [UInt64], _ right: [UInt64]) -> [UInt64] {
     var difference = left
     var borrows = false
-    for place in left.indices {
-      guard borrows || place < right.count else { break }
-      let (part, first) = left[place].subtractingReportingOverflow(
-        place < right.count ? right[place] : 0)
+    for position in left.indices {
+      guard borrows || position < right.count else { break }
+      let (part, first) = left[position].subtractingReportingOverflow(
+        position < right.count ? right[position] : 0)
       let (rest, second) = part.subtractingReportingOverflow(borrows ? 1 : 0)
-      difference[place] = rest
+      difference[position] = rest
       borrows = first || second
     }
     return difference

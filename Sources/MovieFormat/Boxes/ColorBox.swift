@@ -58,10 +58,10 @@ package enum ColorBox {
       box.append(coding.matrix)
       box.append(UInt8(0x80))
     }
-    let place = old.map { Int($0.start)..<Int($0.end) } ?? Int(entry.end)..<Int(entry.end)
-    bytes.replaceSubrange(place, with: made.bytes)
+    let position = old.map { Int($0.start)..<Int($0.end) } ?? Int(entry.end)..<Int(entry.end)
+    bytes.replaceSubrange(position, with: made.bytes)
     for box in around {
-      let size = UInt32(Int(box.byteCount) + made.bytes.count - place.count).bigEndian
+      let size = UInt32(Int(box.byteCount) + made.bytes.count - position.count).bigEndian
       withUnsafeBytes(of: size) {
         bytes.replaceSubrange(Int(box.start)..<Int(box.start) + 4, with: $0)
       }

@@ -30,14 +30,14 @@ package enum EditListBox {
       header.byteCount >= 32
     else { return false }
     // Version, times of creation and change, ticks per second; then the duration.
-    let place = Int(header.start) + 8
-    if bytes[place] == 1, header.byteCount >= 44 {
+    let position = Int(header.start) + 8
+    if bytes[position] == 1, header.byteCount >= 44 {
       withUnsafeBytes(of: mediaDuration.bigEndian) {
-        bytes.replaceSubrange(place + 24..<place + 32, with: $0)
+        bytes.replaceSubrange(position + 24..<position + 32, with: $0)
       }
     } else {
       withUnsafeBytes(of: UInt32(truncatingIfNeeded: mediaDuration).bigEndian) {
-        bytes.replaceSubrange(place + 16..<place + 20, with: $0)
+        bytes.replaceSubrange(position + 16..<position + 20, with: $0)
       }
     }
     let isLong = bytes[Int(old.start) + 8] == 1

@@ -60,12 +60,13 @@ package enum FastStart {
     to target: borrowing RandomAccessFile,
     at start: Int64
   ) throws(SystemError) {
-    var place = range.lowerBound
-    while place < range.upperBound {
-      let bytes = source.read(Int(min(Int64(blockBytes), range.upperBound - place)), at: place)
+    var position = range.lowerBound
+    while position < range.upperBound {
+      let bytes = source.read(
+        Int(min(Int64(blockBytes), range.upperBound - position)), at: position)
       guard !bytes.isEmpty else { throw SystemError("read", source.path, EIO) }
-      try target.write(bytes, at: start + place - range.lowerBound)
-      place += Int64(bytes.count)
+      try target.write(bytes, at: start + position - range.lowerBound)
+      position += Int64(bytes.count)
     }
   }
 
@@ -84,12 +85,13 @@ package enum FastStart {
         let count = Int(Box.number(head[contents + 4..<contents + 8]))
         guard count <= (Int(box.end) - contents - 8) / width else { return false }
         for number in 0..<count {
-          let place = contents + 8 + number * width
-          let (moved, overflow) = Box.number(head[place..<place + width])
+          let position = contents + 8 + number * width
+          let (moved, overflow) = Box.number(head[position..<position + width])
             .addingReportingOverflow(UInt64(distance))
           guard !overflow, width == 8 || moved <= UInt64(UInt32.max) else { return false }
           for byte in 0..<width {
-            head[place + byte] = UInt8(truncatingIfNeeded: moved >> (8 * UInt64(width - 1 - byte)))
+            head[position + byte] = UInt8(
+              truncatingIfNeeded: moved >> (8 * UInt64(width - 1 - byte)))
           }
         }
       }

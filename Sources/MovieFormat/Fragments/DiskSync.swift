@@ -30,12 +30,12 @@ final class DiskSync: Sendable {
   ///
   /// - Parameters:
   ///   - file: The file.
-  ///   - reservesRoom: Whether room is reserved ahead of its end.
+  ///   - reservesSpace: Whether room is reserved ahead of its end.
   /// - Throws: `SystemError` where the system has no thread left.
-  init(_ file: OpenFile, reservesRoom: Bool) throws(SystemError) {
+  init(_ file: OpenFile, reservesSpace: Bool) throws(SystemError) {
     self.file = file
     let state = state
-    thread = Mutex(try BlockingThread { Self.run(file, state, reservesRoom) })
+    thread = Mutex(try BlockingThread { Self.run(file, state, reservesSpace) })
   }
 
   deinit { stop() }
@@ -67,9 +67,9 @@ final class DiskSync: Sendable {
     thread.join()
   }
 
-  private static func run(_ open: OpenFile, _ state: State, _ reservesRoom: Bool) {
+  private static func run(_ open: OpenFile, _ state: State, _ reservesSpace: Bool) {
     let file = RandomAccessFile(open)
-    var canReserve = reservesRoom && !file.isInMemory
+    var canReserve = reservesSpace && !file.isInMemory
     var reserved: Int64 = 0
     var hasName = false
     while true {

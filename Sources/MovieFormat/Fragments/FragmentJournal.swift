@@ -75,7 +75,7 @@ struct FragmentJournal {
     self.capacity = capacity
   }
 
-  func hasRoom(for more: Int) -> Bool { count + more <= capacity }
+  func hasSpace(for more: Int) -> Bool { count + more <= capacity }
 
   /// Takes a record, to be written to its place with the others that are held.
   mutating func hold(_ record: TakeRecord) {

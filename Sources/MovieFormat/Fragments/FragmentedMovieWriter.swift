@@ -67,10 +67,10 @@ package struct FragmentedMovieWriter: ~Copyable {
   ///   - head: The boxes before the first fragment.
   ///   - tracks: The tracks of the head; the first is the one of frames.
   ///   - layout: How it is cut into fragments.
-  ///   - reservesRoom: Whether room on the disk is taken ahead of the file's end.
+  ///   - reservesSpace: Whether room on the disk is taken ahead of the file's end.
   /// - Throws: `SystemError` where the file cannot be written.
   package init(
-    _ open: OpenFile, head: [UInt8], tracks: [Track], layout: Layout, reservesRoom: Bool = true
+    _ open: OpenFile, head: [UInt8], tracks: [Track], layout: Layout, reservesSpace: Bool = true
   ) throws(SystemError) {
     let file = RandomAccessFile(open)
     // What stands there may be opened. Its first sector, which a disk writes whole or not at all,
@@ -78,7 +78,7 @@ package struct FragmentedMovieWriter: ~Copyable {
     try file.write(Array(head.dropFirst(Self.sectorBytes)), at: Int64(Self.sectorBytes))
     try file.sync()
     try file.write(Array(head.prefix(Self.sectorBytes)), at: 0)
-    disk = try DiskSync(open, reservesRoom: reservesRoom)
+    disk = try DiskSync(open, reservesSpace: reservesSpace)
     self.file = file
     scratch = ScratchBytes()
     self.tracks = tracks
@@ -108,12 +108,12 @@ package struct FragmentedMovieWriter: ~Copyable {
     if let fragment {
       let isLong = track == 0 && time - fragment.ticks >= layout.fragmentTicks
       let isLarge = byteCount - fragment.start + Int64(shaped.count) > Self.maximumFragmentBytes
-      let isFull = !fragment.hasRoom(in: headRoom) || !journal.hasRoom(for: 2)
+      let isFull = !fragment.hasSpace(in: headSpace) || !journal.hasSpace(for: 2)
       if isLong || isLarge || isFull { try closeFragment() }
     }
     if fragment == nil {
-      let pictures = tracks[0].lastTicks.map { $0 - tracks[0].firstTicks } ?? 0
-      try openFragment(atTicks: track == 0 ? time : pictures)
+      let images = tracks[0].lastTicks.map { $0 - tracks[0].firstTicks } ?? 0
+      try openFragment(atTicks: track == 0 ? time : images)
     }
     let check = try write(shaped)
     fragment?.append(
@@ -155,7 +155,7 @@ package struct FragmentedMovieWriter: ~Copyable {
       early.append(frame)
       return
     }
-    if !journal.hasRoom(for: 1) {
+    if !journal.hasSpace(for: 1) {
       try closeFragment()
       try openFragment(atTicks: fragment.ticks)
     }
@@ -193,7 +193,7 @@ package struct FragmentedMovieWriter: ~Copyable {
   }
 
   /// Bytes kept for the `moof` of a fragment and what readers skip behind it.
-  private var headRoom: Int {
+  private var headSpace: Int {
     MovieFragment.maximumHeadBytes(
       trackCount: tracks.count, sampleCount: layout.samplesPerFragment)
   }
@@ -203,7 +203,7 @@ package struct FragmentedMovieWriter: ~Copyable {
     let capacity = 2 * layout.samplesPerFragment + early.count
     fragmentCount += 1
     var head = BoxBytes()
-    head.free(headRoom)
+    head.free(headSpace)
     FragmentJournal.write(
       capacity: capacity, number: fragmentCount, fragmentStart: byteCount,
       syncedBytes: disk.syncedBytes, into: &head)
@@ -212,7 +212,7 @@ package struct FragmentedMovieWriter: ~Copyable {
     head.append(BoxType.media)
     try file.write(head.bytes, at: byteCount)
     fragment = MovieFragment(start: byteCount, ticks: ticks, trackCount: tracks.count)
-    journal = FragmentJournal(start: byteCount + Int64(headRoom), capacity: capacity)
+    journal = FragmentJournal(start: byteCount + Int64(headSpace), capacity: capacity)
     byteCount += Int64(head.bytes.count)
     for frame in early { journal.hold(.frame(frame)) }
     early = []
@@ -222,7 +222,7 @@ package struct FragmentedMovieWriter: ~Copyable {
   private mutating func closeFragment() throws(SystemError) {
     guard let closing = fragment.take() else { return }
     try settle()
-    let head = closing.head(number: fragmentCount, space: headRoom)
+    let head = closing.head(number: fragmentCount, space: headSpace)
     try file.writeFrontLast(head, at: closing.start)
     let mediaStart =
       journal.start + Int64(FragmentJournal.byteCount(capacity: journal.capacity))

@@ -46,7 +46,7 @@ struct MovieFragment {
   }
 
   /// Whether the box of one more sample fits into so many bytes.
-  func hasRoom(in byteCount: Int) -> Bool {
+  func hasSpace(in byteCount: Int) -> Bool {
     headByteCount + Self.runBytes + Self.sampleBytes + Self.paddingBytes <= byteCount
   }
 

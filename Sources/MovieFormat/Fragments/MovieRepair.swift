@@ -11,7 +11,7 @@ package import OvercrankLinuxSystem
 package struct MovieRepair {
   package private(set) var fragments: [RecordedFragment]
   /// Pictures that readers found without the mend.
-  package private(set) var picturesBefore: Int64 = 0
+  package private(set) var framesBefore: Int64 = 0
   /// Whether there is more in the file than samples that are whole.
   private var isCut = false
   /// Whether one of those that were dropped is a picture whose frame has no record.
@@ -37,11 +37,11 @@ package struct MovieRepair {
     var isReadable = true
     for fragment in fragments {
       isReadable = isReadable && Self.hasWholeHead(fragment, file)
-      if isReadable { picturesBefore += Self.pictures(in: fragment) }
+      if isReadable { framesBefore += Self.pictures(in: fragment) }
     }
     let began = end < file.byteCount && Self.isOpen(fragments.last, file)
     keepWhole(file)
-    picturesBefore = max(0, min(picturesBefore - Int64(leadIn), pictures))
+    framesBefore = max(0, min(framesBefore - Int64(leadIn), pictures))
     let taken = Int64(frames.count { $0.outcome == .taken })
     // The last one's bytes are there in part, and nothing else is known of it.
     brokenFrames = max(0, taken - pictures) + (began && !isCut || hasUnclaimed ? 1 : 0)
@@ -68,12 +68,12 @@ package struct MovieRepair {
     let synced = fragments.map(\.syncedBytes).max() ?? 0
     var taken = leadIn + frames.count { $0.outcome == .taken }
     for index in fragments.indices {
-      for (place, sample) in fragments[index].samples.enumerated() {
+      for (offset, sample) in fragments[index].samples.enumerated() {
         // Of a picture without its frame's record nobody knows when it was captured.
         if sample.record.track == 0 { taken -= 1 }
         guard taken >= 0, sample.end <= synced || Self.isWhole(sample, file) else {
           hasUnclaimed = taken < 0
-          fragments[index].samples.removeSubrange(place...)
+          fragments[index].samples.removeSubrange(offset...)
           fragments.removeSubrange((index + 1)...)
           isCut = true
           return
@@ -95,7 +95,7 @@ package struct MovieRepair {
   private static func hasWholeHead(
     _ fragment: RecordedFragment, _ file: borrowing MovieBoxes
   ) -> Bool {
-    let head = file.file.read(fragment.headRoom, at: fragment.start)
+    let head = file.file.read(fragment.headSpace, at: fragment.start)
     let boxes = Box.list(in: head, from: 0, to: head.count)
     if fragment.samples.isEmpty { return boxes.count == 1 }
     guard boxes.count == 2, boxes[0].type == BoxType.fragment, boxes[1].byteCount >= 12 else {
@@ -135,12 +135,12 @@ package struct MovieRepair {
         try file.file.write(media.bytes, at: fragment.mediaStart - 8)
       }
       let head = Self.movieFragment(fragment, next: isLast ? nil : fragments[index + 1])
-        .head(number: fragment.number, space: fragment.headRoom)
-      guard head.count == fragment.headRoom else {
+        .head(number: fragment.number, space: fragment.headSpace)
+      guard head.count == fragment.headSpace else {
         throw SystemError("find room for an index in", file.file.path, EINVAL)
       }
       // Also where a head is whole: it may tell of samples of which the journal does not.
-      let oldHead = file.file.read(fragment.headRoom, at: fragment.start)
+      let oldHead = file.file.read(fragment.headSpace, at: fragment.start)
       if oldHead != head {
         replaced.append(Replaced(position: fragment.start, bytes: oldHead))
         try file.file.writeFrontLast(head, at: fragment.start)

@@ -15,7 +15,7 @@ package struct RecordedFragment {
   package let number: UInt32
   package let start: Int64
   /// Bytes for the `moof` and what is skipped behind it.
-  package let headRoom: Int
+  package let headSpace: Int
   /// Where its media begin, behind the head of their box.
   package let mediaStart: Int64
   /// Bytes of the file that were on the disk for sure when it was begun.
@@ -64,28 +64,28 @@ package struct RecordedFragments {
         places.append(padding.end)
       }
     }
-    if let last { places.append(start + Int64(last.headRoom)) }
-    for place in places {
-      guard let space = Int(exactly: place - start), space > 0, space < 1 << 24,
-        let box = journalBox(in: file, at: place)
+    if let last { places.append(start + Int64(last.headSpace)) }
+    for offset in places {
+      guard let space = Int(exactly: offset - start), space > 0, space < 1 << 24,
+        let box = journalBox(in: file, at: offset)
       else { continue }
-      let head = file.file.read(FragmentJournal.headBytes, at: place)
+      let head = file.file.read(FragmentJournal.headBytes, at: offset)
       guard let said = FragmentJournal.head(head, ofFragmentAt: start), said.number == number,
         let size = Int(exactly: box.byteCount)
       else { continue }
       let bytes = file.file.read(
-        size - FragmentJournal.headBytes, at: place + Int64(FragmentJournal.headBytes))
+        size - FragmentJournal.headBytes, at: offset + Int64(FragmentJournal.headBytes))
       return fragment(
         RecordedFragment(
-          number: number, start: start, headRoom: space, mediaStart: box.end + 8,
+          number: number, start: start, headSpace: space, mediaStart: box.end + 8,
           syncedBytes: said.synced), TakeRecord.list(bytes), fileEnd: file.byteCount)
     }
     return nil
   }
 
   /// The box at a place, where it can be a journal.
-  private static func journalBox(in file: borrowing MovieBoxes, at place: Int64) -> Box? {
-    guard let box = file.box(at: place), box.type == BoxType.uuid, box.headBytes == 8,
+  private static func journalBox(in file: borrowing MovieBoxes, at offset: Int64) -> Box? {
+    guard let box = file.box(at: offset), box.type == BoxType.uuid, box.headBytes == 8,
       box.byteCount >= Int64(FragmentJournal.headBytes), box.byteCount < 1 << 28
     else { return nil }
     return box

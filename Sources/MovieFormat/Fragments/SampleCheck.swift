@@ -14,14 +14,14 @@ package struct SampleCheck {
   /// One for each word of a sector: a sum of all would have each word wait for the one before.
   private var sums: (UInt64, UInt64, UInt64, UInt64)
   /// The words that are added next; the others of a sample are one sector apart.
-  private var place = 0
-  private var nextPlace: Int
+  private var offset = 0
+  private var nextIndex: Int
 
   /// Begins to check a sample whose first byte lies at a place of the file.
   package init(of bytes: UnsafeRawBufferPointer, at position: Int64) {
     self.bytes = bytes
     sums = (UInt64(bytes.count), 1, 2, 3)
-    nextPlace = Int(Self.sectorBytes - position % Self.sectorBytes)
+    nextIndex = Int(Self.sectorBytes - position % Self.sectorBytes)
   }
 
   /// The check of a sample whose first byte lies at a place of the file.
@@ -35,10 +35,10 @@ package struct SampleCheck {
   package mutating func add(upTo end: Int) {
     // Behind the place there may be nothing yet, but where the sample ends nothing comes.
     let limit = end < bytes.count ? end - 8 * Self.words : bytes.count - 1
-    while place <= limit {
-      add(words: place)
-      place = nextPlace
-      nextPlace += Int(Self.sectorBytes)
+    while offset <= limit {
+      add(words: offset)
+      offset = nextIndex
+      nextIndex += Int(Self.sectorBytes)
     }
   }
 
@@ -48,20 +48,20 @@ package struct SampleCheck {
     return Self.mixed(Self.mixed(Self.mixed(sums.0, sums.1), sums.2), sums.3)
   }
 
-  private mutating func add(words place: Int) {
-    sums.0 = Self.mixed(sums.0, word(place))
-    sums.1 = Self.mixed(sums.1, word(place + 8))
-    sums.2 = Self.mixed(sums.2, word(place + 16))
-    sums.3 = Self.mixed(sums.3, word(place + 24))
+  private mutating func add(words offset: Int) {
+    sums.0 = Self.mixed(sums.0, word(offset))
+    sums.1 = Self.mixed(sums.1, word(offset + 8))
+    sums.2 = Self.mixed(sums.2, word(offset + 16))
+    sums.3 = Self.mixed(sums.3, word(offset + 24))
   }
 
   /// The word at a place; of what there is of it, where the sample ends before it does.
-  private func word(_ place: Int) -> UInt64 {
-    if place + 8 <= bytes.count {
-      return UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+  private func word(_ offset: Int) -> UInt64 {
+    if offset + 8 <= bytes.count {
+      return UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
     var word: UInt64 = 0
-    for index in min(place, bytes.count)..<bytes.count { word = word << 8 | UInt64(bytes[index]) }
+    for index in min(offset, bytes.count)..<bytes.count { word = word << 8 | UInt64(bytes[index]) }
     return word
   }
 

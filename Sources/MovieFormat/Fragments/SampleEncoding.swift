@@ -28,13 +28,13 @@ package enum SampleEncoding: Equatable {
     case .lengthPrefixed:
       let units = AnnexB.units(of: bytes)
       let target = scratch.reserve(units.reduce(0) { $0 + 4 + $1.count })
-      var place = 0
+      var position = 0
       for unit in units {
         target.storeBytes(
-          of: UInt32(clamping: unit.count).bigEndian, toByteOffset: place, as: UInt32.self)
-        UnsafeMutableRawBufferPointer(rebasing: target[(place + 4)...])
+          of: UInt32(clamping: unit.count).bigEndian, toByteOffset: position, as: UInt32.self)
+        UnsafeMutableRawBufferPointer(rebasing: target[(position + 4)...])
           .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[unit]))
-        place += 4 + unit.count
+        position += 4 + unit.count
       }
       return UnsafeRawBufferPointer(target)
     }

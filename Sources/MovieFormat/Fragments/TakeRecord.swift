@@ -47,8 +47,8 @@ package enum TakeRecord: Hashable, Sendable {
     bytes += repeatElement(0, count: Self.byteCount)
     bytes.withUnsafeMutableBytes { all in
       let record = UnsafeMutableRawBufferPointer(rebasing: all[start...])
-      func store(_ number: some FixedWidthInteger & BitwiseCopyable, _ place: Int) {
-        record.storeBytes(of: number.bigEndian, toByteOffset: place, as: type(of: number))
+      func store(_ number: some FixedWidthInteger & BitwiseCopyable, _ offset: Int) {
+        record.storeBytes(of: number.bigEndian, toByteOffset: offset, as: type(of: number))
       }
       switch self {
       case .frame(let frame):
@@ -80,8 +80,8 @@ package enum TakeRecord: Hashable, Sendable {
   /// The record that some bytes are; nil where they are none, or not whole.
   package init?(_ record: UnsafeRawBufferPointer) {
     guard record.count >= Self.byteCount else { return nil }
-    func load<Number: FixedWidthInteger & BitwiseCopyable>(_ place: Int) -> Number {
-      Number(bigEndian: record.loadUnaligned(fromByteOffset: place, as: Number.self))
+    func load<Number: FixedWidthInteger & BitwiseCopyable>(_ offset: Int) -> Number {
+      Number(bigEndian: record.loadUnaligned(fromByteOffset: offset, as: Number.self))
     }
     let body = UnsafeRawBufferPointer(rebasing: record[4..<Self.byteCount])
     guard load(0) == CRC32.checksum(of: body), let kind = Kind(rawValue: load(4)) else {
@@ -111,12 +111,12 @@ package enum TakeRecord: Hashable, Sendable {
   package static func list(_ bytes: [UInt8]) -> [TakeRecord] {
     bytes.withUnsafeBytes { all in
       var records: [TakeRecord] = []
-      var place = 0
-      while place + byteCount <= all.count,
-        let record = TakeRecord(UnsafeRawBufferPointer(rebasing: all[place..<place + byteCount]))
+      var offset = 0
+      while offset + byteCount <= all.count,
+        let record = TakeRecord(UnsafeRawBufferPointer(rebasing: all[offset..<offset + byteCount]))
       {
         records.append(record)
-        place += byteCount
+        offset += byteCount
       }
       return records
     }

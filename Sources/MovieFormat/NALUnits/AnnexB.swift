@@ -5,12 +5,12 @@ package enum AnnexB {
   /// Whether a picture holds a slice of an IDR picture (NAL unit type 5).
   package static func holdsKeyFrame(_ bytes: UnsafeRawBufferPointer) -> Bool {
     // Where a unit ends need not be known, and to look for that would read every picture through.
-    var place = startCode(in: bytes, from: 0) + 3
-    while place < bytes.count {
-      switch bytes[place] & 0x1F {
+    var offset = startCode(in: bytes, from: 0) + 3
+    while offset < bytes.count {
+      switch bytes[offset] & 0x1F {
       case 5: return true
       case 1: return false  // A slice of another picture: headers come before, not after.
-      default: place = startCode(in: bytes, from: place) + 3
+      default: offset = startCode(in: bytes, from: offset) + 3
       }
     }
     return false
@@ -46,13 +46,13 @@ package enum AnnexB {
   }
 
   /// Where the next 00 00 01 begins; the end where there is none.
-  private static func startCode(in bytes: UnsafeRawBufferPointer, from place: Int) -> Int {
-    var place = place
-    while place + 2 < bytes.count {
-      switch bytes[place + 2] {
-      case 0: place += 1
-      case 1 where bytes[place] == 0 && bytes[place + 1] == 0: return place
-      default: place += 3
+  private static func startCode(in bytes: UnsafeRawBufferPointer, from offset: Int) -> Int {
+    var offset = offset
+    while offset + 2 < bytes.count {
+      switch bytes[offset + 2] {
+      case 0: offset += 1
+      case 1 where bytes[offset] == 0 && bytes[offset + 1] == 0: return offset
+      default: offset += 3
       }
     }
     return bytes.count

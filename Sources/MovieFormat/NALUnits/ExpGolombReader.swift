@@ -5,12 +5,12 @@
 /// (Rec. ITU-T H.264, 9.1.)
 package struct ExpGolombReader<Bytes: RandomAccessCollection<UInt8>> where Bytes.Index == Int {
   private let bytes: Bytes
-  private var place: Int
+  private var offset: Int
 
   /// Starts at the first bit of a byte.
   package init(_ bytes: Bytes, at index: Int) {
     self.bytes = bytes
-    place = index * 8
+    offset = index * 8
   }
 
   /// The next number; nil where the bytes end before it does, or it is no code of less than 2^25.
@@ -25,12 +25,12 @@ package struct ExpGolombReader<Bytes: RandomAccessCollection<UInt8>> where Bytes
       guard let next = bit() else { return nil }
       value = value << 1 | next
     }
-    return place > bytes.endIndex * 8 ? nil : value - 1
+    return offset > bytes.endIndex * 8 ? nil : value - 1
   }
 
   private mutating func bit() -> Int? {
-    defer { place += 1 }
-    guard place / 8 < bytes.endIndex else { return nil }
-    return Int(bytes[place / 8] >> (7 - UInt8(place % 8))) & 1
+    defer { offset += 1 }
+    guard offset / 8 < bytes.endIndex else { return nil }
+    return Int(bytes[offset / 8] >> (7 - UInt8(offset % 8))) & 1
   }
 }

@@ -40,25 +40,25 @@ package struct H264Headers: Sendable {
     }
     guard bytes.count > 6 else { return nil }
     profile = Array(bytes[1...3])
-    var place = 5
+    var position = 5
     func sets(_ count: Int) -> [[UInt8]]? {
       var sets: [[UInt8]] = []
       for _ in 0..<count {
-        guard place + 2 <= bytes.count else { return nil }
-        let length = Int(bytes[place]) << 8 | Int(bytes[place + 1])
-        guard length > 1, place + 2 + length <= bytes.count else { return nil }
-        sets.append(Array(bytes[place + 2..<place + 2 + length]))
-        place += 2 + length
+        guard position + 2 <= bytes.count else { return nil }
+        let length = Int(bytes[position]) << 8 | Int(bytes[position + 1])
+        guard length > 1, position + 2 + length <= bytes.count else { return nil }
+        sets.append(Array(bytes[position + 2..<position + 2 + length]))
+        position += 2 + length
       }
       return sets
     }
-    place = 6
-    guard let sequences = sets(Int(bytes[5] & 0x1F)), !sequences.isEmpty, place < bytes.count
+    position = 6
+    guard let sequences = sets(Int(bytes[5] & 0x1F)), !sequences.isEmpty, position < bytes.count
     else { return nil }
-    place += 1
-    guard let pictures = sets(Int(bytes[place - 1])), !pictures.isEmpty else { return nil }
-    (sequenceSets, pictureSets) = (sequences, pictures)
-    rest = Array(bytes[place...])
+    position += 1
+    guard let images = sets(Int(bytes[position - 1])), !images.isEmpty else { return nil }
+    (sequenceSets, pictureSets) = (sequences, images)
+    rest = Array(bytes[position...])
   }
 
   /// libx264's name of the profile; nil for one that it does not make.

@@ -4,7 +4,7 @@
 package struct NALUnitReader {
   private let bytes: UnsafeRawBufferPointer
   private let lengthSize: Int?
-  private var place = 0
+  private var position = 0
 
   /// Makes a reader of a packet's bytes.
   ///
@@ -22,14 +22,14 @@ package struct NALUnitReader {
   /// A unit that claims to be longer than the packet ends with it.
   package mutating func next() -> Range<Int>? {
     guard let lengthSize else {
-      let unit = AnnexB.nextUnit(of: bytes, from: place)
-      place = unit?.upperBound ?? bytes.count
+      let unit = AnnexB.nextUnit(of: bytes, from: position)
+      position = unit?.upperBound ?? bytes.count
       return unit
     }
-    guard place < bytes.count - lengthSize else { return nil }
-    let length = bytes[place..<place + lengthSize].reduce(0) { $0 << 8 | Int($1) }
-    let start = place + lengthSize
-    place = min(bytes.count, start + length)
-    return start..<max(start + 1, place)
+    guard position < bytes.count - lengthSize else { return nil }
+    let length = bytes[position..<position + lengthSize].reduce(0) { $0 << 8 | Int($1) }
+    let start = position + lengthSize
+    position = min(bytes.count, start + length)
+    return start..<max(start + 1, position)
   }
 }

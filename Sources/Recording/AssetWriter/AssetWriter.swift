@@ -36,7 +36,7 @@ public final class AssetWriter: Sendable {
 
   private struct State {
     var input: AssetWriterInput?
-    var store: PictureStore?
+    var store: FrameStore?
   }
 
   /// The file.
@@ -68,7 +68,7 @@ public final class AssetWriter: Sendable {
   /// Pictures stored so far.
   public var storedFrameCount: Int64 { store?.storedCount ?? 0 }
 
-  private var store: PictureStore? { state.withLock { $0.store } }
+  private var store: FrameStore? { state.withLock { $0.store } }
 
   /// Adds the input of the pictures, before writing begins.
   ///
@@ -94,7 +94,7 @@ public final class AssetWriter: Sendable {
       guard state.store == nil, let input = state.input else {
         throw .wrongState("\(path) has no input, or its writing has begun already")
       }
-      state.store = try PictureStore(
+      state.store = try FrameStore(
         creating: path, overwrites: overwrites, metadata: metadata, for: input)
     }
   }

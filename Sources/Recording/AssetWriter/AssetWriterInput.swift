@@ -52,12 +52,12 @@ public final class AssetWriterInput: Sendable {
         hint: "give their true size, 65535 at most")
     }
     let layout: FrameDelivery.Layout
-    switch formatDescription.coding {
-    case .compressed(let name): layout = .compressed(name)
+    switch formatDescription.mediaSubType {
+    case .codec(let codec): layout = .compressed(codec.rawValue)
     case .pixels(let name):
-      guard let format = PixelFormat(named: name) else {
+      guard let format = LibAVPixelFormat(name) else {
         throw RecordingError(
-          .codecRefused, "there is no pixel format \(name)",
+          .codecRefused, "there is no pixel format \(name.rawValue)",
           hint: "name one as FFmpeg does: yuyv422, gray, nv12")
       }
       layout = .raw(format, bytesPerRow: formatDescription.bytesPerRow)
@@ -66,7 +66,7 @@ public final class AssetWriterInput: Sendable {
       delivery = try FrameDelivery(
         layout: layout, width: formatDescription.width, height: formatDescription.height)
     } catch { throw RecordingError(error) }
-    _ = try PicturePlan(codec, for: delivery)
+    _ = try VideoPipelinePlan(codec, for: delivery)
   }
 
   /// Whether a picture may be appended now: the writer writes, and its queue has room to spare.

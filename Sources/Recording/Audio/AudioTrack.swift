@@ -49,7 +49,7 @@ struct AudioTrack: ~Copyable {
     let encoder = try Encoder(
       audioCodec: codec.encoderName, sampleRate: source.sampleRate,
       channelCount: source.channelCount)
-    let audio = try source.placed(fromMicroseconds: originMicroseconds)
+    let audio = try source.aligned(fromMicroseconds: originMicroseconds)
     (rate, channelCount) = (source.sampleRate, source.channelCount)
     self.codec = codec
     self.source = source
@@ -95,7 +95,7 @@ struct AudioTrack: ~Copyable {
     let left = Int(end - sampleCount) - restCount
     if left > 0 { keep(audio.take(left)) }
     earlier = audio.account.joined(to: earlier, atSample: start, rate: rate)
-    (audio, start) = (try source.placed(fromMicroseconds: origin), end)
+    (audio, start) = (try source.aligned(fromMicroseconds: origin), end)
     return packets
   }
 

@@ -84,7 +84,7 @@ struct TakeAudio: Sendable {
   /// Keeps the sound of the frames that wait in a queue which is closed: what is heard while they
   /// are written must not take its place.
   func end(behind queue: FrameQueue) {
-    guard let last = queue[queue.endPlace - 1] else { return }
+    guard let last = queue[queue.endNumber - 1] else { return }
     // A camera may have been silent for some seconds when it was switched off.
     let end = last.observation.microseconds &+ 10_000_000
     feed.end(afterNanoseconds: end.saturatingMultiplied(by: 1_000))
@@ -94,7 +94,7 @@ struct TakeAudio: Sendable {
   /// capture clock.
   ///
   /// - Throws: `LibAVError` when there is no memory.
-  func placed(fromMicroseconds origin: Int64) throws(LibAVError) -> any AlignedAudio {
+  func aligned(fromMicroseconds origin: Int64) throws(LibAVError) -> any AlignedAudio {
     guard let known else {
       return try AlignedMicrophone(feed, device: device, originMicroseconds: origin)
     }

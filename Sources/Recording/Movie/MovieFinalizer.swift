@@ -25,13 +25,13 @@ enum MovieFinalizer {
   ///
   /// - Parameters:
   ///   - open: The file.
-  ///   - pictureEnd: Where the last picture ends, in ticks of its track.
+  ///   - videoEnd: Where the last picture ends, in ticks of its track.
   ///   - audioEnd: Where the sound ends.
   ///   - metadata: The tags of the plain file.
   /// - Returns: The number of pictures in the plain file.
   /// - Throws: `LibAVError`; the file in fragments is then left as it was, and can be played.
   static func finish(
-    _ open: OpenFile, pictureEnd: Int64, audioEnd: AudioEnd, metadata: [String: String]
+    _ open: OpenFile, videoEnd: Int64, audioEnd: AudioEnd, metadata: [String: String]
   ) throws(LibAVError) -> Int64 {
     let path = open.path
     let file = MovieBoxes(open)
@@ -63,17 +63,17 @@ enum MovieFinalizer {
       let places = packets.places.filter { $0.position + Int64($0.byteCount) <= file.byteCount }
       let end =
         switch audioEnd {
-        case _ where track.kind == .video: pictureEnd
+        case _ where track.kind == .video: videoEnd
         case .sample(let end): end
         case .afterFirst(let count): (places.first?.ticks ?? 0) &+ count
         }
       if track.kind == .video { pictures += Int64(places.count) }
-      for (index, place) in places.enumerated() {
+      for (index, offset) in places.enumerated() {
         // Packets of a fragmented track need not carry their duration.
         let next = index + 1 < places.count ? places[index + 1].ticks : end
         try writer.enter(
-          place, like: index == 0 ? packets.first : nil, placeholder: placeholder, track: target,
-          duration: max(1, next &- place.ticks))
+          offset, like: index == 0 ? packets.first : nil, placeholder: placeholder, track: target,
+          duration: max(1, next &- offset.ticks))
       }
     }
     let records = RecordedFragments(in: file, from: head.end).frameRecords
@@ -100,7 +100,7 @@ enum MovieFinalizer {
 
   /// How many pictures can be read from a file, up to where it breaks off; nil where it cannot be
   /// opened.
-  static func readablePictures(_ file: OpenFile) -> Int64? {
+  static func readableFrames(_ file: OpenFile) -> Int64? {
     guard var source = try? Demuxer(reopening: file) else { return nil }
     guard let track = source.tracks.first(where: { $0.kind == .video }) else { return 0 }
     var count: Int64 = 0

@@ -5,7 +5,7 @@ import OvercrankLibAV
 import OvercrankMediaCore
 
 /// Stores uncompressed frames whose rows lie one behind the other.
-struct StorePipeline: PicturePipeline {
+struct StorePipeline: VideoPipeline {
   let parameters: CodecParameters?
   private let byteCount: Int
 
@@ -17,13 +17,13 @@ struct StorePipeline: PicturePipeline {
         bytesPerRow: bytesPerRow)
     else { return nil }
     self.byteCount = byteCount
-    var settings = Encoder.PictureSettings(
+    var settings = Encoder.VideoSettings(
       codec: "rawvideo", width: delivery.width, height: delivery.height, pixelFormat: format,
       timescale: 1_000_000)
     settings.frameRate = frameRate
     settings.isFullRange = format.isFullRange
     // The encoder only says what the file must say of its pictures.
-    parameters = try Encoder(picture: settings).parameters
+    parameters = try Encoder(video: settings).parameters
   }
 
   func take(

@@ -12,13 +12,13 @@ import OvercrankMovieFormat
 /// The first stored frame is the take's zero, and each picture lasts until the next.
 struct TakeWriter: ~Copyable {
   let file: OpenFile
-  let plan: PicturePlan
+  let plan: VideoPipelinePlan
   let delivery: FrameDelivery
   let frameRate: FrameRate
   let audio: TakeAudio?
   let audioCodec: AudioCodec
   /// Whether room on the disk is taken ahead of the file's end.
-  let reservesRoom: Bool
+  let reservesSpace: Bool
   /// Frames that may be lost in a kill until ``settle()`` is called.
   let unsettledFrames: Int
   /// The file's tags, from the driver's time and number of the first frame.
@@ -44,7 +44,7 @@ struct TakeWriter: ~Copyable {
   /// What became of the take's sound, in the end; nil where it has none.
   private(set) var audioAccount: RecordedAudio?
 
-  private var pipeline: (any PicturePipeline)?
+  private var pipeline: (any VideoPipeline)?
   private var movie: FragmentedMovieWriter?
   private var audioTrack: AudioTrack?
   /// What is to be noted in the file before there is one.
@@ -59,10 +59,10 @@ struct TakeWriter: ~Copyable {
   private let periodMicroseconds: Int64
 
   init(
-    into file: OpenFile, plan: PicturePlan, delivery: FrameDelivery, frameRate: FrameRate,
+    into file: OpenFile, plan: VideoPipelinePlan, delivery: FrameDelivery, frameRate: FrameRate,
     audio: TakeAudio?,
     audioCodec: AudioCodec,
-    reservesRoom: Bool = true,
+    reservesSpace: Bool = true,
     unsettledFrames: Int = 0,
     account: FrameAccount,
     makeMetadata: @escaping (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
@@ -73,7 +73,7 @@ struct TakeWriter: ~Copyable {
     self.frameRate = frameRate
     self.audio = audio
     self.audioCodec = audioCodec
-    self.reservesRoom = reservesRoom
+    self.reservesSpace = reservesSpace
     self.unsettledFrames = unsettledFrames
     self.account = account
     self.makeMetadata = makeMetadata
@@ -84,7 +84,7 @@ struct TakeWriter: ~Copyable {
 
   /// Bytes in the file so far.
   private(set) var byteCount: Int64 = 0
-  private var pictureBytes: Int64 = 0
+  private var frameBytes: Int64 = 0
 
   /// How the pictures are encoded; nil while there are none.
   var video: RecordedVideo? {
@@ -93,7 +93,7 @@ struct TakeWriter: ~Copyable {
     let seconds = Double(max(1, endMicroseconds)) / 1_000_000
     return RecordedVideo(
       codec: plan.codecName, profile: headers?.profileName, level: headers?.levelName,
-      bitRate: Int64(saturating: (Double(pictureBytes) * 8 / seconds).rounded()),
+      bitRate: Int64(saturating: (Double(frameBytes) * 8 / seconds).rounded()),
       maximumBitRate: pipeline.maximumBitRate)
   }
 
@@ -316,7 +316,7 @@ struct TakeWriter: ~Copyable {
     let bytes = try head.bytes(path: path)
     try LibAVError.converting { () throws(SystemError) in
       movie = try FragmentedMovieWriter(
-        file, head: bytes, tracks: head.layouts, layout: layout, reservesRoom: reservesRoom)
+        file, head: bytes, tracks: head.layouts, layout: layout, reservesSpace: reservesSpace)
       for frame in early { try movie?.note(frame) }
     }
     early = []
@@ -350,7 +350,7 @@ struct TakeWriter: ~Copyable {
   ) throws(LibAVError) {
     try append(bytes, at: microseconds, isKeyFrame: isKeyFrame)
     storedCount += 1
-    pictureBytes += Int64(bytes.count)
+    frameBytes += Int64(bytes.count)
     storedMicroseconds.append(microseconds)
   }
 

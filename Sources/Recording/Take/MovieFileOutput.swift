@@ -204,7 +204,7 @@ public final class MovieFileOutput: FrameOutput {
       file.discard()
       throw error
     }
-    defer { letGo(of: session, stops: begins) }
+    defer { detach(of: session, stops: begins) }
     // On the thread that stores: meanwhile frames wait in the queue.
     take.controls = input.controlValues()
     hub.send(.didStart(path: settings.path))
@@ -240,7 +240,7 @@ public final class MovieFileOutput: FrameOutput {
 
   /// Ends what was begun for a take: whatever else ran for it, such as a microphone, ends with it;
   /// a session that runs on lets go of it.
-  func letGo(of session: CaptureSession, stops: Bool) {
+  func detach(of session: CaptureSession, stops: Bool) {
     forget()
     // The take is over; what other outputs lack was an error when they began.
     if stops { session.stopRunning() } else { _ = try? session.refresh(self) }

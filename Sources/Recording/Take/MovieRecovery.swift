@@ -186,7 +186,7 @@ public enum MovieRecovery {
     var tag = metadata[RecordingTags.recording].flatMap(RecordingTags.Recording.init)
     let rate = metadata[RecordingTags.captureFrameRate].flatMap { try? FrameRate(parsing: $0) }
     var report = RecoveryReport(path: path, wasIntact: false)
-    report.frameCountBefore = repair.picturesBefore
+    report.frameCountBefore = repair.framesBefore
     report.lostFrameCount = repair.brokenFrames
     (report.device, report.mode) = (tag?.device, tag?.mode)
 
@@ -208,7 +208,7 @@ public enum MovieRecovery {
     metadata[RecordingTags.recording] = tag?.text
     report.frameCount =
       try MovieFinalizer.finish(
-        file, pictureEnd: report.durationNanoseconds / 1_000,
+        file, videoEnd: report.durationNanoseconds / 1_000,
         audioEnd: .afterFirst(audio.map { $0.ticks &+ Int64($0.duration) } ?? 0),
         metadata: metadata) - leadIn
     report.isPlayable = report.frameCount == Int64(shown.count)

@@ -96,17 +96,17 @@ extension MovieTake {
     }
     let rate = taggedRate(&report)
     do throws(LibAVError) {
-      let pictures = try MovieFinalizer.finish(
-        file.file, pictureEnd: report.durationNanoseconds / 1_000,
+      let images = try MovieFinalizer.finish(
+        file.file, videoEnd: report.durationNanoseconds / 1_000,
         audioEnd: .sample(writer.audioSampleCount),
         metadata: tags(
           first, leadIn: Int(writer.leadInCount), frameRate: rate, gaps: report.gaps))
       if settings.isOptimizedForNetworkUse { moveIndex(of: &file, &report) }
       report.isPlayable =
-        pictures == report.ledger.stored + writer.leadInCount && MovieFinalizer.canOpen(file.file)
+        images == report.ledger.stored + writer.leadInCount && MovieFinalizer.canOpen(file.file)
       if !report.isPlayable {
         report.warnings.append(
-          "only \(pictures) of \(report.ledger.stored) stored frames could be read back")
+          "only \(images) of \(report.ledger.stored) stored frames could be read back")
       }
     } catch {
       // The file in fragments is still there under its name, with all that reached the disk.
@@ -132,7 +132,7 @@ extension MovieTake {
 
   /// How many of the frames that are shown can be read back; nil where the file cannot be opened.
   private func readable(_ file: OpenFile, _ writer: borrowing TakeWriter) -> Int64? {
-    MovieFinalizer.readablePictures(file).map { max(0, $0 - writer.leadInCount) }
+    MovieFinalizer.readableFrames(file).map { max(0, $0 - writer.leadInCount) }
   }
 
   /// The rate the file is to carry: the granted one, unless the device did not keep it.

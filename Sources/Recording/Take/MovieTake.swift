@@ -13,7 +13,7 @@ import Synchronization
 struct MovieTake {
   let input: DeviceInput
   let settings: RecordingSettings
-  let plan: PicturePlan
+  let plan: VideoPipelinePlan
   let control: CaptureControl
   /// Where its sound comes from; nil for a take without.
   let audio: TakeAudio?
@@ -70,8 +70,8 @@ struct MovieTake {
   /// Waits until all frames of a burst are in memory.
   private func waitForBurst(in queue: FrameQueue, _ progress: (MovieFileOutput.Progress) -> Void) {
     while !queue.isClosed {
-      queue.pause(at: queue.endPlace)
-      let count = Int64(queue.endPlace)
+      queue.pause(at: queue.endNumber)
+      let count = Int64(queue.endNumber)
       progress(
         MovieFileOutput.Progress(
           stored: count, missing: 0,
@@ -93,7 +93,7 @@ struct MovieTake {
     return try FrameQueue(
       capacity: RecordingMemory.queueBytes(
         largestFrame: input.maximumByteCount, frameRate: input.negotiatedFrameRate),
-      largestFrame: input.maximumByteCount, loans: input.loans)
+      largestFrame: input.maximumByteCount, pool: input.pool)
   }
 
   /// How the sound is stored, where there is any.
@@ -108,7 +108,7 @@ struct MovieTake {
       frameRate: input.negotiatedFrameRate,
       audio: audio, audioCodec: audioCodec,
       // Room that is reserved is room that is not free.
-      reservesRoom: settings.minFreeDiskSpaceLimit == nil,
+      reservesSpace: settings.minFreeDiskSpaceLimit == nil,
       unsettledFrames: unsettledFrames,
       account: FrameAccount(
         frameRate: input.negotiatedFrameRate, trustsCounter: input.driver.countsExactly,

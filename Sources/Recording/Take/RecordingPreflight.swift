@@ -70,7 +70,7 @@ extension MovieFileOutput {
   }
 }
 
-extension PicturePlan {
+extension VideoPipelinePlan {
   /// Bytes of a stored picture: exact where pixels are stored, else by what such pictures usually
   /// take, measured on the synthetic camera and on films of sports.
   fileprivate func typicalBytesPerFrame(of delivery: FrameDelivery, largest: Int) -> Double {

@@ -87,10 +87,10 @@ public struct RecordingSettings: Sendable {
   public init(path: String) { self.path = path }
 
   /// How pictures that come like this are stored in this file.
-  func plan(for delivery: FrameDelivery) throws(RecordingError) -> PicturePlan {
-    let plan = try PicturePlan(codec, for: delivery, in: path)
+  func plan(for delivery: FrameDelivery) throws(RecordingError) -> VideoPipelinePlan {
+    let plan = try VideoPipelinePlan(codec, for: delivery, in: path)
     if audioCodec == .pcm, MovieContainer(path: path) == .mp4 {
-      throw PicturePlan.refusal(of: "uncompressed sound", in: path)
+      throw VideoPipelinePlan.refusal(of: "uncompressed sound", in: path)
     }
     return plan
   }

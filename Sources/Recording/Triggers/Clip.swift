@@ -12,7 +12,7 @@ final class Clip {
   /// The times of its frames, in microseconds of the camera's clock.
   let range: Range<Int64>
   /// The frame of the ring that comes next.
-  private(set) var place: Int
+  private(set) var number: Int
   /// The first frame after the clip; nil while it has not come.
   private var next: FrameObservation?
   private var take: TakeRecorder?
@@ -29,8 +29,10 @@ final class Clip {
     self.range = range
     self.path = path
     self.take = consume take
-    place = queue.firstPlace
-    while let frame = queue[place], frame.observation.microseconds < range.lowerBound { place += 1 }
+    number = queue.startNumber
+    while let frame = queue[number], frame.observation.microseconds < range.lowerBound {
+      number += 1
+    }
   }
 
   /// Whether no more frames belong to it.
@@ -55,10 +57,10 @@ final class Clip {
   /// - Returns: The places that were looked at.
   func advance(
     _ queue: FrameQueue, before end: Int, atMost count: Int,
-    note: (_ place: Int, FrameOutcome) -> Void
+    note: (_ number: Int, FrameOutcome) -> Void
   ) -> Range<Int> {
-    let first = place
-    while !isOver, place < min(end, first + count), let frame = queue[place] {
+    let first = number
+    while !isOver, number < min(end, first + count), let frame = queue[number] {
       let time = frame.observation.microseconds
       guard time < range.upperBound else {
         next = frame.observation
@@ -66,25 +68,25 @@ final class Clip {
       }
       if !isBegun, time >= range.lowerBound, frame.observation.outcome == .taken {
         isBegun = true
-        let frames = Self.leadIn(to: place, of: queue, needsKeyFrames)
+        let frames = Self.leadIn(to: number, of: queue, needsKeyFrames)
         if !frames.isEmpty { take?.lead(in: frames, to: frame.observation) }
       }
       // A clock that jumped back is no reason to take frames from before the clip.
-      if time >= range.lowerBound, let outcome = take?.enter(frame) { note(place, outcome) }
-      place += 1
+      if time >= range.lowerBound, let outcome = take?.enter(frame) { note(number, outcome) }
+      number += 1
     }
-    return first..<place
+    return first..<number
   }
 
   /// The frames before one, back to the last key frame; none where it is one itself, or where
   /// the ring has none any more.
   private static func leadIn(
-    to place: Int, of queue: FrameQueue, _ needsKeyFrames: Bool
+    to number: Int, of queue: FrameQueue, _ needsKeyFrames: Bool
   ) -> [QueuedFrame] {
-    guard needsKeyFrames, queue[place]?.isKeyFrame == false else { return [] }
+    guard needsKeyFrames, queue[number]?.isKeyFrame == false else { return [] }
     var frames: [QueuedFrame] = []
-    for place in (queue.firstPlace..<place).reversed() {
-      guard let frame = queue[place], frame.observation.outcome == .taken else { continue }
+    for number in (queue.startNumber..<number).reversed() {
+      guard let frame = queue[number], frame.observation.outcome == .taken else { continue }
       frames.insert(frame, at: 0)
       if frame.isKeyFrame { return frames }
     }

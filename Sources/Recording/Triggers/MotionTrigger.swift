@@ -39,7 +39,7 @@ public struct MotionTrigger: Hashable, Sendable {
     init(_ settings: MotionTrigger) { self.settings = settings }
 
     /// Whether a grey picture, captured at a time in microseconds, gives a trigger.
-    mutating func see(_ picture: Picture, at time: Int64) -> Bool {
+    mutating func see(_ picture: PixelBuffer, at time: Int64) -> Bool {
       let means = Self.means(picture)
       defer { last = means }
       guard last.count == means.count, !means.isEmpty else { return false }
@@ -55,7 +55,7 @@ public struct MotionTrigger: Hashable, Sendable {
     }
 
     /// How bright the parts of a picture are.
-    private static func means(_ picture: Picture) -> [Double] {
+    private static func means(_ picture: PixelBuffer) -> [Double] {
       let (width, height, pixels) = (picture.width, picture.height, picture.bytes)
       let (columns, rows) = (min(columns, width), min(rows, height))
       guard columns > 0, rows > 0, width * height <= pixels.count else { return [] }
@@ -66,7 +66,7 @@ public struct MotionTrigger: Hashable, Sendable {
           let places = column * width / columns..<(column + 1) * width / columns
           var sum = 0
           for line in lines {
-            for place in places { sum += Int(pixels[line * width + place]) }
+            for position in places { sum += Int(pixels[line * width + position]) }
           }
           means.append(Double(sum) / Double(lines.count * places.count))
         }

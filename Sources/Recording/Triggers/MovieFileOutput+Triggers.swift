@@ -47,7 +47,7 @@ extension MovieFileOutput {
     if let audio = triggers.audio { detectors.append(try listen(for: audio, in: session)) }
     if let motion = triggers.motion { detectors.append(try watch(for: motion, in: session)) }
     let begun = try begin(ring, of: input, in: session, alone: begins, control)
-    defer { letGo(of: session, stops: begins) }
+    defer { detach(of: session, stops: begins) }
     take.proof = begun.proof
     take.controls = input.controlValues()
     events(.waiting(ringBytes: ring.capacity))
@@ -110,7 +110,7 @@ extension MovieFileOutput {
     let watcher = VideoDataOutput()
     watcher.minFrameDuration = MotionTrigger.interval
     try session.addOutput(watcher)
-    guard watcher.availablePictureFormats.contains(.gray) else {
+    guard watcher.availablePixelFormats.contains(.gray) else {
       session.removeOutput(watcher)
       throw RecordingError(
         .codecRefused, "motion cannot be seen in pictures that need each other, as this mode's do",
@@ -119,7 +119,7 @@ extension MovieFileOutput {
     let detector = Mutex(MotionTrigger.Detector(motion))
     watcher.setSampleBufferHandler { [weak self] sample in
       // A damaged picture shows no motion.
-      guard let gray = try? sample.picture(as: .gray),
+      guard let gray = try? sample.pixelBuffer(as: .gray),
         let time = try? sample.presentationTimeStamp.converted(
           to: 1_000_000, rounding: .towardNegativeInfinity
         ).value

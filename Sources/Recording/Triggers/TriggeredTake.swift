@@ -17,7 +17,7 @@ struct TriggeredTake {
   let input: DeviceInput
   let settings: RecordingSettings
   let triggers: TriggerSettings
-  let plan: PicturePlan
+  let plan: VideoPipelinePlan
   let control: CaptureControl
   let audio: TakeAudio?
   /// Whether the stream was switched on for this capture.
@@ -91,7 +91,7 @@ struct TriggeredTake {
       // Before the triggers are taken: a trigger that comes later is no earlier than this frame.
       let isClosed = queue.isClosed
       if isClosed { audio?.end(behind: queue) }
-      let newest = queue[queue.endPlace - 1]?.observation.microseconds
+      let newest = queue[queue.endNumber - 1]?.observation.microseconds
       if takesTriggers {
         let triggers = takeTriggers()
         for trigger in triggers.new { open(trigger, queue, &state, tell) }
@@ -106,9 +106,9 @@ struct TriggeredTake {
       state.report.ring.peak = max(state.report.ring.peak, queue.boundBytes)
       if isClosed, isIdle, state.clips.isEmpty { break }
       if let newest { evict(from: queue, newest: newest, &state) }
-      if isIdle { queue.pause(at: queue.endPlace) }
+      if isIdle { queue.pause(at: queue.endNumber) }
     }
-    release(before: queue.endPlace, of: queue, &state)
+    release(before: queue.endNumber, of: queue, &state)
     return finish(end(), &state)
   }
 
@@ -190,18 +190,18 @@ struct TriggeredTake {
   ) -> Bool {
     var isIdle = true
     noteArrivals(queue, &state)
-    let first = queue.firstPlace
+    let first = queue.startNumber
     let known = first + state.outcomes.count
     for clip in state.clips {
-      let places = clip.advance(queue, before: known, atMost: Self.batch) { place, outcome in
+      let places = clip.advance(queue, before: known, atMost: Self.batch) { number, outcome in
         // In one file is enough.
-        if state.outcomes[place - first] != .taken { state.outcomes[place - first] = outcome }
+        if state.outcomes[number - first] != .taken { state.outcomes[number - first] = outcome }
       }
       if !places.isEmpty {
         isIdle = false
         if let progress = clip.progress(queueFill: queue.fillLevel) { tell(.progress(progress)) }
       }
-      let isEnded = end != nil && clip.place >= queue.endPlace
+      let isEnded = end != nil && clip.number >= queue.endNumber
       guard clip.isOver || isEnded else { continue }
       isIdle = false
       if let reason = clip.reasonToEndAll { control.stop(reason) }
@@ -256,55 +256,55 @@ struct TriggeredTake {
 
   /// Enters the frames that came since the last time as not yet in any clip.
   private func noteArrivals(_ queue: FrameQueue, _ state: inout Progress) {
-    var place = queue.firstPlace + state.outcomes.count
-    while let frame = queue[place] {
+    var number = queue.startNumber + state.outcomes.count
+    while let frame = queue[number] {
       let outcome = frame.observation.outcome
       state.outcomes.append(outcome == .taken ? .evicted : outcome)
       if needsKeyFrames { state.keyFrames.append(frame.isKeyFrame) }
-      place += 1
+      number += 1
     }
   }
 
   /// Lets go of the frames that no clip needs, now or later.
   private func evict(from queue: FrameQueue, newest: Int64, _ state: inout Progress) {
     let limit = min(
-      state.clips.map(\.place).min() ?? queue.endPlace,
-      queue.firstPlace + state.outcomes.count)
+      state.clips.map(\.number).min() ?? queue.endNumber,
+      queue.startNumber + state.outcomes.count)
     let kept =
       (try? triggers.preDuration.converted(to: 1_000_000, rounding: .towardPositiveInfinity).value)
       ?? .max / 4
     let oldest = newest &- kept &- Self.latestNews
-    let first = queue.firstPlace
-    var place = first
-    var keyPlace = place
-    while place < limit, let frame = queue[place], frame.observation.microseconds < oldest {
-      if needsKeyFrames, state.keyFrames[place - first] { keyPlace = place }
-      place += 1
+    let first = queue.startNumber
+    var number = first
+    var keyIndex = number
+    while number < limit, let frame = queue[number], frame.observation.microseconds < oldest {
+      if needsKeyFrames, state.keyFrames[number - first] { keyIndex = number }
+      number += 1
     }
     if needsKeyFrames {
       let isKeyFrame =
-        state.keyFrames.indices.contains(place - first)
-        && state.keyFrames[place - first]
-      place = isKeyFrame ? place : keyPlace
+        state.keyFrames.indices.contains(number - first)
+        && state.keyFrames[number - first]
+      number = isKeyFrame ? number : keyIndex
     }
-    release(before: place, of: queue, &state)
+    release(before: number, of: queue, &state)
     // Rather the oldest frames than the next ones.
-    while place < limit, queue.isNearlyFull, let frame = queue[place] {
+    while number < limit, queue.isNearlyFull, let frame = queue[number] {
       let held = newest &- frame.observation.microseconds
       if held < kept { state.shortened = min(state.shortened ?? .max, held) }
-      place += 1
-      release(before: place, of: queue, &state)
+      number += 1
+      release(before: number, of: queue, &state)
     }
   }
 
   private func release(before end: Int, of queue: FrameQueue, _ state: inout Progress) {
-    let first = queue.firstPlace
+    let first = queue.startNumber
     noteArrivals(queue, &state)
     guard end > first else { return }
-    for place in first..<end {
-      guard let frame = queue[place] else { continue }
+    for number in first..<end {
+      guard let frame = queue[number] else { continue }
       var observation = frame.observation
-      observation.outcome = state.outcomes[place - first]
+      observation.outcome = state.outcomes[number - first]
       state.account.enter(observation)
     }
     state.outcomes.removeFirst(end - first)

@@ -45,7 +45,7 @@ extension OutputFrameGrid {
   /// - Returns: Pictures that differ from their neighbours; none where there is no frame.
   /// - Throws: `RetimingError` with `.notAscending`, or `.notExact` when a slot cannot be computed
   ///   exactly.
-  public func pictures(
+  public func frames(
     of times: [Rational], until end: Rational, _ sampling: FrameSampling,
     jittered: [Range<Int>] = []
   ) throws(RetimingError) -> [BlendedFrame] {

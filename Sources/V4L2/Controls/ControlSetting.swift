@@ -157,7 +157,7 @@ extension ControlChannel where Self: ~Copyable {
       }
       entries.append(entry)
     }
-    let (code, place) = entries.withUnsafeMutableBufferPointer {
+    let (code, index) = entries.withUnsafeMutableBufferPointer {
       exchange(CVideo4Linux_VIDIOC_S_EXT_CTRLS, which: 0, $0)
     }
     if code >= 0 { return }
@@ -165,7 +165,7 @@ extension ControlChannel where Self: ~Copyable {
       for setting in settings { try set(setting.control, to: setting.value) }
       return
     }
-    let named = settings.indices.contains(place) ? settings[place].control.spelledName : nil
+    let named = settings.indices.contains(index) ? settings[index].control.spelledName : nil
     let only = settings.count == 1 ? first.control.spelledName : nil
     throw DeviceError(failing: .setControl, path, code: -code, control: named ?? only)
   }
@@ -207,7 +207,7 @@ extension ControlChannel where Self: ~Copyable {
 
   private borrowing func exchange(
     _ request: UInt, which: UInt32, _ entry: inout v4l2_ext_control
-  ) -> (code: CInt, place: Int) {
+  ) -> (code: CInt, index: Int) {
     withUnsafeMutablePointer(to: &entry) {
       exchange(request, which: which, UnsafeMutableBufferPointer(start: $0, count: 1))
     }
@@ -216,7 +216,7 @@ extension ControlChannel where Self: ~Copyable {
   /// Makes a request about several controls, and tells which of them was refused.
   private borrowing func exchange(
     _ request: UInt, which: UInt32, _ entries: UnsafeMutableBufferPointer<v4l2_ext_control>
-  ) -> (code: CInt, place: Int) {
+  ) -> (code: CInt, index: Int) {
     var controls = v4l2_ext_controls()
     controls.which = which
     controls.count = UInt32(clamping: entries.count)

@@ -57,7 +57,7 @@ struct ControlsCommand: ParsableCommand, Verb {
 extension CameraControl {
   /// The control for people: a line, and one for each item of its menu.
   fileprivate var lines: [String] {
-    var parts = ["\(name) (\(kind.word))"]
+    var parts = ["\(name) (\(kind.v4l2Name))"]
     if !kind.isChoice, let minimum, let maximum {
       parts.append("\(minimum)..\(maximum)" + (step ?? 1 > 1 ? " step \(step ?? 1)" : ""))
     }

@@ -75,18 +75,18 @@ struct DevicesCommand: ParsableCommand, Verb {
         id = added.id
         path = added.path
         device = Document.Device(added)
-      case .removed(let removed, let place):
+      case .removed(let removed, let offset):
         event = "removed"
         id = removed
-        path = place
+        path = offset
         device = nil
       }
     }
   }
 
   func perform() throws -> ExitStatus {
-    if watch { return try tellChanges() }
-    let list = CaptureDevice.list()
+    if watch { return try reportChanges() }
+    let list = CaptureDevice.discover()
     for warning in list.warnings { Output.warning("\(warning)") }
     guard common.json else {
       for (index, device) in list.devices.enumerated() {
@@ -99,7 +99,7 @@ struct DevicesCommand: ParsableCommand, Verb {
   }
 
   /// Tells of changes until Ctrl-C, or until nobody reads them.
-  private func tellChanges() throws -> ExitStatus {
+  private func reportChanges() throws -> ExitStatus {
     let changes = try CaptureDevice.changes()
     let json = common.json
     let done = DispatchSemaphore(value: 0)

@@ -106,7 +106,7 @@ private struct ProjectReader {
   init(
     _ project: String, timecodeFps: FrameRate?, open: (String) throws -> Asset
   ) throws {
-    if try isMovie(project) {
+    if try Files.isMovie(project) {
       let asset = try open(project)
       composition = try Self.phoneMarkers(of: asset, in: project).composition(
         of: asset.mediaSource())
@@ -125,7 +125,7 @@ private struct ProjectReader {
       opened[path] = asset
       return asset
     }
-    let read = try EditingProject(parsing: try readText(project)) { path in
+    let read = try EditingProject(parsing: try Files.readText(project)) { path in
       try asset(path).mediaSource()
     } timeCodeRate: { path in
       try timecodeFps ?? asset(path).videoTrack?.nominalFrameRate
@@ -144,7 +144,7 @@ private struct ProjectReader {
     if let captured, let stored, try captured.divided(by: stored) > Rational(3, 2) {
       elsewhere = try Speed(captured.divided(by: stored))
     }
-    let tail = try readTail(path, 1 << 20)
+    let tail = try Files.readTail(path, 1 << 20)
     guard let markers = try SlowMotionMarkers(samsungTrailer: tail, elsewhere: elsewhere) else {
       throw CommandError(
         .badData, code: "invalid_project", "\(path) is a movie without slow-motion ranges",

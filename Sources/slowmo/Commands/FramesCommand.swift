@@ -48,7 +48,7 @@ struct FramesCommand: ParsableCommand, Verb {
   var csv: String?
 
   @Option(help: "Apply the rotation that players are asked for, or keep images as they are stored.")
-  var rotation = PictureRotation.apply
+  var rotation = RotationPolicy.apply
 
   @Option(help: .onError) var onError = UndecodableFramePolicy.stop
 
@@ -98,7 +98,7 @@ struct FramesCommand: ParsableCommand, Verb {
     var undecodable: [Int] = []
     if !writing.dryRun {
       if let csv { try FrameTableText.write(lines, to: csv, overwrites: writing.overwrite) }
-      undecodable = try writePictures(asset, planned)
+      undecodable = try writeFrames(asset, planned)
     }
     for index in undecodable {
       noteUndecodable(file, index, try table.time(ofFrame: Int64(index)), onError)
@@ -176,13 +176,13 @@ struct FramesCommand: ParsableCommand, Verb {
           hint: "put the frame's number into it: {index:06}")
       }
       try names.add(path)
-      try refuseExisting(path, overwrites: writing.overwrite)
+      try Files.refuseExisting(path, overwrites: writing.overwrite)
       return Document.Frame(index: index, ptsNs: line.ptsNanoseconds, path: path)
     }
   }
 
   /// Writes the pictures; the numbers of frames are returned that could not be decoded.
-  private func writePictures(_ asset: Asset, _ frames: [Document.Frame]) throws -> [Int] {
+  private func writeFrames(_ asset: Asset, _ frames: [Document.Frame]) throws -> [Int] {
     guard !frames.isEmpty else { return [] }
     let progress = ProgressReporter(writing.progress)
     progress.start(file: file)
@@ -200,7 +200,7 @@ struct FramesCommand: ParsableCommand, Verb {
       }
       do {
         let bytes = try writer.data(of: frame.index, from: &reader)
-        try writeFile(frame.path, Data(bytes), overwrites: writing.overwrite)
+        try Files.write(frame.path, Data(bytes), overwrites: writing.overwrite)
       } catch {
         guard onError == .skip, reader.undecodableFrames.contains(frame.index) else { throw error }
       }

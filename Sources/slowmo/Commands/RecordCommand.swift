@@ -147,7 +147,7 @@ struct RecordCommand: ParsableCommand, Verb {
     settings.minFreeDiskSpaceLimit = minFree
     if writing.dryRun { return try plan(device, format, audio) }
     for path in [report, framesCSV].compactMap({ $0 }) {
-      try refuseExisting(path, overwrites: writing.overwrite)
+      try Files.refuseExisting(path, overwrites: writing.overwrite)
     }
 
     let input = try DeviceInput(device: device, format: format)
@@ -268,7 +268,7 @@ struct RecordCommand: ParsableCommand, Verb {
     do {
       if let clip { try writeFrameTable(clip) }
       if let report {
-        try writeFile(
+        try Files.write(
           report, Output.encode(document, isPretty: true), overwrites: writing.overwrite)
       }
     } catch { document.fail(CommandError(error)) }

@@ -192,7 +192,7 @@ struct RetimeCommand: ParsableCommand, Verb {
 
   /// What an iPhone says beside its clip.
   private static func markers(_ sidecar: String) throws -> SlowMotionMarkers {
-    let text = try readText(sidecar)
+    let text = try Files.readText(sidecar)
     do { return try SlowMotionMarkers(aae: text) } catch {
       throw CommandError(
         .badData, code: error.code.rawValue, "\(sidecar): \(error.description)",

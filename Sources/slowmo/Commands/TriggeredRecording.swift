@@ -52,7 +52,7 @@ struct TriggeredRecording {
   /// The name of each clip; the one clip's is refused at once where it is taken already.
   private func names() throws -> ClipNames? {
     guard options.repeat else {
-      try refuseExisting(output, overwrites: overwrites)
+      try Files.refuseExisting(output, overwrites: overwrites)
       return nil
     }
     return ClipNames(try Self.template(output), overwrites: overwrites)
@@ -107,7 +107,7 @@ private final class ClipNames: Sendable {
       func name() -> String { TriggeredRecording.name(template, number: state.number) }
       state.number += 1
       // A clip is never where another one is, of an earlier capture or another program.
-      while !overwrites, fileExists(name()) { state.number += 1 }
+      while !overwrites, Files.exists(name()) { state.number += 1 }
       state.coming = name()
       return name()
     }

@@ -13,7 +13,7 @@ struct BenchFigures {
   /// Reads a report; `-` is standard input.
   init(path: String) throws {
     self.path = path == "-" ? "standard input" : path
-    let data = Data(try readInput(path))
+    let data = Data(try Files.readInput(path))
     guard let report = try? JSONDecoder().decode(Value.self, from: data),
       case .members(let members) = report, members["schema"]?.text == schemaName("bench"),
       members["mode"]?.text != nil

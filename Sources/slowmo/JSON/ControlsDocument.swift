@@ -63,7 +63,7 @@ extension ControlsDocument.Control {
     id = control.id
     name = control.name
     title = control.title
-    type = control.kind.word
+    type = control.kind.v4l2Name
     minimum = control.minimum
     maximum = control.maximum
     step = control.step

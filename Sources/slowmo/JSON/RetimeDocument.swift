@@ -136,14 +136,14 @@ struct CutDocument: Encodable {
     sourceValue = cut.source.doubleValue
     target = cut.target.seconds.description
     targetValue = cut.target.doubleValue
-    way = cut.way.rawValue
+    way = cut.method.rawValue
     frames = cut.frames
     freeBefore = cut.freeBefore?.seconds.description
     freeBeforeValue = cut.freeBefore?.doubleValue
     freeAfter = cut.freeAfter?.seconds.description
     freeAfterValue = cut.freeAfter?.doubleValue
     let cost =
-      switch cut.way {
+      switch cut.method {
       case .free: "is free"
       case .hidden: "takes \(cut.frames) hidden frames"
       case .rendered: "takes \(cut.frames) encoded frames"
@@ -151,7 +151,7 @@ struct CutDocument: Encodable {
     let near = [cut.freeBefore, cut.freeAfter].compactMap { $0?.exactDisplayText }
     line =
       "cut: \(cut.path) \(edge)s at \(decimal(cut.source.doubleValue, 6)) s, which \(cost)"
-      + (cut.way == .free || near.isEmpty ? "" : "; free at \(near.joined(separator: " and "))")
+      + (cut.method == .free || near.isEmpty ? "" : "; free at \(near.joined(separator: " and "))")
   }
 }
 

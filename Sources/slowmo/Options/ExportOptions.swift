@@ -39,7 +39,7 @@ struct ExportOptions: ParsableArguments {
   var box: VideoSize?
 
   @Option(help: "With --fps keep the turn of the picture as a tag, or apply it: keep or apply.")
-  var rotation = PictureRotation.keep
+  var rotation = RotationPolicy.keep
 
   @Option(help: .onError) var onError = UndecodableFramePolicy.stop
 
@@ -150,7 +150,7 @@ struct ExportOptions: ParsableArguments {
     let project = OpenTimelineDocument(
       try composition.replacingSourcePaths { ProjectPaths.path($0, seenFrom: output) }, name: name)
     if !writing.dryRun {
-      try writeFile(output, Data(try project.text().utf8), overwrites: writing.overwrite)
+      try Files.write(output, Data(try project.text().utf8), overwrites: writing.overwrite)
       if output == standardOutput { return .done }
     }
     return try tell(
@@ -188,12 +188,12 @@ enum ProjectPaths {
   /// Lists of edits name tapes and clips rather than files, and projects come from other systems.
   static func found(_ path: String, in project: String) -> String {
     let plain = resolved(path, in: project)
-    if fileExists(plain) { return plain }
+    if Files.exists(plain) { return plain }
     // Projects also come from Windows.
     let name = path.split { $0 == "/" || $0 == "\\" }.last.map(String.init) ?? path
     let folder = folder(of: project)
-    if fileExists(folder + name) { return folder + name }
-    let found = namesInFolder(folder.isEmpty ? "." : folder).filter { other in
+    if Files.exists(folder + name) { return folder + name }
+    let found = Files.names(in: folder.isEmpty ? "." : folder).filter { other in
       let stem = other.lastIndex(of: ".").map { String(other[..<$0]) } ?? other
       return stem == name
         && ["mov", "mp4", "m4v", "mkv", "avi", "mts", "mxf"].contains(
@@ -208,12 +208,12 @@ enum ProjectPaths {
     let folder = folder(of: project)
     if folder.isEmpty { return path }
     if path.hasPrefix(folder) { return String(path.dropFirst(folder.count)) }
-    return absolutePath(path)
+    return Files.absolutePath(path)
   }
 }
 
 /// What becomes of a picture that players are told to turn.
-enum PictureRotation: String, CaseIterable, ExpressibleByArgument {
+enum RotationPolicy: String, CaseIterable, ExpressibleByArgument {
   /// They are told so again.
   case keep
   /// It is turned.

@@ -10,10 +10,10 @@ let standardOutput = "-"
 /// The files that a verb is to write, looked at before anything is done.
 struct OutputNames {
   private var outputs: Set<[UInt8]> = []
-  private let inputs: [(name: String, place: FilePlace)]
+  private let inputs: [(name: String, place: FileLocation)]
 
   /// - Parameter inputs: The files that the verb reads.
-  init(inputs: [String]) { self.inputs = inputs.map { ($0, FilePlace($0)) } }
+  init(inputs: [String]) { self.inputs = inputs.map { ($0, FileLocation($0)) } }
 
   /// Adds a file to write.
   ///
@@ -24,7 +24,7 @@ struct OutputNames {
       if !outputs.insert(name.systemBytes).inserted { throw Self.twice(name) }
       return
     }
-    let place = FilePlace(name)
+    let place = FileLocation(name)
     if let input = inputs.first(where: { $0.place.isFile(of: place) }) {
       let path = input.name == name ? "" : ", which is \(input.name)"
       throw CommandError(

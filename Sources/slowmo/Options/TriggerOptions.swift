@@ -20,11 +20,11 @@ enum TriggerKind: Hashable, Sendable, ExpressibleByArgument {
     switch (pieces.first, pieces.count > 1 ? pieces[1] : nil) {
     case ("signal", nil): self = .signal
     case ("key", nil): self = .key
-    case ("udp", let place?):
+    case ("udp", let position?):
       // The address may hold colons itself, as those of IPv6 do, in brackets.
-      let colon = place.lastIndex(of: ":")
-      let host = colon.map { String(place[..<$0]) } ?? Self.loopback
-      let digits = colon.map { place[place.index(after: $0)...] } ?? place[...]
+      let colon = position.lastIndex(of: ":")
+      let host = colon.map { String(position[..<$0]) } ?? Self.loopback
+      let digits = colon.map { position[position.index(after: $0)...] } ?? position[...]
       guard let port = UInt16(digits), port > 0, !host.isEmpty else { return nil }
       self = .udp(host: host.filter { $0 != "[" && $0 != "]" }, port: port)
     case ("motion", nil): self = .motion(share: MotionTrigger().share)

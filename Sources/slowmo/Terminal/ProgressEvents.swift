@@ -69,10 +69,10 @@ enum ProgressEvents {
   /// a mistake in them is told by an event, too.
   static func turnOn(by arguments: [String]) {
     var isOn = false
-    for (place, argument) in arguments.prefix(while: { $0 != "--" }).enumerated() {
+    for (position, argument) in arguments.prefix(while: { $0 != "--" }).enumerated() {
       if argument.hasPrefix("--progress=") { isOn = argument == "--progress=json" }
-      if argument == "--progress", place + 1 < arguments.count {
-        isOn = arguments[place + 1] == "json"
+      if argument == "--progress", position + 1 < arguments.count {
+        isOn = arguments[position + 1] == "json"
       }
     }
     state.withLock { $0.isOn = isOn }

@@ -16,6 +16,6 @@ enum FrameTableText {
         + "\(field(line.sequence)),\(line.durationNanoseconds),\(field(line.lostBefore)),"
         + "\(duplicate)\n"
     }
-    try writeFile(path, Data(text.utf8), overwrites: overwrites)
+    try Files.write(path, Data(text.utf8), overwrites: overwrites)
   }
 }

@@ -27,7 +27,7 @@ final class CountingDriver: FrameDriver {
     counts = .allocate(capacity: 20_000)
     counts.initialize(repeating: 0)
     places = .allocate(capacity: Self.placeCount)
-    for place in 0..<Self.placeCount { (places + place).initialize(to: Atomic(0)) }
+    for position in 0..<Self.placeCount { (places + position).initialize(to: Atomic(0)) }
   }
 
   deinit {
@@ -58,7 +58,7 @@ final class CountingDriver: FrameDriver {
   var countsExactly: Bool { base.countsExactly }
   var waitsForTakers: Bool { base.waitsForTakers }
   func microseconds() -> Int64 { base.microseconds() }
-  func start(keeping lent: [Int]) throws(CaptureError) { try base.start(keeping: lent) }
+  func start(keeping held: [Int]) throws(CaptureError) { try base.start(keeping: held) }
   func requeue(_ index: Int) throws(CaptureError) { try base.requeue(index) }
   func stop() { base.stop() }
 

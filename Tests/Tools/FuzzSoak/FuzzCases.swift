@@ -166,8 +166,8 @@ struct FuzzCases {
 
   /// Edits with numbers that nobody would choose.
   private func wildPlan(_ random: inout SeededGenerator) async throws -> String {
-    let place = Int.random(in: 0..<assets.count, using: &random)
-    let asset = assets[place]
+    let position = Int.random(in: 0..<assets.count, using: &random)
+    let asset = assets[position]
     var composition = try Composition(asset)
     for _ in 0..<Int.random(in: 1...12, using: &random) {
       do {

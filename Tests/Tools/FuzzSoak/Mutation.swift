@@ -18,18 +18,19 @@ struct Mutation {
       let inIndex = Int.random(in: 0..<5, using: &random) > 0
       let range = inIndex ? index.clamped(to: 0..<bytes.count - 8) : 0..<bytes.count - 8
       guard !range.isEmpty else { continue }
-      let place = Int.random(in: range, using: &random)
+      let position = Int.random(in: range, using: &random)
       switch Int.random(in: 0..<16, using: &random) {
-      case 0..<5: bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
-      case 5..<8: bytes[place] = .random(in: 0...255, using: &random)
+      case 0..<5: bytes[position] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+      case 5..<8: bytes[position] = .random(in: 0...255, using: &random)
       case 8..<13:
         let number = Self.numbers.randomElement(using: &random) ?? 0
-        for byte in 0..<4 { bytes[place + byte] = UInt8(number >> (24 - 8 * byte) & 0xFF) }
-      case 13: bytes.removeSubrange(place..<min(bytes.count, place + 4))
+        for byte in 0..<4 { bytes[position + byte] = UInt8(number >> (24 - 8 * byte) & 0xFF) }
+      case 13: bytes.removeSubrange(position..<min(bytes.count, position + 4))
       case 14:
         let length = Int.random(in: 1...64, using: &random)
-        bytes.insert(contentsOf: bytes[place..<min(bytes.count, place + length)], at: place)
-      default: if Int.random(in: 0..<4, using: &random) == 0 { bytes.removeSubrange(place...) }
+        bytes.insert(
+          contentsOf: bytes[position..<min(bytes.count, position + length)], at: position)
+      default: if Int.random(in: 0..<4, using: &random) == 0 { bytes.removeSubrange(position...) }
       }
     }
     return bytes
@@ -46,11 +47,11 @@ struct Mutation {
     var text = Array(whole)
     for _ in 0..<Int.random(in: 1...6, using: &random) {
       guard text.count > 8 else { break }
-      let place = Int.random(in: 0..<text.count - 4, using: &random)
+      let position = Int.random(in: 0..<text.count - 4, using: &random)
       switch Int.random(in: 0..<8, using: &random) {
       case 0..<5:
         // The next number or word, as a whole.
-        guard let start = text[place...].firstIndex(where: { $0.isNumber || $0 == "-" }) else {
+        guard let start = text[position...].firstIndex(where: { $0.isNumber || $0 == "-" }) else {
           continue
         }
         let end = text[start...].firstIndex { !$0.isNumber && !".-+e/".contains($0) } ?? start
@@ -58,13 +59,13 @@ struct Mutation {
         let word = Self.words.randomElement(using: &random) ?? "0"
         text.replaceSubrange(start..<end, with: Array(word))
       case 5:
-        text[place] =
+        text[position] =
           ["{", "}", "[", "]", ",", "\"", "\\", "<", "\u{0}"]
           .randomElement(using: &random) ?? "0"
-      case 6: text.removeSubrange(place..<min(text.count, place + 20))
+      case 6: text.removeSubrange(position..<min(text.count, position + 20))
       default:
-        let end = min(text.count, place + Int.random(in: 1...200, using: &random))
-        text.insert(contentsOf: text[place..<end], at: place)
+        let end = min(text.count, position + Int.random(in: 1...200, using: &random))
+        text.insert(contentsOf: text[position..<end], at: position)
       }
     }
     return String(text)

@@ -57,11 +57,11 @@ package final class FileDriver: FrameDriver {
   /// The most bytes that a frame can take.
   package var maximumByteCount: Int { queue.bytesPerBuffer }
 
-  package func start(keeping lent: [Int]) throws(CaptureError) {
+  package func start(keeping held: [Int]) throws(CaptureError) {
     isStopping.store(false, ordering: .relaxed)
     failure.withLock { $0 = nil }
     lastDuration.withLock { $0 = nil }
-    queue.restart(keeping: lent)
+    queue.restart(keeping: held)
     // From here on it is the clock of the frames, however long the first of them takes.
     let base = clock.startOfStream()
     if pace == .maximum { clock.advance(toMicroseconds: base) }
@@ -126,7 +126,7 @@ package final class FileDriver: FrameDriver {
       }
     case .yuv420p:
       var decoder = try Decoder(parameters: track.parameters, subject: path)
-      var scaler = PictureConverter(to: .yuv420p, isFullRange: false)
+      var scaler = FrameConverter(to: .yuv420p, isFullRange: false)
       var hasMore = true
       while hasMore {
         let packet = try demuxer.nextPacket()

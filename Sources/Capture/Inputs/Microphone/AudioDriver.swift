@@ -99,7 +99,7 @@ package struct AudioBlock {
 /// All calls come from that thread, so they neither wait nor ask for memory.
 package protocol AudioSink: AnyObject, Sendable {
   /// Whether the sink has room for the next block; asked only for drivers that wait.
-  var hasRoom: Bool { get }
+  var hasSpace: Bool { get }
 
   /// Takes a block, or leaves it.
   func take(_ block: AudioBlock)
@@ -109,5 +109,5 @@ package protocol AudioSink: AnyObject, Sendable {
 }
 
 extension AudioSink {
-  package var hasRoom: Bool { true }
+  package var hasSpace: Bool { true }
 }

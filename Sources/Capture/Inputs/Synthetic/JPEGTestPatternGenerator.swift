@@ -9,7 +9,7 @@ import OvercrankLibAV
 /// is encoded once, and of each frame only the rows that carry its number: a 240 fps camera
 /// costs some percent of a core, as a real one does.
 struct JPEGTestPatternGenerator: TestPatternGenerator {
-  private let picture: TestPattern
+  private let pattern: TestPattern
   private var encoder: RowEncoder
   /// Everything before the first row's data.
   private let header: [UInt8]
@@ -21,24 +21,24 @@ struct JPEGTestPatternGenerator: TestPatternGenerator {
 
   private static let rowHeight = 16
 
-  init(picture: TestPattern) throws(LibAVError) {
-    self.picture = picture
-    rowCount = (picture.height + Self.rowHeight - 1) / Self.rowHeight
-    numberRowCount = picture.numberHeight / Self.rowHeight
-    var encoder = try RowEncoder(width: picture.width, height: Self.rowHeight)
+  init(pattern: TestPattern) throws(LibAVError) {
+    self.pattern = pattern
+    rowCount = (pattern.height + Self.rowHeight - 1) / Self.rowHeight
+    numberRowCount = pattern.numberHeight / Self.rowHeight
+    var encoder = try RowEncoder(width: pattern.width, height: Self.rowHeight)
     var rows: [[[UInt8]]] = []
     var header: [UInt8] = []
     for shift in stride(from: 0, to: Self.rowHeight, by: TestPattern.step) {
       var shifted: [[UInt8]] = []
-      for place in 0..<(TestPattern.period / Self.rowHeight) {
+      for position in 0..<(TestPattern.period / Self.rowHeight) {
         let jpeg = try encoder.encode { y, row in
-          for x in 0..<picture.width {
-            row[x] = TestPattern.pattern(x: x, y: place * Self.rowHeight + shift + y)
+          for x in 0..<pattern.width {
+            row[x] = TestPattern.pattern(x: x, y: position * Self.rowHeight + shift + y)
           }
         }
         let parts = try JPEGParts(jpeg)
         if header.isEmpty {
-          header = parts.header(width: picture.width, height: picture.height)
+          header = parts.header(width: pattern.width, height: pattern.height)
         }
         shifted.append(parts.data)
       }
@@ -61,9 +61,9 @@ struct JPEGTestPatternGenerator: TestPatternGenerator {
     let shifted = patternRows[offset % Self.rowHeight / TestPattern.step]
     for index in 0..<rowCount {
       if index < numberRowCount {
-        let picture = picture
+        let pattern = pattern
         let jpeg = try encoder.encode { y, row in
-          picture.drawNumberRow(
+          pattern.drawNumberRow(
             y: index * Self.rowHeight + y, number: number, isFlash: isFlash, into: row)
         }
         writer.append(try JPEGParts(jpeg).data)
@@ -95,14 +95,14 @@ private struct RowEncoder {
   private var ticks: Int64 = 0
 
   init(width: Int, height: Int) throws(LibAVError) {
-    var settings = Encoder.PictureSettings(
+    var settings = Encoder.VideoSettings(
       codec: "mjpeg", width: width, height: height, pixelFormat: .yuvj420p, timescale: 1_000)
     settings.isFullRange = true
     settings.quantizer = 3
     settings.threadCount = 1
     // One Huffman table for all rows; libav would otherwise fit one to each.
     settings.options = ["huffman": "default"]
-    box = Box(try Encoder(picture: settings))
+    box = Box(try Encoder(video: settings))
     self.width = width
     self.height = height
   }
@@ -136,19 +136,19 @@ private struct JPEGParts {
   init(_ packet: Packet) throws(LibAVError) {
     let bytes = packet.withBytes { [UInt8]($0) }
     var segments: [[UInt8]] = []
-    var place = 2
-    while place + 4 <= bytes.count, bytes[place] == 0xFF {
-      let length = Int(bytes[place + 2]) << 8 | Int(bytes[place + 3])
-      let end = min(bytes.count, place + 2 + length)
-      segments.append(Array(bytes[place..<end]))
-      let isScan = bytes[place + 1] == 0xDA
-      place = end
+    var position = 2
+    while position + 4 <= bytes.count, bytes[position] == 0xFF {
+      let length = Int(bytes[position + 2]) << 8 | Int(bytes[position + 3])
+      let end = min(bytes.count, position + 2 + length)
+      segments.append(Array(bytes[position..<end]))
+      let isScan = bytes[position + 1] == 0xDA
+      position = end
       if isScan { break }
     }
-    guard segments.last?[1] == 0xDA, bytes.count >= place + 2, bytes.suffix(2) == [0xFF, 0xD9]
+    guard segments.last?[1] == 0xDA, bytes.count >= position + 2, bytes.suffix(2) == [0xFF, 0xD9]
     else { throw LibAVError("take apart", "a JPEG of \(bytes.count) bytes", code: -22) }
     self.segments = segments
-    data = Array(bytes[place..<(bytes.count - 2)])
+    data = Array(bytes[position..<(bytes.count - 2)])
   }
 
   /// The header of a picture of another height that restarts after each row of blocks.

@@ -60,12 +60,12 @@ final class SyntheticAudioDriver: AudioDriver {
       }
       MonotonicClock.sleep(untilMicroseconds: end)
     }
-    var place = 0
+    var position = 0
     for number in first..<first + count {
       for _ in 0..<SyntheticAudio.channelCount {
         let bits = source.sample(number).bitPattern.littleEndian
-        memory.storeBytes(of: bits, toByteOffset: place, as: UInt32.self)
-        place += MemoryLayout<UInt32>.size
+        memory.storeBytes(of: bits, toByteOffset: position, as: UInt32.self)
+        position += MemoryLayout<UInt32>.size
       }
     }
     next = first + count

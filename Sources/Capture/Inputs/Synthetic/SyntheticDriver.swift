@@ -64,9 +64,9 @@ package final class SyntheticDriver: FrameDriver {
     do throws(LibAVError) {
       maker =
         switch settings.layout {
-        case .mjpeg: try JPEGTestPatternGenerator(picture: picture)
-        case .yuyv: YUYVTestPatternGenerator(picture: picture)
-        case .gray: GrayTestPatternGenerator(picture: picture)
+        case .mjpeg: try JPEGTestPatternGenerator(pattern: picture)
+        case .yuyv: YUYVTestPatternGenerator(pattern: picture)
+        case .gray: GrayTestPatternGenerator(pattern: picture)
         }
     } catch {
       throw CaptureError(
@@ -91,14 +91,14 @@ package final class SyntheticDriver: FrameDriver {
   /// The capture time of frame 0, in microseconds; 0 before the start.
   package var firstFrameMicroseconds: Int64 { startMicroseconds.load(ordering: .acquiring) }
 
-  package func start(keeping lent: [Int]) throws(CaptureError) {
+  package func start(keeping held: [Int]) throws(CaptureError) {
     try counter?.open()
     guard let maker = maker.withLock({ $0.take() }) else {
       throw CaptureError(
         .deviceFailed, "the synthetic camera was started twice", hint: "open it again")
     }
     isStopping.store(false, ordering: .relaxed)
-    queue.restart(keeping: lent)
+    queue.restart(keeping: held)
     // The first frame is complete one frame duration after the stream was switched on.
     let duration = settings.frameRate.frameDuration
     let switchedOn = clock.startOfStream()

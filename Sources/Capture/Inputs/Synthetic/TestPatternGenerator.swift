@@ -13,24 +13,24 @@ protocol TestPatternGenerator {
 
 /// Frames of 8-bit grey (`GREY`): brightness as it is.
 struct GrayTestPatternGenerator: TestPatternGenerator {
-  private let picture: TestPattern
+  private let pattern: TestPattern
   private let canvas: [UInt8]
 
-  init(picture: TestPattern) {
-    self.picture = picture
-    canvas = patternCanvas(picture, bytesPerPixel: 1) { value, _ in (value, 0) }
+  init(pattern: TestPattern) {
+    self.pattern = pattern
+    canvas = patternCanvas(pattern, bytesPerPixel: 1) { value, _ in (value, 0) }
   }
 
-  var maximumByteCount: Int { picture.width * picture.height }
+  var maximumByteCount: Int { pattern.width * pattern.height }
 
   mutating func make(
     number: Int, isFlash: Bool, into buffer: UnsafeMutableRawBufferPointer
   ) -> Int {
-    copyPattern(canvas, picture, bytesPerPixel: 1, number: number, into: buffer)
+    copyPattern(canvas, pattern, bytesPerPixel: 1, number: number, into: buffer)
     guard let start = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return 0 }
-    for y in 0..<min(picture.numberHeight, picture.height) {
-      picture.drawNumberRow(
-        y: y, number: number, isFlash: isFlash, into: start + y * picture.width)
+    for y in 0..<min(pattern.numberHeight, pattern.height) {
+      pattern.drawNumberRow(
+        y: y, number: number, isFlash: isFlash, into: start + y * pattern.width)
     }
     return maximumByteCount
   }
@@ -38,31 +38,31 @@ struct GrayTestPatternGenerator: TestPatternGenerator {
 
 /// Frames of 4:2:2 in one plane (`YUYV`).
 struct YUYVTestPatternGenerator: TestPatternGenerator {
-  private let picture: TestPattern
+  private let pattern: TestPattern
   private let canvas: [UInt8]
   private var row: [UInt8]
 
-  init(picture: TestPattern) {
-    self.picture = picture
-    row = Array(repeating: 0, count: picture.width)
-    canvas = patternCanvas(picture, bytesPerPixel: 2) { value, x in
+  init(pattern: TestPattern) {
+    self.pattern = pattern
+    row = Array(repeating: 0, count: pattern.width)
+    canvas = patternCanvas(pattern, bytesPerPixel: 2) { value, x in
       (value, x % 2 == 0 ? 112 : 144)
     }
   }
 
-  var maximumByteCount: Int { picture.width * picture.height * 2 }
+  var maximumByteCount: Int { pattern.width * pattern.height * 2 }
 
   mutating func make(
     number: Int, isFlash: Bool, into buffer: UnsafeMutableRawBufferPointer
   ) -> Int {
-    copyPattern(canvas, picture, bytesPerPixel: 2, number: number, into: buffer)
+    copyPattern(canvas, pattern, bytesPerPixel: 2, number: number, into: buffer)
     guard let start = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return 0 }
-    for y in 0..<min(picture.numberHeight, picture.height) {
+    for y in 0..<min(pattern.numberHeight, pattern.height) {
       row.withUnsafeMutableBufferPointer { row in
         guard let line = row.baseAddress else { return }
-        picture.drawNumberRow(y: y, number: number, isFlash: isFlash, into: line)
-        let target = start + y * picture.width * 2
-        for x in 0..<picture.width {
+        pattern.drawNumberRow(y: y, number: number, isFlash: isFlash, into: line)
+        let target = start + y * pattern.width * 2
+        for x in 0..<pattern.width {
           target[2 * x] = line[x]
           target[2 * x + 1] = 128
         }
@@ -74,12 +74,12 @@ struct YUYVTestPatternGenerator: TestPatternGenerator {
 
 /// The pattern drawn once, tall enough to be shown from any row of its period.
 private func patternCanvas(
-  _ picture: TestPattern, bytesPerPixel: Int, _ pixel: (UInt8, Int) -> (UInt8, UInt8)
+  _ pattern: TestPattern, bytesPerPixel: Int, _ pixel: (UInt8, Int) -> (UInt8, UInt8)
 ) -> [UInt8] {
   var canvas = [UInt8]()
-  canvas.reserveCapacity((picture.height + TestPattern.period) * picture.width * bytesPerPixel)
-  for y in 0..<(picture.height + TestPattern.period) {
-    for x in 0..<picture.width {
+  canvas.reserveCapacity((pattern.height + TestPattern.period) * pattern.width * bytesPerPixel)
+  for y in 0..<(pattern.height + TestPattern.period) {
+    for x in 0..<pattern.width {
       let (first, second) = pixel(TestPattern.pattern(x: x, y: y), x)
       canvas.append(first)
       if bytesPerPixel == 2 { canvas.append(second) }
@@ -89,13 +89,13 @@ private func patternCanvas(
 }
 
 private func copyPattern(
-  _ canvas: [UInt8], _ picture: TestPattern, bytesPerPixel: Int, number: Int,
+  _ canvas: [UInt8], _ pattern: TestPattern, bytesPerPixel: Int, number: Int,
   into buffer: UnsafeMutableRawBufferPointer
 ) {
-  let rowBytes = picture.width * bytesPerPixel
+  let rowBytes = pattern.width * bytesPerPixel
   let first = TestPattern.offset(number: number) * rowBytes
   canvas.withUnsafeBytes { source in
     buffer.copyMemory(
-      from: UnsafeRawBufferPointer(rebasing: source[first..<(first + picture.height * rowBytes)]))
+      from: UnsafeRawBufferPointer(rebasing: source[first..<(first + pattern.height * rowBytes)]))
   }
 }

@@ -41,7 +41,7 @@ final class V4L2Driver: FrameDriver {
 
   func microseconds() -> Int64 { queue.nanoseconds() / 1_000 }
 
-  func start(keeping lent: [Int]) throws(CaptureError) {
+  func start(keeping held: [Int]) throws(CaptureError) {
     do throws(DeviceError) {
       if isDurationGivenBack.exchange(false, ordering: .relaxed) {
         _ = try queue.setFrameDuration(frameDuration)
@@ -49,7 +49,7 @@ final class V4L2Driver: FrameDriver {
       // The controls are the user's again whenever the stream is off.
       exposureGuard?.apply()
       readExposure()
-      try queue.start(keeping: lent)
+      try queue.start(keeping: held)
     } catch {
       giveBackControls()
       throw CaptureError(error)

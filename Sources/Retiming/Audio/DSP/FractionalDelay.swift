@@ -26,9 +26,9 @@ struct FractionalDelay {
     }
     // The sine is the same for every tap, but for its sign.
     let sine = sin(.pi * fraction) / .pi
-    let weights = (1 - Self.reach...Self.reach).map { place -> Double in
-      let distance = Double(place) - fraction
-      return (place & 1 == 0 ? -sine : sine) / distance * Self.window(distance)
+    let weights = (1 - Self.reach...Self.reach).map { position -> Double in
+      let distance = Double(position) - fraction
+      return (position & 1 == 0 ? -sine : sine) / distance * Self.window(distance)
     }
     let sum = weights.reduce(0, +)
     kernel = weights.map { Float($0 / sum) }
@@ -40,9 +40,9 @@ struct FractionalDelay {
   }
 
   private static func window(_ distance: Double) -> Double {
-    let place = min(1, distance * distance / Double(reach * reach)) * 1_024
-    let index = min(1_023, Int(place))
-    return windows[index] + (windows[index + 1] - windows[index]) * (place - Double(index))
+    let position = min(1, distance * distance / Double(reach * reach)) * 1_024
+    let index = min(1_023, Int(position))
+    return windows[index] + (windows[index + 1] - windows[index]) * (position - Double(index))
   }
 
   /// The samples of a plane from a place on: behind `start` by the fraction, one for each sample.
@@ -61,8 +61,8 @@ struct FractionalDelay {
         var index = 0
         while index + 8 <= count {
           var sum = SIMD8<Float>.zero
-          for (place, weight) in kernel.enumerated() {
-            let offset = (first + index + place) * 4
+          for (position, weight) in kernel.enumerated() {
+            let offset = (first + index + position) * 4
             sum += weight * bytes.loadUnaligned(fromByteOffset: offset, as: SIMD8<Float>.self)
           }
           for lane in 0..<8 { made.initializeElement(at: index + lane, to: sum[lane]) }
@@ -70,8 +70,8 @@ struct FractionalDelay {
         }
         while index < count {
           var sum: Float = 0
-          for (place, weight) in kernel.enumerated() {
-            let offset = (first + index + place) * 4
+          for (position, weight) in kernel.enumerated() {
+            let offset = (first + index + position) * 4
             sum += weight * bytes.loadUnaligned(fromByteOffset: offset, as: Float.self)
           }
           made.initializeElement(at: index, to: sum)

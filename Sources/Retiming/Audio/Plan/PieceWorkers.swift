@@ -94,7 +94,7 @@ final class PieceWorker: Sendable {
     var reply: Planes?
     var blocks: [Planes] = []
     var waitingSamples = 0
-    var lacksRoom = false
+    var lacksSpace = false
     var failure: (any Error)?
     var isOver = false
     var isStopped = false
@@ -187,7 +187,7 @@ final class PieceWorker: Sendable {
     while true {
       let (isStopped, isPut) = state.withLock { state in
         let fits = state.waitingSamples + size <= Self.mostWaiting
-        state.lacksRoom = !fits
+        state.lacksSpace = !fits
         if fits {
           state.blocks.append(block)
           state.waitingSamples += size
@@ -210,7 +210,7 @@ final class PieceWorker: Sendable {
   var waitingSamples: Int { state.withLock { $0.waitingSamples } }
 
   /// Whether it stands still until some are taken.
-  var lacksRoom: Bool { state.withLock { $0.lacksRoom } }
+  var lacksSpace: Bool { state.withLock { $0.lacksSpace } }
 
   /// Reads what the worker asked for, if it did, and still wants it.
   func answer(_ read: SampleReader) throws {
@@ -226,15 +226,15 @@ final class PieceWorker: Sendable {
   /// The next block, if it is made.
   func take() throws -> Planes? {
     var block: Planes?
-    let (failure, lacksRoom) = state.withLock { state -> ((any Error)?, Bool) in
+    let (failure, lacksSpace) = state.withLock { state -> ((any Error)?, Bool) in
       guard !state.blocks.isEmpty else { return (state.failure, false) }
       let first = state.blocks.removeFirst()
       state.waitingSamples -= first.sampleCount * first.count
       block = first
-      return (nil, state.lacksRoom)
+      return (nil, state.lacksSpace)
     }
     if let failure { throw failure }
-    if lacksRoom { wake.signal() }
+    if lacksSpace { wake.signal() }
     return block
   }
 

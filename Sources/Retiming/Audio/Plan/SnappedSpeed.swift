@@ -16,7 +16,7 @@ public struct SnappedSpeed: Hashable, Sendable {
   /// When it plays, in the composition.
   public let target: TimeRange
   /// Source seconds for each second of output, as asked for.
-  public let asked: Speed
+  public let requested: Speed
   /// Source seconds for each second of output, as played.
   public let played: Speed
 }
@@ -83,14 +83,14 @@ extension AudioPlan {
           "low-quality sound plays at 1/2, 2/3, 4/5, 1, 5/4, 3/2 and 2 only, and \(mapping.target.displayText) "
             + "is at \(asked); \(speed) is the nearest")
       }
-      changes.append(SnappedSpeed(target: mapping.target, asked: asked, played: speed))
+      changes.append(SnappedSpeed(target: mapping.target, requested: asked, played: speed))
       played.append(
         try exactly("the sound of \(mapping.target.displayText) at \(speed)") {
           () throws(TimingError) in
           // As much as plays in the time there is, and no more than there is to play.
           let length = try min(
-            mapping.source.durationInSeconds,
-            mapping.target.durationInSeconds.multiplied(by: speed.fraction))
+            mapping.source.duration,
+            mapping.target.duration.multiplied(by: speed.fraction))
           let source = try MediaTime(length)
           return try PlaybackMapping(
             TimeMapping(

@@ -119,10 +119,10 @@ final class RubberBandRenderer: SegmentRenderer {
 
   /// Which sample the engine should give when a source position is in the middle of its window.
   private func output(at source: Double) -> Double {
-    let place =
+    let offset =
       source < start
       ? map.output(at: start) - (start - source) * leadStretch : map.output(at: source)
-    return place - Double(firstOutput)
+    return offset - Double(firstOutput)
   }
 
   /// Two channels as their mean and half their difference, which the engine keeps together:

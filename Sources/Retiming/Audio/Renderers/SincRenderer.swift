@@ -43,9 +43,9 @@ final class SincRenderer: SegmentRenderer {
       let first = Int(whole) - reach + 1
       try window.read(upTo: origin + Int64(first + 2 * reach), read)
       SincKernel.weigh(&weights, fraction: source - whole, reach: reach, band: band)
-      let place = Int(origin + Int64(first) - window.range.lowerBound)
+      let offset = Int(origin + Int64(first) - window.range.lowerBound)
       for channel in made.indices {
-        made[channel][index] = SincKernel.sum(window.planes[channel], from: place, weights)
+        made[channel][index] = SincKernel.sum(window.planes[channel], from: offset, weights)
       }
       position += 1
       if index & 1_023 == 0 { window.forget(before: origin + Int64(first)) }
@@ -70,8 +70,8 @@ enum SincKernel {
     table.reserveCapacity((phases + 1) * 2 * reach)
     for phase in 0...phases {
       let fraction = Double(phase) / Double(phases)
-      let row = (1 - reach...reach).map { place -> Double in
-        let distance = Double(place) - fraction
+      let row = (1 - reach...reach).map { offset -> Double in
+        let distance = Double(offset) - fraction
         guard distance != 0 else { return 1 }
         let share = distance / Double(reach)
         return sin(.pi * distance) / (.pi * distance)
@@ -90,9 +90,9 @@ enum SincKernel {
     if weights.count != count { weights = [Float](repeating: 0, count: count) }
     table.withUnsafeBufferPointer { table in
       guard band < 1 else {
-        let place = fraction * Double(phases)
-        let row = min(Int(place), phases - 1)
-        let part = Float(place - Double(row))
+        let offset = fraction * Double(phases)
+        let row = min(Int(offset), phases - 1)
+        let part = Float(offset - Double(row))
         for index in 0..<count {
           let value = table[row * count + index]
           weights[index] = value + (table[(row + 1) * count + index] - value) * part
@@ -116,11 +116,11 @@ enum SincKernel {
   ) -> Float {
     // A sample that far before the place: at a lower index by the whole part.
     let whole = Int(distance)
-    let place = (distance - Double(whole)) * Double(phases)
-    let row = min(Int(place), phases - 1)
+    let offset = (distance - Double(whole)) * Double(phases)
+    let row = min(Int(offset), phases - 1)
     let index = row * 2 * reach + reach - 1 - whole
     let value = table[index]
-    return value + (table[index + 2 * reach] - value) * Float(place - Double(row))
+    return value + (table[index + 2 * reach] - value) * Float(offset - Double(row))
   }
 
   /// The samples of a plane from a place on, each times its weight.

@@ -10,9 +10,9 @@ package import OvercrankLibAV
 ///
 /// Two tables do the work: signal to light in steps of a sixteenth of a code value, and the fourth
 /// root of light to signal, which no curve makes steep.
-package final class PictureBlender {
+package final class FrameBlender {
   private let layout: PixelComponents
-  private let format: PixelFormat
+  private let format: LibAVPixelFormat
   private let width: Int
   private let height: Int
   private let transfer: TransferFunction
@@ -40,7 +40,8 @@ package final class PictureBlender {
   ///
   /// - Returns: Nil for a format whose samples are not whole bytes.
   package init?(
-    width: Int, height: Int, pixelFormat: PixelFormat, isFullRange: Bool, transfer: TransferFunction
+    width: Int, height: Int, pixelFormat: LibAVPixelFormat, isFullRange: Bool,
+    transfer: TransferFunction
   ) {
     guard let layout = PixelComponents(pixelFormat) else { return nil }
     self.layout = layout
@@ -191,15 +192,16 @@ package final class PictureBlender {
   private func addLight(_ row: [UInt16], to number: Int, at start: Int, _ share: Float) {
     // Red, green, blue and grey are by themselves what brightness is.
     for x in 0..<width {
-      let place = Int(brightness[Int(row[x])]) - lowest
-      sums[number][start + x] += share * lights[place]
+      let position = Int(brightness[Int(row[x])]) - lowest
+      sums[number][start + x] += share * lights[position]
     }
   }
 
   private func signal(_ light: Float) -> Float {
     let root = light.magnitude.squareRoot().squareRoot() * rootSteps
-    let place = min(Int(root), signals.count - 2)
-    let signal = signals[place] + (signals[place + 1] - signals[place]) * (root - Float(place))
+    let position = min(Int(root), signals.count - 2)
+    let signal =
+      signals[position] + (signals[position + 1] - signals[position]) * (root - Float(position))
     return light < 0 ? -signal : signal
   }
 

@@ -3,7 +3,7 @@
 import CFFmpeg
 
 /// Where the rows of a packed picture lie in a driver's buffer.
-struct PictureLayout {
+struct FrameLayout {
   /// For each plane: offset of its first byte, bytes from row to row, rows, bytes used in a row.
   let planes: [(offset: Int, stride: Int, rows: Int, rowBytes: Int)]
   /// Bytes from the first to just past the last that the picture uses.
@@ -49,10 +49,10 @@ extension MediaFrame {
   /// The bytes of a picture whose rows lie one behind the other, as a file stores them; nil for
   /// one that lies in any other way.
   package static func packedByteCount(
-    width: Int, height: Int, pixelFormat: PixelFormat, bytesPerRow: Int
+    width: Int, height: Int, pixelFormat: LibAVPixelFormat, bytesPerRow: Int
   ) -> Int? {
     guard
-      let layout = try? PictureLayout(
+      let layout = try? FrameLayout(
         width: width, height: height, pixelFormat: pixelFormat, bytesPerRow: bytesPerRow),
       layout.planes.allSatisfy({ $0.stride == $0.rowBytes }),
       av_image_get_buffer_size(pixelFormat, Int32(width), Int32(height), 1) == layout.byteCount
@@ -71,9 +71,9 @@ extension MediaFrame {
   /// - Throws: `LibAVError` for "lay out" a picture whose planes are not in the usual proportion,
   ///   so that joined they would be no picture.
   package static func planeByteCounts(
-    width: Int, height: Int, pixelFormat: PixelFormat, bytesPerRow: [Int]
+    width: Int, height: Int, pixelFormat: LibAVPixelFormat, bytesPerRow: [Int]
   ) throws(LibAVError) -> [Int] {
-    let layout = try PictureLayout(
+    let layout = try FrameLayout(
       width: width, height: height, pixelFormat: pixelFormat,
       bytesPerRow: bytesPerRow.first ?? 0)
     guard layout.planes.map({ $0.stride }) == bytesPerRow else {
@@ -100,9 +100,9 @@ extension MediaFrame {
         let line = from + min(row, size.height - 1) * bytesPerRow(component.plane)
         let output = to + row * result.bytesPerRow(component.plane)
         for column in 0..<target.width {
-          let place = component.offset + min(column, size.width - 1) * component.step
+          let position = component.offset + min(column, size.width - 1) * component.step
           for byte in 0..<layout.bytesPerSample {
-            output[component.offset + column * component.step + byte] = line[place + byte]
+            output[component.offset + column * component.step + byte] = line[position + byte]
           }
         }
       }

@@ -5,7 +5,7 @@ import OvercrankRetiming
 import Testing
 
 /// Mixing as light, against the definition in plain double precision, pixel by pixel.
-struct PictureBlenderTests {
+struct FrameBlenderTests {
   /// Code values of every plane, by the row, without padding.
   private typealias Planes = [[[Int]]]
 
@@ -18,14 +18,14 @@ struct PictureBlenderTests {
   func `Every pixel is within one code value of the definition`(
     name: String, curve: Int
   ) throws {
-    let format = try #require(PixelFormat(named: name))
+    let format = try #require(LibAVPixelFormat(named: name))
     let layout = try #require(PixelComponents(format))
     let transfer = TransferFunction(
       curve: [.bt709, .sRGB, .power(2.2), .pq, .hlg][curve],
       red: curve == 3 ? 0.2627 : 0.2126, blue: curve == 3 ? 0.0593 : 0.0722)
     let (width, height) = (19, 13)
     let blender = try #require(
-      PictureBlender(
+      FrameBlender(
         width: width, height: height, pixelFormat: format, isFullRange: format.isFullRange,
         transfer: transfer))
     var random = SeededGenerator(state: UInt64(curve + 7))
@@ -53,7 +53,7 @@ struct PictureBlenderTests {
   @Test func `Half of black and half of white is as bright as half the light`() throws {
     let transfer = TransferFunction(curve: .bt709, red: 0.2126, blue: 0.0722)
     let blender = try #require(
-      PictureBlender(
+      FrameBlender(
         width: 2, height: 2, pixelFormat: .gray8, isFullRange: true, transfer: transfer))
     for level in [0, 255] as [UInt8] {
       let picture = try MediaFrame.picture(width: 2, height: 2, pixelFormat: .gray8)
@@ -66,12 +66,12 @@ struct PictureBlenderTests {
 
   @Test func `Pictures of another kind are refused`() throws {
     let transfer = TransferFunction(curve: .bt709, red: 0.2126, blue: 0.0722)
-    let pal8 = try #require(PixelFormat(named: "pal8"))
+    let pal8 = try #require(LibAVPixelFormat(named: "pal8"))
     #expect(
-      PictureBlender(
+      FrameBlender(
         width: 2, height: 2, pixelFormat: pal8, isFullRange: true, transfer: transfer) == nil)
     let blender = try #require(
-      PictureBlender(
+      FrameBlender(
         width: 2, height: 2, pixelFormat: .gray8, isFullRange: true, transfer: transfer))
     let other = try MediaFrame.picture(width: 4, height: 2, pixelFormat: .gray8)
     let error = #expect(throws: RetimingError.self) { try blender.add(other, share: 1) }
@@ -155,7 +155,7 @@ struct PictureBlenderTests {
 
   /// Noise whose colours are not too far beyond what a screen can show.
   private func picture(
-    _ format: PixelFormat, _ layout: PixelComponents, _ width: Int, _ height: Int,
+    _ format: LibAVPixelFormat, _ layout: PixelComponents, _ width: Int, _ height: Int,
     _ random: inout SeededGenerator
   ) throws -> MediaFrame {
     let frame = try MediaFrame.picture(width: width, height: height, pixelFormat: format)
@@ -168,9 +168,10 @@ struct PictureBlenderTests {
       for y in 0..<size.height {
         for x in 0..<size.width {
           let code = Int.random(in: range, using: &random)
-          let place = y * frame.bytesPerRow(component.plane) + component.offset + x * component.step
-          plane[place] = UInt8(truncatingIfNeeded: code)
-          if layout.bytesPerSample == 2 { plane[place + 1] = UInt8(code >> 8) }
+          let position =
+            y * frame.bytesPerRow(component.plane) + component.offset + x * component.step
+          plane[position] = UInt8(truncatingIfNeeded: code)
+          if layout.bytesPerSample == 2 { plane[position + 1] = UInt8(code >> 8) }
         }
       }
     }
@@ -183,9 +184,10 @@ struct PictureBlenderTests {
       guard let plane = frame.planeData(component.plane) else { return [] }
       return (0..<size.height).map { y in
         (0..<size.width).map { x in
-          let place = y * frame.bytesPerRow(component.plane) + component.offset + x * component.step
-          let high = layout.bytesPerSample == 2 ? Int(plane[place + 1]) << 8 : 0
-          return Int(plane[place]) | high
+          let position =
+            y * frame.bytesPerRow(component.plane) + component.offset + x * component.step
+          let high = layout.bytesPerSample == 2 ? Int(plane[position + 1]) << 8 : 0
+          return Int(plane[position]) | high
         }
       }
     }

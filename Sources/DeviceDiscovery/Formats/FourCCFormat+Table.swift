@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-extension PixelLayout {
+import OvercrankMediaCore
+
+extension FourCCFormat {
   /// Every V4L2 format whose bytes FFmpeg 5.1 has a name for.
   ///
   /// The left column is from linux/videodev2.h and the kernel's description of each format, the
@@ -11,9 +13,9 @@ extension PixelLayout {
   /// name for), `NV61`, `NM61`, `YM21`, `YM61`, `YM42` and `VYUY` (the same), `Y04` and `Y06`, the packed `Y10B` and `Y10P`,
   /// sensor mosaics of 10 to 14 bits (FFmpeg has 8 and 16; read as 16 they would be 4 to 64
   /// times too dark), and HSV.
-  static let table: [PixelLayout] =
+  static let table: [FourCCFormat] =
     rows(
-      .compressed, 0, coding: PixelLayout.Coding.codec,
+      .compressed, 0, of: { .codec(VideoCodec(rawValue: $0)) },
       [
         ("MJPG", "mjpeg"), ("JPEG", "mjpeg"), ("H264", "h264"),
       ])
@@ -81,10 +83,11 @@ extension PixelLayout {
 
   private static func rows(
     _ colorModel: ColorModel, _ bits: Int,
-    coding: (String) -> Coding = PixelLayout.Coding.pixels, _ names: [(String, String)]
-  ) -> [PixelLayout] {
+    of subType: (String) -> MediaSubType = { .pixels(PixelFormat(rawValue: $0)) },
+    _ names: [(String, String)]
+  ) -> [FourCCFormat] {
     names.compactMap { name, ffmpeg in
-      FourCC(name).map { PixelLayout($0, coding(ffmpeg), bits, colorModel) }
+      FourCC(name).map { FourCCFormat($0, subType(ffmpeg), bits, colorModel) }
     }
   }
 }

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Pictures as files: what was black is black, what was white is white.
-struct PictureWriterTests {
+struct FrameWriterTests {
   private let folder: Scratch
 
   init() throws { folder = try Scratch() }
@@ -38,10 +38,10 @@ struct PictureWriterTests {
     var recipe = MovieRecipe.constant(30, count: 3)
     if isVideoRange { recipe = recipe.h264(gop: 1, reordered: false, options: ["crf": "0"]) }
     var reader = try FrameReader(try asset(recipe))
-    for format in [RawPictureFormat.gray8, .rgb24] {
-      var writer = RawPictureWriter(format)
+    for format in [PixelFormat.gray, .rgb24] {
+      var writer = try RawFrameWriter(format)
       let bytes = try writer.data(of: 1, from: &reader)
-      let size = format == .gray8 ? 1 : 3
+      let size = format == .gray ? 1 : 3
       #expect(bytes.count == PaintedBlocks.width * PaintedBlocks.height * size)
       // Frame 1 has the first block white and all others black.
       let found = (
@@ -49,7 +49,7 @@ struct PictureWriterTests {
       )
       #expect(abs(found.0 - light) <= 1 && abs(found.1 - dark) <= 1, "\(format): \(found)")
     }
-    var video = RawPictureWriter(.yuv420p)
+    var video = try RawFrameWriter(.yuv420p)
     let planes = try video.data(of: 1, from: &reader)
     #expect(planes.count == PaintedBlocks.width * PaintedBlocks.height * 3 / 2)
     let stored = isVideoRange ? 208 : 16 + (208 * 219 + 127) / 255
@@ -61,7 +61,7 @@ struct PictureWriterTests {
     let asset = try asset(MovieRecipe.constant(30, count: 3))
     var reader = try FrameReader(asset)
     var png = PNGWriter()
-    var raw = RawPictureWriter(.rgb24)
+    var raw = try RawFrameWriter(.rgb24)
     let path = try folder.write(try png.data(of: 2, from: &reader), as: "frame.png")
     let bytes = try await FFmpeg.converted(path, ["-f", "rawvideo", "-pix_fmt", "rgb24"])
     #expect(bytes == (try raw.data(of: 2, from: &reader)))
@@ -74,9 +74,9 @@ struct PictureWriterTests {
     recipe.displayMatrix = [0, sine << 16, 0, -sine << 16, 0, 0, 0, 0, 1 << 30]
     let asset = try asset(recipe)
     var reader = try FrameReader(asset)
-    for (format, name) in [(RawPictureFormat.gray8, "gray"), (.yuv420p, "yuv420p")] {
+    for (format, name) in [(PixelFormat.gray, "gray"), (.yuv420p, "yuv420p")] {
       for (applies, decoding) in [(true, []), (false, ["-noautorotate"])] {
-        var writer = RawPictureWriter(format, appliesRotation: applies)
+        var writer = try RawFrameWriter(format, appliesRotation: applies)
         let found = try writer.data(of: 0, from: &reader)
         let wanted = try await FFmpeg.converted(
           asset.path, ["-frames:v", "1", "-f", "rawvideo", "-pix_fmt", name], decoding: decoding)
@@ -95,10 +95,10 @@ struct PictureWriterTests {
     recipe.height = height
     var reader = try FrameReader(try asset(recipe))
     for (format, count) in [
-      (RawPictureFormat.gray8, width * height), (.rgb24, width * height * 3),
+      (PixelFormat.gray, width * height), (.rgb24, width * height * 3),
       (.yuv420p, width * height + 2 * ((width + 1) / 2) * ((height + 1) / 2)),
     ] {
-      var writer = RawPictureWriter(format)
+      var writer = try RawFrameWriter(format)
       #expect(try writer.data(of: 1, from: &reader).count == count)
     }
   }

@@ -5,7 +5,7 @@ import Glibc
 /// Which file a path leads to, whether it exists or not.
 ///
 /// Two paths lead to one file in spite of other spellings, symbolic links and hard links.
-package struct FilePlace {
+package struct FileLocation {
   /// The bytes of the path without symbolic links: the same for each spelling of one name.
   package let name: [UInt8]
   /// The file itself, where it exists.
@@ -25,7 +25,7 @@ package struct FilePlace {
   }
 
   /// Whether both lead to one file, also by two names of it.
-  package func isFile(of other: FilePlace) -> Bool {
+  package func isFile(of other: FileLocation) -> Bool {
     guard let file, let found = other.file else { return name == other.name }
     return file == found
   }

@@ -41,34 +41,34 @@ extension JSONValue {
   }
 
   /// Whether an item or an effect is switched on.
-  func otioIsEnabled(_ place: String) throws(EditingError) -> Bool {
+  func otioIsEnabled(_ location: String) throws(EditingError) -> Bool {
     guard let value = self["enabled"] else { return true }
-    guard let isEnabled = value.bool else { throw value.otioUnreadable("enabled", of: place) }
+    guard let isEnabled = value.bool else { throw value.otioUnreadable("enabled", of: location) }
     return isEnabled
   }
 
   /// The kind of a track; what stands in a stack without one is pictures.
-  func otioTrackKind(_ place: String) throws(EditingError) -> String {
+  func otioTrackKind(_ location: String) throws(EditingError) -> String {
     guard otioKind == "Track", let value = self["kind"] else { return "Video" }
-    guard let kind = value.string else { throw value.otioUnreadable("kind", of: place) }
+    guard let kind = value.string else { throw value.otioUnreadable("kind", of: location) }
     return kind
   }
 
   /// The elements of a member; none where there is no such member.
-  func otioItems(_ key: String, _ place: String) throws(EditingError) -> [JSONValue] {
+  func otioItems(_ key: String, _ location: String) throws(EditingError) -> [JSONValue] {
     switch self[key] {
     case nil: return []
     case .array(let items): return items
     // Some programs write none like this.
     case .null where key != "children": return []
-    case .some(let value): throw value.otioUnreadable(key, of: place)
+    case .some(let value): throw value.otioUnreadable(key, of: location)
     }
   }
 
   /// The address of a movie; nil where there is none.
-  func otioAddress(_ place: String) throws(EditingError) -> String? {
+  func otioAddress(_ location: String) throws(EditingError) -> String? {
     guard let value = self["target_url"], value != .null else { return nil }
-    guard let address = value.string else { throw value.otioUnreadable("target_url", of: place) }
+    guard let address = value.string else { throw value.otioUnreadable("target_url", of: location) }
     return address.contains { !$0.isWhitespace } ? address : nil
   }
 
@@ -77,7 +77,7 @@ extension JSONValue {
   /// - Throws: `EditingError` with `.invalidProject` for one that cannot be read: without it, other
   ///   frames would be shown.
   func otioRange(
-    _ key: String, _ place: String
+    _ key: String, _ location: String
   ) throws(EditingError) -> (start: Rational, duration: Rational)? {
     guard let value = self[key], value != .null else { return nil }
     if let range = value.otioRange { return range }
@@ -91,22 +91,22 @@ extension JSONValue {
           ? ProjectTime.rate(found?.number) != nil
           : found?.number.flatMap(ProjectTime.nearest) != nil
         if !isReadable {
-          throw (found ?? .null).otioUnreadable("\(key).\(part).\(number)", of: place)
+          throw (found ?? .null).otioUnreadable("\(key).\(part).\(number)", of: location)
         }
       }
     }
-    throw value.otioUnreadable(key, of: place)
+    throw value.otioUnreadable(key, of: location)
   }
 
   /// A member that is a time; nil where there is none.
-  func otioTime(_ key: String, _ place: String) throws(EditingError) -> Rational? {
+  func otioTime(_ key: String, _ location: String) throws(EditingError) -> Rational? {
     guard let value = self[key], value != .null else { return nil }
-    guard let time = value.otioTime else { throw value.otioUnreadable(key, of: place) }
+    guard let time = value.otioTime else { throw value.otioUnreadable(key, of: location) }
     return time
   }
 
   /// What is said of a value that is there and cannot be read.
-  func otioUnreadable(_ name: String, of place: String) -> EditingError {
+  func otioUnreadable(_ name: String, of location: String) -> EditingError {
     let shown =
       switch self {
       case .null: "null"
@@ -116,7 +116,7 @@ extension JSONValue {
       case .array: "a list"
       case .object: "an object"
       }
-    return .invalidProject("\(name) of \(place) is \(shown), which cannot be read")
+    return .invalidProject("\(name) of \(location) is \(shown), which cannot be read")
   }
 
   /// The movie that a clip plays; nil where it plays another kind of media or none.
@@ -146,7 +146,7 @@ extension JSONValue {
   }
 
   /// What a clip plays that is no movie, for messages.
-  var otioReferenceWords: String {
+  var otioReferenceDescription: String {
     switch otioAnyReference?.otioKind {
     case "ImageSequenceReference": "a sequence of images, which is not read"
     default: "media of an unknown kind"

@@ -5,24 +5,24 @@ import OvercrankMediaCore
 import Synchronization
 
 /// The frames of one camera that wait in a ring for whoever takes them.
-final class LoanQueue: SampleQueue {
-  let ring: LoanRing
-  private let loans: BufferPool
+final class VideoSampleQueue: SampleQueue {
+  let ring: VideoSampleRing
+  private let pool: BufferPool
   private let format: FormatDescription
   /// How long a frame lasts.
   private let duration: MediaTime
   private let options: DataSink.Options
   private let counters: DataOutputCounters
   private let drops: EventHub<DroppedFrame>
-  private let converters = PictureConverters()
+  private let converters = FrameConverters()
 
   init(
-    _ ring: LoanRing, from input: DeviceInput, _ options: DataSink.Options,
+    _ ring: VideoSampleRing, from input: DeviceInput, _ options: DataSink.Options,
     _ counters: DataOutputCounters, drops: EventHub<DroppedFrame>
   ) {
     self.ring = ring
     // As they are now: the device may be opened anew in another mode.
-    loans = input.loans
+    pool = input.pool
     format = FormatDescription(input.delivery)
     duration = input.negotiatedFrameRate.frameDuration
     self.options = options
@@ -43,13 +43,13 @@ final class LoanQueue: SampleQueue {
   func dropSurplus() -> Bool {
     guard ring.count > 0, !ring.beginsWithNote, options.isOverShare, let entry = ring.pop()
     else { return false }
-    if case .lent(let loan) = entry.passage { giveBack(loan) }
+    if case .held(let heldBuffer) = entry.passage { giveBack(heldBuffer) }
     counters.note(.outOfBuffers)
     tell(entry, .outOfBuffers)
     return true
   }
 
-  private func tell(_ entry: LoanRing.Entry, _ reason: FrameDropReason) {
+  private func tell(_ entry: VideoSampleRing.Entry, _ reason: FrameDropReason) {
     drops.send(
       DroppedFrame(
         presentationTimeStamp: MediaTime(microseconds: entry.observation.microseconds),
@@ -57,24 +57,24 @@ final class LoanQueue: SampleQueue {
   }
 
   func take() -> SampleBuffer? {
-    guard let entry = ring.pop(), case .lent(let loan) = entry.passage else { return nil }
+    guard let entry = ring.pop(), case .held(let heldBuffer) = entry.passage else { return nil }
     options.waiting.wrappingSubtract(1, ordering: .releasing)
     counters.delivered.wrappingAdd(1, ordering: .releasing)
     return SampleBuffer(
-      entry.observation, entry.exposure, loan, of: loans, format: format, duration: duration,
+      entry.observation, entry.exposure, heldBuffer, of: pool, format: format, duration: duration,
       options: options,
       converters: converters)
   }
 
   func drain() {
     while let entry = ring.pop() {
-      if case .lent(let loan) = entry.passage { giveBack(loan) }
+      if case .held(let heldBuffer) = entry.passage { giveBack(heldBuffer) }
     }
   }
 
-  private func giveBack(_ loan: BufferPool.Loan) {
+  private func giveBack(_ heldBuffer: BufferPool.HeldBuffer) {
     options.kept.wrappingSubtract(1, ordering: .relaxed)
     options.waiting.wrappingSubtract(1, ordering: .relaxed)
-    loans.release(loan)
+    pool.release(heldBuffer)
   }
 }

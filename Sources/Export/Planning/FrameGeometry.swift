@@ -4,16 +4,16 @@ import OvercrankAssets
 import OvercrankLibAV
 
 /// What is done to the size and the place of pictures before they are encoded.
-struct PictureGeometry: Sendable {
+struct FrameGeometry: Sendable {
   /// The size before anything is turned.
   let scaled: VideoSize
-  let turn: PictureTurn
+  let turn: FrameRotation
   /// What is encoded: turned, and with even sides where the codec needs them.
   let encoded: VideoSize
   /// The pixels of the result; nil where they are square or unknown.
   let pixelAspect: Encoder.PixelAspect?
   /// The format of the result.
-  let format: PixelFormat
+  let format: LibAVPixelFormat
   /// Whether its samples use all values, rather than those of television.
   let isFullRange: Bool
   /// Whether the pictures are cut to the shape of `scaled`.
@@ -23,7 +23,7 @@ struct PictureGeometry: Sendable {
   /// Decides it for a track whose display matrix is this.
   init(_ track: VideoTrack, matrix: [Int32], _ settings: ExportSettings) throws(ExportError) {
     let source = track.format.parameters
-    let asked = PictureTurn(displayMatrix: matrix)
+    let asked = FrameRotation(displayMatrix: matrix)
     if settings.appliesRotation, asked == nil {
       throw ExportError(
         .unsupportedSource, "the picture is turned by an angle that is no quarter turn",
@@ -55,13 +55,13 @@ struct PictureGeometry: Sendable {
       isBoxed = false
       pixelAspect = turn.isTransposed ? source.pixelAspect?.transposed : source.pixelAspect
     }
-    let turned = turn.isTransposed ? scaled.transposed : scaled
+    let rotated = turn.isTransposed ? scaled.transposed : scaled
     // Halved colour needs even sides: an odd one gets its last row or column twice.
     encoded =
       needsEven
       ? VideoSize(
-        width: turned.width + turned.width % 2, height: turned.height + turned.height % 2)
-      : turned
+        width: rotated.width + rotated.width % 2, height: rotated.height + rotated.height % 2)
+      : rotated
   }
 
   /// The part of a picture that is shown: as large as can be, in the middle, of the box's shape.

@@ -10,9 +10,9 @@ import Synchronization
 
 /// The file of an ``AssetWriter`` from its creation to its end: takes pictures in, and stores them
 /// at once or on a thread of its own.
-final class PictureStore: Sendable {
+final class FrameStore: Sendable {
   /// What is asked for each picture; never held while something is stored.
-  private struct Intake {
+  private struct State {
     var status = AssetWriter.Status.writing
     var error: RecordingError?
     /// Whether pictures are still taken.
@@ -24,7 +24,7 @@ final class PictureStore: Sendable {
   }
 
   /// What pictures are stored by.
-  private struct Outlet: ~Copyable {
+  private struct Writer: ~Copyable {
     var file: MovieFile?
     var writer: TakeWriter?
   }
@@ -32,10 +32,10 @@ final class PictureStore: Sendable {
   private let path: String
   private let delivery: FrameDelivery
   private let tags: @Sendable () -> [String: String]
-  private let intake = Mutex(Intake())
-  /// Held by who uses ``outlet``; a mutex of its own takes no picture from outside in.
+  private let state = Mutex(State())
+  /// Held by who uses ``output``; a mutex of its own takes no picture from outside in.
   private let isStoring = Mutex(())
-  private nonisolated(unsafe) var outlet = Outlet()
+  private nonisolated(unsafe) var output = Writer()
   /// Where pictures wait for the thread; nil where each is stored before `append` returns.
   private let queue: FrameQueue?
   private let thread = Mutex<BlockingThread?>(nil)
@@ -54,18 +54,18 @@ final class PictureStore: Sendable {
       RecordingTags.metadata(frameRate: rate, recording: nil).merging(metadata) { $1 }
     }
     self.tags = tags
-    let plan = try PicturePlan(input.codec, for: delivery, in: path)
+    let plan = try VideoPipelinePlan(input.codec, for: delivery, in: path)
     queue = input.expectsMediaDataInRealTime ? try Self.makeQueue(input) : nil
     let file: MovieFile
     do throws(MovieFile.CreationError) {
       file = try MovieFile(creating: path, overwrites: overwrites)
     } catch { throw RecordingError(error) }
-    outlet.writer = TakeWriter(
+    output.writer = TakeWriter(
       into: file.file, plan: plan, delivery: delivery, frameRate: rate, audio: nil,
       audioCodec: .pcm,
       account: FrameAccount(frameRate: rate, trustsCounter: true, beginsWithStream: false) { 0 }
     ) { _, _ in tags() }
-    outlet.file = consume file
+    output.file = consume file
     try startThread()
   }
 
@@ -74,11 +74,11 @@ final class PictureStore: Sendable {
     let format = input.formatDescription
     // No format has more than 8 bytes a pixel, and no compressed picture is larger; the input has
     // seen to it that nothing overflows.
-    let picture = max(4_096, max(format.width * 8, format.bytesPerRow) * format.height)
+    let image = max(4_096, max(format.width * 8, format.bytesPerRow) * format.height)
     do throws(CaptureError) {
       return try FrameQueue(
         capacity: RecordingMemory.queueBytes(
-          largestFrame: picture, frameRate: input.frameRate), largestFrame: picture)
+          largestFrame: image, frameRate: input.frameRate), largestFrame: image)
     } catch { throw RecordingError(error) }
   }
 
@@ -95,21 +95,21 @@ final class PictureStore: Sendable {
     }
   }
 
-  var status: AssetWriter.Status { intake.withLock { $0.status } }
-  var error: RecordingError? { intake.withLock { $0.error } }
-  var storedCount: Int64 { intake.withLock { $0.storedCount } }
+  var status: AssetWriter.Status { state.withLock { $0.status } }
+  var error: RecordingError? { state.withLock { $0.error } }
+  var storedCount: Int64 { state.withLock { $0.storedCount } }
 
   /// Whether a picture may be appended now.
   var isReady: Bool {
-    guard intake.withLock({ $0.isOpen && $0.start != nil && $0.error == nil }) else { return false }
+    guard state.withLock({ $0.isOpen && $0.start != nil && $0.error == nil }) else { return false }
     return (queue?.fillLevel ?? 0) < 0.9
   }
 
   /// Says from when on pictures are taken; false where that was said, or writing is over.
   func start(at time: MediaTime) -> Bool {
-    intake.withLock { intake in
-      guard intake.isOpen, intake.start == nil else { return false }
-      intake.start = time
+    state.withLock { state in
+      guard state.isOpen, state.start == nil else { return false }
+      state.start = time
       return true
     }
   }
@@ -121,19 +121,19 @@ final class PictureStore: Sendable {
     guard delivery.wholeness.holds(bytes) else { throw damage }
     if let queue {
       // One picture after the other, in the order of their times.
-      try intake.withLock { (intake) throws(RecordingError) in
-        guard let observation = try observe(at: time, &intake) else { return }
+      try state.withLock { (state) throws(RecordingError) in
+        guard let observation = try observe(at: time, &state) else { return }
         guard queue.push(QueuedFrame(observation: observation, bytes: bytes)) else {
           throw RecordingError(
             .notReady, "the queue to \(path) is full",
             hint: "ask isReadyForMoreMediaData, or leave pictures out")
         }
-        intake.lastMicroseconds = observation.microseconds
+        state.lastMicroseconds = observation.microseconds
       }
     } else {
-      let observation = try intake.withLock { (intake) throws(RecordingError) in
-        let observation = try observe(at: time, &intake)
-        if let observation { intake.lastMicroseconds = observation.microseconds }
+      let observation = try state.withLock { (state) throws(RecordingError) in
+        let observation = try observe(at: time, &state)
+        if let observation { state.lastMicroseconds = observation.microseconds }
         return observation
       }
       if let refusal = observation.flatMap({ store($0, bytes) }) { throw refusal }
@@ -142,23 +142,23 @@ final class PictureStore: Sendable {
 
   /// What is known of a picture that arrives; nil where it lies before the session.
   private func observe(
-    at time: MediaTime, _ intake: inout Intake
+    at time: MediaTime, _ state: inout State
   ) throws(RecordingError) -> FrameObservation? {
-    if let error = intake.error { throw error }
-    guard intake.isOpen, let start = intake.start else {
+    if let error = state.error { throw error }
+    guard state.isOpen, let start = state.start else {
       throw .wrongState("\(path) is not being written, or its session has not begun")
     }
     guard time >= start else { return nil }
     guard
       let microseconds = try? time.converted(to: 1_000_000, rounding: .halfAwayFromZero).value,
-      intake.lastMicroseconds.map({ microseconds > $0 }) ?? true
+      state.lastMicroseconds.map({ microseconds > $0 }) ?? true
     else {
       throw RecordingError(
         .invalidData, "a picture of \(path) does not come after the one before",
         hint: "append pictures in the order of their times, a microsecond apart at least")
     }
-    let stamp = FrameStamp(sequence: intake.count, microseconds: microseconds)
-    intake.count &+= 1
+    let stamp = FrameStamp(sequence: state.count, microseconds: microseconds)
+    state.count &+= 1
     return FrameObservation(stamp: stamp, microseconds: microseconds, arrival: microseconds)
   }
 
@@ -175,29 +175,29 @@ final class PictureStore: Sendable {
     if let error { return error }
     let result = isStoring.withLock { _ in
       Result { () throws(LibAVError) in
-        let outcome = try outlet.writer?.store(
+        let outcome = try output.writer?.store(
           QueuedFrame(observation: observation, bytes: bytes))
-        if outcome == .taken { outlet.file?.dropReplaced() }
-        return (outcome, outlet.writer?.storedCount ?? 0)
+        if outcome == .taken { output.file?.dropReplaced() }
+        return (outcome, output.writer?.storedCount ?? 0)
       }
     }
     switch result {
     case .success((.taken, let count)):
-      intake.withLock { $0.storedCount = count }
+      state.withLock { $0.storedCount = count }
       return nil
     case .success: return damage
     case .failure(let failure):
       let error = RecordingError(failure)
-      intake.withLock { ($0.status, $0.error) = (.failed, error) }
+      state.withLock { ($0.status, $0.error) = (.failed, error) }
       return error
     }
   }
 
   /// Takes no more pictures, and stores those that wait; false where that was done before.
   private func close() -> Bool {
-    let wasOpen = intake.withLock { intake in
-      defer { intake.isOpen = false }
-      return intake.isOpen
+    let wasOpen = state.withLock { state in
+      defer { state.isOpen = false }
+      return state.isOpen
     }
     guard wasOpen else { return false }
     queue?.close()
@@ -211,22 +211,22 @@ final class PictureStore: Sendable {
   func finish() throws(RecordingError) {
     guard close() else { throw .wrongState("\(path) is finished already, or was given up") }
     let failure = isStoring.withLock { _ in finishFile() }
-    let error = intake.withLock { intake in
+    let error = state.withLock { state in
       // What went wrong first is the cause of the rest.
-      intake.error = intake.error ?? failure
-      intake.status = intake.error == nil ? .completed : .failed
-      return intake.error
+      state.error = state.error ?? failure
+      state.status = state.error == nil ? .completed : .failed
+      return state.error
     }
     if let error { throw error }
   }
 
   private func finishFile() -> RecordingError? {
-    guard var writer = outlet.writer.take(), var file = outlet.file.take() else { return nil }
+    guard var writer = output.writer.take(), var file = output.file.take() else { return nil }
     writer.close(CaptureEnd())
     do throws(LibAVError) {
       try writer.finish()
       let count = writer.storedCount
-      intake.withLock { $0.storedCount = count }
+      state.withLock { $0.storedCount = count }
       guard count > 0 else {
         file.discard()
         return RecordingError(
@@ -234,7 +234,7 @@ final class PictureStore: Sendable {
       }
       file.prepareToFinish()
       let readable = try MovieFinalizer.finish(
-        file.file, pictureEnd: writer.endMicroseconds, audioEnd: .sample(0), metadata: tags())
+        file.file, videoEnd: writer.endMicroseconds, audioEnd: .sample(0), metadata: tags())
       guard file.hasItsName else { return RecordingError(replacing: file.file) }
       guard readable == count else {
         return RecordingError(
@@ -254,14 +254,14 @@ final class PictureStore: Sendable {
   func cancel() {
     guard error == nil else { return (try? finish()) ?? () }
     guard close() else { return }
-    intake.withLock { $0.status = .cancelled }
+    state.withLock { $0.status = .cancelled }
     discard()
   }
 
   private func discard() {
     isStoring.withLock { _ in
-      _ = outlet.writer.take()
-      if let file = outlet.file.take() { file.discard() }
+      _ = output.writer.take()
+      if let file = output.file.take() { file.discard() }
     }
   }
 }

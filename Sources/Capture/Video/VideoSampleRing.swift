@@ -4,7 +4,7 @@ import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 
 /// Frames on loan, or notes of dropped ones, on their way from the capture thread to one other.
-final class LoanRing: Sendable {
+final class VideoSampleRing: Sendable {
   /// A frame that is lent, or why one is not.
   struct Entry {
     let observation: FrameObservation
@@ -13,7 +13,7 @@ final class LoanRing: Sendable {
   }
 
   enum Passage {
-    case lent(BufferPool.Loan)
+    case held(BufferPool.HeldBuffer)
     case dropped(FrameDropReason)
   }
 

@@ -32,13 +32,13 @@ extension DeviceError {
     case .noSignal: "There is no signal"
     case .unstableSignal: "The signal is not stable"
     case .signalOutOfRange: "The signal is out of the range that the device can take"
-    case .busFailure: "The camera does not answer on its bus (\(kernelWords))"
-    default: kernelWords
+    case .busFailure: "The camera does not answer on its bus (\(systemReason))"
+    default: systemReason
     }
   }
 
   /// errno(3)'s text; of this thread's own, in glibc.
-  private var kernelWords: String { String(cString: strerror(code)) }
+  private var systemReason: String { String(cString: strerror(code)) }
 
   private var isAboutControls: Bool {
     switch operation {

@@ -106,10 +106,10 @@ extension CameraControls {
   /// cannot.
   public var videoRotationAngle: Int64? {
     get throws(CaptureError) {
-      let turned = try number(.rotation)
+      let rotated = try number(.rotation)
       let isFlipped = try flag(.isFlipped)
-      guard turned != nil || (isFlipped != nil && has(.isMirrored)) else { return nil }
-      return (((turned ?? 0) % 360) + (isFlipped == true ? 540 : 360)) % 360
+      guard rotated != nil || (isFlipped != nil && has(.isMirrored)) else { return nil }
+      return (((rotated ?? 0) % 360) + (isFlipped == true ? 540 : 360)) % 360
     }
   }
 

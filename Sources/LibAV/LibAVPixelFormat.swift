@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import CFFmpeg
+package import OvercrankMediaCore
 
-/// How the pixels of a picture lie in memory, by FFmpeg's names.
-package typealias PixelFormat = AVPixelFormat
+/// libavutil's number of a pixel format.
+package typealias LibAVPixelFormat = AVPixelFormat
 
 extension AVPixelFormat {
   /// The format that FFmpeg calls by this name (`yuyv422`), or nil where there is none.
@@ -12,6 +13,9 @@ extension AVPixelFormat {
     guard format != AV_PIX_FMT_NONE else { return nil }
     self = format
   }
+
+  /// The format of a name that FFmpeg knows, or nil.
+  package init?(_ format: PixelFormat) { self.init(named: format.rawValue) }
 
   /// 4:2:0 in three planes, video range.
   package static var yuv420p: AVPixelFormat { AV_PIX_FMT_YUV420P }
@@ -39,6 +43,9 @@ extension AVPixelFormat {
 
   /// Whether libswscale takes pictures of the format: sws_isSupportedInput(3).
   package var isConvertible: Bool { sws_isSupportedInput(self) != 0 }
+
+  /// Whether libswscale makes pictures of the format: sws_isSupportedOutput(3).
+  package var isConversionTarget: Bool { sws_isSupportedOutput(self) != 0 }
 
   /// Whether the format stores red, green and blue.
   package var isRGB: Bool { flags & UInt64(AV_PIX_FMT_FLAG_RGB) != 0 }

@@ -20,7 +20,7 @@ enum TakenFrame {
 /// Turns captured frames into the packets that the file stores, in order of capture.
 ///
 /// Times are in microseconds, the driver's own unit; the file's timescale is 1 000 000.
-protocol PicturePipeline {
+protocol VideoPipeline {
   /// What the file must say of the pictures; known once the first frame was taken.
   var parameters: CodecParameters? { get }
 
@@ -41,7 +41,7 @@ protocol PicturePipeline {
   mutating func finish() throws(LibAVError) -> [Packet]
 }
 
-extension PicturePipeline {
+extension VideoPipeline {
   var maximumBitRate: Int64? { nil }
 
   mutating func prime(
@@ -52,7 +52,7 @@ extension PicturePipeline {
 }
 
 /// Which pipeline a take needs, from what the camera delivers and what the user wants.
-enum PicturePlan: Equatable {
+enum VideoPipelinePlan: Equatable {
   /// The camera's packets as they are.
   case copy(codec: String)
   /// Encoded by one of libav's encoders, decoded first where the camera compresses.
@@ -108,7 +108,7 @@ enum PicturePlan: Equatable {
 
   func makePipeline(
     for delivery: FrameDelivery, frameRate: FrameRate
-  ) throws(LibAVError) -> any PicturePipeline {
+  ) throws(LibAVError) -> any VideoPipeline {
     switch self {
     case .copy(let codec): return try CopyPipeline(codec: codec, delivery: delivery)
     case .encode(let encoder):
@@ -135,7 +135,7 @@ enum PicturePlan: Equatable {
 }
 
 /// Stores a camera's compressed frames untouched.
-private struct CopyPipeline: PicturePipeline {
+private struct CopyPipeline: VideoPipeline {
   private(set) var parameters: CodecParameters?
   private let codec: String
   private let delivery: FrameDelivery
@@ -181,14 +181,14 @@ private struct CopyPipeline: PicturePipeline {
 }
 
 /// Encodes frames, decoding them first where the camera compresses.
-private struct EncodePipeline: PicturePipeline {
+private struct EncodePipeline: VideoPipeline {
   private final class Codecs {
     var encoder: Encoder
     var decoder: Decoder?
-    var converter: PictureConverter
+    var converter: FrameConverter
     init(
       encoder: consuming Encoder, decoder: consuming Decoder?,
-      converter: consuming PictureConverter
+      converter: consuming FrameConverter
     ) {
       self.encoder = encoder
       self.decoder = decoder
@@ -211,7 +211,7 @@ private struct EncodePipeline: PicturePipeline {
   ) throws(LibAVError) {
     self.delivery = delivery
     isH264 = name == "libx264"
-    let sourceFormat: PixelFormat
+    let sourceFormat: LibAVPixelFormat
     var decoder: Decoder?
     switch delivery.layout {
     case .raw(let format, _): sourceFormat = format
@@ -223,7 +223,7 @@ private struct EncodePipeline: PicturePipeline {
         subject: "the camera's \(codec)", threadCount: 1)
     }
     let target = Self.pixelFormat(for: name, source: sourceFormat)
-    var settings = Encoder.PictureSettings(
+    var settings = Encoder.VideoSettings(
       codec: name, width: delivery.width, height: delivery.height, pixelFormat: target,
       timescale: 1_000_000)
     settings.frameRate = frameRate
@@ -250,11 +250,11 @@ private struct EncodePipeline: PicturePipeline {
       settings.keyFrameInterval = 1  // By default others lean on the coder state of the last.
     default: break
     }
-    let encoder = try Encoder(picture: settings)
+    let encoder = try Encoder(video: settings)
     parameters = encoder.parameters
     codecs = Codecs(
       encoder: encoder, decoder: decoder,
-      converter: PictureConverter(to: target, isFullRange: target.isFullRange))
+      converter: FrameConverter(to: target, isFullRange: target.isFullRange))
   }
 
   /// The level whose decoders take these pictures with a quarter of a bit for each pixel, which is
@@ -269,7 +269,8 @@ private struct EncodePipeline: PicturePipeline {
   }
 
   /// The format to encode: full-range for JPEG, the most portable for H.264, else the nearest.
-  private static func pixelFormat(for encoder: String, source: PixelFormat) -> PixelFormat {
+  private static func pixelFormat(for encoder: String, source: LibAVPixelFormat) -> LibAVPixelFormat
+  {
     switch encoder {
     case "mjpeg": source.isWideChroma ? .yuvj422p : .yuvj420p
     case "libx264": .yuv420p

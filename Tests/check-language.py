@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Fails on names that a reader would need a dictionary of ours for.
+
+A file in Sources is named after a type, or an extension of a type, that it declares:
+`Type.swift` or `Type+Topic.swift`. No public symbol and no file has a word in its name for which the
+field has another. No library imports all of Foundation. Public symbols are read from the symbol
+graphs of the modules that were built.
+
+    Tests/check-language.py BUILD-FOLDER    checks; the folder is that of `swift build`
+    Tests/check-language.py --self-test     shows that each kind of mistake is found
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+# Words of public symbols and files, in small letters, and what to write instead.
+WORDS = {
+    "room": "module, or space", "rooms": "modules", "folder": "directory",
+    "place": "index, offset or position", "places": "indices, offsets or positions",
+    "placed": "aligned", "sound": "audio", "sounds": "audio", "picture": "image or frame",
+    "pictures": "images or frames", "words": "description", "tell": "report", "tells": "reports",
+    "told": "reported", "books": "ledger", "mend": "repair", "mended": "repaired",
+    "lamp": "torch or LED", "lamps": "LEDs", "turn": "rotation", "turned": "rotated",
+    "turns": "rotations", "patience": "timeout", "knee": "breakpoint", "knees": "breakpoints",
+    "way": "method or policy", "ways": "methods or policies", "means": "method or policy",
+    "lend": "buffer", "lent": "buffer", "loan": "buffer", "loans": "buffers",
+    "voice": "renderer", "voices": "renderers", "likeness": "correlation", "conveyor": "queue",
+    "painter": "renderer", "wholeness": "integrity", "eased": "easeInOut",
+    "relocated": "replacingSourcePaths", "colour": "color", "colours": "colors", "grey": "gray",
+}
+# Whole names, and what to write instead.
+NAMES = {
+    "provesFrameRate": "verifiesFrameRate", "FrameRateProof": "FrameRateVerification",
+    "RateCause": "FrameRateMismatchReason", "LockedDevice": "DeviceConfiguration",
+    "PictureSize": "VideoSize", "ColourClass": "ColorModel", "isBeyondSource": "exceedsSource",
+    "OtherSpeeds": "UnsupportedSpeedPolicy", "SlotPicture": "BlendedFrame",
+    "FrameSlots": "OutputFrameGrid", "ExportBoundary": "CutPolicy", "SparseFrames": "LowRateRange",
+    "FrameLine": "FrameTimingRow", "OpenTimeline": "OpenTimelineDocument",
+    "CaptureCost": "CaptureStatistics", "addsUp": "isBalanced", "wasPlain": "wasIntact",
+    "keepLargeBuffers": "retainLargeAllocations", "longestBurst": "maximumBurstDuration",
+    "durationInSeconds": "duration", "SlopeFit": "SubsampleDelayEstimator",
+    "BetweenSamples": "FractionalDelay", "SmallFraction": "RationalApproximation",
+    "LockedMap": "TransientTimeMap", "Showing": "FramePresentation",
+    "FrameLoans": "BufferPool", "LentBuffer": "DequeuedBuffer", "CapturePump": "CaptureLoop",
+    "SinkSwitchboard": "SinkList", "StampClock": "TimestampUnwrapper", "SlotGrid": "PeriodTracker",
+    "SlotSearch": "SlotAssignment", "TakeClock": "PausableClock", "DeviceReach": "DeviceEnvironment",
+    "DevicePlace": "DeviceLocation", "SourceName": "DeviceSpecifier", "NodeInspection": "NodeProbe",
+    "PaintedNumber": "FrameNumberPattern", "TestPicture": "TestPattern",
+    "PictureMaker": "TestPatternGenerator", "PlatformThread": "BlockingThread",
+    "GrowingMovie": "FragmentedMovieWriter", "PlainMovie": "MovieFinalizer",
+    "MovieMend": "MovieRepair", "GrowingTake": "TakeRecorder",
+    "PlacedMicrophone": "AlignedMicrophone", "StoredForm": "SampleEncoding", "Intake": "State",
+    "Outlet": "Writer", "MovieHead": "InitializationSegment", "MovieBytes": "RandomAccessFile",
+    "LightTransfer": "TransferFunction", "LargeBuffers": "MallocTuning",
+    "UnitReader": "NALUnitReader", "DeviceCalls": "VideoSystemCalls",
+    "KernelCalls": "KernelVideoCalls", "FolderWatch": "DirectoryWatcher",
+    "PixelLayout": "PixelFormat", "PictureFormat": "PixelFormat",
+    "RawPictureFormat": "PixelFormat", "Coding": "PixelFormat or VideoCodec", "Way": "Method",
+    "coordinated": "cvt", "asked": "requested", "SoundTrack": "AudioTrack",
+    "SteppedSound": "DecimatedSignal", "AudioVoice": "SegmentRenderer",
+    "GrainVoice": "WSOLARenderer", "SpectralVoice": "RubberBandRenderer",
+    "PicturePainter": "FrameRenderer", "SoundPump": "AudioCaptureLoop",
+    "FrameWholeness": "FrameIntegrityCheck", "MissingSound": "AudioGapTracker",
+    "CompanionSound": "CameraAudio", "SoundPlacer": "AudioAligner",
+}
+DECLARATION = re.compile(
+    r"^\s*(?:(?:@\w+(?:\([^)]*\))?|public|package|internal|fileprivate|private|final|indirect|"
+    r"nonisolated)\s+)*(?:struct|class|enum|protocol|actor|extension|typealias)\s+([\w.]+)", re.M)
+FOUNDATION = re.compile(r"^\s*(?:\w+\s+)?import\s+Foundation\s*$", re.M)
+
+
+def words(name):
+    """The words of a name, in small letters: `isBeyondSource` has is, beyond and source."""
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+
+
+def wrong_names(name):
+    """What is wrong with a name, as sentences."""
+    if name in NAMES:
+        return [f"write {NAMES[name]}"]
+    return [f"{word}: write {WORDS[word]}" for word in words(name) if word in WORDS]
+
+
+def wrong_file(path, text):
+    """What is wrong with a source file and its name, as sentences."""
+    stem = path.stem
+    problems = [problem for part in stem.split("+") for problem in wrong_names(part)]
+    declared = {part for name in DECLARATION.findall(text) for part in name.split(".")}
+    if stem != "main" and not text.count("@_exported") and stem.split("+")[0] not in declared:
+        problems.append("it declares no type of its name, and extends none")
+    if "slowmo" not in path.parts and FOUNDATION.search(text):
+        problems.append("a library imports FoundationEssentials, or nothing of it")
+    return problems
+
+
+def public_names(graph):
+    """The names of a module's public symbols, without the labels of arguments."""
+    for symbol in graph["symbols"]:
+        if symbol["accessLevel"] in ("public", "open"):
+            for part in symbol["pathComponents"]:
+                yield part.split("(")[0]
+
+
+def maps_of(repo, build):
+    """The module maps of C, ours and those of packages."""
+    yield from repo.glob("Sources/*/module.modulemap")
+    yield from repo.glob(".build/checkouts/*/Sources/*/include/module.modulemap")
+    yield from build.glob("*.build/module.modulemap")
+
+
+def graphs(repo, build, modules):
+    """The symbol graphs of modules."""
+    target = subprocess.run(
+        ["swiftc", "-print-target-info"], check=True, capture_output=True, text=True).stdout
+    triple = json.loads(target)["target"]["triple"]
+    maps = []
+    for path in maps_of(repo, build):
+        maps += ["-Xcc", f"-fmodule-map-file={path}"]
+    with tempfile.TemporaryDirectory() as folder:
+        for module in modules:
+            subprocess.run(
+                ["swift", "symbolgraph-extract", "-module-name", module, "-target", triple,
+                 "-I", str(build / "Modules"), "-output-dir", folder,
+                 "-minimum-access-level", "public", "-skip-synthesized-members", *maps],
+                check=True, capture_output=True)
+        for path in pathlib.Path(folder).glob("*.symbols.json"):
+            yield path.name.split(".")[0].split("@")[0], json.loads(path.read_text())
+
+
+def modules_of(repo):
+    """The names of the Swift modules below Sources but for the programs."""
+    description = json.loads(subprocess.run(
+        ["swift", "package", "--package-path", str(repo), "describe", "--type", "json"],
+        check=True, capture_output=True, text=True).stdout)
+    return [
+        target["name"] for target in description["targets"]
+        if target["path"].startswith("Sources/") and target["type"] == "library"
+        and target["module_type"] == "SwiftTarget"]
+
+
+def check(repo, build):
+    """All problems of a checkout."""
+    problems = []
+    for path in sorted((repo / "Sources").rglob("*.swift")):
+        name = path.relative_to(repo)
+        problems += [f"{name}: {problem}" for problem in wrong_file(name, path.read_text())]
+    found = set()
+    for module, graph in graphs(repo, build, modules_of(repo)):
+        for name in public_names(graph):
+            found |= {f"{module}: {name}: {problem}" for problem in wrong_names(name)}
+    return problems + sorted(found)
+
+
+def self_test():
+    path = pathlib.Path("Sources/Capture/Room.swift")
+    assert wrong_file(path, "struct Room {}\n") == ["room: write module, or space"]
+    path = pathlib.Path("Sources/Capture/Pace.swift")
+    assert wrong_file(path, "struct Pace {}\n") == []
+    assert len(wrong_file(path, "struct Speed {}\n")) == 1
+    assert len(wrong_file(path, "import Foundation\nenum Pace {}\n")) == 1
+    assert wrong_file(pathlib.Path("Sources/A/Pace+Text.swift"), "extension Pace {}\n") == []
+    graph = {"symbols": [
+        {"accessLevel": "public", "pathComponents": ["Take", "soundTrack(of:)"]},
+        {"accessLevel": "internal", "pathComponents": ["Room"]}]}
+    assert [wrong_names(name) for name in public_names(graph)] == [[], ["sound: write audio"]]
+    assert wrong_names("StampClock") and not wrong_names("mushroom") and not wrong_names("soundness")
+
+
+if __name__ == "__main__":
+    self_test()
+    if "--self-test" not in sys.argv:
+        repo = pathlib.Path(__file__).resolve().parent.parent
+        found = check(repo, pathlib.Path(sys.argv[1]).resolve())
+        for problem in found:
+            print(f"check-language: {problem}", file=sys.stderr)
+        if found:
+            sys.exit(1)
+        print("check-language: every name is the field's")
