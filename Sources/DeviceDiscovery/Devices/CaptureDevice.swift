@@ -169,7 +169,7 @@ extension CaptureDevice {
     case .v4l2(let path):
       let device = try openNode(at: path)
       do throws(DeviceError) {
-        let inputs = try CaptureInputs(of: device)
+        let inputs = try InputConnectors(of: device)
         let incoming = try inputs?.incomingSignal(of: device)
         var list = try FormatList(asking: device, for: size, incoming: incoming)
         list.inputs = inputs

@@ -13,7 +13,7 @@ public struct FormatList: Sendable {
   /// The ranges of sizes that formats were listed from.
   public let sizeRanges: [FrameSizeRange]
   /// The device's inputs; nil for a device that does not tell inputs apart.
-  public internal(set) var inputs: CaptureInputs?
+  public internal(set) var inputs: InputConnectors?
   /// What the driver said that makes no sense, a line each.
   public internal(set) var warnings: [String]
 }

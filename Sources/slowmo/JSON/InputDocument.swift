@@ -11,7 +11,7 @@ struct InputDocument: Encodable {
   let hasTimings: Bool
   let hasStandards: Bool
 
-  init(_ input: CaptureInput) {
+  init(_ input: InputConnector) {
     index = input.index
     name = input.name
     kind = input.kind.rawValue
@@ -31,7 +31,7 @@ struct CurrentInputDocument: Encodable {
   @Nullable var detectedTimings: TimingsDocument?
   @Nullable var detectionProblem: String?
 
-  init?(_ inputs: CaptureInputs) {
+  init?(_ inputs: InputConnectors) {
     guard let input = inputs.current else { return nil }
     index = input.index
     name = input.name
@@ -89,7 +89,7 @@ struct SizeRangeDocument: Encodable {
 
 /// What people are told of a device's inputs, where there is anything to tell.
 enum InputText {
-  static func lines(_ inputs: CaptureInputs) -> [String] {
+  static func lines(_ inputs: InputConnectors) -> [String] {
     var lines: [String] = []
     if inputs.all.count > 1 {
       let names = inputs.all.map { "\($0.index) (\($0.name))" }.joined(separator: ", ")

@@ -3,7 +3,7 @@
 import OvercrankV4L2
 
 /// A socket of a device that pictures come in by: a webcam has one, a television card several.
-public struct CaptureInput: Hashable, Sendable, Identifiable {
+public struct InputConnector: Hashable, Sendable, Identifiable {
   /// What the pictures come from.
   public enum Kind: String, Hashable, Sendable {
     /// An aerial, through a tuner.
@@ -62,11 +62,11 @@ public struct CaptureInput: Hashable, Sendable, Identifiable {
 }
 
 /// The inputs of a device, and what is known of the one in force.
-public struct CaptureInputs: Hashable, Sendable {
+public struct InputConnectors: Hashable, Sendable {
   /// All of them, in the driver's order.
-  public let all: [CaptureInput]
+  public let all: [InputConnector]
   /// The one that pictures come in by.
-  public let current: CaptureInput?
+  public let current: InputConnector?
   /// The timings it is set to; nil for inputs without.
   public internal(set) var timings: VideoTimings?
   /// The timings of what comes in, whatever it is set to; nil where nothing is detected.
@@ -75,10 +75,10 @@ public struct CaptureInputs: Hashable, Sendable {
   public internal(set) var detectionProblem: String?
 }
 
-extension CaptureInputs {
+extension InputConnectors {
   /// Asks a device for its inputs, and changes nothing; nil where it does not tell them apart.
   init?(of device: borrowing VideoDevice) throws(DeviceError) {
-    let all = try device.inputs().map(CaptureInput.init)
+    let all = try device.inputs().map(InputConnector.init)
     guard let index = try device.currentInput(), !all.isEmpty else { return nil }
     self.init(all: all, current: all.first { $0.index == Int(index) })
     guard current?.hasTimings == true else { return }
@@ -91,7 +91,7 @@ extension CaptureInputs {
     }
   }
 
-  private init(all: [CaptureInput], current: CaptureInput?) {
+  private init(all: [InputConnector], current: InputConnector?) {
     self.all = all
     self.current = current
   }

@@ -10,7 +10,7 @@ import Testing
 @testable import OvercrankV4L2
 
 /// Claims about inputs, on a card with a webcam's, a television's and an HDMI socket.
-struct CaptureInputTests {
+struct InputConnectorTests {
   private static let hd = VideoTimings.cvt(width: 1280, height: 720, framesPerSecond: 60)
   private static let vga = VideoTimings.cvt(width: 640, height: 480, framesPerSecond: 120)
 
