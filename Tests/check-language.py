@@ -60,7 +60,7 @@ NAMES = {
     "KernelCalls": "KernelVideoCalls", "FolderWatch": "DirectoryWatcher",
     "PixelLayout": "PixelFormat", "PictureFormat": "PixelFormat",
     "RawPictureFormat": "PixelFormat", "Coding": "PixelFormat or VideoCodec", "Way": "Method",
-    "coordinated": "cvt", "asked": "requested", "SoundTrack": "AudioTrack",
+    "coordinated": "cvt", "asked": "requested", "SoundTrack": "AudioTrack", "SessionInput": "CaptureInput",
     "SteppedSound": "DecimatedSignal", "AudioVoice": "SegmentRenderer",
     "GrainVoice": "WSOLARenderer", "SpectralVoice": "RubberBandRenderer",
     "PicturePainter": "FrameRenderer", "SoundPump": "AudioCaptureLoop",

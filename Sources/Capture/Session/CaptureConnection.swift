@@ -6,14 +6,14 @@ import Synchronization
 /// A way from an input to an output; formed by the session for each pair that goes together.
 public final class CaptureConnection: Sendable {
   /// Where frames or sound come from.
-  public let input: any SessionInput
+  public let input: any CaptureInput
   /// Where they go.
   public let output: any CaptureOutput
   /// What is carried.
   public let mediaType: MediaType
   let gate = ConnectionGate()
 
-  init(_ input: any SessionInput, _ output: any CaptureOutput, _ mediaType: MediaType) {
+  init(_ input: any CaptureInput, _ output: any CaptureOutput, _ mediaType: MediaType) {
     self.input = input
     self.output = output
     self.mediaType = mediaType

@@ -57,7 +57,7 @@ public final class CaptureSession: Sendable {
   /// Makes a session without inputs and outputs.
   public init() { retryMilliseconds = 1_000 }
 
-  package init(_ input: any SessionInput, retryMilliseconds: Int) {
+  package init(_ input: any CaptureInput, retryMilliseconds: Int) {
     self.retryMilliseconds = retryMilliseconds
     state.withLock { try? $0.graph.add(input) }
   }
@@ -72,7 +72,7 @@ public final class CaptureSession: Sendable {
   }
 
   /// Makes a session of one camera.
-  public convenience init(_ input: any SessionInput) {
+  public convenience init(_ input: any CaptureInput) {
     self.init()
     state.withLock { try? $0.graph.add(input) }
   }
@@ -87,7 +87,7 @@ public final class CaptureSession: Sendable {
     state.withLock { !$0.interruptions.isEmpty || !$0.pressed.isEmpty }
   }
   /// The inputs, in the order in which they were added.
-  public var inputs: [any SessionInput] { state.withLock { $0.graph.inputs } }
+  public var inputs: [any CaptureInput] { state.withLock { $0.graph.inputs } }
   /// The outputs, in the order in which they were added.
   public var outputs: [any CaptureOutput] { state.withLock { $0.graph.outputs } }
   /// The ways from inputs to outputs.
@@ -96,7 +96,7 @@ public final class CaptureSession: Sendable {
   // MARK: - The graph
 
   /// Whether ``addInput(_:)`` would take it.
-  public func canAddInput(_ input: any SessionInput) -> Bool {
+  public func canAddInput(_ input: any CaptureInput) -> Bool {
     state.withLock { $0.latest.refusal(of: input) == nil }
   }
 
@@ -109,7 +109,7 @@ public final class CaptureSession: Sendable {
   ///
   /// - Throws: `CaptureError` with `.badConfiguration`; while the session runs also where the
   ///   device cannot be started.
-  public func addInput(_ input: any SessionInput) throws(CaptureError) {
+  public func addInput(_ input: any CaptureInput) throws(CaptureError) {
     try change { graph throws(CaptureError) in try graph.add(input) }
   }
 
@@ -121,7 +121,7 @@ public final class CaptureSession: Sendable {
   }
 
   /// Takes an input out, with its connections.
-  public func removeInput(_ input: any SessionInput) {
+  public func removeInput(_ input: any CaptureInput) {
     // Nothing has to be started for it, so that nothing can fail.
     try? change { graph throws(CaptureError) in graph.remove(input) }
   }

@@ -14,7 +14,7 @@ struct SessionGraph {
   private(set) var connections: [CaptureConnection] = []
 
   /// Why a device cannot come in, or nil.
-  func refusal(of input: any SessionInput) -> CaptureError? {
+  func refusal(of input: any CaptureInput) -> CaptureError? {
     guard let input = input as? any CapturingInput else {
       return CaptureError(
         .badConfiguration, "an input of another make gives nothing",
@@ -39,7 +39,7 @@ struct SessionGraph {
       .badConfiguration, "the output is in the session already", hint: "add it once")
   }
 
-  mutating func add(_ input: any SessionInput) throws(CaptureError) {
+  mutating func add(_ input: any CaptureInput) throws(CaptureError) {
     if let refusal = refusal(of: input) { throw refusal }
     guard let input = input as? any CapturingInput else { return }
     inputs.append(input)
@@ -53,7 +53,7 @@ struct SessionGraph {
     for input in inputs { connect(input, output) }
   }
 
-  mutating func remove(_ input: any SessionInput) {
+  mutating func remove(_ input: any CaptureInput) {
     inputs.removeAll { $0 === input }
     connections.removeAll { $0.input === input }
   }
@@ -64,7 +64,7 @@ struct SessionGraph {
   }
 
   /// The connections that come from an input.
-  func connections(from input: any SessionInput) -> [CaptureConnection] {
+  func connections(from input: any CaptureInput) -> [CaptureConnection] {
     connections.filter { $0.input === input }
   }
 

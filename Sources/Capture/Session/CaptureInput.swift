@@ -5,7 +5,7 @@ public import OvercrankDeviceDiscovery
 /// Where a session's media come from; ``DeviceInput`` and ``MicrophoneInput`` are such.
 ///
 /// Inputs are this library's own: a session refuses those of others.
-public protocol SessionInput: AnyObject, Sendable {
+public protocol CaptureInput: AnyObject, Sendable {
   /// The device behind the input.
   var device: CaptureDevice { get }
   /// What it gives, a port for each kind of media.
@@ -26,7 +26,7 @@ public struct InputPort: Hashable, Sendable {
 }
 
 /// What a session asks of its inputs.
-package protocol CapturingInput: SessionInput {
+package protocol CapturingInput: CaptureInput {
   /// Makes what captures, which waits to begin.
   ///
   /// - Parameters:
