@@ -2,6 +2,7 @@
 
 import OvercrankMediaCore
 import OvercrankRetiming
+import TestSupport
 import Testing
 
 /// One rendering: a speed, an algorithm, a number of channels.
@@ -75,7 +76,7 @@ struct AudioLengthTests {
     "Random plans: exact total, speed 1 bit for bit, gaps silent",
     arguments: 0..<30 as Range<UInt64>)
   func randomPlans(seed: UInt64) throws {
-    var random = SeededGenerator(state: seed)
+    var random = SeededGenerator(seed: seed)
     let algorithm = AudioTimePitchAlgorithm.allCases[Int(seed % 5)]
     let retimer = try AudioRetimer(
       algorithm: algorithm, sampleRate: 48_000, channelCount: 2, otherSpeeds: .snapped)

@@ -2,6 +2,7 @@
 
 import OvercrankLibAV
 import OvercrankRetiming
+import TestSupport
 import Testing
 
 /// Mixing as light, against the definition in plain double precision, pixel by pixel.
@@ -28,7 +29,7 @@ struct FrameBlenderTests {
       FrameBlender(
         width: width, height: height, pixelFormat: format, isFullRange: format.isFullRange,
         transfer: transfer))
-    var random = SeededGenerator(state: UInt64(curve + 7))
+    var random = SeededGenerator(seed: UInt64(curve + 7))
     // Twice with one blender: what was mixed before must be forgotten.
     for shares in [[0.5, 0.25, 0.25], [0.1, 0.9]] as [[Float]] {
       let pictures = try shares.map { _ in

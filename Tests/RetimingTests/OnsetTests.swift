@@ -2,6 +2,7 @@
 
 import Glibc
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 @testable import OvercrankRetiming
@@ -13,7 +14,7 @@ struct OnsetTests {
   func bursts(sampleRate: Int) {
     let second = Double(sampleRate)
     let starts = [0.2, 0.5, 0.63, 1.1].map { Int($0 * second) }
-    var random = SeededGenerator(state: 1)
+    var random = SeededGenerator(seed: 1)
     var plane = [Float](repeating: 0, count: sampleRate * 2)
     for index in plane.indices { plane[index] = .random(in: -0.001...0.001, using: &random) }
     for start in starts {
@@ -55,7 +56,7 @@ struct OnsetTests {
   }
 
   @Test func `A faint start after a loud one is weak`() throws {
-    var random = SeededGenerator(state: 3)
+    var random = SeededGenerator(seed: 3)
     var plane = (0..<96_000).map { _ in Float.random(in: -0.002...0.002, using: &random) }
     for (start, loudness) in [(20_000, 0.8), (50_000, 0.015), (80_000, 0.7)] as [(Int, Float)] {
       for index in start..<start + 2400 {
@@ -106,7 +107,7 @@ struct OnsetTests {
     "Locks keep onsets in place, at a bounded stretch, both ways",
     arguments: 0..<60 as Range<UInt64>)
   func locks(seed: UInt64) throws {
-    var random = SeededGenerator(state: seed)
+    var random = SeededGenerator(seed: seed)
     let speeds: [(Int64, Int64)] = [
       (1, 8), (1, 2), (4, 5), (3, 2), (2, 1), (8, 1), (1, 32), (32, 1),
     ]
@@ -155,7 +156,7 @@ struct OnsetTests {
   }
 
   @Test func `The sum of products is what a plain loop makes it`() {
-    var random = SeededGenerator(state: 5)
+    var random = SeededGenerator(seed: 5)
     for count in [0, 1, 7, 8, 9, 64, 961] {
       let first = (0..<count).map { _ in Float.random(in: -1...1, using: &random) }
       let second = (0..<count).map { _ in Float.random(in: -1...1, using: &random) }
@@ -169,7 +170,7 @@ struct OnsetTests {
 
   @Test func `The most alike place is found, but not an excluded one`() {
     var samples = [Float](repeating: 0, count: 4000)
-    var random = SeededGenerator(state: 6)
+    var random = SeededGenerator(seed: 6)
     for index in samples.indices { samples[index] = .random(in: -0.1...0.1, using: &random) }
     // A bump at 1000, and the same at 2037 and 1950.
     for index in 0..<40 {

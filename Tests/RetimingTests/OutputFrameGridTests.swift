@@ -2,6 +2,7 @@
 
 import OvercrankMediaCore
 import OvercrankRetiming
+import TestSupport
 import Testing
 
 struct OutputFrameGridTests {
@@ -46,7 +47,7 @@ struct OutputFrameGridTests {
     "Each slot shows the last frame at or before it, or the nearest",
     arguments: 0..<500 as Range<UInt64>)
   func slotsShowWhatIsDueOrNearest(seed: UInt64) throws {
-    var random = SeededGenerator(state: seed)
+    var random = SeededGenerator(seed: seed)
     let rates: [(Int64, Int64)] = [(30, 1), (24, 1), (30_000, 1001), (60, 1), (7, 3)]
     let (above, below) = rates.randomElement(using: &random) ?? (30, 1)
     let rate = try FrameRate(above, below)
@@ -98,7 +99,7 @@ struct OutputFrameGridTests {
 
   @Test("A blend is each frame for as long as it is on", arguments: 0..<100 as Range<UInt64>)
   func blendIsTheTimeOfEachFrame(seed: UInt64) throws {
-    var random = SeededGenerator(state: seed)
+    var random = SeededGenerator(seed: seed)
     // In ticks of which a slot has 200.
     let (rate, scale): (Int64, Int128) = (30, 6000)
     var ticks: Int64 = 0

@@ -21,7 +21,8 @@ struct PieceWorkersTests {
     let retimer = try AudioRetimer(
       algorithm: .varispeed, sampleRate: 48_000, channelCount: channelCount)
     var plan = try AudioPlan(
-      mappings, duration: nil, sampleRate: 48_000, algorithm: .varispeed, otherSpeeds: .refused)
+      mappings.map { AudioSegment($0) }, duration: nil, sampleRate: 48_000, algorithm: .varispeed,
+      otherSpeeds: .refused)
     try plan.join(.varispeed, fade: 240)
     return (PieceWorkers(plan.pieces, retimer: retimer, limit: limit), plan.pieces)
   }
@@ -29,7 +30,7 @@ struct PieceWorkersTests {
   /// Takes a piece to its end, and tells how many samples it had.
   private func takeAll(
     from worker: PieceWorker, _ workers: inout PieceWorkers, channelCount: Int,
-    _ read: (Int64, Int) throws -> Planes
+    _ read: PieceWorkers.Reader
   ) throws -> Int64 {
     var queue = SampleQueue(channelCount: channelCount, dropping: 0)
     var taken: Int64 = 0
@@ -45,7 +46,7 @@ struct PieceWorkersTests {
     let started = workers.start(0)
     let worker = try #require(started)
     // As when what is written goes slower than the sound is made.
-    func read(_ start: Int64, _ count: Int) -> Planes {
+    func read(_ source: AudioSegment.Source, _ start: Int64, _ count: Int) -> Planes {
       .silence(count, channelCount: channelCount)
     }
     while try workers.serve(read), !worker.lacksSpace { sched_yield() }
@@ -66,7 +67,7 @@ struct PieceWorkersTests {
     let started = workers.start(0)
     let first = try #require(started)
     var begun: Set<Int64> = []
-    func read(_ start: Int64, _ count: Int) -> Planes {
+    func read(_ source: AudioSegment.Source, _ start: Int64, _ count: Int) -> Planes {
       begun.insert((start + 500_000) / 1_000_000)
       return .silence(count, channelCount: channelCount)
     }
@@ -95,7 +96,7 @@ struct PieceWorkersTests {
     var begun: Set<Int64> = []
     let started = workers.start(0)
     let first = try #require(started)
-    while try workers.serve({ start, count in
+    while try workers.serve({ _, start, count in
       // Where pieces start, to a few samples that are read before them.
       begun.insert((start + 500_000) / 1_000_000)
       return .silence(count, channelCount: 1)

@@ -34,7 +34,8 @@ struct RampTests {
       let mapping = try ramp(
         .of(above, below), .of(other.0, other.1), easing, isPart: isPart)
       let plan = try AudioPlan(
-        [mapping], duration: nil, sampleRate: 48_000, algorithm: .spectral, otherSpeeds: .refused)
+        [AudioSegment(mapping)], duration: nil, sampleRate: 48_000, algorithm: .spectral,
+        otherSpeeds: .refused)
       let piece = try #require(plan.pieces.first)
       #expect(plan.pieces.count == 1)
       let map = try SpeedMap(piece, origin: 10_000)

@@ -3,19 +3,7 @@
 import Glibc
 import OvercrankMediaCore
 import OvercrankRetiming
-
-/// A generator of numbers that gives the same ones each time (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-    return z ^ (z >> 31)
-  }
-}
+import TestSupport
 
 extension TimeRange {
   /// From one whole number of units to another.
@@ -66,7 +54,7 @@ struct Audio {
       length: length,
       channels: (0..<channelCount).map { channel in
         { position in
-          var random = SeededGenerator(state: UInt64(bitPattern: Int64(position)) ^ UInt64(channel))
+          var random = SeededGenerator(seed: UInt64(bitPattern: Int64(position)) ^ UInt64(channel))
           return Double(Int64(random.next() >> 40) - (1 << 23)) / Double(1 << 24)
         }
       })

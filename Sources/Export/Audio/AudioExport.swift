@@ -83,8 +83,8 @@ final class AudioExport {
   private static func make(_ plan: AudioExportPlan, on belt: BoundedBlockingQueue<Made>) throws {
     switch plan.method {
     case .copied: try copy(plan, to: belt)
-    case .rendered(let pieces, let retimer, let codec):
-      try render(plan, pieces, retimer, codec, to: belt)
+    case .rendered(let segments, let retimer, let codec):
+      try render(plan, segments, retimer, codec, to: belt)
     }
   }
 
@@ -111,7 +111,7 @@ final class AudioExport {
   }
 
   private static func render(
-    _ plan: AudioExportPlan, _ pieces: [PlaybackMapping], _ retimer: AudioRetimer,
+    _ plan: AudioExportPlan, _ segments: [AudioSegment], _ retimer: AudioRetimer,
     _ codec: String, to belt: BoundedBlockingQueue<Made>
   ) throws {
     let track = plan.track
@@ -141,10 +141,10 @@ final class AudioExport {
       while let packet = try encoder.nextPacket() { put(packet, at: encoded) }
     }
     let rendered = try retimer.render(
-      mappings: pieces, duration: plan.duration,
+      segments: segments, duration: plan.duration,
       parallelism: Processors.count,
       isCancelled: { belt.isStopped },
-      read: { try AudioTimeline.samples(from: $0, count: $1, of: readers) },
+      read: { try readers[$0.id].samples(from: $1, count: $2, isReversed: $0.isReversed) },
       write: { samples in
         for channel in pending.indices { pending[channel] += samples[channel] }
         while let count = pending.first?.count, count >= blockLength { try encode(blockLength) }

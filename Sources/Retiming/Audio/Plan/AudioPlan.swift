@@ -34,6 +34,8 @@ struct AudioPiece: Hashable, Sendable {
   var tail: Int64 = 0
   /// How many of the samples made overlap with the next piece's.
   var overlap: Int64 = 0
+  /// Where its samples come from.
+  var source = AudioSegment.Source()
 
   /// A point at which another speed starts.
   struct Breakpoint: Hashable, Sendable {
@@ -83,26 +85,34 @@ struct AudioPlan: Sendable {
   private(set) var sampleCount: Int64
   private let sampleRate: Int
   /// Where the mapping ends whose sound the last piece ends with.
-  private var lastEnd: (source: Rational, target: MediaTime)?
+  private var lastEnd: End?
   /// What plays at another speed than was asked for.
   let snapped: [SnappedSpeed]
 
-  /// Lays out mappings at their sample positions.
+  /// Where the source runs on, and when.
+  private struct End: Equatable {
+    let source: AudioSegment.Source
+    let position: Rational
+    let time: MediaTime
+  }
+
+  /// Lays out segments at their sample positions.
   ///
   /// Every boundary is the instant's own nearest sample, so that no error adds up: a piece is
   /// never longer or shorter than the distance of its boundaries.
   init(
-    _ asked: [PlaybackMapping], duration: MediaTime?, sampleRate: Int,
+    _ asked: [AudioSegment], duration: MediaTime?, sampleRate: Int,
     algorithm: AudioTimePitchAlgorithm, otherSpeeds: UnsupportedSpeedPolicy
   ) throws(RetimingError) {
     let rate = Rational(Int64(sampleRate))
     var end = MediaTime.zero
     sampleCount = 0
     self.sampleRate = sampleRate
-    let mappings: [PlaybackMapping]
-    (mappings, snapped) =
+    let segments: [AudioSegment]
+    (segments, snapped) =
       algorithm == .lowQuality ? try Self.snapped(asked, otherSpeeds) : (asked, [])
-    for mapping in mappings {
+    for segment in segments {
+      let (mapping, source) = (segment.mapping, segment.source)
       guard mapping.target.start >= end else {
         throw RetimingError(
           .invalidMappings,
@@ -114,7 +124,7 @@ struct AudioPlan: Sendable {
       }
       try append(.silence, upTo: Self.sample(at: mapping.target.start, rate))
       switch mapping.motion {
-      case .constant: try append(mapping.line, rate, algorithm)
+      case .constant: try append(mapping.line, of: source, rate, algorithm)
       case .ramp(let ramp) where ramp.from == ramp.to:
         let line = try exactly("the source of \(mapping.target.displayText)") {
           () throws(TimingError) in
@@ -123,14 +133,14 @@ struct AudioPlan: Sendable {
               start: MediaTime(mapping.sourceStart), end: MediaTime(mapping.sourceEnd)),
             target: mapping.target)
         }
-        try append(line, rate, algorithm)
-      case .ramp: try append(ramp: mapping, rate, algorithm)
+        try append(line, of: source, rate, algorithm)
+      case .ramp: try append(ramp: mapping, of: source, rate, algorithm)
       case .hold: break
       }
       end = mapping.target.end
     }
     // What was snapped may end early.
-    end = asked.last?.target.end ?? end
+    end = asked.last?.mapping.target.end ?? end
     let duration = duration ?? end
     guard duration >= end else {
       throw RetimingError(
@@ -152,14 +162,14 @@ struct AudioPlan: Sendable {
 
   private mutating func append(
     _ content: AudioPiece.Content, upTo end: Int64, position: Rational = .zero,
-    speed: Speed = .normal
+    speed: Speed = .normal, of source: AudioSegment.Source = AudioSegment.Source()
   ) {
     defer { sampleCount = max(sampleCount, end) }
     guard end > sampleCount else { return }
     pieces.append(
       AudioPiece(
         content: content, samples: sampleCount..<end, position: position, speed: speed,
-        sampleRate: sampleRate))
+        sampleRate: sampleRate, source: source))
   }
 
   private func check(
@@ -183,7 +193,8 @@ struct AudioPlan: Sendable {
   }
 
   private mutating func append(
-    _ line: TimeMapping?, _ rate: Rational, _ algorithm: AudioTimePitchAlgorithm
+    _ line: TimeMapping?, of source: AudioSegment.Source, _ rate: Rational,
+    _ algorithm: AudioTimePitchAlgorithm
   ) throws(RetimingError) {
     guard let mapping = line else { return }
     let speed = try exactly("the speed of \(mapping.target.displayText)") {
@@ -200,14 +211,16 @@ struct AudioPlan: Sendable {
       () throws(TimingError) in
       try mapping.sourceSeconds(of: Rational(start).divided(by: rate)).multiplied(by: rate)
     }
-    let isOn = lastEnd.map { $0 == (mapping.source.start.seconds, mapping.target.start) } ?? false
+    let begin = End(
+      source: source, position: mapping.source.start.seconds, time: mapping.target.start)
+    let isOn = lastEnd == begin
     // A ramp may end at the very speed: by varispeed the resampler takes over, and what plays at 1
     // is copied.
     let isLike =
       pieces.last.map {
         $0.hasRamp ? algorithm.followsBreakpoints && content == .retimed : true
       } ?? false
-    if isLike, try continues(at: position, speed) {
+    if isLike, try continues(at: position, speed, of: source) {
       extend(upTo: end)
     } else if let last = pieces.last, last.content == .retimed, content == .retimed,
       algorithm.followsBreakpoints, isOn
@@ -222,18 +235,20 @@ struct AudioPlan: Sendable {
       pieces[pieces.count - 1].breakpoints.append(breakpoint)
       extend(upTo: end)
     } else {
-      append(content, upTo: end, position: position, speed: speed)
+      append(content, upTo: end, position: position, speed: speed, of: source)
       guard sampleCount > start else {
         lastEnd = nil
         return
       }
     }
-    lastEnd = (mapping.source.end.seconds, mapping.target.end)
+    lastEnd = End(
+      source: source, position: mapping.source.end.seconds, time: mapping.target.end)
   }
 
   /// Puts a ramp at the end: a knee where it starts, and one where it ends.
   private mutating func append(
-    ramp mapping: PlaybackMapping, _ rate: Rational, _ algorithm: AudioTimePitchAlgorithm
+    ramp mapping: PlaybackMapping, of source: AudioSegment.Source, _ rate: Rational,
+    _ algorithm: AudioTimePitchAlgorithm
   ) throws(RetimingError) {
     let target = mapping.target
     let speeds = try [target.start, target.end].map { (time) throws(RetimingError) in
@@ -244,7 +259,8 @@ struct AudioPlan: Sendable {
     try check(speeds, of: target, algorithm)
     let end = try Self.sample(at: target.end, rate)
     let start = sampleCount
-    let isOn = lastEnd.map { $0 == (mapping.sourceStart, target.start) } ?? false
+    let isOn =
+      lastEnd == End(source: source, position: mapping.sourceStart, time: target.start)
     if let last = pieces.last, last.content == .retimed, algorithm.followsBreakpoints, isOn {
       extend(upTo: end)
     } else {
@@ -253,7 +269,7 @@ struct AudioPlan: Sendable {
         return try mapping.sourceStart.multiplied(by: rate)
           .adding(distance.multiplied(by: speeds[0].fraction))
       }
-      append(.retimed, upTo: end, position: position, speed: speeds[0])
+      append(.retimed, upTo: end, position: position, speed: speeds[0], of: source)
       guard sampleCount > start else {
         lastEnd = nil
         return
@@ -271,7 +287,7 @@ struct AudioPlan: Sendable {
       ]
     }
     pieces[pieces.count - 1].breakpoints += breakpoints
-    lastEnd = (mapping.sourceEnd, target.end)
+    lastEnd = End(source: source, position: mapping.sourceEnd, time: target.end)
   }
 
   /// Makes the last piece longer.
@@ -283,10 +299,12 @@ struct AudioPlan: Sendable {
 
   /// Whether the last piece goes on to this position at this speed, exactly: a cut that changes
   /// nothing must not be heard.
-  private func continues(at position: Rational, _ speed: Speed) throws(RetimingError) -> Bool {
-    guard let last = pieces.last, last.content != .silence, last.lastSpeed == speed else {
-      return false
-    }
+  private func continues(
+    at position: Rational, _ speed: Speed, of source: AudioSegment.Source
+  ) throws(RetimingError) -> Bool {
+    guard let last = pieces.last, last.content != .silence, last.lastSpeed == speed,
+      last.source == source
+    else { return false }
     return try distance(of: position, from: last) == .zero
   }
 
@@ -311,7 +329,9 @@ struct AudioPlan: Sendable {
     for index in 0..<pieces.count - 1 {
       let (first, second) = (pieces[index], pieces[index + 1])
       guard first.content == .retimed || second.content == .retimed else { continue }
-      if algorithm != .spectral, first.content != .silence, second.content != .silence {
+      if algorithm != .spectral, first.content != .silence, second.content != .silence,
+        first.source == second.source
+      {
         // Boundaries lie between samples: what runs on is within one of either side.
         let distance = try distance(of: second.position, from: first).doubleValue.magnitude
         if distance

@@ -19,7 +19,7 @@ public struct AudioRetimingReport: Hashable, Sendable {
 /// Plays the sound of a source at the speeds of a composition, into exactly as many samples as the
 /// composition is long.
 ///
-/// A value without state: each call of ``render(mappings:duration:isCancelled:read:write:)`` is
+/// A value without state: each rendering is
 /// one pass from start to end, in blocks, in memory that does not grow with the length.
 ///
 /// What plays at speed 1 is copied bit for bit. What plays at others is made with the source's real
@@ -83,14 +83,23 @@ public struct AudioRetimer: Hashable, Sendable {
   /// The number of samples that a rendering would write: the duration's nearest whole number.
   ///
   /// - Parameters:
-  ///   - mappings: As for rendering.
+  ///   - segments: As for rendering.
   ///   - duration: As for rendering.
   /// - Returns: Zero or more.
-  /// - Throws: `RetimingError` for everything about the mappings that rendering would refuse.
+  /// - Throws: `RetimingError` for everything about the segments that rendering would refuse.
+  public func sampleCount(
+    segments: [AudioSegment], duration: MediaTime? = nil
+  ) throws(RetimingError) -> Int64 {
+    try plan(segments, duration).sampleCount
+  }
+
+  /// The number of samples that a rendering of one source would write.
+  ///
+  /// As for segments of several sources.
   public func sampleCount(
     mappings: [PlaybackMapping], duration: MediaTime? = nil
   ) throws(RetimingError) -> Int64 {
-    try plan(mappings, duration).sampleCount
+    try sampleCount(segments: mappings.map { AudioSegment($0) }, duration: duration)
   }
 
   /// The number of samples that a rendering at some speeds, without ramps, would write.
@@ -105,14 +114,14 @@ public struct AudioRetimer: Hashable, Sendable {
   /// Renders the sound from start to end.
   ///
   /// - Parameters:
-  ///   - mappings: Which source time plays when, in the order of their targets, which start at
+  ///   - segments: Which source time plays when, in the order of their targets, which start at
   ///     zero or later and do not overlap. None plays backwards. Where there is none, or an instant
   ///     is held, there is silence. Ramps are followed as they are (by `low-quality` in steps).
   ///   - duration: The end of the output, for silence after the last mapping; nil to end with it.
   ///   - parallelism: How many pieces may be made at a time, each on a thread of its own. The
   ///     samples are the same. Up to 32 MiB for each, and 32 MiB more, may wait to be written.
   ///   - isCancelled: Asked before each block; rendering stops when it is true.
-  ///   - read: Gives samples of the source by number, one plane a channel, silence outside its
+  ///   - read: Gives samples of a source by number, one plane a channel, silence outside its
   ///     ends (`start` may be negative). Numbers ascend within a piece; at each piece they step
   ///     back or forth to where its source starts, and a lead ahead of it. With pieces in
   ///     parallel it is asked for theirs in turns, always on the caller's thread.
@@ -122,14 +131,16 @@ public struct AudioRetimer: Hashable, Sendable {
   ///   anything is read, `.invalidSamples`, `.engine` or `.cancelled` later; and what `read` and
   ///   `write` throw.
   public func render(
-    mappings: [PlaybackMapping], duration: MediaTime? = nil, parallelism: Int = 1,
+    segments: [AudioSegment], duration: MediaTime? = nil, parallelism: Int = 1,
     isCancelled: () -> Bool = { false },
-    read: (_ start: Int64, _ count: Int) throws -> [[Float]],
+    read: (_ source: AudioSegment.Source, _ start: Int64, _ count: Int) throws -> [[Float]],
     write: (_ samples: [[Float]]) throws -> Void
   ) throws -> AudioRetimingReport {
-    let plan = try plan(mappings, duration)
-    func checkedRead(_ start: Int64, _ count: Int) throws -> Planes {
-      let samples = try read(start, count)
+    let plan = try plan(segments, duration)
+    func checkedRead(
+      _ source: AudioSegment.Source, _ start: Int64, _ count: Int
+    ) throws -> Planes {
+      let samples = try read(source, start, count)
       guard samples.count == channelCount, samples.allSatisfy({ $0.count == count }) else {
         throw RetimingError(
           .invalidSamples,
@@ -158,7 +169,7 @@ public struct AudioRetimer: Hashable, Sendable {
           if let worker {
             try workers.next(
               count, from: worker, into: &queue, isCancelled: isCancelled, checkedRead)
-          } else { try renderer.next(count, checkedRead) }
+          } else { try renderer.next(count) { try checkedRead(piece.source, $0, $1) } }
         let lack = count - samples.sampleCount
         missing += Int64(lack)
         samples.append(samples: .silence(lack, channelCount: channelCount))
@@ -188,6 +199,20 @@ public struct AudioRetimer: Hashable, Sendable {
       snapped: plan.snapped)
   }
 
+  /// Renders one source from start to end.
+  ///
+  /// As for segments of several sources.
+  public func render(
+    mappings: [PlaybackMapping], duration: MediaTime? = nil, parallelism: Int = 1,
+    isCancelled: () -> Bool = { false },
+    read: (_ start: Int64, _ count: Int) throws -> [[Float]],
+    write: (_ samples: [[Float]]) throws -> Void
+  ) throws -> AudioRetimingReport {
+    try render(
+      segments: mappings.map { AudioSegment($0) }, duration: duration, parallelism: parallelism,
+      isCancelled: isCancelled, read: { try read($1, $2) }, write: write)
+  }
+
   /// Renders sound at some speeds, without ramps, from start to end.
   ///
   /// As for mappings that may be ramps.
@@ -203,10 +228,10 @@ public struct AudioRetimer: Hashable, Sendable {
   }
 
   private func plan(
-    _ mappings: [PlaybackMapping], _ duration: MediaTime?
+    _ segments: [AudioSegment], _ duration: MediaTime?
   ) throws(RetimingError) -> AudioPlan {
     var plan = try AudioPlan(
-      mappings, duration: duration, sampleRate: sampleRate, algorithm: algorithm,
+      segments, duration: duration, sampleRate: sampleRate, algorithm: algorithm,
       otherSpeeds: otherSpeeds)
     try plan.join(algorithm, fade: Int64(sampleRate / 200))
     return plan

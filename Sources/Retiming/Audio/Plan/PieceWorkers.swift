@@ -19,6 +19,9 @@ struct PieceWorkers {
   private var waiting: [(index: Int, piece: AudioPiece)]
   private var started: [(index: Int, worker: PieceWorker)] = []
 
+  /// Gives samples of a source by number.
+  typealias Reader = (_ source: AudioSegment.Source, _ start: Int64, _ count: Int) throws -> Planes
+
   /// Prepares for the pieces of a plan of which so many are made at a time.
   init(_ pieces: [AudioPiece], retimer: AudioRetimer, limit: Int) {
     self.retimer = retimer
@@ -40,7 +43,7 @@ struct PieceWorkers {
   /// Begins what may be begun, and reads what the threads wait for.
   ///
   /// - Returns: Whether any piece is being made.
-  mutating func serve(_ read: SampleReader) throws -> Bool {
+  mutating func serve(_ read: Reader) throws -> Bool {
     let isBusy = startMore()
     for (_, worker) in started { try worker.answer(read) }
     return isBusy
@@ -66,7 +69,7 @@ struct PieceWorkers {
   /// The next samples of a piece: as many as are asked for, or fewer at its end.
   mutating func next(
     _ count: Int, from worker: PieceWorker, into queue: inout SampleQueue,
-    isCancelled: () -> Bool, _ read: SampleReader
+    isCancelled: () -> Bool, _ read: Reader
   ) throws -> Planes {
     while queue.count < count {
       _ = try serve(read)
@@ -106,6 +109,7 @@ final class PieceWorker: Sendable {
   private let state = Mutex(State())
   private let wake = DispatchSemaphore(value: 0)
   private let events: DispatchSemaphore
+  private let source: AudioSegment.Source
 
   /// How much is made at a time: threads that hand over less change places more often than it pays.
   private static let blockLength = 16_384
@@ -116,6 +120,7 @@ final class PieceWorker: Sendable {
 
   init(_ piece: AudioPiece, _ retimer: AudioRetimer, _ events: DispatchSemaphore) {
     self.events = events
+    source = piece.source
     DispatchQueue(label: "retiming.piece").async {
       do { try self.make(piece, retimer) } catch is Stopped {} catch {
         self.state.withLock { $0.failure = error }
@@ -213,9 +218,9 @@ final class PieceWorker: Sendable {
   var lacksSpace: Bool { state.withLock { $0.lacksSpace } }
 
   /// Reads what the worker asked for, if it did, and still wants it.
-  func answer(_ read: SampleReader) throws {
+  func answer(_ read: PieceWorkers.Reader) throws {
     guard let wanted = state.withLock({ $0.isOver ? nil : $0.request }) else { return }
-    let samples = try read(wanted.start, wanted.count)
+    let samples = try read(source, wanted.start, wanted.count)
     state.withLock { state in
       state.request = nil
       state.reply = samples

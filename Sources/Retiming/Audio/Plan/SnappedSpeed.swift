@@ -49,23 +49,25 @@ extension AudioRetimer {
 }
 
 extension AudioPlan {
-  /// The mappings as they play at speeds that `low-quality` has, each other one cut or followed by
+  /// The segments as they play at speeds that `low-quality` has, each other one cut or followed by
   /// silence, and what was changed; or an error with `.speedOutOfRange` when others are refused.
   ///
   /// A ramp is followed by 25 lines a second.
   static func snapped(
-    _ mappings: [PlaybackMapping], _ others: UnsupportedSpeedPolicy
-  ) throws(RetimingError) -> (mappings: [PlaybackMapping], changes: [SnappedSpeed]) {
-    var played: [PlaybackMapping] = []
+    _ segments: [AudioSegment], _ others: UnsupportedSpeedPolicy
+  ) throws(RetimingError) -> (segments: [AudioSegment], changes: [SnappedSpeed]) {
+    var played: [AudioSegment] = []
     var changes: [SnappedSpeed] = []
-    var pieces: [PlaybackMapping] = []
-    for mapping in mappings {
+    var pieces: [AudioSegment] = []
+    for segment in segments {
+      let mapping = segment.mapping
       pieces += try exactly("the ramp to \(mapping.target.displayText)") { () throws(TimingError) in
         try mapping.linearPieces(perSecond: 25, atLeast: 8)
+          .map { AudioSegment($0, of: segment.source) }
       }
     }
     for piece in pieces {
-      guard let mapping = piece.line else {
+      guard let mapping = piece.mapping.line else {
         played.append(piece)
         continue
       }
@@ -92,12 +94,14 @@ extension AudioPlan {
             mapping.source.duration,
             mapping.target.duration.multiplied(by: speed.fraction))
           let source = try MediaTime(length)
-          return try PlaybackMapping(
-            TimeMapping(
-              source: TimeRange(start: mapping.source.start, duration: source),
-              target: TimeRange(
-                start: mapping.target.start,
-                duration: MediaTime(length.divided(by: speed.fraction)))))
+          return AudioSegment(
+            PlaybackMapping(
+              try TimeMapping(
+                source: TimeRange(start: mapping.source.start, duration: source),
+                target: TimeRange(
+                  start: mapping.target.start,
+                  duration: MediaTime(length.divided(by: speed.fraction))))),
+            of: piece.source)
         })
     }
     return (played, changes)
