@@ -1,6 +1,12 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+extension Target.Dependency {
+  static let algorithms = product(name: "Algorithms", package: "swift-algorithms")
+  static let deque = product(name: "DequeModule", package: "swift-collections")
+  static let systemPackage = product(name: "SystemPackage", package: "swift-system")
+}
+
 extension Target {
   /// A module of the library: its folder in Sources has its name, and its target the prefix that
   /// keeps it apart from modules of other packages.
@@ -25,9 +31,13 @@ let package = Package(
     .executable(name: "slowmo-full", targets: ["slowmo-full"]),
   ],
   dependencies: [
+    .package(url: "https://github.com/apple/swift-algorithms", from: "1.2.1"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     .package(url: "https://github.com/attaswift/BigInt", from: "6.0.1"),
-    .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
+    // Without its Foundation trait, which links ICU.
+    .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2", traits: []),
     .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
   ],
   targets: [
@@ -49,9 +59,9 @@ let package = Package(
     // Values of time, which every module below may import.
     .module("MediaCore"),
     // Files, threads and clocks, as the system has them.
-    .module("LinuxSystem", with: ["CLinuxSystem"]),
+    .module("LinuxSystem", with: ["CLinuxSystem", .deque, .systemPackage]),
     // What became of each frame: values only.
-    .module("FrameAccounting", on: ["MediaCore"]),
+    .module("FrameAccounting", on: ["MediaCore"], with: [.deque]),
     // Movie files to the byte: boxes, fragments, journals, NAL units.
     .module("MovieFormat", on: ["FrameAccounting", "LinuxSystem", "MediaCore"]),
 
@@ -75,14 +85,16 @@ let package = Package(
         "Capture", "DeviceDiscovery", "FrameAccounting", "LibAV", "LinuxSystem", "MediaCore",
         "MovieFormat",
       ]),
-    .module("Assets", on: ["FrameAccounting", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat"]),
-    .module("Editing", on: ["LinuxSystem", "MediaCore"]),
+    .module(
+      "Assets", on: ["FrameAccounting", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat"],
+      with: [.algorithms]),
+    .module("Editing", on: ["LinuxSystem", "MediaCore"], with: [.algorithms]),
     .module("Retiming", on: ["LibAV", "MediaCore"], with: ["CRubberBand"]),
     .module(
       "Export",
       on: [
         "Editing", "Assets", "Retiming", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat",
-      ]),
+      ], with: [.algorithms]),
 
     // The faces: one import for library users, one command for everyone else.
     .target(
@@ -111,7 +123,9 @@ let package = Package(
     .testTarget(name: "LinuxSystemTests", dependencies: ["OvercrankLinuxSystem", "TestSupport"]),
     .testTarget(
       name: "MediaCoreTests",
-      dependencies: ["OvercrankMediaCore", .product(name: "BigInt", package: "BigInt")]),
+      dependencies: [
+        "TestSupport", "OvercrankMediaCore", .product(name: "BigInt", package: "BigInt"),
+      ]),
     .testTarget(
       name: "V4L2Tests",
       dependencies: [
@@ -236,10 +250,11 @@ let package = Package(
         "OvercrankExport", "OvercrankEditing", "OvercrankRetiming", "OvercrankAssets",
         "OvercrankLibAV", "OvercrankMediaCore", "TestSupport",
       ]),
-    .testTarget(name: "EditingTests", dependencies: ["OvercrankEditing", "OvercrankMediaCore"]),
+    .testTarget(
+      name: "EditingTests", dependencies: ["TestSupport", "OvercrankEditing", "OvercrankMediaCore"]),
     .testTarget(
       name: "RetimingTests",
-      dependencies: ["OvercrankRetiming", "OvercrankLibAV", "OvercrankMediaCore"]),
+      dependencies: ["TestSupport", "OvercrankRetiming", "OvercrankLibAV", "OvercrankMediaCore"]),
   ],
   swiftLanguageModes: [.v6]
 )

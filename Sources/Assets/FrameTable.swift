@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Algorithms
 public import OvercrankMediaCore
 
 /// When each frame of a picture track is shown, in order of presentation.
@@ -91,12 +92,8 @@ public struct FrameTable: Sendable {
 
   /// The last frame that starts at or before a number of ticks.
   package func lastIndex(atOrBefore ticks: Int64) -> Int? {
-    var (low, high) = (0, entries.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if entries[middle].ticks <= ticks { low = middle + 1 } else { high = middle }
-    }
-    return low == 0 ? nil : low - 1
+    let next = entries.partitioningIndex { $0.ticks > ticks }
+    return next == 0 ? nil : next - 1
   }
 
   init(
@@ -211,12 +208,7 @@ public struct FrameTable: Sendable {
       return range ?? end..<end
     }
     func number(after pts: Int64, in range: Range<Int>) -> Int {
-      var (low, high) = (range.lowerBound, range.upperBound)
-      while low < high {
-        let middle = (low + high) / 2
-        if packets[shown[middle]].pts <= pts { low = middle + 1 } else { high = middle }
-      }
-      return low
+      range.partitioningIndex { packets[shown[$0]].pts > pts }
     }
     let hidden = packets.enumerated().filter(\.element.isDiscarded).map { index, record in
       HiddenPacket(

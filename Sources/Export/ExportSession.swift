@@ -4,6 +4,7 @@ public import OvercrankAssets
 public import OvercrankEditing
 import OvercrankLibAV
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 /// Writes a composition of one asset or several as a movie file.
 ///
@@ -26,7 +27,7 @@ public struct ExportSession: Sendable {
 
   /// Makes a session for a composition whose segments all play one asset.
   public init(_ composition: Composition, of asset: Asset) {
-    self.composition = composition
+    self.composition = Self.naming([asset], in: composition)
     self.asset = asset
     assets = [asset]
   }
@@ -35,9 +36,10 @@ public struct ExportSession: Sendable {
   ///
   /// - Parameters:
   ///   - composition: What is exported.
-  ///   - assets: All that its segments play, known by their paths.
+  ///   - assets: All that its segments play, known by the files that their paths lead to.
   /// - Throws: `ExportError` with `.unsupportedSource` when it plays one that is not among them.
   public init(_ composition: Composition, of assets: [Asset]) throws(ExportError) {
+    let composition = Self.naming(assets, in: composition)
     guard let path = (composition.sources.first?.path) ?? assets.first?.path,
       let first = assets.first(where: { $0.path == path })
     else { throw Self.missing(composition.sources.first?.path ?? "any file") }
@@ -45,6 +47,18 @@ public struct ExportSession: Sendable {
     asset = first
     self.assets = assets
     for source in composition.sources { _ = try self.asset(for: source) }
+  }
+
+  /// The composition with the assets' own paths: what it calls `./a.mov` may be the asset `a.mov`.
+  private static func naming(_ assets: [Asset], in composition: Composition) -> Composition {
+    let known = Set(assets.map(\.path))
+    guard !composition.sources.allSatisfy({ known.contains($0.path) }) else { return composition }
+    func name(_ path: String) -> String {
+      guard !known.contains(path), let file = FileIdentity(at: path) else { return path }
+      return assets.first { FileIdentity(at: $0.path) == file }?.path ?? path
+    }
+    // Only names change, so what was valid is.
+    return (try? composition.replacingSourcePaths(name)) ?? composition
   }
 
   /// The asset that a source stands for.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DequeModule
 package import OvercrankMediaCore
 
 /// Keeps the books of a take: each frame period is entered once, under what became of it.
@@ -37,12 +38,12 @@ package struct FrameAccount {
   private let trustsCounter: Bool
   private let granted: Double
   private var timeline: FrameTimeline
-  private var open: [FrameObservation] = []
+  private var open: Deque<FrameObservation> = []
   private var last: FrameObservation?
   private var (periodsBetween, microsecondsBetween) = (Int64(0), Int128(0))
   private var hasBegun = false
-  /// From the first frame taken, gaps are dated.
-  private var clock = PausableClock()
+  /// The take's own time: zero at its first frame taken, still while it is paused.
+  package private(set) var clock = PausableClock()
 
   /// Opens the books.
   ///
@@ -73,11 +74,15 @@ package struct FrameAccount {
   /// Enters a frame that arrived, after all that arrived before it.
   package mutating func enter(_ frame: FrameObservation) {
     guard frame.outcome != .paused else { return pause(frame) }
-    clock.resume(atMicroseconds: frame.microseconds)
+    resume(atMicroseconds: frame.microseconds)
+    if frame.outcome == .taken { clock.begin(atMicroseconds: frame.microseconds) }
     open.append(frame)
     timeline.add(FrameTimeline.Reading(frame))
     enterDecided()
   }
+
+  /// Goes on after a pause, if there is one, before the first frame behind it is entered.
+  package mutating func resume(atMicroseconds time: Int64) { clock.resume(atMicroseconds: time) }
 
   /// Closes the books: what is missing between the last frame and the end of the take.
   package mutating func close(_ end: End) {
@@ -195,7 +200,6 @@ package struct FrameAccount {
     ledger.expected += 1
     switch frame.outcome {
     case .taken:
-      clock.begin(atMicroseconds: frame.microseconds)
       ledger.stored += 1
       periodsSinceTaken = 0
     case .corrupt: enter(.corrupt, 1, due: frame.microseconds)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DequeModule
 import Dispatch
 import Synchronization
 
@@ -19,8 +20,7 @@ package final class BoundedBlockingQueue<Element: Sendable>: Sendable {
   }
 
   private struct State {
-    var elements: [Element?] = []
-    var first = 0
+    var elements: Deque<Element> = []
     var isStopped = false
     var isEnded = false
     var failure: (any Error)?
@@ -84,16 +84,8 @@ package final class BoundedBlockingQueue<Element: Sendable>: Sendable {
     var taken: Element?
     let failure = state.withLock { state -> (any Error)? in
       if state.isStopped { return nil }
-      guard state.first < state.elements.count else { return state.failure }
-      taken = state.elements[state.first]
-      // Let go of at once, and forgotten in bulk.
-      state.elements[state.first] = nil
-      state.first += 1
-      if state.first > 64 {
-        state.elements.removeFirst(state.first)
-        state.first = 0
-      }
-      return nil
+      taken = state.elements.popFirst()
+      return taken == nil ? state.failure : nil
     }
     guard let taken else {
       // For whoever asks again.

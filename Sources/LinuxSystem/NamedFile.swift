@@ -46,6 +46,12 @@ package struct NamedFile: Sendable {
     }
     throw FileCreationError(path: name, errorNumber: EBUSY)
   }
+
+  /// Releases the lock now: a child of this process that has not begun its program yet has the
+  /// descriptor, too, and would keep the lock for a moment longer.
+  package func unlock() {
+    if let lock { FileLock.release(lock.descriptor) }
+  }
 }
 
 /// Names of files, changed in one step.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import SystemPackage
 
 /// File names as strings, byte for byte.
 ///
@@ -75,6 +76,9 @@ extension String {
 
   /// Whether a character of the last private plane is in the text; few names have one.
   private var mayHoldEscapes: Bool { utf8.contains(0xF4) }
+
+  /// The last part of the path, without a slash; all of it where there is none.
+  package var lastPathComponent: String { FilePath(self).lastComponent?.string ?? self }
 
   /// The path's folder with its slash, and its name.
   package var folderAndName: (folder: String, name: String) {

@@ -116,7 +116,8 @@ extension VideoDevice {
   ///
   /// Nil for paths that are not called so.
   package static func number(ofNode path: String) -> UInt32? {
-    guard let name = path.split(separator: "/").last, name.hasPrefix("video") else { return nil }
+    let name = path.lastPathComponent
+    guard name.hasPrefix("video") else { return nil }
     let digits = name.dropFirst("video".count)
     guard digits.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains) else {
       return nil

@@ -121,9 +121,7 @@ struct KernelVideoCalls: VideoSystemCalls {
   ///     device at a path.
   /// - Returns: Their paths, without those that this system does not show.
   func parts(of node: String, _ entities: (String) -> [String]) -> [String] {
-    guard let name = (SystemFiles.resolved(node) ?? node).split(separator: "/").last else {
-      return []
-    }
+    let name = (SystemFiles.resolved(node) ?? node).lastPathComponent
     let media = SystemFiles.entries(in: "\(classFolder)/\(name)/device").filter {
       $0.hasPrefix("media") && Int($0.dropFirst("media".count)) != nil
     }

@@ -4,6 +4,7 @@ import Dispatch
 import Glibc
 import OvercrankALSA
 import OvercrankDeviceDiscovery
+import OvercrankMediaCore
 import TestSupport
 import Testing
 

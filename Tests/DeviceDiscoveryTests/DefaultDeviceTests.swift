@@ -4,6 +4,7 @@ import CVideo4Linux
 import Foundation
 import Glibc
 import OvercrankALSA
+import OvercrankMediaCore
 import TestSupport
 import Testing
 

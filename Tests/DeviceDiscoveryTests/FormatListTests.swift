@@ -2,6 +2,7 @@
 
 import Foundation
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 @testable import OvercrankDeviceDiscovery
@@ -125,7 +126,7 @@ struct FormatListTests {
   }
 
   @Test func `Whatever a driver says, ids are unique and nothing traps`() throws {
-    var random = SeededRandom(seed: 2)
+    var random = SeededGenerator(seed: 2)
     let numbers: [UInt32] = [0, 1, 2, 30, 60, 1001, 60_000, .max, .max - 1, 1 << 31]
     for _ in 0..<300 {
       func fraction() -> DriverFraction {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 @testable import OvercrankDeviceDiscovery
@@ -41,7 +42,7 @@ struct FormatSelectionTests {
   }
 
   @Test func `The quick choice is that of sorting by each key`() throws {
-    var random = SeededRandom(seed: 3)
+    var random = SeededGenerator(seed: 3)
     let rates = ["1", "30", "29.97", "59.94", "60", "119.88", "120", "1201:10", "1...120"]
     let fourccs = ["MJPG", "YUYV", "UYVY", "GREY", "Y16", "BA81", "XR24", "YV12", "H264", "NV12"]
     for _ in 0..<400 {

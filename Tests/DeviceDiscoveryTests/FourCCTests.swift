@@ -2,6 +2,7 @@
 
 import CFFmpeg
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 @testable import OvercrankDeviceDiscovery
@@ -34,7 +35,7 @@ struct FourCCTests {
   }
 
   @Test func `Every number is read back from its text`() {
-    var random = SeededRandom(seed: 1)
+    var random = SeededGenerator(seed: 1)
     for _ in 0..<20_000 {
       let code = FourCC(rawValue: UInt32(truncatingIfNeeded: random.next()))
       #expect(FourCC(code.description) == code)

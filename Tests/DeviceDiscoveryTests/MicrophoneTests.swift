@@ -3,6 +3,7 @@
 import Foundation
 import Glibc
 import OvercrankALSA
+import OvercrankMediaCore
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 @testable import OvercrankDeviceDiscovery
@@ -9,7 +10,7 @@ import Testing
 struct SelectionAmongManyTests {
   @Test(arguments: [11, 12, 13] as [UInt64])
   func `A choice among 2000 modes is what sorting all of them gives`(seed: UInt64) throws {
-    var random = SeededRandom(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let fourccs = ["MJPG", "YUYV", "NV12", "GREY", "XR24", "H264"]
     let formats = try (0..<2000).map { order in
       let size = random.pick(FrameSizeRange.wellKnown)

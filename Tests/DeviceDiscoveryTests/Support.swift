@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+import TestSupport
 
 @testable import OvercrankDeviceDiscovery
 @testable import OvercrankV4L2
 
-/// The same numbers in every run: SplitMix64.
-struct SeededRandom: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var bits = state
-    bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-    return bits ^ (bits >> 31)
-  }
-
+extension SeededGenerator {
   mutating func pick<Element>(_ elements: [Element]) -> Element {
     elements[Int(next() % UInt64(elements.count))]
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 @testable import OvercrankDeviceDiscovery
@@ -138,7 +139,7 @@ struct VideoTimingsTests {
   }
 
   @Test func `Whatever a driver says, a rate is computed or left out`() {
-    var random = SeededRandom(seed: 5)
+    var random = SeededGenerator(seed: 5)
     let numbers: [UInt32] = [0, 1, 40, 1080, 1920, .max, .max - 1]
     for _ in 0..<500 {
       func blanking() -> DriverTimings.Blanking {

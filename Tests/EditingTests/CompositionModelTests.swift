@@ -2,13 +2,14 @@
 
 import OvercrankEditing
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 /// Random edits beside the same edits of a composition that is a function of time.
 struct CompositionModelTests {
   @Test("Random edits show what a function of time shows", arguments: 0..<150 as Range<UInt64>)
   func randomEdits(seed: UInt64) throws {
-    var random = SeededGenerator(state: seed)
+    var random = SeededGenerator(seed: seed)
     let sources = try [("a", 2400), ("b", 7), ("c", 100)].map { path, length in
       try MediaSource(
         path: path, duration: MediaTime(value: Int64(length), timescale: path == "b" ? 1 : 240))
@@ -40,7 +41,7 @@ struct CompositionModelTests {
     "Ramps, held frames and reverses show what a function of time shows",
     arguments: 0..<100 as Range<UInt64>)
   func randomMotions(seed: UInt64) throws {
-    var random = SeededGenerator(state: seed)
+    var random = SeededGenerator(seed: seed)
     let source = try MediaSource(path: "a", duration: MediaTime(seconds: 10))
     var composition = Composition(source)
     var model = Model()

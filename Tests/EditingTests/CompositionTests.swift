@@ -2,6 +2,7 @@
 
 import OvercrankEditing
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 struct CompositionTests {
@@ -153,7 +154,7 @@ struct RetimedCompositionTests {
     "Any order of ranges gives the same, and the duration is the exact sum",
     arguments: 0..<50 as Range<UInt64>)
   func anyOrder(seed: UInt64) throws {
-    var random = SeededGenerator(state: seed)
+    var random = SeededGenerator(seed: seed)
     let cuts = Set((0..<8).map { _ in Int64.random(in: 0...960, using: &random) }).sorted()
     var changes: [(range: TimeRange, speed: Speed)] = []
     var expected = clip.duration.seconds

@@ -3,22 +3,10 @@
 import Glibc
 import OvercrankEditing
 import OvercrankMediaCore
+import TestSupport
 
 /// So many cases with `Tests/run.sh --full`, else a quarter.
 func full(_ count: Int) -> Int { getenv("OVERCRANK_FULL") == nil ? count / 4 : count }
-
-/// A generator of numbers that gives the same ones each time (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-    return z ^ (z >> 31)
-  }
-}
 
 /// What is seen at an instant.
 struct Sight: Equatable {

@@ -2,6 +2,7 @@
 
 import OvercrankEditing
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 /// Projects of other programs play what OpenTimelineIO's rules say.
@@ -72,7 +73,7 @@ struct OpenTimelineRulesTests {
 
   @Test(arguments: 0..<UInt64(full(240)))
   func `Every timeline shows what a plain interpreter of the rules does`(seed: UInt64) throws {
-    var random = SeededGenerator(state: seed)
+    var random = SeededGenerator(seed: seed)
     let tracks = try (0..<Int.random(in: 1...3, using: &random)).map { _ in
       try track(&random, depth: 2)
     }

@@ -2,6 +2,7 @@
 
 import OvercrankEditing
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 /// Projects: what is written reads back equal, and what others wrote is understood.
@@ -53,7 +54,7 @@ struct OpenTimelineTests {
 
   @Test("What is written reads back equal, to the last bit", arguments: 0..<UInt64(full(60)))
   func roundTrip(seed: UInt64) throws {
-    var random = SeededGenerator(state: seed)
+    var random = SeededGenerator(seed: seed)
     let sources = try ["a.mov", "/b c/å.mov", "100%.mov"].map { try source($0) }
     var composition = Composition()
     for _ in 0..<Int.random(in: 1...12, using: &random) {
@@ -218,7 +219,7 @@ struct OpenTimelineTests {
     let bytes = Array(try OpenTimelineDocument(composition).text().utf8)
     let plain = Array(
       project(clip(range(24, 48), effects: warp(0.5)), clip(range(0, 24))).utf8)
-    var random = SeededGenerator(state: 7)
+    var random = SeededGenerator(seed: 7)
     var readable = 0
     for number in 0..<full(3_000) {
       var damaged = number % 5 == 0 ? bytes : plain

@@ -2,6 +2,7 @@
 
 import OvercrankEditing
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 /// Projects of LosslessCut, of edit decision lists, and of Final Cut Pro.
@@ -167,7 +168,7 @@ struct OtherProjectsTests {
   @Test(arguments: [llc, list, finalCut])
   func `Damaged projects of others end in an error or a composition`(text: String) throws {
     let bytes = Array(text.utf8)
-    var random = SeededGenerator(state: 11)
+    var random = SeededGenerator(seed: 11)
     var readable = 0
     for _ in 0..<full(1_200) {
       var damaged = bytes

@@ -2,6 +2,7 @@
 
 import OvercrankEditing
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 /// The ranges that Samsung's camera appends to a movie.
@@ -64,7 +65,7 @@ struct SamsungMarkersTests {
       }
     }
     let whole = trailer(("Other", "x"), ("SlowMotion_Data", ranges))
-    var random = SeededGenerator(state: 3)
+    var random = SeededGenerator(seed: 3)
     var readable = 0
     for number in 0..<full(4_000) {
       var damaged = whole

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import OvercrankEditing
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 /// What phones say of their slow motion.
@@ -71,8 +73,33 @@ struct SlowMotionMarkersTests {
     }
   }
 
+  /// A binary property list of arrays, each in the one before.
+  private static func nested(_ count: Int) -> String {
+    var bytes = Array("bplist00".utf8)
+    var offsets: [Int] = []
+    func number(_ value: Int, _ size: Int) -> [UInt8] {
+      (0..<size).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+    }
+    for index in 1...count {
+      offsets.append(bytes.count)
+      bytes += index < count ? [0xA1] + number(index, 4) : [0x09]
+    }
+    let table = bytes.count
+    for offset in offsets { bytes += number(offset, 4) }
+    bytes += number(0, 6) + [4, 4] + number(count, 8) + number(0, 8) + number(table, 8)
+    return Data(bytes).base64EncodedString()
+  }
+
+  @Test func `Lists that nest without end are refused`() {
+    let deep = String(repeating: "<array>", count: 200_000)
+    for text in [aae(Self.nested(200_000)), "<plist>\(deep)", aae("</data>\(deep)"), "((((((("] {
+      let error = #expect(throws: EditingError.self) { try SlowMotionMarkers(aae: text) }
+      #expect(error?.code == .invalidProject)
+    }
+  }
+
   @Test func `Damaged files end in an error or in ranges`() throws {
-    var random = SeededGenerator(state: 3)
+    var random = SeededGenerator(seed: 3)
     let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
     let whole = Array(Self.crowded)
     for _ in 0..<full(10_000) {

@@ -2,6 +2,7 @@
 
 import OvercrankEditing
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 /// Compositions of which only ranges of the source are kept, held against the whole ones.
@@ -47,7 +48,7 @@ struct TrimmedCompositionTests {
 
   @Test func `What is kept plays as it did in the whole, and nothing beside it`() throws {
     let source = try source()
-    var random = SeededGenerator(state: 20)
+    var random = SeededGenerator(seed: 20)
     func next(_ range: ClosedRange<Int64>) -> Int64 { .random(in: range, using: &random) }
     for number in 0..<60 {
       let start = next(0...2_300)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 /// Claims about texts that nobody meant to write.
@@ -83,7 +84,7 @@ private let models = [
   "0.5+1.25", "240", "59.94", "60000/1001", "0.125", "1/8", "12.5%", "120f+60f", "-120f..end",
 ]
 
-extension SeededRandom {
+extension SeededGenerator {
   /// A handful of pieces of the syntax, a valid text with one byte changed, or any characters.
   fileprivate mutating func text() -> String {
     switch below(8) {

@@ -2,6 +2,7 @@
 
 import BigInt
 import OvercrankMediaCore
+import TestSupport
 
 /// Numbers at which integer code tends to break.
 private let edges: [Int64] = [
@@ -16,7 +17,7 @@ private let timescales: [Int32] = [
   999_983, 1_000_000_000, .max, .max - 1, 1 << 30, 2_147_483_629,
 ]
 
-extension SeededRandom {
+extension SeededGenerator {
   /// Of any width, so that small numbers are as likely as great ones; often an edge.
   mutating func int64() -> Int64 {
     switch below(4) {

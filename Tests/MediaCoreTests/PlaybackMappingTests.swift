@@ -2,6 +2,7 @@
 
 import BigInt
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 /// Ramps, reverses and holds, beside a model that integrates the speed with fractions of any size.
@@ -242,11 +243,11 @@ private struct PlaybackModel {
   }
 }
 
-extension SeededRandom {
+extension SeededGenerator {
   /// A mapping with sizes that films have, and its model.
   fileprivate mutating func playback() throws -> (mapping: PlaybackMapping, model: PlaybackModel) {
     let scales: [Int32] = [1, 24, 240, 600, 1_001, 15_360, 48_000, 90_000, 240_000]
-    func range(_ random: inout SeededRandom) throws -> TimeRange {
+    func range(_ random: inout SeededGenerator) throws -> TimeRange {
       let scale = random.pick(scales)
       let start = try random.time(bits: 24, timescale: scale)
       let length = Int64(1 + random.below(1 << 22))
@@ -259,7 +260,7 @@ extension SeededRandom {
     if below(5) == 0 {
       mapping = PlaybackMapping(try TimeMapping(source: source, target: target))
     } else {
-      func speed(_ random: inout SeededRandom) throws -> Speed {
+      func speed(_ random: inout SeededGenerator) throws -> Speed {
         try Speed(Rational(Int128(1 + random.below(32)), Int128(1 + random.below(32))))
       }
       let ramp = SpeedRamp(

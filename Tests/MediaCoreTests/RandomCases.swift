@@ -1,22 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import TestSupport
 import Testing
 
-/// Random numbers of a known seed, by SplitMix64 (Steele, Lea and Flood, 2014).
-struct SeededRandom: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
-  }
-
+extension SeededGenerator {
   /// Below `bound`, which is above zero; a little uneven, and fast in debug builds.
   mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
 
@@ -63,19 +51,19 @@ enum Operation: CaseIterable {
 /// trusted tomorrow; `TIMING_SEED=n swift test` tries other cases.
 func forAll(
   _ operation: Operation, sourceLocation: SourceLocation = #_sourceLocation,
-  _ property: (inout SeededRandom) throws -> String?
+  _ property: (inout SeededGenerator) throws -> String?
 ) {
   forAll(operation.inputCount, sourceLocation: sourceLocation, property)
 }
 
 func forAll(
   _ count: Int, sourceLocation: SourceLocation = #_sourceLocation,
-  _ property: (inout SeededRandom) throws -> String?
+  _ property: (inout SeededGenerator) throws -> String?
 ) {
   let seed = getenv("TIMING_SEED").flatMap { UInt64(String(cString: $0)) } ?? 240
   for index in 0..<count {
     // Every case has a seed of its own, so that the failing one can be run alone.
-    var random = SeededRandom(seed: seed &+ UInt64(index) &* 0xD134_2543_DE82_EF95)
+    var random = SeededGenerator(seed: seed &+ UInt64(index) &* 0xD134_2543_DE82_EF95)
     let complaint: String?
     do {
       complaint = try property(&random)

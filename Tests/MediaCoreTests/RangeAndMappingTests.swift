@@ -2,6 +2,7 @@
 
 import BigInt
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 /// Claims about ``TimeRange``, ``TimeMapping``, ``Speed`` and ``FrameRate``.
@@ -161,7 +162,7 @@ private func range(_ start: Int64, _ end: Int64) throws -> TimeRange {
   try TimeRange(start: MediaTime(seconds: start), end: MediaTime(seconds: end))
 }
 
-extension SeededRandom {
+extension SeededGenerator {
   fileprivate mutating func range() throws -> TimeRange {
     let (first, second) = try (time(), time())
     return try TimeRange(start: min(first, second), end: max(first, second))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankMediaCore
+import TestSupport
 import Testing
 
 /// Claims about written ranges: what they mean in one source, and what is no range.
@@ -126,7 +127,7 @@ private func resolved(_ written: TimeRangeExpression) throws -> TimeRange {
   }
 }
 
-extension SeededRandom {
+extension SeededGenerator {
   fileprivate mutating func expression() throws -> TimeExpression {
     switch below(5) {
     case 0: try TimeExpression(writableTime())

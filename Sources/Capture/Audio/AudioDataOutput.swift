@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-public import OvercrankDeviceDiscovery
-import OvercrankMediaCore
+import OvercrankDeviceDiscovery
+public import OvercrankMediaCore
 import Synchronization
 
 /// Hands captured sound to a program, block by block, and tells how loud it is.

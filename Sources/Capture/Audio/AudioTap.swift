@@ -2,6 +2,7 @@
 
 import Dispatch
 package import OvercrankDeviceDiscovery
+import OvercrankMediaCore
 import Synchronization
 
 /// The last seconds of what an input hears, for takes to read from any time on: also from before

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankDeviceDiscovery
+import OvercrankDeviceDiscovery
+public import OvercrankMediaCore
 import Synchronization
 
 /// A way from an input to an output; formed by the session for each pair that goes together.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankDeviceDiscovery
+public import OvercrankMediaCore
 
 /// Where a session's media come from; ``DeviceInput`` and ``MicrophoneInput`` are such.
 ///

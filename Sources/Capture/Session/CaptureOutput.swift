@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankDeviceDiscovery
+import OvercrankDeviceDiscovery
+public import OvercrankMediaCore
 
 /// Where captured frames and sound go; ``VideoDataOutput``, ``AudioDataOutput`` and
 /// `MovieFileOutput` are such.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankDeviceDiscovery
+import OvercrankMediaCore
 
 extension DeviceInput: CapturingInput {
   /// Pictures, and the sound beside them where the camera hears.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankDeviceDiscovery
+import OvercrankMediaCore
 
 /// The inputs, outputs and connections of a session, as a value: changes are made to a copy and
 /// then take effect together, or not at all.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankDeviceDiscovery
+import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 import Synchronization
 

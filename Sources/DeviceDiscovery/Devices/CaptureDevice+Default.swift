@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import OvercrankMediaCore
+
 extension CaptureDevice {
   /// Finds the devices of some types, those of the first type first.
   ///

@@ -2,6 +2,7 @@
 
 import OvercrankALSA
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import OvercrankV4L2
 
 extension CaptureDevice {

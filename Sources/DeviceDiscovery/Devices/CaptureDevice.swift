@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankALSA
-import OvercrankMediaCore
+import OvercrankLinuxSystem
+public import OvercrankMediaCore
 import OvercrankV4L2
-
-/// What kind of media a device gives.
-public enum MediaType: String, Hashable, Sendable {
-  /// Pictures.
-  case video
-  /// Sound.
-  case audio
-}
 
 /// A camera, what plays one, or a microphone.
 ///
@@ -79,7 +72,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     kind = .v4l2
     media = [.video]
     source = .v4l2(path: path)
-    let node = path.split(separator: "/").last ?? ""
+    let node = path.lastPathComponent
     let offset = DeviceLocation(
       of: "/sys/class/video4linux/\(node)/device", driver: driver, bus: bus)
     (deviceType, position) = (offset.type, offset.position)
@@ -100,7 +93,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
   init(_ camera: FileCamera, id: String) {
     self.id = id
     path = camera.path
-    name = camera.path.split(separator: "/").last.map(String.init) ?? camera.path
+    name = camera.path.lastPathComponent
     driver = "file"
     bus = "virtual"
     kind = .file

@@ -60,7 +60,7 @@ struct DeviceIdentity {
   /// What udev would say where it does not run; nil for a device without a serial number, which
   /// its words do not tell from another of its kind.
   private static func usbName(of node: String) -> String? {
-    guard let last = node.split(separator: "/").last else { return nil }
+    let last = node.lastPathComponent
     let device = "/sys/class/video4linux/\(last)/device/.."
     guard let vendor = SystemFiles.firstLine(of: "\(device)/idVendor"),
       let product = SystemFiles.firstLine(of: "\(device)/idProduct"),

@@ -68,10 +68,10 @@ extension CaptureDevice {
 
   /// A node that would not open, as the kernel describes it to everyone.
   fileprivate init(unopenedNode path: String, _ identity: DeviceIdentity, problem: String) {
-    let node = path.split(separator: "/").last.map(String.init) ?? path
+    let node = path.lastPathComponent
     let entry = "/sys/class/video4linux/\(node)"
     func lastPart(_ link: String) -> String? {
-      SystemFiles.resolved("\(entry)/\(link)")?.split(separator: "/").last.map(String.init)
+      SystemFiles.resolved("\(entry)/\(link)")?.lastPathComponent
     }
     let driver = lastPart("device/driver") ?? "unknown"
     let bus = lastPart("device") ?? "unknown"
@@ -138,7 +138,7 @@ struct NodeProbe {
 
   /// Whether a node is the first of its device, which is the one that gives pictures.
   private static func isFirstNode(_ path: String) -> Bool {
-    let name = path.split(separator: "/").last.map(String.init) ?? path
+    let name = path.lastPathComponent
     return SystemFiles.firstLine(of: "/sys/class/video4linux/\(name)/index") ?? "0" == "0"
   }
 }

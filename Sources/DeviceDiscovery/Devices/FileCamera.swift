@@ -63,7 +63,7 @@ package struct FileCamera: Hashable, Sendable {
     else {
       throw DiscoveryError(
         .badFile, "The pictures of \(path) have no size or no frame rate",
-        hint: "see: slowmo check \(path)")
+        hint: "see: slowmo info \(path)")
     }
     if let references = DataReferences(of: path), references.tracksElsewhere.contains(true) {
       throw DiscoveryError(

@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Glibc
+import OvercrankMediaCore
 
 extension CaptureDevice {
   /// The camera that the user chose last of those that are there; where none is, the best other.

@@ -58,7 +58,7 @@ extension CaptureDevice {
   ) {
     let card = "/sys/class/sound/card\(node.card)"
     let bus =
-      SystemFiles.resolved("\(card)/device")?.split(separator: "/").last.map(String.init)
+      SystemFiles.resolved("\(card)/device")?.lastPathComponent
       ?? description.cardID
     let control = "\(folder)/\(node.controlName)"
     let name = identity.name(

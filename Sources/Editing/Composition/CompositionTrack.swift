@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Algorithms
 public import OvercrankMediaCore
 
 /// Which source time plays when on one track: segments that follow each other from zero without a
@@ -70,12 +71,7 @@ public struct CompositionTrack: Hashable, Sendable {
 
   /// The index of the first segment that ends after `time`; the count from the end on.
   private func index(holding time: MediaTime) -> Int {
-    var (low, high) = (0, segments.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if segments[middle].target.end > time { high = middle } else { low = middle + 1 }
-    }
-    return low
+    segments.partitioningIndex { $0.target.end > time }
   }
 
   /// Takes over what is known of a source's track, where nothing is known yet.

@@ -2,14 +2,6 @@
 
 public import OvercrankMediaCore
 
-/// What a track carries.
-public enum MediaType: String, Hashable, Sendable, CaseIterable {
-  /// Pictures.
-  case video
-  /// Sound.
-  case audio
-}
-
 /// What is known of a track of a movie before it is edited, and travels along with its content.
 public struct SourceTrack: Hashable, Sendable {
   /// What it carries.

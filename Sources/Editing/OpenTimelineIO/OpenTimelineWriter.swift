@@ -66,7 +66,7 @@ enum OpenTimelineWriter {
       let effects = try effects(piece)
       clips.append(
         item(
-          "Clip.2", name: source.path.split(separator: "/").last.map(String.init) ?? "",
+          "Clip.2", name: source.path.lastPathComponent,
           range: range(piece.sourceStart, piece.target.duration), effects: effects,
           exact: ["segment": .object(exact)],
           [

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 public import OvercrankMediaCore
 
 /// Where a phone plays its high-rate clip slowly, as it says beside the clip or in it.
@@ -32,35 +31,6 @@ public struct SlowMotionMarkers: Hashable, Sendable {
   init(changes: [Change], elsewhere: Speed = .normal) {
     self.changes = changes
     self.elsewhere = elsewhere
-  }
-
-  /// Reads an iPhone's `.AAE` file.
-  ///
-  /// - Parameter text: The whole file.
-  /// - Throws: `EditingError` with `.invalidProject` for a file that is none, is damaged, or
-  ///   tells of other edits than slow motion.
-  public init(aae text: String) throws(EditingError) {
-    let kind = Self.element("string", after: "adjustmentFormatIdentifier", in: text)
-    guard let kind else { throw .invalidMarkers("it is no .AAE file") }
-    guard kind == "com.apple.video.slomo" else {
-      throw .invalidMarkers("it tells of an edit of the kind \(kind), not of slow motion")
-    }
-    let letters = Self.element("data", after: "adjustmentData", in: text) ?? ""
-    guard
-      let data = Data(base64Encoded: String(letters.filter { !$0.isWhitespace })),
-      let list = PropertyListValue(binary: [UInt8](data)), let motion = list["slowMotion"],
-      let rate = motion["rate"]?.number, rate > 0, rate < 1_000
-    else { throw .invalidMarkers("its adjustmentData cannot be read") }
-    var changes: [Change] = []
-    for region in motion["regions"]?.elements ?? [] {
-      guard let start = Self.time(region["timeRange"]?["start"]),
-        let duration = Self.time(region["timeRange"]?["duration"]),
-        let range = try? TimeRange(start: start, duration: duration), !range.isEmpty,
-        start >= .zero, let speed = Self.speed(rate)
-      else { throw .invalidMarkers("it names a region that is no range of time") }
-      changes.append(Change(range: range, speed: speed))
-    }
-    self.init(changes: changes)
   }
 
   /// Reads Android's markers (`MediaFormat.KEY_SLOW_MOTION_MARKERS`).
@@ -130,26 +100,8 @@ public struct SlowMotionMarkers: Hashable, Sendable {
     return try .retimed(source, changes: inside)
   }
 
-  /// The text of the element that follows a key.
-  private static func element(_ name: String, after key: String, in text: String) -> String? {
-    guard let found = text.firstRange(of: "<key>\(key)</key>") else { return nil }
-    let rest = text[found.upperBound...].drop { $0.isWhitespace }
-    guard rest.hasPrefix("<\(name)>"), let end = rest.firstRange(of: "</\(name)>") else {
-      return nil
-    }
-    return String(rest[..<end.lowerBound].dropFirst(name.count + 2))
-  }
-
-  /// A time as CoreMedia writes it into property lists.
-  private static func time(_ value: PropertyListValue?) -> MediaTime? {
-    guard let units = value?["value"]?.integer,
-      let timescale = value?["timescale"]?.integer.flatMap({ Int32(exactly: $0) })
-    else { return nil }
-    return try? MediaTime(value: units, timescale: timescale)
-  }
-
   /// A speed out of floating point: an eighth is one, and 0.3 is three tenths.
-  private static func speed(_ number: Double) -> Speed? {
+  static func speed(_ number: Double) -> Speed? {
     guard number.isFinite, number > 0, number < 1_000 else { return nil }
     for denominator in 1...1_000 {
       let above = (number * Double(denominator)).rounded()

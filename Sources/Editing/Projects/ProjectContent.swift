@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Algorithms
 import OvercrankMediaCore
 
 /// A clip that a project names, before anything is known of its media.
@@ -175,12 +176,7 @@ struct ProjectContent {
 
   /// The index of the first piece that ends after a time.
   private func firstIndex(after time: Rational) -> Int {
-    var (low, high) = (0, pieces.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if pieces[middle].end > time { high = middle } else { low = middle + 1 }
-    }
-    return low
+    pieces.partitioningIndex { $0.end > time }
   }
 
   private func piece(at time: Rational) -> Piece? {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Algorithms
 import OvercrankAssets
 import OvercrankLibAV
 
@@ -74,17 +75,13 @@ final class PacketCursor {
     // Where it came out is told by the first packet. (Not always at the key frame asked for:
     // libavformat goes one farther back where that is shown later than it is decoded.)
     guard let packet = try nextPacket(), let ticks = packet.dts else { return try restart() }
-    var (low, high) = (0, decodeTicks.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if decodeTicks[middle] < ticks { low = middle + 1 } else { high = middle }
-    }
-    guard low < decodeTicks.count, decodeTicks[low] == ticks, low <= index else {
+    let found = decodeTicks.partitioningIndex { $0 >= ticks }
+    guard found < decodeTicks.count, decodeTicks[found] == ticks, found <= index else {
       return try restart()
     }
-    kept[low] = packet
+    kept[found] = packet
     keptBytes += packet.byteCount
-    next = low + 1
+    next = found + 1
   }
 
   /// The ticks in order of decoding, if they are all there and ascend.

@@ -41,7 +41,8 @@ enum ExportTimescale {
     let finest = tables.map { Int128($0.timescale) }.max() ?? 1
     var common: Int128 = 1
     for seconds in try pieces.map(\.tick) + pieces.flatMap(times) {
-      let divisor = greatestCommonDivisor(common, seconds.denominator)
+      let divisor = Int128(
+        greatestCommonDivisor(common.magnitude, seconds.denominator.magnitude))
       let (product, overflow) = (common / divisor)
         .multipliedReportingOverflow(by: seconds.denominator)
       guard !overflow, product <= limit else {
@@ -87,11 +88,5 @@ enum ExportTimescale {
     }
     let whole = max(1, try frame.adding(held).rounded(.towardPositiveInfinity))
     return max(1, min(largest, Int128(Int32.max) / whole))
-  }
-
-  private static func greatestCommonDivisor(_ first: Int128, _ second: Int128) -> Int128 {
-    var (a, b) = (first, second)
-    while b != 0 { (a, b) = (b, a % b) }
-    return a
   }
 }

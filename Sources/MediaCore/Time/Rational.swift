@@ -200,7 +200,7 @@ extension Int128 {
 }
 
 /// The greatest common divisor by Euclid; never zero unless both are.
-func greatestCommonDivisor(_ first: UInt128, _ second: UInt128) -> UInt128 {
+package func greatestCommonDivisor(_ first: UInt128, _ second: UInt128) -> UInt128 {
   var (a, b) = (first, second)
   while b != 0 { (a, b) = (b, a % b) }
   return a

@@ -117,6 +117,7 @@ package struct MovieFile: ~Copyable {
     guard let old = replaced.take(), let identity = file.identity else {
       return FileName.remove(target, of: file.identity)
     }
+    defer { old.file.unlock() }
     let taken = FileName.take(target, for: old.path, from: identity)
     if taken.failure == 0 {
       FileName.remove(taken.old, of: identity)

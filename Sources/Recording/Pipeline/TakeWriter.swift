@@ -50,8 +50,6 @@ struct TakeWriter: ~Copyable {
   /// What is to be noted in the file before there is one.
   private var early: [FrameObservation] = []
   private var lastMicroseconds: Int64 = -1
-  /// Zero at the first frame stored.
-  private var clock = PausableClock()
   /// How long the source's own last picture lasts, where the take goes on to its end.
   private var sourceLastDuration: Int64?
   /// Whether the next picture may lack what it builds on.
@@ -119,20 +117,20 @@ struct TakeWriter: ~Copyable {
     var outcome = frame.observation.outcome
     if outcome == .paused {
       pause(atMicroseconds: frame.observation.microseconds)
-    } else if clock.isPaused {
+    } else if account.clock.isPaused {
       try resume(atMicroseconds: frame.observation.microseconds)
     }
     guard outcome == .taken else {
       try enter(frame.observation, outcome)
       return outcome
     }
-    let before = (first: first, clock: clock, microseconds: lastMicroseconds)
+    let before = (first: first, microseconds: lastMicroseconds)
     do throws(LibAVError) { outcome = try take(frame) } catch {
       lastMicroseconds = before.microseconds
       account.enter(frame.observation)
       throw error
     }
-    if outcome != .taken { (first, clock, lastMicroseconds) = before }
+    if outcome != .taken { (first, lastMicroseconds) = before }
     try enter(frame.observation, outcome)
     return outcome
   }
@@ -148,7 +146,6 @@ struct TakeWriter: ~Copyable {
     in frames: [QueuedFrame], to first: FrameObservation
   ) throws(LibAVError) {
     self.first = first
-    clock.begin(atMicroseconds: first.microseconds)
     plannedLeadIn = frames.count
     pipeline = try plan.makePipeline(for: delivery, frameRate: frameRate)
     for (index, frame) in frames.enumerated() {
@@ -163,22 +160,21 @@ struct TakeWriter: ~Copyable {
   }
 
   private mutating func pause(atMicroseconds time: Int64) {
-    clock.pause(atMicroseconds: time)
     guard first != nil else { return }
     pauses.append(
       RecordingPause(
-        nanoseconds: clock.time(ofMicroseconds: time).saturatingMultiplied(by: 1_000),
+        nanoseconds: account.clock.time(ofMicroseconds: time).saturatingMultiplied(by: 1_000),
         driverMicroseconds: time))
   }
 
   /// Goes on after a pause, with the sound of then.
   private mutating func resume(atMicroseconds time: Int64) throws(LibAVError) {
-    clock.resume(atMicroseconds: time)
+    account.resume(atMicroseconds: time)
     isInterrupted = true
     guard first != nil, let last = pauses.indices.last else { return }
     pauses[last].end(atMicroseconds: time)
     let packets = try audioTrack?.goOn(
-      atMicroseconds: clock.time(ofMicroseconds: time), originMicroseconds: time)
+      atMicroseconds: account.clock.time(ofMicroseconds: time), originMicroseconds: time)
     try writeAudio(packets ?? [])
   }
 
@@ -203,9 +199,9 @@ struct TakeWriter: ~Copyable {
     }
     isInterrupted = false
     if first == nil { first = observation }
-    clock.begin(atMicroseconds: observation.microseconds)
     // A driver whose time stands still or goes back must not make a file that does.
-    let time = max(clock.time(ofMicroseconds: observation.microseconds), lastMicroseconds &+ 1)
+    let time = max(
+      account.clock.time(ofMicroseconds: observation.microseconds), lastMicroseconds &+ 1)
     lastMicroseconds = time
     if pipeline == nil {
       pipeline = try plan.makePipeline(for: delivery, frameRate: frameRate)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankCapture
-public import OvercrankDeviceDiscovery
+import OvercrankDeviceDiscovery
 import OvercrankLibAV
 import OvercrankLinuxSystem
-import OvercrankMediaCore
+public import OvercrankMediaCore
 import OvercrankMovieFormat
 import Synchronization
 

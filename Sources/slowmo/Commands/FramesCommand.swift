@@ -125,9 +125,7 @@ struct FramesCommand: ParsableCommand, Verb {
         hint: "ranges and times count from 0")
     }
     if let range {
-      let resolved = try range.resolved(
-        sourceDuration: asset.duration, frameCount: Int64(table.entries.count),
-        frameTime: { try table.time(ofFrame: $0) })
+      let resolved = try asset.resolve(range)
       guard resolved.end <= asset.duration, let first = table.index(at: resolved.start) else {
         throw outside("the range \(range)")
       }
@@ -143,9 +141,7 @@ struct FramesCommand: ParsableCommand, Verb {
     return try at.map { expression in
       // No frame begins at the end: there the last one is still on.
       if expression == .end, let last = table.entries.indices.last { return last }
-      let time = try expression.resolved(
-        sourceDuration: asset.duration, frameCount: Int64(table.entries.count),
-        frameTime: { try table.time(ofFrame: $0) })
+      let time = try asset.resolve(expression)
       guard let index = table.index(at: time) else { throw outside("the time \(expression)") }
       return index
     }

@@ -142,7 +142,7 @@ struct RetimeCommand: ParsableCommand, Verb {
   func perform() throws -> ExitStatus {
     try OutputNames.check([output], inputs: [file, sidecar])
     let asset = try exporting.asset(file)
-    let kept = try trim.map { try resolved($0, asset) }
+    let kept = try trim.map { try asset.resolve($0) }
     var composition = try composition(asset, kept)
     if !kept.isEmpty { composition = try composition.trimmed(to: kept, of: asset.mediaSource()) }
     return try exporting.export(
@@ -169,7 +169,7 @@ struct RetimeCommand: ParsableCommand, Verb {
         source, frameCount: Int64(asset.videoTrack?.frameCount ?? 0), to: playbackRate)
     }
     if let preset, let at {
-      let time = try resolved(at, asset)
+      let time = try asset.resolve(at)
       let isKept = kept.contains {
         $0.contains(time) || time == asset.duration && time == $0.end
       }
@@ -183,13 +183,6 @@ struct RetimeCommand: ParsableCommand, Verb {
     .usage("\(what) is outside what --trim keeps", hint: "times are those of the source")
   }
 
-  private func resolved(_ range: TimeRangeExpression, _ asset: Asset) throws -> TimeRange {
-    let frames = asset.videoTrack?.frames
-    return try range.resolved(
-      sourceDuration: asset.duration, frameCount: Int64(frames?.entries.count ?? 0),
-      frameTime: { try frames?.time(ofFrame: $0) ?? .zero })
-  }
-
   /// What an iPhone says beside its clip.
   private static func markers(_ sidecar: String) throws -> SlowMotionMarkers {
     let text = try Files.readText(sidecar)
@@ -198,13 +191,6 @@ struct RetimeCommand: ParsableCommand, Verb {
         .badData, code: error.code.rawValue, "\(sidecar): \(error.description)",
         hint: "give the .AAE file that an iPhone wrote for a slow-motion clip")
     }
-  }
-
-  private func resolved(_ time: TimeExpression, _ asset: Asset) throws -> MediaTime {
-    let frames = asset.videoTrack?.frames
-    return try time.resolved(
-      sourceDuration: asset.duration, frameCount: Int64(frames?.entries.count ?? 0),
-      frameTime: { try frames?.time(ofFrame: $0) ?? .zero })
   }
 
   /// The points of a ramp as somebody wrote it: `1=1 1.3=1/8`.
@@ -216,7 +202,7 @@ struct RetimeCommand: ParsableCommand, Verb {
           "\(point) in --ramp is no TIME=SPEED", hint: "write it as --ramp '1=1 1.3=1/8 2=1'")
       }
       return Composition.SpeedPoint(
-        try resolved(TimeExpression(parsing: String(sides[0])), asset),
+        try asset.resolve(TimeExpression(parsing: String(sides[0]))),
         try Speed(parsing: String(sides[1])))
     }
     guard !points.isEmpty else {
@@ -234,7 +220,7 @@ struct RetimeCommand: ParsableCommand, Verb {
       return try speed.map { (try TimeRange(duration: asset.duration), $0) }
     }
     return try zip(range, speed).map { range, speed in
-      let resolved = try resolved(range, asset)
+      let resolved = try asset.resolve(range)
       guard kept.isEmpty || kept.contains(where: resolved.overlaps) else {
         throw Self.notKept("--range \(range)")
       }

@@ -45,25 +45,25 @@ struct CommandError: Error {
     return text.split(whereSeparator: \.isNewline).joined(separator: " ")
   }
 
-  /// An error of one of the rooms, by the code it carries.
-  private init(space code: String, _ message: String, hint: String) {
+  /// An error of the library, by the code it carries.
+  private init(library code: String, _ message: String, hint: String) {
     self.init(Self.status(code), code: code, message, hint: hint)
   }
 
-  /// Whatever a room threw, with the exit code that the command's contract gives it.
+  /// Whatever the library threw, with the exit code that the command's contract gives it.
   init(_ error: any Error) {
     switch error {
     case let error as CommandError: self = error
     case let error as DiscoveryError:
-      self.init(space: error.code.rawValue, error.message, hint: error.hint)
+      self.init(library: error.code.rawValue, error.message, hint: error.hint)
     case let error as CaptureError:
-      self.init(space: error.code.rawValue, error.message, hint: error.hint)
+      self.init(library: error.code.rawValue, error.message, hint: error.hint)
     case let error as RecordingError:
-      self.init(space: error.code.rawValue, error.message, hint: error.hint)
+      self.init(library: error.code.rawValue, error.message, hint: error.hint)
     case let error as AssetError:
-      self.init(space: error.code.rawValue, error.message, hint: error.hint)
+      self.init(library: error.code.rawValue, error.message, hint: error.hint)
     case let error as ExportError:
-      self.init(space: error.code.rawValue, error.message, hint: error.hint)
+      self.init(library: error.code.rawValue, error.message, hint: error.hint)
     case let error as TimingError:
       self.init(
         .usage, code: error.code.rawValue, error.description,

@@ -3,6 +3,7 @@
 public import ArgumentParser
 import FoundationEssentials
 import Overcrank
+import OvercrankLinuxSystem
 
 /// How a composition is exported: what `retime` and `edit` have in common.
 struct ExportOptions: ParsableArguments {
@@ -146,7 +147,7 @@ struct ExportOptions: ParsableArguments {
     _ composition: Composition, _ output: String, verb: String, _ writing: WritingOptions,
     _ common: CommonOptions
   ) throws -> ExitStatus {
-    let name = output.split(separator: "/").last.map(String.init) ?? output
+    let name = output.lastPathComponent
     let project = OpenTimelineDocument(
       try composition.replacingSourcePaths { ProjectPaths.path($0, seenFrom: output) }, name: name)
     if !writing.dryRun {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankLinuxSystem
+
 /// A file name with fields to fill in, such as `{index:06}`, `{us}` and `{name}`.
 struct NameTemplate {
   /// What a field stands for.
@@ -70,7 +72,7 @@ struct NameTemplate {
 
   /// The name of a file without its folder and extension.
   static func stem(of path: String) -> String {
-    let file = path.split(separator: "/").last.map(String.init) ?? path
+    let file = path.lastPathComponent
     return file.lastIndex(of: ".").map { String(file[..<$0]) } ?? file
   }
 }

@@ -2,6 +2,7 @@
 
 import OvercrankALSA
 public import OvercrankDeviceDiscovery
+import OvercrankMediaCore
 import Synchronization
 
 /// A microphone opened in one format, ready to deliver sound to a session's outputs.

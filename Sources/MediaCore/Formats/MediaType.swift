@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a device gives, or a track carries.
+public enum MediaType: String, Hashable, Sendable, CaseIterable {
+  /// Frames.
+  case video
+  /// Samples of sound.
+  case audio
+}

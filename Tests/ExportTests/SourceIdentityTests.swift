@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import OvercrankAssets
+import OvercrankEditing
+import OvercrankExport
+import OvercrankMediaCore
+import TestSupport
+import Testing
+
+/// A source is a file, whatever path leads to it.
+struct SourceIdentityTests {
+  @Test(arguments: ["dotted", "linked"])
+  func `An asset is found under another name of its file`(name: String) throws {
+    let folder = try Scratch()
+    let asset = try Asset.made(.constant(30, count: 12), in: folder)
+    let other = name == "dotted" ? folder.file("./clip.mov") : folder.file("linked.mov")
+    if name == "linked" { try #require(symlink(asset.path, other) == 0) }
+    let source = try Asset(path: other).mediaSource()
+    var composition = Composition()
+    try composition.insertTimeRange(range(100, 300), of: source, at: .zero)
+    let one = try ExportSession(composition, of: asset)
+      .plan(ExportSettings(path: folder.file("one.mov"), mode: .constant(FrameRate(30, 1))))
+    let several = try ExportSession(composition, of: [asset])
+      .plan(ExportSettings(path: folder.file("all.mov"), mode: .constant(FrameRate(30, 1))))
+    #expect(one.framesEncoded == 6 && several.framesEncoded == 6)
+    let missing = try #require(
+      #expect(throws: ExportError.self) {
+        try ExportSession(
+          composition, of: [Asset.made(.constant(30, count: 3), in: folder, "another")])
+      })
+    #expect(missing.code == .unsupportedSource)
+  }
+}
