@@ -63,7 +63,7 @@ for name in "${names[@]}"; do
   case $name in
     frame)
       plant "one frame lost without a word" Sources/Recording/Pipeline/TakeWriter.swift \
-        's/^    try append(bytes, at: microseconds, isKeyFrame: isKeyFrame)$/    if storedCount != 37 { try append(bytes, at: microseconds, isKeyFrame: isKeyFrame) }/' \
+        's/^    try append(bytes, at: microseconds, isKeyFrame: isKeyFrame, parameters)$/    if storedCount != 37 { try append(bytes, at: microseconds, isKeyFrame: isKeyFrame, parameters) }/' \
         SlowMotionTests 'painted|frames'
       ;;
     tone)

@@ -38,8 +38,8 @@ struct BurstTests {
       limit: CaptureLimit(), queue: queue, control: control, endsCapture: true, endsWhenFull: true)
     var pump = CaptureLoop(
       pool: BufferPool(driver), frameRate: rate,
-      wholeness: FrameIntegrityCheck(byteCount: nil, isJPEG: false), control: control,
-      switchboard: SinkList([take]))
+      integrityCheck: FrameIntegrityCheck(byteCount: nil, isJPEG: false), control: control,
+      sinkList: SinkList([take]))
     try pump.start()
     #expect(pump.run().stopReason == .maxSize)
     let end = try #require(take.end)

@@ -147,7 +147,7 @@ import Testing
     let found = RecordedFragments(
       in: try MovieBoxes(opening: path, forWriting: false), from: firstFragment
     ).fragments
-    let ticks = found.flatMap { $0.samples.map(\.record.ticks) }
+    let ticks = found.flatMap { $0.samples.map(\.ticks) }
     #expect(ticks == images.prefix(ticks.count).map(\.ticks))
     // Each picture has its frame, and each frame its picture.
     #expect(found.flatMap { $0.frames.map(\.stamp.sequence) } == ticks.indices.map { UInt32($0) })

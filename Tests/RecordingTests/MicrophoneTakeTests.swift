@@ -209,8 +209,8 @@ struct MicrophoneTakeTests {
       limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
     var pump = CaptureLoop(
       pool: input.pool, frameRate: camera.rate,
-      wholeness: FrameIntegrityCheck(byteCount: nil, isJPEG: true), control: control,
-      switchboard: SinkList([sink]))
+      integrityCheck: FrameIntegrityCheck(byteCount: nil, isJPEG: true), control: control,
+      sinkList: SinkList([sink]))
     try pump.start()
     _ = pump.run()
     // The session goes on while a slow disk takes what waited.

@@ -317,9 +317,9 @@ struct RecoveryTests {
       frame.oldestReturn = any()
       frame.isClockJump = Bool.random(using: &random)
       frame.unnoted = Int64(any() as UInt32)
-      let sample = SampleRecord(
-        track: any(), byteCount: any(), ticks: any(), duration: any(),
-        isKeyFrame: Bool.random(using: &random), check: any())
+      let sample = StoredSample(
+        track: Int(any() as UInt8), byteCount: Int(any() as UInt32), ticks: any(),
+        duration: Int64(any() as UInt32), isKeyFrame: Bool.random(using: &random), check: any())
       var bytes: [UInt8] = []
       TakeRecord.frame(frame).write(to: &bytes)
       TakeRecord.sample(sample).write(to: &bytes)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 
 /// The box in each fragment that says, record by record and before there is a `moof`, which samples
@@ -77,9 +78,15 @@ struct FragmentJournal {
 
   func hasSpace(for more: Int) -> Bool { count + more <= capacity }
 
-  /// Takes a record, to be written to its place with the others that are held.
-  mutating func hold(_ record: TakeRecord) {
-    record.write(to: &waiting)
+  /// Takes the record of a frame, to be written to its place with the others that are held.
+  mutating func hold(_ frame: FrameObservation) {
+    frame.writeRecord(to: &waiting)
+    count += 1
+  }
+
+  /// Takes the record of a sample, likewise.
+  mutating func hold(_ sample: StoredSample) {
+    sample.writeRecord(to: &waiting)
     count += 1
   }
 

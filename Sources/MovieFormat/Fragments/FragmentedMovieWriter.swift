@@ -116,17 +116,13 @@ package struct FragmentedMovieWriter: ~Copyable {
       try openFragment(atTicks: track == 0 ? time : images)
     }
     let check = try write(shaped)
-    fragment?.append(
-      MovieFragment.Sample(
-        position: byteCount, byteCount: shaped.count, ticks: time, duration: duration,
-        isKeyFrame: isKeyFrame), track: track)
-    let record = SampleRecord(
-      track: UInt8(clamping: track), byteCount: UInt32(clamping: shaped.count), ticks: time,
-      duration: UInt32(clamping: duration), isKeyFrame: isKeyFrame,
-      check: check)
+    let sample = StoredSample(
+      track: track, position: byteCount, byteCount: shaped.count, ticks: time,
+      duration: duration, isKeyFrame: isKeyFrame, check: check)
+    fragment?.append(sample)
     byteCount += Int64(shaped.count)
     tracks[track].lastTicks = ticks
-    journal.hold(.sample(record))
+    journal.hold(sample)
     // A picture's goes to the file with its frame's, which is noted next.
     if track != 0 { try settle() }
     disk.note(writtenBytes: byteCount)
@@ -159,7 +155,7 @@ package struct FragmentedMovieWriter: ~Copyable {
       try closeFragment()
       try openFragment(atTicks: fragment.ticks)
     }
-    journal.hold(.frame(frame))
+    journal.hold(frame)
     unsettledFrames += 1
     if unsettledFrames > layout.unsettledFrames { try settle() }
   }
@@ -214,7 +210,7 @@ package struct FragmentedMovieWriter: ~Copyable {
     fragment = MovieFragment(start: byteCount, ticks: ticks, trackCount: tracks.count)
     journal = FragmentJournal(start: byteCount + Int64(headSpace), capacity: capacity)
     byteCount += Int64(head.bytes.count)
-    for frame in early { journal.hold(.frame(frame)) }
+    for frame in early { journal.hold(frame) }
     early = []
     try settle()
   }

@@ -2,24 +2,12 @@
 
 /// What a fragment of a movie holds, and the `moof` box that says so (ISO/IEC 14496-12, 8.8).
 struct MovieFragment {
-  /// A sample whose bytes are in the file.
-  struct Sample {
-    /// Where its bytes begin, from the beginning of the file.
-    let position: Int64
-    let byteCount: Int
-    /// When it is decoded and shown, in ticks of its track from the track's first.
-    let ticks: Int64
-    /// How long it lasts, in ticks.
-    var duration: Int64
-    let isKeyFrame: Bool
-  }
-
   /// Where the fragment begins.
   let start: Int64
   /// When its first picture is shown, in ticks of the first track.
   let ticks: Int64
   /// The samples, by track.
-  private var samples: [[Sample]]
+  private var samples: [[StoredSample]]
   /// Bytes that the box takes.
   private var headByteCount: Int
   private var end: Int64 = -1
@@ -51,7 +39,8 @@ struct MovieFragment {
   }
 
   /// Adds a sample; those of a track that lie one behind the other make a run.
-  mutating func append(_ sample: Sample, track: Int) {
+  mutating func append(_ sample: StoredSample) {
+    let track = sample.track
     if track != lastTrack || sample.position != end { headByteCount += Self.runBytes }
     headByteCount += Self.sampleBytes
     lastTrack = track
@@ -106,7 +95,7 @@ struct MovieFragment {
   }
 
   /// Stretches of samples that lie one behind the other.
-  private func runs(of samples: [Sample]) -> [Range<Int>] {
+  private func runs(of samples: [StoredSample]) -> [Range<Int>] {
     var runs: [Range<Int>] = []
     var first = 0
     for index in samples.indices.dropFirst() {
@@ -120,7 +109,7 @@ struct MovieFragment {
     return runs
   }
 
-  private func write(_ run: ArraySlice<Sample>, into box: inout BoxBytes) {
+  private func write(_ run: ArraySlice<StoredSample>, into box: inout BoxBytes) {
     // The place, and of each sample duration, size and flags.
     box.fullBox(BoxType.trackRun, version: 0, flags: 0x01 | 0x100 | 0x200 | 0x400) { box in
       box.append(UInt32(run.count))

@@ -53,7 +53,7 @@ package struct MovieRepair {
   }
 
   private static func pictures(in fragment: RecordedFragment) -> Int64 {
-    Int64(fragment.samples.count { $0.record.track == 0 })
+    Int64(fragment.samples.count { $0.track == 0 })
   }
 
   /// Whether the fragment's media go on to the end of the file, wherever that is.
@@ -70,7 +70,7 @@ package struct MovieRepair {
     for index in fragments.indices {
       for (offset, sample) in fragments[index].samples.enumerated() {
         // Of a picture without its frame's record nobody knows when it was captured.
-        if sample.record.track == 0 { taken -= 1 }
+        if sample.track == 0 { taken -= 1 }
         guard taken >= 0, sample.end <= synced || Self.isWhole(sample, file) else {
           hasUnclaimed = taken < 0
           fragments[index].samples.removeSubrange(offset...)
@@ -83,12 +83,12 @@ package struct MovieRepair {
   }
 
   private static func isWhole(
-    _ sample: RecordedFragment.Sample, _ file: borrowing MovieBoxes
+    _ sample: StoredSample, _ file: borrowing MovieBoxes
   ) -> Bool {
-    let bytes = file.file.read(Int(sample.record.byteCount), at: sample.position)
-    return bytes.count == Int(sample.record.byteCount)
+    let bytes = file.file.read(sample.byteCount, at: sample.position)
+    return bytes.count == sample.byteCount
       && bytes.withUnsafeBytes { SampleCheck.value(of: $0, at: sample.position) }
-        == sample.record.check
+        == sample.check
   }
 
   /// Whether the `moof` is there, by the check that stands behind it.
@@ -161,18 +161,14 @@ package struct MovieRepair {
   private static func movieFragment(
     _ fragment: RecordedFragment, next: RecordedFragment?
   ) -> MovieFragment {
-    let trackCount = (fragment.samples.map { Int($0.record.track) }.max() ?? 0) + 1
+    let trackCount = (fragment.samples.map { $0.track }.max() ?? 0) + 1
     var made = MovieFragment(start: fragment.start, ticks: 0, trackCount: trackCount)
     for sample in fragment.samples {
-      let (record, track) = (sample.record, Int(sample.record.track))
-      made.endLast(ofTrack: track, atTicks: record.ticks)
-      made.append(
-        MovieFragment.Sample(
-          position: sample.position, byteCount: Int(record.byteCount), ticks: record.ticks,
-          duration: Int64(record.duration), isKeyFrame: record.isKeyFrame), track: track)
+      made.endLast(ofTrack: sample.track, atTicks: sample.ticks)
+      made.append(sample)
     }
-    for sample in (next?.samples ?? []).reversed() where sample.record.track < trackCount {
-      made.endLast(ofTrack: Int(sample.record.track), atTicks: sample.record.ticks)
+    for sample in (next?.samples ?? []).reversed() where sample.track < trackCount {
+      made.endLast(ofTrack: sample.track, atTicks: sample.ticks)
     }
     return made
   }

@@ -5,13 +5,6 @@ import OvercrankLinuxSystem
 
 /// A fragment as its journal tells of it, whatever else of it was written.
 package struct RecordedFragment {
-  package struct Sample {
-    package let record: SampleRecord
-    /// Where its bytes begin, from the beginning of the file.
-    package let position: Int64
-    package var end: Int64 { position + Int64(record.byteCount) }
-  }
-
   package let number: UInt32
   package let start: Int64
   /// Bytes for the `moof` and what is skipped behind it.
@@ -20,7 +13,7 @@ package struct RecordedFragment {
   package let mediaStart: Int64
   /// Bytes of the file that were on the disk for sure when it was begun.
   package let syncedBytes: Int64
-  package var samples: [Sample] = []
+  package var samples: [StoredSample] = []
   /// The frames that arrived meanwhile.
   package var frames: [FrameObservation] = []
   /// Where its media end.
@@ -99,9 +92,12 @@ package struct RecordedFragments {
       switch record {
       case .frame(let frame): fragment.frames.append(frame)
       case .sample(let sample):
-        let (end, position) = (fileEnd, fragment.mediaEnd)
-        guard position <= end, Int64(sample.byteCount) <= end - position else { return fragment }
-        fragment.samples.append(.init(record: sample, position: position))
+        var sample = sample
+        sample.position = fragment.mediaEnd
+        guard sample.position <= fileEnd,
+          Int64(sample.byteCount) <= fileEnd - sample.position
+        else { return fragment }
+        fragment.samples.append(sample)
       }
     }
     return fragment

@@ -2,78 +2,25 @@
 
 package import OvercrankFrameAccounting
 
-/// What the books of a take say of a sample that is in the file.
-package struct SampleRecord: Hashable, Sendable {
-  /// The track's place in the head.
-  package var track: UInt8
-  package var byteCount: UInt32
-  /// When it is decoded and shown, in ticks of its track from the track's first.
-  package var ticks: Int64
-  /// How long it lasts where none follows, in ticks.
-  package var duration: UInt32
-  package var isKeyFrame: Bool
-  /// ``SampleCheck`` of its bytes.
-  package var check: UInt64
-
-  package init(
-    track: UInt8, byteCount: UInt32, ticks: Int64, duration: UInt32, isKeyFrame: Bool,
-    check: UInt64
-  ) {
-    self.track = track
-    self.byteCount = byteCount
-    self.ticks = ticks
-    self.duration = duration
-    self.isKeyFrame = isKeyFrame
-    self.check = check
-  }
-}
-
 /// A record of either kind in its 56 bytes, the first four of which are the check of the others.
 ///
 /// Those of frames are all that the ledger is made from, as the driver gave it, so that it can be
 /// made again from the file alone.
 package enum TakeRecord: Hashable, Sendable {
   case frame(FrameObservation)
-  case sample(SampleRecord)
+  /// Its position is not in the record: it follows from the sizes of those before.
+  case sample(StoredSample)
 
   /// Bytes of a record.
   package static let byteCount = 56
 
-  private enum Kind: UInt8 { case frame = 1, sample }
+  fileprivate enum Kind: UInt8 { case frame = 1, sample }
 
   /// Adds the record's bytes.
   package func write(to bytes: inout [UInt8]) {
-    let start = bytes.count
-    bytes += repeatElement(0, count: Self.byteCount)
-    bytes.withUnsafeMutableBytes { all in
-      let record = UnsafeMutableRawBufferPointer(rebasing: all[start...])
-      func store(_ number: some FixedWidthInteger & BitwiseCopyable, _ offset: Int) {
-        record.storeBytes(of: number.bigEndian, toByteOffset: offset, as: type(of: number))
-      }
-      switch self {
-      case .frame(let frame):
-        var flags: UInt16 = frame.isClockJump ? 1 : 0
-        if frame.stamp.overrunsBefore != nil { flags |= 2 }
-        store(Kind.frame.rawValue, 4)
-        store(frame.outcome.rawValue, 5)
-        store(flags, 6)
-        store(frame.stamp.sequence, 8)
-        store(frame.stamp.overrunsBefore ?? 0, 12)
-        store(frame.microseconds, 16)
-        store(frame.stamp.microseconds, 24)
-        store(frame.arrival, 32)
-        store(frame.oldestReturn, 40)
-        store(UInt32(clamping: frame.unnoted), 48)
-      case .sample(let sample):
-        store(Kind.sample.rawValue, 4)
-        store(sample.track, 5)
-        store(UInt16(sample.isKeyFrame ? 1 : 0), 6)
-        store(sample.byteCount, 8)
-        store(sample.duration, 12)
-        store(sample.ticks, 16)
-        store(sample.check, 24)
-      }
-      store(CRC32.checksum(of: UnsafeRawBufferPointer(rebasing: record[4...])), 0)
+    switch self {
+    case .frame(let frame): frame.writeRecord(to: &bytes)
+    case .sample(let sample): sample.writeRecord(to: &bytes)
     }
   }
 
@@ -101,9 +48,9 @@ package enum TakeRecord: Hashable, Sendable {
       self = .frame(frame)
     case .sample:
       self = .sample(
-        SampleRecord(
-          track: load(5), byteCount: load(8), ticks: load(16), duration: load(12),
-          isKeyFrame: flags & 1 != 0, check: load(24)))
+        StoredSample(
+          track: Int(load(5) as UInt8), byteCount: Int(load(8) as UInt32), ticks: load(16),
+          duration: Int64(load(12) as UInt32), isKeyFrame: flags & 1 != 0, check: load(24)))
     }
   }
 
@@ -119,6 +66,62 @@ package enum TakeRecord: Hashable, Sendable {
         offset += byteCount
       }
       return records
+    }
+  }
+}
+
+/// The bytes of one record.
+private struct RecordBytes {
+  let record: UnsafeMutableRawBufferPointer
+
+  func store(_ number: some FixedWidthInteger & BitwiseCopyable, _ offset: Int) {
+    record.storeBytes(of: number.bigEndian, toByteOffset: offset, as: type(of: number))
+  }
+
+  /// Adds a record that a closure fills in, with its check.
+  static func append(to bytes: inout [UInt8], _ fill: (RecordBytes) -> Void) {
+    let start = bytes.count
+    bytes += repeatElement(0, count: TakeRecord.byteCount)
+    bytes.withUnsafeMutableBytes { all in
+      let made = RecordBytes(record: UnsafeMutableRawBufferPointer(rebasing: all[start...]))
+      fill(made)
+      let body = UnsafeRawBufferPointer(rebasing: made.record[4...])
+      made.store(CRC32.checksum(of: body), 0)
+    }
+  }
+}
+
+extension FrameObservation {
+  /// Adds the bytes of the frame's record.
+  func writeRecord(to bytes: inout [UInt8]) {
+    RecordBytes.append(to: &bytes) { record in
+      var flags: UInt16 = isClockJump ? 1 : 0
+      if stamp.overrunsBefore != nil { flags |= 2 }
+      record.store(TakeRecord.Kind.frame.rawValue, 4)
+      record.store(outcome.rawValue, 5)
+      record.store(flags, 6)
+      record.store(stamp.sequence, 8)
+      record.store(stamp.overrunsBefore ?? 0, 12)
+      record.store(microseconds, 16)
+      record.store(stamp.microseconds, 24)
+      record.store(arrival, 32)
+      record.store(oldestReturn, 40)
+      record.store(UInt32(clamping: unnoted), 48)
+    }
+  }
+}
+
+extension StoredSample {
+  /// Adds the bytes of the sample's record.
+  func writeRecord(to bytes: inout [UInt8]) {
+    RecordBytes.append(to: &bytes) { record in
+      record.store(TakeRecord.Kind.sample.rawValue, 4)
+      record.store(UInt8(clamping: track), 5)
+      record.store(UInt16(isKeyFrame ? 1 : 0), 6)
+      record.store(UInt32(clamping: byteCount), 8)
+      record.store(UInt32(clamping: duration), 12)
+      record.store(ticks, 16)
+      record.store(check, 24)
     }
   }
 }

@@ -118,7 +118,7 @@ final class FrameStore: Sendable {
   ///
   /// - Throws: `RecordingError` as ``AssetWriterInput/append(bytes:at:)``.
   func append(_ bytes: UnsafeRawBufferPointer, at time: MediaTime) throws(RecordingError) {
-    guard delivery.wholeness.holds(bytes) else { throw damage }
+    guard delivery.integrityCheck.holds(bytes) else { throw damage }
     if let queue {
       // One picture after the other, in the order of their times.
       try state.withLock { (state) throws(RecordingError) in

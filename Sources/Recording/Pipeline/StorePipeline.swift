@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankCapture
+import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankMediaCore
 
@@ -27,11 +28,11 @@ struct StorePipeline: VideoPipeline {
   }
 
   func take(
-    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
-  ) throws(LibAVError) -> TakenFrame {
-    guard bytes.count >= byteCount else { return .damaged }
-    return .asItIs(byteCount: byteCount, isKeyFrame: true)
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
+  ) throws(LibAVError) -> FrameOutcome {
+    guard bytes.count >= byteCount else { return .corrupt }
+    try store(
+      UnsafeRawBufferPointer(rebasing: bytes[..<byteCount]), microseconds, true, parameters)
+    return .taken
   }
-
-  func finish() -> [Packet] { [] }
 }

@@ -147,15 +147,15 @@ struct TakeWriter: ~Copyable {
   ) throws(LibAVError) {
     self.first = first
     plannedLeadIn = frames.count
-    pipeline = try plan.makePipeline(for: delivery, frameRate: frameRate)
+    var pipeline = try plan.makePipeline(for: delivery, frameRate: frameRate)
     for (index, frame) in frames.enumerated() {
-      let ticks = Int64(index - frames.count)
-      let taken = try pipeline?.prime(frame.bytes, at: ticks)
-      guard case .asItIs(let byteCount, let isKeyFrame) = taken else { continue }
-      let bytes = UnsafeRawBufferPointer(rebasing: frame.bytes[..<byteCount])
-      try append(bytes, at: ticks, isKeyFrame: isKeyFrame)
-      leadInCount += 1
+      try pipeline.prime(frame.bytes, at: Int64(index - frames.count)) {
+        (bytes, ticks, isKeyFrame, parameters) throws(LibAVError) in
+        try append(bytes, at: ticks, isKeyFrame: isKeyFrame, parameters)
+        leadInCount += 1
+      }
     }
+    self.pipeline = pipeline
     byteCount = movie?.byteCount ?? 0
   }
 
@@ -203,19 +203,20 @@ struct TakeWriter: ~Copyable {
     let time = max(
       account.clock.time(ofMicroseconds: observation.microseconds), lastMicroseconds &+ 1)
     lastMicroseconds = time
-    if pipeline == nil {
-      pipeline = try plan.makePipeline(for: delivery, frameRate: frameRate)
+    var pipeline =
+      if let known = self.pipeline {
+        known
+      } else {
+        try plan.makePipeline(for: delivery, frameRate: frameRate)
+      }
+    // Kept also where it failed: what is inside may still be stored.
+    defer { self.pipeline = pipeline }
+    let outcome = try pipeline.take(frame.bytes, at: time) {
+      (bytes, time, isKeyFrame, parameters) throws(LibAVError) in
+      try write(bytes, at: time, isKeyFrame: isKeyFrame, parameters)
     }
-    switch try pipeline?.take(frame.bytes, at: time) ?? .packets([]) {
-    case .damaged: return .corrupt
     // H.264 before its first key frame cannot be shown: the take begins with that one.
-    case .unshowable: return .unshowable
-    case .asItIs(let byteCount, let isKeyFrame):
-      let bytes = UnsafeRawBufferPointer(rebasing: frame.bytes[..<byteCount])
-      try write(bytes, at: time, isKeyFrame: isKeyFrame)
-    case .packets(let packets):
-      for packet in packets { try write(packet) }
-    }
+    guard outcome == .taken else { return outcome }
     let audio = try audioTrack?.advance(toMicroseconds: time)
     try writeAudio(audio ?? [])
     byteCount = movie?.byteCount ?? 0
@@ -236,7 +237,10 @@ struct TakeWriter: ~Copyable {
     // Whatever fails first, the rest is stored as far as it can be.
     var failure: LibAVError?
     do throws(LibAVError) {
-      for packet in try pipeline?.finish() ?? [] { try write(packet) }
+      var pipeline = pipeline
+      try pipeline?.finish { (bytes, time, isKeyFrame, parameters) throws(LibAVError) in
+        try write(bytes, at: time, isKeyFrame: isKeyFrame, parameters)
+      }
     } catch { failure = error }
     do throws(LibAVError) { try finishMovie() } catch { failure = failure ?? error }
     if let failure { throw failure }
@@ -288,9 +292,9 @@ struct TakeWriter: ~Copyable {
 
   /// Opens the file before its first picture: only then is everything known that it must say.
   private mutating func begin(
-    _ picture: UnsafeRawBufferPointer, at ticks: Int64
+    _ picture: UnsafeRawBufferPointer, at ticks: Int64, _ parameters: CodecParameters?
   ) throws(LibAVError) {
-    guard let parameters = pipeline?.parameters, let first else {
+    guard let parameters, let first else {
       throw LibAVError("begin", path, code: -22)
     }
     let packet = try Packet(
@@ -330,30 +334,21 @@ struct TakeWriter: ~Copyable {
       unsettledFrames: unsettledFrames)
   }
 
-  private mutating func write(_ packet: Packet) throws(LibAVError) {
-    // Nothing here is stored in another order than it is shown.
-    guard let time = packet.pts, packet.dts == time else {
-      throw LibAVError("store reordered frames in", path, code: -22)
-    }
-    let isKeyFrame = packet.isKeyFrame
-    try packet.withBytes { (bytes) throws(LibAVError) in
-      try write(bytes, at: time, isKeyFrame: isKeyFrame)
-    }
-  }
-
   private mutating func write(
-    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, isKeyFrame: Bool
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, isKeyFrame: Bool,
+    _ parameters: CodecParameters?
   ) throws(LibAVError) {
-    try append(bytes, at: microseconds, isKeyFrame: isKeyFrame)
+    try append(bytes, at: microseconds, isKeyFrame: isKeyFrame, parameters)
     storedCount += 1
     frameBytes += Int64(bytes.count)
     storedMicroseconds.append(microseconds)
   }
 
   private mutating func append(
-    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, isKeyFrame: Bool
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, isKeyFrame: Bool,
+    _ parameters: CodecParameters?
   ) throws(LibAVError) {
-    if movie == nil { try begin(bytes, at: microseconds) }
+    if movie == nil { try begin(bytes, at: microseconds, parameters) }
     let duration = microseconds < 0 ? 1 : periodMicroseconds
     try LibAVError.converting { () throws(SystemError) in
       try movie?.append(

@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankCapture
+import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
-
-/// What a pipeline made of a frame.
-enum TakenFrame {
-  /// So many of the frame's bytes are what the file stores.
-  case asItIs(byteCount: Int, isKeyFrame: Bool)
-  /// The packets that are ready now.
-  case packets([Packet])
-  /// Nothing can be shown yet, not even later: a picture without the one it builds on.
-  case unshowable
-  /// The frame is damaged, and nothing can be made of it; the next may be whole.
-  case damaged
-}
 
 /// Turns captured frames into the packets that the file stores, in order of capture.
 ///
@@ -27,28 +16,40 @@ protocol VideoPipeline {
   /// The most bits a second that the encoder may make; nil where it has no limit, or there is none.
   var maximumBitRate: Int64? { get }
 
-  /// Takes a frame and gives the packets that are ready now.
+  /// Takes a frame, and stores the samples that are ready now.
+  ///
+  /// - Returns: `.taken`; `.corrupt` for a frame of which nothing can be made, the next may be whole;
+  ///   `.unshowable` for one without the frame that it builds on.
   mutating func take(
-    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
-  ) throws(LibAVError) -> TakenFrame
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
+  ) throws(LibAVError) -> FrameOutcome
 
   /// Takes a frame from before the take, which is not shown but which the next ones build on.
   mutating func prime(
-    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
-  ) throws(LibAVError) -> TakenFrame
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
+  ) throws(LibAVError)
 
-  /// Gives the packets that were still inside.
-  mutating func finish() throws(LibAVError) -> [Packet]
+  /// Stores the samples that were still inside.
+  mutating func finish(_ store: SampleStore) throws(LibAVError)
 }
+
+/// Where a pipeline's samples go: their bytes, their time, whether decoding may start there, and
+/// what the file must say of them.
+typealias SampleStore = (
+  _ bytes: UnsafeRawBufferPointer, _ microseconds: Int64, _ isKeyFrame: Bool,
+  _ parameters: CodecParameters?
+) throws(LibAVError) -> Void
 
 extension VideoPipeline {
   var maximumBitRate: Int64? { nil }
 
   mutating func prime(
-    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
-  ) throws(LibAVError) -> TakenFrame {
-    try take(bytes, at: microseconds)
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
+  ) throws(LibAVError) {
+    _ = try take(bytes, at: microseconds, store)
   }
+
+  func finish(_ store: SampleStore) {}
 }
 
 /// Which pipeline a take needs, from what the camera delivers and what the user wants.
@@ -155,24 +156,23 @@ private struct CopyPipeline: VideoPipeline {
   }
 
   mutating func take(
-    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
-  ) throws(LibAVError) -> TakenFrame {
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
+  ) throws(LibAVError) -> FrameOutcome {
     // Bytes without a single unit are no picture, and no sample either.
-    if codec == "h264", !AnnexB.holdsUnit(bytes) { return .damaged }
+    if codec == "h264", !AnnexB.holdsUnit(bytes) { return .corrupt }
     let isKeyFrame = codec == "mjpeg" || AnnexB.holdsKeyFrame(bytes)
-    let stored = TakenFrame.asItIs(byteCount: bytes.count, isKeyFrame: isKeyFrame)
-    guard let headerFinder, parameters == nil else { return stored }
-    let packet = try Packet(
-      copying: bytes, pts: microseconds, dts: microseconds, duration: 0, isKeyFrame: isKeyFrame)
-    let headers = BitstreamFilter.extradata(of: try headerFinder.filter.filter(packet))
-    // Nothing before the first key frame can be shown.
-    guard isKeyFrame, !headers.isEmpty else { return .unshowable }
-    parameters = try CodecParameters(
-      videoCodec: codec, width: delivery.width, height: delivery.height, extradata: headers)
-    return stored
+    if let headerFinder, parameters == nil {
+      let packet = try Packet(
+        copying: bytes, pts: microseconds, dts: microseconds, duration: 0, isKeyFrame: isKeyFrame)
+      let headers = BitstreamFilter.extradata(of: try headerFinder.filter.filter(packet))
+      // Nothing before the first key frame can be shown.
+      guard isKeyFrame, !headers.isEmpty else { return .unshowable }
+      parameters = try CodecParameters(
+        videoCodec: codec, width: delivery.width, height: delivery.height, extradata: headers)
+    }
+    try store(bytes, microseconds, isKeyFrame, parameters)
+    return .taken
   }
-
-  func finish() -> [Packet] { [] }
 
   private final class FilterBox {
     var filter: BitstreamFilter
@@ -280,28 +280,29 @@ private struct EncodePipeline: VideoPipeline {
   }
 
   mutating func take(
-    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
-  ) throws(LibAVError) -> TakenFrame {
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
+  ) throws(LibAVError) -> FrameOutcome {
     switch delivery.layout {
     case .raw(let format, let bytesPerRow):
       let frame = try MediaFrame.picture(
         copying: bytes, width: delivery.width, height: delivery.height, pixelFormat: format,
         bytesPerRow: bytesPerRow)
-      return .packets(try encode(frame, at: microseconds))
+      try encode(frame, at: microseconds, store)
     case .compressed:
       let packet = try Packet(
         copying: bytes, pts: microseconds, dts: microseconds, duration: 0, isKeyFrame: true)
-      guard let frames = try decode(packet) else { return .damaged }
-      return .packets(try encode(frames))
+      guard let frames = try decode(packet) else { return .corrupt }
+      try encode(frames, store)
     }
+    return .taken
   }
 
   mutating func prime(
-    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64
-  ) throws(LibAVError) -> TakenFrame {
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
+  ) throws(LibAVError) {
     let packet = try Packet(
       copying: bytes, pts: microseconds, dts: microseconds, duration: 0, isKeyFrame: true)
-    return try decode(packet) == nil ? .damaged : .packets([])
+    _ = try decode(packet)
   }
 
   /// The pictures that are ready after a packet, or nil where it is damaged.
@@ -324,28 +325,25 @@ private struct EncodePipeline: VideoPipeline {
     return isWhole && !isMissing ? frames : nil
   }
 
-  mutating func finish() throws(LibAVError) -> [Packet] {
-    var packets: [Packet] = []
-    if codecs.decoder != nil {
-      packets = try encode(try decode(nil) ?? [])
-    }
+  mutating func finish(_ store: SampleStore) throws(LibAVError) {
+    if codecs.decoder != nil { try encode(try decode(nil) ?? [], store) }
     try codecs.encoder.send(nil)
-    return try packets + readyPackets()
-  }
-
-  private mutating func encode(_ frames: [MediaFrame]) throws(LibAVError) -> [Packet] {
-    var packets: [Packet] = []
-    for frame in frames {
-      // A decoder may give back late what it only needed for the first picture.
-      guard let time = frame.pts, time >= 0 else { continue }
-      packets += try encode(frame, at: time)
-    }
-    return packets
+    try storeReady(store)
   }
 
   private mutating func encode(
-    _ frame: MediaFrame, at microseconds: Int64
-  ) throws(LibAVError) -> [Packet] {
+    _ frames: [MediaFrame], _ store: SampleStore
+  ) throws(LibAVError) {
+    for frame in frames {
+      // A decoder may give back late what it only needed for the first picture.
+      guard let time = frame.pts, time >= 0 else { continue }
+      try encode(frame, at: time, store)
+    }
+  }
+
+  private mutating func encode(
+    _ frame: MediaFrame, at microseconds: Int64, _ store: SampleStore
+  ) throws(LibAVError) {
     // Frames may be missing, so the encoder's count of frames alone does not bound the time.
     let isDue =
       isH264
@@ -353,12 +351,19 @@ private struct EncodePipeline: VideoPipeline {
     if isDue { lastKeyFrame = microseconds }
     try codecs.encoder.send(
       codecs.converter.convert(frame), at: microseconds, asKeyFrame: isDue)
-    return try readyPackets()
+    try storeReady(store)
   }
 
-  private func readyPackets() throws(LibAVError) -> [Packet] {
-    var packets: [Packet] = []
-    while let packet = try codecs.encoder.nextPacket() { packets.append(packet) }
-    return packets
+  private func storeReady(_ store: SampleStore) throws(LibAVError) {
+    while let packet = try codecs.encoder.nextPacket() {
+      // Nothing here is stored in another order than it is shown.
+      guard let time = packet.pts, packet.dts == time else {
+        throw LibAVError("store", "reordered frames", code: -22)
+      }
+      let isKeyFrame = packet.isKeyFrame
+      try packet.withBytes { (bytes) throws(LibAVError) in
+        try store(bytes, time, isKeyFrame, parameters)
+      }
+    }
   }
 }

@@ -190,7 +190,7 @@ public enum MovieRecovery {
     report.lostFrameCount = repair.brokenFrames
     (report.device, report.mode) = (tag?.device, tag?.mode)
 
-    let samples = repair.fragments.flatMap(\.samples).map(\.record)
+    let samples = repair.fragments.flatMap(\.samples)
     // A clip of an H.264 camera may be led in by frames that are not shown, a tick each.
     let shown = samples.filter { $0.track == 0 }.dropFirst(repair.leadIn)
     let leadIn = Int64(repair.leadIn)
