@@ -21,7 +21,7 @@ private struct Log: Equatable {
 private func capture(
   _ steps: [ScriptedDriver.Step], rate: FrameRate, limit: CaptureLimit = CaptureLimit(),
   capacity: Int = 64 << 20,
-  wholeness: FrameIntegrityCheck = FrameIntegrityCheck(byteCount: nil, isJPEG: false)
+  integrityCheck: FrameIntegrityCheck = FrameIntegrityCheck(byteCount: nil, isJPEG: false)
 ) throws -> Taken {
   let driver = ScriptedDriver(steps)
   let queue = try FrameQueue(
@@ -30,8 +30,8 @@ private func capture(
   let control = CaptureControl()
   let take = TakeSink(limit: limit, queue: queue, control: control, endsCapture: true)
   var pump = CaptureLoop(
-    pool: BufferPool(driver), frameRate: rate, wholeness: wholeness, control: control,
-    switchboard: SinkList([take]))
+    pool: BufferPool(driver), frameRate: rate, integrityCheck: integrityCheck, control: control,
+    sinkList: SinkList([take]))
   if (try? pump.start()) != nil { _ = pump.run() }
   let end = try #require(take.end)
   var account = FrameAccount(frameRate: rate, trustsCounter: false) {
@@ -239,8 +239,9 @@ struct CaptureLoopTests {
     let take = TakeSink(limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
     take.allow(keeping: pool.capacity)
     var pump = CaptureLoop(
-      pool: pool, frameRate: rate, wholeness: FrameIntegrityCheck(byteCount: nil, isJPEG: false),
-      control: control, switchboard: SinkList([take]))
+      pool: pool, frameRate: rate,
+      integrityCheck: FrameIntegrityCheck(byteCount: nil, isJPEG: false),
+      control: control, sinkList: SinkList([take]))
     try pump.start()
     #expect(pump.run().stopReason == .duration)
     // Twenty waited, eight of them where the driver had put them; then none; then four, all there.
@@ -266,8 +267,9 @@ struct CaptureLoopTests {
     // The other has all that can be lent, as if nobody else were there.
     #expect(other.allowed.load(ordering: .relaxed) == (isAlone ? -1 : pool.capacity))
     var pump = CaptureLoop(
-      pool: pool, frameRate: rate, wholeness: FrameIntegrityCheck(byteCount: nil, isJPEG: false),
-      control: control, switchboard: SinkList([take]))
+      pool: pool, frameRate: rate,
+      integrityCheck: FrameIntegrityCheck(byteCount: nil, isJPEG: false),
+      control: control, sinkList: SinkList([take]))
     try pump.start()
     _ = pump.run()
     #expect(queue.heldCount == (isAlone ? 4 : 0))
@@ -285,8 +287,8 @@ struct CaptureLoopTests {
       take.allow(keeping: 4)
       var pump = CaptureLoop(
         pool: pool, frameRate: rate,
-        wholeness: FrameIntegrityCheck(byteCount: nil, isJPEG: false),
-        control: control, switchboard: SinkList([take]))
+        integrityCheck: FrameIntegrityCheck(byteCount: nil, isJPEG: false),
+        control: control, sinkList: SinkList([take]))
       try pump.start()
       _ = pump.run()
       #expect(pool.heldCount == 1)
@@ -306,7 +308,7 @@ struct CaptureLoopTests {
       ScriptedDriver.Step.frame(try stamp(Int64($0.offset), rate), byteCount: $0.element)
     }
     let taken = try capture(
-      steps, rate: rate, wholeness: FrameIntegrityCheck(byteCount: 100, isJPEG: false))
+      steps, rate: rate, integrityCheck: FrameIntegrityCheck(byteCount: 100, isJPEG: false))
     #expect(taken.frames.count == 2)
     #expect(taken.ledger.corrupt == 2)
     #expect(taken.account.gaps.map(\.afterIndex) == [0, 1])

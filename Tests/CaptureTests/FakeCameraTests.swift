@@ -28,7 +28,7 @@ private func take(
   let queue = try FrameQueue(capacity: stopCount == nil ? 64 << 20 : 1 << 20)
   machine.pace { queue.fillLevel < 0.5 }
   let control = CaptureControl()
-  let capture = try RunningCapture.take(
+  let capture = try CaptureThread.take(
     from: input, limit: limit, queue: queue, control: control)
   var account = FrameAccount(
     frameRate: input.negotiatedFrameRate, trustsCounter: input.driver.countsExactly

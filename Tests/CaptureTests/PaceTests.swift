@@ -72,8 +72,8 @@ import Testing
     let take = TakeSink(limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
     var pump = CaptureLoop(
       pool: BufferPool(driver), frameRate: try FrameRate(240, 1),
-      wholeness: FrameIntegrityCheck(byteCount: 128 * 96, isJPEG: false), control: control,
-      switchboard: SinkList([take]))
+      integrityCheck: FrameIntegrityCheck(byteCount: 128 * 96, isJPEG: false), control: control,
+      sinkList: SinkList([take]))
     try pump.start()
     #expect(pump.run().error?.code == .noFrames)
   }
@@ -107,8 +107,8 @@ import Testing
     let sink = FullSink(control)
     var pump = CaptureLoop(
       pool: BufferPool(try driver()), frameRate: try FrameRate(240, 1),
-      wholeness: FrameIntegrityCheck(byteCount: 128 * 96, isJPEG: false), control: control,
-      switchboard: SinkList([sink]))
+      integrityCheck: FrameIntegrityCheck(byteCount: 128 * 96, isJPEG: false), control: control,
+      sinkList: SinkList([sink]))
     try pump.start()
     #expect(pump.run().stopReason == .duration)
     #expect(sink.takenCount.load(ordering: .relaxed) == 0)

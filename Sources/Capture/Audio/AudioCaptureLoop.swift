@@ -29,7 +29,7 @@ struct AudioCaptureLoop: CaptureWork {
 
   private let driver: any AudioDriver
   private let control: CaptureControl
-  private let switchboard: SinkList<any AudioSink>
+  private let sinkList: SinkList<any AudioSink>
   private let counters: AudioCounters
   private let memory: Memory
   private let bytesPerSample: Int
@@ -45,11 +45,11 @@ struct AudioCaptureLoop: CaptureWork {
 
   init(
     driver: any AudioDriver, control: CaptureControl, counters: AudioCounters,
-    switchboard: SinkList<any AudioSink>
+    sinkList: SinkList<any AudioSink>
   ) {
     self.driver = driver
     self.control = control
-    self.switchboard = switchboard
+    self.sinkList = sinkList
     self.counters = counters
     bytesPerSample = driver.format.bytesPerSample
     memory = Memory(byteCount: Self.blockCapacity(driver.format) * bytesPerSample)
@@ -82,13 +82,13 @@ struct AudioCaptureLoop: CaptureWork {
   }
 
   private mutating func close() {
-    switchboard.close(&sinks)
+    sinkList.close(&sinks)
     for sink in sinks { sink.end() }
   }
 
   private mutating func captureAudio() throws(CaptureError) -> StopReason {
     while true {
-      switchboard.update(&sinks)
+      sinkList.update(&sinks)
       if let reason = control.requestedStop { return reason }
       switch try driver.read(into: memory.bytes, timeoutMilliseconds: 100) {
       case .none: try checkSilence()
@@ -105,7 +105,7 @@ struct AudioCaptureLoop: CaptureWork {
     while !sinks.allSatisfy({ $0.hasSpace }) {
       if let reason = control.requestedStop { return reason }
       MonotonicClock.pause()
-      switchboard.update(&sinks)
+      sinkList.update(&sinks)
     }
     return nil
   }

@@ -5,7 +5,7 @@ import Synchronization
 /// The capture thread of a sound while it runs.
 final class RunningAudio: InputCapture {
   private let thread: CaptureThread
-  private let switchboard: SinkList<any AudioSink>
+  private let sinkList: SinkList<any AudioSink>
 
   /// Makes the thread, which waits for ``begin()``.
   ///
@@ -14,13 +14,13 @@ final class RunningAudio: InputCapture {
     _ driver: any AudioDriver, _ counters: AudioCounters, into sinks: [any AudioSink],
     control: CaptureControl, whenEnded: @escaping @Sendable (CaptureEnd) -> Void = { _ in }
   ) throws(CaptureError) {
-    let switchboard = SinkList(sinks)
-    self.switchboard = switchboard
+    let sinkList = SinkList(sinks)
+    self.sinkList = sinkList
     thread = try CaptureThread(
       waits: driver.waitsForTakers,
       {
         AudioCaptureLoop(
-          driver: driver, control: control, counters: counters, switchboard: switchboard)
+          driver: driver, control: control, counters: counters, sinkList: sinkList)
       }, whenEnded: whenEnded)
   }
 
@@ -29,7 +29,7 @@ final class RunningAudio: InputCapture {
   func cancel() { thread.cancel() }
 
   func connect(_ connections: [CaptureConnection]) throws(CaptureError) -> Bool {
-    switchboard.set(try connections.audioSinks)
+    sinkList.set(try connections.audioSinks)
   }
 
   @discardableResult

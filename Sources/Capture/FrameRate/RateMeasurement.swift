@@ -28,13 +28,13 @@ extension RateMeasurement {
   /// - Parameters:
   ///   - pool: The driver, not streaming.
   ///   - frameRate: The rate that it granted.
-  ///   - wholeness: What tells a whole frame from a damaged one.
+  ///   - integrityCheck: What tells a whole frame from a damaged one.
   ///   - duration: How long to watch, from the first frame on; longer where the rate is so low
   ///     that three frames take longer.
   ///   - isStopped: Asked after each frame whether to give up; what was seen so far counts.
   /// - Throws: `CaptureError` when the device fails or delivers nothing.
   package init(
-    of pool: BufferPool, frameRate: FrameRate, wholeness: FrameIntegrityCheck,
+    of pool: BufferPool, frameRate: FrameRate, integrityCheck: FrameIntegrityCheck,
     for duration: MediaTime, until isStopped: () -> Bool = { false }
   ) throws(CaptureError) {
     self.init()
@@ -53,7 +53,7 @@ extension RateMeasurement {
       case .none: try observer.checkSilence()
       case .frame(let buffer):
         var frame = observer.observe(buffer.stamp)
-        let isWhole = !buffer.stamp.isCorrupt && wholeness.holds(buffer.bytes)
+        let isWhole = !buffer.stamp.isCorrupt && integrityCheck.holds(buffer.bytes)
         try buffer.giveBack()
         observer.noteReturn()
         if !isWhole { frame.outcome = .corrupt }
@@ -98,7 +98,8 @@ extension DeviceInput {
     for duration: MediaTime, until isStopped: () -> Bool = { false }
   ) throws(CaptureError) -> RateMeasurement {
     try RateMeasurement(
-      of: pool, frameRate: negotiatedFrameRate, wholeness: delivery.wholeness, for: duration,
+      of: pool, frameRate: negotiatedFrameRate, integrityCheck: delivery.integrityCheck,
+      for: duration,
       until: isStopped)
   }
 }

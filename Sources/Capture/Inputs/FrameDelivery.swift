@@ -16,7 +16,7 @@ package struct FrameDelivery: Sendable {
   package let width: Int
   package let height: Int
   /// What tells a whole frame from a damaged one.
-  package let wholeness: FrameIntegrityCheck
+  package let integrityCheck: FrameIntegrityCheck
 
   /// Whether frames are compressed by the camera.
   package var isCompressed: Bool {
@@ -29,11 +29,11 @@ package struct FrameDelivery: Sendable {
     self.height = height
     switch layout {
     case .compressed(let codec):
-      wholeness = FrameIntegrityCheck(byteCount: nil, isJPEG: codec == "mjpeg")
+      integrityCheck = FrameIntegrityCheck(byteCount: nil, isJPEG: codec == "mjpeg")
     case .raw(let format, let bytesPerRow):
       let count = try MediaFrame.byteCount(
         width: width, height: height, pixelFormat: format, bytesPerRow: bytesPerRow)
-      wholeness = FrameIntegrityCheck(byteCount: count, isJPEG: false)
+      integrityCheck = FrameIntegrityCheck(byteCount: count, isJPEG: false)
     }
   }
 }

@@ -5,11 +5,14 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankV4L2
 
-/// A driver for a device of any kind, set to a mode, and what it granted.
-struct OpenedDevice {
-  let driver: any FrameDriver
-  let delivery: FrameDelivery
+/// A device of any kind, open and set to a mode, with what it granted.
+struct OpenedDevice: Sendable {
+  let device: CaptureDevice
+  let format: CaptureFormat
+  let requestedFrameRate: FrameRate
   let negotiatedFrameRate: FrameRate
+  let delivery: FrameDelivery
+  let pool: BufferPool
   let maximumByteCount: Int
   var audio: DeviceInput.Audio?
 
@@ -17,11 +20,27 @@ struct OpenedDevice {
   init(_ locked: consuming DeviceConfiguration) throws(CaptureError) {
     switch locked.device.source {
     case .v4l2(let path): try self.init(locked, path: path)
-    case .synthetic(let camera): try self.init(camera, locked.activeFormat)
-    case .file(let camera): try self.init(camera, locked.activeFormat)
+    case .synthetic(let camera): try self.init(camera, locked)
+    case .file(let camera): try self.init(camera, locked)
     // A microphone has no modes, so that none was locked.
     case .alsa: throw .unstorable(locked.activeFormat)
     }
+  }
+
+  /// Joins a driver of any make to the device and the mode that it plays.
+  init(
+    device: CaptureDevice, format: CaptureFormat, driver: any FrameDriver,
+    delivery: FrameDelivery, negotiatedFrameRate: FrameRate, maximumByteCount: Int,
+    audio: DeviceInput.Audio?
+  ) {
+    self.device = device
+    self.format = format
+    requestedFrameRate = format.maxFrameRate
+    self.negotiatedFrameRate = negotiatedFrameRate
+    self.delivery = delivery
+    pool = BufferPool(driver)
+    self.maximumByteCount = maximumByteCount
+    self.audio = audio
   }
 
   /// Takes the node of a V4L2 device over; requested, granted and measured rates are told apart.
@@ -42,9 +61,13 @@ struct OpenedDevice {
     }
     let planes = try Self.planesToJoin(granted, known, of: format, path)
     do throws(DeviceError) {
-      driver = try V4L2Driver(
-        node, joining: planes, frameDuration: duration, durationBefore: durationBefore)
+      pool = BufferPool(
+        try V4L2Driver(
+          node, joining: planes, frameDuration: duration, durationBefore: durationBefore))
     } catch { throw CaptureError(error) }
+    device = locked.device
+    self.format = format
+    requestedFrameRate = locked.requestedFrameRate
     negotiatedFrameRate = rate
     maximumByteCount = planes.isEmpty ? Int(granted.bytesPerFrame) : planes.reduce(0, +)
     delivery = try Self.delivery(
@@ -74,7 +97,12 @@ struct OpenedDevice {
     return sizes
   }
 
-  private init(_ camera: SyntheticCamera, _ format: CaptureFormat) throws(CaptureError) {
+  private init(
+    _ camera: SyntheticCamera, _ locked: borrowing DeviceConfiguration
+  ) throws(CaptureError) {
+    device = locked.device
+    format = locked.activeFormat
+    requestedFrameRate = locked.requestedFrameRate
     let layout: SyntheticDriver.Settings.Layout =
       switch format.fourcc {
       case .mjpg: .mjpeg
@@ -89,7 +117,7 @@ struct OpenedDevice {
     settings.counterPath = camera.counterPath
     settings.pace = camera.pace
     let driver = try SyntheticDriver(settings: settings)
-    self.driver = driver
+    pool = BufferPool(driver)
     guard let subType = format.mediaSubType else { throw .unstorable(format) }
     delivery = try Self.delivery(
       subType, width: format.width, height: format.height, bytesPerRow: 0)
@@ -98,7 +126,12 @@ struct OpenedDevice {
     audio = (SyntheticAudio(), { driver.firstFrameMicroseconds }, driver.frameClock)
   }
 
-  private init(_ camera: FileCamera, _ format: CaptureFormat) throws(CaptureError) {
+  private init(
+    _ camera: FileCamera, _ locked: borrowing DeviceConfiguration
+  ) throws(CaptureError) {
+    device = locked.device
+    format = locked.activeFormat
+    requestedFrameRate = locked.requestedFrameRate
     guard let subType = format.mediaSubType else { throw .unstorable(format) }
     let layout: FileDriver.Layout =
       switch format.fourcc {
@@ -109,7 +142,7 @@ struct OpenedDevice {
     let driver = try FileDriver(
       path: camera.path, pace: camera.pace, layout: layout, width: format.width,
       height: format.height)
-    self.driver = driver
+    pool = BufferPool(driver)
     delivery = try Self.delivery(
       subType, width: format.width, height: format.height, bytesPerRow: 0)
     negotiatedFrameRate = format.maxFrameRate

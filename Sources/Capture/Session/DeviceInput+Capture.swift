@@ -46,7 +46,8 @@ extension DeviceInput: CapturingInput {
 /// A camera while it runs, with the sound beside its pictures.
 private final class DeviceCapture: InputCapture {
   private let input: DeviceInput
-  private let frames: RunningCapture
+  private let thread: CaptureThread
+  private let sinks: SinkList<any FrameSink>
   private let audio: CameraAudio?
   private let connections: [CaptureConnection]
   private let control: CaptureControl
@@ -59,9 +60,8 @@ private final class DeviceCapture: InputCapture {
     self.connections = connections
     self.control = control
     self.audio = audio
-    frames = try RunningCapture(
-      input: input, sinks: try input.frameSinks(for: connections), control: control
-    ) { end in
+    sinks = SinkList(try input.frameSinks(for: connections))
+    thread = try CaptureThread(of: input, into: sinks, control: control) { end in
       audio?.end()
       whenEnded(end)
     }
@@ -69,21 +69,21 @@ private final class DeviceCapture: InputCapture {
 
   func begin() throws(CaptureError) {
     try audio?.prepare(connections)
-    try frames.begin()
+    try thread.begin()
     do throws(CaptureError) { try audio?.connect(connections) } catch {
       control.stop(.error)
-      frames.waitUntilEnded()
+      thread.waitUntilEnded()
       throw error
     }
   }
 
   func connect(_ connections: [CaptureConnection]) throws(CaptureError) -> Bool {
-    let goesOn = frames.setSinks(try input.frameSinks(for: connections))
+    let goesOn = sinks.set(try input.frameSinks(for: connections))
     try audio?.connect(connections)
     return goesOn
   }
 
-  func cancel() { frames.cancel() }
+  func cancel() { thread.cancel() }
 
-  func waitUntilEnded() -> CaptureEnd { frames.waitUntilEnded() }
+  func waitUntilEnded() -> CaptureEnd { thread.waitUntilEnded() }
 }

@@ -10,29 +10,18 @@ import Synchronization
 /// A session opens it anew, in the same mode, when the device was gone and is there again; a
 /// session's preset opens it in another mode.
 public final class DeviceInput: Sendable {
-  /// What was opened last.
-  fileprivate struct Opened: Sendable {
-    let device: CaptureDevice
-    let format: CaptureFormat
-    let requestedFrameRate: FrameRate
-    let negotiatedFrameRate: FrameRate
-    let delivery: FrameDelivery
-    let pool: BufferPool
-    let maximumByteCount: Int
-    let audio: Audio?
-  }
-
   /// What is heard beside the pictures, when its sample 0 sounds on the capture clock, and the
   /// clock of frames that do not wait for their time; nil for those that do.
   package typealias Audio = (
     source: SyntheticAudio, epochMicroseconds: @Sendable () -> Int64, frameClock: FrameClock?
   )
 
-  private let opened: Mutex<Opened>
+  /// What was opened last.
+  private let opened: Mutex<OpenedDevice>
   package let reach: DeviceEnvironment
   /// Whether other programs may change the device meanwhile; nil where it cannot be opened anew.
   private let sharesSettings: Bool?
-  private var current: Opened { opened.withLock { $0 } }
+  private var current: OpenedDevice { opened.withLock { $0 } }
   /// The mode that the input was made with.
   let originalFormat: CaptureFormat
   package var canReopen: Bool { sharesSettings != nil }
@@ -71,7 +60,7 @@ public final class DeviceInput: Sendable {
   init(_ locked: consuming DeviceConfiguration, sharesSettings: Bool) throws(CaptureError) {
     reach = DeviceEnvironment()
     self.sharesSettings = sharesSettings
-    let first = try Opened(locked)
+    let first = try OpenedDevice(locked)
     originalFormat = first.format
     opened = Mutex(first)
   }
@@ -86,10 +75,10 @@ public final class DeviceInput: Sendable {
     sharesSettings = nil
     originalFormat = format
     opened = Mutex(
-      Opened(
-        device: device, format: format, requestedFrameRate: format.maxFrameRate,
-        negotiatedFrameRate: negotiatedFrameRate, delivery: delivery, pool: BufferPool(driver),
-        maximumByteCount: maximumByteCount, audio: audio))
+      OpenedDevice(
+        device: device, format: format, driver: driver, delivery: delivery,
+        negotiatedFrameRate: negotiatedFrameRate, maximumByteCount: maximumByteCount,
+        audio: audio))
   }
 
   /// The modes that the device has.
@@ -131,22 +120,8 @@ public final class DeviceInput: Sendable {
         try locked.setActiveVideoFrameDuration(before.requestedFrameRate.frameDuration)
       }
       if sharesSettings { try locked.sharingSettings() }
-      let new = try Opened(locked)
+      let new = try OpenedDevice(locked)
       opened.withLock { $0 = new }
     }
-  }
-}
-
-extension DeviceInput.Opened {
-  fileprivate init(_ locked: consuming DeviceConfiguration) throws(CaptureError) {
-    device = locked.device
-    format = locked.activeFormat
-    requestedFrameRate = locked.requestedFrameRate
-    let opened = try OpenedDevice(locked)
-    negotiatedFrameRate = opened.negotiatedFrameRate
-    delivery = opened.delivery
-    pool = BufferPool(opened.driver)
-    maximumByteCount = opened.maximumByteCount
-    audio = opened.audio
   }
 }

@@ -74,23 +74,23 @@ package final class CaptureControl: Sendable {
 /// waiting for anyone but the driver and, where that waits for its takers, for them.
 struct CaptureLoop: CaptureWork {
   let pool: BufferPool
-  let wholeness: FrameIntegrityCheck
+  let integrityCheck: FrameIntegrityCheck
   let control: CaptureControl
-  let switchboard: SinkList<any FrameSink>
+  let sinkList: SinkList<any FrameSink>
 
   private var sinks: [any FrameSink] = []
   private var end = CaptureEnd()
   private var observer: FrameObserver
 
   init(
-    pool: BufferPool, frameRate: FrameRate, wholeness: FrameIntegrityCheck,
+    pool: BufferPool, frameRate: FrameRate, integrityCheck: FrameIntegrityCheck,
     control: CaptureControl,
-    switchboard: SinkList<any FrameSink>
+    sinkList: SinkList<any FrameSink>
   ) {
     self.pool = pool
-    self.wholeness = wholeness
+    self.integrityCheck = integrityCheck
     self.control = control
-    self.switchboard = switchboard
+    self.sinkList = sinkList
     observer = FrameObserver(driver: pool.driver, frameRate: frameRate)
   }
 
@@ -123,13 +123,13 @@ struct CaptureLoop: CaptureWork {
   }
 
   private mutating func close() {
-    switchboard.close(&sinks)
+    sinkList.close(&sinks)
     for sink in sinks { sink.end(end) }
   }
 
   private mutating func captureFrames() throws(CaptureError) -> StopReason {
     while true {
-      switchboard.update(&sinks)
+      sinkList.update(&sinks)
       if let reason = control.requestedStop { return reason }
       switch try pool.driver.dequeue(timeoutMilliseconds: 100) {
       case .ended:
@@ -153,7 +153,7 @@ struct CaptureLoop: CaptureWork {
     while !sinks.allSatisfy({ $0.hasSpace(for: byteCount) }) {
       if let reason = control.requestedStop { return reason }
       MonotonicClock.pause()
-      switchboard.update(&sinks)
+      sinkList.update(&sinks)
     }
     // A sink that is to end says that it has room, whether it has or not.
     return control.requestedStop
@@ -163,7 +163,7 @@ struct CaptureLoop: CaptureWork {
   private mutating func show(_ buffer: consuming DequeuedBuffer) throws(CaptureError) -> StopReason?
   {
     let observation = observer.observe(buffer.stamp)
-    let isWhole = !buffer.stamp.isCorrupt && wholeness.holds(buffer.bytes)
+    let isWhole = !buffer.stamp.isCorrupt && integrityCheck.holds(buffer.bytes)
     var frame = ArrivedFrame(buffer, observation, isWhole: isWhole, pool: pool)
     var reason: StopReason?
     for sink in sinks {

@@ -17,7 +17,7 @@ protocol CaptureWork {
 
 /// A thread that captures from one source: of real-time priority where that is allowed, unless the
 /// source waits.
-final class CaptureThread: Sendable {
+package final class CaptureThread: Sendable {
   private struct Outcome {
     var startError: CaptureError?
     var end = CaptureEnd()
@@ -82,7 +82,7 @@ final class CaptureThread: Sendable {
   /// Switches the stream on; to be called once.
   ///
   /// - Throws: `CaptureError` as the device says; the sinks were told of the end then.
-  func begin() throws(CaptureError) {
+  package func begin() throws(CaptureError) {
     progress.go.signal()
     progress.isStarted.wait()
     if let error = progress.outcome.withLock({ $0.startError }) { throw error }
@@ -96,7 +96,7 @@ final class CaptureThread: Sendable {
 
   /// Waits for the capture to end, and tells what it knows.
   @discardableResult
-  func waitUntilEnded() -> CaptureEnd {
+  package func waitUntilEnded() -> CaptureEnd {
     progress.isOver.wait()
     progress.isOver.signal()  // Whoever asks again must see it too.
     return progress.outcome.withLock { $0.end }

@@ -14,6 +14,13 @@ package struct QueuedFrame {
   package var bytes: UnsafeRawBufferPointer
   /// The driver's buffer in which the bytes lie; nil where they are to be copied.
   package var heldBuffer: BufferPool.HeldBuffer?
+  /// The queue's memory until and with this frame's.
+  fileprivate var end = QueueChunks.Place()
+
+  /// Where this frame's memory begins, as a position; its end where it has none.
+  fileprivate var start: Int {
+    end.position - (heldBuffer == nil ? QueueChunks.aligned(bytes.count) : 0)
+  }
 
   package init(
     observation: FrameObservation, bytes: UnsafeRawBufferPointer,
@@ -39,23 +46,12 @@ package struct QueuedFrame {
 /// stay until it releases them, which makes the queue a ring of the latest frames. A full queue
 /// refuses the frame; room for notes about refused frames is kept longer.
 package final class FrameQueue: Sendable {
-  private struct Record {
-    var frame: QueuedFrame
-    /// The memory until and with this frame's.
-    var end: QueueChunks.Place
-
-    /// Where this frame's memory begins, as a position; its end where it has none.
-    var start: Int {
-      end.position - (frame.heldBuffer == nil ? QueueChunks.aligned(frame.bytes.count) : 0)
-    }
-  }
-
   /// Bytes that frames may take.
   package let capacity: Int
   // Frames never lie across two chunks, and chunks are used again in any order: so no more memory
   // is taken than frames ever waited, whatever the capacity.
   private nonisolated(unsafe) let chunks: QueueChunks
-  private let records: SPSCRing<Record>
+  private let records: SPSCRing<QueuedFrame>
   /// Where buffers on loan are given back; nil where every frame is copied.
   package let pool: BufferPool?
   private let held = Atomic<Int>(0)
@@ -118,19 +114,20 @@ package final class FrameQueue: Sendable {
       chunks.rewind()
       released.store(chunks.end.position, ordering: .relaxed)
     }
-    var record = Record(frame: frame, end: chunks.end)
+    var queued = frame
+    queued.end = chunks.end
     if frame.heldBuffer != nil {
       held.wrappingAdd(1, ordering: .relaxed)
     } else if let source = frame.bytes.baseAddress, frame.bytes.count > 0 {
       guard let target = chunks.take(frame.bytes.count) else { return false }
       target.copyMemory(from: source, byteCount: frame.bytes.count)
-      record.frame.bytes = UnsafeRawBufferPointer(start: target, count: frame.bytes.count)
-      record.end = chunks.end
+      queued.bytes = UnsafeRawBufferPointer(start: target, count: frame.bytes.count)
+      queued.end = chunks.end
     }
-    filled.store(record.end.position, ordering: .releasing)
-    _ = records.push(record)
+    filled.store(queued.end.position, ordering: .releasing)
+    _ = records.push(queued)
     let isLate = frame.observation.arrival &- lastWake.arrival >= Self.wakeInterval
-    let position = record.end.position
+    let position = queued.end.position
     if isLate || lastWake.arrival == .min || position - lastWake.position > capacity / 16 {
       lastWake = (frame.observation.arrival, position)
       wakeTaker()
@@ -177,7 +174,7 @@ package final class FrameQueue: Sendable {
   package var endNumber: Int { records.endNumber }
 
   /// A frame by its number, or nil where it has not come yet; one that was released is none.
-  package subscript(number: Int) -> QueuedFrame? { records[number]?.frame }
+  package subscript(number: Int) -> QueuedFrame? { records[number] }
 
   /// Waits until a frame is there; false once the queue is closed and it never will be.
   package func waitForFrame(at number: Int) -> Bool {
@@ -204,8 +201,8 @@ package final class FrameQueue: Sendable {
   package func release(before end: Int) {
     var number = startNumber
     let end = min(end, endNumber)
-    while number < end, let record = records[number] {
-      if let heldBuffer = record.frame.heldBuffer {
+    while number < end, let frame = records[number] {
+      if let heldBuffer = frame.heldBuffer {
         pool?.release(heldBuffer)
         held.wrappingSubtract(1, ordering: .releasing)
       }
@@ -213,8 +210,8 @@ package final class FrameQueue: Sendable {
       // With the first frame of the next chunk it is known that no other is in this one.
       let next = records[number]
       // Before the memory may be filled again: who sees it filled sees it released.
-      released.store(next?.start ?? record.end.position, ordering: .relaxed)
-      chunks.didRelease(upTo: next?.end.chunk ?? record.end.chunk)
+      released.store(next?.start ?? frame.end.position, ordering: .relaxed)
+      chunks.didRelease(upTo: next?.end.chunk ?? frame.end.chunk)
       records.pop()
     }
   }

@@ -45,7 +45,7 @@ func take(
   let queue = try FrameQueue(
     capacity: isSlow ? 1 << 20 : 32 << 20, largestFrame: input.maximumByteCount)
   if let machine { machine.pace { queue.fillLevel < 0.5 } }
-  let capture = try RunningCapture.take(
+  let capture = try CaptureThread.take(
     from: counted, limit: CaptureLimit(frameCount: frames), queue: queue,
     control: CaptureControl())
   var outcome = Outcome()

@@ -33,7 +33,7 @@ struct Take {
       return try DeviceInput(device: camera, format: try camera.fastestFormat())
     }
     let control = CaptureControl()
-    let capture = try RunningCapture.take(
+    let capture = try CaptureThread.take(
       from: input, limit: CaptureLimit(frameCount: frames), queue: queue, control: control)
     var account = FrameAccount(frameRate: input.negotiatedFrameRate, trustsCounter: false) {
       control.switchedOn.load(ordering: .relaxed)

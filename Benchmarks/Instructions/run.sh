@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# How many instructions slowmo executes now, beside another commit of it, as callgrind counts them:
+# capture, passthrough, constant rate and audio at other speeds. Time is noise; these counts are not.
+#
+#   Benchmarks/Instructions/run.sh [COMMIT]     the one before the last, unless said; 10 minutes
+#
+# Both programs get the same movie, which the one of now recorded. A ratio of 1.000 is no change.
+# shellcheck source=Benchmarks/Support/prepare.sh
+. "$(dirname "$0")/../Support/prepare.sh"
+commit=${1:-HEAD~1}
+prepare SLOWMO slowmo valgrind
+make_folder instructions-bench "$PWD"
+git worktree add --quiet --detach "$WORK/before" "$commit"
+trap 'git worktree remove --force "$WORK/before"; rm -rf "$WORK"' EXIT
+swift build --package-path "$WORK/before" -c release --product slowmo >&2
+before=$(swift build --package-path "$WORK/before" -c release --show-bin-path)/slowmo
+
+source="$WORK/take.mov"
+"$SLOWMO" record 'synthetic:640x480@240?pace=max' -o "$source" -t 2 --progress none >&2
+
+# count PROGRAM ARGUMENTS...: the instructions of one run.
+count() {
+  rm -f "$WORK"/out.*
+  valgrind --tool=callgrind --callgrind-out-file=/dev/null "$@" 2>&1 >/dev/null |
+    sed -n 's/.*Collected : \([0-9]*\).*/\1/p'
+}
+
+printf '| Case | before | now | ratio |\n|---|---|---|---|\n'
+measure() { # measure NAME ARGUMENTS...
+  local name=$1 first second
+  shift
+  first=$(count "$before" "$@")
+  second=$(count "$SLOWMO" "$@")
+  printf '| %s | %s | %s | %s |\n' "$name" "$first" "$second" \
+    "$(python3 -c "print(f'{$second / $first:.4f}')")"
+}
+one='synthetic:640x480@240?pace=max'
+measure "record, copied" record "$one" -o "$WORK/out.mov" -t 1 --audio none --progress none
+measure "record, stored raw" record "$one" --mode /grey --codec raw -o "$WORK/out.mov" -t 1 \
+  --audio none --progress none
+measure "passthrough" retime "$source" -o "$WORK/out.mov" --range 0.5..1 --speed 1/8 --copy \
+  --pitch mute --progress none
+measure "constant rate" retime "$source" -o "$WORK/out.mov" --range 0.5..1 --speed 1/2 --fps 30 \
+  --codec ffv1 --pitch mute --progress none
+for pitch in spectral time-domain varispeed; do
+  measure "audio, $pitch" retime "$source" -o "$WORK/out.mov" --speed 1/2 --copy --pitch "$pitch" \
+    --progress none
+done
