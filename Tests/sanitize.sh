@@ -10,7 +10,7 @@ kinds=("$@")
 ((${#kinds[@]})) || kinds=(thread address)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-rooms='^(CaptureTests|RecordingTests|V4L2Tests|DeviceDiscoveryTests|FrameAccountingTests)\.'
+suites='^(CaptureTests|RecordingTests|V4L2Tests|DeviceDiscoveryTests|FrameAccountingTests)\.'
 # Read by Package.swift: only these.
 export OVERCRANK_TESTS=capture
 
@@ -51,6 +51,6 @@ for kind in "${kinds[@]}"; do
       ;;
     *) fail "there is no sanitizer '$kind' here: thread, address" ;;
   esac
-  "${tests[@]}" --filter "$rooms"
+  "${tests[@]}" --filter "$suites"
   echo "sanitize: $kind: clean; built in $built s, run in $((SECONDS - built)) s"
 done

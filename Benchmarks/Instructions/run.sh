@@ -9,12 +9,17 @@
 # shellcheck source=Benchmarks/Support/prepare.sh
 . "$(dirname "$0")/../Support/prepare.sh"
 commit=${1:-HEAD~1}
-prepare SLOWMO slowmo valgrind
+prepare SLOWMO slowmo valgrind binutils
 make_folder instructions-bench "$PWD"
 git worktree add --quiet --detach "$WORK/before" "$commit"
 trap 'git worktree remove --force "$WORK/before"; rm -rf "$WORK"' EXIT
 swift build --package-path "$WORK/before" -c release --product slowmo >&2
-before=$(swift build --package-path "$WORK/before" -c release --show-bin-path)/slowmo
+# valgrind cannot read the debug information that this compiler writes.
+strip -o "$WORK/slowmo-before" \
+  "$(swift build --package-path "$WORK/before" -c release --show-bin-path)/slowmo"
+strip -o "$WORK/slowmo-now" "$SLOWMO"
+before=$WORK/slowmo-before
+now=$WORK/slowmo-now
 
 source="$WORK/take.mov"
 "$SLOWMO" record 'synthetic:640x480@240?pace=max' -o "$source" -t 2 --progress none >&2
@@ -31,7 +36,7 @@ measure() { # measure NAME ARGUMENTS...
   local name=$1 first second
   shift
   first=$(count "$before" "$@")
-  second=$(count "$SLOWMO" "$@")
+  second=$(count "$now" "$@")
   printf '| %s | %s | %s | %s |\n' "$name" "$first" "$second" \
     "$(python3 -c "print(f'{$second / $first:.4f}')")"
 }

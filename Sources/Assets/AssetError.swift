@@ -40,7 +40,7 @@ public struct AssetError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The message and the hint in one line.
   public var description: String { "\(message); \(hint)" }
 
-  /// The bridge's error in this room's words.
+  /// A failure of libav as an asset's.
   init(_ error: LibAVError) {
     // The one line of libav's by which a file that is cut off is known.
     if error.logLine?.contains("moov atom not found") == true {

@@ -28,7 +28,7 @@ struct PacketSource: ~Copyable {
     isIntraOnly = track.parameters.isIntraOnly
   }
 
-  /// The same with this room's error.
+  /// The same, with an asset's error.
   static func open(
     _ asset: Asset, _ track: TrackFormat, threadCount: Int = 0
   ) throws(AssetError) -> PacketSource {

@@ -114,7 +114,7 @@ final class ControlledNode: Sendable {
 
   private init(_ device: consuming VideoDevice) { self.device = device }
 
-  /// Lends the device, and words its errors as this room does.
+  /// Calls a closure with the device; its errors become those of a capture.
   func use<Result>(
     _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
   ) throws(CaptureError) -> Result {

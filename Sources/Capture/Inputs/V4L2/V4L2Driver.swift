@@ -143,7 +143,7 @@ private struct QueueControls: ControlPort {
 }
 
 extension CaptureError {
-  /// The bridge's error in this room's words.
+  /// The failure of a device as a capture's.
   init(_ error: DeviceError) {
     let code: Code =
       switch error.reason {
