@@ -27,7 +27,7 @@ public struct RecordingInfo: Hashable, Sendable, Decodable {
   /// What the camera's settings held when the take began, by the names that `slowmo controls` lists;
   /// nil for a camera that tells none.
   public let controls: [String: String]?
-  /// Where frames are missing, in order; nil for a recording that was cut off and not mended.
+  /// Where frames are missing, in order; nil for a recording that was cut off and not recovered.
   public let gaps: [Gap]?
 
   /// The tag of the file that holds it.

@@ -3,7 +3,7 @@
 import DequeModule
 package import OvercrankMediaCore
 
-/// Keeps the books of a take: each frame period is entered once, under what became of it.
+/// Accounts for a take: each frame period is entered once, under what became of it.
 ///
 /// Frames are entered in the order of capture, with what became of those that arrived. Where
 /// frames are missing between them, and how many, ``FrameTimeline`` decides; when buffers were
@@ -45,7 +45,7 @@ package struct FrameAccount {
   /// The take's own time: zero at its first frame taken, still while it is paused.
   package private(set) var clock = PausableClock()
 
-  /// Opens the books.
+  /// Opens an account.
   ///
   /// - Parameters:
   ///   - frameRate: The rate that the driver granted.
@@ -84,7 +84,7 @@ package struct FrameAccount {
   /// Goes on after a pause, if there is one, before the first frame behind it is entered.
   package mutating func resume(atMicroseconds time: Int64) { clock.resume(atMicroseconds: time) }
 
-  /// Closes the books: what is missing between the last frame and the end of the take.
+  /// Closes the account: what is missing between the last frame and the end of the take.
   package mutating func close(_ end: End) {
     if let next = end.next { timeline.add(FrameTimeline.Reading(next)) }
     enterDecided()
@@ -104,7 +104,7 @@ package struct FrameAccount {
     }
   }
 
-  /// Closes the books of what came before a pause; those of what comes behind it are new ones.
+  /// Closes the account of what came before a pause; what comes behind it begins anew.
   private mutating func pause(_ frame: FrameObservation) {
     var end = End()
     end.next = frame

@@ -8,7 +8,7 @@ package import OvercrankMediaCore
 /// It owns the device and the mappings, and unmaps and closes when it goes. One thread
 /// dequeues; buffers may be given back from any thread. Nothing is allocated for a frame.
 ///
-/// A frame is lent where the driver put it. Only formats that lie in several pieces of memory
+/// A frame is read where the driver put it. Only formats that lie in several pieces of memory
 /// are copied, into memory that each buffer has for that from the beginning.
 package final class BufferQueue: ControlChannel, Sendable {
   /// What most kernels give at most (`VIDEO_MAX_FRAME`): 133 ms of 240 fps.
@@ -48,7 +48,7 @@ package final class BufferQueue: ControlChannel, Sendable {
   ///   - device: The device, set to its format.
   ///   - count: How many buffers to ask for.
   ///   - joining: Where a frame lies in several planes of memory, the bytes to take of each, in
-  ///     order; the frame is then lent as one piece. Empty for formats of one plane.
+  ///     order; the frame is then given as one piece. Empty for formats of one plane.
   /// - Throws: ``DeviceError`` for `.requestBuffers` (`.busy` when another program streams,
   ///   `ENOMEM` when the driver has none to give) or `.mapBuffer` (`ENOTSUP` for planes that
   ///   nobody said how to join).
@@ -85,7 +85,7 @@ package final class BufferQueue: ControlChannel, Sendable {
   /// Hands every buffer to the driver and starts the stream: `VIDIOC_QBUF`, `VIDIOC_STREAMON`.
   ///
   /// Bytes dequeued before an earlier stop are overwritten from here on, but for those of the
-  /// buffers that are still lent.
+  /// buffers that are still held.
   ///
   /// - Parameter held: The numbers of the buffers that are not to be handed over.
   /// - Throws: ``DeviceError`` for `.giveBack` or `.start`: `.noBandwidth` when the bus cannot
@@ -124,9 +124,9 @@ package final class BufferQueue: ControlChannel, Sendable {
       device.control(CVideo4Linux_VIDIOC_REQBUFS, &request), .requestBuffers, path)
   }
 
-  /// Lets go of a device that is gone, so that its driver may let it be again.
+  /// Detaches from an unplugged device, so that its node can reappear.
   ///
-  /// Nothing may be lent: the memory is zeros from then on. Requests fail.
+  /// No buffer may be held: the memory is zeros from then on. Requests fail.
   package func abandon() { device.abandon(buffers.flatMap(\.mapped)) }
 
   /// Asks to be told, while frames are waited for, of the changes that others make to a control.
@@ -187,7 +187,7 @@ package final class BufferQueue: ControlChannel, Sendable {
   }
 }
 
-/// A frame that the driver lends, until its buffer is given back.
+/// A frame of the driver's, until its buffer is given back.
 package struct Dequeued {
   /// Which clock a driver's times are of.
   package enum Clock: Sendable {

@@ -5,7 +5,7 @@ import CVideo4Linux
 /// The memory of one of a driver's buffers, and of what its planes are joined in.
 struct MappedBuffer {
   private let planes: [UnsafeMutableRawBufferPointer]
-  /// The bytes to take of each plane; empty where the one plane is lent in place.
+  /// The bytes to take of each plane; empty where the one plane is given in place.
   private let joined: [Int]
   private let joinedMemory: UnsafeMutableRawBufferPointer
 

@@ -52,7 +52,7 @@ package struct VideoDevice: ~Copyable, Sendable {
     self.descriptor = descriptor
   }
 
-  /// The nodes of the lamps among the parts of this device: `/dev/v4l-subdev…`.
+  /// The nodes of the LEDs among the parts of this device: `/dev/v4l-subdev…`.
   package borrowing func leds() -> [String] { calls.leds(of: path) }
 
   private init(opening path: String, _ calls: any VideoSystemCalls) throws(DeviceError) {
@@ -94,7 +94,9 @@ package struct VideoDevice: ~Copyable, Sendable {
     calls.poll(descriptor, events: events, milliseconds: milliseconds)
   }
 
-  /// Lets go of the device, which is gone, and of the memory mapped from it: requests fail now.
+  /// Detaches from an unplugged device and unmaps its memory.
+  ///
+  /// Later requests fail.
   borrowing func abandon(_ memory: [UnsafeMutableRawBufferPointer]) {
     calls.abandon(descriptor, memory)
   }

@@ -30,7 +30,7 @@ package protocol VideoSystemCalls: Sendable {
   /// Unmaps memory of the driver's: munmap(2).
   func unmap(_ memory: UnsafeMutableRawBufferPointer)
 
-  /// Lets go of a device that is gone for good, without making its descriptor or the memory mapped
+  /// Detaches from a device that is gone for good, without making its descriptor or the memory mapped
   /// from it invalid: requests fail from then on, and the memory is zeros.
   ///
   /// A driver waits until nobody has its device any more, and only then lets it be again.
@@ -42,7 +42,7 @@ package protocol VideoSystemCalls: Sendable {
   /// The nodes `/dev/video…`, or what stands for them, as paths in no order.
   func nodes() -> [String]
 
-  /// The nodes `/dev/v4l-subdev…` of the lamps among the parts that a camera is made of, in the
+  /// The nodes `/dev/v4l-subdev…` of the LEDs among the parts that a camera is made of, in the
   /// order its media device tells them; none of most cameras.
   func leds(of node: String) -> [String]
 
@@ -152,7 +152,7 @@ struct KernelVideoCalls: VideoSystemCalls {
 
   func abandon(_ descriptor: CInt, _ memory: [UnsafeMutableRawBufferPointer]) {
     // Each in one step, so that nothing else can take the place in between. Where the system
-    // refuses, the device is let go of when the descriptor is closed.
+    // refuses, the device is released when the descriptor is closed.
     for piece in memory {
       _ = mmap(
         piece.baseAddress, piece.count, PROT_READ | PROT_WRITE,

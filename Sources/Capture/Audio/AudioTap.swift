@@ -14,7 +14,7 @@ import Synchronization
 ///
 /// The capture thread neither waits nor asks for memory: it leaves each block in a ring, and moves
 /// what lies there into the history unless someone just reads that, who then does it. What the
-/// history has let go of is lost to a reader that comes too late, and to nobody else.
+/// history has dropped is lost to a reader that comes too late, and to nobody else.
 package final class AudioTap: AudioSink {
   /// How the samples are given.
   package let format: AudioFormat

@@ -211,7 +211,7 @@ extension ControlID {
 extension CameraControls {
   /// The camera's controls as its driver lists them, with what they hold.
   ///
-  /// Those of its lamp are among them, also where that has a node of its own. Headlines and
+  /// Those of its LED are among them, also where that has a node of its own. Headlines and
   /// controls that are switched off for good are left out. A value that the camera
   /// fails to give is nil.
   ///
@@ -225,7 +225,7 @@ extension CameraControls {
   func described() throws(CaptureError) -> [DeviceControl] {
     guard let node else { return [] }
     var all = try node.use { device throws(DeviceError) in try device.controls() }
-    // A lamp that fails must not hide what the camera has.
+    // An LED that fails must not hide what the camera has.
     if let led,
       let its = try? led.use({ device throws(DeviceError) in try device.controls() })
     {

@@ -25,7 +25,7 @@ extension CameraControls {
   /// newest 256 are kept.
   ///
   /// - Parameter names: The controls to be told of, as ``CameraControl/name`` has them; all, where
-  ///   none is named. Those of a lamp that has a node of its own are none of them.
+  ///   none is named. Those of an LED that has a node of its own are none of them.
   /// - Returns: A sequence that ends with a `CaptureError` when the device is gone, and never
   ///   otherwise.
   /// - Throws: `CaptureError` with `.controlNotSupported` for a name that the device has not, and

@@ -55,7 +55,7 @@ extension CameraControls {
     try set(.imageStabilization, isEnabled ? 1 : 0)
   }
 
-  /// What the camera does against the flicker of lamps; nil where it does not say.
+  /// What the camera does against the flicker of mains light; nil where it does not say.
   ///
   /// It limits how the camera chooses its exposure.
   public var powerLineFrequency: PowerLineFrequency? {

@@ -3,29 +3,29 @@
 import OvercrankMediaCore
 import OvercrankV4L2
 
-/// Whether the lamp lights all the time.
+/// Whether the torch is on.
 public enum TorchMode: String, Hashable, Sendable, CaseIterable {
   case off
   case on
 }
 
-/// Whether the lamp flashes when it is told to.
+/// Whether the flash fires when it is triggered.
 public enum FlashMode: String, Hashable, Sendable, CaseIterable {
   case off
   case on
 }
 
-// A lamp is most often a device of its own, `/dev/v4l-subdev…`, of the same media device as the
+// An LED is most often a device of its own, `/dev/v4l-subdev…`, of the same media device as the
 // camera's node, which then has none of its controls. It is opened when light is first asked for, or
-// all controls are listed; some drivers switch their lamp off when nobody has it open any more.
+// all controls are listed; some drivers switch their LED off when nobody has it open any more.
 extension CameraControls {
-  /// Whether the camera has a lamp that can light all the time and that this user may open.
+  /// Whether the camera has a torch that this user may open.
   public var hasTorch: Bool { has(.flashMode, item: ControlItem.ledLights) }
 
-  /// Whether the camera has a lamp that can flash and that this user may open.
+  /// Whether the camera has a flash that this user may open.
   public var hasFlash: Bool { has(.flashMode, item: ControlItem.ledFlashes) }
 
-  /// Whether the lamp lights, or nil where there is none.
+  /// Whether the torch is on, or nil where there is none.
   public var torchMode: TorchMode? {
     get throws(CaptureError) {
       guard hasTorch, let mode = try number(.flashMode) else { return nil }
@@ -33,9 +33,9 @@ extension CameraControls {
     }
   }
 
-  /// How bright the lamp is, from 0 to 1; 0 while it is off, nil where there is none.
+  /// How bright the torch is, from 0 to 1; 0 while it is off, nil where there is none.
   ///
-  /// A lamp of one brightness is at 1 while it lights.
+  /// An LED of one brightness is at 1 while it lights.
   public var torchLevel: Double? {
     get throws(CaptureError) {
       guard let mode = try torchMode else { return nil }
@@ -47,17 +47,17 @@ extension CameraControls {
     }
   }
 
-  /// Switches the lamp on or off: `V4L2_CID_FLASH_LED_MODE`.
+  /// Switches the torch on or off: `V4L2_CID_FLASH_LED_MODE`.
   ///
-  /// - Throws: `CaptureError` with `.controlNotSupported` where there is no lamp.
+  /// - Throws: `CaptureError` with `.controlNotSupported` where there is no torch.
   public func setTorchMode(_ mode: TorchMode) throws(CaptureError) {
     guard hasTorch else { throw missing("torch") }
     try setLED(mode == .on ? ControlItem.ledLights : ControlItem.ledOff)
   }
 
-  /// Switches the lamp on with a brightness: `V4L2_CID_FLASH_TORCH_INTENSITY`.
+  /// Switches the torch on with a brightness: `V4L2_CID_FLASH_TORCH_INTENSITY`.
   ///
-  /// - Parameter level: Above 0, to 1, as a share of the lamp's greatest current; the nearest
+  /// - Parameter level: Above 0, to 1, as a share of the torch's greatest current; the nearest
   ///   current that it takes is set.
   /// - Throws: `CaptureError` with `.controlOutOfRange`, `.controlNotSupported`.
   public func setTorchModeOn(level: Double) throws(CaptureError) {
@@ -72,7 +72,7 @@ extension CameraControls {
     try setLED(ControlItem.ledLights)
   }
 
-  /// Whether the lamp is set to flash, or nil where it cannot.
+  /// Whether the flash is on, or nil where it cannot.
   public var flashMode: FlashMode? {
     get throws(CaptureError) {
       guard hasFlash, let mode = try number(.flashMode) else { return nil }
@@ -80,9 +80,9 @@ extension CameraControls {
     }
   }
 
-  /// Sets the lamp to flash, or not: `V4L2_CID_FLASH_LED_MODE`.
+  /// Switches the flash on or off: `V4L2_CID_FLASH_LED_MODE`.
   ///
-  /// - Throws: `CaptureError` with `.controlNotSupported` where there is no lamp that flashes.
+  /// - Throws: `CaptureError` with `.controlNotSupported` where there is no flash.
   public func setFlashMode(_ mode: FlashMode) throws(CaptureError) {
     guard hasFlash else { throw missing("flash") }
     try setLED(mode == .on ? ControlItem.ledFlashes : ControlItem.ledOff)
@@ -91,7 +91,7 @@ extension CameraControls {
   /// Flashes now: `V4L2_CID_FLASH_STROBE`.
   ///
   /// - Throws: `CaptureError` with `.controlNotSupported` where software cannot; `.deviceFailed`
-  ///   where the lamp is too hot or not ready.
+  ///   where the LED is too hot or not ready.
   public func fireFlash() throws(CaptureError) { try set(.flashStrobe, 1) }
 
   private func setLED(_ mode: Int64) throws(CaptureError) {

@@ -33,7 +33,7 @@ public final class CameraControls: Sendable {
     var zoomRamp: Task<Double, any Error>?
     var lastExposure: Int64?
     var lastTemperature: Int64?
-    /// The lamp's own node, once it was looked for; nil where the camera has none.
+    /// The LED's own node, once it was looked for; nil where the camera has none.
     var led: ControlledNode??
   }
 
@@ -58,7 +58,7 @@ public final class CameraControls: Sendable {
 
   deinit { state.withLock { $0.zoomRamp?.cancel() } }
 
-  /// Lends the open device, for what this type does not cover.
+  /// Calls a closure with the open device, for what this type does not cover.
   ///
   /// - Returns: What `body` returns; nil where there is no device.
   package func withDevice<Result>(
@@ -101,7 +101,7 @@ final class ControlledNode: Sendable {
     }
   }
 
-  /// Opens the first lamp among the device's parts; nil where it has none that this user may open.
+  /// Opens the first LED among the device's parts; nil where it has none that this user may open.
   func led() -> ControlledNode? {
     for path in device.leds() {
       guard let part = try? VideoDevice(openingSubdevice: path, of: device),
@@ -127,10 +127,10 @@ final class ControlledNode: Sendable {
 }
 
 extension CameraControls {
-  /// Where a control is to be found: a lamp may have a node of its own beside the camera's.
+  /// Where a control is to be found: an LED may have a node of its own beside the camera's.
   func node(for id: ControlID) -> ControlledNode? { id.isOfLED ? led ?? node : node }
 
-  /// The lamp's own node; nil where the camera's node has its controls, or nobody does.
+  /// The LED's own node; nil where the camera's node has its controls, or nobody does.
   var led: ControlledNode? {
     state.withLock { state in
       if let led = state.led { return led }
@@ -142,7 +142,7 @@ extension CameraControls {
     }
   }
 
-  /// Whether the camera's own node has the controls of a lamp.
+  /// Whether the camera's own node has the controls of an LED.
   private static func ownLED(_ device: borrowing VideoDevice) throws(DeviceError) -> Bool {
     try device.control(.flashMode) != nil
   }

@@ -3,7 +3,7 @@
 package import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 
-/// A source of frames that behaves as V4L2 does: buffers are lent and must be given back.
+/// A source of frames that behaves as V4L2 does: buffers are handed out and must be given back.
 ///
 /// One thread dequeues; buffers may be given back from any thread.
 package protocol FrameDriver: AnyObject, Sendable {
@@ -26,7 +26,7 @@ package protocol FrameDriver: AnyObject, Sendable {
 
   /// Starts the stream; frames become available from here on.
   ///
-  /// - Parameter held: Buffers that are still lent, and not to be filled until they are given
+  /// - Parameter held: Buffers that are still held, and not to be filled until they are given
   ///   back.
   /// - Throws: `CaptureError` when the device is busy, gone or fails.
   func start(keeping held: [Int]) throws(CaptureError)
@@ -39,13 +39,13 @@ package protocol FrameDriver: AnyObject, Sendable {
   /// Gives a buffer back so that the driver can fill it again.
   func requeue(_ index: Int) throws(CaptureError)
 
-  /// Ends the stream; buffers still lent stay readable until the driver goes.
+  /// Ends the stream; buffers that are still held stay readable until the driver goes.
   func stop()
 
   /// Gives the device up for good, so that another driver may be made for it; the stream is off.
   func release()
 
-  /// Lets go of the memory and the device, too, after ``release()`` and when nothing is lent.
+  /// Releases the memory and the device, too, after ``release()`` and when no buffer is held.
   func abandon()
 }
 
@@ -61,7 +61,7 @@ extension FrameDriver {
 
 /// What came of waiting for a frame.
 package enum DequeueResult: ~Copyable {
-  /// A frame, on loan.
+  /// A frame in one of the driver's buffers.
   case frame(DequeuedBuffer)
   /// No frame within the time limit.
   case none
@@ -69,7 +69,7 @@ package enum DequeueResult: ~Copyable {
   case ended
 }
 
-/// A driver's buffer on loan, given back when this value goes away or is told to.
+/// A driver's buffer, given back when this value goes away or is told to.
 package struct DequeuedBuffer: ~Copyable {
   package let stamp: FrameStamp
   /// How the camera exposed when the frame was taken.

@@ -47,7 +47,7 @@ package protocol CapturingInput: CaptureInput {
   /// Whether the device can be opened again; not where a driver of the caller's stands for it.
   var canReopen: Bool { get }
 
-  /// Lets go of the device, which is gone: what is open of it is of no use when it is back.
+  /// Closes the device, which is gone: what is open of it is of no use when it is back.
   func close()
 
   /// Opens the device where it was closed.

@@ -106,7 +106,7 @@ extension CaptureSession {
 }
 
 /// Calls when a device may be there again: when it appears, and every now and then, because a
-/// device that another program has let go of tells nobody.
+/// device that another program has closed tells nobody.
 private final class ReturnWatch: Sendable {
   private let queue = DispatchQueue(label: "device returns")
   private let isOver = Atomic<Bool>(false)

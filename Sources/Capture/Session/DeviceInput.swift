@@ -35,7 +35,7 @@ public final class DeviceInput: Sendable {
   /// The rate that the device granted, read back from it.
   public var negotiatedFrameRate: FrameRate { current.negotiatedFrameRate }
   package var delivery: FrameDelivery { current.delivery }
-  /// The driver, and which of its buffers are lent to whom.
+  /// The driver with its pool of buffers.
   package var pool: BufferPool { current.pool }
   /// The most bytes that a frame can take.
   package var maximumByteCount: Int { current.maximumByteCount }
@@ -95,7 +95,7 @@ public final class DeviceInput: Sendable {
 
   /// Opens the device anew, which must not stream.
   ///
-  /// What is still lent of before stays readable.
+  /// Buffers that are still held stay readable.
   ///
   /// - Parameters:
   ///   - newDevice: The same device where it is now; nil where it was.

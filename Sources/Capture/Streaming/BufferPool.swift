@@ -2,14 +2,14 @@
 
 import Synchronization
 
-/// The frames of a driver that are lent to others than the capture thread.
+/// The driver's buffers that others than the capture thread hold.
 ///
 /// A frame may be held by several; the last who releases it gives its buffer back to the driver.
-/// The capture thread lends and releases without a lock and without asking for memory. Others
+/// The capture thread hands out and releases without a lock and without asking for memory. Others
 /// release under a lock, which the capture thread takes only when it switches the stream on or
-/// off: a buffer that is still lent then is not handed to the driver.
+/// off: a buffer that is still held then is not handed to the driver.
 package final class BufferPool: Sendable {
-  /// A place for a frame on loan.
+  /// A slot for a held frame.
   private struct Slot: ~Copyable {
     let isFree = Atomic<Bool>(true)
     let holders = Atomic<Int>(0)
@@ -18,11 +18,11 @@ package final class BufferPool: Sendable {
     var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
   }
 
-  /// The number of a frame on loan.
+  /// The number of a held frame.
   package struct HeldBuffer: Sendable { fileprivate let slot: Int }
 
   package let driver: any FrameDriver
-  /// How many frames may be lent at a time: the driver keeps the other half of its buffers, so
+  /// How many frames may be held at a time: the driver keeps the other half of its buffers, so
   /// that none is lost for want of one.
   package let capacity: Int
   // Its fields say who may touch them when.
@@ -42,12 +42,12 @@ package final class BufferPool: Sendable {
     slots.deallocate()
   }
 
-  /// Frames that are lent now.
+  /// Frames that are held now.
   package var heldCount: Int {
     (0..<capacity).count { !slots[$0].isFree.load(ordering: .acquiring) }
   }
 
-  /// Switches the stream on, without the buffers that are still lent.
+  /// Switches the stream on, without the buffers that are still held.
   package func start() throws(CaptureError) {
     let result = stream.withLock { stream in
       Result { () throws(CaptureError) in
@@ -64,7 +64,7 @@ package final class BufferPool: Sendable {
     try result.get()
   }
 
-  /// Switches the stream off; what is lent stays readable.
+  /// Switches the stream off; what is held stays readable.
   package func stop() {
     stream.withLock { stream in
       if stream == .on { stream = .off }
@@ -73,7 +73,7 @@ package final class BufferPool: Sendable {
   }
 
   /// Takes the driver's buffers from it for good, so that its device may be opened anew; what is
-  /// lent stays readable, and keeps the driver until it is released.
+  /// held stays readable, and keeps the driver until it is released.
   func close() {
     stream.withLock { stream in
       guard stream != .closed else { return }
@@ -86,7 +86,7 @@ package final class BufferPool: Sendable {
   /// Whether the driver can stream no more.
   var isClosed: Bool { stream.withLock { $0 == .closed } }
 
-  /// Lends a frame to its first holder besides the capture thread; nil when too many are lent.
+  /// Hands a frame to its first holder besides the capture thread; nil when too many are held.
   ///
   /// On the capture thread only.
   func hold(_ bytes: UnsafeRawBufferPointer, index: Int) -> HeldBuffer? {

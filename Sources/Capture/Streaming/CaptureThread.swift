@@ -38,7 +38,7 @@ package final class CaptureThread: Sendable {
 
     init(_ job: Job) { self.job = Mutex(job) }
 
-    /// Does the job, and lets go of all that it held: a device that only one may have is free
+    /// Does the job, and releases all that it held: a device that only one may have is free
     /// when others learn of the end.
     ///
     /// - Returns: Whether the stream was on.

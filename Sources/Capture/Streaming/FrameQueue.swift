@@ -52,7 +52,7 @@ package final class FrameQueue: Sendable {
   // is taken than frames ever waited, whatever the capacity.
   private nonisolated(unsafe) let chunks: QueueChunks
   private let records: SPSCRing<QueuedFrame>
-  /// Where buffers on loan are given back; nil where every frame is copied.
+  /// Where held buffers are given back; nil where every frame is copied.
   package let pool: BufferPool?
   private let held = Atomic<Int>(0)
   private let isClosedNow = Atomic<Bool>(false)
@@ -82,7 +82,7 @@ package final class FrameQueue: Sendable {
   ///   - largestFrame: The bytes of the largest frame that is to fit; a quarter of the capacity
   ///     if nil.
   ///   - recordCount: How many frames may wait, however small.
-  ///   - pool: Where frames are lent from, if frames are to wait in the driver's own buffers.
+  ///   - pool: Where buffers are held, if frames are to wait in the driver's own buffers.
   /// - Throws: `CaptureError` with `.outOfMemory` when the system refuses them.
   package init(
     capacity: Int, largestFrame: Int? = nil, recordCount: Int = 1 << 13, pool: BufferPool? = nil
@@ -101,10 +101,10 @@ package final class FrameQueue: Sendable {
     while withNextFrame({ _ in }) != nil {}
   }
 
-  /// Frames on loan that wait here, or are just being taken.
+  /// Frames in held buffers that wait here, or are just being taken.
   package var heldCount: Int { held.load(ordering: .acquiring) }
 
-  /// Copies a frame in unless it is on loan, or answers false when there is no room.
+  /// Copies a frame in unless its buffer is held, or answers false when there is no room.
   package func push(_ frame: QueuedFrame) -> Bool {
     let waiting = records.count
     let reserve = frame.observation.outcome == .taken ? Self.reserve : 0

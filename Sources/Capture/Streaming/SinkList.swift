@@ -28,7 +28,7 @@ package final class SinkList<Sink: Sendable>: Sendable {
   @discardableResult
   package func set(_ sinks: [Sink]) -> Bool {
     changes.withLock { _ in
-      // Kept until the capture thread has let go of them: it is not to give memory back.
+      // Kept until the capture thread has released them: it is not to give memory back.
       let before: [Sink]? = state.withLock { state in
         guard !state.isClosed else { return nil }
         defer { state.sinks = sinks }

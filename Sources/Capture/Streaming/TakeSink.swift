@@ -35,7 +35,7 @@ package final class TakeSink: FrameSink {
   /// copy it costs less than a buffer.
   private let copiesBesideOthers: Bool
   private let result = Mutex<CaptureEnd?>(nil)
-  /// How many frames may be on loan at a time.
+  /// How many buffers may be held at a time.
   private let maximumHeld = Atomic<Int>(0)
 
   // The capture thread's own.
@@ -97,7 +97,7 @@ package final class TakeSink: FrameSink {
   }
 
   package func allow(keeping count: Int) {
-    // Half of what can be lent at most: a camera that captures for a file alone has the more
+    // Half of what can be held at most: a camera that captures for a file alone has the more
     // buffers for moments in which nobody takes its frames.
     let limit = min(count, (queue.pool?.capacity ?? 0) / 2)
     maximumHeld.store(limit, ordering: .relaxed)
@@ -174,7 +174,7 @@ package final class TakeSink: FrameSink {
     return nil
   }
 
-  /// Puts a frame into the queue, on loan where that may be.
+  /// Puts a frame into the queue, in the driver's buffer where that may be.
   private func push(_ arrived: inout ArrivedFrame, _ observation: FrameObservation) -> Bool {
     var frame = QueuedFrame(observation: observation, bytes: arrived.bytes)
     let maximum = maximumHeld.load(ordering: .relaxed)

@@ -4,7 +4,7 @@ import Dispatch
 import OvercrankFrameAccounting
 import Synchronization
 
-/// The capture thread's end of a data output: lends each frame, or notes why not.
+/// The capture thread's end of a data output: holds each frame, or notes why not.
 final class DataSink: FrameSink {
   private let gate: ConnectionGate
   /// Where the frames come from.
@@ -25,7 +25,7 @@ final class DataSink: FrameSink {
     let kept = Atomic<Int>(0)
     /// Frames that wait.
     let waiting = Atomic<Int>(0)
-    /// The most that may be kept: with the other outputs' shares no more than can be lent.
+    /// The most that may be kept: with the other outputs' shares no more than can be held.
     let maximumKept = Atomic<Int>(0)
     /// Whether more is kept than may be, and some of it waits.
     var isOverShare: Bool {
@@ -56,7 +56,7 @@ final class DataSink: FrameSink {
     if ring.push(entry) {
       wake.signal()
     } else if case .held(let heldBuffer) = passage {
-      // There is room for all that can be lent, unless notes took it.
+      // There is room for all that can be held, unless notes took it.
       options.kept.wrappingSubtract(1, ordering: .relaxed)
       options.waiting.wrappingSubtract(1, ordering: .relaxed)
       frame.cancelHold(heldBuffer)

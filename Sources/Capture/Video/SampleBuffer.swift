@@ -105,7 +105,7 @@ public final class SampleBuffer: Sendable {
   public func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    // Held during the call: the sample itself may let go of what it was lent meanwhile.
+    // Held during the call: the sample itself may release its buffer meanwhile.
     let storage = storage.withLock { storage in
       if case .held(let heldBuffer) = storage { pool.hold(heldBuffer) }
       return storage

@@ -20,7 +20,7 @@ protocol SampleQueue<Sample>: AnyObject, Sendable {
   /// Takes the oldest entry out; nil where there is none to be had.
   func take() -> Sample?
 
-  /// Lets go of everything, which nobody will take any more.
+  /// Releases everything: nobody will take it any more.
   func drain()
 }
 

@@ -37,7 +37,7 @@ public final class VideoDataOutput: FrameOutput {
 
   /// Whether a frame that comes while another waits is dropped; true unless set otherwise.
   ///
-  /// Otherwise frames wait until the buffers that may be lent, half of the camera's, are out.
+  /// Otherwise frames wait until the buffers that may be held, half of the camera's, are out.
   public var alwaysDiscardsLateVideoFrames: Bool {
     get { options.discardsLate.load(ordering: .relaxed) }
     set { options.discardsLate.store(newValue, ordering: .relaxed) }
@@ -102,7 +102,7 @@ public final class VideoDataOutput: FrameOutput {
         let pool = camera.pool
         // The device may have been opened anew since.
         if let sink = sinks[ObjectIdentifier(connection.gate)], sink.pool === pool { return sink }
-        // Everything that can be lent, and as many notes.
+        // Everything that can be held, and as many notes.
         let ring = try VideoSampleRing(capacity: max(64, 2 * pool.capacity))
         try delivery.begin(
           VideoSampleQueue(ring, from: camera, options, counters, drops: dropEvents))

@@ -3,9 +3,9 @@
 import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 
-/// Frames on loan, or notes of dropped ones, on their way from the capture thread to one other.
+/// Held frames, or notes of dropped ones, on their way from the capture thread to one other.
 final class VideoSampleRing: Sendable {
-  /// A frame that is lent, or why one is not.
+  /// A frame that is held, or why one is not.
   struct Entry {
     let observation: FrameObservation
     let exposure: ExposureInForce

@@ -10,7 +10,7 @@ package import OvercrankLinuxSystem
 /// for it: wherever they are cut off, no reader finds less than before.
 package struct MovieRepair {
   package private(set) var fragments: [RecordedFragment]
-  /// Pictures that readers found without the mend.
+  /// Pictures that readers found without the repair.
   package private(set) var framesBefore: Int64 = 0
   /// Whether there is more in the file than samples that are whole.
   private var isCut = false

@@ -24,7 +24,7 @@ struct TakeWriter: ~Copyable {
   /// The file's tags, from the driver's time and number of the first frame.
   let makeMetadata: (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
 
-  /// The books of the take; of what it took, not all may be stored in the end.
+  /// The account of the take; of what it took, not all may be stored in the end.
   private(set) var account: FrameAccount
   /// Frames in the file.
   private(set) var storedCount: Int64 = 0
@@ -101,10 +101,10 @@ struct TakeWriter: ~Copyable {
   /// Seconds of the take so far, for display.
   var seconds: Double { Double(endMicroseconds) / 1_000_000 }
 
-  /// Enters a frame in the books without storing it, since nothing can be stored any more.
+  /// Enters a frame in the account without storing it, since nothing can be stored any more.
   mutating func refuse(_ frame: QueuedFrame) -> FrameOutcome {
     let outcome = frame.observation.outcome
-    // The books in the file end where the disk does.
+    // The ledger in the file ends where the disk does.
     try? enter(frame.observation, outcome)
     return outcome
   }
@@ -178,7 +178,7 @@ struct TakeWriter: ~Copyable {
     try writeAudio(packets ?? [])
   }
 
-  /// Enters a frame in the books, and in those that the file keeps.
+  /// Enters a frame in the account and in the file's ledger.
   private mutating func enter(
     _ frame: FrameObservation, _ outcome: FrameOutcome
   ) throws(LibAVError) {
@@ -281,7 +281,7 @@ struct TakeWriter: ~Copyable {
     return max(1, exact ?? Int64(Int32.max))
   }
 
-  /// Closes the books, before ``finish()``: how long the last picture stands follows from them.
+  /// Closes the account, before ``finish()``: how long the last frame lasts follows from it.
   mutating func close(_ end: CaptureEnd) {
     account.close(end.frames)
     sourceLastDuration = end.lastFrameDuration

@@ -239,7 +239,7 @@ public final class MovieFileOutput: FrameOutput {
   }
 
   /// Ends what was begun for a take: whatever else ran for it, such as a microphone, ends with it;
-  /// a session that runs on lets go of it.
+  /// a session that runs on drops it.
   func detach(of session: CaptureSession, stops: Bool) {
     forget()
     // The take is over; what other outputs lack was an error when they began.

@@ -8,7 +8,7 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// Mends a recording that a crash or a power cut left unfinished.
+/// Recovers a recording that a crash or a power cut left unfinished.
 ///
 /// ```swift
 /// let report = try MovieRecovery.recover("take.mov")
@@ -137,7 +137,7 @@ public enum MovieRecovery {
 
   /// Whether a file that ends with its head can be opened; behind it, torn fragments cannot.
   private static func canOpen(_ head: [UInt8]) -> Bool {
-    // Where there is no room to look, the fragments are mended all the same, which harms none.
+    // Where there is no room to look, the fragments are repaired all the same, which harms none.
     guard let file = tmpfile() else { return true }
     defer { fclose(file) }
     guard fwrite(head, 1, head.count, file) == head.count, fflush(file) == 0 else { return true }
@@ -176,7 +176,7 @@ public enum MovieRecovery {
     return report
   }
 
-  /// Makes the mended file plain, and its ledger again.
+  /// Makes the repaired file plain, and its ledger again.
   private static func finish(_ file: OpenFile, _ repair: MovieRepair) throws -> RecoveryReport {
     let path = file.path
     var metadata = try Demuxer(reopening: file, probes: false).metadata

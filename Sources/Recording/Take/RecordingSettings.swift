@@ -127,7 +127,7 @@ public struct RecordingError: Error, Hashable, Sendable, CustomStringConvertible
     public static let notFound = Code(rawValue: "file_not_found")
     /// This user may not change the file.
     public static let noPermission = Code(rawValue: "no_permission")
-    /// The file is no recording, or too damaged to be mended.
+    /// The file is no recording, or too damaged to be repaired.
     public static let invalidData = Code(rawValue: "invalid_data")
     /// The recording was cut off before its first frame.
     public static let nothingToRecover = Code(rawValue: "nothing_to_recover")

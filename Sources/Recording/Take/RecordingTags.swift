@@ -38,7 +38,7 @@ enum RecordingTags {
     var leadIn: Int64?
     /// What the clip was made for, on the clock of the first frame; nil for one simply begun.
     var trigger: Trigger?
-    // What the books of a take are opened with, beside the frame rate.
+    // What the account of a take is opened with, beside the frame rate.
     var switchedOnUs: Int64?
     var beginsWithStream: Bool?
     var countsExactly: Bool?

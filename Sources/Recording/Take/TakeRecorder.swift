@@ -18,7 +18,7 @@ struct TakeRecorder: ~Copyable {
   /// Why the take was over before its capture, and the first frame that is no part of it.
   private(set) var limit: (reason: StopReason, next: FrameObservation)?
 
-  /// Opens the books of a take whose file exists and is empty.
+  /// Opens the account of a take whose file exists and is empty.
   ///
   /// - Parameters:
   ///   - take: What is recorded.
@@ -31,7 +31,7 @@ struct TakeRecorder: ~Copyable {
     self.file = file
   }
 
-  /// The books so far.
+  /// The account so far.
   var account: FrameAccount { writer.account }
 
   /// Stores a frame, or enters a note of one that did not get this far; asks for the end of the
@@ -90,7 +90,7 @@ struct TakeRecorder: ~Copyable {
   /// Frames that are in the file so far, if that one can be kept.
   var storedCount: Int64 { writer.storedCount }
 
-  /// Closes books and file.
+  /// Closes the account and the file.
   ///
   /// - Throws: `CaptureError` or `RecordingError` when there was nothing to store; there is no file
   ///   then.

@@ -93,7 +93,7 @@ final class Clip {
     return []
   }
 
-  /// Closes the clip's file and books.
+  /// Closes the clip's file and account.
   ///
   /// - Parameters:
   ///   - end: Why the capture ended, where it did before the clip was over.

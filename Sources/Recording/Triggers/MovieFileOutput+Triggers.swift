@@ -61,7 +61,7 @@ extension MovieFileOutput {
   /// Gives a trigger that happens now, from any thread.
   public func trigger(_ source: CaptureTrigger.Source = .call) {
     guard let camera = try? camera() else { return }
-    // The writer, which lets go of frames that no trigger can need, takes triggers under this lock:
+    // The writer, which drops frames that no trigger can need, takes triggers under this lock:
     // of an instant that it does not know, none is earlier than the frames that it has seen.
     state.withLock { state in
       state.triggers.append(
@@ -71,7 +71,7 @@ extension MovieFileOutput {
 
   /// Gives a trigger that happened up to a quarter of a second ago, from any thread.
   ///
-  /// One that comes later may find that the ring has let go of its first frames.
+  /// One that comes later may find that the ring has dropped its first frames.
   public func trigger(_ trigger: CaptureTrigger) {
     state.withLock { $0.triggers.append(trigger) }
   }

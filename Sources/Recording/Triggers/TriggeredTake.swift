@@ -12,7 +12,7 @@ import Synchronization
 ///
 /// A trigger is an instant, so it does not matter when this thread learns of it: frames stay in the
 /// ring for longer than that takes. They leave it, in order, when neither a clip nor a trigger that
-/// may still come can need them; then they are entered in the books.
+/// may still come can need them; then they are entered in the account.
 struct TriggeredTake {
   let input: DeviceInput
   let settings: RecordingSettings
@@ -265,7 +265,7 @@ struct TriggeredTake {
     }
   }
 
-  /// Lets go of the frames that no clip needs, now or later.
+  /// Releases the frames that no clip needs, now or later.
   private func evict(from queue: FrameQueue, newest: Int64, _ state: inout Progress) {
     let limit = min(
       state.clips.map(\.number).min() ?? queue.endNumber,

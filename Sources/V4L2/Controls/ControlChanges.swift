@@ -4,7 +4,7 @@ import Glibc
 
 /// The changes that a program made to a camera's controls, so that it can take them back.
 ///
-/// Each control's value is remembered once, before its first change. The device is lent for each
+/// Each control's value is remembered once, before its first change. The device is opened for each
 /// call, so that changes may be made before a ``BufferQueue`` takes the device over, and taken
 /// back on the queue.
 ///

@@ -97,7 +97,7 @@ package struct ControlID: RawRepresentable, Hashable, Sendable {
   package static let regionOfInterestAutomatics = ControlID(
     rawValue: UInt32(CVideo4Linux_CID_UVC_REGION_OF_INTEREST_AUTO))
 
-  // The lamp.
+  // The LED.
   /// A menu: none, flash, torch.
   package static let flashMode = ControlID(V4L2_CID_FLASH_LED_MODE)
   package static let flashStrobeSource = ControlID(V4L2_CID_FLASH_STROBE_SOURCE)
@@ -111,7 +111,7 @@ package struct ControlID: RawRepresentable, Hashable, Sendable {
   package static let flashIntensity = ControlID(V4L2_CID_FLASH_INTENSITY)
   /// In milliamperes.
   package static let torchIntensity = ControlID(V4L2_CID_FLASH_TORCH_INTENSITY)
-  /// A set of bits; any of them switches the lamp off.
+  /// A set of bits; any of them switches the LED off.
   package static let flashFault = ControlID(V4L2_CID_FLASH_FAULT)
   package static let flashReady = ControlID(V4L2_CID_FLASH_READY)
 
@@ -120,7 +120,7 @@ package struct ControlID: RawRepresentable, Hashable, Sendable {
   package static let verticalBlanking = ControlID(V4L2_CID_VBLANK)
   package static let pixelRate = ControlID(V4L2_CID_PIXEL_RATE)
 
-  /// Whether this is one of a lamp's, which may have a device of its own: `V4L2_CTRL_CLASS_FLASH`.
+  /// Whether this is one of an LED's, which may have a device of its own: `V4L2_CTRL_CLASS_FLASH`.
   package var isOfLED: Bool { rawValue & 0x0FFF_0000 == UInt32(V4L2_CTRL_CLASS_FLASH) }
 
   /// The control whose automatic decides whether this one may be set, or nil.

@@ -29,7 +29,7 @@ package final class FileDriver: FrameDriver {
   private let clock = FrameClock()
   private let lastDuration = Mutex<Int64?>(nil)
 
-  /// Prepares to play a file whose picture has this size; `bufferCount` is the most it may lend.
+  /// Prepares to play a file whose frames have this size, from `bufferCount` buffers.
   ///
   /// - Throws: `CaptureError` with `.outOfMemory` when there is no memory for the buffers.
   package init(

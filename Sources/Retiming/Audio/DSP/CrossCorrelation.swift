@@ -21,7 +21,7 @@ struct DecimatedSignal: Sendable {
     }
   }
 
-  /// Lets go of the samples before one, as far as they make whole steps.
+  /// Drops the samples before one, as far as they make whole steps.
   ///
   /// - Returns: How many.
   mutating func forget(before count: Int) -> Int {

@@ -65,7 +65,7 @@ struct AudioPiece: Hashable, Sendable {
 
   /// The source position that plays at a sample not inside the piece, counted from the first one.
   func position(at sample: Int64) throws(RetimingError) -> Rational {
-    // A boundary is its nearest sample, which may come before the knee that lies there.
+    // A boundary is its nearest sample, which may come before the breakpoint that lies there.
     let near = try exactly("a position in the source") { () throws(TimingError) in
       try Rational(sample).adding(Rational(1, 2))
     }
@@ -245,7 +245,7 @@ struct AudioPlan: Sendable {
       source: source, position: mapping.source.end.seconds, time: mapping.target.end)
   }
 
-  /// Puts a ramp at the end: a knee where it starts, and one where it ends.
+  /// Puts a ramp at the end: a breakpoint where it starts, and one where it ends.
   private mutating func append(
     ramp mapping: PlaybackMapping, of source: AudioSegment.Source, _ rate: Rational,
     _ algorithm: AudioTimePitchAlgorithm

@@ -40,7 +40,7 @@ struct SourceWindow {
     }
   }
 
-  /// Lets go of the samples before one, now and then.
+  /// Drops the samples before one, now and then.
   mutating func forget(before start: Int64) {
     let unneeded = Int(min(start, range.upperBound) - range.lowerBound)
     guard unneeded > 32_768 else { return }
