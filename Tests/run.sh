@@ -155,6 +155,9 @@ tail -n +1 -f --pid="$lab" "$lab_log"
 wait "$lab"
 
 if [[ $full ]]; then
+  step "the package of the benchmarks"
+  swift build --package-path Benchmarks -c release
+
   step "the fake driver, in front of other programs"
   install_packages gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good
   SLOWMO="$PWD/$programs/slowmo" Tests/Tools/FakeVideo4Linux/check.sh "$clips/fake"

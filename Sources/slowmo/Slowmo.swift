@@ -37,13 +37,14 @@ struct Slowmo: ParsableCommand {
 
   static func main() {
     Output.fillStandardDescriptors()
-    Interrupt.install()
+    let shortage = memoryShortage()
+    if shortage == nil { Interrupt.install() }
     RecordingMemory.retainLargeAllocations()
     // Where no terminal says how wide it is, examples must not be broken in two.
     setenv("COLUMNS", "100", 0)
     let arguments = Self.arguments()
     ProgressEvents.turnOn(by: arguments)
-    var status = run(arguments)
+    var status = shortage.map { report($0, arguments) } ?? run(arguments)
     // Who prints what nobody can read has not done what was asked.
     if let problem = Output.problem {
       Output.error(problem)
@@ -76,6 +77,16 @@ struct Slowmo: ParsableCommand {
     } catch {
       return report(error, arguments)
     }
+  }
+
+  /// Why there is too little memory to begin: threads might not get their stacks, and what waits for
+  /// one would wait for ever.
+  private static func memoryShortage() -> CommandError? {
+    guard let left = AddressSpace.bytesLeft, left < 80 << 20 else { return nil }
+    return CommandError(
+      .unavailable, code: "out_of_memory",
+      "only \(left >> 20) MiB of memory are left below the limit that is set",
+      hint: "raise the limit: ulimit -v")
   }
 
   /// Refuses help on a verb that is none, for which the parser shows that of all.

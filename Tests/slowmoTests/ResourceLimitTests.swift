@@ -47,6 +47,28 @@ struct ResourceLimitTests {
     #expect((info["video"] as? [String: Any])?["frame_count"] as? Int == 48)
   }
 
+  @Test func `A limit on memory ends with an error before anything waits for a thread`()
+    async throws
+  {
+    let scratch = try Scratch()
+    // From what loading alone takes to what a short take needs. Where the loader has too little, the
+    // command does not begin: 127.
+    let finished = try await bash(
+      """
+      for mebibytes in $(seq 205 6 320); do
+        (
+          ulimit -v $((mebibytes * 1024))
+          timeout -k 1 300 "$1" record 'synthetic:160x120@240?pace=max' \
+            -o $mebibytes.mov -t 0.1
+        ) >/dev/null 2>&1
+        echo "$?"
+      done
+      """, in: scratch.path)
+    let statuses = finished.output.split(separator: "\n").compactMap { Int($0) }
+    #expect(statuses.count == 20)
+    #expect(statuses.allSatisfy { [0, 69, 127].contains($0) }, "\(statuses)")
+  }
+
   @Test func `A burst reserves what its take can fill`() async throws {
     let scratch = try Scratch()
     let finished = try await bash(

@@ -15,7 +15,7 @@ package struct QueuedFrame {
   /// The driver's buffer in which the bytes lie; nil where they are to be copied.
   package var heldBuffer: BufferPool.HeldBuffer?
   /// The queue's memory until and with this frame's.
-  fileprivate var end = QueueChunks.Place()
+  fileprivate var end = QueueChunks.Position()
 
   /// Where this frame's memory begins, as a position; its end where it has none.
   fileprivate var start: Int {

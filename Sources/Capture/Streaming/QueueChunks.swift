@@ -20,7 +20,7 @@ struct QueueChunks: ~Copyable {
   private let takenFrom: UnsafeMutablePointer<Int>
 
   /// Where frames end.
-  struct Place {
+  struct Position {
     var chunk = 0
     /// Bytes from the beginning, had no chunk ever been used again.
     var position = 0
@@ -28,7 +28,7 @@ struct QueueChunks: ~Copyable {
 
   /// Where the next frame goes; the pusher's alone.
   private struct Filling {
-    var end = Place()
+    var end = Position()
     /// Bytes left in the chunk.
     var left: Int
     var usedCount = 1
@@ -117,7 +117,7 @@ struct QueueChunks: ~Copyable {
   }
 
   /// Where the last frame ends, on the pusher's thread.
-  var end: Place { filling.pointee.end }
+  var end: Position { filling.pointee.end }
 
   private func nextChunk() -> Int? {
     if let chunk = free.pop() { return chunk }

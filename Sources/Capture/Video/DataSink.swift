@@ -49,13 +49,11 @@ final class DataSink: FrameSink {
   func take(_ frame: inout ArrivedFrame) -> StopReason? {
     guard gate.isOpen.load(ordering: .relaxed) else { return nil }
     counters.offered.wrappingAdd(1, ordering: .relaxed)
-    let passage = hold(&frame)
-    if case .dropped(let reason) = passage { counters.note(reason) }
-    let entry = VideoSampleRing.Entry(
-      observation: frame.observation, exposure: frame.exposure, passage: passage)
+    let entry = hold(&frame)
+    if case .dropped(let reason, _) = entry { counters.note(reason) }
     if ring.push(entry) {
       wake.signal()
-    } else if case .held(let heldBuffer) = passage {
+    } else if case .held(let heldBuffer, _, _) = entry {
       // There is room for all that can be held, unless notes took it.
       options.kept.wrappingSubtract(1, ordering: .relaxed)
       options.waiting.wrappingSubtract(1, ordering: .relaxed)
@@ -82,24 +80,25 @@ final class DataSink: FrameSink {
     if options.isOverShare { wake.signal() }
   }
 
-  private func hold(_ frame: inout ArrivedFrame) -> VideoSampleRing.Passage {
-    guard frame.isWhole else { return .dropped(.corrupt) }
-    let time = frame.observation.microseconds
+  private func hold(_ frame: inout ArrivedFrame) -> VideoSampleRing.Entry {
+    let observation = frame.observation
+    guard frame.isWhole else { return .dropped(.corrupt, observation) }
+    let time = observation.microseconds
     let duration = options.minFrameDuration.load(ordering: .relaxed)
     // A driver's times jitter: what comes a little too soon is in time.
-    if let due, duration > 0, time &+ duration / 8 < due { return .dropped(.tooSoon) }
+    if let due, duration > 0, time &+ duration / 8 < due { return .dropped(.tooSoon, observation) }
     // One is in the user's hands, and none may wait behind it.
     if options.discardsLate.load(ordering: .relaxed), options.waiting.load(ordering: .acquiring) > 0
     {
-      return .dropped(.frameWasLate)
+      return .dropped(.frameWasLate, observation)
     }
     guard options.kept.load(ordering: .relaxed) < options.maximumKept.load(ordering: .relaxed),
       let heldBuffer = frame.hold()
-    else { return .dropped(.outOfBuffers) }
+    else { return .dropped(.outOfBuffers, observation) }
     options.kept.wrappingAdd(1, ordering: .relaxed)
     options.waiting.wrappingAdd(1, ordering: .relaxed)
     // From the last due time, so that a rate that is no part of the camera's does not sink.
     due = duration > 0 ? max((due ?? time) &+ duration, time &+ duration / 2) : nil
-    return .held(heldBuffer)
+    return .held(heldBuffer, observation, frame.exposure)
   }
 }

@@ -34,41 +34,43 @@ final class VideoSampleQueue: SampleQueue {
 
   func passNoteOn() -> Bool {
     guard ring.beginsWithNote else { return false }
-    if let entry = ring.pop(), case .dropped(let reason) = entry.passage { tell(entry, reason) }
+    if case .dropped(let reason, let observation)? = ring.pop() { report(observation, reason) }
     return true
   }
 
   /// Gives the oldest frame back where more is kept than may be: others have joined, and are to
   /// get their share.
   func dropSurplus() -> Bool {
-    guard ring.count > 0, !ring.beginsWithNote, options.isOverShare, let entry = ring.pop()
+    guard ring.count > 0, !ring.beginsWithNote, options.isOverShare,
+      case .held(let heldBuffer, let observation, _)? = ring.pop()
     else { return false }
-    if case .held(let heldBuffer) = entry.passage { giveBack(heldBuffer) }
+    giveBack(heldBuffer)
     counters.note(.outOfBuffers)
-    tell(entry, .outOfBuffers)
+    report(observation, .outOfBuffers)
     return true
   }
 
-  private func tell(_ entry: VideoSampleRing.Entry, _ reason: FrameDropReason) {
+  private func report(_ frame: FrameObservation, _ reason: FrameDropReason) {
     drops.send(
       DroppedFrame(
-        presentationTimeStamp: MediaTime(microseconds: entry.observation.microseconds),
-        sequence: entry.observation.stamp.sequence, reason: reason))
+        presentationTimeStamp: MediaTime(microseconds: frame.microseconds),
+        sequence: frame.stamp.sequence, reason: reason))
   }
 
   func take() -> SampleBuffer? {
-    guard let entry = ring.pop(), case .held(let heldBuffer) = entry.passage else { return nil }
+    guard case .held(let heldBuffer, let observation, let exposure)? = ring.pop() else {
+      return nil
+    }
     options.waiting.wrappingSubtract(1, ordering: .releasing)
     counters.delivered.wrappingAdd(1, ordering: .releasing)
     return SampleBuffer(
-      entry.observation, entry.exposure, heldBuffer, of: pool, format: format, duration: duration,
-      options: options,
-      converters: converters)
+      observation, exposure, heldBuffer, of: pool, format: format, duration: duration,
+      options: options, converters: converters)
   }
 
   func drain() {
     while let entry = ring.pop() {
-      if case .held(let heldBuffer) = entry.passage { giveBack(heldBuffer) }
+      if case .held(let heldBuffer, _, _) = entry { giveBack(heldBuffer) }
     }
   }
 

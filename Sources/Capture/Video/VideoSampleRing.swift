@@ -6,15 +6,9 @@ import OvercrankLinuxSystem
 /// Held frames, or notes of dropped ones, on their way from the capture thread to one other.
 final class VideoSampleRing: Sendable {
   /// A frame that is held, or why one is not.
-  struct Entry {
-    let observation: FrameObservation
-    let exposure: ExposureInForce
-    let passage: Passage
-  }
-
-  enum Passage {
-    case held(BufferPool.HeldBuffer)
-    case dropped(FrameDropReason)
+  enum Entry {
+    case held(BufferPool.HeldBuffer, FrameObservation, ExposureInForce)
+    case dropped(FrameDropReason, FrameObservation)
   }
 
   private let entries: SPSCRing<Entry>
@@ -35,7 +29,7 @@ final class VideoSampleRing: Sendable {
 
   /// Whether the oldest entry, if there is one, is a note.
   var beginsWithNote: Bool {
-    if case .dropped? = entries[entries.startNumber]?.passage { true } else { false }
+    if case .dropped? = entries[entries.startNumber] { true } else { false }
   }
 
   /// The oldest entry, or nil.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 public import OvercrankCapture
 public import OvercrankDeviceDiscovery
 import OvercrankLibAV
@@ -115,6 +116,8 @@ public struct RecordingError: Error, Hashable, Sendable, CustomStringConvertible
     public static let outputReplaced = Code(rawValue: "output_replaced")
     /// The codec does not go with what the camera delivers.
     public static let codecRefused = Code(rawValue: "codec_refused")
+    /// The system has no memory, or no thread, left.
+    public static let outOfMemory = Code(rawValue: "out_of_memory")
     /// The disk is full.
     public static let diskFull = Code(rawValue: "disk_full")
     /// The disk or the encoder failed.
@@ -183,6 +186,10 @@ public struct RecordingError: Error, Hashable, Sendable, CustomStringConvertible
   }
 
   init(_ error: LibAVError) {
+    if [EAGAIN, ENOMEM].contains(error.systemErrorNumber) {
+      self.init(.outOfMemory, error.description, hint: "close other programs and try again")
+      return
+    }
     let isFull = error.isDiskFull
     self.init(
       isFull ? .diskFull : .writeFailed, error.description,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 import Testing

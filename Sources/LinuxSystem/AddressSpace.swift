@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// The memory that the process may still map.
+package enum AddressSpace {
+  /// Bytes left below the limit that somebody set (`ulimit -v`, RLIMIT_AS); nil without one.
+  package static var bytesLeft: Int64? {
+    var limit = rlimit()
+    guard getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0,
+      limit.rlim_cur != rlim_t.max,
+      // The first number is the size of all mappings in pages; proc(5).
+      let pages = SystemFiles.firstLine(of: "/proc/self/statm")?.split(separator: " ").first
+        .flatMap({ Int64($0) })
+    else { return nil }
+    let used = pages.multipliedReportingOverflow(by: Int64(sysconf(Int32(_SC_PAGESIZE))))
+    return used.overflow ? 0 : max(0, Int64(clamping: limit.rlim_cur) - used.partialValue)
+  }
+}
