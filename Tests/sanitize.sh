@@ -42,7 +42,7 @@ for kind in "${kinds[@]}"; do
       "$(dirname "$(command -v swiftc)")/clang" -Wall -Wextra -Werror -O1 -shared -fPIC \
         -o "$work/runtime.so" Tests/Tools/Sanitizers/runtime.c -ldl
       tests=(env TSAN_OPTIONS=exitcode=66 "LD_PRELOAD=$work/runtime.so" "${tests[@]}")
-      finds race 'data race'
+      finds race 'ThreadSanitizer: .* race'
       ;;
     address)
       tests=(env "LSAN_OPTIONS=suppressions=$PWD/Tests/Tools/Sanitizers/leaks.txt" "${tests[@]}")

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+import OvercrankFrameAccounting
+import OvercrankLibAV
+import OvercrankMediaCore
+import OvercrankMovieFormat
+
+/// Encodes frames, decoding them first where the camera compresses.
+struct EncodePipeline: VideoPipeline {
+  private final class Codecs {
+    var encoder: Encoder
+    var decoder: Decoder?
+    var converter: FrameConverter
+    init(
+      encoder: consuming Encoder, decoder: consuming Decoder?,
+      converter: consuming FrameConverter
+    ) {
+      self.encoder = encoder
+      self.decoder = decoder
+      self.converter = converter
+    }
+  }
+
+  private let codecs: Codecs
+  private let delivery: FrameDelivery
+  private let isH264: Bool
+  private var lastKeyFrame: Int64?
+  let parameters: CodecParameters?
+  private(set) var maximumBitRate: Int64?
+
+  /// The longest time between key frames: a cut is never farther than this from a free one.
+  private static let keyFrameMicroseconds: Int64 = 250_000
+
+  init(
+    encoder name: String, delivery: FrameDelivery, frameRate: FrameRate
+  ) throws(LibAVError) {
+    self.delivery = delivery
+    isH264 = name == "libx264"
+    let sourceFormat: LibAVPixelFormat
+    var decoder: Decoder?
+    switch delivery.layout {
+    case .raw(let format, _): sourceFormat = format
+    case .compressed(let codec):
+      sourceFormat = codec == "mjpeg" ? .yuvj422p : .yuv420p
+      decoder = try Decoder(
+        parameters: CodecParameters(
+          videoCodec: codec, width: delivery.width, height: delivery.height),
+        subject: "the camera's \(codec)", threadCount: 1)
+    }
+    let target = Self.pixelFormat(for: name, source: sourceFormat)
+    var settings = Encoder.VideoSettings(
+      codec: name, width: delivery.width, height: delivery.height, pixelFormat: target,
+      timescale: 1_000_000)
+    settings.frameRate = frameRate
+    settings.threadCount = 2
+    settings.isFullRange = target.isFullRange
+    settings.hasReorderedFrames = false
+    switch name {
+    case "mjpeg":
+      settings.quantizer = 3
+      settings.options = ["huffman": "default"]
+    case "libx264":
+      settings.options = ["preset": "veryfast", "crf": "18", "tune": "zerolatency"]
+      if let level = Self.level(for: delivery, frameRate) {
+        // No more than a decoder of this level must take in a second, and can keep.
+        maximumBitRate = level.maximumBitRate
+        let bits = String(level.maximumBitRate)
+        settings.options.merge(["level": level.name, "maxrate": bits, "bufsize": bits]) { $1 }
+      }
+      // Floor: a group of frames never lasts longer than a quarter of a second.
+      settings.keyFrameInterval = max(
+        1, Int(frameRate.numerator) / (4 * Int(frameRate.denominator)))
+    case "ffv1":
+      settings.options = ["level": "3"]
+      settings.keyFrameInterval = 1  // By default others lean on the coder state of the last.
+    default: break
+    }
+    let encoder = try Encoder(video: settings)
+    parameters = encoder.parameters
+    codecs = Codecs(
+      encoder: encoder, decoder: decoder,
+      converter: FrameConverter(to: target, isFullRange: target.isFullRange))
+  }
+
+  /// The level whose decoders take these pictures with a quarter of a bit for each pixel, which is
+  /// more than all but noise needs; nil where no level has such pictures.
+  private static func level(for delivery: FrameDelivery, _ frameRate: FrameRate) -> H264Level? {
+    let pixels = Double(delivery.width * delivery.height) * frameRate.doubleValue
+    return [0.25, 0].lazy.compactMap {
+      H264Level.least(
+        width: delivery.width, height: delivery.height, frameRate: frameRate,
+        bitRate: Int64(saturating: pixels * $0))
+    }.first
+  }
+
+  /// The format to encode: full-range for JPEG, the most portable for H.264, else the nearest.
+  private static func pixelFormat(for encoder: String, source: LibAVPixelFormat) -> LibAVPixelFormat
+  {
+    switch encoder {
+    case "mjpeg": source.isWideChroma ? .yuvj422p : .yuvj420p
+    case "libx264": .yuv420p
+    case "rawvideo": source
+    default: Encoder.nearestPixelFormat(to: source, forCodec: encoder) ?? .yuv420p
+    }
+  }
+
+  mutating func take(
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
+  ) throws(LibAVError) -> FrameOutcome {
+    switch delivery.layout {
+    case .raw(let format, let bytesPerRow):
+      let frame = try MediaFrame.picture(
+        copying: bytes, width: delivery.width, height: delivery.height, pixelFormat: format,
+        bytesPerRow: bytesPerRow)
+      try encode(frame, at: microseconds, store)
+    case .compressed:
+      let packet = try Packet(
+        copying: bytes, pts: microseconds, dts: microseconds, duration: 0, isKeyFrame: true)
+      guard let frames = try decode(packet) else { return .corrupt }
+      try encode(frames, store)
+    }
+    return .taken
+  }
+
+  mutating func prime(
+    _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
+  ) throws(LibAVError) {
+    let packet = try Packet(
+      copying: bytes, pts: microseconds, dts: microseconds, duration: 0, isKeyFrame: true)
+    _ = try decode(packet)
+  }
+
+  /// The pictures that are ready after a packet, or nil where it is damaged.
+  ///
+  /// A picture of another size than agreed is no picture of this take: encoders read as many
+  /// bytes as they were told at the start.
+  private func decode(_ packet: Packet?) throws(LibAVError) -> [MediaFrame]? {
+    var frames: [MediaFrame] = []
+    do throws(LibAVError) {
+      try codecs.decoder?.send(packet)
+      while let frame = try codecs.decoder?.nextFrame() { frames.append(frame) }
+    } catch  where error.isInvalidData {
+      return nil
+    }
+    let isWhole = frames.allSatisfy {
+      $0.width == delivery.width && $0.height == delivery.height
+    }
+    // JPEG gives a picture for each packet; H.264 may keep one back.
+    let isMissing = frames.isEmpty && packet != nil && delivery.layout == .compressed("mjpeg")
+    return isWhole && !isMissing ? frames : nil
+  }
+
+  mutating func finish(_ store: SampleStore) throws(LibAVError) {
+    if codecs.decoder != nil { try encode(try decode(nil) ?? [], store) }
+    try codecs.encoder.send(nil)
+    try storeReady(store)
+  }
+
+  private mutating func encode(
+    _ frames: [MediaFrame], _ store: SampleStore
+  ) throws(LibAVError) {
+    for frame in frames {
+      // A decoder may give back late what it only needed for the first picture.
+      guard let time = frame.pts, time >= 0 else { continue }
+      try encode(frame, at: time, store)
+    }
+  }
+
+  private mutating func encode(
+    _ frame: MediaFrame, at microseconds: Int64, _ store: SampleStore
+  ) throws(LibAVError) {
+    // Frames may be missing, so the encoder's count of frames alone does not bound the time.
+    let isDue =
+      isH264
+      && lastKeyFrame.map { microseconds - $0 >= Self.keyFrameMicroseconds } ?? true
+    if isDue { lastKeyFrame = microseconds }
+    try codecs.encoder.send(
+      codecs.converter.convert(frame), at: microseconds, asKeyFrame: isDue)
+    try storeReady(store)
+  }
+
+  private func storeReady(_ store: SampleStore) throws(LibAVError) {
+    while let packet = try codecs.encoder.nextPacket() {
+      // Nothing here is stored in another order than it is shown.
+      guard let time = packet.pts, packet.dts == time else {
+        throw LibAVError("store", "reordered frames", code: -22)
+      }
+      let isKeyFrame = packet.isKeyFrame
+      try packet.withBytes { (bytes) throws(LibAVError) in
+        try store(bytes, time, isKeyFrame, parameters)
+      }
+    }
+  }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Overcrank
+
+/// A piece of a plan: what of the source plays when, and how fast.
+struct SegmentDocument: Encodable {
+  struct Range: Encodable {
+    let start: String
+    let end: String
+
+    init(_ start: Rational, _ end: Rational) {
+      self.start = start.description
+      self.end = end.description
+    }
+  }
+  /// The file that is played.
+  @Nullable var file: String?
+  @Nullable var source: Range?
+  let target: Range
+  /// Of a ramp the mean.
+  @Nullable var speed: String?
+  @Nullable var speedValue: Double?
+  /// `constant`, `ramp`, `hold` or `empty`.
+  let motion: String
+  let reversed: Bool
+  /// The speeds at the ends of a ramp.
+  @Nullable var startSpeed: String?
+  @Nullable var startSpeedValue: Double?
+  @Nullable var endSpeed: String?
+  @Nullable var endSpeedValue: Double?
+
+  /// The same for people.
+  let line: String
+
+  enum CodingKeys: CodingKey {
+    case file, source, target, speed, speedValue, motion, reversed
+    case startSpeed, startSpeedValue, endSpeed, endSpeedValue
+  }
+
+  init(_ segment: TrackSegment) throws {
+    file = segment.source?.path
+    source = segment.mapping.map { Range($0.sourceStart, $0.sourceEnd) }
+    target = Range(segment.target.start.seconds, segment.target.end.seconds)
+    let speed = try segment.speed()
+    self.speed = speed?.description
+    speedValue = speed?.fraction.doubleValue
+    reversed = segment.mapping?.isReversed ?? false
+    var words = "speed \(speed?.description ?? "none")"
+    switch segment.mapping?.motion {
+    case .constant: motion = "constant"
+    case .hold: motion = "hold"
+    case nil: motion = "empty"
+    case .ramp:
+      motion = "ramp"
+      let start = try segment.mapping?.speed(at: segment.target.start.seconds)
+      let end = try segment.mapping?.speed(at: segment.target.end.seconds)
+      (startSpeed, startSpeedValue) = (start?.description, start?.doubleValue)
+      (endSpeed, endSpeedValue) = (end?.description, end?.doubleValue)
+      words = "speed \(Self.text(start)) to \(Self.text(end))"
+    }
+    let from = segment.mapping.map(Self.words) ?? "nothing plays"
+    line = "plan: \(from) at \(segment.target.displayText), \(words)"
+  }
+
+  private static func words(_ mapping: PlaybackMapping) -> String {
+    let start = "source \(mapping.sourceStart.displayText)"
+    if mapping.motion == .hold { return "\(start) is held" }
+    return
+      "\(start)..\(mapping.sourceEnd.displayText) plays\(mapping.isReversed ? " backwards" : "")"
+  }
+
+  /// A speed for people: the fraction where somebody may have written it.
+  private static func text(_ speed: Rational?) -> String {
+    speed.map { $0.denominator < 10_000 ? $0.description : $0.displayText } ?? ""
+  }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Overcrank
+
+/// The same for people.
+enum RecordText {
+  static func lines(_ report: RecordingReport) -> [String] {
+    let ledger = report.ledger
+    let measured = report.measuredFrameRate.map { decimal($0.doubleValue, 3) } ?? "unknown"
+    var lines = [
+      "\(report.path): \(ledger.stored) frames in "
+        + "\(decimal(Double(report.durationNanoseconds) / 1e9, 3)) s, \(report.codec), "
+        + "mode \(report.mode)",
+      "rate: asked \(decimal(report.requestedFrameRate.doubleValue, 3)), "
+        + "granted \(decimal(report.negotiatedFrameRate.doubleValue, 3)), measured \(measured)"
+        + (report.rateCause.map { ": \($0.words)" } ?? ""),
+      ledgerLine(ledger),
+    ]
+    if let video = report.video { lines.append(line(video)) }
+    lines += gapLines(report.gaps)
+    if let intervals = report.intervals {
+      func milliseconds(_ value: Int64) -> String { decimal(Double(value) / 1e6, 3) }
+      lines.append(
+        "intervals: median \(milliseconds(intervals.p50)) ms, p99 "
+          + "\(milliseconds(intervals.p99)) ms, longest \(milliseconds(intervals.max)) ms")
+    }
+    if let mark = report.trigger {
+      lines.append(
+        "trigger: \(mark.trigger.source.rawValue) at \(decimal(Double(mark.nanoseconds) / 1e9, 6)) s, "
+          + (mark.frameIndex.map { "frame \($0)" } ?? "before the first frame"))
+    }
+    if let audio = report.audio { lines += self.lines(audio) }
+    lines.append(
+      "stopped by \(report.stoppedBy.rawValue), \(report.isPlayable ? "playable" : "not playable")")
+    return lines
+  }
+
+  /// Tells of each clip, and of the capture that waited for its trigger.
+  static func lines(_ capture: TriggeredReport) -> [String] {
+    let ledger = capture.ledger
+    return capture.clips.flatMap(lines) + [
+      "capture: \(ledger.expected) frames, of which \(ledger.stored) are in \(capture.clips.count) "
+        + "\(capture.clips.count == 1 ? "clip" : "clips"), \(ledger.evicted) left the ring and "
+        + "\(ledger.dropped) are missing; the ring held up to "
+        + "\(decimal(Double(capture.ring.peak) / 1_048_576, 1)) MiB"
+        + (capture.ignoredTriggerCount == 0
+          ? "" : "; \(capture.ignoredTriggerCount) triggers were ignored")
+    ]
+  }
+}
+
+extension RecordText {
+  static func ledgerLine(_ ledger: FrameLedger) -> String {
+    "ledger: expected \(ledger.expected) = stored \(ledger.stored) + corrupt \(ledger.corrupt)"
+      + " + lost (start \(ledger.lostStart), device \(ledger.lostDevice), "
+      + "kernel \(ledger.lostKernel), queue \(ledger.lostQueue), writer \(ledger.lostWriter))"
+      + " + evicted \(ledger.evicted) + unknown \(ledger.unknown)"
+      + (ledger.isBalanced ? "" : "  DOES NOT ADD UP")
+  }
+
+  static func line(_ video: RecordedVideo) -> String {
+    func megabits(_ value: Int64) -> String { "\(decimal(Double(value) / 1e6, 2)) Mbit/s" }
+    return "video: \(video.codec)"
+      + (video.profile.map { ", \($0) profile" } ?? "")
+      + (video.level.map { ", level \($0)" } ?? "")
+      + ", \(megabits(video.bitRate))"
+      + (video.maximumBitRate.map { " of at most \(megabits($0))" } ?? "")
+  }
+
+  static func gapLines(_ gaps: [FrameGap]) -> [String] {
+    var lines = gaps.prefix(10).map { gap in
+      "gap: \(gap.count) after frame \(gap.afterIndex) at "
+        + "\(decimal(Double(gap.nanoseconds) / 1e9, 6)) s, \(gap.cause.rawValue)"
+    }
+    if gaps.count > 10 { lines.append("gap: and \(gaps.count - 10) more") }
+    return lines
+  }
+}
+
+extension FrameRateMismatchReason {
+  /// What to tell people, and what they can do.
+  fileprivate var words: String {
+    switch self {
+    case .driverClamp: "the driver grants no other; slowmo modes lists what it has"
+    case .lowLight: "the camera takes longer in this light; more light helps"
+    case .exposure: "the exposure is longer than a frame; shorten exposure_time_absolute"
+    case .bandwidth: "frames are lost on the bus; try a compressed mode or another port"
+    case .falseReport: "the camera does not run at the rate that its driver tells"
+    }
+  }
+}
+
+/// A number for people, with a point whatever the locale.
+func decimal(_ value: Double, _ places: Int) -> String {
+  guard value.isFinite, abs(value) < 1e12 else { return "\(value)" }
+  var scale = 1.0
+  for _ in 0..<places { scale *= 10 }
+  let units = Int64((abs(value) * scale).rounded())
+  let sign = value < 0 && units > 0 ? "-" : ""
+  guard places > 0 else { return "\(sign)\(units)" }
+  let fraction = String(units % Int64(scale))
+  return "\(sign)\(units / Int64(scale)).\(String(repeating: "0", count: places - fraction.count))"
+    + fraction
+}
