@@ -19,6 +19,8 @@ public struct AssetError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let readFailed = Code(rawValue: "read_failed")
     /// ``Asset/cancelReading()`` was called.
     public static let cancelled = Code(rawValue: "cancelled")
+    /// The file lasts no time, so there is nothing to edit.
+    public static let emptyRange = Code(rawValue: "empty_range")
     /// A frame or a time that the file does not have.
     public static let outsideAsset = Code(rawValue: "outside_source")
   }
@@ -42,6 +44,11 @@ public struct AssetError: Error, Hashable, Sendable, CustomStringConvertible {
 
   /// A failure of libav as an asset's.
   init(_ error: LibAVError) {
+    guard !error.isCancelled else {
+      self.init(
+        .cancelled, "the reading of \(error.subject) was cancelled", hint: "nothing was written")
+      return
+    }
     // The one line of libav's by which a file that is cut off is known.
     if error.logLine?.contains("moov atom not found") == true {
       self.init(
@@ -72,7 +79,6 @@ public struct AssetError: Error, Hashable, Sendable, CustomStringConvertible {
     }
     let code: Code =
       switch error.systemErrorNumber {
-      case _ where error.isCancelled: .cancelled
       case ENOENT: .notFound
       case EACCES, EPERM: .noPermission
       case EIO: .readFailed

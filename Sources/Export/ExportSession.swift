@@ -170,24 +170,8 @@ extension Composition {
   ///
   /// - Throws: `EditingError` with `.emptyRange` for an asset that lasts no time.
   public init(_ asset: Asset) throws(EditingError) {
-    self.init(try asset.mediaSource())
-  }
-}
-
-extension Asset {
-  /// The asset as the value that compositions hold.
-  ///
-  /// - Throws: `EditingError` with `.emptyRange` for an asset that lasts no time.
-  public func mediaSource() throws(EditingError) -> MediaSource {
-    var tracks: [SourceTrack] = []
-    if let videoTrack {
-      tracks.append(
-        SourceTrack(
-          .video, rotation: videoTrack.rotation, language: videoTrack.format.metadata["language"]))
+    do throws(AssetError) { self.init(try asset.mediaSource()) } catch {
+      throw EditingError(.emptyRange, error.message)
     }
-    if let audioTrack {
-      tracks.append(SourceTrack(.audio, language: audioTrack.format.metadata["language"]))
-    }
-    return try MediaSource(path: path, duration: duration, tracks: tracks)
   }
 }

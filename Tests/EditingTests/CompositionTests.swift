@@ -130,7 +130,7 @@ struct CompositionTests {
     let outside = try TimeMapping(source: .of(3, 5), target: .of(0, 2))
     let error = #expect(throws: EditingError.self) { try TrackSegment(of: clip, outside) }
     #expect(error?.code == .outsideSource)
-    #expect(throws: EditingError.self) { try MediaSource(path: "no.mov", duration: .zero) }
+    #expect(throws: TimingError.self) { try MediaSource(path: "no.mov", duration: .zero) }
   }
 }
 

@@ -73,8 +73,7 @@ public struct Composition: Hashable, Sendable {
       let segments = try track.segments.map { (segment) throws(EditingError) in
         guard let source = segment.source, let mapping = segment.mapping else { return segment }
         return try TrackSegment(
-          of: MediaSource(
-            path: path(source.path), duration: source.duration, tracks: source.tracks), mapping)
+          of: source.replacingPath(path(source.path)), mapping)
       }
       moved.tracks[index] = try CompositionTrack(track.mediaType, segments: segments)
       moved.tracks[index].rotation = track.rotation

@@ -90,18 +90,24 @@ public struct ExportError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   init(_ error: RetimingError) {
+    guard error.code != .cancelled else {
+      self = .isCancelled
+      return
+    }
     self.init(
-      error.code == .cancelled ? .cancelled : .audioRefused, error.description,
+      .audioRefused, error.description,
       hint: "choose another algorithm with --pitch; mute takes any speed")
   }
 
-  /// Whatever the rooms below threw.
+  /// Whatever was thrown below.
   init(any error: any Error) {
     switch error {
     case let error as ExportError: self = error
     case let error as FileCreationError: self.init(error)
     case let error as LibAVError: self.init(error)
     case let error as RetimingError: self.init(error)
+    // A source may be read again at any time, and its reading be cancelled.
+    case let error as AssetError where error.code == .cancelled: self = .isCancelled
     case let error as AssetError:
       self.init(Code(rawValue: error.code.rawValue), error.message, hint: error.hint)
     default:

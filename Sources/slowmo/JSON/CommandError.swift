@@ -86,7 +86,7 @@ struct CommandError: Error {
     case "bad_name", "bad_mode", "no_matching_format", "codec_refused", "bad_assignment",
       "control_not_found", "control_out_of_range", "control_read_only", "control_inactive",
       "control_not_supported",
-      "unsupported_container", "sound_refused", "box_refused", "outside_source",
+      "empty_range", "unsupported_container", "sound_refused", "box_refused", "outside_source",
       "bad_configuration", "not_convertible":
       .usage
     case "invalid_data", "nothing_to_recover", "cut_not_on_key_frame", "unsupported_source":

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import OvercrankMediaCore
-
 /// What is known of a track of a movie before it is edited, and travels along with its content.
 public struct SourceTrack: Hashable, Sendable {
   /// What it carries.
@@ -24,7 +22,7 @@ public struct SourceTrack: Hashable, Sendable {
 /// A value; nothing is opened. Its playable range starts at zero, in the time of the source.
 public struct MediaSource: Hashable, Sendable {
   /// The file, as the user named it.
-  public let path: String
+  public private(set) var path: String
   /// How long it plays, longer than zero.
   public let duration: MediaTime
   /// Its tracks, one of a kind.
@@ -32,12 +30,12 @@ public struct MediaSource: Hashable, Sendable {
 
   /// Makes a source from what is known of a file.
   ///
-  /// - Throws: `EditingError` with `.emptyRange` when the duration is not above zero.
+  /// - Throws: `TimingError` with `.emptyRange` when the duration is not above zero.
   public init(
     path: String, duration: MediaTime, tracks: [SourceTrack] = [SourceTrack(.video)]
-  ) throws(EditingError) {
+  ) throws(TimingError) {
     guard duration > .zero else {
-      throw EditingError(
+      throw TimingError(
         .emptyRange, "\(path) lasts \(duration.displayText) s, so there is nothing to edit")
     }
     self.path = path
@@ -45,27 +43,10 @@ public struct MediaSource: Hashable, Sendable {
     self.tracks = tracks
   }
 
-  /// Throws unless `range` has a length and lies inside.
-  func check(_ range: TimeRange) throws(EditingError) {
-    guard !range.isEmpty else {
-      throw EditingError(
-        .emptyRange, "the range \(range.displayText) of \(path) is empty", ranges: [range])
-    }
-    guard range.start >= .zero, range.end <= duration else {
-      throw EditingError(
-        .outsideSource,
-        "the range \(range.displayText) is not inside \(path), which ends at \(duration.displayText) s",
-        ranges: [range])
-    }
-  }
-
-  /// Throws unless what a mapping plays lies inside.
-  func check(_ mapping: PlaybackMapping) throws(EditingError) {
-    guard mapping.sourceStart >= .zero, mapping.sourceEnd <= duration.seconds else {
-      throw EditingError(
-        .outsideSource,
-        "the range \(mapping.sourceStart.displayText)..\(mapping.sourceEnd.displayText) is not inside "
-          + "\(path), which ends at \(duration.displayText) s", ranges: [mapping.target])
-    }
+  /// The same source under another path.
+  package func replacingPath(_ path: String) -> MediaSource {
+    var source = self
+    source.path = path
+    return source
   }
 }
