@@ -56,9 +56,16 @@ public struct CaptureError: Error, Hashable, Sendable, CustomStringConvertible {
     self.hint = hint
   }
 
-  /// There is no thread left for a capture.
+  /// The system refuses a thread or memory for a capture.
   package init(_ error: SystemError) {
     self.init(.outOfMemory, error.description, hint: "close other programs and try again")
+  }
+
+  /// The result of the work, whose failures are told as ``init(_:)`` tells them.
+  static func converting<Result: ~Copyable>(
+    _ work: () throws(SystemError) -> Result
+  ) throws(CaptureError) -> Result {
+    do throws(SystemError) { return try work() } catch { throw CaptureError(error) }
   }
 
   /// The message and the hint in one line.

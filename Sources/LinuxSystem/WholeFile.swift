@@ -82,7 +82,11 @@ package struct WholeFile: ~Copyable {
   /// 0, or the errno.
   private func replace() throws(FileCreationError) -> Int32 {
     // What is replaced is gone for good: what replaces it is on the disk before.
-    if replaces, let failure = Self.sync(writtenPath.systemPath) { return failure }
+    if replaces {
+      do throws(SystemError) {
+        try RandomAccessFile(opening: writtenPath, forWriting: false).sync()
+      } catch { return error.errorNumber }
+    }
     for _ in 0..<Self.attempts {
       // A recording that begins under the name meanwhile is refused, or has locked its own file.
       guard let old = try NamedFile.locking(location) else {
@@ -101,19 +105,6 @@ package struct WholeFile: ~Copyable {
 
   private func error(_ number: Int32) -> FileCreationError {
     FileCreationError(path: location, errorNumber: number)
-  }
-
-  /// Waits until the file is on the disk; the errno where the disk failed.
-  private static func sync(_ path: [CChar]) -> Int32? {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return errno }
-    defer { close(descriptor) }
-    while fdatasync(descriptor) != 0 {
-      // What cannot be told to write is no disk.
-      if errno == EINVAL || errno == EROFS || errno == ENOSYS { return nil }
-      if errno != EINTR { return errno }
-    }
-    return nil
   }
 
   private static func realPath(_ path: String) -> String? {

@@ -29,8 +29,8 @@ final class AudioRing: Sendable {
   /// - Throws: `CaptureError` with `.outOfMemory` when the system refuses the memory.
   init(capacity: Int, blockSize: Int) throws(CaptureError) {
     self.blockSize = blockSize
-    do throws(SystemError) { entries = try SPSCRing(capacity: capacity) } catch {
-      throw CaptureError(error)
+    entries = try CaptureError.converting { () throws(SystemError) in
+      try SPSCRing(capacity: capacity)
     }
     memory = .allocate(byteCount: max(1, capacity * blockSize), alignment: 16)
     // Every page is there before the capture thread comes to it.

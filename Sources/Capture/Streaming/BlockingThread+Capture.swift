@@ -13,8 +13,8 @@ extension BlockingThread {
   package static func started(
     urgency: Urgency = .ordinary, _ body: @escaping @Sendable () -> Void
   ) throws(CaptureError) -> BlockingThread {
-    do throws(SystemError) { return try BlockingThread(urgency: urgency, body) } catch {
-      throw CaptureError(error)
+    try CaptureError.converting { () throws(SystemError) in
+      try BlockingThread(urgency: urgency, body)
     }
   }
 }

@@ -90,9 +90,9 @@ package final class FrameQueue: Sendable {
     chunks = try QueueChunks(capacity: capacity, largestFrame: largestFrame ?? capacity / 4)
     self.capacity = chunks.capacity
     // Like the chunks, records take memory only when they are first written.
-    do throws(SystemError) {
-      records = try SPSCRing(capacity: recordCount + Self.reserve, takesMemoryNow: false)
-    } catch { throw CaptureError(error) }
+    records = try CaptureError.converting { () throws(SystemError) in
+      try SPSCRing(capacity: recordCount + Self.reserve, takesMemoryNow: false)
+    }
     self.pool = pool
   }
 

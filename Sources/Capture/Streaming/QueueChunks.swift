@@ -47,9 +47,8 @@ struct QueueChunks: ~Copyable {
     let frames = max(1, min((2 << 20) / frame, capacity / (16 * frame)))
     let chunkBytes = (frames * frame + Self.pageBytes - 1) / Self.pageBytes * Self.pageBytes
     let count = max(2, capacity / chunkBytes)
-    let free: SPSCRing<Int>
-    do throws(SystemError) { free = try SPSCRing(capacity: count, takesMemoryNow: false) } catch {
-      throw CaptureError(error)
+    let free = try CaptureError.converting { () throws(SystemError) in
+      try SPSCRing<Int>(capacity: count, takesMemoryNow: false)
     }
     guard let memory = Self.reserve(count * chunkBytes) else {
       throw Self.refusal(bytes: count * chunkBytes)

@@ -16,8 +16,8 @@ final class VideoSampleRing: Sendable {
 
   /// - Throws: `CaptureError` with `.outOfMemory` when the system refuses the memory.
   init(capacity: Int) throws(CaptureError) {
-    do throws(SystemError) { entries = try SPSCRing(capacity: capacity) } catch {
-      throw CaptureError(error)
+    entries = try CaptureError.converting { () throws(SystemError) in
+      try SPSCRing(capacity: capacity)
     }
   }
 

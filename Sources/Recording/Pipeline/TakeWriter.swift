@@ -203,8 +203,9 @@ struct TakeWriter: ~Copyable {
     let time = max(
       account.clock.time(ofMicroseconds: observation.microseconds), lastMicroseconds &+ 1)
     lastMicroseconds = time
+    // Taken out, not copied: a second owner would have each frame copy the whole pipeline.
     var pipeline =
-      if let known = self.pipeline {
+      if let known = self.pipeline.take() {
         known
       } else {
         try plan.makePipeline(for: delivery, frameRate: frameRate)
