@@ -114,7 +114,7 @@ extension Asset {
         index: index, ptsNanoseconds: time,
         captureNanoseconds: record.map { $0.microseconds &* 1_000 }
           ?? recording.map { $0.firstCaptureNs &+ time },
-        sequence: record.map { Int64($0.stamp.sequence) } ?? sequence, durationNanoseconds: length,
+        sequence: record.map { Int64($0.sequence) } ?? sequence, durationNanoseconds: length,
         lostBefore: lost)
     }
   }

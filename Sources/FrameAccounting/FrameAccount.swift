@@ -160,7 +160,7 @@ package struct FrameAccount {
     }
     hasBegun = true
     let switchedOn = switchedOn()
-    let count = Int64(frame.stamp.sequence)
+    let count = Int64(frame.sequence)
     let space = Double(frame.arrival &- switchedOn) / timeline.period + 2
     let lost = beginsWithStream && Double(count) <= space ? count : 0
     ledger.expected += lost
@@ -189,7 +189,7 @@ package struct FrameAccount {
   private func overruns(
     before frame: FrameObservation, after last: FrameObservation, _ count: Int64
   ) -> Int64 {
-    if let known = frame.stamp.overrunsBefore { return Int64(known) }
+    if let known = frame.overrunsBefore { return Int64(known) }
     guard frame.oldestReturn > last.microseconds else { return 0 }
     let blocked = Double(frame.oldestReturn &- last.microseconds) / timeline.period
     // The frame's own time jitters, so what ended just before a period was due did not end in time.
@@ -234,7 +234,7 @@ package struct FrameAccount {
 extension FrameTimeline.Reading {
   fileprivate init(_ frame: FrameObservation) {
     self.init(
-      sequence: frame.stamp.sequence, microseconds: frame.microseconds,
+      sequence: frame.sequence, microseconds: frame.microseconds,
       isClockJump: frame.isClockJump, minimumStep: frame.unnoted + 1)
   }
 }

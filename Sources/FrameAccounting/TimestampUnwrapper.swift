@@ -29,24 +29,25 @@ package struct TimestampUnwrapper {
 
   /// The continuous time of a frame, and whether its clock jumped there.
   package mutating func read(
-    _ stamp: FrameStamp, arrival: Int64
+    _ frame: FrameObservation
   ) -> (microseconds: Int64, isJump: Bool) {
-    var time = stamp.microseconds &+ offset
+    let arrival = frame.arrival
+    var time = frame.driverMicroseconds &+ offset
     var isJump = false
     if let last, isImpossible(time, arrival, after: last.microseconds) {
-      let due = expected(stamp, arrival: arrival, after: last)
+      let due = expected(frame, after: last)
       let missing = due &- (time &- last.microseconds)
       if distance(missing, 0) > period {
         let known = knownStep(missing)
         isJump = known == nil
         offsetBefore = offset
         offset = offset &+ (known ?? missing)
-        time = stamp.microseconds &+ offset
+        time = frame.driverMicroseconds &+ offset
       }
     }
     let lag = arrival.subtractingReportingOverflow(time)
     if !lag.overflow { smallestLag = min(smallestLag, lag.partialValue) }
-    last = (stamp.sequence, time, arrival)
+    last = (frame.sequence, time, arrival)
     return (time, isJump)
   }
 
@@ -74,11 +75,11 @@ package struct TimestampUnwrapper {
   /// How much time must have passed since the last frame: the sequence says it, if that can be,
   /// else our own clock.
   private func expected(
-    _ stamp: FrameStamp, arrival: Int64,
+    _ frame: FrameObservation,
     after last: (sequence: UInt32, microseconds: Int64, arrival: Int64)
   ) -> Int64 {
-    let passed = max(0, arrival &- last.arrival)
-    let steps = Int64(Int32(bitPattern: stamp.sequence &- last.sequence))
+    let passed = max(0, frame.arrival &- last.arrival)
+    let steps = Int64(Int32(bitPattern: frame.sequence &- last.sequence))
     let counted = steps.saturatingMultiplied(by: period)
     guard steps >= 1, counted <= passed &+ 1_000_000 else { return max(period, passed) }
     return counted

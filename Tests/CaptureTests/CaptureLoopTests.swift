@@ -55,9 +55,10 @@ private struct Taken {
   var ledger: FrameLedger { account.ledger }
 }
 
-private func stamp(_ number: Int64, _ rate: FrameRate, base: Int64 = 5_000_000) throws -> FrameStamp
+private func observation(_ number: Int64, _ rate: FrameRate, base: Int64 = 5_000_000) throws
+  -> FrameObservation
 {
-  FrameStamp(
+  FrameObservation(
     sequence: UInt32(truncatingIfNeeded: number),
     microseconds: base + (try SyntheticDriver.microseconds(ofFrame: number, at: rate)))
 }
@@ -74,11 +75,11 @@ struct CaptureLoopTests {
     truth.lostStart = Int(number)
     var overruns: UInt32 = 0
     for place in 0..<2_000 {
-      var current = try stamp(number, rate)
+      var current = try observation(number, rate)
       current.overrunsBefore = overruns
       overruns = 0
       let isCorrupt = Int.random(in: 0..<40, using: &random) == 0
-      current.isCorrupt = isCorrupt
+      current.isMarkedCorrupt = isCorrupt
       steps.append(.frame(current, byteCount: isCorrupt ? 0 : 100))
       if isCorrupt { truth.corrupt += 1 } else { truth.stored += 1 }
       number += 1
@@ -106,7 +107,7 @@ struct CaptureLoopTests {
     var place: Int64 = -1
     for (index, frame) in taken.frames.enumerated() {
       place += 1 + (missing[Int64(index) - 1] ?? 0)
-      #expect(place == Int64(frame.stamp.sequence))
+      #expect(place == Int64(frame.sequence))
     }
   }
 
@@ -120,7 +121,7 @@ struct CaptureLoopTests {
       // Frame 20 is late by 3 ms, and just there the clock wraps.
       let time = wrap - 333_000 + Int64(place) * 16_667 + (place == 20 ? 3_000 : 0)
       return ScriptedDriver.Step.frame(
-        FrameStamp(
+        FrameObservation(
           sequence: UInt32(place), microseconds: place < 20 ? time : time &- wrap),
         byteCount: 10)
     }
@@ -148,7 +149,7 @@ struct CaptureLoopTests {
     for (numbers, periods, expected, lost) in cases {
       let steps = zip(numbers, periods).map {
         ScriptedDriver.Step.frame(
-          FrameStamp(sequence: $0, microseconds: $1 * 16_667), byteCount: 10)
+          FrameObservation(sequence: $0, microseconds: $1 * 16_667), byteCount: 10)
       }
       let taken = try capture(steps, rate: rate)
       #expect(taken.ledger.expected == expected, "\(numbers)")
@@ -163,7 +164,7 @@ struct CaptureLoopTests {
   ) throws {
     let rate = try FrameRate(Int64(numerator), Int64(denominator))
     let steps = try (0..<Int64(count + 20)).map {
-      ScriptedDriver.Step.frame(try stamp($0, rate), byteCount: 10)
+      ScriptedDriver.Step.frame(try observation($0, rate), byteCount: 10)
     }
     let taken = try capture(
       steps, rate: rate, limit: CaptureLimit(duration: MediaTime(seconds: 4)))
@@ -178,7 +179,7 @@ struct CaptureLoopTests {
     let rate = try FrameRate(240, 1)
     // Frames 236...239 belong to the second and never arrive; 240 and 241 belong to no take.
     let steps = try (Array(0..<236) + [242]).map {
-      ScriptedDriver.Step.frame(try stamp(Int64($0), rate), byteCount: 10)
+      ScriptedDriver.Step.frame(try observation(Int64($0), rate), byteCount: 10)
     }
     let taken = try capture(
       steps, rate: rate, limit: CaptureLimit(duration: MediaTime(seconds: 1)))
@@ -190,7 +191,7 @@ struct CaptureLoopTests {
   @Test func `A number of frames is the number of frames in hand`() throws {
     let rate = try FrameRate(240, 1)
     let steps = try (0..<Int64(50)).map {
-      ScriptedDriver.Step.frame(try stamp($0 * 2, rate), byteCount: 10)
+      ScriptedDriver.Step.frame(try observation($0 * 2, rate), byteCount: 10)
     }
     let taken = try capture(
       steps, rate: rate, limit: CaptureLimit(frameCount: 10))
@@ -202,7 +203,7 @@ struct CaptureLoopTests {
   @Test func `A full queue loses frames under its own name, and later ones get through`() throws {
     let rate = try FrameRate(240, 1)
     let steps = try (0..<Int64(20)).map {
-      ScriptedDriver.Step.frame(try stamp($0, rate), byteCount: 300_000)
+      ScriptedDriver.Step.frame(try observation($0, rate), byteCount: 300_000)
     }
     // A mebibyte holds three such frames; nobody takes any out until the end.
     let taken = try capture(steps, rate: rate, capacity: 1 << 20)
@@ -214,7 +215,7 @@ struct CaptureLoopTests {
   @Test func `A writer that stalls keeps few of the driver's buffers, and loses nothing`() throws {
     let rate = try FrameRate(240, 1)
     let frames: [ScriptedDriver.Step] = try (0..<24).map {
-      .frame(try stamp($0, rate), byteCount: 4_096)
+      .frame(try observation($0, rate), byteCount: 4_096)
     }
     let shared = Mutex<(pool: BufferPool, queue: FrameQueue)?>(nil)
     let counts = Mutex<[Int]>([])
@@ -225,7 +226,7 @@ struct CaptureLoopTests {
     let takeAll: @Sendable () -> Void = {
       guard let (_, queue) = shared.withLock({ $0 }) else { return }
       for number in 0..<20 as Range<UInt32> {
-        #expect(queue.withNextFrame { $0.observation.stamp.sequence } == number)
+        #expect(queue.withNextFrame { $0.observation.sequence } == number)
       }
     }
     let driver = ScriptedDriver(
@@ -253,7 +254,7 @@ struct CaptureLoopTests {
   func `Beside others that keep frames, what is compressed is copied`(isAlone: Bool) throws {
     let rate = try FrameRate(240, 1)
     let frames = try (0..<Int64(4)).map { index in
-      ScriptedDriver.Step.frame(try stamp(index, rate), byteCount: 64)
+      ScriptedDriver.Step.frame(try observation(index, rate), byteCount: 64)
     }
     let driver = ScriptedDriver(frames, bufferCount: 32)
     let pool = BufferPool(driver)
@@ -278,7 +279,7 @@ struct CaptureLoopTests {
 
   @Test func `A queue that goes with frames in it gives their buffers back`() throws {
     let rate = try FrameRate(240, 1)
-    let driver = ScriptedDriver([.frame(try stamp(0, rate), byteCount: 64)], bufferCount: 8)
+    let driver = ScriptedDriver([.frame(try observation(0, rate), byteCount: 64)], bufferCount: 8)
     let pool = BufferPool(driver)
     do {
       let queue = try FrameQueue(capacity: 1 << 20, pool: pool)
@@ -305,7 +306,7 @@ struct CaptureLoopTests {
   @Test func `A short frame of pixels is a damaged one`() throws {
     let rate = try FrameRate(60, 1)
     let steps = try [100, 99, 100, 0].enumerated().map {
-      ScriptedDriver.Step.frame(try stamp(Int64($0.offset), rate), byteCount: $0.element)
+      ScriptedDriver.Step.frame(try observation(Int64($0.offset), rate), byteCount: $0.element)
     }
     let taken = try capture(
       steps, rate: rate, integrityCheck: FrameIntegrityCheck(byteCount: 100, isJPEG: false))
@@ -318,7 +319,7 @@ struct CaptureLoopTests {
     let rate = try FrameRate(60, 1)
     let gone = CaptureError(.deviceLost, "gone", hint: "plug it in")
     let steps: [ScriptedDriver.Step] = [
-      .frame(try stamp(0, rate), byteCount: 10), .failure(gone),
+      .frame(try observation(0, rate), byteCount: 10), .failure(gone),
     ]
     let taken = try capture(steps, rate: rate)
     #expect(taken.frames.count == 1)
@@ -333,8 +334,8 @@ struct CaptureLoopTests {
     for first in extremes {
       for second in extremes {
         let steps: [ScriptedDriver.Step] = [
-          .frame(FrameStamp(sequence: 9_999, microseconds: first), byteCount: 1),
-          .frame(FrameStamp(sequence: 4_000_000_000, microseconds: second), byteCount: 1),
+          .frame(FrameObservation(sequence: 9_999, microseconds: first), byteCount: 1),
+          .frame(FrameObservation(sequence: 4_000_000_000, microseconds: second), byteCount: 1),
         ]
         let taken = try capture(
           steps, rate: rate, limit: CaptureLimit(duration: MediaTime(seconds: .max)))
@@ -348,7 +349,7 @@ struct CaptureLoopTests {
 private final class KeepingSink: FrameSink {
   let allowed = Atomic<Int>(-1)
   var keeping: FrameKeeping { .always }
-  func take(_ frame: inout ArrivedFrame) -> StopReason? { nil }
+  func take(_ frame: inout DequeuedBuffer) -> StopReason? { nil }
   func end(_ end: CaptureEnd) {}
   func allow(keeping count: Int) { allowed.store(count, ordering: .relaxed) }
 }

@@ -12,9 +12,7 @@ import Testing
 struct FrameQueueTests {
   private func frame(_ number: UInt32, _ bytes: UnsafeRawBufferPointer) -> QueuedFrame {
     QueuedFrame(
-      observation: FrameObservation(
-        stamp: FrameStamp(sequence: number, microseconds: Int64(number)),
-        microseconds: Int64(number), arrival: 0), bytes: bytes)
+      observation: FrameObservation(sequence: number, microseconds: Int64(number)), bytes: bytes)
   }
 
   @Test func `Frames of any size come out in order with their bytes, around the end and again`()
@@ -53,11 +51,11 @@ struct FrameQueueTests {
       let number = queue.withNextFrame { frame -> UInt32 in
         for position in stride(from: 0, to: frame.bytes.count, by: 64)
         where frame.bytes[position]
-          != UInt8(truncatingIfNeeded: Int(frame.observation.stamp.sequence) &+ position)
+          != UInt8(truncatingIfNeeded: Int(frame.observation.sequence) &+ position)
         {
           damaged += 1
         }
-        return frame.observation.stamp.sequence
+        return frame.observation.sequence
       }
       guard let number else { break }
       #expect(number == next)
@@ -69,7 +67,7 @@ struct FrameQueueTests {
     #expect(next == count)
     #expect(damaged == 0)
     // The end is there for whoever asks again.
-    #expect(queue.withNextFrame { $0.observation.stamp.sequence } == nil)
+    #expect(queue.withNextFrame { $0.observation.sequence } == nil)
   }
 
   @Test func `A full queue refuses, and takes again once there is room`() throws {
@@ -80,7 +78,7 @@ struct FrameQueueTests {
       while queue.push(frame(pushed, bytes)) { pushed += 1 }
     }
     #expect(pushed == 5)
-    #expect(queue.withNextFrame { $0.observation.stamp.sequence } == 0)
+    #expect(queue.withNextFrame { $0.observation.sequence } == 0)
     #expect(payload.withUnsafeBytes { queue.push(frame(pushed, $0)) })
     #expect(payload.withUnsafeBytes { !queue.push(frame(pushed, $0)) })
     // A frame larger than the whole queue never fits and never blocks.
@@ -97,7 +95,7 @@ struct FrameQueueTests {
       // Memory is dealt out in 64 bytes.
       #expect(queue.boundBytes == 100_032)
       let position = queue.withNextFrame { frame -> Int in
-        #expect(frame.observation.stamp.sequence == number)
+        #expect(frame.observation.sequence == number)
         return Int(bitPattern: frame.bytes.baseAddress)
       }
       if let position { places.insert(position) }

@@ -24,21 +24,18 @@ import Testing
   }
 
   /// Takes frames, each held until the next is there, and tells their stamps.
-  private func stamps(_ count: Int, of driver: SyntheticDriver) throws -> [FrameStamp] {
+  private func stamps(_ count: Int, of driver: SyntheticDriver) throws -> [FrameObservation] {
     try driver.start(keeping: [])
     defer { driver.stop() }
-    var stamps: [FrameStamp] = []
+    var stamps: [FrameObservation] = []
     while stamps.count < count {
-      switch try driver.dequeue(timeoutMilliseconds: 1_000) {
-      case .frame(let buffer):
-        #expect(driver.microseconds() == buffer.stamp.microseconds)
-        stamps.append(buffer.stamp)
-        try buffer.giveBack()
-      case .none: continue
-      case .ended:
-        Issue.record("the stream has ended")
-        return stamps
+      guard let buffer = try driver.dequeue(timeoutMilliseconds: 1_000) else {
+        try #require(!driver.hasEnded)
+        continue
       }
+      #expect(driver.microseconds() == buffer.observation.driverMicroseconds)
+      stamps.append(buffer.observation)
+      try buffer.giveBack()
     }
     return stamps
   }
@@ -53,7 +50,7 @@ import Testing
         + (try SyntheticDriver.microseconds(ofFrame: $0, at: FrameRate(240, 1)))
     }
     #expect(stamps.map(\.microseconds) == times)
-    #expect(stamps.allSatisfy { $0.overrunsBefore == 0 && !$0.isCorrupt })
+    #expect(stamps.allSatisfy { $0.overrunsBefore == 0 && !$0.isMarkedCorrupt })
     // The next stream begins where the clock of this one stands.
     let again = try self.stamps(10, of: driver)
     #expect(try #require(again.first).microseconds > times[999])
@@ -86,7 +83,7 @@ import Testing
 
     init(_ control: CaptureControl) { self.control = control }
 
-    func take(_ frame: inout ArrivedFrame) -> StopReason? {
+    func take(_ frame: inout DequeuedBuffer) -> StopReason? {
       takenCount.wrappingAdd(1, ordering: .relaxed)
       return nil
     }

@@ -31,7 +31,7 @@ private struct ScriptedSession {
   /// Frame `number` of a camera of 240 fps.
   static func frame(_ number: Int64, byteCount: Int = 128 * 96) throws -> ScriptedDriver.Step {
     .frame(
-      FrameStamp(
+      FrameObservation(
         sequence: UInt32(number),
         microseconds: 5_000_000
           + (try SyntheticDriver.microseconds(ofFrame: number, at: FrameRate(240, 1)))),

@@ -74,11 +74,10 @@ struct SaidFrames {
       }
       let noise = Double.random(in: 0...1, using: &random) * jitter - jitter / 2
       let real = Int64((Double(place) + 10 + noise + late) * period)
-      let said = FrameStamp(sequence: sequence, microseconds: 7_000_000_000 + real + clockOffset)
-      readings.append(
-        FrameObservation(
-          stamp: said, microseconds: 0,
-          arrival: 7_000_000_000 + Int64((Double(place) + 11 + max(0, late)) * period)))
+      var said = FrameObservation(
+        sequence: sequence, microseconds: 7_000_000_000 + real + clockOffset)
+      said.arrival = 7_000_000_000 + Int64((Double(place) + 11 + max(0, late)) * period)
+      readings.append(said)
       periods.append(place)
     }
   }
@@ -89,9 +88,9 @@ struct SaidFrames {
     var timeline = FrameTimeline(period: period)
     var steps: [Int64] = []
     for reading in readings {
-      let (time, isJump) = clock.read(reading.stamp, arrival: reading.arrival)
+      let (time, isJump) = clock.read(reading)
       timeline.add(
-        .init(sequence: reading.stamp.sequence, microseconds: time, isClockJump: isJump))
+        .init(sequence: reading.sequence, microseconds: time, isClockJump: isJump))
       steps += timeline.steps
     }
     timeline.finish()

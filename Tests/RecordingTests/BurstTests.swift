@@ -31,7 +31,7 @@ struct BurstTests {
     let rate = try FrameRate(240, 1)
     let camera = try ScriptedCamera(240)
     let driver = ScriptedDriver(
-      try (0..<40).map { .frame(try camera.stamp($0), byteCount: 300_000) })
+      try (0..<40).map { .frame(try camera.observation($0), byteCount: 300_000) })
     let queue = try FrameQueue(capacity: 3 << 20, largestFrame: 300_000)
     let control = CaptureControl()
     let take = TakeSink(

@@ -18,8 +18,8 @@ struct FaultyCameraTests {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     var steps = try camera.frames(0..<60)
-    steps[20] = .picture(try camera.stamp(20), [UInt8](repeating: 0x12, count: 500))
-    steps[21] = .picture(try camera.stamp(21), [0xFF, 0xD8, 0xFF])
+    steps[20] = .picture(try camera.observation(20), [UInt8](repeating: 0x12, count: 500))
+    steps[21] = .picture(try camera.observation(21), [0xFF, 0xD8, 0xFF])
     let (report, _) = try camera.take(steps, codec: codec, to: scratch.file("take.mov"))
     #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == 58)
@@ -37,7 +37,7 @@ struct FaultyCameraTests {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     var steps = try camera.frames(0..<30)
-    steps[0] = .picture(try camera.stamp(0), [1, 2, 3])
+    steps[0] = .picture(try camera.observation(0), [1, 2, 3])
     let (report, _) = try camera.take(steps, codec: .h264, to: scratch.file("take.mov"))
     #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == 29 && report.ledger.corrupt == 1)
@@ -57,7 +57,7 @@ struct FaultyCameraTests {
       var other = camera
       (other.width, other.height) = size
       steps[position] = .picture(
-        try camera.stamp(Int64(position)), try other.pictures([position])[0])
+        try camera.observation(Int64(position)), try other.pictures([position])[0])
     }
     let (report, _) = try camera.take(steps, codec: codec, to: scratch.file("take.mov"))
     #expect(report.ledger.isBalanced)
@@ -87,7 +87,7 @@ struct FaultyCameraTests {
     let camera = try ScriptedCamera(240)
     var steps = try camera.frames(0..<101)
     steps[100] = .picture(
-      FrameStamp(sequence: 100, microseconds: camera.base + 3_600_000_000),
+      FrameObservation(sequence: 100, microseconds: camera.base + 3_600_000_000),
       try camera.pictures([100])[0])
     let path = scratch.file("take.mov")
     let (report, _) = try camera.take(steps, to: path)
@@ -106,7 +106,7 @@ struct FaultyCameraTests {
     let pictures = try camera.pictures(0..<30)
     for (position, time) in [(10, 5_000_000), (11, 5_000_000), (12, -4)] as [(Int, Int64)] {
       steps[position] = .picture(
-        FrameStamp(sequence: UInt32(position), microseconds: time), pictures[position])
+        FrameObservation(sequence: UInt32(position), microseconds: time), pictures[position])
     }
     let (report, _) = try camera.take(steps, to: scratch.file("take.mov"))
     #expect(report.ledger.isBalanced)
@@ -124,7 +124,7 @@ struct FaultyCameraTests {
     // It grants 240 and delivers a little over 120.
     let steps = (0..<3_001).map {
       ScriptedDriver.Step.picture(
-        FrameStamp(sequence: UInt32($0), microseconds: Int64($0) * 8_331), picture)
+        FrameObservation(sequence: UInt32($0), microseconds: Int64($0) * 8_331), picture)
     }
     camera.base = 0
     let (report, _) = try camera.take(steps, to: scratch.file("take.mov"))
@@ -135,7 +135,7 @@ struct FaultyCameraTests {
     // The same where the rate has no short fraction.
     let uneven = (0..<3_000).map {
       ScriptedDriver.Step.picture(
-        FrameStamp(sequence: UInt32($0), microseconds: Int64($0) * 8_331 + ($0 == 0 ? 0 : 8)),
+        FrameObservation(sequence: UInt32($0), microseconds: Int64($0) * 8_331 + ($0 == 0 ? 0 : 8)),
         picture)
     }
     let path = scratch.file("uneven.mov")
@@ -151,7 +151,7 @@ struct FaultyCameraTests {
     let pictures = try camera.pictures(0..<20)
     let steps = pictures.enumerated().map {
       ScriptedDriver.Step.picture(
-        FrameStamp(sequence: UInt32($0.offset), microseconds: 9_000_000 - Int64($0.offset)),
+        FrameObservation(sequence: UInt32($0.offset), microseconds: 9_000_000 - Int64($0.offset)),
         $0.element)
     }
     let (report, _) = try camera.take(steps, to: scratch.file("take.mov"))

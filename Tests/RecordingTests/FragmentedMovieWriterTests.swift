@@ -135,9 +135,7 @@ import Testing
       for (index, sample) in images.enumerated() {
         try Self.append(sample, to: &movie)
         try movie.note(
-          FrameObservation(
-            stamp: FrameStamp(sequence: UInt32(index), microseconds: sample.ticks),
-            microseconds: sample.ticks, arrival: sample.ticks))
+          FrameObservation(sequence: UInt32(index), microseconds: sample.ticks))
         if Int.random(in: 0..<5, using: &random) == 0 {
           try movie.settle()
           settledCount = index + 1
@@ -150,7 +148,7 @@ import Testing
     let ticks = found.flatMap { $0.samples.map(\.ticks) }
     #expect(ticks == images.prefix(ticks.count).map(\.ticks))
     // Each picture has its frame, and each frame its picture.
-    #expect(found.flatMap { $0.frames.map(\.stamp.sequence) } == ticks.indices.map { UInt32($0) })
+    #expect(found.flatMap { $0.frames.map(\.sequence) } == ticks.indices.map { UInt32($0) })
     #expect(ticks.count >= max(settledCount, images.count - unsettledFrames))
   }
 

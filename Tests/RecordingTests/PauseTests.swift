@@ -39,24 +39,24 @@ struct PauseTests {
     var (number, last) = (0, 0)
     let pictures = try camera.pictures(0..<150)
     while number < 150 {
-      let stamp = try camera.stamp(Int64(number))
+      let observation = try camera.observation(Int64(number))
       let damage = number > 0 && Int.random(in: 0..<20, using: &random) == 0
       if isPaused {
         if !isLeavingOut {
           model.lost += number - last - 1
-          left = stamp.microseconds
+          left = observation.microseconds
           model.pauses.append((left - camera.base - shift, nil))
         }
         isLeavingOut = true
       } else {
         if isLeavingOut {
-          shift += stamp.microseconds - left
-          model.pauses[model.pauses.count - 1].duration = stamp.microseconds - left
+          shift += observation.microseconds - left
+          model.pauses[model.pauses.count - 1].duration = observation.microseconds - left
         } else if number > 0 {
           model.lost += number - last - 1
         }
-        let time = stamp.microseconds - camera.base - shift
-        if isLeavingOut || number == 0 { model.parts.append((time, stamp.microseconds)) }
+        let time = observation.microseconds - camera.base - shift
+        if isLeavingOut || number == 0 { model.parts.append((time, observation.microseconds)) }
         isLeavingOut = false
         if damage {
           model.corrupt += 1
@@ -66,7 +66,7 @@ struct PauseTests {
         }
       }
       last = number
-      model.steps.append(.picture(stamp, damage ? [1, 2, 3] : pictures[number]))
+      model.steps.append(.picture(observation, damage ? [1, 2, 3] : pictures[number]))
       if Int.random(in: 0..<12, using: &random) == 0 {
         isPaused.toggle()
         let pauses = isPaused
@@ -132,8 +132,8 @@ struct PauseTests {
     var account = FrameAccount(frameRate: try FrameRate(100, 1), trustsCounter: false) { 0 }
     let camera = try ScriptedCamera(100)
     func enter(_ number: Int64, _ outcome: FrameOutcome) throws {
-      let stamp = try camera.stamp(number)
-      var frame = FrameObservation(stamp: stamp, microseconds: stamp.microseconds, arrival: 0)
+      var frame = try camera.observation(number)
+      frame.arrival = 0
       frame.outcome = outcome
       account.enter(frame)
     }
@@ -171,7 +171,7 @@ struct PauseTests {
       let isDamaged = number == 10
       steps.append(
         .picture(
-          try camera.stamp(Int64(number)),
+          try camera.observation(Int64(number)),
           isDamaged ? [UInt8](repeating: 0x55, count: 400) : picture))
     }
     let device = try CaptureDevice.named("synthetic:128x96@100")

@@ -20,7 +20,7 @@ struct RecoveryTests {
     var bytes: [UInt8]
     /// The bytes of the file after each frame that was stored.
     var ends: [Int] = []
-    var stamps: [FrameStamp] = []
+    var frames: [FrameObservation] = []
   }
 
   /// Writes a take of the scripted camera without ever finishing it.
@@ -47,18 +47,18 @@ struct RecoveryTests {
           frameRate: camera.rate,
           recording: RecordingTags.Recording(
             device: "scripted", mode: "mode", firstCaptureNs: first.microseconds * 1_000,
-            firstSequence: Int64(first.stamp.sequence), gaps: nil, switchedOnUs: base - 10_000,
+            firstSequence: Int64(first.sequence), gaps: nil, switchedOnUs: base - 10_000,
             beginsWithStream: true, countsExactly: true, leadIn: leadIn))
       }
-      for case .picture(let stamp, let picture) in steps {
-        var observation = FrameObservation(
-          stamp: stamp, microseconds: stamp.microseconds, arrival: stamp.microseconds + 500)
+      for case .picture(let frame, let picture) in steps {
+        var observation = frame
+        observation.arrival += 500
         observation.outcome = picture.count < 100 ? .corrupt : .taken
         try picture.withUnsafeBytes { bytes in
           _ = try writer.store(QueuedFrame(observation: observation, bytes: bytes))
         }
         guard picture.count >= 100 else { continue }
-        left.stamps.append(stamp)
+        left.frames.append(frame)
         left.ends.append(Int(writer.byteCount))
       }
     }
@@ -100,7 +100,7 @@ struct RecoveryTests {
     #expect(report.lostFrameCount == 0 && report.lostNanoseconds == 0)
     let asset = try Asset(path: path)
     #expect(try paintedNumbers(asset) == (0..<130).map { $0 })
-    let times = left.stamps.map { $0.microseconds * 1_000 }
+    let times = left.frames.map { $0.microseconds * 1_000 }
     #expect(try asset.frameTimingRows().map(\.captureNanoseconds) == times)
     #expect(asset.audioTrack?.codec == "aac")
     #expect(try !holdsBox("moof", path))
@@ -133,15 +133,11 @@ struct RecoveryTests {
           frameRate: camera.rate,
           recording: RecordingTags.Recording(
             device: "scripted", mode: "mode", firstCaptureNs: first.microseconds * 1_000,
-            firstSequence: Int64(first.stamp.sequence), gaps: nil, switchedOnUs: base,
+            firstSequence: Int64(first.sequence), gaps: nil, switchedOnUs: base,
             beginsWithStream: false, countsExactly: true, leadIn: leadIn))
       }
       func frame(_ number: Int, _ bytes: UnsafeRawBufferPointer) throws -> QueuedFrame {
-        let stamp = try camera.stamp(Int64(number))
-        return QueuedFrame(
-          observation: FrameObservation(
-            stamp: stamp, microseconds: stamp.microseconds, arrival: stamp.microseconds),
-          bytes: bytes)
+        QueuedFrame(observation: try camera.observation(Int64(number)), bytes: bytes)
       }
       // The clip begins with frame 10, which builds on the ten before it.
       let leads = pictures[..<10].map { picture in
@@ -171,7 +167,7 @@ struct RecoveryTests {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     var steps = try camera.frames(2..<80)
-    steps[30] = .picture(try camera.stamp(32), [1, 2, 3])
+    steps[30] = .picture(try camera.observation(32), [1, 2, 3])
     steps.removeSubrange(50..<53)
     let left = try Self.left(steps, camera: camera, in: scratch)
     let (report, path) = try Self.recovered(left.bytes, scratch)
@@ -185,9 +181,9 @@ struct RecoveryTests {
     let records = try #require(LedgerBox.read(from: path))
     #expect(records.count == 75)
     #expect(
-      records.filter { $0.outcome == .taken }.map(\.stamp.sequence) == left.stamps.map(\.sequence))
+      records.filter { $0.outcome == .taken }.map(\.sequence) == left.frames.map(\.sequence))
     let lines = try Asset(path: path).frameTimingRows()
-    #expect(lines.map(\.sequence) == left.stamps.map { Int64($0.sequence) })
+    #expect(lines.map(\.sequence) == left.frames.map { Int64($0.sequence) })
   }
 
   @Test func `A file that breaks off anywhere gives all that is whole in it`() throws {
@@ -310,9 +306,9 @@ struct RecoveryTests {
       func any<Number: FixedWidthInteger>() -> Number {
         Number.random(in: .min ... .max, using: &random)
       }
-      var stamp = FrameStamp(sequence: any(), microseconds: any())
-      stamp.overrunsBefore = Bool.random(using: &random) ? any() : nil
-      var frame = FrameObservation(stamp: stamp, microseconds: any(), arrival: any())
+      var frame = FrameObservation(sequence: any(), microseconds: any())
+      frame.overrunsBefore = Bool.random(using: &random) ? any() : nil
+      (frame.microseconds, frame.arrival) = (any(), any())
       frame.outcome = FrameOutcome(rawValue: UInt8.random(in: 1...6, using: &random)) ?? .taken
       frame.oldestReturn = any()
       frame.isClockJump = Bool.random(using: &random)

@@ -32,7 +32,7 @@ final class ScriptedRing: Sendable {
   func push() {
     for (number, frame) in frames.enumerated() {
       if number % 8 == 0 { wanted.wait() }
-      let image = pictures[Int(frame.stamp.sequence) % pictures.count]
+      let image = pictures[Int(frame.sequence) % pictures.count]
       let isPushed = image.withUnsafeBytes { bytes in
         queue.push(
           QueuedFrame(

@@ -25,8 +25,8 @@ struct ScriptedCamera {
   init(_ framesPerSecond: Int64) throws { rate = try FrameRate(framesPerSecond, 1) }
 
   /// What the driver says of a frame that comes in time.
-  func stamp(_ number: Int64) throws -> FrameStamp {
-    FrameStamp(
+  func observation(_ number: Int64) throws -> FrameObservation {
+    FrameObservation(
       sequence: UInt32(truncatingIfNeeded: number),
       microseconds: base + (try SyntheticDriver.microseconds(ofFrame: number, at: rate)))
   }
@@ -51,7 +51,7 @@ struct ScriptedCamera {
 
   /// Frames that come one after the other, each with its number painted.
   func frames(_ numbers: Range<Int>) throws -> [ScriptedDriver.Step] {
-    try zip(numbers, pictures(numbers)).map { .picture(try stamp(Int64($0)), $1) }
+    try zip(numbers, pictures(numbers)).map { .picture(try observation(Int64($0)), $1) }
   }
 
   /// The session of a script.

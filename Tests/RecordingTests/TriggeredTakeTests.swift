@@ -20,9 +20,8 @@ struct TriggeredTakeTests {
   ) throws -> [FrameObservation] {
     try (0..<count).compactMap { number in
       guard Int.random(in: 0..<200, using: &random) > 0 else { return nil }
-      let stamp = try camera.stamp(Int64(number))
-      var frame = FrameObservation(
-        stamp: stamp, microseconds: stamp.microseconds, arrival: stamp.microseconds + 500)
+      var frame = try camera.observation(Int64(number))
+      frame.arrival += 500
       if Int.random(in: 0..<200, using: &random) == 0 { frame.outcome = .corrupt }
       return frame
     }
@@ -96,7 +95,7 @@ struct TriggeredTakeTests {
         $0.outcome == .taken && $0.microseconds >= trigger.microseconds - pre
           && $0.microseconds < trigger.microseconds + post
       }
-      stored.formUnion(clip.map(\.stamp.sequence))
+      stored.formUnion(clip.map(\.sequence))
       if !clip.isEmpty { wanted.append(clip) }
     }
     #expect(report.clips.count == wanted.count)
@@ -109,7 +108,7 @@ struct TriggeredTakeTests {
       let shown = wanted.lastIndex { $0.microseconds <= mark.trigger.microseconds }
       #expect(mark.frameIndex == shown.map(Int64.init))
       let lines = try Asset(path: clip.path).frameTimingRows()
-      #expect(lines.map(\.sequence) == wanted.map { Int64($0.stamp.sequence) })
+      #expect(lines.map(\.sequence) == wanted.map { Int64($0.sequence) })
       #expect(
         lines.map(\.ptsNanoseconds)
           == wanted.map {
@@ -202,9 +201,9 @@ struct TriggeredTakeTests {
     settings.clipPath = { scratch.file("clip\($0).mov") }
     configure(&settings)
     let frames = try (0..<600).map { number in
-      let stamp = try camera.stamp(Int64(number))
-      return FrameObservation(
-        stamp: stamp, microseconds: stamp.microseconds, arrival: stamp.microseconds + 500)
+      var frame = try camera.observation(Int64(number))
+      frame.arrival += 500
+      return frame
     }
     let take = try take(camera, settings, in: scratch)
     let queue = try FrameQueue(capacity: 16 << 20, largestFrame: take.input.maximumByteCount)
@@ -300,9 +299,9 @@ struct TriggeredTakeTests {
       plan: try VideoPipelinePlan(codec, for: input.delivery), control: control, audio: nil,
       beginsWithStream: true)
     let frames = try (0..<600).map { number in
-      let stamp = try camera.stamp(Int64(number))
-      return FrameObservation(
-        stamp: stamp, microseconds: stamp.microseconds, arrival: stamp.microseconds + 500)
+      var frame = try camera.observation(Int64(number))
+      frame.arrival += 500
+      return frame
     }
     // Before the first key frame but one, just after one, with much of the past and with none.
     let triggers = [100_000, 700_000, 1_000_001, 1_333_333, 2_000_000].map {
@@ -321,7 +320,7 @@ struct TriggeredTakeTests {
       #expect(clip.isPlayable)
       #expect(clip.ledger.stored == Int64(wanted.count))
       let asset = try Asset(path: clip.path)
-      #expect(try paintedNumbers(asset) == wanted.map { Int($0.stamp.sequence) })
+      #expect(try paintedNumbers(asset) == wanted.map { Int($0.sequence) })
       let first = try #require(wanted.first).microseconds
       let times: [Int64] = wanted.map { ($0.microseconds - first) * 1_000 }
       #expect(try asset.frameTimingRows().map(\.ptsNanoseconds) == times)

@@ -9,22 +9,23 @@ package final class ScriptedDriver: FrameDriver {
   /// What one call of `dequeue` answers.
   package enum Step: Sendable {
     /// A frame of so many bytes, all alike.
-    case frame(FrameStamp, byteCount: Int)
+    case frame(FrameObservation, byteCount: Int)
     /// A frame of these bytes.
-    case picture(FrameStamp, [UInt8])
+    case picture(FrameObservation, [UInt8])
     /// No frame, after something was done on the capture thread.
     case action(@Sendable () -> Void)
     case nothing
     case ended
     case failure(CaptureError)
     /// A frame whose buffer the driver refuses to take back.
-    case unreturnable(FrameStamp, byteCount: Int, CaptureError)
+    case unreturnable(FrameObservation, byteCount: Int, CaptureError)
   }
 
   package let bufferCount: Int
   private let steps: [Step]
   private let startError: CaptureError?
   private let next = Atomic<Int>(0)
+  private let ended = Atomic<Bool>(false)
   private let held = Atomic<Int>(0)
   private let stops = Atomic<Int>(0)
   private let abandons = Atomic<Int>(0)
@@ -40,7 +41,8 @@ package final class ScriptedDriver: FrameDriver {
     self.bufferCount = bufferCount
     self.startError = startError
     // Long enough before the first frame for any number that it may begin with.
-    clock = Atomic(steps.lazy.compactMap(\.stamp).first.map { $0.microseconds &- 60_000_000 } ?? 0)
+    clock = Atomic(
+      steps.lazy.compactMap(\.observation).first.map { $0.microseconds &- 60_000_000 } ?? 0)
     let largest = steps.map(\.byteCount).max() ?? 0
     let memory = UnsafeMutableRawBufferPointer.allocate(
       byteCount: max(1, largest), alignment: 16)
@@ -78,32 +80,39 @@ package final class ScriptedDriver: FrameDriver {
     if let startError { throw startError }
   }
 
-  package func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult {
+  package func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeuedBuffer? {
     let index = next.wrappingAdd(1, ordering: .relaxed).oldValue
-    guard index < steps.count else { return .ended }
+    guard index < steps.count else { return end() }
     switch steps[index] {
-    case .nothing: return .none
-    case .ended: return .ended
+    case .nothing: return nil
+    case .ended: return end()
     case .failure(let error): throw error
     case .action(let body):
       body()
-      return .none
-    case .frame(let stamp, let count), .unreturnable(let stamp, let count, _):
-      return hold(stamp, UnsafeRawBufferPointer(rebasing: bytes.prefix(count)), index)
-    case .picture(let stamp, _):
-      return hold(stamp, pictures[index] ?? bytes, index)
+      return nil
+    case .frame(let observation, let count), .unreturnable(let observation, let count, _):
+      return hold(observation, UnsafeRawBufferPointer(rebasing: bytes.prefix(count)), index)
+    case .picture(let observation, _):
+      return hold(observation, pictures[index] ?? bytes, index)
     }
   }
 
+  package var hasEnded: Bool { ended.load(ordering: .relaxed) }
+
+  private func end() -> DequeuedBuffer? {
+    ended.store(true, ordering: .relaxed)
+    return nil
+  }
+
   private func hold(
-    _ stamp: FrameStamp, _ bytes: UnsafeRawBufferPointer, _ index: Int
-  ) -> DequeueResult {
+    _ observation: FrameObservation, _ bytes: UnsafeRawBufferPointer, _ index: Int
+  ) -> DequeuedBuffer? {
     held.wrappingAdd(1, ordering: .relaxed)
     let now = clock.load(ordering: .relaxed)
-    let passed = stamp.microseconds.subtractingReportingOverflow(now)
+    let passed = observation.microseconds.subtractingReportingOverflow(now)
     let isClock = !passed.overflow && (0...120_000_000).contains(passed.partialValue)
-    clock.store(isClock ? stamp.microseconds : now &+ 10_000, ordering: .relaxed)
-    return .frame(DequeuedBuffer(stamp: stamp, bytes: bytes, index: index, driver: self))
+    clock.store(isClock ? observation.microseconds : now &+ 10_000, ordering: .relaxed)
+    return DequeuedBuffer(observation, bytes: bytes, index: index, driver: self)
   }
 
   package func requeue(_ index: Int) throws(CaptureError) {
@@ -117,9 +126,11 @@ package final class ScriptedDriver: FrameDriver {
 }
 
 extension ScriptedDriver.Step {
-  fileprivate var stamp: FrameStamp? {
+  fileprivate var observation: FrameObservation? {
     switch self {
-    case .frame(let stamp, _), .picture(let stamp, _), .unreturnable(let stamp, _, _): stamp
+    case .frame(let observation, _), .picture(let observation, _),
+      .unreturnable(let observation, _, _):
+      observation
     default: nil
     }
   }

@@ -47,21 +47,22 @@ extension RateMeasurement {
     var times: [Int64] = []
     defer { pool.stop() }
     try pool.start()
-    watching: while !isStopped() {
-      switch try driver.dequeue(timeoutMilliseconds: 100) {
-      case .ended: break watching
-      case .none: try observer.checkSilence()
-      case .frame(let buffer):
-        var frame = observer.observe(buffer.stamp)
-        let isWhole = !buffer.stamp.isCorrupt && integrityCheck.holds(buffer.bytes)
-        try buffer.giveBack()
-        observer.noteReturn()
-        if !isWhole { frame.outcome = .corrupt }
-        account.enter(frame)
-        times.append(frame.microseconds)
-        let passed = MediaTime(microseconds: frame.microseconds &- (times.first ?? 0))
-        if times.count >= 3, passed >= duration { break watching }
+    while !isStopped() {
+      guard let buffer = try driver.dequeue(timeoutMilliseconds: 100) else {
+        if driver.hasEnded { break }
+        try observer.checkSilence()
+        continue
       }
+      var frame = buffer.observation
+      observer.observe(&frame)
+      let isWhole = !frame.isMarkedCorrupt && integrityCheck.holds(buffer.bytes)
+      try buffer.giveBack()
+      observer.noteReturn()
+      if !isWhole { frame.outcome = .corrupt }
+      account.enter(frame)
+      times.append(frame.microseconds)
+      let passed = MediaTime(microseconds: frame.microseconds &- (times.first ?? 0))
+      if times.count >= 3, passed >= duration { break }
     }
     account.close(FrameAccount.End())
     self.frameRate = account.measuredFrameRate

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 
 /// A source of frames that behaves as V4L2 does: buffers are handed out and must be given back.
@@ -18,6 +17,9 @@ package protocol FrameDriver: AnyObject, Sendable {
   /// Whether the driver waits until its frames are taken: then the capture waits for every taker
   /// too, and none of them loses a frame.
   var waitsForTakers: Bool { get }
+  /// Whether the source has no more frames, as a file that was played to its end; known once
+  /// ``dequeue(timeoutMilliseconds:)`` has returned nil.
+  var hasEnded: Bool { get }
   /// How long the last frame of a source lasts that has ended, in microseconds; nil where the source
   /// does not say, and before its end.
   var lastFrameDuration: Int64? { get }
@@ -33,8 +35,9 @@ package protocol FrameDriver: AnyObject, Sendable {
 
   /// Waits for the next frame, up to a time limit.
   ///
+  /// - Returns: The frame, or nil at the time limit and where ``hasEnded`` is true.
   /// - Throws: `CaptureError` when the device is gone or has failed.
-  func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult
+  func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeuedBuffer?
 
   /// Gives a buffer back so that the driver can fill it again.
   func requeue(_ index: Int) throws(CaptureError)
@@ -53,55 +56,9 @@ extension FrameDriver {
   package var countsExactly: Bool { false }
   package var exposureGuard: ExposureGuard? { nil }
   package var waitsForTakers: Bool { false }
+  package var hasEnded: Bool { false }
   package var lastFrameDuration: Int64? { nil }
   package func microseconds() -> Int64 { MonotonicClock.microseconds() }
   package func release() {}
   package func abandon() {}
-}
-
-/// What came of waiting for a frame.
-package enum DequeueResult: ~Copyable {
-  /// A frame in one of the driver's buffers.
-  case frame(DequeuedBuffer)
-  /// No frame within the time limit.
-  case none
-  /// The source has no more frames: a file has been played to its end.
-  case ended
-}
-
-/// A driver's buffer, given back when this value goes away or is told to.
-package struct DequeuedBuffer: ~Copyable {
-  package let stamp: FrameStamp
-  /// How the camera exposed when the frame was taken.
-  package let exposure: ExposureInForce
-  /// The frame's bytes; valid until the buffer is given back.
-  package let bytes: UnsafeRawBufferPointer
-  /// The buffer's number, as its driver counts them.
-  package let index: Int
-  private let driver: any FrameDriver
-  private var isReturned = false
-
-  package init(
-    stamp: FrameStamp, exposure: ExposureInForce = ExposureInForce(),
-    bytes: UnsafeRawBufferPointer, index: Int, driver: any FrameDriver
-  ) {
-    self.stamp = stamp
-    self.exposure = exposure
-    self.bytes = bytes
-    self.index = index
-    self.driver = driver
-  }
-
-  deinit {
-    if !isReturned { try? driver.requeue(index) }  // Who wants the error calls `giveBack`.
-  }
-
-  /// Gives the buffer back now, and says when the driver refuses it.
-  package consuming func giveBack() throws(CaptureError) {
-    isReturned = true
-    try driver.requeue(index)
-  }
-
-  /// Leaves it to others to give the buffer back.
-  consuming func leave() { isReturned = true }
 }

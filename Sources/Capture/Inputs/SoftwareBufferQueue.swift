@@ -13,7 +13,9 @@ final class SoftwareBufferQueue: Sendable {
   private struct State {
     var free: RingOfIndices
     var filled: RingOfIndices
-    var stamps: [FrameStamp]
+    var frames: [FrameObservation]
+    /// Whether no more buffers will be filled, and none is.
+    var hasEnded = false
     var byteCounts: [Int]
   }
 
@@ -42,7 +44,7 @@ final class SoftwareBufferQueue: Sendable {
     state = Mutex(
       State(
         free: free, filled: RingOfIndices(capacity: count),
-        stamps: Array(repeating: FrameStamp(sequence: 0, microseconds: 0), count: count),
+        frames: Array(repeating: FrameObservation(sequence: 0, microseconds: 0), count: count),
         byteCounts: Array(repeating: 0, count: count)))
   }
 
@@ -51,6 +53,7 @@ final class SoftwareBufferQueue: Sendable {
   /// Makes every buffer free again that nobody holds, for a new stream.
   func restart(keeping held: [Int]) {
     state.withLock { state in
+      state.hasEnded = false
       while state.free.popFirst() != nil {}
       while state.filled.popFirst() != nil {}
       for index in 0..<count where !held.contains(index) { state.free.append(index) }
@@ -79,9 +82,9 @@ final class SoftwareBufferQueue: Sendable {
   }
 
   /// Hands a filled buffer to the consumer.
-  func publish(_ index: Int, byteCount: Int, stamp: FrameStamp) {
+  func publish(_ index: Int, byteCount: Int, _ frame: FrameObservation) {
     state.withLock {
-      $0.stamps[index] = stamp
+      $0.frames[index] = frame
       $0.byteCounts[index] = min(byteCount, bytesPerBuffer)
       $0.filled.append(index)
     }
@@ -93,26 +96,31 @@ final class SoftwareBufferQueue: Sendable {
     filledSignal.signal()
   }
 
-  /// The oldest filled buffer, waiting for it up to a time limit.
-  func dequeue(timeoutMilliseconds: Int32, for driver: any FrameDriver) -> DequeueResult {
+  /// Whether the end was met: no buffer is filled, and none will be.
+  var hasEnded: Bool { state.withLock { $0.hasEnded } }
+
+  /// The oldest filled buffer, waiting for it up to a time limit; nil at the limit and at the end.
+  func dequeue(timeoutMilliseconds: Int32, for driver: any FrameDriver) -> DequeuedBuffer? {
     if filledSignal.wait(timeout: .now() + .milliseconds(Int(timeoutMilliseconds))) == .timedOut {
-      return .none
+      return nil
     }
-    let taken: (index: Int, stamp: FrameStamp, byteCount: Int)? = state.withLock {
-      guard let index = $0.filled.popFirst() else { return nil }
-      return (index, $0.stamps[index], $0.byteCounts[index])
+    let taken: (index: Int, frame: FrameObservation, byteCount: Int)? = state.withLock {
+      guard let index = $0.filled.popFirst() else {
+        $0.hasEnded = true
+        return nil
+      }
+      return (index, $0.frames[index], $0.byteCounts[index])
     }
     guard let taken else {
       // Woken without a buffer: that is the end, and whoever asks again must see it too.
       filledSignal.signal()
-      return .ended
+      return nil
     }
-    return .frame(
-      DequeuedBuffer(
-        stamp: taken.stamp,
-        bytes: UnsafeRawBufferPointer(
-          start: memory + taken.index * bytesPerBuffer, count: taken.byteCount),
-        index: taken.index, driver: driver))
+    return DequeuedBuffer(
+      taken.frame,
+      bytes: UnsafeRawBufferPointer(
+        start: memory + taken.index * bytesPerBuffer, count: taken.byteCount),
+      index: taken.index, driver: driver)
   }
 
   /// Takes a buffer back.

@@ -115,7 +115,7 @@ package final class BufferPool: Sendable {
     slots[heldBuffer.slot].bytes
   }
 
-  /// Takes a hold away while the capture thread's own lasts.
+  /// Takes a sink's hold away during its call, while the capture thread's own lasts.
   func cancelHold(_ heldBuffer: HeldBuffer) { _ = releaseHold(heldBuffer) }
 
   /// Ends the capture thread's own hold; true when it was the last, and the buffer is its again.

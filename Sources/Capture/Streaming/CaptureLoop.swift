@@ -131,20 +131,21 @@ struct CaptureLoop: CaptureWork {
     while true {
       sinkList.update(&sinks)
       if let reason = control.requestedStop { return reason }
-      switch try pool.driver.dequeue(timeoutMilliseconds: 100) {
-      case .ended:
-        end.lastFrameDuration = pool.driver.lastFrameDuration
-        return .duration
-      case .none: try observer.checkSilence()
-      case .frame(let buffer):
-        if pool.driver.waitsForTakers, let reason = waitForSpace(for: buffer.bytes.count) {
-          // The capture ends before this frame.
-          end.frames.silence = 0
-          return reason
+      guard let buffer = try pool.driver.dequeue(timeoutMilliseconds: 100) else {
+        if pool.driver.hasEnded {
+          end.lastFrameDuration = pool.driver.lastFrameDuration
+          return .duration
         }
-        if let reason = try show(buffer) { return reason }
-        observer.noteReturn()
+        try observer.checkSilence()
+        continue
       }
+      if pool.driver.waitsForTakers, let reason = waitForSpace(for: buffer.bytes.count) {
+        // The capture ends before this frame.
+        end.frames.silence = 0
+        return reason
+      }
+      if let reason = try show(buffer) { return reason }
+      observer.noteReturn()
     }
   }
 
@@ -160,20 +161,19 @@ struct CaptureLoop: CaptureWork {
   }
 
   /// Shows a frame to the sinks; a reason to stop when it ends the capture.
-  private mutating func show(_ buffer: consuming DequeuedBuffer) throws(CaptureError) -> StopReason?
+  private mutating func show(_ frame: consuming DequeuedBuffer) throws(CaptureError) -> StopReason?
   {
-    let observation = observer.observe(buffer.stamp)
-    let isWhole = !buffer.stamp.isCorrupt && integrityCheck.holds(buffer.bytes)
-    var frame = ArrivedFrame(buffer, observation, isWhole: isWhole, pool: pool)
+    observer.observe(&frame.observation)
+    frame.isWhole = !frame.observation.isMarkedCorrupt && integrityCheck.holds(frame.bytes)
     var reason: StopReason?
     for sink in sinks {
       if let end = sink.take(&frame) { reason = reason ?? end }
     }
     guard reason != nil else {
-      try frame.finish()
+      try frame.finish(in: pool)
       return nil
     }
-    try? frame.finish()  // The take is whole; nobody needs this buffer again.
+    try? frame.finish(in: pool)  // The take is whole; nobody needs this buffer again.
     return reason
   }
 }

@@ -28,17 +28,15 @@ struct FrameObserver {
     lastArrival = driver.microseconds()
   }
 
-  /// Notes a frame that was taken just now.
-  mutating func observe(_ stamp: FrameStamp) -> FrameObservation {
+  /// Notes when a frame came that was taken just now.
+  mutating func observe(_ frame: inout FrameObservation) {
     lastArrival = driver.microseconds()
     heldSince = driver.waitsForTakers ? MonotonicClock.microseconds() : lastArrival
-    let (time, isJump) = clock.read(stamp, arrival: lastArrival)
-    var frame = FrameObservation(stamp: stamp, microseconds: time, arrival: lastArrival)
-    frame.isClockJump = isJump
+    frame.arrival = lastArrival
+    (frame.microseconds, frame.isClockJump) = clock.read(frame)
     // Its place in the ring is that of the frame as many before it as there are buffers.
     frame.oldestReturn = returns[count % returns.count]
     count += 1
-    return frame
   }
 
   /// Notes that the last frame's buffer was given back just now.

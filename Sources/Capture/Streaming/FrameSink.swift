@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import OvercrankFrameAccounting
-
 /// Where frames go from the capture thread.
 ///
 /// All calls come from that thread, so they neither wait nor ask for memory.
@@ -9,7 +7,7 @@ package protocol FrameSink: AnyObject, Sendable {
   /// Takes a frame, or leaves it.
   ///
   /// - Returns: Why the capture is to end with this frame, if it is.
-  func take(_ frame: inout ArrivedFrame) -> StopReason?
+  func take(_ frame: inout DequeuedBuffer) -> StopReason?
 
   /// Whether the sink has room for a frame of so many bytes; asked only for drivers that wait.
   func hasSpace(for byteCount: Int) -> Bool
@@ -49,51 +47,5 @@ extension [any FrameSink] {
       let mayKeep = needy.contains { $0 === sink }
       sink.allow(keeping: mayKeep ? Swift.max(1, count / needy.count) : 0)
     }
-  }
-}
-
-/// A frame that has just arrived, on its way past the sinks.
-package struct ArrivedFrame: ~Copyable {
-  package let observation: FrameObservation
-  package let isWhole: Bool
-  private let buffer: DequeuedBuffer
-  private let pool: BufferPool
-  private var heldBuffer: BufferPool.HeldBuffer?
-
-  init(
-    _ buffer: consuming DequeuedBuffer, _ observation: FrameObservation, isWhole: Bool,
-    pool: BufferPool
-  ) {
-    self.buffer = buffer
-    self.observation = observation
-    self.isWhole = isWhole
-    self.pool = pool
-  }
-
-  /// How the camera exposed when the frame was taken.
-  package var exposure: ExposureInForce { buffer.exposure }
-
-  /// The bytes, valid during the call.
-  package var bytes: UnsafeRawBufferPointer { buffer.bytes }
-
-  /// Keeps the frame beyond the call, until it is released; nil when too many are kept.
-  package mutating func hold() -> BufferPool.HeldBuffer? {
-    if let heldBuffer {
-      pool.hold(heldBuffer)
-    } else {
-      heldBuffer = pool.hold(buffer.bytes, index: buffer.index)
-    }
-    return heldBuffer
-  }
-
-  /// Takes back a hold of this call.
-  package func cancelHold(_ heldBuffer: BufferPool.HeldBuffer) { pool.cancelHold(heldBuffer) }
-
-  /// Gives the buffer back, or leaves that to the last who keeps it.
-  ///
-  /// - Throws: `CaptureError` when the driver does not take it.
-  consuming func finish() throws(CaptureError) {
-    if let heldBuffer, !pool.endHolding(heldBuffer) { return buffer.leave() }
-    try buffer.giveBack()
   }
 }

@@ -66,7 +66,7 @@ package final class TakeSink: FrameSink {
   /// What the capture thread knew when the take was over; nil while it is not.
   package var end: CaptureEnd? { result.withLock { $0 } }
 
-  package func take(_ frame: inout ArrivedFrame) -> StopReason? {
+  package func take(_ frame: inout DequeuedBuffer) -> StopReason? {
     guard !state.isOver else { return nil }
     if !endsCapture, let reason = control.requestedStop {
       state.end.stopReason = reason
@@ -121,7 +121,7 @@ package final class TakeSink: FrameSink {
   }
 
   /// Leaves a frame out; the first of a pause is noted, so that no other is missed.
-  private func pause(_ arrived: borrowing ArrivedFrame) -> StopReason? {
+  private func pause(_ arrived: borrowing DequeuedBuffer) -> StopReason? {
     if !state.clock.isPaused {
       state.pause = arrived.observation
       state.clock.pause(atMicroseconds: arrived.observation.microseconds)
@@ -141,7 +141,7 @@ package final class TakeSink: FrameSink {
   }
 
   /// Notes one frame and hands it over; a reason to stop when it ends the take.
-  private func enter(_ arrived: inout ArrivedFrame) -> StopReason? {
+  private func enter(_ arrived: inout DequeuedBuffer) -> StopReason? {
     var frame = arrived.observation
     guard notesPause() else {
       // Rather one frame more is missing than that the pause is.
@@ -175,13 +175,13 @@ package final class TakeSink: FrameSink {
   }
 
   /// Puts a frame into the queue, in the driver's buffer where that may be.
-  private func push(_ arrived: inout ArrivedFrame, _ observation: FrameObservation) -> Bool {
+  private func push(_ arrived: inout DequeuedBuffer, _ observation: FrameObservation) -> Bool {
     var frame = QueuedFrame(observation: observation, bytes: arrived.bytes)
     let maximum = maximumHeld.load(ordering: .relaxed)
     let heldCount = maximum > 0 ? queue.heldCount : 0
-    if heldCount < maximum { frame.heldBuffer = arrived.hold() }
+    if heldCount < maximum, let pool = queue.pool { frame.heldBuffer = arrived.hold(in: pool) }
     guard queue.push(frame) else {
-      if let heldBuffer = frame.heldBuffer { arrived.cancelHold(heldBuffer) }
+      if let heldBuffer = frame.heldBuffer { queue.pool?.cancelHold(heldBuffer) }
       return false
     }
     // Soon enough that the next ones need not be copied.

@@ -46,7 +46,7 @@ final class DataSink: FrameSink {
     self.wake = wake
   }
 
-  func take(_ frame: inout ArrivedFrame) -> StopReason? {
+  func take(_ frame: inout DequeuedBuffer) -> StopReason? {
     guard gate.isOpen.load(ordering: .relaxed) else { return nil }
     counters.offered.wrappingAdd(1, ordering: .relaxed)
     let entry = hold(&frame)
@@ -57,7 +57,7 @@ final class DataSink: FrameSink {
       // There is room for all that can be held, unless notes took it.
       options.kept.wrappingSubtract(1, ordering: .relaxed)
       options.waiting.wrappingSubtract(1, ordering: .relaxed)
-      frame.cancelHold(heldBuffer)
+      pool.cancelHold(heldBuffer)
       counters.note(.outOfBuffers)
     }
     return nil
@@ -80,7 +80,7 @@ final class DataSink: FrameSink {
     if options.isOverShare { wake.signal() }
   }
 
-  private func hold(_ frame: inout ArrivedFrame) -> VideoSampleRing.Entry {
+  private func hold(_ frame: inout DequeuedBuffer) -> VideoSampleRing.Entry {
     let observation = frame.observation
     guard frame.isWhole else { return .dropped(.corrupt, observation) }
     let time = observation.microseconds
@@ -93,7 +93,7 @@ final class DataSink: FrameSink {
       return .dropped(.frameWasLate, observation)
     }
     guard options.kept.load(ordering: .relaxed) < options.maximumKept.load(ordering: .relaxed),
-      let heldBuffer = frame.hold()
+      let heldBuffer = frame.hold(in: pool)
     else { return .dropped(.outOfBuffers, observation) }
     options.kept.wrappingAdd(1, ordering: .relaxed)
     options.waiting.wrappingAdd(1, ordering: .relaxed)

@@ -87,7 +87,7 @@ public final class SampleBuffer: Sendable {
     presentationTimeStamp = MediaTime(microseconds: observation.microseconds)
     self.duration = duration
     attachments = Attachments(
-      sequence: observation.stamp.sequence, isAfterClockJump: observation.isClockJump,
+      sequence: observation.sequence, isAfterClockJump: observation.isClockJump,
       arrivalTime: MediaTime(microseconds: observation.arrival),
       isExposureCustom: exposure.isByHand, exposureDuration: exposure.duration,
       gain: exposure.gainValue)

@@ -54,7 +54,7 @@ final class VideoSampleQueue: SampleQueue {
     drops.send(
       DroppedFrame(
         presentationTimeStamp: MediaTime(microseconds: frame.microseconds),
-        sequence: frame.stamp.sequence, reason: reason))
+        sequence: frame.sequence, reason: reason))
   }
 
   func take() -> SampleBuffer? {

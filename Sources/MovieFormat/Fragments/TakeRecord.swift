@@ -38,9 +38,10 @@ package enum TakeRecord: Hashable, Sendable {
     switch kind {
     case .frame:
       guard let outcome = FrameOutcome(rawValue: load(5)) else { return nil }
-      var stamp = FrameStamp(sequence: load(8), microseconds: load(24))
-      stamp.overrunsBefore = flags & 2 != 0 ? load(12) : nil
-      var frame = FrameObservation(stamp: stamp, microseconds: load(16), arrival: load(32))
+      var frame = FrameObservation(sequence: load(8), microseconds: load(24))
+      frame.overrunsBefore = flags & 2 != 0 ? load(12) : nil
+      frame.microseconds = load(16)
+      frame.arrival = load(32)
       frame.outcome = outcome
       frame.isClockJump = flags & 1 != 0
       frame.oldestReturn = load(40)
@@ -96,14 +97,14 @@ extension FrameObservation {
   func writeRecord(to bytes: inout [UInt8]) {
     RecordBytes.append(to: &bytes) { record in
       var flags: UInt16 = isClockJump ? 1 : 0
-      if stamp.overrunsBefore != nil { flags |= 2 }
+      if overrunsBefore != nil { flags |= 2 }
       record.store(TakeRecord.Kind.frame.rawValue, 4)
       record.store(outcome.rawValue, 5)
       record.store(flags, 6)
-      record.store(stamp.sequence, 8)
-      record.store(stamp.overrunsBefore ?? 0, 12)
+      record.store(sequence, 8)
+      record.store(overrunsBefore ?? 0, 12)
       record.store(microseconds, 16)
-      record.store(stamp.microseconds, 24)
+      record.store(driverMicroseconds, 24)
       record.store(arrival, 32)
       record.store(oldestReturn, 40)
       record.store(UInt32(clamping: unnoted), 48)

@@ -157,9 +157,8 @@ final class FrameStore: Sendable {
         .invalidData, "a picture of \(path) does not come after the one before",
         hint: "append pictures in the order of their times, a microsecond apart at least")
     }
-    let stamp = FrameStamp(sequence: state.count, microseconds: microseconds)
-    state.count &+= 1
-    return FrameObservation(stamp: stamp, microseconds: microseconds, arrival: microseconds)
+    defer { state.count &+= 1 }
+    return FrameObservation(sequence: state.count, microseconds: microseconds)
   }
 
   private var damage: RecordingError {

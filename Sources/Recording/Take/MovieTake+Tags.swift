@@ -40,7 +40,7 @@ extension MovieTake {
   ) -> [String: String] {
     let recording = RecordingTags.Recording(
       device: input.device.address, mode: input.modeName,
-      firstCaptureNs: first.microseconds &* 1_000, firstSequence: Int64(first.stamp.sequence),
+      firstCaptureNs: first.microseconds &* 1_000, firstSequence: Int64(first.sequence),
       gaps: gaps?.filter { $0.afterIndex >= 0 }.map {
         RecordingTags.Recording.Gap(afterIndex: $0.afterIndex, count: $0.count)
       },

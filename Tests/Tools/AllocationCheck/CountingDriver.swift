@@ -62,20 +62,20 @@ final class CountingDriver: FrameDriver {
   func requeue(_ index: Int) throws(CaptureError) { try base.requeue(index) }
   func stop() { base.stop() }
 
-  func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult {
+  func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeuedBuffer? {
     let visit = visits.load(ordering: .relaxed)
     if visit < counts.count { counts[visit] = allocation_count() }
     visits.store(visit + 1, ordering: .releasing)
     if waste > 0, visit % waste == 0 {
       UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1).deallocate()
     }
-    switch try base.dequeue(timeoutMilliseconds: timeoutMilliseconds) {
-    case .frame(let buffer):
-      places[Int(buffer.stamp.sequence) % Self.placeCount].store(
-        UInt(bitPattern: buffer.bytes.baseAddress), ordering: .relaxed)
-      return .frame(buffer)
-    case .none: return .none
-    case .ended: return .ended
+    guard let buffer = try base.dequeue(timeoutMilliseconds: timeoutMilliseconds) else {
+      return nil
     }
+    places[Int(buffer.observation.sequence) % Self.placeCount].store(
+      UInt(bitPattern: buffer.bytes.baseAddress), ordering: .relaxed)
+    return buffer
   }
+
+  var hasEnded: Bool { base.hasEnded }
 }

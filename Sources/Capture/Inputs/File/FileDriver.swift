@@ -79,17 +79,18 @@ package final class FileDriver: FrameDriver {
     thread.withLock { $0 = started }
   }
 
-  package func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult {
-    switch queue.dequeue(timeoutMilliseconds: timeoutMilliseconds, for: self) {
-    case .frame(let buffer):
-      if pace == .maximum { clock.advance(toMicroseconds: buffer.stamp.microseconds) }
-      return .frame(buffer)
-    case .none: return .none
-    case .ended:
-      if let error = failure.withLock({ $0 }) { throw error }
-      return .ended
+  package func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeuedBuffer? {
+    guard let buffer = queue.dequeue(timeoutMilliseconds: timeoutMilliseconds, for: self) else {
+      if hasEnded, let error = failure.withLock({ $0 }) { throw error }
+      return nil
     }
+    if pace == .maximum {
+      clock.advance(toMicroseconds: buffer.observation.driverMicroseconds)
+    }
+    return buffer
   }
+
+  package var hasEnded: Bool { queue.hasEnded }
 
   package var lastFrameDuration: Int64? { lastDuration.withLock { $0 } }
 
@@ -195,14 +196,14 @@ private struct Player {
       return isAlive
     }
     let buffer = queue.memory(of: index)
-    var stamp = FrameStamp(sequence: sequence, microseconds: due)
-    stamp.overrunsBefore = overruns
+    var frame = FrameObservation(sequence: sequence, microseconds: due)
+    frame.overrunsBefore = overruns
     // A frame larger than any picture should be arrives cut, and says so.
-    stamp.isCorrupt = bytes.count > buffer.count
+    frame.isMarkedCorrupt = bytes.count > buffer.count
     overruns = 0
     buffer.copyMemory(
       from: UnsafeRawBufferPointer(rebasing: bytes.prefix(buffer.count)))
-    queue.publish(index, byteCount: bytes.count, stamp: stamp)
+    queue.publish(index, byteCount: bytes.count, frame)
     return isAlive
   }
 

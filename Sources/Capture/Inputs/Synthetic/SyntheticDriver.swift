@@ -114,16 +114,16 @@ package final class SyntheticDriver: FrameDriver {
     thread.withLock { $0 = started }
   }
 
-  package func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult {
-    switch queue.dequeue(timeoutMilliseconds: timeoutMilliseconds, for: self) {
-    case .frame(let buffer):
-      counter?.add()
-      if waitsForTakers { clock.advance(toMicroseconds: buffer.stamp.microseconds) }
-      return .frame(buffer)
-    case .none: return .none
-    case .ended: return .ended
+  package func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeuedBuffer? {
+    guard let buffer = queue.dequeue(timeoutMilliseconds: timeoutMilliseconds, for: self) else {
+      return nil
     }
+    counter?.add()
+    if waitsForTakers { clock.advance(toMicroseconds: buffer.observation.driverMicroseconds) }
+    return buffer
   }
+
+  package var hasEnded: Bool { queue.hasEnded }
 
   package func requeue(_ index: Int) { queue.giveBack(index) }
 
@@ -156,15 +156,15 @@ package final class SyntheticDriver: FrameDriver {
         overruns &+= 1
         continue
       }
-      var stamp = FrameStamp(
+      var frame = FrameObservation(
         sequence: UInt32(truncatingIfNeeded: number), microseconds: due)
-      stamp.overrunsBefore = overruns
+      frame.overrunsBefore = overruns
       overruns = 0
       let picture = Int(number % Int64(FrameNumberPattern.limit))
       let count = try? maker.make(
         number: picture, isFlash: isFlash(number), into: queue.memory(of: index))
-      stamp.isCorrupt = count == nil
-      queue.publish(index, byteCount: count ?? 0, stamp: stamp)
+      frame.isMarkedCorrupt = count == nil
+      queue.publish(index, byteCount: count ?? 0, frame)
     }
     queue.end()
   }

@@ -79,25 +79,23 @@ final class V4L2Driver: FrameDriver {
     exposureGuard?.restore()
   }
 
-  func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeueResult {
+  func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeuedBuffer? {
     let dequeued: Dequeued?
     do throws(DeviceError) {
       dequeued = try queue.dequeue(timeoutMilliseconds: timeoutMilliseconds) { change in
         exposure.note(change.id, change.value)
       }
     } catch { throw CaptureError(error) }
-    guard let dequeued else { return .none }
+    guard let dequeued else { return nil }
     // A clock the driver does not name cannot be compared with ours, and none is no time at all:
     // then ours is the time.
     let isTimed = dequeued.clock == .monotonic && dequeued.microseconds != 0
-    var stamp = FrameStamp(
+    var frame = FrameObservation(
       sequence: dequeued.sequence,
       microseconds: isTimed ? dequeued.microseconds : microseconds())
-    stamp.isCorrupt = dequeued.isError
-    return .frame(
-      DequeuedBuffer(
-        stamp: stamp, exposure: exposure, bytes: dequeued.bytes, index: dequeued.index,
-        driver: self))
+    frame.isMarkedCorrupt = dequeued.isError
+    return DequeuedBuffer(
+      frame, exposure: exposure, bytes: dequeued.bytes, index: dequeued.index, driver: self)
   }
 
   func requeue(_ index: Int) throws(CaptureError) {
