@@ -132,6 +132,9 @@ let package = Package(
         "OvercrankLinuxSystem", "OvercrankV4L2", "CVideo4Linux", "OvercrankMediaCore",
         "TestSupport",
       ]),
+    .testTarget(name: "ALSATests", dependencies: ["OvercrankALSA", "TestSupport"]),
+    .testTarget(
+      name: "LibAVTests", dependencies: ["OvercrankLibAV", "OvercrankMediaCore", "CFFmpeg"]),
     .testTarget(
       name: "DeviceDiscoveryTests",
       dependencies: [
@@ -262,7 +265,8 @@ let package = Package(
 // Tests/sanitize.sh builds the tests of the way of a frame alone, once for each sanitizer.
 if Context.environment["OVERCRANK_TESTS"] == "capture" {
   let kept = [
-    "V4L2Tests", "DeviceDiscoveryTests", "FrameAccountingTests", "CaptureTests", "RecordingTests",
+    "V4L2Tests", "ALSATests", "DeviceDiscoveryTests", "FrameAccountingTests", "CaptureTests",
+    "RecordingTests",
   ]
   package.targets.removeAll { $0.type == .test && !kept.contains($0.name) }
 }

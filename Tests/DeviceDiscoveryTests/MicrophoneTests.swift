@@ -139,13 +139,4 @@ struct MicrophoneTests {
     #expect(try CaptureDevice.find("046d", among: [camera, microphone]) == camera)
     #expect(try CaptureDevice.find("02-pcm0", among: [camera, microphone]) == microphone)
   }
-
-  @Test(arguments: [
-    ("pcmC0D1c", "hw:0,1"), ("pcmC12D0c", "hw:12,0"), ("pcmC0D1p", nil), ("controlC0", nil),
-    ("pcmCD1c", nil), ("pcmC0Dc", nil), ("pcmC0D1D2c", nil), ("pcmC99999999999D0c", nil),
-    ("pcmC-1D0c", nil),
-  ])
-  func `Capture nodes are told from others`(name: String, device: String?) {
-    #expect(AudioNode(named: name)?.hardwareName == device)
-  }
 }

@@ -66,9 +66,9 @@ struct PictureTests {
         for frame in Int(start)..<min(40, Int(end.rounded(.up))) {
           let share = min(end, Double(frame + 1)) - max(start, Double(frame))
           // FFV1 keeps the full range of JPEG.
-          light += share * transfer.light(Double(level(source[frame])) / 255)
+          light += share * transfer.linearize(Double(level(source[frame])) / 255)
         }
-        let due = 255 * transfer.signal(light / (end - start))
+        let due = 255 * transfer.encode(light / (end - start))
         #expect(abs(Double(level(mixed)) - due) <= 1, "slot \(slot), block \(block)")
       }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
+import OvercrankMediaCore
 import OvercrankRetiming
 import TestSupport
 import Testing
@@ -91,8 +92,8 @@ struct FrameBlenderTests {
     let (black, span, chroma) = isFullRange ? (0, most, most) : (16 * unit, 219 * unit, 224 * unit)
     let middle = Double(1 << (layout.depth - 1))
     func mean(_ value: (Int) -> Double) -> Double {
-      let light = shares.indices.reduce(0) { $0 + shares[$1] * transfer.light(value($1)) }
-      return transfer.signal(light / shares.reduce(0, +))
+      let light = shares.indices.reduce(0) { $0 + shares[$1] * transfer.linearize(value($1)) }
+      return transfer.encode(light / shares.reduce(0, +))
     }
     func clamp(_ value: Double) -> Double { min(max(value, 0), most) }
     var result = pictures[0].map { $0.map { $0.map { _ in 0.0 } } }

@@ -4,6 +4,7 @@ import OvercrankAssets
 import OvercrankEditing
 import OvercrankLibAV
 import OvercrankMediaCore
+import OvercrankMovieFormat
 import OvercrankRetiming
 
 /// Everything that is decided before the first byte is written.

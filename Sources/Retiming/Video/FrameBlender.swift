@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankLibAV
+package import OvercrankMediaCore
 
 /// Mixes pictures as light: what a shutter that stands open over all of them would see.
 ///
@@ -56,12 +57,12 @@ package final class FrameBlender {
     // Video range and saturated colours reach beyond 0 and 1; by less than a whole.
     lowest = -steps
     let transferOf = transfer
-    lights = (-steps...2 * steps).map { Float(transferOf.light(Double($0) / Double(steps))) }
+    lights = (-steps...2 * steps).map { Float(transferOf.linearize(Double($0) / Double(steps))) }
     rootSteps = Float(steps)
     let most = Double(lights.last ?? 1).squareRoot().squareRoot()
     signals = (0...Int(most * Double(steps)) + 1).map {
       let root = Double($0) / Double(steps)
-      return Float(transferOf.signal(root * root * root * root))
+      return Float(transferOf.encode(root * root * root * root))
     }
     let scale = Double(codes) / 256
     let (black, span, chromaSpan) =

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CFFmpeg
 import Glibc
 
-/// How a track's code values stand for light: what must be undone before light can be added.
+/// The relation between a track's code values and light, which must be undone before light is added.
 package struct TransferFunction: Hashable, Sendable {
   /// The curve between a signal from 0 to 1 and light from 0 to 1.
   package enum Curve: Hashable, Sendable {
@@ -28,42 +27,19 @@ package struct TransferFunction: Hashable, Sendable {
     self.blue = blue
   }
 
-  /// What a track's tags say.
-  package init(_ colors: Encoder.ColorTags) {
-    curve =
-      switch colors.transfer {
-      case AVCOL_TRC_GAMMA22: .power(2.2)
-      case AVCOL_TRC_GAMMA28: .power(2.8)
-      case AVCOL_TRC_LINEAR: .power(1)
-      case AVCOL_TRC_IEC61966_2_1: .sRGB
-      case AVCOL_TRC_SMPTE2084: .pq
-      case AVCOL_TRC_ARIB_STD_B67: .hlg
-      default: .bt709
-      }
-    // BT.601 where nothing is said, as libswscale takes it.
-    (red, blue) =
-      switch colors.space {
-      case AVCOL_SPC_BT709: (0.2126, 0.0722)
-      case AVCOL_SPC_BT2020_NCL, AVCOL_SPC_BT2020_CL: (0.2627, 0.0593)
-      case AVCOL_SPC_SMPTE240M: (0.212, 0.087)
-      case AVCOL_SPC_FCC: (0.30, 0.11)
-      default: (0.299, 0.114)
-      }
-  }
-
-  /// The light of a signal.
+  /// The light that a signal stands for.
   ///
   /// Signals below zero, which the video range has, give negative light, the same mirrored.
-  package func light(_ signal: Double) -> Double {
-    signal < 0 ? -positiveLight(-signal) : positiveLight(signal)
+  package func linearize(_ signal: Double) -> Double {
+    signal < 0 ? -linearizePositive(-signal) : linearizePositive(signal)
   }
 
-  /// The signal of a light: the inverse of ``light(_:)``.
-  package func signal(_ light: Double) -> Double {
-    light < 0 ? -positiveSignal(-light) : positiveSignal(light)
+  /// The signal for a light: the inverse of ``linearize(_:)``.
+  package func encode(_ light: Double) -> Double {
+    light < 0 ? -encodePositive(-light) : encodePositive(light)
   }
 
-  private func positiveLight(_ signal: Double) -> Double {
+  private func linearizePositive(_ signal: Double) -> Double {
     switch curve {
     case .bt709:
       return signal < 0.081242858298635
@@ -83,7 +59,7 @@ package struct TransferFunction: Hashable, Sendable {
     }
   }
 
-  private func positiveSignal(_ light: Double) -> Double {
+  private func encodePositive(_ light: Double) -> Double {
     switch curve {
     case .bt709:
       return light < 0.018053968510807

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import OvercrankALSA
+import TestSupport
+import Testing
+
+/// A capture device as a program sees it, on a sound card that is a program itself.
+struct AudioDeviceTests {
+  @Test(arguments: [
+    ("pcmC0D1c", "hw:0,1"), ("pcmC12D0c", "hw:12,0"), ("pcmC0D1p", nil), ("controlC0", nil),
+    ("pcmCD1c", nil), ("pcmC0Dc", nil), ("pcmC0D1D2c", nil), ("pcmC99999999999D0c", nil),
+    ("pcmC-1D0c", nil),
+  ])
+  func `Capture nodes are told from others`(name: String, device: String?) {
+    #expect(AudioNode(named: name)?.hardwareName == device)
+  }
+
+  private static let settings = AudioSettings(
+    layout: .s16, channelCount: 1, rate: 48_000, periodSize: 480, bufferSize: 4_800)
+
+  /// Runs a closure with a device that streams from a card.
+  private func withDevice(
+    _ card: FakeAudioCard, _ body: (borrowing AudioDevice) throws -> Void
+  ) throws {
+    try ALSASystem.$calls.withValue(card) {
+      let device = try AudioDevice(opening: AudioNode(card: 0, device: 0))
+      #expect(try device.configure(Self.settings) == Self.settings)
+      try device.start()
+      try body(device)
+    }
+  }
+
+  private func card(_ configure: (inout FakeAudioCard.Description) -> Void) -> FakeAudioCard {
+    var description = FakeAudioCard.Description()
+    configure(&description)
+    return FakeAudioCard(description)
+  }
+
+  /// Reads what waits, as 16-bit samples of one channel.
+  private func read(_ device: borrowing AudioDevice, _ count: Int) throws -> [Int16] {
+    try withUnsafeTemporaryAllocation(of: Int16.self, capacity: count) { memory in
+      let (read, loss) = try device.read(
+        into: UnsafeMutableRawPointer(memory.baseAddress!), count: count)
+      #expect(loss == nil)
+      return Array(memory.prefix(read))
+    }
+  }
+
+  @Test func `A period comes with the time of its last sample and its samples`() throws {
+    let card = card { $0.wave = { sample, _ in Double(sample % 100) / 128 } }
+    try withDevice(card) { device in
+      let arrival = try device.wait(milliseconds: 100)
+      #expect(
+        arrival
+          == .samples(available: 480, nanoseconds: card.nanoseconds(ofSample: 480, rate: 48_000)))
+      let samples = try read(device, 480)
+      #expect(samples.count == 480 && samples[0] == samples[100] && samples[1] > samples[0])
+    }
+    #expect(!card.isOpen)
+  }
+
+  @Test func `An overrun is a loss, after which the device starts again`() throws {
+    try withDevice(card { $0.faults = [.init(at: 480, .overrun(lost: 9_600))] }) { device in
+      #expect(try device.wait(milliseconds: 100) != .overrun)
+      #expect(try device.wait(milliseconds: 100) == .overrun)
+      try device.start(.recover)
+      guard case .samples(480, _) = try device.wait(milliseconds: 100) else {
+        Issue.record("no period follows the overrun")
+        return
+      }
+    }
+  }
+
+  @Test func `A device that sleeps is asked until it wakes`() throws {
+    try withDevice(card { $0.faults = [.init(at: 0, .suspend(lost: 480))] }) { device in
+      #expect(try device.wait(milliseconds: 100) == .suspended)
+      var attempts = 1
+      while try !device.resume() { attempts += 1 }
+      #expect(attempts == 3)
+      #expect(try device.wait(milliseconds: 100) != .suspended)
+    }
+  }
+
+  @Test(arguments: [FakeAudioCard.Fault.Kind.unplug, .unplugWhileWaiting])
+  func `A card that is pulled out is named so, whatever its stream says first`(
+    kind: FakeAudioCard.Fault.Kind
+  ) throws {
+    try withDevice(card { $0.faults = [.init(at: 0, kind)] }) { device in
+      var found: ALSAError?
+      do throws(ALSAError) { _ = try device.wait(milliseconds: 100) } catch { found = error }
+      #expect(found?.reason == .unplugged && found?.operation == .wait)
+    }
+  }
+
+  @Test(arguments: [
+    (EACCES, ALSAError.Reason.noPermission), (EPERM, .noPermission), (ENOENT, .notFound),
+    (ENODEV, .notFound), (EBUSY, .busy), (EAGAIN, .busy), (ENOMEM, .outOfMemory),
+    (EMFILE, .tooManyFiles), (EINVAL, .notSupported), (EIO, .other),
+  ])
+  func `A device that cannot be opened says why`(code: CInt, reason: ALSAError.Reason) {
+    let card = card { $0.openResult = -code }
+    var found: ALSAError?
+    ALSASystem.$calls.withValue(card) {
+      do throws(ALSAError) { _ = try AudioDevice(opening: AudioNode(card: 0, device: 0)) } catch {
+        found = error
+      }
+    }
+    #expect(found?.reason == reason && found?.device == "hw:0,0" && found?.code == code)
+  }
+}
