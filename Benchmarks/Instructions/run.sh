@@ -6,23 +6,8 @@
 #   Benchmarks/Instructions/run.sh [COMMIT]     the one before the last, unless said; 10 minutes
 #
 # Both programs get the same movie, which the one of now recorded. A ratio of 1.000 is no change.
-# shellcheck source=Benchmarks/Support/prepare.sh
-. "$(dirname "$0")/../Support/prepare.sh"
-commit=${1:-HEAD~1}
-prepare SLOWMO slowmo valgrind binutils
-make_folder instructions-bench "$PWD"
-git worktree add --quiet --detach "$WORK/before" "$commit"
-trap 'git worktree remove --force "$WORK/before"; rm -rf "$WORK"' EXIT
-swift build --package-path "$WORK/before" -c release --product slowmo >&2
-# valgrind cannot read the debug information that this compiler writes.
-strip -o "$WORK/slowmo-before" \
-  "$(swift build --package-path "$WORK/before" -c release --show-bin-path)/slowmo"
-strip -o "$WORK/slowmo-now" "$SLOWMO"
-before=$WORK/slowmo-before
-now=$WORK/slowmo-now
-
-source="$WORK/take.mov"
-"$SLOWMO" record 'synthetic:640x480@240?pace=max' -o "$source" -t 2 --progress none >&2
+# shellcheck source=Benchmarks/Instructions/programs.sh
+. "$(dirname "$0")/programs.sh"
 
 # count PROGRAM ARGUMENTS...: the instructions of one run.
 count() {

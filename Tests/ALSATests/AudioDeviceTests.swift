@@ -39,12 +39,13 @@ struct AudioDeviceTests {
 
   /// Reads what waits, as 16-bit samples of one channel.
   private func read(_ device: borrowing AudioDevice, _ count: Int) throws -> [Int16] {
-    try withUnsafeTemporaryAllocation(of: Int16.self, capacity: count) { memory in
-      let (read, loss) = try device.read(
-        into: UnsafeMutableRawPointer(memory.baseAddress!), count: count)
+    var samples = [Int16](repeating: 0, count: count)
+    let read = try samples.withUnsafeMutableBytes { memory in
+      let (read, loss) = try device.read(into: #require(memory.baseAddress), count: count)
       #expect(loss == nil)
-      return Array(memory.prefix(read))
+      return read
     }
+    return Array(samples.prefix(read))
   }
 
   @Test func `A period comes with the time of its last sample and its samples`() throws {

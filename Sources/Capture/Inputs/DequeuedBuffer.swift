@@ -36,9 +36,10 @@ package struct DequeuedBuffer: ~Copyable {
     if !isReturned { try? driver.requeue(index) }
   }
 
-  /// Keeps the frame beyond the sink's call, until it is released; nil when too many are kept.
+  /// Keeps the frame beyond the sink's call, until it is released.
   ///
   /// - Parameter pool: The pool of the frame's driver.
+  /// - Returns: What to release it by; nil when too many are kept.
   package mutating func hold(in pool: BufferPool) -> BufferPool.HeldBuffer? {
     if let heldBuffer {
       pool.hold(heldBuffer)

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# How often a run of slowmo calls from one of our modules into another, and between how many pairs of
+# modules, now and at another commit, as callgrind sees it. Calls that were inlined do not count.
+#
+#   Benchmarks/Instructions/crossings.sh [COMMIT]     the one before the last, unless said
+# shellcheck source=Benchmarks/Support/programs.sh
+. "$(dirname "$0")/programs.sh"
+
+# crossings PROGRAM ARGUMENTS...: calls and pairs of one run.
+crossings() {
+  rm -f "$WORK"/out.*
+  valgrind --tool=callgrind --callgrind-out-file="$WORK/calls" "$@" >/dev/null 2>&1
+  python3 Benchmarks/Instructions/crossings.py "$WORK/calls"
+}
+
+printf '| Case | calls before | pairs | calls now | pairs |\n|---|---|---|---|---|\n'
+measure() { # measure NAME ARGUMENTS...
+  local name=$1
+  shift
+  printf '| %s | %s | %s |\n' "$name" "$(crossings "$before" "$@")" "$(crossings "$now" "$@")"
+}
+measure "passthrough, 120 of 480 frames at 1/8" retime "$source" -o "$WORK/out.mov" --range 0.5..1 \
+  --speed 1/8 --copy --pitch mute --progress none
+measure "audio, spectral, 2 s at 1/2" retime "$source" -o "$WORK/out.mov" --speed 1/2 --copy \
+  --pitch spectral --progress none
