@@ -59,7 +59,7 @@ let package = Package(
     // Values of time, which every module below may import.
     .module("MediaCore"),
     // Files, threads and clocks, as the system has them.
-    .module("LinuxSystem", with: ["CLinuxSystem", .deque, .systemPackage]),
+    .module("LinuxSystem", on: ["MediaCore"], with: ["CLinuxSystem", .deque, .systemPackage]),
     // What became of each frame: values only.
     .module("FrameAccounting", on: ["MediaCore"], with: [.deque]),
     // Movie files to the byte: boxes, fragments, journals, NAL units.
@@ -67,7 +67,7 @@ let package = Package(
 
     // Bridges: one owner for each C handle.
     .module("V4L2", on: ["LinuxSystem", "MediaCore"], with: ["CVideo4Linux"]),
-    .module("ALSA", on: ["LinuxSystem", "V4L2"], with: ["CALSA"]),
+    .module("ALSA", on: ["LinuxSystem", "MediaCore", "V4L2"], with: ["CALSA"]),
     .module("LibAV", on: ["LinuxSystem", "MediaCore", "MovieFormat"], with: ["CFFmpeg"]),
 
     // The way of a frame.

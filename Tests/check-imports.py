@@ -23,13 +23,13 @@ MODULES = {
     "CALSA": [],
     "CLinuxSystem": [],
     "OvercrankMediaCore": [],
-    "OvercrankLinuxSystem": ["CLinuxSystem"],
+    "OvercrankLinuxSystem": ["CLinuxSystem", "OvercrankMediaCore"],
     "OvercrankFrameAccounting": ["OvercrankMediaCore"],
     "OvercrankMovieFormat": [
         "OvercrankFrameAccounting", "OvercrankLinuxSystem", "OvercrankMediaCore",
     ],
     "OvercrankV4L2": ["CVideo4Linux", "OvercrankLinuxSystem", "OvercrankMediaCore"],
-    "OvercrankALSA": ["CALSA", "OvercrankLinuxSystem", "OvercrankV4L2"],
+    "OvercrankALSA": ["CALSA", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankV4L2"],
     "OvercrankLibAV": [
         "CFFmpeg", "OvercrankLinuxSystem", "OvercrankMediaCore", "OvercrankMovieFormat",
     ],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+package import OvercrankMediaCore
 
 /// A failed call to a sound card: what was tried, on which device, and why.
 package struct ALSAError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -67,12 +68,17 @@ package struct ALSAError: Error, Hashable, Sendable, CustomStringConvertible {
     "Could not \(operation.rawValue) \(device): \(String(cString: strerror(code)))"
   }
 
-  /// What to try next: one line without a final period.
-  package var hint: String {
+  /// The failed call.
+  package var cause: MediaError.Cause {
+    MediaError.Cause(operation.rawValue, on: device, errorNumber: code)
+  }
+
+  /// What to try next.
+  package var recovery: Recovery {
     switch reason {
     case .noPermission:
       "add yourself to the group audio (sudo usermod -aG audio $USER) and log in again"
-    case .notFound: "see which devices there are with: slowmo devices"
+    case .notFound: Recovery("choose a device that is listed", .listDevices)
     case .busy: "another program records from it; sudo fuser -v /dev/snd/* tells which"
     case .unplugged: "it was unplugged or its driver is gone; plug it in again"
     case .notSupported: "choose another format of the microphone"

@@ -6,8 +6,8 @@ public import OvercrankMediaCore
 extension Asset {
   /// The asset as the value that compositions hold.
   ///
-  /// - Throws: `AssetError` with `.emptyRange` for an asset that lasts no time.
-  public func mediaSource() throws(AssetError) -> MediaSource {
+  /// - Throws: `MediaError` with `.emptyRange` for an asset that lasts no time.
+  public func mediaSource() throws(MediaError) -> MediaSource {
     var tracks: [SourceTrack] = []
     if let videoTrack {
       tracks.append(
@@ -17,10 +17,10 @@ extension Asset {
     if let audioTrack {
       tracks.append(SourceTrack(.audio, language: audioTrack.format.metadata["language"]))
     }
-    do throws(TimingError) {
+    do throws(MediaError) {
       return try MediaSource(path: path, duration: duration, tracks: tracks)
     } catch {
-      throw AssetError(.emptyRange, error.description, hint: "choose a file that lasts longer")
+      throw MediaError(.emptyRange, error.description, recovery: "choose a file that lasts longer")
     }
   }
 }

@@ -7,7 +7,7 @@ extension Asset {
   ///
   /// A time after the end is given as it is.
   ///
-  /// - Throws: `TimingError` with `.outsideSource` for a time before the start or a frame that is
+  /// - Throws: `MediaError` with `.outsideSource` for a time before the start or a frame that is
   ///   not there, `.overflow` when the time cannot be said exactly.
   public func resolve(_ time: TimeExpression) throws -> MediaTime {
     let frames = videoTrack?.frames
@@ -18,7 +18,7 @@ extension Asset {
 
   /// The range that an expression means in this asset: `1.2..1.5`, `0f..240f`.
   ///
-  /// - Throws: `TimingError` as for a time, and with `.emptyRange` for one that ends before it starts.
+  /// - Throws: `MediaError` as for a time, and with `.emptyRange` for one that ends before it starts.
   public func resolve(_ range: TimeRangeExpression) throws -> TimeRange {
     let frames = videoTrack?.frames
     return try range.resolved(

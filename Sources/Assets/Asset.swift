@@ -40,21 +40,23 @@ public struct Asset: Sendable {
   ///   - path: The file.
   ///   - allowsTruncation: Whether a file that is cut off is what can be read of it, as
   ///     ``truncation`` then says; else it is an error.
-  /// - Throws: `AssetError`: `.notFound`, `.noPermission`, or `.invalidData` for a file that is
+  /// - Throws: `MediaError`: `.notFound`, `.noPermission`, or `.invalidData` for a file that is
   ///   no movie, is damaged or is cut off.
-  public init(path: String, allowsTruncation: Bool = false) throws(AssetError) {
+  public init(path: String, allowsTruncation: Bool = false) throws(MediaError) {
     try AssetFile.check(path)
     self.path = path
     let index: AssetIndex
-    do throws(LibAVError) { index = try AssetIndex(path) } catch { throw AssetError(error) }
+    do throws(LibAVError) { index = try AssetIndex(path) } catch {
+      throw MediaError(reading: error)
+    }
     container = index.containerName.split(separator: ",").first.map(String.init) ?? "unknown"
     metadata = index.metadata
     chapterList = index.chapters
     if index.tracks.contains(where: {
       [.video, .audio].contains($0.kind) && index.elsewhere.contains($0.index)
     }) {
-      throw AssetError(
-        .invalidData, DataReferences.refusal(of: path), hint: DataReferences.hint)
+      throw MediaError(
+        .invalidData, DataReferences.refusal(of: path), recovery: DataReferences.recovery)
     }
     videoTrack = try index.videoTrack(allowsTruncation: allowsTruncation)
     audioTrack = try index.audioTrack(origin: videoTrack, allowsTruncation: allowsTruncation)

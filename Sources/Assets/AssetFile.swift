@@ -2,20 +2,22 @@
 
 import Glibc
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 /// What the file system says of a path, before libav is asked.
 enum AssetFile {
   /// Checks that the path is a readable file with something in it.
   ///
-  /// - Throws: `AssetError` that tells a missing file from one that is no file, may not be read
+  /// - Throws: `MediaError` that tells a missing file from one that is no file, may not be read
   ///   or is empty.
-  static func check(_ path: String) throws(AssetError) {
+  static func check(_ path: String) throws(MediaError) {
     var status = stat()
     guard stat(path.systemPath, &status) == 0 else {
       let reason = errno
       guard reason == EACCES else {
-        throw AssetError(
-          .notFound, "\(path): \(String(cString: strerror(reason)))", hint: "check the name")
+        throw MediaError(
+          .fileNotFound, "\(path): \(String(cString: strerror(reason)))", recovery: "check the name"
+        )
       }
       throw noPermission(path)
     }
@@ -28,8 +30,8 @@ enum AssetFile {
     guard status.st_size > 0 else { throw .invalid(path, "is empty") }
   }
 
-  private static func noPermission(_ path: String) -> AssetError {
-    AssetError(
-      .noPermission, "\(path): this user may not read it", hint: "check its owner and its mode")
+  private static func noPermission(_ path: String) -> MediaError {
+    MediaError(
+      .noPermission, "\(path): this user may not read it", recovery: "check its owner and its mode")
   }
 }

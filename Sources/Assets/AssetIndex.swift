@@ -191,7 +191,7 @@ struct AssetIndex {
   /// The first track of pictures that can be decoded, or nil.
   ///
   /// Unless truncation is allowed, a file that is cut off is an error.
-  func videoTrack(allowsTruncation: Bool = false) throws(AssetError) -> VideoTrack? {
+  func videoTrack(allowsTruncation: Bool = false) throws(MediaError) -> VideoTrack? {
     guard let track = tracks.first(where: { $0.kind == .video && $0.parameters.hasDecoder }) else {
       return nil
     }
@@ -218,20 +218,20 @@ struct AssetIndex {
   /// these are made by the order of decoding.
   private func presentation(
     of track: TrackFormat
-  ) throws(AssetError) -> (records: [PacketRecord], isMade: Bool) {
+  ) throws(MediaError) -> (records: [PacketRecord], isMade: Bool) {
     let records = packets[track.index] ?? []
     let unstated = records.count { !$0.isStated }
     guard unstated > 0 else { return (records, false) }
     let order: PresentationOrder
     do throws(LibAVError) {
       order = try PresentationOrder(path, track, count: records.count)
-    } catch { throw AssetError(error) }
+    } catch { throw MediaError(reading: error) }
     guard let timed = order.timed(records) else {
-      throw AssetError(
+      throw MediaError(
         .invalidData,
         "\(path) does not say when \(unstated) of its \(records.count) frames are shown, nor do "
           + "their durations",
-        hint: "give its frames times with another program, such as ffmpeg")
+        recovery: "give its frames times with another program, such as ffmpeg")
     }
     return (timed, true)
   }
@@ -241,7 +241,7 @@ struct AssetIndex {
   /// Unless truncation is allowed, a file that is cut off is an error.
   func audioTrack(
     origin video: VideoTrack?, allowsTruncation: Bool = false
-  ) throws(AssetError) -> AudioTrack? {
+  ) throws(MediaError) -> AudioTrack? {
     guard let track = tracks.first(where: { $0.kind == .audio && $0.parameters.hasDecoder }) else {
       return nil
     }
@@ -250,7 +250,7 @@ struct AssetIndex {
     guard let first = records.first, rate > 0, track.parameters.channelCount > 0 else { return nil }
     try checkPlain(track, "audio")
     if !allowsTruncation { try checkWholeness(track, of: "blocks of sound") }
-    func sample(_ ticks: Int64) throws(AssetError) -> Int64 {
+    func sample(_ ticks: Int64) throws(MediaError) -> Int64 {
       guard let offset = track.sample(atTicks: ticks), abs(offset) < 1 << 53 else {
         throw .invalid(path, "has sound at a time that is out of bounds")
       }
@@ -274,7 +274,7 @@ struct AssetIndex {
   }
 
   /// The place of the first picture among the samples of the file's own count.
-  private func originSample(of video: VideoTrack, rate: Int) throws(AssetError) -> Int64 {
+  private func originSample(of video: VideoTrack, rate: Int) throws(MediaError) -> Int64 {
     guard
       let offset = try? Rational(video.frames.originTicks).multiplied(by: video.format.timeBase)
         .multiplied(by: Rational(Int64(rate))).rounded(.halfAwayFromZero), abs(offset) < 1 << 53
@@ -318,24 +318,24 @@ struct AssetIndex {
   private func isInFragments(_ track: TrackFormat) -> Bool { isMOV && track.indexedCount == 0 }
 
   /// Throws when a track is encrypted: what decodes from it, and any copy, would be garbage.
-  private func checkPlain(_ track: TrackFormat, _ what: String) throws(AssetError) {
+  private func checkPlain(_ track: TrackFormat, _ what: String) throws(MediaError) {
     guard encrypted.contains(track.index) else { return }
-    throw AssetError(
+    throw MediaError(
       .invalidData, "the \(what) of \(path) are encrypted (Common Encryption)",
-      hint: "decrypt the file first, with a program that has its key")
+      recovery: "decrypt the file first, with a program that has its key")
   }
 
   /// Throws when the index of a plain movie names packets that the file does not hold.
   ///
   /// A file in fragments names none in advance: there, what is whole is all there is. Neither
   /// does an index of another container, which lists places to jump to.
-  private func checkWholeness(_ track: TrackFormat, of what: String) throws(AssetError) {
+  private func checkWholeness(_ track: TrackFormat, of what: String) throws(MediaError) {
     guard let truncation = truncation(of: track) else { return }
-    throw AssetError(
+    throw MediaError(
       .invalidData,
       "\(path) is cut off: \(truncation.readableFrameCount) of "
         + "\(truncation.statedFrameCount) \(what) can be read",
-      hint: "copy the file again from where it was recorded")
+      recovery: "copy the file again from where it was recorded")
   }
 
   /// How many packets of a track can be read where its index names more; nil where all can.

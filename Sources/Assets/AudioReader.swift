@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
-import OvercrankMediaCore
+package import OvercrankMediaCore
 
 /// Reads any samples of an asset's sound; forward is fastest.
 ///
@@ -21,8 +21,8 @@ package struct AudioReader: ~Copyable {
 
   /// Opens the asset's sound.
   ///
-  /// - Throws: `AssetError` with `.invalidData` for an asset without sound that can be decoded.
-  package init(_ asset: Asset) throws(AssetError) {
+  /// - Throws: `MediaError` with `.invalidData` for an asset without sound that can be decoded.
+  package init(_ asset: Asset) throws(MediaError) {
     guard let track = asset.audioTrack else { throw .invalid(asset.path, "holds no sound") }
     let source = try PacketSource.open(asset, track.format)
     self.asset = asset
@@ -36,8 +36,8 @@ package struct AudioReader: ~Copyable {
 
   /// `count` samples of each channel from number `start` on, between -1 and 1.
   ///
-  /// - Throws: `AssetError` with `.invalidData` for sound that cannot be decoded.
-  package mutating func samples(from start: Int64, count: Int) throws(AssetError) -> [[Float]] {
+  /// - Throws: `MediaError` with `.invalidData` for sound that cannot be decoded.
+  package mutating func samples(from start: Int64, count: Int) throws(MediaError) -> [[Float]] {
     var result = Array(repeating: [Float](repeating: 0, count: count), count: track.channelCount)
     let first = max(start, track.startSample)
     let last = min(start + Int64(count), track.startSample + track.sampleCount)
@@ -55,14 +55,14 @@ package struct AudioReader: ~Copyable {
     return result
   }
 
-  private mutating func restart() throws(AssetError) {
+  private mutating func restart() throws(MediaError) {
     source = try PacketSource.open(asset, track.format)
     buffer = Array(repeating: [], count: track.channelCount)
     bufferStart = track.startSample
     isAtEnd = false
   }
 
-  private mutating func decode(upTo end: Int64) throws(AssetError) {
+  private mutating func decode(upTo end: Int64) throws(MediaError) {
     do throws(LibAVError) {
       while bufferEnd < end, !isAtEnd {
         guard let frame = try source.nextFrame() else {
@@ -71,7 +71,7 @@ package struct AudioReader: ~Copyable {
         }
         try append(frame)
       }
-    } catch { throw AssetError(error) }
+    } catch { throw MediaError(reading: error) }
   }
 
   /// Appends a block at its own place; containers that round times to milliseconds may be off by

@@ -31,10 +31,10 @@ public struct FrameReader: ~Copyable {
   ///   - asset: The asset.
   ///   - undecodable: What is given for a frame that cannot be decoded: with `hold` another one,
   ///     else an error.
-  /// - Throws: `AssetError` with `.invalidData` for an asset without pictures that can be decoded.
+  /// - Throws: `MediaError` with `.invalidData` for an asset without pictures that can be decoded.
   public init(
     _ asset: Asset, undecodable: UndecodableFramePolicy = .stop
-  ) throws(AssetError) {
+  ) throws(MediaError) {
     try self.init(asset, wanted: nil, undecodable: undecodable)
   }
 
@@ -46,11 +46,11 @@ public struct FrameReader: ~Copyable {
   ///   - wanted: Which frames will be asked for, by number; all of them where nil.
   ///   - threadCount: How many threads may decode; 0 lets libav choose by the processors.
   ///   - undecodable: As ``init(_:undecodable:)`` has it.
-  /// - Throws: `AssetError` as ``init(_:undecodable:)`` does.
+  /// - Throws: `MediaError` as ``init(_:undecodable:)`` does.
   package init(
     _ asset: Asset, wanted: [Bool]?, threadCount: Int = 0,
     undecodable: UndecodableFramePolicy = .stop
-  ) throws(AssetError) {
+  ) throws(MediaError) {
     guard let track = asset.videoTrack else { throw .invalid(asset.path, "holds no pictures") }
     let source = try PacketSource.open(asset, track.format, threadCount: threadCount)
     self.asset = asset
@@ -68,25 +68,25 @@ public struct FrameReader: ~Copyable {
 
   /// The number of the frame that is shown at a time: the last that starts at or before it.
   ///
-  /// - Throws: `AssetError` with `.outsideAsset` before the first frame and from the end on.
-  public func index(at time: MediaTime) throws(AssetError) -> Int {
+  /// - Throws: `MediaError` with `.outsideAsset` before the first frame and from the end on.
+  public func index(at time: MediaTime) throws(MediaError) -> Int {
     guard let index = track.frames.index(at: time) else {
-      throw AssetError(
-        .outsideAsset, "\(asset.path) shows no frame at \(time.displayText) s",
-        hint: "it ends at \(asset.duration.displayText) s")
+      throw MediaError(
+        .outsideSource, "\(asset.path) shows no frame at \(time.displayText) s",
+        recovery: "it ends at \(asset.duration.displayText) s")
     }
     return index
   }
 
   /// The picture of a frame by its number in order of presentation, from 0.
   ///
-  /// - Throws: `AssetError` with `.outsideAsset` for a frame that is not there, `.invalidData`
+  /// - Throws: `MediaError` with `.outsideAsset` for a frame that is not there, `.invalidData`
   ///   for one that cannot be decoded.
-  package mutating func picture(at index: Int) throws(AssetError) -> MediaFrame {
+  package mutating func picture(at index: Int) throws(MediaError) -> MediaFrame {
     guard track.frames.entries.indices.contains(index) else {
-      throw AssetError(
-        .outsideAsset, "\(asset.path) has no frame \(index)",
-        hint: "its \(track.frameCount) frames are counted from 0")
+      throw MediaError(
+        .outsideSource, "\(asset.path) has no frame \(index)",
+        recovery: "its \(track.frameCount) frames are counted from 0")
     }
     if let last, last.index == index { return last.picture }
     if let listed = wanted, !listed.indices.contains(index) || !listed[index] {
@@ -108,8 +108,8 @@ public struct FrameReader: ~Copyable {
 
   /// The picture of the last frame before one that can be decoded, or of the first behind it.
   ///
-  /// - Throws: `AssetError` with `.invalidData` where none near it can be decoded.
-  package mutating func substitute(for index: Int) throws(AssetError) -> MediaFrame {
+  /// - Throws: `MediaError` with `.invalidData` where none near it can be decoded.
+  package mutating func substitute(for index: Int) throws(MediaError) -> MediaFrame {
     let before = (0..<index).reversed().prefix(Self.mostSubstitutes)
     let behind = track.frames.entries.indices.dropFirst(index + 1).prefix(Self.mostSubstitutes)
     for other in Array(before) + behind where !broken.contains(other) {
@@ -125,7 +125,7 @@ public struct FrameReader: ~Copyable {
   }
 
   /// The picture of a frame; nil where it cannot be decoded.
-  private mutating func decode(_ index: Int) throws(AssetError) -> MediaFrame? {
+  private mutating func decode(_ index: Int) throws(MediaError) -> MediaFrame? {
     if isAhead(index), let picture = try decodeOn(to: index) { return picture }
     var start = keyFrame(before: index)
     try seek(to: start)
@@ -140,7 +140,7 @@ public struct FrameReader: ~Copyable {
   }
 
   /// Decodes up to a frame; nil when it does not come.
-  private mutating func decodeOn(to index: Int) throws(AssetError) -> MediaFrame? {
+  private mutating func decodeOn(to index: Int) throws(MediaError) -> MediaFrame? {
     let start = track.frames.fileTicks(of: index)
     let (frames, listed) = (track.frames, wanted)
     // Packets go in ahead of the frame that is waited for.
@@ -153,7 +153,7 @@ public struct FrameReader: ~Copyable {
       let next: MediaFrame?
       do throws(LibAVError) { next = try source.nextFrame(from: start, isWanted) } catch {
         // A damaged packet costs its own frame; others may still come.
-        if error.systemErrorNumber != nil { throw AssetError(error) }
+        if error.systemErrorNumber != nil { throw MediaError(reading: error) }
         continue
       }
       guard let frame = next else { break }
@@ -182,7 +182,7 @@ public struct FrameReader: ~Copyable {
     return position
   }
 
-  private mutating func seek(to index: Int) throws(AssetError) {
+  private mutating func seek(to index: Int) throws(MediaError) {
     nextIndex = nil
     let entry = track.frames.entries[index]
     // The start needs no seeking, which some containers cannot do. Packets without times of their
@@ -195,7 +195,7 @@ public struct FrameReader: ~Copyable {
     let stored = asset.container == "mov" ? entry.decodeTicks : nil
     do throws(LibAVError) {
       try source.seek(to: stored ?? track.frames.fileTicks(of: index))
-    } catch { throw AssetError(error) }
+    } catch { throw MediaError(reading: error) }
   }
 }
 

@@ -69,12 +69,12 @@ public struct FrameTable: Sendable {
 
   /// The time of a frame; the end for the number after the last.
   ///
-  /// - Throws: `AssetError` with `.outsideAsset` for a frame that is not there.
+  /// - Throws: `MediaError` with `.outsideAsset` for a frame that is not there.
   public func time(ofFrame index: Int64) throws -> MediaTime {
     guard index >= 0, index <= entries.count else {
-      throw AssetError(
-        .outsideAsset, "there is no frame \(index) among \(entries.count)",
-        hint: "frames are counted from 0")
+      throw MediaError(
+        .outsideSource, "there is no frame \(index) among \(entries.count)",
+        recovery: "frames are counted from 0")
     }
     let ticks = index == entries.count ? endTicks : entries[Int(index)].ticks
     return try MediaTime(value: ticks, timescale: timescale)
@@ -100,11 +100,11 @@ public struct FrameTable: Sendable {
     _ packets: [PacketRecord], timesAreMade: Bool = false, timescale: Int32, tickFactor: Int64,
     statedTicks: Int64?,
     isInFragments: Bool, path: String
-  ) throws(AssetError) {
+  ) throws(MediaError) {
     let shown = packets.enumerated().filter { !$0.element.isDiscarded }
       .sorted { ($0.element.pts, $0.offset) < ($1.element.pts, $1.offset) }
     let origin = shown.first?.element.pts ?? 0
-    func ticks(from start: Int64, to end: Int64) throws(AssetError) -> Int64 {
+    func ticks(from start: Int64, to end: Int64) throws(MediaError) -> Int64 {
       let (distance, overflow) = end.subtractingReportingOverflow(start)
       let (ticks, scaleOverflow) = distance.multipliedReportingOverflow(by: tickFactor)
       guard !overflow, !scaleOverflow, ticks < Self.largestTicks else {

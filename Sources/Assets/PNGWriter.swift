@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
+public import OvercrankMediaCore
 
 /// Writes pictures as PNG files.
 public struct PNGWriter: ~Copyable {
@@ -17,14 +18,14 @@ public struct PNGWriter: ~Copyable {
   ///
   /// Black and white of the source are black and white of the file, whichever range it stores.
   ///
-  /// - Throws: `AssetError` as ``FrameReader`` does.
+  /// - Throws: `MediaError` as ``FrameReader`` does.
   public mutating func data(
     of index: Int, from reader: inout FrameReader
-  ) throws(AssetError) -> [UInt8] {
+  ) throws(MediaError) -> [UInt8] {
     let picture = try reader.picture(at: index)
     let turn = appliesRotation ? reader.turn : .none
     do throws(LibAVError) { return try converter.convert(picture).turned(turn).pngBytes() } catch {
-      throw AssetError(error)
+      throw MediaError(reading: error)
     }
   }
 }

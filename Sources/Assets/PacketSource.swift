@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
+import OvercrankMediaCore
 
 /// The decoded frames of one track, from where its file was opened or sought to.
 struct PacketSource: ~Copyable {
@@ -31,12 +32,12 @@ struct PacketSource: ~Copyable {
   /// The same, with an asset's error.
   static func open(
     _ asset: Asset, _ track: TrackFormat, threadCount: Int = 0
-  ) throws(AssetError) -> PacketSource {
+  ) throws(MediaError) -> PacketSource {
     do throws(LibAVError) {
       let video = asset.videoTrack
       let made = video?.format.index == track.index ? video?.frames.madeTicks : nil
       return try PacketSource(asset.path, track, madeTicks: made, threadCount: threadCount)
-    } catch { throw AssetError(error) }
+    } catch { throw MediaError(reading: error) }
   }
 
   /// Goes to the last key frame at or before a time in the file's ticks; not where times are made,

@@ -16,10 +16,10 @@ public struct RawFrameWriter: ~Copyable {
   ///   - appliesRotation: Whether images are rotated and mirrored as the file asks players to, as
   ///     ffmpeg does for its `rawvideo`, by multiples of 90 degrees; else, and by other angles, they
   ///     are as they are stored. At 90 and 270 degrees a row has ``VideoTrack/height`` pixels.
-  /// - Throws: `AssetError` for a format that libswscale does not make.
-  public init(_ format: PixelFormat, appliesRotation: Bool = true) throws(AssetError) {
+  /// - Throws: `MediaError` for a format that libswscale does not make.
+  public init(_ format: PixelFormat, appliesRotation: Bool = true) throws(MediaError) {
     guard let target = LibAVPixelFormat(format), target.isConversionTarget else {
-      throw AssetError(LibAVError("write", "frames as \(format.rawValue)", code: -22))
+      throw MediaError(reading: LibAVError("write", "frames as \(format.rawValue)", code: -22))
     }
     self.appliesRotation = appliesRotation
     converter = FrameConverter(to: target, isFullRange: target.isFullRange)
@@ -27,15 +27,15 @@ public struct RawFrameWriter: ~Copyable {
 
   /// The bytes of a frame.
   ///
-  /// - Throws: `AssetError` as ``FrameReader`` does.
+  /// - Throws: `MediaError` as ``FrameReader`` does.
   public mutating func data(
     of index: Int, from reader: inout FrameReader
-  ) throws(AssetError) -> [UInt8] {
+  ) throws(MediaError) -> [UInt8] {
     let picture = try reader.picture(at: index)
     let turn = appliesRotation ? reader.turn : .none
     do throws(LibAVError) { return try converter.convert(picture).turned(turn).packedBytes() } catch
     {
-      throw AssetError(error)
+      throw MediaError(reading: error)
     }
   }
 }

@@ -93,7 +93,7 @@ extension Asset {
   /// Of a recording that brings the records of its frames along, they are the driver's own numbers
   /// and times; otherwise they follow from its first frame's and from the gaps.
   ///
-  /// - Throws: `TimingError` for times that do not fit.
+  /// - Throws: `MediaError` for times that do not fit.
   public func frameTimingRows() throws -> [FrameTimingRow] {
     guard let frames = videoTrack?.frames else { return [] }
     let recording = recording

@@ -4,7 +4,7 @@ public import OvercrankAssets
 public import OvercrankEditing
 import OvercrankLibAV
 import OvercrankLinuxSystem
-import OvercrankMediaCore
+public import OvercrankMediaCore
 
 /// Writes a composition of one asset or several as a movie file.
 ///
@@ -37,8 +37,8 @@ public struct ExportSession: Sendable {
   /// - Parameters:
   ///   - composition: What is exported.
   ///   - assets: All that its segments play, known by the files that their paths lead to.
-  /// - Throws: `ExportError` with `.unsupportedSource` when it plays one that is not among them.
-  public init(_ composition: Composition, of assets: [Asset]) throws(ExportError) {
+  /// - Throws: `MediaError` with `.unsupportedSource` when it plays one that is not among them.
+  public init(_ composition: Composition, of assets: [Asset]) throws(MediaError) {
     let composition = Self.naming(assets, in: composition)
     guard let path = (composition.sources.first?.path) ?? assets.first?.path,
       let first = assets.first(where: { $0.path == path })
@@ -62,33 +62,33 @@ public struct ExportSession: Sendable {
   }
 
   /// The asset that a source stands for.
-  func asset(for source: MediaSource) throws(ExportError) -> Asset {
+  func asset(for source: MediaSource) throws(MediaError) -> Asset {
     guard let asset = assets.first(where: { $0.path == source.path }) else {
       throw Self.missing(source.path)
     }
     return asset
   }
 
-  private static func missing(_ path: String) -> ExportError {
-    ExportError(
+  private static func missing(_ path: String) -> MediaError {
+    MediaError(
       .unsupportedSource, "the composition plays \(path), which was not given",
-      hint: "give all the files that it plays")
+      recovery: "give all the files that it plays")
   }
 
   /// Finds out, without writing, what an export would do.
   ///
   /// - Parameter settings: What to make.
   /// - Returns: What ``export(_:isCancelled:progress:)`` would return, but for the time it takes.
-  /// - Throws: `ExportError` with what stands against it: `.cutNotOnKeyFrame` with the nearest
+  /// - Throws: `MediaError` with what stands against it: `.cutNotOnKeyFrame` with the nearest
   ///   free cuts, `.unsupportedContainer`, `.unsupportedSource`, `.audioRefused`.
-  public func plan(_ settings: ExportSettings) throws(ExportError) -> ExportReport {
-    do { return try ExportPlan(self, settings).report } catch { throw ExportError(any: error) }
+  public func plan(_ settings: ExportSettings) throws(MediaError) -> ExportReport {
+    do { return try ExportPlan(self, settings).report } catch { throw MediaError(exporting: error) }
   }
 
   /// Finds out, without writing, whether the export is possible.
   ///
-  /// - Throws: `ExportError` as ``plan(_:)`` does.
-  public func check(_ settings: ExportSettings) throws(ExportError) { _ = try plan(settings) }
+  /// - Throws: `MediaError` as ``plan(_:)`` does.
+  public func check(_ settings: ExportSettings) throws(MediaError) { _ = try plan(settings) }
 
   /// Writes the movie; blocks until it is done.
   ///
@@ -99,15 +99,15 @@ public struct ExportSession: Sendable {
   ///   - progress: Told how many of how many frames are done, first of none; on the thread of the
   ///     caller.
   /// - Returns: What was done.
-  /// - Throws: `ExportError`; nothing is then left behind.
+  /// - Throws: `MediaError`; nothing is then left behind.
   @discardableResult
   public func export(
     _ settings: ExportSettings, isCancelled: @escaping () -> Bool = { false },
     progress: (_ done: Int64, _ total: Int64) -> Void = { _, _ in }
-  ) throws(ExportError) -> ExportReport {
+  ) throws(MediaError) -> ExportReport {
     do {
       return try write(settings, isCancelled: isCancelled, progress)
-    } catch { throw ExportError(any: error) }
+    } catch { throw MediaError(exporting: error) }
   }
 
   private func write(
@@ -168,10 +168,10 @@ public struct ExportSession: Sendable {
 extension Composition {
   /// Makes a composition that plays an asset as it is.
   ///
-  /// - Throws: `EditingError` with `.emptyRange` for an asset that lasts no time.
-  public init(_ asset: Asset) throws(EditingError) {
-    do throws(AssetError) { self.init(try asset.mediaSource()) } catch {
-      throw EditingError(.emptyRange, error.message)
+  /// - Throws: `MediaError` with `.emptyRange` for an asset that lasts no time.
+  public init(_ asset: Asset) throws(MediaError) {
+    do throws(MediaError) { self.init(try asset.mediaSource()) } catch {
+      throw MediaError(.emptyRange, error.message)
     }
   }
 }

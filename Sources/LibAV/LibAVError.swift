@@ -3,6 +3,7 @@
 import CFFmpeg
 import Glibc
 package import OvercrankLinuxSystem
+package import OvercrankMediaCore
 import Synchronization
 
 /// A failed call into libav: what was tried, on what, and why.
@@ -62,6 +63,11 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
   package var description: String {
     let log = logLine.map { " (libav: \"\($0)\")" } ?? ""
     return "could not \(operation) \(subject): \(reason)\(log)"
+  }
+
+  /// The failed call.
+  package var cause: MediaError.Cause {
+    MediaError.Cause(operation, on: subject, errorNumber: systemErrorNumber)
   }
 
   /// The errno behind the code, where it is one: `AVERROR(e)` is `-e`.

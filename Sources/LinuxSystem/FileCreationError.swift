@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+package import OvercrankMediaCore
 
 /// Why a file cannot be created or written at a path.
 package struct FileCreationError: Error, Sendable {
@@ -48,14 +49,31 @@ package struct FileCreationError: Error, Sendable {
         ? "\(path) is being written by another program"
         : "could not \(isWriting || isDiskFull ? "write" : "create") \(path): \(reason)"
   }
-  /// What to try next: one line.
-  package var hint: String {
+}
+
+extension MediaError {
+  /// A file that cannot be created or written at a path.
+  package init(_ error: FileCreationError) {
+    self.init(
+      error.isNameTaken
+        ? .outputExists
+        : error.isBusy
+          ? .outputBusy
+          : error.isDiskFull ? .diskFull : error.isWriting ? .writeFailed : .cannotCreate,
+      error.message, recovery: error.recovery,
+      cause: Cause(
+        error.isWriting ? "write" : "create", on: error.path, errorNumber: error.errorNumber))
+  }
+}
+
+extension FileCreationError {
+  fileprivate var recovery: Recovery {
     isNameTaken
-      ? "choose another name, or replace it with --overwrite"
+      ? Recovery("choose another name, or replace it", .change(.overwrites))
       : isBusy
         ? "choose another name, or wait until it is finished"
         : isDiskFull
           ? "free some space and try again"
-          : "check that its folder exists and may be written to"
+          : isWriting ? "check the disk" : "check that its folder exists and may be written to"
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+package import OvercrankMediaCore
 
 extension DeviceError {
   /// One line: `Could not open /dev/video99: No such file or directory`.
@@ -47,34 +48,44 @@ extension DeviceError {
     }
   }
 
-  /// What to try next: one line without a final period.
-  package var hint: String {
+  /// The failed request.
+  package var cause: MediaError.Cause {
+    MediaError.Cause(operation.rawValue, on: path, errorNumber: code)
+  }
+
+  /// What to try next.
+  package var recovery: Recovery {
     switch reason {
     case .noPermission:
       "add yourself to the group video (sudo usermod -aG video $USER) and log in again"
-    case .notFound, .notAVideoDevice: "see which devices there are with: slowmo devices"
+    case .notFound, .notAVideoDevice: Recovery("choose a device that is listed", .listDevices)
     case .busy where holders.isEmpty:
       "another program uses it; sudo fuser -v \(path) tells which, close that one"
     case .busy:
       "\(holders.map(\.description).joined(separator: ", ")) has it open; close that first"
     case .unplugged: "it was unplugged or its driver is gone; plug it in again"
-    case .outOfRange: "its range and its items are listed by: slowmo controls \(path)"
-    case .readOnly: "switch off the automatic that governs it first; see: slowmo controls \(path)"
+    case .outOfRange: Recovery("choose a value within its range", .listControls(device: path))
+    case .readOnly:
+      Recovery(
+        "switch off the automatic mode that governs it first", .listControls(device: path))
     case .noBandwidth: "choose a compressed or slower mode, or another USB port"
     case .outOfMemory: "close other programs, or choose a smaller mode"
     case .tooManyFiles: "close other programs, or allow more open files with: ulimit -n 4096"
     case .busFailure: "try another cable or port, without a hub, and a slower mode"
     case .noSignal:
-      "check the cable, and that the source is switched on; inputs: slowmo modes \(path)"
+      Recovery(
+        "check the cable, and that the source is switched on", .listFormats(device: path))
     case .unstableSignal: "try again in a moment, or with another cable"
     case .signalOutOfRange: "choose a smaller or slower picture at the source"
     case .notSupported where isAboutControls:
-      "what the camera can do is listed by: slowmo controls \(path)"
+      Recovery("choose a control that it has", .listControls(device: path))
     case .notSupported where operation == .setInput:
-      "its inputs are listed by: slowmo modes \(path)"
+      Recovery("choose one of its inputs", .listFormats(device: path))
     case .notSupported where operation == .detectTimings || operation == .setTimings:
-      "only inputs such as HDMI have timings, within limits; inputs: slowmo modes \(path)"
-    case .notSupported: "choose another mode; they are listed by: slowmo modes \(path)"
+      Recovery(
+        "choose an input that has timings, such as HDMI, within its limits",
+        .listFormats(device: path))
+    case .notSupported: Recovery("choose another format", .listFormats(device: path))
     case .other where operation == .setControl:
       "the camera refused it; try again after setting its automatic controls by hand"
     case .other: "unplug it and plug it in again; the kernel's words are in: sudo dmesg"

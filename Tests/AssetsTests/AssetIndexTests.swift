@@ -2,6 +2,7 @@
 
 import Foundation
 import OvercrankLibAV
+import OvercrankMediaCore
 import TestSupport
 import Testing
 
@@ -76,7 +77,7 @@ struct AssetIndexTests {
       let cut = try folder.write(Array(whole[..<length]), as: "cut.\(recipe.container)")
       let parts = [false, true].map { readsAll in
         (try? AssetIndex(cut, readsAll: readsAll)).map { index in
-          let video = Result { () throws(AssetError) in try index.videoTrack()?.frames.entries }
+          let video = Result { () throws(MediaError) in try index.videoTrack()?.frames.entries }
           return (index.packets, String(describing: video))
         }
       }

@@ -89,7 +89,7 @@ struct AssetTests {
     #expect(try index(1, 1) == nil)
     #expect(try index(-1, 90_000) == nil)
     #expect(try frames.time(ofFrame: 4) == MediaTime(seconds: 1))
-    #expect(throws: AssetError.self) { try frames.time(ofFrame: 5) }
+    #expect(throws: MediaError.self) { try frames.time(ofFrame: 5) }
   }
 
   @Test func `Reordered frames stand in the order of presentation`() throws {

@@ -14,7 +14,7 @@ struct BadFileTests {
   init() throws { folder = try Scratch() }
 
   private func expect(
-    _ path: String, _ code: AssetError.Code, _ words: String = "",
+    _ path: String, _ code: MediaError.Code, _ words: String = "",
     sourceLocation: SourceLocation = #_sourceLocation
   ) {
     do {
@@ -25,20 +25,20 @@ struct BadFileTests {
       #expect(error.message.contains(path), "\(error)", sourceLocation: sourceLocation)
       #expect(
         words.isEmpty || error.message.contains(words), "\(error)", sourceLocation: sourceLocation)
-      #expect(!error.hint.isEmpty, sourceLocation: sourceLocation)
+      #expect(!error.recoverySuggestion.isEmpty, sourceLocation: sourceLocation)
     }
   }
 
   @Test func `Codes are spelled as the documents carry them`() {
-    #expect(AssetError.Code.notFound.rawValue == "file_not_found")
-    #expect(AssetError.Code.noPermission.rawValue == "no_permission")
-    #expect(AssetError.Code.invalidData.rawValue == "invalid_data")
-    #expect(AssetError.Code.outsideAsset.rawValue == "outside_source")
+    #expect(MediaError.Code.fileNotFound.rawValue == "file_not_found")
+    #expect(MediaError.Code.noPermission.rawValue == "no_permission")
+    #expect(MediaError.Code.invalidData.rawValue == "invalid_data")
+    #expect(MediaError.Code.outsideSource.rawValue == "outside_source")
   }
 
   @Test func `What is no file of a movie is told apart`() throws {
-    expect(folder.file("missing.mov"), .notFound)
-    expect(folder.file("missing/clip.mov"), .notFound)
+    expect(folder.file("missing.mov"), .fileNotFound)
+    expect(folder.file("missing/clip.mov"), .fileNotFound)
     expect(folder.path, .invalidData, "folder")
     expect("/dev/null", .invalidData)
     expect(try folder.write([], as: "empty.mov"), .invalidData, "empty")
@@ -141,7 +141,7 @@ struct BadFileTests {
         }
       }
       let path = try folder.write(damaged, as: "damaged-\(part)-\(number).mov")
-      do throws(AssetError) {
+      do throws(MediaError) {
         let asset = try Asset(path: path)
         opened += 1
         try Self.readAll(asset)
@@ -153,7 +153,7 @@ struct BadFileTests {
   }
 
   /// Everything that a command would ask of a file.
-  private static func readAll(_ asset: Asset) throws(AssetError) {
+  private static func readAll(_ asset: Asset) throws(MediaError) {
     _ = asset.duration
     _ = asset.captureFrameRate
     _ = try? asset.frameTimingRows()

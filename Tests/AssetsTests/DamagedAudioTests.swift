@@ -3,6 +3,7 @@
 import Foundation
 import OvercrankAssets
 import OvercrankLibAV
+import OvercrankMediaCore
 import TestSupport
 import Testing
 

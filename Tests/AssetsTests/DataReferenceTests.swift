@@ -3,6 +3,7 @@
 import OvercrankAssets
 import OvercrankDeviceDiscovery
 import OvercrankLibAV
+import OvercrankMediaCore
 import TestSupport
 import Testing
 
@@ -33,11 +34,11 @@ struct DataReferenceTests {
       entry("url ", flags: 0, location), entry("alis", flags: 0, Array(repeating: 1, count: 150)),
     ] {
       let path = try await movie(entry)
-      let error = #expect(throws: AssetError.self) { try Asset(path: path) }
+      let error = #expect(throws: MediaError.self) { try Asset(path: path) }
       #expect(error?.code == .invalidData)
       #expect(error?.message.contains("reference movie") == true, "\(error?.message ?? "")")
       let camera = try CaptureDevice.named("file:\(path)")
-      let refusal = #expect(throws: DiscoveryError.self) { try camera.formats() }
+      let refusal = #expect(throws: MediaError.self) { try camera.formats() }
       #expect(refusal?.message.contains("reference movie") == true)
     }
   }

@@ -2,6 +2,7 @@
 
 import Foundation
 import OvercrankAssets
+import OvercrankMediaCore
 import TestSupport
 import Testing
 
@@ -22,7 +23,7 @@ struct ForeignSourceTests {
   {
     let folder = try Scratch()
     let path = try folder.write(Array(text.utf8), as: name)
-    let error = #expect(throws: AssetError.self) { try Asset(path: path) }
+    let error = #expect(throws: MediaError.self) { try Asset(path: path) }
     #expect(error?.code == .invalidData)
     #expect(error?.message.contains(path) == true)
   }
@@ -32,9 +33,9 @@ struct ForeignSourceTests {
     let pipe = folder.file("pipe.mov")
     try #require(mkfifo(pipe, 0o600) == 0)
     for path in [pipe, "/dev/zero"] {
-      let error = #expect(throws: AssetError.self) { try Asset(path: path) }
+      let error = #expect(throws: MediaError.self) { try Asset(path: path) }
       #expect(error?.message.contains("no regular file") == true)
     }
-    #expect(throws: AssetError.self) { try Asset(path: folder.path) }
+    #expect(throws: MediaError.self) { try Asset(path: folder.path) }
   }
 }

@@ -69,7 +69,7 @@ struct FrameReaderTests {
         _ = try reader.picture(at: index)
         Issue.record("frame \(index) came")
       } catch {
-        #expect(error.code == .outsideAsset)
+        #expect(error.code == .outsideSource)
         #expect(error.message.contains("clip.mov"))
       }
     }
@@ -84,6 +84,6 @@ struct FrameReaderTests {
     let asset = try asset(recipe)
     #expect(asset.videoTrack == nil)
     #expect(asset.duration == (try MediaTime(value: 1, timescale: 10)))
-    #expect(throws: AssetError.self) { _ = try FrameReader(asset) }
+    #expect(throws: MediaError.self) { _ = try FrameReader(asset) }
   }
 }

@@ -114,12 +114,12 @@ struct CameraControlsTests {
   @Test func `What is out of range changes nothing`() throws {
     let driver = webcam()
     let controls = try controls(driver)
-    let error = try #require(throws: CaptureError.self) {
+    let error = try #require(throws: MediaError.self) {
       try controls.setExposureModeCustom(
         duration: MediaTime(seconds: 1), gain: nil, rounding: .towardZero)
     }
     #expect(error.code == .controlOutOfRange)
-    #expect(error.hint == "it takes 0.0001 s to 0.5 s")
+    #expect(error.recoverySuggestion == "it takes 0.0001 s to 0.5 s")
     for code in [
       code { try controls.setExposureModeCustom(duration: nil, gain: 256, rounding: .towardZero) },
       code { try controls.setFocusModeLocked(lensPosition: .nan) },
@@ -333,23 +333,23 @@ struct CameraControlsTests {
         if values.count == 2 { driver.change { $0.isUnplugged = true } }
       }
       Issue.record("the sequence ended without saying why")
-    } catch let error as CaptureError {
+    } catch let error as MediaError {
       #expect(error.code == .deviceLost)
     }
     #expect(values == [7, 9])
   }
 
   /// The kind of error that a call throws, or nil where it throws none.
-  private func code(_ body: () throws -> Void) -> CaptureError.Code? {
+  private func code(_ body: () throws -> Void) -> MediaError.Code? {
     do {
       try body()
       return nil
     } catch {
-      return (error as? CaptureError)?.code
+      return (error as? MediaError)?.code
     }
   }
 
-  private func code<Result>(_ body: () throws -> Result) -> CaptureError.Code? {
+  private func code<Result>(_ body: () throws -> Result) -> MediaError.Code? {
     code { _ = try body() }
   }
 }

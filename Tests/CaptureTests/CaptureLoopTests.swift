@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankMediaCore
 import Synchronization
@@ -317,7 +318,7 @@ struct CaptureLoopTests {
 
   @Test func `A driver that fails ends the take with what was captured`() throws {
     let rate = try FrameRate(60, 1)
-    let gone = CaptureError(.deviceLost, "gone", hint: "plug it in")
+    let gone = MediaError(.deviceLost, "gone", recovery: "plug it in")
     let steps: [ScriptedDriver.Step] = [
       .frame(try observation(0, rate), byteCount: 10), .failure(gone),
     ]

@@ -26,7 +26,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(session.canAddInput(camera) && session.canAddOutput(outputs[0]))
     try session.addInput(camera)
     #expect(!session.canAddInput(camera))
-    #expect(throws: CaptureError.self) { try session.addInput(camera) }
+    #expect(throws: MediaError.self) { try session.addInput(camera) }
     for output in outputs { try session.addOutput(output) }
     #expect(!session.canAddOutput(outputs[1]))
     #expect(session.connections.count == 2)
@@ -57,7 +57,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
 
   @Test func `A session without an input says so and does not run`() {
     let session = CaptureSession()
-    let error = #expect(throws: CaptureError.self) { try session.startRunning() }
+    let error = #expect(throws: MediaError.self) { try session.startRunning() }
     #expect(error?.code == .badConfiguration)
     #expect(!session.isRunning)
     session.stopRunning()
@@ -138,7 +138,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     session.beginConfiguration()
     session.removeInput(one)
     try session.addInput(failing)
-    let error = await #expect(throws: CaptureError.self) {
+    let error = await #expect(throws: MediaError.self) {
       try await session.commitConfiguration()
     }
     #expect(error?.code == .deviceFailed)
@@ -287,7 +287,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     // The other camera has no such size: then it does not come in, and nothing has changed.
     try session.setSessionPreset(.hd1280x720)
     let mode = inputs[0].format.id
-    let error = #expect(throws: CaptureError.self) { try session.addInput(inputs[1]) }
+    let error = #expect(throws: MediaError.self) { try session.addInput(inputs[1]) }
     #expect(error?.code == .badConfiguration && session.inputs.count == 1)
     #expect(session.isRunning && inputs[0].format.id == mode)
     #expect(inputs[1].format.id == before[1])

@@ -32,7 +32,7 @@ struct DeviceConfigurationTests {
       #expect(intrude() == nil)
       let locked = try camera.lockForConfiguration()
       #expect(intrude() == .busy)
-      #expect(throws: CaptureError.self) { _ = try camera.lockForConfiguration() }
+      #expect(throws: MediaError.self) { _ = try camera.lockForConfiguration() }
       locked.unlockForConfiguration()
       #expect(intrude() == nil)
       _ = try camera.lockForConfiguration()
@@ -50,7 +50,7 @@ struct DeviceConfigurationTests {
       #expect(try locked.activeVideoMinFrameDuration == MediaTime(value: 1, timescale: 120))
       #expect(locked.activeVideoMaxFrameDuration == locked.activeVideoMinFrameDuration)
       let tooShort = try MediaTime(value: 1, timescale: 1_000)
-      let error = #expect(throws: CaptureError.self) {
+      let error = #expect(throws: MediaError.self) {
         try locked.setActiveVideoFrameDuration(tooShort)
       }
       #expect(error?.code == .modeRefused)
@@ -74,7 +74,7 @@ struct DeviceConfigurationTests {
   @Test func `A mode that was never set makes no input`() throws {
     try onMachine("fixed-rate") { _ in
       let camera = try CaptureDevice.named("/dev/fakevideo0")
-      #expect(throws: CaptureError.self) { try camera.lockForConfiguration().makeInput() }
+      #expect(throws: MediaError.self) { try camera.lockForConfiguration().makeInput() }
     }
   }
 

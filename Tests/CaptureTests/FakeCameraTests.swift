@@ -131,21 +131,21 @@ struct FakeCameraTests {
   }
 
   @Test(arguments: [
-    ("hfr-usb busy=1", CaptureError.Code.deviceBusy),
+    ("hfr-usb busy=1", MediaError.Code.deviceBusy),
     ("hfr-usb nobandwidth=1", .modeRefused), ("hfr-usb streamon-fails=1", .deviceFailed),
     ("hfr-usb reqbufs-fails=1", .outOfMemory),
   ])
   func `A stream that cannot start says why`(
-    configuration: String, code: CaptureError.Code
+    configuration: String, code: MediaError.Code
   ) throws {
     let machine = try FakeVideoSystemCalls(configuration)
-    let error = #expect(throws: CaptureError.self) {
+    let error = #expect(throws: MediaError.self) {
       let (end, _, _) = try take(
         input(machine, "640x360@240/mjpg"), on: machine, CaptureLimit(frameCount: 10))
       if let error = end.error { throw error }
     }
     #expect(error?.code == code, "\(error?.description ?? "")")
-    #expect(error?.hint.isEmpty == false)
+    #expect(error?.recoverySuggestion.isEmpty == false)
   }
 
   @Test func `A device that goes away ends the take with what arrived`() throws {

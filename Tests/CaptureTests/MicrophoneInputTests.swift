@@ -163,19 +163,19 @@ struct MicrophoneInputTests {
   }
 
   @Test func `A microphone in use, forbidden or gone says so`() throws {
-    let answers: [(CInt, CaptureError.Code)] = [
+    let answers: [(CInt, MediaError.Code)] = [
       (-EBUSY, .deviceBusy), (-EACCES, .noPermission), (-ENODEV, .deviceLost),
     ]
     for (answer, code) in answers {
-      let error = #expect(throws: CaptureError.self) {
+      let error = #expect(throws: MediaError.self) {
         _ = try Listening { $0.openResult = answer }
       }
       #expect(error?.code == code)
     }
-    let refused = #expect(throws: CaptureError.self) { _ = try Listening { $0.rates = [44_100] } }
+    let refused = #expect(throws: MediaError.self) { _ = try Listening { $0.rates = [44_100] } }
     #expect(refused?.code == .modeRefused)
     let camera = try CaptureDevice.named("synthetic")
-    let wrong = #expect(throws: CaptureError.self) { try MicrophoneInput(device: camera) }
+    let wrong = #expect(throws: MediaError.self) { try MicrophoneInput(device: camera) }
     #expect(wrong?.code == .modeRefused)
   }
 }

@@ -157,7 +157,7 @@ struct MicrophoneSessionTests {
     try await session.startRunning()
     for await event in events where event == .didStopRunning { break }
     await session.stopRunning()
-    let gone = await #expect(throws: CaptureError.self) { try await session.startRunning() }
+    let gone = await #expect(throws: MediaError.self) { try await session.startRunning() }
     #expect(gone?.code == .deviceLost && !session.isRunning)
     card.plugIn()
     try await session.startRunning()

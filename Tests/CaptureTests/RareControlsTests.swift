@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import OvercrankMediaCore
 import OvercrankV4L2
 import TestSupport
 import Testing
@@ -58,7 +59,7 @@ struct RareControlsTests {
     }
     for angle: Int64 in [-90, 45, 360] {
       #expect(!controls.isVideoRotationAngleSupported(angle))
-      let error = #expect(throws: CaptureError.self) { try controls.setVideoRotationAngle(angle) }
+      let error = #expect(throws: MediaError.self) { try controls.setVideoRotationAngle(angle) }
       #expect(error?.code == .controlNotSupported)
     }
   }
@@ -97,7 +98,7 @@ struct RareControlsTests {
         try controls.list().map(\.name) == ["brightness", "led_mode", "intensity_torch_mode"])
       // What was set on either goes back where one of the settings is refused.
       led.change { $0.writeErrors[.flashMode] = EIO }
-      #expect(throws: CaptureError.self) {
+      #expect(throws: MediaError.self) {
         try controls.set([
           ControlAssignment(parsing: "brightness=7"),
           ControlAssignment(parsing: "intensity_torch_mode=200"),
@@ -120,7 +121,7 @@ struct RareControlsTests {
     try controls.fireFlash()
     #expect(try controls.flashMode == .on)
     #expect(driver.numbersWritten == ["led_mode=1", "strobe=0"])
-    let error = #expect(throws: CaptureError.self) { try controls.setTorchMode(.on) }
+    let error = #expect(throws: MediaError.self) { try controls.setTorchMode(.on) }
     #expect(error?.code == .controlNotSupported)
   }
 

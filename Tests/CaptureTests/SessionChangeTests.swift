@@ -46,11 +46,11 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     try session.addOutput(outputs[1])
     #expect(session.outputs.count == 1 && session.outputs.first === outputs[1])
     // Only a change of the preset asks the camera for its modes.
-    #expect(throws: CaptureError.self) { try session.setSessionPreset(.high) }
+    #expect(throws: MediaError.self) { try session.setSessionPreset(.high) }
     #expect(session.isInterrupted && session.sessionPreset == .low)
     session.removeInput(input)
     #expect(session.inputs.isEmpty && !session.isInterrupted)
-    let error = #expect(throws: CaptureError.self) { try session.startRunning() }
+    let error = #expect(throws: MediaError.self) { try session.startRunning() }
     #expect(error?.code == .badConfiguration)
     await session.stopRunning()
   }
@@ -77,7 +77,7 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     try session.addOutput(output)
     #expect(machine.callCount(streamOn) == starts)
     // The first try fails, the second does not; the other camera goes on through both.
-    let error = await #expect(throws: CaptureError.self) { try await session.startRunning() }
+    let error = await #expect(throws: MediaError.self) { try await session.startRunning() }
     #expect(error?.code == .deviceFailed && session.isRunning)
     try await session.startRunning()
     var iterator = output.frames.makeAsyncIterator()
@@ -96,7 +96,7 @@ private func inputs(_ machine: FakeVideoSystemCalls, _ count: Int) throws -> [De
     session.beginConfiguration()
     session.removeInput(inputs[0])
     try session.addInput(inputs[1])
-    let error = await #expect(throws: CaptureError.self) {
+    let error = await #expect(throws: MediaError.self) {
       try await session.commitConfiguration()
     }
     #expect(error?.code == .deviceFailed && session.isInterrupted)

@@ -2,6 +2,7 @@
 
 import Foundation
 import OvercrankDeviceDiscovery
+import OvercrankMediaCore
 import OvercrankV4L2
 import TestSupport
 import Testing
@@ -135,7 +136,7 @@ private final class SessionSequence {
 
   /// What the machine's faults make fail may fail; nothing else.
   private func expectingFaults(_ body: () async throws -> Void) async {
-    do { try await body() } catch let error as CaptureError {
+    do { try await body() } catch let error as MediaError {
       #expect(
         [.deviceLost, .deviceFailed, .deviceBusy, .badConfiguration].contains(error.code),
         "sequence \(seed): \(error)")

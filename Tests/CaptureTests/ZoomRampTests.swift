@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankDeviceDiscovery
+import OvercrankMediaCore
 import OvercrankV4L2
 import Synchronization
 import TestSupport
@@ -92,7 +94,7 @@ struct ZoomRampTests {
     let controls = try controls()
     driver.change { $0.writeErrors[.zoom] = 5 }
     let ramp = try controls.rampToVideoZoomFactor(4, withRate: 1, clock: JumpingClock())
-    let error = await #expect(throws: CaptureError.self) { try await ramp.value }
+    let error = await #expect(throws: MediaError.self) { try await ramp.value }
     #expect(error?.code == .deviceFailed)
   }
 

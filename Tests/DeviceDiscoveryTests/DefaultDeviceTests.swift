@@ -247,13 +247,13 @@ struct DefaultDeviceTests {
         CaptureDevice.named("hw:0"), CaptureDevice.named("synthetic:128x96@30"),
       ]
       for device in wrong {
-        let error = #expect(throws: DiscoveryError.self) {
+        let error = #expect(throws: MediaError.self) {
           try CaptureDevice.setUserPreferredCamera(device)
         }
         #expect(error?.code == .notACaptureDevice)
       }
       try scratch.write("a file where the folder should be", to: "overcrank")
-      let error = #expect(throws: DiscoveryError.self) {
+      let error = #expect(throws: MediaError.self) {
         try CaptureDevice.setUserPreferredCamera(try CaptureDevice.named("cam0"))
       }
       #expect(error?.code == .notRemembered && error?.message.contains(scratch.path) == true)

@@ -11,15 +11,15 @@ import Testing
 
 /// Claims about the names of devices.
 struct DeviceNamingTests {
-  private func error(_ name: String) throws -> DiscoveryError {
-    try #require(throws: DiscoveryError.self) { try CaptureDevice.named(name) }
+  private func error(_ name: String) throws -> MediaError {
+    try #require(throws: MediaError.self) { try CaptureDevice.named(name) }
   }
 
   @Test func `A node that is missing, and things that are no camera, say so`() throws {
     let missing = try error("/dev/video-none")
-    #expect(missing.code == .notFound)
+    #expect(missing.code == .deviceNotFound)
     #expect(missing.message == "Could not open /dev/video-none: No such file or directory")
-    #expect(missing.hint == "see which devices there are with: slowmo devices")
+    #expect(missing.recovery == Recovery("choose a device that is listed", .listDevices))
 
     let null = try error("/dev/null")
     #expect(null.code == .notACaptureDevice)
@@ -32,14 +32,14 @@ struct DeviceNamingTests {
     let file = try error("/etc/passwd")
     #expect(file.code == .notACaptureDevice)
     #expect(file.message == "/etc/passwd is a file, not a video device")
-    #expect(file.hint == "play it as a camera with: file:/etc/passwd")
+    #expect(file.recoverySuggestion == "play it as a camera with: file:/etc/passwd")
   }
 
   @Test(
     "A name that means no device finds none",
     arguments: ["", "cam4294967295", "cam99999999999", "video-none", "SYNTHETIC", "null"])
   func unknown(name: String) throws {
-    #expect(try error(name).code == .notFound)
+    #expect(try error(name).code == .deviceNotFound)
   }
 
   @Test func `Devices are found by place, by id, and by a part that only one id has`() throws {
@@ -58,10 +58,10 @@ struct DeviceNamingTests {
     #expect(try find("cam2") == nil)
     #expect(try find("usb-046d_C920_AB") == "/dev/video0")
     #expect(try find("AB-2") == "/dev/video2")
-    let several = try #require(throws: DiscoveryError.self) { try find("C920") }
+    let several = try #require(throws: MediaError.self) { try find("C920") }
     #expect(several.code == .badName)
-    #expect(several.hint == "write more of one: usb-046d_C920_AB, usb-046d_C920_AB-2")
-    #expect(throws: DiscoveryError.self) { try find("cam3") }
+    #expect(several.recoverySuggestion == "write more of one: usb-046d_C920_AB, usb-046d_C920_AB-2")
+    #expect(throws: MediaError.self) { try find("cam3") }
   }
 
   @Test func `Ids that would be equal are numbered`() {
@@ -168,7 +168,7 @@ struct SyntheticCameraTests {
     ])
   func noMode(name: String, mode: String) throws {
     let device = try CaptureDevice.named(name)
-    let error = try #require(throws: DiscoveryError.self) {
+    let error = try #require(throws: MediaError.self) {
       try device.format(matching: ModeRequest(parsing: mode))
     }
     #expect(error.code == .noMatchingFormat)
@@ -176,7 +176,7 @@ struct SyntheticCameraTests {
 
   @Test func `Other wishes are told apart from modes that do not exist`() throws {
     let device = try CaptureDevice.named("synthetic:640x480@60/mjpg")
-    let error = try #require(throws: DiscoveryError.self) {
+    let error = try #require(throws: MediaError.self) {
       try device.format(matching: .any) { !$0.isCompressed }
     }
     #expect(
@@ -200,10 +200,10 @@ struct SyntheticCameraTests {
   @Test func `A camera that waits for who takes its frames says so`() throws {
     let name = "synthetic:640x480@240?drop=5%&pace=max&seed=7"
     #expect(try camera(name).pace == .maximum)
-    let error = try #require(throws: DiscoveryError.self) {
+    let error = try #require(throws: MediaError.self) {
       try CaptureDevice.named("synthetic?pace=slow")
     }
-    #expect(error.message.contains("pace=slow") && error.hint == "write pace=max")
+    #expect(error.message.contains("pace=slow") && error.recoverySuggestion == "write pace=max")
   }
 
   @Test(
@@ -221,7 +221,7 @@ struct SyntheticCameraTests {
       #expect(try camera(name) == SyntheticCamera())
       return
     }
-    let error = try #require(throws: DiscoveryError.self) { try CaptureDevice.named(name) }
+    let error = try #require(throws: MediaError.self) { try CaptureDevice.named(name) }
     #expect(error.code == .badName)
     #expect(error.message.hasPrefix("\"\(name)\" is no device name: "))
   }
@@ -245,7 +245,7 @@ struct FileCameraTests {
     "Names with mistakes in them are refused",
     arguments: ["file:", "file:?pace=max", "file:a?pace=2", "file:a?fast=1", "file:a?pace"])
   func mistakes(name: String) throws {
-    let error = try #require(throws: DiscoveryError.self) { try CaptureDevice.named(name) }
+    let error = try #require(throws: MediaError.self) { try CaptureDevice.named(name) }
     #expect(error.code == .badName)
   }
 
@@ -274,11 +274,11 @@ struct FileCameraTests {
   }
 
   @Test func `A missing file, a folder and a file that is no movie are told apart`() throws {
-    func code(_ name: String) throws -> DiscoveryError.Code {
-      try #require(throws: DiscoveryError.self) { try CaptureDevice.named(name).formats() }.code
+    func code(_ name: String) throws -> MediaError.Code {
+      try #require(throws: MediaError.self) { try CaptureDevice.named(name).formats() }.code
     }
     #expect(try code("file:/tmp/none-\(UUID().uuidString).mp4") == .fileNotFound)
-    #expect(try code("file:/tmp") == .badFile)
-    #expect(try code("file:/etc/passwd") == .badFile)
+    #expect(try code("file:/tmp") == .invalidData)
+    #expect(try code("file:/etc/passwd") == .invalidData)
   }
 }

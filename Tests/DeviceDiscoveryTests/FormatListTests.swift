@@ -122,7 +122,7 @@ struct FormatListTests {
     let source = TableSource(
       rows: [.init(fourcc: "YUYV", sizes: vga, intervals: .discrete([]))], failure: gone)
     #expect(throws: gone) { try FormatList(asking: source) }
-    #expect(DiscoveryError(gone).code == .unplugged)
+    #expect(MediaError(discovering: gone).code == .deviceLost)
   }
 
   @Test func `Whatever a driver says, ids are unique and nothing traps`() throws {

@@ -86,7 +86,7 @@ struct InputConnectorTests {
       ("?timings=cvt,width=640,height=480,fps=60", "device_failed"),
     ])
   func refused(options: String, code: String) throws {
-    let error = try #require(throws: DiscoveryError.self) { try list(options) }
+    let error = try #require(throws: MediaError.self) { try list(options) }
     #expect(error.code.rawValue == code, "\(error)")
   }
 

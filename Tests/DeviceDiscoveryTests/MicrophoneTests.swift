@@ -73,20 +73,21 @@ struct MicrophoneTests {
     #expect(device.problem?.contains("Permission denied") == true)
     #expect(list.warnings.count == 1 && list.warnings[0].contains("group audio"))
     let card = machine { $0.openResult = -EACCES }
-    let error = #expect(throws: DiscoveryError.self) {
+    let error = #expect(throws: MediaError.self) {
       try with(card) { try device.audioFormats() }
     }
-    #expect(error?.code == .noPermission && error?.hint.contains("group audio") == true)
+    #expect(
+      error?.code == .noPermission && error?.recoverySuggestion.contains("group audio") == true)
   }
 
   @Test func `What is not there is not listed, and named as such`() {
     let gone = machine { $0.describeResult = -ENOENT }
     let list = with(gone) { CaptureDevice.discover() }
     #expect(list.warnings.isEmpty && list.devices.allSatisfy { $0.media == [.video] })
-    let error = #expect(throws: DiscoveryError.self) {
+    let error = #expect(throws: MediaError.self) {
       try with(gone) { try CaptureDevice.named("hw:0,0") }
     }
-    #expect(error?.code == .notFound)
+    #expect(error?.code == .deviceNotFound)
     #expect(with(gone) { CaptureDevice.defaultDevice(for: .audio) } == nil)
   }
 
@@ -119,14 +120,14 @@ struct MicrophoneTests {
   @Test func `A card in use is busy, and a microphone is no camera`() throws {
     let card = machine { $0.openResult = -EBUSY }
     let device = try #require(with(card) { CaptureDevice.discover() }.devices.last)
-    let busy = #expect(throws: DiscoveryError.self) {
+    let busy = #expect(throws: MediaError.self) {
       try with(card) { try device.audioFormats() }
     }
-    #expect(busy?.code == .busy)
-    let wrong = #expect(throws: DiscoveryError.self) { try device.formats() }
+    #expect(busy?.code == .deviceBusy)
+    let wrong = #expect(throws: MediaError.self) { try device.formats() }
     #expect(wrong?.code == .notACaptureDevice)
     let camera = try CaptureDevice.named("synthetic")
-    let other = #expect(throws: DiscoveryError.self) { try camera.audioFormats() }
+    let other = #expect(throws: MediaError.self) { try camera.audioFormats() }
     #expect(other?.code == .notACaptureDevice)
   }
 

@@ -37,7 +37,7 @@ struct ModeRequestTests {
       "640x480@99999999999999999999999999999999999999999999",
     ])
   func refusing(text: String) throws {
-    let error = try #require(throws: DiscoveryError.self) { try ModeRequest(parsing: text) }
+    let error = try #require(throws: MediaError.self) { try ModeRequest(parsing: text) }
     #expect(error.code == .badMode)
     #expect(!error.message.contains("\n"))
   }

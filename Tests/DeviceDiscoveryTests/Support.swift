@@ -62,7 +62,7 @@ extension CaptureFormat {
       .split(separator: "!").map { try FrameRate(parsing: String($0.replacing(":", with: "/"))) }
     guard let first = rates.first, let last = rates.last, let width = Int(size[0]),
       let height = Int(size[1]), let fourcc = FourCC(String(parts[1]).uppercased())
-    else { throw DiscoveryError(.badMode, text, hint: "") }
+    else { throw MediaError(.badMode, text, recovery: "") }
     return CaptureFormat(
       fourcc: fourcc, width: width, height: height, isCompressed: fourcc == .mjpg,
       isEmulated: isEmulated, frameRateRange: FrameRateRange(first, last), driverOrder: order)

@@ -192,14 +192,14 @@ struct InputChoiceTests {
       "timings=cvt,width=640,height=480,fps=60,colour=1",
     ])
   func refused(options: String) throws {
-    let error = try #require(throws: DiscoveryError.self) {
+    let error = try #require(throws: MediaError.self) {
       try InputChoice.split("/dev/video0?\(options)")
     }
     #expect(error.code == .badName)
   }
 
   @Test func `Only a video device has inputs`() throws {
-    let error = try #require(throws: DiscoveryError.self) {
+    let error = try #require(throws: MediaError.self) {
       try CaptureDevice.named("cam\(CaptureDevice.discover().count - 1)?input=1")
     }
     #expect(error.code == .badName)

@@ -83,11 +83,11 @@ struct CompositionTests {
   @Test func `What cannot be edited says so and changes nothing`() throws {
     let whole = Composition(clip)
     func refuses(
-      _ code: EditingError.Code, _ edit: (inout Composition) throws -> Void,
+      _ code: MediaError.Code, _ edit: (inout Composition) throws -> Void,
       _ location: SourceLocation = #_sourceLocation
     ) {
       var composition = whole
-      let error = #expect(throws: EditingError.self, sourceLocation: location) {
+      let error = #expect(throws: MediaError.self, sourceLocation: location) {
         try edit(&composition)
       }
       #expect(error?.code == code, sourceLocation: location)
@@ -122,15 +122,15 @@ struct CompositionTests {
     let first = try TrackSegment(empty: .of(0, 1))
     #expect(try Composition(segments: [first]).duration == MediaTime(seconds: 1))
     for other in try [TrackSegment(empty: .of(2, 3)), TrackSegment(empty: .of(0, 3))] {
-      let error = #expect(throws: EditingError.self) {
+      let error = #expect(throws: MediaError.self) {
         try Composition(segments: [first, other])
       }
       #expect(error?.code == .invalidSegments)
     }
     let outside = try TimeMapping(source: .of(3, 5), target: .of(0, 2))
-    let error = #expect(throws: EditingError.self) { try TrackSegment(of: clip, outside) }
+    let error = #expect(throws: MediaError.self) { try TrackSegment(of: clip, outside) }
     #expect(error?.code == .outsideSource)
-    #expect(throws: TimingError.self) { try MediaSource(path: "no.mov", duration: .zero) }
+    #expect(throws: MediaError.self) { try MediaSource(path: "no.mov", duration: .zero) }
   }
 }
 
@@ -180,7 +180,7 @@ struct RetimedCompositionTests {
 
   @Test func `Ranges that overlap are named, both of them`() throws {
     let ranges = try [TimeRange.of(2, 4), TimeRange.of(1, 3)]
-    let error = #expect(throws: EditingError.self) {
+    let error = #expect(throws: MediaError.self) {
       try Composition.retimed(clip, changes: ranges.map { ($0, .normal) })
     }
     #expect(error?.code == .overlappingRanges)
@@ -193,11 +193,11 @@ struct RetimedCompositionTests {
   }
 
   @Test func `Ranges outside the source are refused`() throws {
-    let outside = #expect(throws: EditingError.self) {
+    let outside = #expect(throws: MediaError.self) {
       try Composition.retimed(clip, changes: [(.of(3, 5), .normal)])
     }
     #expect(outside?.code == .outsideSource)
-    let empty = #expect(throws: EditingError.self) {
+    let empty = #expect(throws: MediaError.self) {
       try Composition.retimed(clip, changes: [(.of(3, 3), .normal)])
     }
     #expect(empty?.code == .emptyRange)

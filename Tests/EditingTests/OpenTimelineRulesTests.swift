@@ -129,7 +129,7 @@ struct OpenTimelineRulesTests {
       #"{"OTIO_SCHEMA": "LinearTimeWarp.1", "time_scalar": 1e300}"#,
       #"{"OTIO_SCHEMA": "TimeEffect.1", "metadata": {"lookup": [0, 1, 2]}}"#,
     ] {
-      let error = #expect(throws: EditingError.self) {
+      let error = #expect(throws: MediaError.self) {
         try read(timeline(stack(track(plain(effect)))))
       }
       #expect(error?.code == .invalidProject, "\(effect)")
@@ -188,7 +188,7 @@ struct OpenTimelineRulesTests {
         "title.png hold 0/1 -> 0/1..1/1", "empty -> 1/1..2/1",
       ])
     #expect(found.warnings.count == 1)
-    let error = #expect(throws: EditingError.self) { try read(timeline(stack(track(generated)))) }
+    let error = #expect(throws: MediaError.self) { try read(timeline(stack(track(generated)))) }
     #expect(error?.code == .invalidProject)
   }
 
@@ -206,7 +206,7 @@ struct OpenTimelineRulesTests {
       if depth == 20 {
         #expect(try result.get().composition.duration == MediaTime(seconds: 1))
       } else {
-        #expect(throws: EditingError.self) { try result.get() }
+        #expect(throws: MediaError.self) { try result.get() }
       }
     }
   }

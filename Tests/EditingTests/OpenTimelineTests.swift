@@ -181,7 +181,7 @@ struct OpenTimelineTests {
     ("{\"OTIO_SCHEMA\": \"Marker.2\"}", "no OpenTimelineIO timeline"),
   ])
   func `What is no project says so`(text: String, what: String) {
-    let error = #expect(throws: EditingError.self) { try read(text) }
+    let error = #expect(throws: MediaError.self) { try read(text) }
     #expect(error?.code == .invalidProject)
     #expect(error?.description.contains(what) == true, "\(error?.description ?? "")")
   }
@@ -189,7 +189,7 @@ struct OpenTimelineTests {
   @Test func `What cannot be played is refused or named`() throws {
     func refuses(_ item: String) {
       let error = #expect(throws: (any Error).self) { try read(project(item)) }
-      #expect(error is EditingError || error is TimingError, "\(item)")
+      #expect(error is MediaError, "\(item)")
     }
     refuses("{\"OTIO_SCHEMA\": \"Marker.2\"}")
     refuses("{\"OTIO_SCHEMA\": \"Clip.2\", \"source_range\": \(range(0, 24))}")
@@ -237,7 +237,7 @@ struct OpenTimelineTests {
         let found = try read(String(decoding: damaged, as: UTF8.self))
         try found.composition.validateSegments()
         readable += 1
-      } catch is EditingError {} catch is TimingError {}
+      } catch is MediaError {}
     }
     #expect(readable * 30 > full(3_000))
   }

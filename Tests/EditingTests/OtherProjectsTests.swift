@@ -80,9 +80,9 @@ struct OtherProjectsTests {
     #expect(table(found, .audio) == ["empty -> 0/1..5/2", "second.mov 20/1..41/2 -> 5/2..3/1"])
     #expect(found.warnings.isEmpty, "\(found.warnings)")
     // The rate of the frames is not in the list.
-    let error = #expect(throws: EditingError.self) { try read(Self.list, rate: nil) }
+    let error = #expect(throws: MediaError.self) { try read(Self.list, rate: nil) }
     #expect(error?.code == .frameRateNeeded)
-    #expect(throws: EditingError.self) { try read(Self.list, rate: 10) }
+    #expect(throws: MediaError.self) { try read(Self.list, rate: 10) }
   }
 
   @Test func `Time codes of cameras are places in the file, and drop-frame ones count`() throws {
@@ -106,7 +106,7 @@ struct OtherProjectsTests {
     #expect(television.composition.duration == (try MediaTime(value: 2_002, timescale: 30_000)))
     // One second cannot be two without a line that says how.
     let odd = "001  A001     V     C        00:00:02:00 00:00:04:00 00:00:00:00 00:00:01:00"
-    #expect(throws: EditingError.self) { try read(odd) }
+    #expect(throws: MediaError.self) { try read(odd) }
   }
 
   static let finalCut = """
@@ -157,7 +157,7 @@ struct OtherProjectsTests {
     "", "hello", "<xmeml version=\"4\"/>", "<a><b></a>", "{\"tracks\": []}", "[1, 2]", "{",
   ])
   func `A project that is not understood names the formats that are`(text: String) {
-    let error = #expect(throws: EditingError.self) { try read(text) }
+    let error = #expect(throws: MediaError.self) { try read(text) }
     #expect(error?.code == .invalidProject)
     let names = [".otio", ".llc", ".edl", ".fcpxml"]
     let isNamed = names.allSatisfy { error?.description.contains($0) ?? false }
@@ -188,7 +188,7 @@ struct OtherProjectsTests {
         let found = try read(String(decoding: damaged, as: UTF8.self))
         try found.composition.validateSegments()
         readable += 1
-      } catch is EditingError {}
+      } catch is MediaError {}
     }
     #expect(readable * 30 > full(1_200))
   }
@@ -197,7 +197,7 @@ struct OtherProjectsTests {
     let deep = String(repeating: "<a>", count: 100_000)
     let entities = "<!DOCTYPE a [<!ENTITY b \"bb\">]><a c=\"&b;\"/>"
     for text in [deep, entities, "<a b=\"&c;\"/>", "<a b=\"1\" b=\"2\"/>", "<a b=1/>", "<a"] {
-      #expect(throws: EditingError.self) { try read(text) }
+      #expect(throws: MediaError.self) { try read(text) }
     }
   }
 }

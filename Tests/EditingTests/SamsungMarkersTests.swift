@@ -60,7 +60,7 @@ struct SamsungMarkersTests {
     #expect(try SlowMotionMarkers(samsungTrailer: Array("a movie and no more".utf8)) == nil)
     #expect(try SlowMotionMarkers(samsungTrailer: trailer(("Other", "1:2:3"))) == nil)
     for text in ["1:2", "2000:1000:2", "0:1000:0", "0:1000:99", "a:b:c", "0:9:1*5:12:1"] {
-      #expect(throws: EditingError.self, "\(text)") {
+      #expect(throws: MediaError.self, "\(text)") {
         try SlowMotionMarkers(samsungTrailer: trailer(("SlowMotion_Data", text)))
       }
     }

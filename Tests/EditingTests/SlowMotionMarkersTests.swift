@@ -68,7 +68,7 @@ struct SlowMotionMarkersTests {
 
   @Test func `Other files and damaged ones say so`() {
     for text in ["", "<plist>", aae(Self.plain, kind: "com.apple.photo"), aae("AAAA"), aae("%%")] {
-      let error = #expect(throws: EditingError.self) { try SlowMotionMarkers(aae: text) }
+      let error = #expect(throws: MediaError.self) { try SlowMotionMarkers(aae: text) }
       #expect(error?.code == .invalidProject)
     }
   }
@@ -93,7 +93,7 @@ struct SlowMotionMarkersTests {
   @Test func `Lists that nest without end are refused`() {
     let deep = String(repeating: "<array>", count: 200_000)
     for text in [aae(Self.nested(200_000)), "<plist>\(deep)", aae("</data>\(deep)"), "((((((("] {
-      let error = #expect(throws: EditingError.self) { try SlowMotionMarkers(aae: text) }
+      let error = #expect(throws: MediaError.self) { try SlowMotionMarkers(aae: text) }
       #expect(error?.code == .invalidProject)
     }
   }
@@ -108,7 +108,7 @@ struct SlowMotionMarkersTests {
         damaged[Int.random(in: 0..<damaged.count, using: &random)] =
           letters.randomElement(using: &random) ?? "A"
       }
-      do throws(EditingError) {
+      do throws(MediaError) {
         for change in try SlowMotionMarkers(aae: aae(String(damaged))).changes {
           #expect(!change.range.isEmpty)
         }
@@ -132,12 +132,12 @@ struct SlowMotionMarkersTests {
         .init(range: try .of(5, 8, per: 2), speed: try .of(3, 10)),
       ])
     for damaged in [[], Array(bytes.dropLast()), [0, 0, 0, 0, 255, 255, 255, 255]] as [[UInt8]] {
-      #expect(throws: EditingError.self) {
+      #expect(throws: MediaError.self) {
         try SlowMotionMarkers(android: damaged, duration: MediaTime(seconds: 4))
       }
     }
     let backwards = Array(bytes[..<8]) + Array(bytes[32...]) + Array(bytes[8..<32])
-    #expect(throws: EditingError.self) {
+    #expect(throws: MediaError.self) {
       try SlowMotionMarkers(android: backwards, duration: MediaTime(seconds: 4))
     }
   }

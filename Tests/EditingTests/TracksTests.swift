@@ -85,7 +85,7 @@ struct TracksTests {
         "clip.mov 0/1..3/1 -> 0/1..3/1", "clip.mov 3/2..2/1 -> 3/1..4/1",
         "clip.mov 2/1..3/1 -> 4/1..5/1", "clip.mov 3/1..4/1 -> 5/1..6/1",
       ])
-    #expect(throws: EditingError.self) {
+    #expect(throws: MediaError.self) {
       try composition.insertTimeRange(.of(2, 6), of: slow, at: .zero)
     }
   }
@@ -97,12 +97,12 @@ struct TracksTests {
       [(.of(0, 1), silent), (.of(0, 2), nil), (.of(3, 4), clip)], at: MediaTime(seconds: 4))
     #expect(composition.duration == MediaTime(seconds: 8))
     composition = whole
-    let error = #expect(throws: EditingError.self) {
+    let error = #expect(throws: MediaError.self) {
       try composition.insertTimeRanges([(.of(0, 1), silent), (.of(3, 5), clip)], at: .zero)
     }
     #expect(error?.code == .outsideSource)
     #expect(composition == whole)
-    #expect(throws: EditingError.self) {
+    #expect(throws: MediaError.self) {
       try composition.edit { edited in
         try edited.removeTimeRange(.of(0, 1))
         try edited.removeTimeRange(.of(0, 9))
@@ -124,7 +124,7 @@ struct TracksTests {
     #expect(table(composition.track(.video)).last == "clip.mov hold before 4/1 -> 6/1..7/1")
     for (time, length) in [(-1, 1), (8, 1), (1, 0), (1, -1)] as [(Int64, Int64)] {
       let before = composition
-      #expect(throws: EditingError.self) {
+      #expect(throws: MediaError.self) {
         try composition.freezeFrame(at: MediaTime(seconds: time), for: MediaTime(seconds: length))
       }
       #expect(composition == before)
@@ -138,7 +138,7 @@ struct TracksTests {
     // 16/9 s for the one second.
     #expect(composition.duration.seconds == (try Rational(43, 9)))
     #expect(composition.segments.count == 3)
-    let error = #expect(throws: EditingError.self) {
+    let error = #expect(throws: MediaError.self) {
       try composition.setSpeedRamp(ramp, in: .of(0, 2))
     }
     #expect(error?.code == .cutInRamp)
@@ -163,11 +163,11 @@ struct TracksTests {
         "clip.mov ramp 1/1 to 1/8 of 1/1..2/1 -> 1/1..25/9",
         "clip.mov 2/1..3/1 -> 25/9..97/9", "clip.mov 3/1..4/1 -> 97/9..203/18",
       ])
-    let error = #expect(throws: EditingError.self) {
+    let error = #expect(throws: MediaError.self) {
       try Composition.ramped(clip, points: points.reversed())
     }
     #expect(error?.code == .overlappingRanges)
-    #expect(throws: EditingError.self) {
+    #expect(throws: MediaError.self) {
       try Composition.ramped(clip, points: [Point(MediaTime(seconds: 5), .normal)])
     }
     #expect(try Composition.ramped(clip, points: []) == Composition(clip))
@@ -195,7 +195,7 @@ struct TracksTests {
         #expect(speeds.contains(try .of(1, 8)))
       }
     }
-    #expect(throws: EditingError.self) {
+    #expect(throws: MediaError.self) {
       try preset.composition(of: clip, at: MediaTime(seconds: 5))
     }
   }

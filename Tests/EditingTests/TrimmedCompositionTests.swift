@@ -102,13 +102,13 @@ struct TrimmedCompositionTests {
     #expect(parts.duration == MediaTime(seconds: 4))
     #expect(try whole.trimmed(to: [range(0, 10, 1)], of: source) == whole)
     for (ranges, code) in [
-      ([(1, 3), (2, 4)], EditingError.Code.overlappingRanges), ([(1, 1)], .emptyRange),
+      ([(1, 3), (2, 4)], MediaError.Code.overlappingRanges), ([(1, 1)], .emptyRange),
       ([(9, 11)], .outsideSource),
-    ] as [([(Int64, Int64)], EditingError.Code)] {
-      #expect(throws: EditingError.self) {
+    ] as [([(Int64, Int64)], MediaError.Code)] {
+      #expect(throws: MediaError.self) {
         do {
           _ = try whole.trimmed(to: ranges.map { try range($0.0, $0.1, 1) }, of: source)
-        } catch let error as EditingError {
+        } catch let error as MediaError {
           #expect(error.code == code)
           throw error
         }

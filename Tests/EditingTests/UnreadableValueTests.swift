@@ -70,7 +70,7 @@ struct UnreadableValueTests {
       let text = Self.project([key: value])
       do {
         Issue.record("\(key) = \(value) plays \(try table(text))")
-      } catch let error as EditingError {
+      } catch let error as MediaError {
         #expect(error.code == .invalidProject, "\(error)")
         #expect(error.description.contains("\(name) of what is in track 1 at 0 s"), "\(error)")
       }
@@ -100,7 +100,7 @@ struct UnreadableValueTests {
     let text = Self.project([key: value])
     do {
       Issue.record("\(key) = \(value) plays \(try table(text))")
-    } catch let error as EditingError {
+    } catch let error as MediaError {
       #expect(error.code == .invalidProject, "\(error)")
       #expect(error.description.contains("cannot be read"), "\(error)")
     }

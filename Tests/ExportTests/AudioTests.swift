@@ -165,7 +165,7 @@ struct AudioTests {
     var settings = try settings(algorithm)
     if algorithm == .lowQuality {
       // A quarter is not among its speeds.
-      let error = #expect(throws: ExportError.self) {
+      let error = #expect(throws: MediaError.self) {
         try ExportSession(composition, of: asset).export(settings)
       }
       #expect(error?.code == .audioRefused)
@@ -250,7 +250,7 @@ struct AudioTests {
     let composition = try asset.retimed([(range(1_000, 2_000), speed(1, 64))])
     let error = try refusal(composition, of: asset, settings(.spectral))
     #expect(error.code == .audioRefused)
-    #expect(error.hint.contains("mute"))
+    #expect(error.recoverySuggestion.contains("mute"))
     let report = try ExportSession(composition, of: asset).export(settings(.mute))
     #expect(report.audio?.samples == 3_216_000)
   }

@@ -197,7 +197,7 @@ struct BoundaryTests {
       let error = try refusal(late, of: hevc, settings(boundary))
       #expect(error.code == .cutNotOnKeyFrame)
       #expect(error.message.contains("HEVC cannot be encoded beside copies"), "\(error)")
-      #expect(error.hint.contains("cut at 0 s or 0.8 s"), "\(error)")
+      #expect(error.recoverySuggestion.contains("cut at 0 s or 0.8 s"), "\(error)")
     }
     // Few frames are hidden, whatever the codec.
     let near = try composition(of: hevc, [(0, 520), (200, 700)])

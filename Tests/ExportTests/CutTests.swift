@@ -101,7 +101,7 @@ struct CutTests {
     #expect(error.code == .cutNotOnKeyFrame)
     #expect(error.code.rawValue == "cut_not_on_key_frame")
     #expect(error.message.contains(what) && error.message.contains(asset.path), "\(error)")
-    #expect(error.hint.contains(cuts), "\(error)")
+    #expect(error.recoverySuggestion.contains(cuts), "\(error)")
     #expect(try folder.names() == ["clip.mov"])
   }
 
@@ -114,7 +114,7 @@ struct CutTests {
       let error = try refusal(composition(of: asset, [(0, end)]), of: asset, settings)
       #expect(error.code == .cutNotOnKeyFrame)
       #expect(error.message.contains("ends at 0.0\(end / 10) s"), "\(error)")
-      #expect(error.hint.contains("cut at 0.01 s or 0.04 s"), "\(error)")
+      #expect(error.recoverySuggestion.contains("cut at 0.01 s or 0.04 s"), "\(error)")
     }
     #expect(try numbers(.reordered, [(0, 40)]) == [0, 1, 2, 3])
   }
@@ -134,12 +134,12 @@ struct CutTests {
   }
 
   private func hint(_ composition: Composition, of asset: Asset) throws -> String? {
-    do throws(ExportError) {
+    do throws(MediaError) {
       try ExportSession(composition, of: asset).check(settings)
       return nil
     } catch {
       #expect(error.code == .cutNotOnKeyFrame)
-      return error.hint
+      return error.recoverySuggestion
     }
   }
 
@@ -219,7 +219,7 @@ struct CutTests {
     let late = try composition(of: asset, [(50, 550)])
     let error = try refusal(late, of: asset, settings)
     #expect(error.code == .cutNotOnKeyFrame)
-    #expect(error.hint.contains("cut at 0.15 s"), "\(error)")
+    #expect(error.recoverySuggestion.contains("cut at 0.15 s"), "\(error)")
   }
 
   @Test func `Time in which nothing plays is refused in words`() throws {
@@ -228,6 +228,6 @@ struct CutTests {
     try composition.insertEmptyTimeRange(range(500, 600))
     let error = try refusal(composition, of: asset, settings)
     #expect(error.code == .unsupportedSource)
-    #expect(error.hint.contains("--fps"))
+    #expect(error.recovery?.steps == [.change(.outputFrameRate)])
   }
 }

@@ -43,7 +43,7 @@ struct DamagedFrameTests {
 
   @Test func `One frame that cannot be decoded stops, is held, or is skipped`() async throws {
     let asset = try await damaged([7])
-    let error = #expect(throws: ExportError.self) { try export(asset, .stop) }
+    let error = #expect(throws: MediaError.self) { try export(asset, .stop) }
     #expect(error?.code.rawValue == "invalid_data")
     #expect(error?.message.contains("frame 7") == true)
 
@@ -80,7 +80,7 @@ struct DamagedFrameTests {
   @Test func `Nothing that can be decoded is an error whatever is asked for`() async throws {
     let asset = try await damaged(Array(0..<30))
     for policy in UndecodableFramePolicy.allCases {
-      #expect(throws: ExportError.self) { try export(asset, policy) }
+      #expect(throws: MediaError.self) { try export(asset, policy) }
     }
   }
 
@@ -100,7 +100,7 @@ struct DamagedFrameTests {
     options: [String]
   ) async throws {
     let (whole, cut) = try await cutOff(options)
-    let error = #expect(throws: AssetError.self) { try Asset(path: cut) }
+    let error = #expect(throws: MediaError.self) { try Asset(path: cut) }
     #expect(error?.message.contains("of 60 frames can be read") == true)
     let asset = try Asset(path: cut, allowsTruncation: true)
     let truncation = try #require(asset.truncation)

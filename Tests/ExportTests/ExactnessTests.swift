@@ -228,12 +228,9 @@ private struct Plan {
           try edited.scaleTimeRange(
             TimeRange(start: position, end: edited.duration), toDuration: length)
         }
-      } catch let error as EditingError {
+      } catch let error as MediaError {
         // A sum of many odd fractions may fit no time; this range is then left out.
-        guard error.code == .notExact else { throw error }
-        count = max(1, count - 1)
-      } catch let error as TimingError {
-        guard error.code == .overflow else { throw error }
+        guard error.code == .notExact || error.code == .overflow else { throw error }
         count = max(1, count - 1)
       }
     }
@@ -274,7 +271,7 @@ private struct Plan {
     var settings = ExportSettings(path: folder.file("out.mov"), mode: .passthrough)
     settings.boundary = boundary
     let report: ExportReport
-    do throws(ExportError) {
+    do throws(MediaError) {
       report = try ExportSession(composition, of: source.asset).export(settings)
     } catch {
       outcome.isRefused = true

@@ -130,7 +130,7 @@ struct ForeignFileTests {
       try refusal(Composition(asset), of: asset, settings).code == .unsupportedContainer)
     let raw = folder.file("clip.h264")
     try await FFmpeg.makeClip(raw, frames: 10, ["-c:v", "libx264"])
-    let untimed = #expect(throws: AssetError.self) { try Asset(path: raw) }
+    let untimed = #expect(throws: MediaError.self) { try Asset(path: raw) }
     #expect(untimed?.message.contains("does not say when") == true)
   }
 
@@ -308,7 +308,7 @@ struct ForeignFileTests {
       ["-i", plain, "-c", "copy", "-encryption_scheme", "cenc-aes-ctr", "-encryption_key"]
         + ["00112233445566778899aabbccddeeff", "-encryption_kid"]
         + ["ffeeddccbbaa99887766554433221100"])
-    let error = #expect(throws: AssetError.self) { try Asset(path: path) }
+    let error = #expect(throws: MediaError.self) { try Asset(path: path) }
     #expect(error?.code == .invalidData)
     #expect(error?.message.contains("are encrypted") == true)
     #expect(error?.message.contains(path) == true)

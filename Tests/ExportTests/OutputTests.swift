@@ -39,7 +39,7 @@ struct OutputTests {
     let error = try refusal(Composition(asset), of: asset, settings(name))
     #expect(error.code == .unsupportedContainer)
     #expect(error.code.rawValue == "unsupported_container")
-    #expect(error.hint.contains(".mov, .mp4 or .m4v"))
+    #expect(error.recoverySuggestion.contains(".mov, .mp4 or .m4v"))
     #expect(try folder.names() == ["clip.mov"])
   }
 
@@ -88,7 +88,7 @@ struct OutputTests {
     let mode = isCopy ? ExportMode.passthrough : .constant(try FrameRate(50, 1))
     let session = ExportSession(try Composition(asset), of: asset)
     var done: Int64 = 0
-    do throws(ExportError) {
+    do throws(MediaError) {
       try session.export(settings("a.mov", mode), isCancelled: { done >= count }) { now, _ in
         done = max(done, now)
       }
@@ -112,7 +112,7 @@ struct OutputTests {
     var settings = settings("a.mp4", isCopy ? .passthrough : .constant(try FrameRate(50, 1)))
     settings.codec = .mjpeg
     var questions = 0
-    let error = #expect(throws: ExportError.self) {
+    let error = #expect(throws: MediaError.self) {
       try ExportSession(composition, of: asset).export(
         settings,
         isCancelled: {
@@ -147,9 +147,9 @@ struct OutputTests {
     let content = try bytes(of: asset.path)
     for mode in [ExportMode.passthrough, .constant(try FrameRate(100, 1))] {
       _ = try folder.write(Array(content.dropLast(2_000)), as: "clip.mov")
-      #expect(throws: ExportError.self) { try session.export(settings("a.mov", mode)) }
+      #expect(throws: MediaError.self) { try session.export(settings("a.mov", mode)) }
       try FileManager.default.removeItem(atPath: asset.path)
-      #expect(throws: ExportError.self) { try session.export(settings("a.mov", mode)) }
+      #expect(throws: MediaError.self) { try session.export(settings("a.mov", mode)) }
       #expect(try folder.names() == [])
     }
   }

@@ -102,7 +102,8 @@ struct PictureTests {
     #expect((track.width, track.height) == (64, 48))
     settings.box = VideoSize(width: 63, height: 48)
     #expect(
-      try refusal(Composition(asset), of: asset, settings).hint.contains("even sides"))
+      try refusal(Composition(asset), of: asset, settings).recoverySuggestion.contains("even sides")
+    )
   }
 
   @Test(
@@ -182,7 +183,7 @@ struct PictureTests {
       try await FFmpeg.probe(report.path, "stream=profile", stream: "v")
         == ["Constrained Baseline"])
     settings.profile = "vhs"
-    let error = try #require(throws: ExportError.self) {
+    let error = try #require(throws: MediaError.self) {
       try ExportSession(Composition(asset), of: asset).export(settings)
     }
     #expect(error.message.contains("libx264"))

@@ -25,7 +25,7 @@ struct SourceIdentityTests {
       .plan(ExportSettings(path: folder.file("all.mov"), mode: .constant(FrameRate(30, 1))))
     #expect(one.framesEncoded == 6 && several.framesEncoded == 6)
     let missing = try #require(
-      #expect(throws: ExportError.self) {
+      #expect(throws: MediaError.self) {
         try ExportSession(
           composition, of: [Asset.made(.constant(30, count: 3), in: folder, "another")])
       })

@@ -113,11 +113,11 @@ extension Composition {
 func refusal(
   _ composition: Composition, of asset: Asset, _ settings: ExportSettings,
   sourceLocation: SourceLocation = #_sourceLocation
-) throws -> ExportError {
+) throws -> MediaError {
   let session = ExportSession(composition, of: asset)
-  var planned: ExportError?
-  do throws(ExportError) { _ = try session.plan(settings) } catch { planned = error }
-  do throws(ExportError) { try session.export(settings) } catch {
+  var planned: MediaError?
+  do throws(MediaError) { _ = try session.plan(settings) } catch { planned = error }
+  do throws(MediaError) { try session.export(settings) } catch {
     // Creating the file is the one thing that a plan does not try.
     if error.code != .outputExists && error.code != .cannotCreate {
       #expect(planned == error, sourceLocation: sourceLocation)

@@ -16,7 +16,7 @@ cd "$work"
 # What stands before the command: a fake camera, or nothing.
 front=()
 fake_camera() {
-  [ -e libfakevideo.so ] || "$here/../FakeVideo4Linux/build.sh" "$work/libfakevideo.so"
+  [ -e libfakevideo.so ] || "$here/../Tools/FakeVideo4Linux/build.sh" "$work/libfakevideo.so"
   front=(env "FAKEVIDEO=$1" "LD_PRELOAD=$work/libfakevideo.so")
 }
 no_camera() { front=(); }

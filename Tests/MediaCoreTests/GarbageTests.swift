@@ -13,23 +13,23 @@ struct GarbageTests {
       do {
         let time = try TimeExpression(parsing: text)
         if try TimeExpression(parsing: "\(time)") != time { return "\(text) as \(time)" }
-      } catch let error as TimingError where isRefusal(error, of: text) {}
+      } catch let error as MediaError where isRefusal(error, of: text) {}
       do {
         let range = try TimeRangeExpression(parsing: text)
         if try TimeRangeExpression(parsing: "\(range)") != range { return "\(text) as \(range)" }
-      } catch let error as TimingError where isRefusal(error, of: text) {}
+      } catch let error as MediaError where isRefusal(error, of: text) {}
       do {
         let rate = try FrameRate(parsing: text)
         if try FrameRate(parsing: "\(rate)") != rate { return "\(text) as \(rate)" }
-      } catch let error as TimingError where isRefusal(error, of: text) {}
+      } catch let error as MediaError where isRefusal(error, of: text) {}
       do {
         let speed = try Speed(parsing: text)
         if try Speed(parsing: "\(speed)") != speed { return "\(text) as \(speed)" }
-      } catch let error as TimingError where isRefusal(error, of: text) {}
+      } catch let error as MediaError where isRefusal(error, of: text) {}
       do {
         let number = try Rational(parsing: text)
         if try Rational(parsing: "\(number)") != number { return "\(text) as \(number)" }
-      } catch let error as TimingError where isRefusal(error, of: text) {}
+      } catch let error as MediaError where isRefusal(error, of: text) {}
       return nil
     }
   }
@@ -50,8 +50,7 @@ struct GarbageTests {
     let speed = try Regex(#"-?(\#(number)|[0-9]+(\.[0-9]+)?%)"#)
     forAll(6_000) { random in
       let text = random.text()
-      func complaint(_ pattern: Regex<AnyRegexOutput>, _ code: TimingError.Code?) throws -> String?
-      {
+      func complaint(_ pattern: Regex<AnyRegexOutput>, _ code: MediaError.Code?) throws -> String? {
         let isMatch = try pattern.wholeMatch(in: text) != nil
         let isWrong = isMatch ? code == .syntax : code == nil
         return isWrong ? "\(text.debugDescription): \(isMatch), \(String(describing: code))" : nil
@@ -63,8 +62,8 @@ struct GarbageTests {
     }
   }
 
-  private func isRefusal(_ error: TimingError, of text: String) -> Bool {
-    let codes: [TimingError.Code] = [.syntax, .overflow, .notPositive, .emptyRange]
+  private func isRefusal(_ error: MediaError, of text: String) -> Bool {
+    let codes: [MediaError.Code] = [.syntax, .overflow, .notPositive, .emptyRange]
     return codes.contains(error.code) && error.description.utf8.first == UInt8(ascii: "\"")
       && !error.description.utf8.contains { $0 < 0x20 }
   }

@@ -9,7 +9,7 @@ struct MediaTimeTests {
   @Test func `Sums are exact, or overflow where no time holds them`() {
     forAll(.timeSum) { random in
       let (left, right) = try (random.time(), random.time())
-      let sum = Result { () throws(TimingError) in try left + right }
+      let sum = Result { () throws(MediaError) in try left + right }
       return complaint(sum, expected: Fraction(left) + Fraction(right)).map {
         "\(left) + \(right): \($0)"
       }
@@ -19,7 +19,7 @@ struct MediaTimeTests {
   @Test func `Differences are exact, or overflow where no time holds them`() {
     forAll(.timeDifference) { random in
       let (left, right) = try (random.time(), random.time())
-      let difference = Result { () throws(TimingError) in try left - right }
+      let difference = Result { () throws(MediaError) in try left - right }
       return complaint(difference, expected: Fraction(left) - Fraction(right)).map {
         "\(left) - \(right): \($0)"
       }
@@ -29,7 +29,7 @@ struct MediaTimeTests {
   @Test func `Products are exact, or overflow where no time holds them`() {
     forAll(.timeProduct) { random in
       let (time, factor) = try (random.time(), random.rational())
-      let product = Result { () throws(TimingError) in try time.multiplied(by: factor) }
+      let product = Result { () throws(MediaError) in try time.multiplied(by: factor) }
       return complaint(product, expected: Fraction(time) * Fraction(factor)).map {
         "\(time) * \(factor): \($0)"
       }
@@ -58,7 +58,7 @@ struct MediaTimeTests {
     let least = MediaTime(seconds: .min)
     #expect(try least - least == .zero)
     #expect(try MediaTime(seconds: -1) - least == MediaTime(seconds: .max))
-    #expect(throws: TimingError.self) { try MediaTime.zero - least }
+    #expect(throws: MediaError.self) { try MediaTime.zero - least }
   }
 
   @Test func `Comparison is that of the exact times`() {
@@ -92,7 +92,7 @@ struct MediaTimeTests {
       let exact = Fraction(BigInt(time.value) * BigInt(timescale), BigInt(time.timescale))
       for rounding in TimeRounding.allCases {
         let expected = exact.rounded(rounding, isFiner: timescale > time.timescale)
-        let result = Result { () throws(TimingError) in
+        let result = Result { () throws(MediaError) in
           try time.converted(to: timescale, rounding: rounding)
         }
         switch result {
@@ -128,11 +128,11 @@ private func spelledTime(_ text: String) throws -> MediaTime {
 }
 
 /// The kind of failure of what is expected to fail; nil when it did not.
-func code(_ body: () throws -> Void) -> TimingError.Code? {
+func code(_ body: () throws -> Void) -> MediaError.Code? {
   do {
     try body()
     return nil
   } catch {
-    return (error as? TimingError)?.code
+    return (error as? MediaError)?.code
   }
 }

@@ -78,7 +78,7 @@ struct Fraction: CustomStringConvertible {
 /// What is wrong with an exact result, or nil: it is either equal and in lowest terms, or an
 /// overflow that had to be.
 func complaint(
-  _ result: Result<Rational, TimingError>, expected: Fraction, mayOverflow: Bool = false
+  _ result: Result<Rational, MediaError>, expected: Fraction, mayOverflow: Bool = false
 ) -> String? {
   switch result {
   case .success(let number):
@@ -94,7 +94,7 @@ func complaint(
 }
 
 /// The same for a time, which is in lowest terms only where it has to be.
-func complaint(_ result: Result<MediaTime, TimingError>, expected: Fraction) -> String? {
+func complaint(_ result: Result<MediaTime, MediaError>, expected: Fraction) -> String? {
   switch result {
   case .success(let time):
     return Fraction(time).compared(to: expected) == 0 ? nil : "\(time) is not \(expected)"

@@ -135,7 +135,7 @@ struct PlaybackMappingTests {
       target: TimeRange(duration: MediaTime(seconds: 1)))
     #expect(last.isReversed && last != held)
     #expect(try held.reversed() == held)
-    #expect(throws: TimingError.self) {
+    #expect(throws: MediaError.self) {
       try PlaybackMapping(holding: .zero, target: TimeRange(start: .zero, end: .zero))
     }
   }
@@ -157,7 +157,7 @@ struct PlaybackMappingTests {
           ofSource: random.rational(), timescale: random.timescale(),
           rounding: random.pick(TimeRounding.allCases))
         _ = try mapping.speed(at: random.rational())
-      } catch is TimingError {}
+      } catch is MediaError {}
       return nil
     }
   }

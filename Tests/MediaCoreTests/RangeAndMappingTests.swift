@@ -33,7 +33,7 @@ struct RangeAndMappingTests {
       {
         return "\(first) meets \(second) in \(shared)"
       }
-      let duration = Result { () throws(TimingError) in try MediaTime(first.duration) }
+      let duration = Result { () throws(MediaError) in try MediaTime(first.duration) }
       return complaint(.success(first.duration), expected: end - start)
         ?? complaint(duration, expected: end - start).map { "\(first) lasts \($0)" }
     }
@@ -87,9 +87,9 @@ struct RangeAndMappingTests {
     let (start, end) = (Fraction(source.start), Fraction(source.end))
     let (targetStart, targetEnd) = (Fraction(target.start), Fraction(target.end))
     let speed = (end - start) / (targetEnd - targetStart)
-    let there = Result { () throws(TimingError) in try mapping.targetSeconds(of: time) }
-    let back = Result { () throws(TimingError) in try mapping.sourceSeconds(of: time) }
-    let ratio = Result { () throws(TimingError) in try mapping.speed().fraction }
+    let there = Result { () throws(MediaError) in try mapping.targetSeconds(of: time) }
+    let back = Result { () throws(MediaError) in try mapping.sourceSeconds(of: time) }
+    let ratio = Result { () throws(MediaError) in try mapping.speed().fraction }
     let wrong =
       complaint(
         there, expected: (Fraction(time) - start) / speed + targetStart, mayOverflow: mayOverflow)
@@ -114,7 +114,7 @@ struct RangeAndMappingTests {
   @Test func `Frame rates are exact and reduced, and so is their order`() {
     forAll(.frameRate) { random in
       let (above, below) = (random.int64(), random.int64())
-      let rate = Result { () throws(TimingError) in try FrameRate(above, below) }
+      let rate = Result { () throws(MediaError) in try FrameRate(above, below) }
       let other = try FrameRate(Int64(random.timescale()), Int64(random.timescale()))
       switch rate {
       case .success(let rate):
@@ -150,7 +150,7 @@ struct RangeAndMappingTests {
       {
         return "the stretch of \(speed) is \(try speed.stretch())"
       }
-      let duration = Result { () throws(TimingError) in try speed.targetDuration(of: time) }
+      let duration = Result { () throws(MediaError) in try speed.targetDuration(of: time) }
       return complaint(duration, expected: Fraction(time) / Fraction(fraction)).map {
         "\(time) at \(speed): \($0)"
       }

@@ -106,7 +106,7 @@ struct RangeSyntaxTests {
         default:
           written = try TimeRangeExpression(start: start, frameCount: random.int64() & .max)
         }
-      } catch let error as TimingError {
+      } catch let error as MediaError {
         // Random ends may be reversed, and frames need a frame to start at.
         return error.code == .emptyRange || error.code == .syntax ? nil : "\(error)"
       }

@@ -9,7 +9,7 @@ struct RationalTests {
   @Test func `Sums are exact, or overflow where no fraction holds them`() {
     forAll(.rationalSum) { random in
       let (left, right) = try random.rationals()
-      let sum = Result { () throws(TimingError) in try left.adding(right) }
+      let sum = Result { () throws(MediaError) in try left.adding(right) }
       return complaint(sum, expected: Fraction(left) + Fraction(right)).map {
         "\(left) + \(right): \($0)"
       }
@@ -20,7 +20,7 @@ struct RationalTests {
     forAll(.rationalDifference) { random in
       var (left, right) = try random.rationals()
       if random.below(4) == 0, right.numerator != .min { right = try right.negated() }
-      let difference = Result { () throws(TimingError) in try left.subtracting(right) }
+      let difference = Result { () throws(MediaError) in try left.subtracting(right) }
       return complaint(difference, expected: Fraction(left) - Fraction(right)).map {
         "\(left) - \(right): \($0)"
       }
@@ -30,7 +30,7 @@ struct RationalTests {
   @Test func `Products are exact, or overflow where no fraction holds them`() {
     forAll(.rationalProduct) { random in
       let (left, right) = try random.rationals()
-      let product = Result { () throws(TimingError) in try left.multiplied(by: right) }
+      let product = Result { () throws(MediaError) in try left.multiplied(by: right) }
       return complaint(product, expected: Fraction(left) * Fraction(right)).map {
         "\(left) * \(right): \($0)"
       }
@@ -40,7 +40,7 @@ struct RationalTests {
   @Test func `Quotients are exact, or overflow where no fraction holds them`() {
     forAll(.rationalQuotient) { random in
       let (left, right) = try random.rationals()
-      let quotient = Result { () throws(TimingError) in try left.divided(by: right) }
+      let quotient = Result { () throws(MediaError) in try left.divided(by: right) }
       if right == .zero {
         guard case .failure(let error) = quotient else { return "\(left) / 0 is \(quotient)" }
         return error.code == .notPositive ? nil : "\(left) / 0: \(error)"

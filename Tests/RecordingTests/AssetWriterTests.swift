@@ -21,9 +21,9 @@ struct AssetWriterTests {
   /// Appends a picture, and tells the code of what kept it out.
   private static func append(
     _ picture: [UInt8], _ time: MediaTime, to input: AssetWriterInput
-  ) -> RecordingError.Code? {
+  ) -> MediaError.Code? {
     picture.withUnsafeBytes { bytes in
-      do throws(RecordingError) {
+      do throws(MediaError) {
         try input.append(bytes: bytes, at: time)
         return nil
       } catch { return error.code }
@@ -87,7 +87,7 @@ struct AssetWriterTests {
     try writer.finishWriting()
     #expect(try paintedNumbers(Asset(path: path)) == [0, 1, 2, 4])
     #expect(Self.append(pictures[5], Self.time(5), to: input) == .wrongState)
-    #expect(throws: RecordingError.self) { try writer.finishWriting() }
+    #expect(throws: MediaError.self) { try writer.finishWriting() }
   }
 
   @Test func `A writer that is given up leaves no file, and one of nothing neither`() throws {
@@ -110,7 +110,7 @@ struct AssetWriterTests {
     try empty.add(
       AssetWriterInput(formatDescription: Self.format, frameRate: FrameRate(100, 1)))
     try empty.startWriting()
-    let error = #expect(throws: RecordingError.self) { try empty.finishWriting() }
+    let error = #expect(throws: MediaError.self) { try empty.finishWriting() }
     #expect(error?.code == .nothingStored && empty.status == .failed)
     #expect(try scratch.names() == [])
   }
@@ -121,14 +121,14 @@ struct AssetWriterTests {
     let input = try AssetWriterInput(
       formatDescription: Self.format, frameRate: FrameRate(100, 1))
     let writer = AssetWriter(path: path)
-    #expect(throws: RecordingError.self) { try writer.startWriting() }
+    #expect(throws: MediaError.self) { try writer.startWriting() }
     try writer.add(input)
-    #expect(throws: RecordingError.self) { try AssetWriter(path: path).add(input) }
-    let error = #expect(throws: RecordingError.self) { try writer.startWriting() }
+    #expect(throws: MediaError.self) { try AssetWriter(path: path).add(input) }
+    let error = #expect(throws: MediaError.self) { try writer.startWriting() }
     #expect(error?.code == .outputExists)
     #expect(try bytes(of: path) == [1, 2, 3])
     for format in [PixelFormat(rawValue: "no_such"), .nv12] {
-      let refusal = #expect(throws: RecordingError.self) {
+      let refusal = #expect(throws: MediaError.self) {
         try AssetWriterInput(
           formatDescription: FormatDescription(
             mediaSubType: .pixels(format), width: 64, height: 64),

@@ -2,6 +2,7 @@
 
 import Glibc
 import OvercrankAssets
+import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankMediaCore
@@ -162,11 +163,11 @@ struct FaultyCameraTests {
   @Test func `A device that goes away leaves a whole movie and says so`() throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(240)
-    let gone = CaptureError(.deviceLost, "gone", hint: "plug it in")
+    let gone = MediaError(.deviceLost, "gone", recovery: "plug it in")
     let steps = try camera.frames(0..<70) + [.failure(gone)]
     let (report, driver) = try camera.take(steps, to: scratch.file("take.mov"))
     #expect(report.stoppedBy == .deviceLost)
-    #expect(report.problem?.hint == "plug it in")
+    #expect(report.problem?.recoverySuggestion == "plug it in")
     #expect(report.isPlayable && report.ledger.isBalanced && report.ledger.stored == 70)
     #expect(try !holdsBox("moof", scratch.file("take.mov")))
     #expect(driver.stopCount == 1)

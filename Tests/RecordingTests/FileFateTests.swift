@@ -15,11 +15,11 @@ import Testing
 
 /// What becomes of the file, and of one that was there before.
 struct FileFateTests {
-  private let refusal = CaptureError(.deviceBusy, "busy", hint: "close the other program")
+  private let refusal = MediaError(.deviceBusy, "busy", recovery: "close the other program")
 
   /// Tries a take of a script over a file that holds something, with leave to replace it.
   private func failedTake(
-    _ steps: [ScriptedDriver.Step], startError: CaptureError? = nil
+    _ steps: [ScriptedDriver.Step], startError: MediaError? = nil
   ) throws -> (error: (any Error)?, left: [UInt8], names: [String]) {
     let scratch = try Scratch()
     let path = try scratch.write([1, 2, 3], as: "take.mov")
@@ -35,10 +35,10 @@ struct FileFateTests {
 
   @Test func `A file that was to be replaced stays until there is a take in its place`() throws {
     let busy = try failedTake([], startError: refusal)
-    #expect(busy.error as? CaptureError == refusal)
+    #expect(busy.error as? MediaError == refusal)
     #expect(busy.left == [1, 2, 3] && busy.names == ["take.mov"])
     let nothing = try failedTake([.ended])
-    #expect((nothing.error as? RecordingError)?.code == .nothingStored)
+    #expect((nothing.error as? MediaError)?.code == .nothingStored)
     #expect(nothing.left == [1, 2, 3] && nothing.names == ["take.mov"])
   }
 
@@ -67,7 +67,7 @@ struct FileFateTests {
     let path = scratch.file("pipe.mov")
     #expect(mkfifo(path, 0o600) == 0)
     let camera = try ScriptedCamera(100)
-    let error = #expect(throws: RecordingError.self) {
+    let error = #expect(throws: MediaError.self) {
       try camera.take(camera.frames(0..<5), to: path) { $0.overwrites = true }
     }
     #expect(error?.code == .cannotCreate)
@@ -83,10 +83,10 @@ struct FileFateTests {
     let session = try camera.session(driver)
     let output = try MovieFileOutput(
       session: session, settings: RecordingSettings(path: scratch.file("no/such/take.mov")))
-    let error = #expect(throws: RecordingError.self) { try output.record() }
+    let error = #expect(throws: MediaError.self) { try output.record() }
     #expect(error?.code == .cannotCreate)
     #expect(error?.message.contains("no/such/take.mov") == true)
-    #expect(error?.hint.contains("folder") == true)
+    #expect(error?.recoverySuggestion.contains("folder") == true)
     #expect(driver.stopCount == 0)
   }
 
@@ -99,7 +99,7 @@ struct FileFateTests {
     let session = try camera.session(ScriptedDriver(try camera.frames(0..<30)))
     let output = try MovieFileOutput(session: session, settings: settings)
     _ = try output.record()
-    #expect(throws: RecordingError.self) { try output.record() }
+    #expect(throws: MediaError.self) { try output.record() }
     #expect(try Asset(path: path).videoTrack?.frameCount == 30)
   }
 
@@ -116,7 +116,7 @@ struct FileFateTests {
     close(descriptor)
     #expect(filled > 100)
     let camera = try ScriptedCamera(100)
-    let error = #expect(throws: RecordingError.self) {
+    let error = #expect(throws: MediaError.self) {
       try camera.take(camera.frames(0..<100), to: scratch.file("take.mov"))
     }
     #expect(error?.code == .diskFull)

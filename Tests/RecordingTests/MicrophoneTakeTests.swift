@@ -238,10 +238,10 @@ struct MicrophoneTakeTests {
   @Test func `A codec that does not take such sound is refused, and not chosen by itself`() throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
-    let error = #expect(throws: RecordingError.self) {
+    let error = #expect(throws: MediaError.self) {
       try take([.samples(400_000)], beginsAt: 0, rate: 192_000, to: path) { $0.audioCodec = .aac }
     }
-    #expect(error?.code == .codecRefused && error?.hint.contains("pcm") == true)
+    #expect(error?.code == .codecRefused && error?.recoverySuggestion.contains("PCM") == true)
     #expect(try scratch.names() == [])
     let report = try take([.samples(400_000)], beginsAt: 0, rate: 192_000, to: path) { _ in }
     #expect(report.problem == nil && report.audio?.codec == "pcm_s16le")

@@ -229,7 +229,7 @@ struct PauseTests {
     try output.startRecording()
     for await event in second {
       guard case .didFail(_, let error) = event else { continue }
-      failed = (error as? RecordingError)?.code == .outputExists
+      failed = (error as? MediaError)?.code == .outputExists
       break
     }
     #expect(failed)

@@ -253,7 +253,7 @@ struct RecoveryTests {
         bytes[start] = UInt8.random(in: 0...255, using: &random)
       }
       let path = try scratch.write(bytes, as: "cut.mov")
-      do throws(RecordingError) {
+      do throws(MediaError) {
         let report = try MovieRecovery.recover(path)
         #expect(report.frameCount >= 0)
       } catch {
@@ -264,21 +264,21 @@ struct RecoveryTests {
     }
     for foreign in [[], [0, 0, 0, 8], Array("no movie at all, only text".utf8)] as [[UInt8]] {
       let path = try scratch.write(foreign, as: "foreign.mov")
-      let error = #expect(throws: RecordingError.self) { try MovieRecovery.recover(path) }
+      let error = #expect(throws: MediaError.self) { try MovieRecovery.recover(path) }
       #expect(error?.code == .invalidData)
       #expect(try bytes(of: path) == foreign)
     }
-    let missing = #expect(throws: RecordingError.self) {
+    let missing = #expect(throws: MediaError.self) {
       try MovieRecovery.recover(scratch.file("missing.mov"))
     }
-    #expect(missing?.code == .notFound)
+    #expect(missing?.code == .fileNotFound)
   }
 
   @Test func `A take before its first frame can be opened, and has nothing to recover`() throws {
     let scratch = try Scratch()
     let path = try scratch.write(EmptyMovie.bytes, as: "a.mov")
     #expect(try Demuxer(opening: path).tracks.isEmpty)
-    let error = #expect(throws: RecordingError.self) { try MovieRecovery.recover(path) }
+    let error = #expect(throws: MediaError.self) { try MovieRecovery.recover(path) }
     #expect(error?.code == .nothingToRecover)
     #expect(error?.message.contains("before its first frame") == true)
   }
@@ -287,12 +287,12 @@ struct RecoveryTests {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     let path = scratch.file("take.mov")
-    var errors: [RecordingError.Code?] = []
+    var errors: [MediaError.Code?] = []
     let (report, _) = try camera.take(
       camera.frames(0..<60), to: path,
       progress: { progress in
         guard progress.stored >= 40, errors.isEmpty else { return }
-        do throws(RecordingError) { _ = try MovieRecovery.recover(path) } catch {
+        do throws(MediaError) { _ = try MovieRecovery.recover(path) } catch {
           errors.append(error.code)
         }
       })

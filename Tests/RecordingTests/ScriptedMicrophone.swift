@@ -2,6 +2,7 @@
 
 import Glibc
 import OvercrankDeviceDiscovery
+import OvercrankMediaCore
 import Synchronization
 
 @testable import OvercrankCapture
@@ -48,7 +49,7 @@ final class ScriptedMicrophone: AudioDriver {
 
   func read(
     into memory: UnsafeMutableRawBufferPointer, timeoutMilliseconds: Int32
-  ) throws(CaptureError) -> AudioReading {
+  ) throws(MediaError) -> AudioReading {
     switch steps.first {
     case .samples(let count):
       let taken = min(count, Int64(format.sampleRate / 100))
@@ -71,7 +72,7 @@ final class ScriptedMicrophone: AudioDriver {
       sample += count
       return .lost(cause)
     case .unplugged:
-      throw CaptureError(.deviceLost, "the microphone is gone", hint: "plug it in again")
+      throw MediaError(.deviceLost, "the microphone is gone", recovery: "plug it in again")
     case nil:
       usleep(1_000)
       return .none

@@ -143,7 +143,7 @@ struct TakeTests {
     let output = try MovieFileOutput(
       session: session, settings: RecordingSettings(path: scratch.file("take.mov")))
     if isStopped { output.stop() }
-    let error = #expect(throws: RecordingError.self) { try output.record() }
+    let error = #expect(throws: MediaError.self) { try output.record() }
     // Who stops it needs not be told to check the camera.
     #expect(error?.code == (isStopped ? .cancelled : .nothingStored))
     #expect(try scratch.names() == [])
@@ -156,7 +156,7 @@ struct TakeTests {
     _ = try take(
       "synthetic:128x96@60?pace=max", mode: "/grey", codec: .raw, seconds: seconds, to: path)
     let before = try frameBytes(path)
-    let error = #expect(throws: RecordingError.self) {
+    let error = #expect(throws: MediaError.self) {
       try take(
         "synthetic:128x96@60?pace=max", mode: "/mjpg", codec: .auto, seconds: seconds, to: path)
     }
@@ -168,10 +168,9 @@ struct TakeTests {
 
 struct PlanTests {
   @Test func `Codecs that do not go with the camera are refused, with what to choose`() throws {
-    func refusal(_ codec: RecordingCodec, _ layout: FrameDelivery.Layout) throws -> RecordingError?
-    {
+    func refusal(_ codec: RecordingCodec, _ layout: FrameDelivery.Layout) throws -> MediaError? {
       let delivery = try FrameDelivery(layout: layout, width: 64, height: 64)
-      do throws(RecordingError) {
+      do throws(MediaError) {
         _ = try VideoPipelinePlan(codec, for: delivery)
         return nil
       } catch { return error }
@@ -182,7 +181,7 @@ struct PlanTests {
       let error = try refusal(.raw, .raw(format, bytesPerRow: 0))
       #expect(error?.code == .codecRefused)
       #expect(error?.message.contains(format.name) == true)
-      #expect(error?.hint.contains("ffv1") == true)
+      #expect(error?.recoverySuggestion.contains("FFV1") == true)
       #expect(try refusal(.ffv1, .raw(format, bytesPerRow: 0)) == nil)
     }
     #expect(try refusal(.copy, .raw(planar, bytesPerRow: 0))?.code == .codecRefused)

@@ -8,8 +8,8 @@ import Testing
 struct AudioRetimerTests {
   private let audio = Audio.noise(length: 48_000)
 
-  private func code(_ body: () throws -> Void) -> RetimingError.Code? {
-    do { try body() } catch { return (error as? RetimingError)?.code }
+  private func code(_ body: () throws -> Void) -> MediaError.Code? {
+    do { try body() } catch { return (error as? MediaError)?.code }
     return nil
   }
 
@@ -94,7 +94,7 @@ struct AudioRetimerTests {
       let mapping = try TimeMapping.of(0, 96_000, at: .of(above, below))
       for algorithm in [AudioTimePitchAlgorithm.spectral, .timeDomain, .varispeed] {
         let retimer = try AudioRetimer(algorithm: algorithm, sampleRate: 48_000, channelCount: 1)
-        let error = #expect(throws: RetimingError.self) {
+        let error = #expect(throws: MediaError.self) {
           try retimer.render([mapping], of: audio)
         }
         #expect(error?.code == .speedOutOfRange)

@@ -76,7 +76,7 @@ struct FrameBlenderTests {
       FrameBlender(
         width: 2, height: 2, pixelFormat: .gray8, isFullRange: true, transfer: transfer))
     let other = try MediaFrame.picture(width: 4, height: 2, pixelFormat: .gray8)
-    let error = #expect(throws: RetimingError.self) { try blender.add(other, share: 1) }
+    let error = #expect(throws: MediaError.self) { try blender.add(other, share: 1) }
     #expect(error?.code == .unsupportedFormat)
   }
 

@@ -65,7 +65,7 @@ struct LowQualityTests {
       (3, 5, "2/3"), (1, 8, "1/2"), (9, 10, "1/1"), (31, 1, "2/1"), (1_000_003, 1_000_000, "1/1"),
     ] as [(Int64, Int64, String)] {
       let mapping = try TimeMapping.of(0, 9_000_000, at: .of(above, below))
-      let error = #expect(throws: RetimingError.self) {
+      let error = #expect(throws: MediaError.self) {
         try retimer().render(
           mappings: [mapping],
           read: { _, _ in

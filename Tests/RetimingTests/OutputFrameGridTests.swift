@@ -31,13 +31,13 @@ struct OutputFrameGridTests {
   @Test func `What cannot be cut into frames says so`() throws {
     let rate = try FrameRate(30, 1)
     for (duration, tick) in [(Rational(0), Rational(0)), (Rational(1), Rational(-1))] {
-      let error = #expect(throws: RetimingError.self) {
+      let error = #expect(throws: MediaError.self) {
         try OutputFrameGrid(duration: duration, rate: rate, sourceTick: tick)
       }
       #expect(error?.code == .invalidMappings)
     }
     let huge = try Rational(.max, 7)
-    let error = #expect(throws: RetimingError.self) {
+    let error = #expect(throws: MediaError.self) {
       try OutputFrameGrid(duration: huge, rate: rate, sourceTick: .zero)
     }
     #expect(error?.code == .notExact)
@@ -138,7 +138,7 @@ struct OutputFrameGridTests {
       duration: Rational(1), rate: FrameRate(30, 1), sourceTick: Rational(1, 1000))
     for sampling in FrameSampling.allCases {
       #expect(try slots.frames(of: [], until: Rational(1), sampling) == [])
-      let error = #expect(throws: RetimingError.self) {
+      let error = #expect(throws: MediaError.self) {
         try slots.frames(of: [Rational(1, 2), .zero], until: Rational(1), sampling)
       }
       #expect(error?.code == .notAscending)

@@ -123,13 +123,13 @@ struct RampTests {
   @Test func `What plays backwards or too fast is refused, and what is held is silent`() throws {
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
     let line = try TimeMapping.of(0, 4_800, at: .of(1))
-    var error = #expect(throws: RetimingError.self) {
+    var error = #expect(throws: MediaError.self) {
       try retimer.sampleCount(mappings: [PlaybackMapping(reversing: line)])
     }
     #expect(error?.code == .invalidMappings)
     let steep = SpeedRamp(from: try .of(1), to: try .of(1, 33))
     let length = try steep.targetDuration(of: MediaTime(line.source.duration))
-    error = #expect(throws: RetimingError.self) {
+    error = #expect(throws: MediaError.self) {
       try retimer.sampleCount(
         mappings: [
           PlaybackMapping(steep, source: line.source, target: TimeRange(duration: length))

@@ -3,18 +3,19 @@
 package import OvercrankAssets
 import OvercrankCapture
 import OvercrankLibAV
+import OvercrankMediaCore
 
 /// The numbers painted in the pictures of a movie, in order of presentation; nil where a picture
 /// carries none.
 ///
-/// - Throws: `AssetError` when the movie cannot be read.
+/// - Throws: `MediaError` when the movie cannot be read.
 package func paintedNumbers(_ asset: Asset) throws -> [Int?] {
   var reader = try FrameReader(asset)
   var converter = FrameConverter(to: .gray8, isFullRange: true)
   var numbers: [Int?] = []
   for index in 0..<(asset.videoTrack?.frameCount ?? 0) {
     let frame = try converter.convert(try reader.picture(at: index))
-    guard let luma = frame.planeData(0) else { throw AssetError.unreadable(asset.path) }
+    guard let luma = frame.planeData(0) else { throw MediaError.unreadable(asset.path) }
     let stride = frame.bytesPerRow(0)
     numbers.append(
       FrameNumberPattern.read(width: frame.width, height: frame.height) { luma[$1 * stride + $0] })
@@ -35,8 +36,8 @@ package func frameBytes(_ path: String) throws -> [[UInt8]] {
   return packets
 }
 
-extension AssetError {
-  fileprivate static func unreadable(_ path: String) -> AssetError {
-    AssetError(.invalidData, "\(path) holds a picture without pixels", hint: "")
+extension MediaError {
+  fileprivate static func unreadable(_ path: String) -> MediaError {
+    MediaError(.invalidData, "\(path) holds a picture without pixels", recovery: "")
   }
 }

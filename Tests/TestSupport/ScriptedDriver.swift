@@ -2,6 +2,7 @@
 
 package import OvercrankCapture
 package import OvercrankFrameAccounting
+package import OvercrankMediaCore
 import Synchronization
 
 /// A driver that gives what a script says, at once: no clock, no threads.
@@ -16,14 +17,14 @@ package final class ScriptedDriver: FrameDriver {
     case action(@Sendable () -> Void)
     case nothing
     case ended
-    case failure(CaptureError)
+    case failure(MediaError)
     /// A frame whose buffer the driver refuses to take back.
-    case unreturnable(FrameObservation, byteCount: Int, CaptureError)
+    case unreturnable(FrameObservation, byteCount: Int, MediaError)
   }
 
   package let bufferCount: Int
   private let steps: [Step]
-  private let startError: CaptureError?
+  private let startError: MediaError?
   private let next = Atomic<Int>(0)
   private let ended = Atomic<Bool>(false)
   private let held = Atomic<Int>(0)
@@ -36,7 +37,7 @@ package final class ScriptedDriver: FrameDriver {
   private nonisolated(unsafe) let pictures: [Int: UnsafeRawBufferPointer]
 
   /// Prepares a script; `startError` is what switching the stream on throws.
-  package init(_ steps: [Step], bufferCount: Int = 4, startError: CaptureError? = nil) {
+  package init(_ steps: [Step], bufferCount: Int = 4, startError: MediaError? = nil) {
     self.steps = steps
     self.bufferCount = bufferCount
     self.startError = startError
@@ -76,11 +77,11 @@ package final class ScriptedDriver: FrameDriver {
   /// The time of the last frame, as long as times go on as a clock does.
   package func microseconds() -> Int64 { clock.load(ordering: .relaxed) }
 
-  package func start(keeping held: [Int]) throws(CaptureError) {
+  package func start(keeping held: [Int]) throws(MediaError) {
     if let startError { throw startError }
   }
 
-  package func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeuedBuffer? {
+  package func dequeue(timeoutMilliseconds: Int32) throws(MediaError) -> DequeuedBuffer? {
     let index = next.wrappingAdd(1, ordering: .relaxed).oldValue
     guard index < steps.count else { return end() }
     switch steps[index] {
@@ -115,7 +116,7 @@ package final class ScriptedDriver: FrameDriver {
     return DequeuedBuffer(observation, bytes: bytes, index: index, driver: self)
   }
 
-  package func requeue(_ index: Int) throws(CaptureError) {
+  package func requeue(_ index: Int) throws(MediaError) {
     held.wrappingSubtract(1, ordering: .relaxed)
     if case .unreturnable(_, _, let error) = steps[index] { throw error }
   }

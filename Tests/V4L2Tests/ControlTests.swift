@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CVideo4Linux
+import OvercrankMediaCore
 import TestSupport
 import Testing
 
@@ -164,15 +165,15 @@ struct ControlTests {
     "A refusal says what happened, and what to try",
     arguments: [
       (EACCES, "It cannot be set, or not as the camera is set now", "automatic"),
-      (ERANGE, "It does not take this value", "slowmo controls /dev/video0"),
-      (EINVAL, "It does not take this value", "slowmo controls /dev/video0"),
+      (ERANGE, "It does not take this value", "choose a value within its range"),
+      (EINVAL, "It does not take this value", "choose a value within its range"),
       (
         EBUSY, "It cannot be changed while the camera streams, or another program has priority",
         "close"
       ),
       (EIO, "Input/output error", "the camera refused it"),
     ])
-  func refusal(code: Int32, why: String, hint: String) throws {
+  func refusal(code: Int32, why: String, recovery: String) throws {
     let driver = ScriptedControls([Self.gain, Self.exposure])
     driver.change { $0.writeErrors[.exposureTime] = code }
     for isSet in [false, true] {
@@ -188,7 +189,7 @@ struct ControlTests {
       }
       #expect(
         error.description == "Could not set exposure_time_absolute of /dev/video0: \(why)")
-      #expect(error.hint.contains(hint))
+      #expect(error.recovery.description.contains(recovery))
     }
   }
 

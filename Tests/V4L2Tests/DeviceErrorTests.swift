@@ -2,6 +2,7 @@
 
 import Foundation
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import Testing
 
 @testable import OvercrankV4L2
@@ -14,7 +15,7 @@ struct DeviceErrorTests {
       (
         DeviceError(.open, "/dev/video99", code: ENOENT),
         "Could not open /dev/video99: No such file or directory",
-        "see which devices there are with: slowmo devices"
+        Recovery("choose a device that is listed", .listDevices)
       ),
       (
         DeviceError(.open, "/dev/video0", code: EACCES),
@@ -53,12 +54,14 @@ struct DeviceErrorTests {
       (
         DeviceError(.setFrameDuration, "/dev/video0", code: ENOTSUP),
         "Could not set the frame duration of /dev/video0: Operation not supported",
-        "choose another mode; they are listed by: slowmo modes /dev/video0"
+        Recovery("choose another format", .listFormats(device: "/dev/video0"))
       ),
       (
         DeviceError(.detectTimings, "/dev/video0", code: ENOLINK),
         "Could not detect the timings at /dev/video0: There is no signal",
-        "check the cable, and that the source is switched on; inputs: slowmo modes /dev/video0"
+        Recovery(
+          "check the cable, and that the source is switched on",
+          .listFormats(device: "/dev/video0"))
       ),
       (
         DeviceError(.detectTimings, "/dev/video0", code: ENOLCK),
@@ -97,10 +100,10 @@ struct DeviceErrorTests {
         "Could not take a frame from /dev/video0: Input/output error",
         "unplug it and plug it in again; the kernel's words are in: sudo dmesg"
       ),
-    ])
-  func wording(error: DeviceError, message: String, hint: String) {
+    ] as [(DeviceError, String, Recovery)])
+  func wording(error: DeviceError, message: String, recovery: Recovery) {
     #expect(error.description == message)
-    #expect(error.hint == hint)
+    #expect(error.recovery == recovery)
   }
 
   @Test(

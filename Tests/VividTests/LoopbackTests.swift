@@ -176,8 +176,8 @@ extension VividTests {
       try await write("unbind")
       for await event in events where event == .didStopRunning { break }
       #expect(session.isInterrupted && !session.isRunning)
-      let gone = #expect(throws: DiscoveryError.self) { try CaptureDevice.named(Loopback.capture) }
-      #expect(gone?.code == .notFound)
+      let gone = #expect(throws: MediaError.self) { try CaptureDevice.named(Loopback.capture) }
+      #expect(gone?.code == .deviceNotFound)
       let offered = output.ledger.offered
       try await write("bind")
       for await event in events where event == .interruptionEnded(.deviceGone) { break }

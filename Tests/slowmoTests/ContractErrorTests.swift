@@ -31,32 +31,19 @@ struct ContractErrorTests {
 
   private struct Unknown: Error {}
 
-  /// Makes an error of each type that modules throw to the command, by its code.
-  private static let makers: [String: @Sendable (String) -> any Error] = [
-    "DiscoveryError": { DiscoveryError(.init(rawValue: $0), "", hint: "") },
-    "CaptureError": { CaptureError(.init(rawValue: $0), "", hint: "") },
-    "RecordingError": { RecordingError(.init(rawValue: $0), "", hint: "") },
-    "AssetError": { AssetError(.init(rawValue: $0), "", hint: "") },
-    "ExportError": { ExportError(.init(rawValue: $0), "", hint: "") },
-    "TimingError": { TimingError(.init(rawValue: $0), "") },
-    "EditingError": { EditingError(.init(rawValue: $0), "") },
-    "RetimingError": { RetimingError(.init(rawValue: $0), "") },
-  ]
-
   @Test func `Each error code has the exit status that it had`() throws {
     let sources = try Self.sources()
     var rows = Set<Row>()
     for declared in Self.declaredCodes(sources) {
-      let make = try #require(
-        Self.makers[declared.type], "\(declared.type) does not reach the command here")
-      let error = CommandError(make(declared.code))
+      try #require(declared.type == "MediaError", "\(declared.type) has codes of its own")
+      let error = CommandError(MediaError(.init(rawValue: declared.code), ""))
       #expect(error.code == declared.code, "\(declared.type)")
       rows.insert(
         Row(
           error: declared.type, code: declared.code, status: error.status.rawValue,
           hint: error.hint))
     }
-    #expect(Set(rows.map(\.error)) == Set(Self.makers.keys), "a type's codes were not found")
+    #expect(rows.count > 60, "the codes were not found")
     let statuses = try Self.exitStatuses(sources)
     for row in try Self.commandCodes(sources, statuses) { rows.insert(row) }
     let unknown = CommandError(Unknown())
@@ -83,9 +70,10 @@ struct ContractErrorTests {
       .map { try String(contentsOfFile: "\(folder)/\($0)", encoding: .utf8) }
   }
 
-  /// The codes that types of errors declare: `static let busy = Code(rawValue: "device_busy")`.
+  /// The codes that extensions of the error declare: `static let busy = Self(rawValue: "device_busy")`.
   private static func declaredCodes(_ sources: [String]) -> [(type: String, code: String)] {
-    let declaration = /(?:struct|extension) (\w+Error)\b|\bCode\(\s*rawValue: "(\w+)"\)/
+    let declaration =
+      /(?:struct|extension) (\w+Error)[ .:]|static let \w+ = (?:Self|Code)\(\s*rawValue: "(\w+)"\)/
     return sources.filter { $0.contains("rawValue: \"") }.flatMap { source in
       var type = "no error"
       return source.matches(of: declaration).compactMap { match -> (String, String)? in

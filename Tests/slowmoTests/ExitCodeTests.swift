@@ -2,6 +2,7 @@
 
 import Foundation
 import OvercrankLibAV
+import OvercrankMediaCore
 import TestSupport
 import Testing
 
@@ -21,7 +22,7 @@ struct ExitCodeTests {
 
   @Test func `A read that a signal ended is a cancelled export, and no failure of the disk`() {
     let exit: Int32 = -0x5449_5845  // AVERROR_EXIT: "EXIT", the first letter lowest.
-    let error = ExportError(LibAVError("read", "take.mov", code: exit))
+    let error = MediaError(exporting: LibAVError("read", "take.mov", code: exit))
     #expect(error.code == .cancelled && !error.message.contains("take.mov"))
   }
 

@@ -60,9 +60,9 @@ struct AudioCaptureLoop: CaptureWork {
   /// The most samples of a block: those of 20 ms.
   static func blockCapacity(_ format: AudioFormat) -> Int { max(1, format.sampleRate / 50) }
 
-  mutating func start() throws(CaptureError) {
+  mutating func start() throws(MediaError) {
     control.switchedOn.store(lastArrival / 1_000, ordering: .relaxed)
-    do throws(CaptureError) { try driver.start() } catch {
+    do throws(MediaError) { try driver.start() } catch {
       fail(error)
       close()
       throw error
@@ -70,13 +70,13 @@ struct AudioCaptureLoop: CaptureWork {
   }
 
   mutating func run() -> CaptureEnd {
-    do throws(CaptureError) { end.stopReason = try captureAudio() } catch { fail(error) }
+    do throws(MediaError) { end.stopReason = try captureAudio() } catch { fail(error) }
     driver.stop()
     close()
     return end
   }
 
-  private mutating func fail(_ error: CaptureError) {
+  private mutating func fail(_ error: MediaError) {
     end.error = error
     end.stopReason = error.code == .deviceLost ? .deviceLost : .error
   }
@@ -86,7 +86,7 @@ struct AudioCaptureLoop: CaptureWork {
     for sink in sinks { sink.end() }
   }
 
-  private mutating func captureAudio() throws(CaptureError) -> StopReason {
+  private mutating func captureAudio() throws(MediaError) -> StopReason {
     while true {
       sinkList.update(&sinks)
       if let reason = control.requestedStop { return reason }
@@ -111,11 +111,11 @@ struct AudioCaptureLoop: CaptureWork {
   }
 
   /// Gives a device up that has been silent for too long.
-  private func checkSilence() throws(CaptureError) {
+  private func checkSilence() throws(MediaError) {
     guard driver.nanoseconds() &- lastArrival >= Self.timeout else { return }
-    throw CaptureError(
+    throw MediaError(
       .noFrames, "the microphone delivered no sound for \(Self.timeout / 1_000_000_000) s",
-      hint: "unplug it and plug it in again, or choose another format")
+      recovery: "unplug it and plug it in again, or choose another format")
   }
 
   private mutating func note(_ cause: AudioGap.Cause) {

@@ -60,12 +60,12 @@ public final class AudioDataOutput: FrameOutput {
     delivery.setHandler(on: executor, handler)
   }
 
-  package func audioSink(for connection: CaptureConnection) throws(CaptureError)
+  package func audioSink(for connection: CaptureConnection) throws(MediaError)
     -> (any AudioSink)?
   {
     guard connection.mediaType == .audio, let format = connection.audioFormat else { return nil }
     let result = current.withLock { current in
-      Result { () throws(CaptureError) -> AudioBufferSink in
+      Result { () throws(MediaError) -> AudioBufferSink in
         if let current, current.gate === connection.gate { return current }
         let ring = try AudioRing(
           capacity: 100 * Self.longestWait,

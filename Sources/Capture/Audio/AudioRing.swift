@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 /// Blocks of sound on their way from the capture thread to one other, in memory that was reserved
 /// beforehand.
@@ -26,10 +27,10 @@ final class AudioRing: Sendable {
   /// - Parameters:
   ///   - capacity: The most blocks that wait.
   ///   - blockSize: The most bytes of a block.
-  /// - Throws: `CaptureError` with `.outOfMemory` when the system refuses the memory.
-  init(capacity: Int, blockSize: Int) throws(CaptureError) {
+  /// - Throws: `MediaError` with `.outOfMemory` when the system refuses the memory.
+  init(capacity: Int, blockSize: Int) throws(MediaError) {
     self.blockSize = blockSize
-    entries = try CaptureError.converting { () throws(SystemError) in
+    entries = try MediaError.exhausting { () throws(SystemError) in
       try SPSCRing(capacity: capacity)
     }
     memory = .allocate(byteCount: max(1, capacity * blockSize), alignment: 16)

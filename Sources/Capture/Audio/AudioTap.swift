@@ -2,7 +2,7 @@
 
 import Dispatch
 package import OvercrankDeviceDiscovery
-import OvercrankMediaCore
+package import OvercrankMediaCore
 import Synchronization
 
 /// The last seconds of what an input hears, for takes to read from any time on: also from before
@@ -39,16 +39,16 @@ package final class AudioTap: AudioSink {
   /// - Parameters:
   ///   - connection: What the sound comes over; another one's does not come in here.
   ///   - seconds: How much is kept; at least one.
-  /// - Throws: `CaptureError` with `.outOfMemory` when the system refuses the memory.
+  /// - Throws: `MediaError` with `.outOfMemory` when the system refuses the memory.
   package convenience init?(
     _ connection: CaptureConnection, seconds: Int
-  ) throws(CaptureError) {
+  ) throws(MediaError) {
     guard connection.mediaType == .audio, let format = connection.audioFormat else { return nil }
     try self.init(format, gate: connection.gate, seconds: seconds)
   }
 
   init(_ format: AudioFormat, gate: ConnectionGate = ConnectionGate(), seconds: Int)
-    throws(CaptureError)
+    throws(MediaError)
   {
     self.format = format
     self.gate = gate

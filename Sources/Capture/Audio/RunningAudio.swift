@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
 import Synchronization
 
 /// The capture thread of a sound while it runs.
@@ -9,11 +10,11 @@ final class RunningAudio: InputCapture {
 
   /// Makes the thread, which waits for ``begin()``.
   ///
-  /// - Throws: `CaptureError` with `.outOfMemory` when there is no thread to be had.
+  /// - Throws: `MediaError` with `.outOfMemory` when there is no thread to be had.
   init(
     _ driver: any AudioDriver, _ counters: AudioCounters, into sinks: [any AudioSink],
     control: CaptureControl, whenEnded: @escaping @Sendable (CaptureEnd) -> Void = { _ in }
-  ) throws(CaptureError) {
+  ) throws(MediaError) {
     let sinkList = SinkList(sinks)
     self.sinkList = sinkList
     thread = try CaptureThread(
@@ -24,11 +25,11 @@ final class RunningAudio: InputCapture {
       }, whenEnded: whenEnded)
   }
 
-  func begin() throws(CaptureError) { try thread.begin() }
+  func begin() throws(MediaError) { try thread.begin() }
 
   func cancel() { thread.cancel() }
 
-  func connect(_ connections: [CaptureConnection]) throws(CaptureError) -> Bool {
+  func connect(_ connections: [CaptureConnection]) throws(MediaError) -> Bool {
     sinkList.set(try connections.audioSinks)
   }
 
@@ -60,8 +61,8 @@ final class CameraAudio: Sendable {
 
   /// Says that sound is to go to these outputs from the first frame on, before there is one.
   ///
-  /// - Throws: `CaptureError` as ``connect(_:)``.
-  func prepare(_ connections: [CaptureConnection]) throws(CaptureError) {
+  /// - Throws: `MediaError` as ``connect(_:)``.
+  func prepare(_ connections: [CaptureConnection]) throws(MediaError) {
     let isHeard = try !connections.audioSinks.isEmpty
     // Frames that do not wait for their time would be far ahead before anyone listens.
     frameClock?.didHear(untilMicroseconds: isHeard ? 0 : .max)
@@ -69,11 +70,11 @@ final class CameraAudio: Sendable {
 
   /// Sends sound to just these outputs from now on.
   ///
-  /// - Throws: `CaptureError` with `.outOfMemory` when there is no thread to be had.
-  func connect(_ connections: [CaptureConnection]) throws(CaptureError) {
+  /// - Throws: `MediaError` with `.outOfMemory` when there is no thread to be had.
+  func connect(_ connections: [CaptureConnection]) throws(MediaError) {
     let sinks = try connections.audioSinks
     let result = stage.withLock { stage in
-      Result { () throws(CaptureError) -> RunningAudio? in
+      Result { () throws(MediaError) -> RunningAudio? in
         switch stage {
         case .running(let audio): return audio
         case .over: return nil
@@ -104,9 +105,9 @@ final class CameraAudio: Sendable {
 extension [CaptureConnection] {
   /// Where the sound of these connections goes.
   ///
-  /// - Throws: `CaptureError` as the outputs say.
+  /// - Throws: `MediaError` as the outputs say.
   var audioSinks: [any AudioSink] {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       var sinks: [any AudioSink] = []
       for connection in self {
         if let sink = try (connection.output as? any FrameOutput)?.audioSink(for: connection) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 import OvercrankV4L2
 
@@ -216,13 +217,13 @@ extension CameraControls {
   /// fails to give is nil.
   ///
   /// - Returns: The controls; none of a device that has none.
-  /// - Throws: `CaptureError` with `.deviceLost`, `.deviceFailed`.
-  public func list() throws(CaptureError) -> [CameraControl] {
-    try described().map { control throws(CaptureError) in try read(control) }
+  /// - Throws: `MediaError` with `.deviceLost`, `.deviceFailed`.
+  public func list() throws(MediaError) -> [CameraControl] {
+    try described().map { control throws(MediaError) in try read(control) }
   }
 
   /// The controls that can be read or set, as the driver describes them.
-  func described() throws(CaptureError) -> [DeviceControl] {
+  func described() throws(MediaError) -> [DeviceControl] {
     guard let node else { return [] }
     var all = try node.use { device throws(DeviceError) in try device.controls() }
     // An LED that fails must not hide what the camera has.
@@ -235,8 +236,8 @@ extension CameraControls {
     return all.filter { $0.kind != .heading && !$0.flags.contains(.disabled) }
   }
 
-  private func read(_ control: DeviceControl) throws(CaptureError) -> CameraControl {
-    do throws(CaptureError) {
+  private func read(_ control: DeviceControl) throws(MediaError) -> CameraControl {
+    do throws(MediaError) {
       let held = try node(for: control.id)?
         .use { device throws(DeviceError) in try device.value(of: control) }
       return CameraControl(control, held ?? nil)

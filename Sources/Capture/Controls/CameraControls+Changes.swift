@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLinuxSystem
+public import OvercrankMediaCore
 import OvercrankV4L2
 import Synchronization
 
@@ -26,13 +27,13 @@ extension CameraControls {
   ///
   /// - Parameter names: The controls to be told of, as ``CameraControl/name`` has them; all, where
   ///   none is named. Those of an LED that has a node of its own are none of them.
-  /// - Returns: A sequence that ends with a `CaptureError` when the device is gone, and never
+  /// - Returns: A sequence that ends with a `MediaError` when the device is gone, and never
   ///   otherwise.
-  /// - Throws: `CaptureError` with `.controlNotSupported` for a name that the device has not, and
+  /// - Throws: `MediaError` with `.controlNotSupported` for a name that the device has not, and
   ///   where its driver tells of none.
   public func changes(
     of names: [String] = []
-  ) throws(CaptureError) -> AsyncThrowingStream<CameraControlChange, any Error> {
+  ) throws(MediaError) -> AsyncThrowingStream<CameraControlChange, any Error> {
     guard let node else { throw missing("controls") }
     let watched = try ControlledNode(reopening: node)
     var spelled: [ControlID: String] = [:]
@@ -79,7 +80,7 @@ private final class ControlWatch: Sendable {
 
   func run() {
     while !isStopped.load(ordering: .relaxed) {
-      do throws(CaptureError) {
+      do throws(MediaError) {
         let event = try node.use { device throws(DeviceError) in
           try device.nextEvent(timeoutMilliseconds: 100)
         }

@@ -22,7 +22,7 @@ extension CameraControls {
   ///
   /// A camera set by hand says ``ExposureMode/custom``, whoever set it.
   public var exposureMode: ExposureMode? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       if try isLocked(.exposure) { return .locked }
       guard let mode = try number(.automaticExposure) else {
         return has(.exposureTime) ? .custom : nil
@@ -35,8 +35,8 @@ extension CameraControls {
   ///
   /// Where the camera has no lock, locking sets by hand what the camera had chosen.
   ///
-  /// - Throws: `CaptureError` with `.controlNotSupported` for a mode that the camera has not.
-  public func setExposureMode(_ mode: ExposureMode) throws(CaptureError) {
+  /// - Throws: `MediaError` with `.controlNotSupported` for a mode that the camera has not.
+  public func setExposureMode(_ mode: ExposureMode) throws(MediaError) {
     guard isExposureModeSupported(mode) else { throw missing("exposure mode \(mode.rawValue)") }
     switch mode {
     case .locked where canLock(.exposure): try setLock(.exposure, true)
@@ -61,7 +61,7 @@ extension CameraControls {
 
   /// What is in force: the duration and gain that were set, or that the camera has chosen.
   public var exposure: ExposureSetting {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       let gain: Int64? =
         if let control = try gainControl { try value(control).number } else { nil }
       return ExposureSetting(duration: try exposureDuration, gain: gain)
@@ -70,7 +70,7 @@ extension CameraControls {
 
   /// How long each frame is exposed, exactly, or nil where the camera does not say.
   public var exposureDuration: MediaTime? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       try number(.exposureTime).flatMap(Self.duration)
     }
   }
@@ -80,7 +80,7 @@ extension CameraControls {
   /// Some cameras change it with the frame rate, and none exposes longer than a frame lasts
   /// without losing the rate.
   public var exposureDurationRange: ClosedRange<MediaTime>? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       guard let control = try find(.exposureTime), control.minimum <= control.maximum,
         let minimum = Self.duration(control.minimum), let maximum = Self.duration(control.maximum)
       else { return nil }
@@ -90,7 +90,7 @@ extension CameraControls {
 
   /// The gains that the camera takes, in the driver's unit; nil where it takes none.
   public var gainRange: ClosedRange<Int64>? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       guard let control = try gainControl, control.minimum <= control.maximum else { return nil }
       return control.minimum...control.maximum
     }
@@ -106,14 +106,14 @@ extension CameraControls {
   ///   - gain: The gain in the driver's unit; nil keeps what is in force.
   ///   - rounding: How a duration becomes a whole number of 100 µs, the unit of cameras.
   /// - Returns: What the driver then holds.
-  /// - Throws: `CaptureError` with `.controlOutOfRange`, and nothing was changed;
+  /// - Throws: `MediaError` with `.controlOutOfRange`, and nothing was changed;
   ///   `.controlNotSupported`.
   @discardableResult
   public func setExposureModeCustom(
     duration: MediaTime?, gain: Int64?, rounding: TimeRounding
-  ) throws(CaptureError) -> ExposureSetting {
+  ) throws(MediaError) -> ExposureSetting {
     let time = try require(.exposureTime)
-    let units = try duration.map { duration throws(CaptureError) in
+    let units = try duration.map { duration throws(MediaError) in
       try exposureUnits(duration, rounding, time)
     }
     if let gain {
@@ -136,14 +136,14 @@ extension CameraControls {
 
   /// The ISO values that the camera takes, in the order of its menu; none where it has none.
   public var isoValues: [Double] {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       try find(.isoSensitivity)?.menu.compactMap(\.number).map { Double($0) / 1000 } ?? []
     }
   }
 
   /// The ISO value in force, or nil where the camera does not say.
   public var iso: Double? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       guard let control = try find(.isoSensitivity) else { return nil }
       let index = try value(control).number
       return control.menu.first { $0.index == index }?.number.map { Double($0) / 1000 }
@@ -153,8 +153,8 @@ extension CameraControls {
   /// Sets the ISO value by hand: `V4L2_CID_ISO_SENSITIVITY`.
   ///
   /// - Parameter iso: One of ``isoValues``.
-  /// - Throws: `CaptureError` with `.controlOutOfRange`, `.controlNotSupported`.
-  public func setISO(_ iso: Double) throws(CaptureError) {
+  /// - Throws: `MediaError` with `.controlOutOfRange`, `.controlNotSupported`.
+  public func setISO(_ iso: Double) throws(MediaError) {
     let control = try require(.isoSensitivity)
     guard let item = control.menu.first(where: { $0.number.map { Double($0) / 1000 } == iso })
     else {
@@ -169,7 +169,7 @@ extension CameraControls {
   ///
   /// Nil where the camera cannot be told; 1000 is twice the light.
   public var exposureTargetBias: Int64? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       guard let control = try find(.exposureBias) else { return nil }
       let held = try value(control).number
       guard control.kind == .integerMenu else { return held }
@@ -181,7 +181,7 @@ extension CameraControls {
   ///
   /// The first and the last where it takes all between them in steps; none where it takes none.
   public var exposureTargetBiases: [Int64] {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       guard let control = try find(.exposureBias) else { return [] }
       if control.kind == .integerMenu { return control.menu.compactMap(\.number).sorted() }
       return [control.minimum, control.maximum]
@@ -193,10 +193,10 @@ extension CameraControls {
   /// - Parameter bias: In thousandths of an EV; the value nearest to it that the camera takes is
   ///   set.
   /// - Returns: The bias that is then in force.
-  /// - Throws: `CaptureError` with `.controlOutOfRange` beyond the darkest and the brightest,
+  /// - Throws: `MediaError` with `.controlOutOfRange` beyond the darkest and the brightest,
   ///   `.controlNotSupported`.
   @discardableResult
-  public func setExposureTargetBias(_ bias: Int64) throws(CaptureError) -> Int64 {
+  public func setExposureTargetBias(_ bias: Int64) throws(MediaError) -> Int64 {
     let control = try require(.exposureBias)
     let offered = try exposureTargetBiases
     guard let darkest = offered.first, let brightest = offered.last, darkest <= bias,
@@ -222,7 +222,7 @@ extension CameraControls {
   /// No V4L2 camera says so: the duration it has chosen is compared with that of the question
   /// before, so ask twice. Nil at the first question, and where the camera hides its choice.
   public var isAdjustingExposure: Bool? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       guard let control = try find(.exposureTime), control.flags.contains(.volatile),
         let now = try value(control).number
       else { return nil }
@@ -238,7 +238,7 @@ extension CameraControls {
   /// The whole number of 100 µs that a duration becomes, if the camera takes it.
   private func exposureUnits(
     _ duration: MediaTime, _ rounding: TimeRounding, _ control: DeviceControl
-  ) throws(CaptureError) -> Int64 {
+  ) throws(MediaError) -> Int64 {
     let units = try? duration.converted(to: Self.exposureTimescale, rounding: rounding).value
     guard let units, control.minimum <= units, units <= control.maximum else {
       let least = Self.duration(control.minimum)?.secondsText ?? "?"
@@ -255,7 +255,7 @@ extension CameraControls {
   }
 
   /// Switches the automatics of exposure and gain off.
-  private func setByHand() throws(CaptureError) {
+  private func setByHand() throws(MediaError) {
     try setLock(.exposure, false)
     if let item = manualExposureItem { try set(.automaticExposure, item) }
     try setIfPresent(.automaticGain, 0)
@@ -263,7 +263,7 @@ extension CameraControls {
 
   /// The gain that a camera has: of the picture, or of the sensor.
   private var gainControl: DeviceControl? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       if let control = try find(.gain) { return control }
       return try find(.analogueGain)
     }

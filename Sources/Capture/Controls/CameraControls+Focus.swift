@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import OvercrankMediaCore
 import OvercrankV4L2
 
 /// Who decides where the lens is focused.
@@ -24,7 +25,7 @@ extension CameraControls {
 
   /// The mode of focus, or nil of a camera whose focus is fixed.
   public var focusMode: FocusMode? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       let isContinuous = try number(.automaticFocus)
       if isContinuous == 1 { return try isLocked(.focus) ? .locked : .continuousAutoFocus }
       if try isAdjustingFocus == true { return .autoFocus }
@@ -34,8 +35,8 @@ extension CameraControls {
 
   /// Sets the mode of focus: `V4L2_CID_FOCUS_AUTO`, `V4L2_CID_AUTO_FOCUS_START`.
   ///
-  /// - Throws: `CaptureError` with `.controlNotSupported` for a mode that the camera has not.
-  public func setFocusMode(_ mode: FocusMode) throws(CaptureError) {
+  /// - Throws: `MediaError` with `.controlNotSupported` for a mode that the camera has not.
+  public func setFocusMode(_ mode: FocusMode) throws(MediaError) {
     guard isFocusModeSupported(mode) else { throw missing("focus mode \(mode.rawValue)") }
     switch mode {
     case .locked:
@@ -64,7 +65,7 @@ extension CameraControls {
   ///
   /// The unit of `V4L2_CID_FOCUS_ABSOLUTE` is the driver's, and greater is closer.
   public var lensPosition: Double? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       guard let control = try find(.focus), let number = try value(control).number else {
         return nil
       }
@@ -76,8 +77,8 @@ extension CameraControls {
   ///
   /// - Parameter lensPosition: From 0, as close as it can, to 1; the driver's unit nearest to it
   ///   is set.
-  /// - Throws: `CaptureError` with `.controlOutOfRange`, `.controlNotSupported`.
-  public func setFocusModeLocked(lensPosition: Double) throws(CaptureError) {
+  /// - Throws: `MediaError` with `.controlOutOfRange`, `.controlNotSupported`.
+  public func setFocusModeLocked(lensPosition: Double) throws(MediaError) {
     guard (0...1).contains(lensPosition) else {
       throw outOfRange("the lens position", "\(lensPosition)", takes: "0 to 1")
     }
@@ -91,7 +92,7 @@ extension CameraControls {
   ///
   /// The source is `V4L2_CID_AUTO_FOCUS_STATUS`, which few cameras have.
   public var isAdjustingFocus: Bool? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       try number(.automaticFocusStatus).map { $0 & ControlBit.focusIsBusy != 0 }
     }
   }
@@ -109,17 +110,17 @@ extension CameraControls {
   /// Whether the camera has the lock; of a device that is gone, false.
   func canLock(_ lock: Lock) -> Bool { (try? isLockPresent(lock)) ?? false }
 
-  func isLockPresent(_ lock: Lock) throws(CaptureError) -> Bool {
+  func isLockPresent(_ lock: Lock) throws(MediaError) -> Bool {
     guard let control = try find(.lock3A) else { return false }
     return control.maximum & lock.bit != 0
   }
 
-  func isLocked(_ lock: Lock) throws(CaptureError) -> Bool {
+  func isLocked(_ lock: Lock) throws(MediaError) -> Bool {
     (try number(.lock3A) ?? 0) & lock.bit != 0
   }
 
   /// Sets or clears a lock, and leaves the others; nothing happens where the camera has none.
-  func setLock(_ lock: Lock, _ isOn: Bool) throws(CaptureError) {
+  func setLock(_ lock: Lock, _ isOn: Bool) throws(MediaError) {
     guard let control = try find(.lock3A), control.maximum & lock.bit != 0 else { return }
     let bits = try value(control).number ?? 0
     let wanted = isOn ? bits | lock.bit : bits & ~lock.bit

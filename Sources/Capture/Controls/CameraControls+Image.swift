@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import OvercrankMediaCore
 import OvercrankV4L2
 
 /// The mains whose light would flicker in the picture.
@@ -18,14 +19,14 @@ extension CameraControls {
   /// What Apple calls low-light boost, and automatic frame rate. It must be off for a steady rate,
   /// but many webcams come with it on.
   public var isAutoVideoFrameRateEnabled: Bool? {
-    get throws(CaptureError) { try flag(.exposureMayLowerRate) }
+    get throws(MediaError) { try flag(.exposureMayLowerRate) }
   }
 
   /// Allows automatic exposure to lower the frame rate: `V4L2_CID_EXPOSURE_AUTO_PRIORITY`.
   ///
-  /// - Throws: `CaptureError` with `.controlNotSupported`; `.controlOutOfRange` or `.deviceFailed`
+  /// - Throws: `MediaError` with `.controlNotSupported`; `.controlOutOfRange` or `.deviceFailed`
   ///   from cameras that take it only while exposure is automatic.
-  public func setAutoVideoFrameRateEnabled(_ isEnabled: Bool) throws(CaptureError) {
+  public func setAutoVideoFrameRateEnabled(_ isEnabled: Bool) throws(MediaError) {
     try set(.exposureMayLowerRate, isEnabled ? 1 : 0)
   }
 
@@ -33,25 +34,25 @@ extension CameraControls {
   ///
   /// Often by combining two exposures, which costs frame rate: off for high rates.
   public var isVideoHDREnabled: Bool? {
-    get throws(CaptureError) { try flag(.wideDynamicRange) }
+    get throws(MediaError) { try flag(.wideDynamicRange) }
   }
 
   /// Widens the dynamic range, or not: `V4L2_CID_WIDE_DYNAMIC_RANGE`.
   ///
-  /// - Throws: `CaptureError` with `.controlNotSupported`.
-  public func setVideoHDREnabled(_ isEnabled: Bool) throws(CaptureError) {
+  /// - Throws: `MediaError` with `.controlNotSupported`.
+  public func setVideoHDREnabled(_ isEnabled: Bool) throws(MediaError) {
     try set(.wideDynamicRange, isEnabled ? 1 : 0)
   }
 
   /// Whether the camera steadies the picture; nil where it cannot.
   public var isVideoStabilizationEnabled: Bool? {
-    get throws(CaptureError) { try flag(.imageStabilization) }
+    get throws(MediaError) { try flag(.imageStabilization) }
   }
 
   /// Steadies the picture, or not: `V4L2_CID_IMAGE_STABILIZATION`.
   ///
-  /// - Throws: `CaptureError` with `.controlNotSupported`.
-  public func setVideoStabilizationEnabled(_ isEnabled: Bool) throws(CaptureError) {
+  /// - Throws: `MediaError` with `.controlNotSupported`.
+  public func setVideoStabilizationEnabled(_ isEnabled: Bool) throws(MediaError) {
     try set(.imageStabilization, isEnabled ? 1 : 0)
   }
 
@@ -59,7 +60,7 @@ extension CameraControls {
   ///
   /// It limits how the camera chooses its exposure.
   public var powerLineFrequency: PowerLineFrequency? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       try number(.powerLineFrequency).flatMap { PowerLineFrequency(rawValue: Int($0)) }
     }
   }
@@ -71,8 +72,8 @@ extension CameraControls {
 
   /// Sets the mains whose flicker is fought: `V4L2_CID_POWER_LINE_FREQUENCY`.
   ///
-  /// - Throws: `CaptureError` with `.controlNotSupported`, also for mains that its menu lacks.
-  public func setPowerLineFrequency(_ frequency: PowerLineFrequency) throws(CaptureError) {
+  /// - Throws: `MediaError` with `.controlNotSupported`, also for mains that its menu lacks.
+  public func setPowerLineFrequency(_ frequency: PowerLineFrequency) throws(MediaError) {
     guard isPowerLineFrequencySupported(frequency) else {
       throw missing("power line frequency \(frequency)")
     }
@@ -82,12 +83,12 @@ extension CameraControls {
   /// Whether the shutter before the lens is closed, so that frames are black; nil where the camera
   /// does not say.
   public var isPrivacyShutterClosed: Bool? {
-    get throws(CaptureError) { try flag(.privacy) }
+    get throws(MediaError) { try flag(.privacy) }
   }
 
   /// Whether the picture is mirrored left to right; nil where the camera cannot.
   public var isVideoMirrored: Bool? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       guard let isMirrored = try flag(.isMirrored) else { return nil }
       // Flipped both ways is turned upside down, and not mirrored.
       return try isMirrored != (flag(.isFlipped) ?? false)
@@ -96,16 +97,16 @@ extension CameraControls {
 
   /// Mirrors the picture left to right, or not, and leaves its rotation: `V4L2_CID_HFLIP`.
   ///
-  /// - Throws: `CaptureError` with `.controlNotSupported`; `.deviceBusy` from cameras that cannot
+  /// - Throws: `MediaError` with `.controlNotSupported`; `.deviceBusy` from cameras that cannot
   ///   while frames stream.
-  public func setVideoMirrored(_ isMirrored: Bool) throws(CaptureError) {
+  public func setVideoMirrored(_ isMirrored: Bool) throws(MediaError) {
     try set(.isMirrored, isMirrored != (flag(.isFlipped) ?? false) ? 1 : 0)
   }
 
   /// By how many degrees the camera turns the picture, clockwise, from 0 to 359; nil where it
   /// cannot.
   public var videoRotationAngle: Int64? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       let rotated = try number(.rotation)
       let isFlipped = try flag(.isFlipped)
       guard rotated != nil || (isFlipped != nil && has(.isMirrored)) else { return nil }
@@ -128,9 +129,9 @@ extension CameraControls {
   /// together. A quarter turn may change the size of frames.
   ///
   /// - Parameter angle: Clockwise, in degrees.
-  /// - Throws: `CaptureError` with `.controlNotSupported`, also for angles that the camera lacks;
+  /// - Throws: `MediaError` with `.controlNotSupported`, also for angles that the camera lacks;
   ///   `.deviceBusy` from cameras that cannot while frames stream.
-  public func setVideoRotationAngle(_ angle: Int64) throws(CaptureError) {
+  public func setVideoRotationAngle(_ angle: Int64) throws(MediaError) {
     guard isVideoRotationAngleSupported(angle) else {
       throw missing("rotation by \(angle) degrees")
     }
@@ -143,7 +144,7 @@ extension CameraControls {
   }
 
   /// Whether a control is on, or nil where the device has none.
-  private func flag(_ id: ControlID) throws(CaptureError) -> Bool? {
+  private func flag(_ id: ControlID) throws(MediaError) -> Bool? {
     try number(id).map { $0 != 0 }
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaCore
+public import OvercrankMediaCore
 import OvercrankV4L2
 
 /// Whether the torch is on.
@@ -27,7 +27,7 @@ extension CameraControls {
 
   /// Whether the torch is on, or nil where there is none.
   public var torchMode: TorchMode? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       guard hasTorch, let mode = try number(.flashMode) else { return nil }
       return mode == ControlItem.ledLights ? .on : .off
     }
@@ -37,7 +37,7 @@ extension CameraControls {
   ///
   /// An LED of one brightness is at 1 while it lights.
   public var torchLevel: Double? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       guard let mode = try torchMode else { return nil }
       guard mode == .on else { return 0 }
       guard let control = try find(.torchIntensity), control.maximum > 0,
@@ -49,8 +49,8 @@ extension CameraControls {
 
   /// Switches the torch on or off: `V4L2_CID_FLASH_LED_MODE`.
   ///
-  /// - Throws: `CaptureError` with `.controlNotSupported` where there is no torch.
-  public func setTorchMode(_ mode: TorchMode) throws(CaptureError) {
+  /// - Throws: `MediaError` with `.controlNotSupported` where there is no torch.
+  public func setTorchMode(_ mode: TorchMode) throws(MediaError) {
     guard hasTorch else { throw missing("torch") }
     try setLED(mode == .on ? ControlItem.ledLights : ControlItem.ledOff)
   }
@@ -59,8 +59,8 @@ extension CameraControls {
   ///
   /// - Parameter level: Above 0, to 1, as a share of the torch's greatest current; the nearest
   ///   current that it takes is set.
-  /// - Throws: `CaptureError` with `.controlOutOfRange`, `.controlNotSupported`.
-  public func setTorchModeOn(level: Double) throws(CaptureError) {
+  /// - Throws: `MediaError` with `.controlOutOfRange`, `.controlNotSupported`.
+  public func setTorchModeOn(level: Double) throws(MediaError) {
     guard hasTorch else { throw missing("torch") }
     guard level > 0, level <= 1 else {
       throw outOfRange("the torch level", "\(level)", takes: "numbers above 0, to 1")
@@ -74,7 +74,7 @@ extension CameraControls {
 
   /// Whether the flash is on, or nil where it cannot.
   public var flashMode: FlashMode? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       guard hasFlash, let mode = try number(.flashMode) else { return nil }
       return mode == ControlItem.ledFlashes ? .on : .off
     }
@@ -82,19 +82,19 @@ extension CameraControls {
 
   /// Switches the flash on or off: `V4L2_CID_FLASH_LED_MODE`.
   ///
-  /// - Throws: `CaptureError` with `.controlNotSupported` where there is no flash.
-  public func setFlashMode(_ mode: FlashMode) throws(CaptureError) {
+  /// - Throws: `MediaError` with `.controlNotSupported` where there is no flash.
+  public func setFlashMode(_ mode: FlashMode) throws(MediaError) {
     guard hasFlash else { throw missing("flash") }
     try setLED(mode == .on ? ControlItem.ledFlashes : ControlItem.ledOff)
   }
 
   /// Flashes now: `V4L2_CID_FLASH_STROBE`.
   ///
-  /// - Throws: `CaptureError` with `.controlNotSupported` where software cannot; `.deviceFailed`
+  /// - Throws: `MediaError` with `.controlNotSupported` where software cannot; `.deviceFailed`
   ///   where the LED is too hot or not ready.
-  public func fireFlash() throws(CaptureError) { try set(.flashStrobe, 1) }
+  public func fireFlash() throws(MediaError) { try set(.flashStrobe, 1) }
 
-  private func setLED(_ mode: Int64) throws(CaptureError) {
+  private func setLED(_ mode: Int64) throws(MediaError) {
     try set(.flashMode, mode)
   }
 }

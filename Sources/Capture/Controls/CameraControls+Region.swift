@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaCore
+public import OvercrankMediaCore
 import OvercrankV4L2
 
 /// A place in the picture: (0, 0) is its upper left corner, (1, 1) its lower right.
@@ -35,12 +35,12 @@ extension CameraControls {
 
   /// Where exposure looks: the middle of the camera's region; nil where it looks at everything.
   public var exposurePointOfInterest: PointOfInterest? {
-    get throws(CaptureError) { try point(.exposure) }
+    get throws(MediaError) { try point(.exposure) }
   }
 
   /// Where focus looks: the middle of the camera's region; nil where it looks at everything.
   public var focusPointOfInterest: PointOfInterest? {
-    get throws(CaptureError) { try point(.focus) }
+    get throws(MediaError) { try point(.focus) }
   }
 
   /// Tells exposure where to look: a quarter of the picture's width and height about the point.
@@ -48,17 +48,17 @@ extension CameraControls {
   /// The corresponding controls are `V4L2_CID_UVC_REGION_OF_INTEREST_RECT` and `…_AUTO`, of Linux
   /// 6.15 and later. Focus shares the region where it looks at one.
   ///
-  /// - Throws: `CaptureError` with `.controlOutOfRange` outside the picture,
+  /// - Throws: `MediaError` with `.controlOutOfRange` outside the picture,
   ///   `.controlNotSupported`.
-  public func setExposurePointOfInterest(_ point: PointOfInterest) throws(CaptureError) {
+  public func setExposurePointOfInterest(_ point: PointOfInterest) throws(MediaError) {
     try look(at: point, .exposure)
   }
 
   /// Tells focus where to look, as ``setExposurePointOfInterest(_:)`` does.
   ///
-  /// - Throws: `CaptureError` with `.controlOutOfRange` outside the picture,
+  /// - Throws: `MediaError` with `.controlOutOfRange` outside the picture,
   ///   `.controlNotSupported`.
-  public func setFocusPointOfInterest(_ point: PointOfInterest) throws(CaptureError) {
+  public func setFocusPointOfInterest(_ point: PointOfInterest) throws(MediaError) {
     try look(at: point, .focus)
   }
 
@@ -69,7 +69,7 @@ extension CameraControls {
     return control.maximum & automatic.bit != 0
   }
 
-  private func point(_ automatic: Automatic) throws(CaptureError) -> PointOfInterest? {
+  private func point(_ automatic: Automatic) throws(MediaError) -> PointOfInterest? {
     guard let control = try find(.regionOfInterest),
       let bits = try number(.regionOfInterestAutomatics), bits & automatic.bit != 0,
       case .rectangle(let region) = try value(control),
@@ -80,7 +80,7 @@ extension CameraControls {
     return PointOfInterest(x: x / Double(whole.width), y: y / Double(whole.height))
   }
 
-  private func look(at point: PointOfInterest, _ automatic: Automatic) throws(CaptureError) {
+  private func look(at point: PointOfInterest, _ automatic: Automatic) throws(MediaError) {
     guard canLook(automatic) else { throw missing("region of interest") }
     guard (0...1).contains(point.x), (0...1).contains(point.y) else {
       throw outOfRange("the point of interest", "(\(point.x), \(point.y))", takes: "0 to 1")
@@ -111,7 +111,7 @@ extension CameraControls {
   }
 
   /// All that the camera sees, in the unit of the region; nil where it says nothing sensible.
-  private func wholeRegion(_ control: DeviceControl) throws(CaptureError) -> ControlRectangle? {
+  private func wholeRegion(_ control: DeviceControl) throws(MediaError) -> ControlRectangle? {
     guard let node else { return nil }
     // Kernels that have the control, but not the question for its greatest value, have the
     // default, which is everything.

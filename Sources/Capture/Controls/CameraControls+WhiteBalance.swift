@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import OvercrankMediaCore
 import OvercrankV4L2
 import Synchronization
 
@@ -29,7 +30,7 @@ extension CameraControls {
 
   /// The mode of white balance, or nil where the camera does not say.
   public var whiteBalanceMode: WhiteBalanceMode? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       if try isLocked(.whiteBalance) { return .locked }
       if let isAutomatic = try number(.automaticWhiteBalance) {
         return isAutomatic == 0 ? .locked : .continuousAutoWhiteBalance
@@ -42,8 +43,8 @@ extension CameraControls {
 
   /// Sets the mode of white balance: `V4L2_CID_AUTO_WHITE_BALANCE`, `V4L2_CID_DO_WHITE_BALANCE`.
   ///
-  /// - Throws: `CaptureError` with `.controlNotSupported` for a mode that the camera has not.
-  public func setWhiteBalanceMode(_ mode: WhiteBalanceMode) throws(CaptureError) {
+  /// - Throws: `MediaError` with `.controlNotSupported` for a mode that the camera has not.
+  public func setWhiteBalanceMode(_ mode: WhiteBalanceMode) throws(MediaError) {
     guard isWhiteBalanceModeSupported(mode) else {
       throw missing("white balance mode \(mode.rawValue)")
     }
@@ -63,12 +64,12 @@ extension CameraControls {
 
   /// The colour of the light that is shown as white, in kelvin, or nil where the camera does not say.
   public var whiteBalanceTemperature: Int64? {
-    get throws(CaptureError) { try number(.whiteBalanceTemperature) }
+    get throws(MediaError) { try number(.whiteBalanceTemperature) }
   }
 
   /// The temperatures that the camera takes, in kelvin; nil where it takes none.
   public var whiteBalanceTemperatureRange: ClosedRange<Int64>? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       guard let control = try find(.whiteBalanceTemperature), control.minimum <= control.maximum
       else { return nil }
       return control.minimum...control.maximum
@@ -79,9 +80,9 @@ extension CameraControls {
   ///
   /// - Parameter temperature: In kelvin; the value nearest to it that the camera takes is set.
   /// - Returns: The temperature that is then in force.
-  /// - Throws: `CaptureError` with `.controlOutOfRange`, `.controlNotSupported`.
+  /// - Throws: `MediaError` with `.controlOutOfRange`, `.controlNotSupported`.
   @discardableResult
-  public func setWhiteBalanceModeLocked(temperature: Int64) throws(CaptureError) -> Int64 {
+  public func setWhiteBalanceModeLocked(temperature: Int64) throws(MediaError) -> Int64 {
     let control = try require(.whiteBalanceTemperature)
     guard control.minimum <= temperature, temperature <= control.maximum else {
       throw outOfRange(
@@ -100,7 +101,7 @@ extension CameraControls {
   /// The temperature it has chosen is compared with that of the question before, as
   /// ``isAdjustingExposure`` does.
   public var isAdjustingWhiteBalance: Bool? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       guard let control = try find(.whiteBalanceTemperature), control.flags.contains(.volatile),
         let now = try value(control).number
       else { return nil }
@@ -111,7 +112,7 @@ extension CameraControls {
     }
   }
 
-  private func setAutomaticWhiteBalance(_ isOn: Bool) throws(CaptureError) {
+  private func setAutomaticWhiteBalance(_ isOn: Bool) throws(MediaError) {
     if let control = try find(.automaticWhiteBalance) {
       try set(control, isOn ? 1 : 0)
     } else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import OvercrankMediaCore
+public import OvercrankMediaCore
 import OvercrankV4L2
 import Synchronization
 
@@ -15,7 +15,7 @@ extension CameraControls {
   /// A camera whose minimum is not above zero does not tell how its values compare, and counts as
   /// one without zoom; its control can still be set by name.
   public var videoZoomFactor: Double? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       guard let control = try zoomControl, let number = try value(control).number else {
         return nil
       }
@@ -25,16 +25,16 @@ extension CameraControls {
 
   /// The zoom factors that the camera takes, from 1; nil where it does not zoom.
   public var videoZoomFactorRange: ClosedRange<Double>? {
-    get throws(CaptureError) { try zoomControl?.zoomFactors }
+    get throws(MediaError) { try zoomControl?.zoomFactors }
   }
 
   /// Sets the zoom, at once; a ramp under way ends.
   ///
   /// - Parameter factor: One of ``videoZoomFactorRange``; the driver's value nearest to it is set.
   /// - Returns: The factor that is then in force.
-  /// - Throws: `CaptureError` with `.controlOutOfRange`, `.controlNotSupported`.
+  /// - Throws: `MediaError` with `.controlOutOfRange`, `.controlNotSupported`.
   @discardableResult
-  public func setVideoZoomFactor(_ factor: Double) throws(CaptureError) -> Double {
+  public func setVideoZoomFactor(_ factor: Double) throws(MediaError) -> Double {
     let control = try requireZoom(factor)
     cancelVideoZoomRamp()
     return Double(try set(control, control.zoomValue(factor))) / Double(control.minimum)
@@ -50,12 +50,12 @@ extension CameraControls {
   ///   - rate: Powers of two per second, above zero.
   ///   - clock: What tells how long the ramp has run.
   /// - Returns: The ramp, whose value is the factor at its end, and whose error is a
-  ///   `CaptureError` or, after ``cancelVideoZoomRamp()``, a `CancellationError`.
-  /// - Throws: `CaptureError` with `.controlOutOfRange`, `.controlNotSupported`.
+  ///   `MediaError` or, after ``cancelVideoZoomRamp()``, a `CancellationError`.
+  /// - Throws: `MediaError` with `.controlOutOfRange`, `.controlNotSupported`.
   @discardableResult
   public func rampToVideoZoomFactor<RampClock: Clock>(
     _ factor: Double, withRate rate: Double, clock: RampClock = ContinuousClock()
-  ) throws(CaptureError) -> Task<Double, any Error> where RampClock.Duration == Duration {
+  ) throws(MediaError) -> Task<Double, any Error> where RampClock.Duration == Duration {
     let control = try requireZoom(factor)
     guard rate > 0, rate.isFinite else {
       throw outOfRange("the zoom rate", "\(rate)", takes: "numbers above 0")
@@ -82,13 +82,13 @@ extension CameraControls {
 
   /// The control, if its minimum makes its values comparable.
   private var zoomControl: DeviceControl? {
-    get throws(CaptureError) {
+    get throws(MediaError) {
       guard let control = try find(.zoom), control.zoomFactors != nil else { return nil }
       return control
     }
   }
 
-  private func requireZoom(_ factor: Double) throws(CaptureError) -> DeviceControl {
+  private func requireZoom(_ factor: Double) throws(MediaError) -> DeviceControl {
     guard let control = try zoomControl, let range = control.zoomFactors else {
       throw missing("zoom")
     }

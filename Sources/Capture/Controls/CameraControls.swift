@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankDeviceDiscovery
-import OvercrankMediaCore
+public import OvercrankMediaCore
 package import OvercrankV4L2
 import Synchronization
 
@@ -40,8 +40,8 @@ public final class CameraControls: Sendable {
   /// Opens a device for its settings.
   ///
   /// - Parameter device: The camera, which may be capturing.
-  /// - Throws: `CaptureError` with `.deviceLost`, `.noPermission`.
-  public init(device: CaptureDevice) throws(CaptureError) {
+  /// - Throws: `MediaError` with `.deviceLost`, `.noPermission`.
+  public init(device: CaptureDevice) throws(MediaError) {
     deviceName = device.address
     if case .v4l2(let path) = device.source {
       node = try ControlledNode(path)
@@ -51,7 +51,7 @@ public final class CameraControls: Sendable {
   }
 
   /// Opens a node for its settings.
-  package init(path: String) throws(CaptureError) {
+  package init(path: String) throws(MediaError) {
     deviceName = path
     node = try ControlledNode(path)
   }
@@ -63,18 +63,18 @@ public final class CameraControls: Sendable {
   /// - Returns: What `body` returns; nil where there is no device.
   package func withDevice<Result>(
     _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
-  ) throws(CaptureError) -> Result? {
+  ) throws(MediaError) -> Result? {
     try node?.use(body)
   }
 
   /// The highest priority that any program has on the device, or nil where it keeps none.
-  package func priority() throws(CaptureError) -> DevicePriority? {
+  package func priority() throws(MediaError) -> DevicePriority? {
     let answer = try withDevice { device throws(DeviceError) in try device.priority() }
     return answer ?? nil
   }
 
   /// Sets the priority of this handle: `.record` keeps others from changing the device.
-  package func setPriority(_ priority: DevicePriority) throws(CaptureError) {
+  package func setPriority(_ priority: DevicePriority) throws(MediaError) {
     guard let node else { throw missing("priorities") }
     try node.use { device throws(DeviceError) in try device.setPriority(priority) }
   }
@@ -84,20 +84,20 @@ public final class CameraControls: Sendable {
 final class ControlledNode: Sendable {
   private let device: VideoDevice
 
-  init(_ path: String) throws(CaptureError) {
+  init(_ path: String) throws(MediaError) {
     do throws(DeviceError) {
       device = try VideoDevice(opening: path)
     } catch {
-      throw CaptureError(error)
+      throw MediaError(capturing: error)
     }
   }
 
   /// Opens the same node again.
-  init(reopening node: ControlledNode) throws(CaptureError) {
+  init(reopening node: ControlledNode) throws(MediaError) {
     do throws(DeviceError) {
       device = try VideoDevice(reopening: node.device)
     } catch {
-      throw CaptureError(error)
+      throw MediaError(capturing: error)
     }
   }
 
@@ -117,11 +117,11 @@ final class ControlledNode: Sendable {
   /// Calls a closure with the device; its errors become those of a capture.
   func use<Result>(
     _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
-  ) throws(CaptureError) -> Result {
+  ) throws(MediaError) -> Result {
     do throws(DeviceError) {
       return try body(device)
     } catch {
-      throw CaptureError(error)
+      throw MediaError(capturing: error)
     }
   }
 }
@@ -148,13 +148,13 @@ extension CameraControls {
   }
 
   /// The control of that number, or nil where the device has none.
-  func find(_ id: ControlID) throws(CaptureError) -> DeviceControl? {
+  func find(_ id: ControlID) throws(MediaError) -> DeviceControl? {
     guard let node = node(for: id) else { return nil }
     return try node.use { device throws(DeviceError) in try device.control(id) }
   }
 
   /// The control of that number, or the error that there is none.
-  func require(_ id: ControlID) throws(CaptureError) -> DeviceControl {
+  func require(_ id: ControlID) throws(MediaError) -> DeviceControl {
     guard let control = try find(id) else { throw missing(id.wellKnownName) }
     return control
   }
@@ -169,13 +169,13 @@ extension CameraControls {
   }
 
   /// The number that the control holds, or nil where the device has no such control.
-  func number(_ id: ControlID) throws(CaptureError) -> Int64? {
+  func number(_ id: ControlID) throws(MediaError) -> Int64? {
     guard let control = try find(id) else { return nil }
     return try value(control).number
   }
 
   /// What a control holds; of one that holds nothing, the number zero.
-  func value(_ control: DeviceControl) throws(CaptureError) -> ControlValue {
+  func value(_ control: DeviceControl) throws(MediaError) -> ControlValue {
     guard let node = node(for: control.id) else { return .number(0) }
     let value = try node.use { device throws(DeviceError) in try device.value(of: control) }
     return value ?? .number(0)
@@ -183,13 +183,13 @@ extension CameraControls {
 
   /// Sets a control that must be there; returns what the driver took.
   @discardableResult
-  func set(_ id: ControlID, _ number: Int64) throws(CaptureError) -> Int64 {
+  func set(_ id: ControlID, _ number: Int64) throws(MediaError) -> Int64 {
     try set(require(id), number)
   }
 
   /// Sets a control; returns what the driver took.
   @discardableResult
-  func set(_ control: DeviceControl, _ number: Int64) throws(CaptureError) -> Int64 {
+  func set(_ control: DeviceControl, _ number: Int64) throws(MediaError) -> Int64 {
     guard let node = node(for: control.id) else { throw missing(control.spelledName) }
     let granted = try node.use { device throws(DeviceError) in
       try device.set(control, to: .number(number))
@@ -198,22 +198,22 @@ extension CameraControls {
   }
 
   /// Sets a control where the device has it.
-  func setIfPresent(_ id: ControlID, _ number: Int64) throws(CaptureError) {
+  func setIfPresent(_ id: ControlID, _ number: Int64) throws(MediaError) {
     if let control = try find(id) { try set(control, number) }
   }
 
   /// The error that the device has no such setting.
-  func missing(_ what: String) -> CaptureError {
-    CaptureError(
+  func missing(_ what: String) -> MediaError {
+    MediaError(
       .controlNotSupported, "\(deviceName) has no \(what)",
-      hint: "what it has is listed by: slowmo controls \(deviceName)")
+      recovery: Recovery("choose a control that it has", .listControls(device: deviceName)))
   }
 
   /// The error that a setting does not take a value.
-  func outOfRange(_ what: String, _ value: String, takes range: String) -> CaptureError {
-    CaptureError(
+  func outOfRange(_ what: String, _ value: String, takes range: String) -> MediaError {
+    MediaError(
       .controlOutOfRange, "\(what) of \(deviceName) cannot be \(value)",
-      hint: "it takes \(range)")
+      recovery: "it takes \(range)")
   }
 }
 

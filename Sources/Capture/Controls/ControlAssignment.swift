@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import OvercrankMediaCore
+import OvercrankDeviceDiscovery
+public import OvercrankMediaCore
 import OvercrankV4L2
 
 /// A control and the value it is to get, as somebody wrote them: `exposure_time_absolute=4ms`.
@@ -31,13 +32,13 @@ public struct ControlAssignment: Hashable, Sendable {
 
   /// Reads `NAME=VALUE`.
   ///
-  /// - Throws: `CaptureError` with `.badAssignment` for text without a name and an equals sign.
-  public init(parsing text: String) throws(CaptureError) {
+  /// - Throws: `MediaError` with `.badAssignment` for text without a name and an equals sign.
+  public init(parsing text: String) throws(MediaError) {
     let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, !parts[0].isEmpty else {
-      throw CaptureError(
+      throw MediaError(
         .badAssignment, "\"\(text)\" sets no control",
-        hint: "write NAME=VALUE, such as gain=64")
+        recovery: "write NAME=VALUE, such as gain=64")
     }
     self.init(name: String(parts[0]), text: String(parts[1]))
   }
@@ -53,18 +54,18 @@ extension CameraControls {
   ///
   /// - Parameter assignments: The controls and their values, each control once.
   /// - Returns: What the driver then holds, in the order of the assignments.
-  /// - Throws: `CaptureError` with `.controlNotFound`, `.controlOutOfRange`, `.controlReadOnly`,
+  /// - Throws: `MediaError` with `.controlNotFound`, `.controlOutOfRange`, `.controlReadOnly`,
   ///   `.controlInactive`, `.badAssignment`; `.deviceBusy`, `.deviceLost` or `.deviceFailed` when
   ///   the camera refuses.
   @discardableResult
-  public func set(_ assignments: [ControlAssignment]) throws(CaptureError) -> [CameraControl] {
+  public func set(_ assignments: [ControlAssignment]) throws(MediaError) -> [CameraControl] {
     let controls = try described()
     var settings: [ControlSetting] = []
     for assignment in assignments {
       let control = try find(assignment.name, among: controls)
       guard !settings.contains(where: { $0.control.id == control.id }) else {
-        throw CaptureError(
-          .badAssignment, "\(assignment.name) is set twice", hint: "set each control once")
+        throw MediaError(
+          .badAssignment, "\(assignment.name) is set twice", recovery: "set each control once")
       }
       let value = try control.value(parsing: assignment.text, of: deviceName)
       settings.append(ControlSetting(control, to: value))
@@ -79,40 +80,41 @@ extension CameraControls {
 
   private func find(
     _ name: String, among controls: [DeviceControl]
-  ) throws(CaptureError) -> DeviceControl {
+  ) throws(MediaError) -> DeviceControl {
     let number = name.hasPrefix("0x") ? UInt32(name.dropFirst(2), radix: 16) : nil
     let found = controls.filter { $0.spelledName == name || $0.id.rawValue == number }
     if let control = found.first, found.count == 1 { return control }
     if found.count > 1 {
       let numbers = found.map { "0x\(String($0.id.rawValue, radix: 16))" }
-      throw CaptureError(
+      throw MediaError(
         .controlNotFound, "\(deviceName) has several controls named \(name)",
-        hint: "name one by its number: \(numbers.joined(separator: ", "))")
+        recovery: "name one by its number: \(numbers.joined(separator: ", "))")
     }
     let nearest = Spelling.nearest(to: name, among: controls.map(\.spelledName))
-    throw CaptureError(
+    throw MediaError(
       .controlNotFound, "\(deviceName) has no control named \(name)",
-      hint: controls.isEmpty
+      recovery: controls.isEmpty
         ? "it has none"
         : nearest.isEmpty
-          ? "all are listed by: slowmo controls \(deviceName)"
+          ? Recovery("choose a control that it has", .listControls(device: deviceName))
           : "did you mean \(nearest.joined(separator: " or "))?")
   }
 
   private func refuseUnsettable(
     _ control: DeviceControl, among controls: [DeviceControl], _ settings: [ControlSetting]
-  ) throws(CaptureError) {
+  ) throws(MediaError) {
     let name = control.spelledName
     if control.flags.contains(.readOnly) {
-      throw CaptureError(
+      throw MediaError(
         .controlReadOnly, "\(name) of \(deviceName) can only be read",
-        hint: "the camera sets it by itself")
+        recovery: "the camera sets it by itself")
     }
     if control.flags.contains(.grabbed) {
       let other = DeviceHolder.find(of: deviceName).map(\.description).joined(separator: ", ")
-      throw CaptureError(
+      throw MediaError(
         .deviceBusy, "\(name) of \(deviceName) cannot be changed while the camera streams",
-        hint: other.isEmpty ? "stop the recording first" : "\(other) has it open; close that first")
+        recovery: other.isEmpty
+          ? "stop the recording first" : "\(other) has it open; close that first")
     }
     guard control.flags.contains(.inactive) else { return }
     let automatic = controls.first { $0.id == control.id.automatic }
@@ -121,9 +123,9 @@ extension CameraControls {
       let planned = settings.first { $0.control.id == automatic.id }?.value.number
       if let planned, automatic.id.isManual(at: planned) { return }
     }
-    throw CaptureError(
+    throw MediaError(
       .controlInactive, "\(name) of \(deviceName) has no effect now",
-      hint: automatic.flatMap(\.advice) ?? "another control switches it off")
+      recovery: automatic.flatMap(\.advice) ?? "another control switches it off")
   }
 
   /// Automatics first; what they govern would be refused otherwise.
@@ -133,9 +135,9 @@ extension CameraControls {
       + settings.filter { !automatics.contains($0.control.id) }
   }
 
-  private func write(_ settings: [ControlSetting]) throws(CaptureError) {
+  private func write(_ settings: [ControlSetting]) throws(MediaError) {
     var changes: [(node: ControlledNode, made: ControlChanges)] = []
-    do throws(CaptureError) {
+    do throws(MediaError) {
       for setting in settings {
         guard let node = node(for: setting.control.id) else { continue }
         changes.append((node, ControlChanges()))
@@ -158,7 +160,7 @@ extension CameraControls {
 
 extension DeviceControl {
   /// How to switch this automatic off, where it says so.
-  fileprivate var advice: String? {
+  fileprivate var advice: Recovery? {
     if kind.isMenu {
       guard let item = menu.first(where: { id.isManual(at: $0.index) }) else { return nil }
       return "switch the automatic off first: \(spelledName)=\(item.index) (\(item.name))"

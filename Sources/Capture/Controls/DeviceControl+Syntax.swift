@@ -10,12 +10,12 @@ extension DeviceControl {
   ///   - text: The value, as ``ControlAssignment`` describes.
   ///   - device: How the error names the device.
   /// - Returns: A value within the range, on a step, and an item that the menu has.
-  /// - Throws: `CaptureError` with `.controlOutOfRange`.
-  func value(parsing text: String, of device: String) throws(CaptureError) -> ControlValue {
+  /// - Throws: `MediaError` with `.controlOutOfRange`.
+  func value(parsing text: String, of device: String) throws(MediaError) -> ControlValue {
     /// The error for this text.
-    func refused(_ hint: String) -> CaptureError {
-      CaptureError(
-        .controlOutOfRange, "\(spelledName) of \(device) cannot be \"\(text)\"", hint: hint)
+    func refused(_ recovery: Recovery) -> MediaError {
+      MediaError(
+        .controlOutOfRange, "\(spelledName) of \(device) cannot be \"\(text)\"", recovery: recovery)
     }
     switch kind {
     case .button: return .number(0)
@@ -40,7 +40,7 @@ extension DeviceControl {
   }
 
   /// What the control takes, in words.
-  private var advice: String {
+  private var advice: Recovery {
     switch kind {
     case .boolean: return "write on or off"
     case .menu, .integerMenu:
@@ -52,14 +52,15 @@ extension DeviceControl {
       guard let least = id.time(of: minimum), let greatest = id.time(of: maximum) else {
         return "it takes \(minimum) to \(maximum)\(steps)"
       }
-      return "it takes \(minimum) to \(maximum)\(steps), \(least.secondsText) s to "
-        + "\(greatest.secondsText) s"
+      return Recovery(
+        "it takes \(minimum) to \(maximum)\(steps), \(least.secondsText) s to "
+          + "\(greatest.secondsText) s")
     }
   }
 
   private func number(
-    _ text: String, _ refused: (String) -> CaptureError
-  ) throws(CaptureError) -> Int64? {
+    _ text: String, _ refused: (Recovery) -> MediaError
+  ) throws(MediaError) -> Int64? {
     if kind == .boolean, let isOn = Self.flag(text) { return isOn ? 1 : 0 }
     if kind.isMenu {
       // A name may look like a number: then it is the item's number that counts.
@@ -85,8 +86,8 @@ extension DeviceControl {
 
   /// A time as a number of the control's unit; nil where the control or the text is none.
   private func units(
-    _ text: String, _ refused: (String) -> CaptureError
-  ) throws(CaptureError) -> Int64? {
+    _ text: String, _ refused: (Recovery) -> MediaError
+  ) throws(MediaError) -> Int64? {
     // A number without its unit would be read as seconds.
     guard let timescale = id.timescale, let last = text.unicodeScalars.last,
       last.properties.isAlphabetic, let time = try? MediaTime(parsing: text),
@@ -102,8 +103,8 @@ extension DeviceControl {
   }
 
   private func elements(
-    _ text: String, _ refused: (String) -> CaptureError
-  ) throws(CaptureError) -> ControlValue {
+    _ text: String, _ refused: (Recovery) -> MediaError
+  ) throws(MediaError) -> ControlValue {
     let numbers = text.split(separator: ",", omittingEmptySubsequences: false)
       .map { Int64(literal: String($0)) }
     let count = kind == .area ? 2 : elementCount

@@ -12,9 +12,9 @@ extension CaptureDevice {
   /// keep no priorities refuse nobody. The corresponding call is
   /// `AVCaptureDevice.lockForConfiguration()`.
   ///
-  /// - Throws: `CaptureError`: `.deviceBusy` where another program has taken them, `.deviceLost`,
+  /// - Throws: `MediaError`: `.deviceBusy` where another program has taken them, `.deviceLost`,
   ///   `.noPermission`.
-  public func lockForConfiguration() throws(CaptureError) -> DeviceConfiguration {
+  public func lockForConfiguration() throws(MediaError) -> DeviceConfiguration {
     try DeviceConfiguration(self)
   }
 }
@@ -49,28 +49,23 @@ public struct DeviceConfiguration: ~Copyable {
   /// The frame duration in force before; nil where the driver keeps none.
   let durationBefore: MediaTime?
 
-  init(_ device: CaptureDevice) throws(CaptureError) {
+  init(_ device: CaptureDevice) throws(MediaError) {
     guard case .v4l2(let path) = device.source else {
-      do throws(DiscoveryError) { activeFormat = try device.fastestFormat() } catch {
-        throw CaptureError(error)
-      }
+      activeFormat = try device.fastestFormat()
       self.device = device
       activeVideoMinFrameDuration = activeFormat.minFrameDuration
       requestedFrameRate = activeFormat.maxFrameRate
       durationBefore = nil
       return
     }
-    let node: VideoDevice
-    do throws(DiscoveryError) { node = try device.openNode(at: path) } catch {
-      throw CaptureError(error)
-    }
+    let node = try device.openNode(at: path)
     let duration: MediaTime?
     let found: StreamFormat
     do throws(DeviceError) {
       try Self.takeSettings(of: node)
       duration = try Self.durationInForce(node)
       found = try node.currentFormat()
-    } catch { throw CaptureError(error) }
+    } catch { throw MediaError(capturing: error) }
     let rate = try Self.rate(of: duration)
     self.device = device
     activeFormat = CaptureFormat(found, rate)
@@ -84,9 +79,9 @@ public struct DeviceConfiguration: ~Copyable {
   ///
   /// `VIDIOC_S_FMT`, then `VIDIOC_S_PARM`, which the first would reset, then the read-back of both.
   ///
-  /// - Throws: `CaptureError` with `.modeRefused` where the device sets itself to another size or
+  /// - Throws: `MediaError` with `.modeRefused` where the device sets itself to another size or
   ///   pixel format; a rate that it rounds is no error.
-  public mutating func setActiveFormat(_ format: CaptureFormat) throws(CaptureError) {
+  public mutating func setActiveFormat(_ format: CaptureFormat) throws(MediaError) {
     if node != nil {
       guard let width = UInt32(exactly: format.width), let height = UInt32(exactly: format.height)
       else { throw .unstorable(format) }
@@ -96,7 +91,7 @@ public struct DeviceConfiguration: ~Copyable {
         activeVideoMinFrameDuration = try setDuration(format.minFrameDuration)
         guard let inForce = try node?.currentFormat() else { return }
         granted = inForce
-      } catch { throw CaptureError(error) }
+      } catch { throw MediaError(capturing: error) }
       guard granted.fourcc == format.fourcc.rawValue, granted.width == width,
         granted.height == height
       else { throw .refused(format, granted, by: device.address) }
@@ -112,23 +107,23 @@ public struct DeviceConfiguration: ~Copyable {
   ///
   /// - Parameter duration: In seconds, above zero.
   /// - Returns: The duration that the driver granted, which may be another: drivers round.
-  /// - Throws: `CaptureError` with `.modeRefused` for a duration that the active format does not
+  /// - Throws: `MediaError` with `.modeRefused` for a duration that the active format does not
   ///   have, or that is no frame duration at all.
   @discardableResult
   public mutating func setActiveVideoFrameDuration(
     _ duration: MediaTime
-  ) throws(CaptureError) -> MediaTime {
+  ) throws(MediaError) -> MediaTime {
     let name = device.address
     guard let rate = try? FrameRate(frameDuration: duration),
       activeFormat.frameRateRange.contains(rate)
     else {
-      throw CaptureError(
+      throw MediaError(
         .modeRefused,
         "\(name) has no frame duration of \(duration.displayText) s in \(activeFormat.id)",
-        hint: "choose another mode; slowmo modes \(name) lists them")
+        recovery: Recovery("choose another format", .listFormats(device: name)))
     }
     do throws(DeviceError) { activeVideoMinFrameDuration = try setDuration(duration) } catch {
-      throw CaptureError(error)
+      throw MediaError(capturing: error)
     }
     requestedFrameRate = rate
     return activeVideoMinFrameDuration
@@ -136,8 +131,8 @@ public struct DeviceConfiguration: ~Copyable {
 
   /// Makes an input of the device as it is set; its settings stay taken as long as it lives.
   ///
-  /// - Throws: `CaptureError` where the device is busy or its frames cannot be read.
-  public consuming func makeInput() throws(CaptureError) -> DeviceInput {
+  /// - Throws: `MediaError` where the device is busy or its frames cannot be read.
+  public consuming func makeInput() throws(MediaError) -> DeviceInput {
     try DeviceInput(self, sharesSettings: false)
   }
 
@@ -145,10 +140,10 @@ public struct DeviceConfiguration: ~Copyable {
   public consuming func unlockForConfiguration() {}
 
   /// Lets other programs change the device again, while this one keeps it open.
-  func sharingSettings() throws(CaptureError) {
+  func sharingSettings() throws(MediaError) {
     do throws(DeviceError) {
       try node?.setPriority(.interactive)
-    } catch  where error.reason != .notSupported { throw CaptureError(error) } catch {}
+    } catch  where error.reason != .notSupported { throw MediaError(capturing: error) } catch {}
   }
 
   private static func takeSettings(of node: borrowing VideoDevice) throws(DeviceError) {
@@ -167,13 +162,13 @@ public struct DeviceConfiguration: ~Copyable {
   }
 
   /// The rate of a frame duration in force; one frame a second where the driver keeps none.
-  private static func rate(of duration: MediaTime?) throws(CaptureError) -> FrameRate {
-    do throws(TimingError) {
+  private static func rate(of duration: MediaTime?) throws(MediaError) -> FrameRate {
+    do throws(MediaError) {
       return try FrameRate(frameDuration: duration ?? MediaTime(seconds: 1))
     } catch {
-      throw CaptureError(
+      throw MediaError(
         .modeRefused, "the device keeps a frame duration that is no rate: \(error)",
-        hint: "choose a mode with --mode")
+        recovery: Recovery("choose a format", .change(.format)))
     }
   }
 

@@ -84,10 +84,10 @@ extension DeviceInput {
   /// - Parameter isStopped: Asked after each frame whether to give up.
   /// - Returns: The three rates, and why they differ if they do; a rate that does not hold is no
   ///   error.
-  /// - Throws: `CaptureError` when the device fails or delivers nothing.
+  /// - Throws: `MediaError` when the device fails or delivers nothing.
   public func verifyFrameRate(
     until isStopped: () -> Bool = { false }
-  ) throws(CaptureError) -> FrameRateVerification {
+  ) throws(MediaError) -> FrameRateVerification {
     let first = try proof(isStopped)
     guard !first.isLocked, first.cause != .driverClamp, first.cause != .bandwidth, !isStopped(),
       let guardian = driver.exposureGuard, guardian.canExposeManually
@@ -96,7 +96,7 @@ extension DeviceInput {
     return try proof(isStopped)
   }
 
-  private func proof(_ isStopped: () -> Bool) throws(CaptureError) -> FrameRateVerification {
+  private func proof(_ isStopped: () -> Bool) throws(MediaError) -> FrameRateVerification {
     judge(try measure(for: Self.proofDuration, until: isStopped))
   }
 

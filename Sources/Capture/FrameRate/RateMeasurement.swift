@@ -32,11 +32,11 @@ extension RateMeasurement {
   ///   - duration: How long to watch, from the first frame on; longer where the rate is so low
   ///     that three frames take longer.
   ///   - isStopped: Asked after each frame whether to give up; what was seen so far counts.
-  /// - Throws: `CaptureError` when the device fails or delivers nothing.
+  /// - Throws: `MediaError` when the device fails or delivers nothing.
   package init(
     of pool: BufferPool, frameRate: FrameRate, integrityCheck: FrameIntegrityCheck,
     for duration: MediaTime, until isStopped: () -> Bool = { false }
-  ) throws(CaptureError) {
+  ) throws(MediaError) {
     self.init()
     let driver = pool.driver
     var observer = FrameObserver(driver: driver, frameRate: frameRate)
@@ -94,10 +94,10 @@ extension DeviceInput {
   ///   - duration: How long to watch, from the first frame on.
   ///   - isStopped: Asked after each frame whether to give up.
   /// - Returns: What was seen.
-  /// - Throws: `CaptureError` when the device fails or delivers nothing.
+  /// - Throws: `MediaError` when the device fails or delivers nothing.
   public func measure(
     for duration: MediaTime, until isStopped: () -> Bool = { false }
-  ) throws(CaptureError) -> RateMeasurement {
+  ) throws(MediaError) -> RateMeasurement {
     try RateMeasurement(
       of: pool, frameRate: negotiatedFrameRate, integrityCheck: delivery.integrityCheck,
       for: duration,

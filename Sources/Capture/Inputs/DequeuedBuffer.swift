@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankFrameAccounting
+package import OvercrankMediaCore
 
 /// A frame in its driver's buffer, on its way past the sinks.
 ///
@@ -51,16 +52,16 @@ package struct DequeuedBuffer: ~Copyable {
 
   /// Gives the buffer back now.
   ///
-  /// - Throws: `CaptureError` when the driver does not take it.
-  package consuming func giveBack() throws(CaptureError) {
+  /// - Throws: `MediaError` when the driver does not take it.
+  package consuming func giveBack() throws(MediaError) {
     isReturned = true
     try driver.requeue(index)
   }
 
   /// Gives the buffer back, or leaves that to the last who holds it.
   ///
-  /// - Throws: `CaptureError` when the driver does not take it.
-  consuming func finish(in pool: BufferPool) throws(CaptureError) {
+  /// - Throws: `MediaError` when the driver does not take it.
+  consuming func finish(in pool: BufferPool) throws(MediaError) {
     if let heldBuffer, !pool.endHolding(heldBuffer) {
       isReturned = true
       return

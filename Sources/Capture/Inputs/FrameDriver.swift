@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLinuxSystem
+package import OvercrankMediaCore
 
 /// A source of frames that behaves as V4L2 does: buffers are handed out and must be given back.
 ///
@@ -30,17 +31,17 @@ package protocol FrameDriver: AnyObject, Sendable {
   ///
   /// - Parameter held: Buffers that are still held, and not to be filled until they are given
   ///   back.
-  /// - Throws: `CaptureError` when the device is busy, gone or fails.
-  func start(keeping held: [Int]) throws(CaptureError)
+  /// - Throws: `MediaError` when the device is busy, gone or fails.
+  func start(keeping held: [Int]) throws(MediaError)
 
   /// Waits for the next frame, up to a time limit.
   ///
   /// - Returns: The frame, or nil at the time limit and where ``hasEnded`` is true.
-  /// - Throws: `CaptureError` when the device is gone or has failed.
-  func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeuedBuffer?
+  /// - Throws: `MediaError` when the device is gone or has failed.
+  func dequeue(timeoutMilliseconds: Int32) throws(MediaError) -> DequeuedBuffer?
 
   /// Gives a buffer back so that the driver can fill it again.
-  func requeue(_ index: Int) throws(CaptureError)
+  func requeue(_ index: Int) throws(MediaError)
 
   /// Ends the stream; buffers that are still held stay readable until the driver goes.
   func stop()

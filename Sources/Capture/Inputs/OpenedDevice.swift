@@ -17,7 +17,7 @@ struct OpenedDevice: Sendable {
   var audio: DeviceInput.Audio?
 
   /// Opens what a device stands for, in the mode it was set to.
-  init(_ locked: consuming DeviceConfiguration) throws(CaptureError) {
+  init(_ locked: consuming DeviceConfiguration) throws(MediaError) {
     switch locked.device.source {
     case .v4l2(let path): try self.init(locked, path: path)
     case .synthetic(let camera): try self.init(camera, locked)
@@ -44,27 +44,27 @@ struct OpenedDevice: Sendable {
   }
 
   /// Takes the node of a V4L2 device over; requested, granted and measured rates are told apart.
-  private init(_ locked: consuming DeviceConfiguration, path: String) throws(CaptureError) {
+  private init(_ locked: consuming DeviceConfiguration, path: String) throws(MediaError) {
     let format = locked.activeFormat
     guard let known = format.known else { throw .unstorable(format) }
     let duration = locked.activeVideoMinFrameDuration
     let durationBefore = locked.durationBefore
     guard let rate = try? FrameRate(frameDuration: duration) else {
-      throw CaptureError(
+      throw MediaError(
         .modeRefused,
         "\(path) grants a frame duration of \(duration.displayText) s, which is no rate",
-        hint: "choose another mode; slowmo modes \(path) lists them")
+        recovery: Recovery("choose another format", .listFormats(device: path)))
     }
     guard let granted = locked.granted, let node = locked.node.take() else {
-      throw CaptureError(
-        .modeRefused, "\(path) was not set to a mode", hint: "set its active format first")
+      throw MediaError(
+        .modeRefused, "\(path) was not set to a mode", recovery: "set its active format first")
     }
     let planes = try Self.planesToJoin(granted, known, of: format, path)
     do throws(DeviceError) {
       pool = BufferPool(
         try V4L2Driver(
           node, joining: planes, frameDuration: duration, durationBefore: durationBefore))
-    } catch { throw CaptureError(error) }
+    } catch { throw MediaError(capturing: error) }
     device = locked.device
     self.format = format
     requestedFrameRate = locked.requestedFrameRate
@@ -79,7 +79,7 @@ struct OpenedDevice: Sendable {
   /// for a frame in one piece.
   private static func planesToJoin(
     _ granted: StreamFormat, _ known: FourCCFormat, of format: CaptureFormat, _ path: String
-  ) throws(CaptureError) -> [Int] {
+  ) throws(MediaError) -> [Int] {
     let planes = granted.planes
     if planes.count == 1, known.separatePlaneCount == 1 { return [] }
     guard planes.count == known.separatePlaneCount, case .pixels(let name) = known.mediaSubType,
@@ -89,17 +89,18 @@ struct OpenedDevice: Sendable {
         bytesPerRow: planes.map { Int($0.bytesPerLine) }),
       zip(sizes, planes).allSatisfy({ $0 <= Int($1.byteCount) })
     else {
-      throw CaptureError(
+      throw MediaError(
         .modeRefused,
         "\(path) delivers \(format.fourcc) in \(planes.count) planes that cannot be joined",
-        hint: "choose a format whose frames lie in one piece; slowmo modes \(path) lists them")
+        recovery: Recovery(
+          "choose a format whose frames lie in one piece", .listFormats(device: path)))
     }
     return sizes
   }
 
   private init(
     _ camera: SyntheticCamera, _ locked: borrowing DeviceConfiguration
-  ) throws(CaptureError) {
+  ) throws(MediaError) {
     device = locked.device
     format = locked.activeFormat
     requestedFrameRate = locked.requestedFrameRate
@@ -128,7 +129,7 @@ struct OpenedDevice: Sendable {
 
   private init(
     _ camera: FileCamera, _ locked: borrowing DeviceConfiguration
-  ) throws(CaptureError) {
+  ) throws(MediaError) {
     device = locked.device
     format = locked.activeFormat
     requestedFrameRate = locked.requestedFrameRate
@@ -151,7 +152,7 @@ struct OpenedDevice: Sendable {
 
   private static func delivery(
     _ subType: MediaSubType, width: Int, height: Int, bytesPerRow: Int
-  ) throws(CaptureError) -> FrameDelivery {
+  ) throws(MediaError) -> FrameDelivery {
     do throws(LibAVError) {
       switch subType {
       case .codec(let codec):
@@ -165,26 +166,27 @@ struct OpenedDevice: Sendable {
           layout: .raw(format, bytesPerRow: bytesPerRow), width: width, height: height)
       }
     } catch {
-      throw CaptureError(
-        .modeRefused, error.description, hint: "choose another mode with --mode")
+      throw MediaError(
+        .modeRefused, error.description,
+        recovery: Recovery("choose another format", .change(.format)))
     }
   }
 }
 
-extension CaptureError {
-  static func unstorable(_ format: CaptureFormat) -> CaptureError {
-    CaptureError(
+extension MediaError {
+  static func unstorable(_ format: CaptureFormat) -> MediaError {
+    MediaError(
       .modeRefused, "frames of the mode \(format.id) cannot be read",
-      hint: "choose another mode with --mode")
+      recovery: Recovery("choose another format", .change(.format)))
   }
 
   static func refused(
     _ format: CaptureFormat, _ granted: StreamFormat, by path: String
-  ) -> CaptureError {
-    CaptureError(
+  ) -> MediaError {
+    MediaError(
       .modeRefused,
       "\(path) was asked for \(format.id) and set itself to "
         + "\(granted.width)x\(granted.height)/\(FourCC(rawValue: granted.fourcc))",
-      hint: "choose another mode; slowmo modes \(path) lists them")
+      recovery: Recovery("choose another format", .listFormats(device: path)))
   }
 }

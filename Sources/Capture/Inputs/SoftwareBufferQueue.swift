@@ -3,6 +3,7 @@
 import Dispatch
 import Glibc
 import OvercrankFrameAccounting
+import OvercrankMediaCore
 import Synchronization
 
 /// The ring of buffers of a driver that is a program: what V4L2's queue is to a camera.
@@ -30,8 +31,8 @@ final class SoftwareBufferQueue: Sendable {
 
   /// Reserves the buffers.
   ///
-  /// - Throws: `CaptureError` with `.outOfMemory` when the system refuses them.
-  init(count: Int, bytesPerBuffer: Int) throws(CaptureError) {
+  /// - Throws: `MediaError` with `.outOfMemory` when the system refuses them.
+  init(count: Int, bytesPerBuffer: Int) throws(MediaError) {
     self.count = count
     self.bytesPerBuffer = bytesPerBuffer
     byteCount = max(1, count * bytesPerBuffer)

@@ -35,11 +35,11 @@ package protocol CapturingInput: CaptureInput {
   ///   - control: Ends the capture.
   ///   - whenEnded: Called on the capture thread when a stream that was on is off.
   /// - Returns: What captures, not begun yet.
-  /// - Throws: `CaptureError` with `.outOfMemory` when there is no thread to be had.
+  /// - Throws: `MediaError` with `.outOfMemory` when there is no thread to be had.
   func makeCapture(
     into connections: [CaptureConnection], control: CaptureControl,
     whenEnded: @escaping @Sendable (CaptureEnd) -> Void
-  ) throws(CaptureError) -> any InputCapture
+  ) throws(MediaError) -> any InputCapture
 
   /// Where the device is reached.
   var reach: DeviceEnvironment { get }
@@ -52,29 +52,29 @@ package protocol CapturingInput: CaptureInput {
 
   /// Opens the device where it was closed.
   ///
-  /// - Throws: `CaptureError` as the device says; the input stays closed then.
-  func openIfClosed() throws(CaptureError)
+  /// - Throws: `MediaError` as the device says; the input stays closed then.
+  func openIfClosed() throws(MediaError)
 
   /// Opens the device anew as it was set, where it is now; it must not stream.
   ///
-  /// - Throws: `CaptureError` as the device says; the input is closed then.
-  func reopen(at device: CaptureDevice) throws(CaptureError)
+  /// - Throws: `MediaError` as the device says; the input is closed then.
+  func reopen(at device: CaptureDevice) throws(MediaError)
 }
 
 /// An input while it runs.
 package protocol InputCapture: AnyObject, Sendable {
   /// Switches the stream on; to be called once.
   ///
-  /// - Throws: `CaptureError` as the device says.
-  func begin() throws(CaptureError)
+  /// - Throws: `MediaError` as the device says.
+  func begin() throws(MediaError)
 
   /// Ends what waits for ``begin()``, which then is not to be called.
   func cancel()
 
   /// Sends the media over these connections from now on; false where the capture has ended.
   ///
-  /// - Throws: `CaptureError` with `.outOfMemory` when there is no memory or thread for one of them.
-  func connect(_ connections: [CaptureConnection]) throws(CaptureError) -> Bool
+  /// - Throws: `MediaError` with `.outOfMemory` when there is no memory or thread for one of them.
+  func connect(_ connections: [CaptureConnection]) throws(MediaError) -> Bool
 
   /// Waits for the capture to end, and tells what it knows.
   @discardableResult

@@ -17,27 +17,27 @@ public protocol CaptureOutput: AnyObject, Sendable {
 package protocol FrameOutput: CaptureOutput {
   /// Where the frames of a connection go; nil while the output wants none.
   ///
-  /// - Throws: `CaptureError` with `.outOfMemory` when there is no memory or thread for them.
-  func sink(for connection: CaptureConnection) throws(CaptureError) -> (any FrameSink)?
+  /// - Throws: `MediaError` with `.outOfMemory` when there is no memory or thread for them.
+  func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)?
 
   /// Whether the output takes sound block by block; only then is it connected to what hears.
   var takesAudioBlocks: Bool { get }
 
   /// Where the sound of a connection goes; nil while the output wants none.
   ///
-  /// - Throws: `CaptureError` with `.outOfMemory` when there is no memory or thread for it.
-  func audioSink(for connection: CaptureConnection) throws(CaptureError) -> (any AudioSink)?
+  /// - Throws: `MediaError` with `.outOfMemory` when there is no memory or thread for it.
+  func audioSink(for connection: CaptureConnection) throws(MediaError) -> (any AudioSink)?
 
   /// Learns the session that it now belongs to; nil when it was taken out.
   func didJoin(_ session: CaptureSession?)
 }
 
 extension FrameOutput {
-  package func sink(for connection: CaptureConnection) throws(CaptureError) -> (any FrameSink)? {
+  package func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)? {
     nil
   }
   package var takesAudioBlocks: Bool { false }
-  package func audioSink(for connection: CaptureConnection) throws(CaptureError)
+  package func audioSink(for connection: CaptureConnection) throws(MediaError)
     -> (any AudioSink)?
   { nil }
 }

@@ -2,11 +2,12 @@
 
 import Dispatch
 import OvercrankDeviceDiscovery
+import OvercrankMediaCore
 import Synchronization
 
 extension SessionEvent.InterruptionReason {
   /// The reason that an error is, where it may pass.
-  init?(_ error: CaptureError) {
+  init?(_ error: MediaError) {
     switch error.code {
     case .deviceLost: self = .deviceGone
     case .deviceBusy: self = .deviceInUse
@@ -53,7 +54,7 @@ extension CaptureSession {
       beginChange()
       // Taken out first: it may be interrupted anew at once.
       state.withLock { state in state.interruptions.removeAll { $0.input === input } }
-      do throws(CaptureError) {
+      do throws(MediaError) {
         try input.reopen(at: device)
         try start(input, in: graph)
       } catch {
@@ -67,7 +68,7 @@ extension CaptureSession {
   /// Learns why an input does not come back yet.
   ///
   /// - Returns: Whether it never will.
-  private func stillInterrupted(_ interruption: Interruption, by error: CaptureError) -> Bool {
+  private func stillInterrupted(_ interruption: Interruption, by error: MediaError) -> Bool {
     var interruption = interruption
     let reason = SessionEvent.InterruptionReason(error)
     // udev gives a node that has just appeared to its group a moment later.

@@ -2,6 +2,7 @@
 
 import Dispatch
 import OvercrankDeviceDiscovery
+public import OvercrankMediaCore
 import Synchronization
 
 extension CaptureSession {
@@ -11,17 +12,17 @@ extension CaptureSession {
   /// waited for as before. An input whose device goes away from here on comes back by itself when
   /// the device does.
   ///
-  /// - Throws: `CaptureError` with `.badConfiguration` where there is no input, or as the devices
+  /// - Throws: `MediaError` with `.badConfiguration` where there is no input, or as the devices
   ///   say; none runs then, but for those that ran before.
-  public func startRunning() throws(CaptureError) {
+  public func startRunning() throws(MediaError) {
     _ = try run(with: CaptureControl(), resumes: true)
   }
 
   /// Starts every input, and suspends the task until their streams are on.
   ///
-  /// - Throws: `CaptureError` as the form that blocks.
-  public func startRunning() async throws(CaptureError) {
-    try await offload { () throws(CaptureError) in try self.startRunning() }
+  /// - Throws: `MediaError` as the form that blocks.
+  public func startRunning() async throws(MediaError) {
+    try await offload { () throws(MediaError) in try self.startRunning() }
   }
 
   /// Stops every input, and waits for none any more; blocks until their streams are off.
@@ -37,23 +38,23 @@ extension CaptureSession {
 
   /// Stops every input, and suspends the task until their streams are off.
   public func stopRunning() async {
-    try? await offload { () throws(CaptureError) in self.stopRunning() }
+    try? await offload { () throws(MediaError) in self.stopRunning() }
   }
 
   /// Commits as the form that blocks does, and suspends the task meanwhile.
   ///
-  /// - Throws: `CaptureError` as the form that blocks.
-  public func commitConfiguration() async throws(CaptureError) {
-    try await offload { () throws(CaptureError) in try self.commitConfiguration() }
+  /// - Throws: `MediaError` as the form that blocks.
+  public func commitConfiguration() async throws(MediaError) {
+    try await offload { () throws(MediaError) in try self.commitConfiguration() }
   }
 
   /// Does what waits for a device on a thread that may wait.
   private func offload(
-    _ body: @escaping @Sendable () throws(CaptureError) -> Void
-  ) async throws(CaptureError) {
+    _ body: @escaping @Sendable () throws(MediaError) -> Void
+  ) async throws(MediaError) {
     let result = await withCheckedContinuation { continuation in
       DispatchQueue.global().async {
-        continuation.resume(returning: Result { () throws(CaptureError) in try body() })
+        continuation.resume(returning: Result { () throws(MediaError) in try body() })
       }
     }
     try result.get()
@@ -66,12 +67,12 @@ extension CaptureSession {
   ///   - control: Ends the first input's capture.
   ///   - resumes: Whether an input that is interrupted is to come back.
   /// - Returns: Whether it does; false where it ran already.
-  /// - Throws: `CaptureError` as ``startRunning()``.
+  /// - Throws: `MediaError` as ``startRunning()``.
   package func run(
     with control: CaptureControl, resumes: Bool = false
-  ) throws(CaptureError) -> Bool {
+  ) throws(MediaError) -> Bool {
     let result = work.withLock { _ in
-      Result { () throws(CaptureError) -> Bool in
+      Result { () throws(MediaError) -> Bool in
         let (graph, wasWanted) = state.withLock { state in
           defer { if !state.isWanted { (state.isWanted, state.resumes) = (true, resumes) } }
           return (state.graph, state.isWanted)
@@ -83,7 +84,7 @@ extension CaptureSession {
           try adjust(to: graph, starting: graph.inputs)
           return false
         }
-        do throws(CaptureError) { try startAll(graph, control) } catch {
+        do throws(MediaError) { try startAll(graph, control) } catch {
           stopRunning()
           // A session that could not start was never running.
           state.withLock { $0.change = nil }
@@ -98,7 +99,7 @@ extension CaptureSession {
 
   private func startAll(
     _ graph: SessionGraph, _ control: CaptureControl
-  ) throws(CaptureError) {
+  ) throws(MediaError) {
     let first = try firstInput(of: graph)
     for input in graph.inputs {
       try start(input, in: graph, control: input === first ? control : CaptureControl())
@@ -106,23 +107,23 @@ extension CaptureSession {
   }
 
   /// The first camera, or the first input where there is no camera.
-  private func firstInput(of graph: SessionGraph) throws(CaptureError) -> any CapturingInput {
+  private func firstInput(of graph: SessionGraph) throws(MediaError) -> any CapturingInput {
     if let first = graph.cameras.first ?? graph.inputs.first { return first }
-    throw CaptureError(
-      .badConfiguration, "the session has no input", hint: "add one with addInput")
+    throw MediaError(
+      .badConfiguration, "the session has no input", recovery: "add one with addInput")
   }
 
   /// Asks an output anew where its frames and its sound go, while the session runs.
   ///
   /// - Returns: Whether frames go there now.
-  /// - Throws: `CaptureError` with `.outOfMemory` when there is no memory or thread for them.
-  package func refresh(_ output: any CaptureOutput) throws(CaptureError) -> Bool {
+  /// - Throws: `MediaError` with `.outOfMemory` when there is no memory or thread for them.
+  package func refresh(_ output: any CaptureOutput) throws(MediaError) -> Bool {
     let result = work.withLock { _ in
-      Result { () throws(CaptureError) -> Bool in
+      Result { () throws(MediaError) -> Bool in
         let (graph, running) = state.withLock { ($0.graph, $0.runningNow) }
         let inputs = graph.connections.filter { $0.output === output }.map(\.input)
         let wanted = running.filter { entry in inputs.contains { $0 === entry.input } }
-        func connect(_ entry: Running) throws(CaptureError) -> Bool {
+        func connect(_ entry: Running) throws(MediaError) -> Bool {
           try entry.capture.connect(graph.connections(from: entry.input))
         }
         // Who hears first misses nothing of what is seen.
@@ -138,7 +139,7 @@ extension CaptureSession {
   func start(
     _ input: any CapturingInput, in graph: SessionGraph,
     control: CaptureControl = CaptureControl()
-  ) throws(CaptureError) {
+  ) throws(MediaError) {
     try input.openIfClosed()
     let capture = try input.makeCapture(
       into: graph.connections(from: input), control: control
@@ -148,7 +149,7 @@ extension CaptureSession {
       return state.isWanted
     }
     guard isWanted else { return capture.cancel() }
-    do throws(CaptureError) { try capture.begin() } catch {
+    do throws(MediaError) { try capture.begin() } catch {
       state.withLock { state in state.running.removeAll { $0.input === input } }
       throw error
     }
@@ -203,9 +204,9 @@ extension CaptureSession {
   }
 
   /// Makes a graph the one in force, or leaves the one that is.
-  func apply(_ graph: SessionGraph) throws(CaptureError) {
+  func apply(_ graph: SessionGraph) throws(MediaError) {
     let result = work.withLock { _ in
-      Result { () throws(CaptureError) in
+      Result { () throws(MediaError) in
         let (before, isWanted, running) = state.withLock {
           ($0.graph, $0.isWanted, $0.runningNow.map(\.input))
         }
@@ -214,7 +215,7 @@ extension CaptureSession {
         guard isWanted || !formats.isEmpty else { return }
         beginChange()
         defer { endChange() }
-        do throws(CaptureError) {
+        do throws(MediaError) {
           for change in formats { try set(change.input, to: change.after) }
           let new = graph.inputs.filter { input in !before.inputs.contains { $0 === input } }
           if isWanted { try adjust(to: graph, starting: new + formats.map(\.input)) }
@@ -225,7 +226,7 @@ extension CaptureSession {
           for change in formats { try? set(change.input, to: change.before) }
           guard isWanted else { throw error }
           // What ran before is asked to run again; where it does not, its end is an event.
-          do throws(CaptureError) { try adjust(to: before, starting: running) } catch {
+          do throws(MediaError) { try adjust(to: before, starting: running) } catch {
             let second = error
             state.withLock { $0.change?.events.append(.runtimeError(second)) }
           }
@@ -237,7 +238,7 @@ extension CaptureSession {
   }
 
   /// Sets an input that may run to another mode; it is off then.
-  private func set(_ input: DeviceInput, to format: CaptureFormat) throws(CaptureError) {
+  private func set(_ input: DeviceInput, to format: CaptureFormat) throws(MediaError) {
     guard input.format.id != format.id else { return }
     for entry in state.withLock({ $0.runningNow }) where entry.input === input {
       entry.control.stop(.signal)
@@ -272,10 +273,10 @@ extension CaptureSession {
   ///   - graph: What is to be.
   ///   - candidates: Those of its inputs that are to run. One that has failed is left alone: it
   ///     may fail again, which is no reason to refuse a change that is not about it.
-  /// - Throws: `CaptureError` where one of them cannot be started.
+  /// - Throws: `MediaError` where one of them cannot be started.
   private func adjust(
     to graph: SessionGraph, starting candidates: [any CapturingInput]
-  ) throws(CaptureError) {
+  ) throws(MediaError) {
     // A device must have stopped before another that shares its bus can start.
     for entry in state.withLock({ $0.runningNow })
     where !graph.inputs.contains(where: { $0 === entry.input }) {

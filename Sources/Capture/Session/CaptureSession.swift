@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankDeviceDiscovery
+public import OvercrankMediaCore
 import Synchronization
 
 /// Joins cameras and microphones to what uses their frames and their sound.
@@ -66,8 +67,8 @@ public final class CaptureSession: Sendable {
 
   /// Makes a session of one camera in one mode.
   ///
-  /// - Throws: `CaptureError` as ``DeviceInput/init(device:format:)``.
-  public convenience init(device: CaptureDevice, format: CaptureFormat) throws(CaptureError) {
+  /// - Throws: `MediaError` as ``DeviceInput/init(device:format:)``.
+  public convenience init(device: CaptureDevice, format: CaptureFormat) throws(MediaError) {
     self.init(try DeviceInput(device: device, format: format))
   }
 
@@ -107,28 +108,28 @@ public final class CaptureSession: Sendable {
 
   /// Adds an input, and connects it to every output that has no camera, or no microphone, yet.
   ///
-  /// - Throws: `CaptureError` with `.badConfiguration`; while the session runs also where the
+  /// - Throws: `MediaError` with `.badConfiguration`; while the session runs also where the
   ///   device cannot be started.
-  public func addInput(_ input: any CaptureInput) throws(CaptureError) {
-    try change { graph throws(CaptureError) in try graph.add(input) }
+  public func addInput(_ input: any CaptureInput) throws(MediaError) {
+    try change { graph throws(MediaError) in try graph.add(input) }
   }
 
   /// Adds an output, and connects it to the first camera, or microphone, that it takes.
   ///
-  /// - Throws: `CaptureError` with `.badConfiguration`.
-  public func addOutput(_ output: any CaptureOutput) throws(CaptureError) {
-    try change { graph throws(CaptureError) in try graph.add(output) }
+  /// - Throws: `MediaError` with `.badConfiguration`.
+  public func addOutput(_ output: any CaptureOutput) throws(MediaError) {
+    try change { graph throws(MediaError) in try graph.add(output) }
   }
 
   /// Takes an input out, with its connections.
   public func removeInput(_ input: any CaptureInput) {
     // Nothing has to be started for it, so that nothing can fail.
-    try? change { graph throws(CaptureError) in graph.remove(input) }
+    try? change { graph throws(MediaError) in graph.remove(input) }
   }
 
   /// Takes an output out, with its connections.
   public func removeOutput(_ output: any CaptureOutput) {
-    try? change { graph throws(CaptureError) in graph.remove(output) }
+    try? change { graph throws(MediaError) in graph.remove(output) }
   }
 
   /// Has changes wait until they are committed; may be nested.
@@ -143,9 +144,9 @@ public final class CaptureSession: Sendable {
   /// While the session runs it waits for the capture threads to take the change, a tenth of a
   /// second at most, and for devices that come in to start.
   ///
-  /// - Throws: `CaptureError` where a device that comes in cannot be started; everything is then
+  /// - Throws: `MediaError` where a device that comes in cannot be started; everything is then
   ///   as it was.
-  public func commitConfiguration() throws(CaptureError) {
+  public func commitConfiguration() throws(MediaError) {
     let graph: SessionGraph? = state.withLock { state in
       guard let draft = state.draft else { return nil }
       state.draft = draft.depth > 1 ? (draft.graph, draft.depth - 1) : nil
@@ -155,17 +156,17 @@ public final class CaptureSession: Sendable {
   }
 
   func change(
-    _ body: (inout SessionGraph) throws(CaptureError) -> Void
-  ) throws(CaptureError) {
+    _ body: (inout SessionGraph) throws(MediaError) -> Void
+  ) throws(MediaError) {
     beginConfiguration()
     let result = state.withLock { state in
-      Result { () throws(CaptureError) in
+      Result { () throws(MediaError) in
         var graph = state.latest
         try body(&graph)
         state.draft?.graph = graph
       }
     }
-    do throws(CaptureError) { try result.get() } catch {
+    do throws(MediaError) { try result.get() } catch {
       try commitConfiguration()  // Of what was to be changed, this changed nothing.
       throw error
     }

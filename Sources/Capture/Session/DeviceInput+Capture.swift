@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankDeviceDiscovery
-import OvercrankMediaCore
+package import OvercrankMediaCore
 
 extension DeviceInput: CapturingInput {
   /// Pictures, and the sound beside them where the camera hears.
@@ -21,7 +21,7 @@ extension DeviceInput: CapturingInput {
   package func makeCapture(
     into connections: [CaptureConnection], control: CaptureControl,
     whenEnded: @escaping @Sendable (CaptureEnd) -> Void
-  ) throws(CaptureError) -> any InputCapture {
+  ) throws(MediaError) -> any InputCapture {
     try DeviceCapture(
       self, into: connections,
       with: audioDriver.map { CameraAudio($0, frameClock: audio?.frameClock) },
@@ -31,7 +31,7 @@ extension DeviceInput: CapturingInput {
   /// Where the frames of these connections go, and how many of them each may keep.
   fileprivate func frameSinks(
     for connections: [CaptureConnection]
-  ) throws(CaptureError) -> [any FrameSink] {
+  ) throws(MediaError) -> [any FrameSink] {
     var sinks: [any FrameSink] = []
     for connection in connections {
       if let sink = try (connection.output as? any FrameOutput)?.sink(for: connection) {
@@ -55,7 +55,7 @@ private final class DeviceCapture: InputCapture {
   init(
     _ input: DeviceInput, into connections: [CaptureConnection], with audio: CameraAudio?,
     control: CaptureControl, whenEnded: @escaping @Sendable (CaptureEnd) -> Void
-  ) throws(CaptureError) {
+  ) throws(MediaError) {
     self.input = input
     self.connections = connections
     self.control = control
@@ -67,17 +67,17 @@ private final class DeviceCapture: InputCapture {
     }
   }
 
-  func begin() throws(CaptureError) {
+  func begin() throws(MediaError) {
     try audio?.prepare(connections)
     try thread.begin()
-    do throws(CaptureError) { try audio?.connect(connections) } catch {
+    do throws(MediaError) { try audio?.connect(connections) } catch {
       control.stop(.error)
       thread.waitUntilEnded()
       throw error
     }
   }
 
-  func connect(_ connections: [CaptureConnection]) throws(CaptureError) -> Bool {
+  func connect(_ connections: [CaptureConnection]) throws(MediaError) -> Bool {
     let goesOn = sinks.set(try input.frameSinks(for: connections))
     try audio?.connect(connections)
     return goesOn

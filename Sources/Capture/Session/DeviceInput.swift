@@ -47,9 +47,9 @@ public final class DeviceInput: Sendable {
 
   /// Opens a device in a mode and locks its frame duration to the mode's shortest.
   ///
-  /// - Throws: `CaptureError` when the device is busy, gone or not permitted, or grants another
+  /// - Throws: `MediaError` when the device is busy, gone or not permitted, or grants another
   ///   mode than it offered.
-  public convenience init(device: CaptureDevice, format: CaptureFormat) throws(CaptureError) {
+  public convenience init(device: CaptureDevice, format: CaptureFormat) throws(MediaError) {
     var locked = try device.lockForConfiguration()
     try locked.setActiveFormat(format)
     try locked.sharingSettings()
@@ -57,7 +57,7 @@ public final class DeviceInput: Sendable {
   }
 
   /// Takes over a device that was set to a mode.
-  init(_ locked: consuming DeviceConfiguration, sharesSettings: Bool) throws(CaptureError) {
+  init(_ locked: consuming DeviceConfiguration, sharesSettings: Bool) throws(MediaError) {
     reach = DeviceEnvironment()
     self.sharesSettings = sharesSettings
     let first = try OpenedDevice(locked)
@@ -82,16 +82,16 @@ public final class DeviceInput: Sendable {
   }
 
   /// The modes that the device has.
-  func knownFormats() throws(DiscoveryError) -> [CaptureFormat] {
+  func knownFormats() throws(MediaError) -> [CaptureFormat] {
     let device = device
-    return try reach.perform { () throws(DiscoveryError) in try device.formats() }
+    return try reach.perform { () throws(MediaError) in try device.formats() }
   }
 
   package func close() { pool.close() }
 
-  package func openIfClosed() throws(CaptureError) { if pool.isClosed { try open() } }
+  package func openIfClosed() throws(MediaError) { if pool.isClosed { try open() } }
 
-  package func reopen(at device: CaptureDevice) throws(CaptureError) { try open(at: device) }
+  package func reopen(at device: CaptureDevice) throws(MediaError) { try open(at: device) }
 
   /// Opens the device anew, which must not stream.
   ///
@@ -100,20 +100,20 @@ public final class DeviceInput: Sendable {
   /// - Parameters:
   ///   - newDevice: The same device where it is now; nil where it was.
   ///   - format: Another mode, at its highest rate; nil for the one that it had.
-  /// - Throws: `CaptureError` as ``init(device:format:)``; the input cannot be started then until
+  /// - Throws: `MediaError` as ``init(device:format:)``; the input cannot be started then until
   ///   it was opened.
   func open(
     at newDevice: CaptureDevice? = nil, as format: CaptureFormat? = nil
-  ) throws(CaptureError) {
+  ) throws(MediaError) {
     guard let sharesSettings else {
-      throw CaptureError(
+      throw MediaError(
         .badConfiguration, "\(device.address) cannot be opened anew",
-        hint: "make another input of it")
+        recovery: "make another input of it")
     }
     let before = current
     // A driver takes no other mode while it has buffers of the one before.
     before.pool.close()
-    try reach.perform { () throws(CaptureError) in
+    try reach.perform { () throws(MediaError) in
       var locked = try (newDevice ?? before.device).lockForConfiguration()
       try locked.setActiveFormat(format ?? before.format)
       if format == nil, before.requestedFrameRate != before.format.maxFrameRate {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import OvercrankMediaCore
 import Synchronization
 
 /// What happens to a session.
@@ -13,7 +14,7 @@ public enum SessionEvent: Hashable, Sendable {
   /// The reason has passed, and frames flow again.
   case interruptionEnded(InterruptionReason)
   /// An input stopped because of an error; ``CaptureSession/startRunning()`` starts it again.
-  case runtimeError(CaptureError)
+  case runtimeError(MediaError)
 
   /// Why a session does not run although it was told to.
   public enum InterruptionReason: String, Hashable, Sendable {

@@ -15,39 +15,39 @@ struct SessionGraph {
   private(set) var connections: [CaptureConnection] = []
 
   /// Why a device cannot come in, or nil.
-  func refusal(of input: any CaptureInput) -> CaptureError? {
+  func refusal(of input: any CaptureInput) -> MediaError? {
     guard let input = input as? any CapturingInput else {
-      return CaptureError(
+      return MediaError(
         .badConfiguration, "an input of another make gives nothing",
-        hint: "make a DeviceInput or a MicrophoneInput")
+        recovery: "make a DeviceInput or a MicrophoneInput")
     }
     // Two handles of one node could not both stream.
     guard inputs.contains(where: { $0 === input || $0.isSameNode(as: input) }) else { return nil }
-    return CaptureError(
+    return MediaError(
       .badConfiguration, "\(input.device.address) is an input of the session already",
-      hint: "remove the other input first")
+      recovery: "remove the other input first")
   }
 
   /// Why an output cannot come in, or nil.
-  func refusal(of output: any CaptureOutput) -> CaptureError? {
+  func refusal(of output: any CaptureOutput) -> MediaError? {
     guard output is any FrameOutput else {
-      return CaptureError(
+      return MediaError(
         .badConfiguration, "an output of another make takes nothing",
-        hint: "take frames and sound from a VideoDataOutput and an AudioDataOutput")
+        recovery: "take frames and sound from a VideoDataOutput and an AudioDataOutput")
     }
     guard outputs.contains(where: { $0 === output }) else { return nil }
-    return CaptureError(
-      .badConfiguration, "the output is in the session already", hint: "add it once")
+    return MediaError(
+      .badConfiguration, "the output is in the session already", recovery: "add it once")
   }
 
-  mutating func add(_ input: any CaptureInput) throws(CaptureError) {
+  mutating func add(_ input: any CaptureInput) throws(MediaError) {
     if let refusal = refusal(of: input) { throw refusal }
     guard let input = input as? any CapturingInput else { return }
     inputs.append(input)
     for output in outputs { connect(input, output) }
   }
 
-  mutating func add(_ output: any CaptureOutput) throws(CaptureError) {
+  mutating func add(_ output: any CaptureOutput) throws(MediaError) {
     if let refusal = refusal(of: output) { throw refusal }
     guard let output = output as? any FrameOutput else { return }
     outputs.append(output)

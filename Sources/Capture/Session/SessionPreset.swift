@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import OvercrankDeviceDiscovery
-import OvercrankMediaCore
+public import OvercrankMediaCore
 import Synchronization
 
 /// Which mode the cameras of a session are set to; the counterpart of
@@ -74,10 +74,10 @@ extension CaptureSession {
   /// being recorded is finished first. Between ``beginConfiguration()`` and
   /// ``commitConfiguration()`` it waits for the latter, which then throws what is said here.
   ///
-  /// - Throws: `CaptureError` with `.badConfiguration` where a camera has no such mode, or as
+  /// - Throws: `MediaError` with `.badConfiguration` where a camera has no such mode, or as
   ///   ``DeviceInput/init(device:format:)``; everything is then as it was.
-  public func setSessionPreset(_ preset: SessionPreset) throws(CaptureError) {
-    try change { graph throws(CaptureError) in graph.preset = preset }
+  public func setSessionPreset(_ preset: SessionPreset) throws(MediaError) {
+    try change { graph throws(MediaError) in graph.preset = preset }
   }
 }
 
@@ -86,7 +86,7 @@ extension SessionGraph {
   /// all where the preset is another one than before.
   ///
   /// The others are not asked: they may be gone just now, which is no reason to refuse a change.
-  func formatChanges(since before: SessionGraph) throws(CaptureError) -> [FormatChange] {
+  func formatChanges(since before: SessionGraph) throws(MediaError) -> [FormatChange] {
     var changes: [FormatChange] = []
     for input in cameras
     where preset != before.preset || !before.inputs.contains(where: { $0 === input }) {
@@ -108,14 +108,13 @@ struct FormatChange {
 
 extension DeviceInput {
   /// The mode of a preset.
-  fileprivate func format(for preset: SessionPreset) throws(CaptureError) -> CaptureFormat {
+  fileprivate func format(for preset: SessionPreset) throws(MediaError) -> CaptureFormat {
     if preset == .inputPriority { return originalFormat }
-    let formats: [CaptureFormat]
-    do throws(DiscoveryError) { formats = try knownFormats() } catch { throw CaptureError(error) }
+    let formats = try knownFormats()
     guard canReopen, let format = preset.format(among: formats) else {
-      throw CaptureError(
+      throw MediaError(
         .badConfiguration, "\(device.address) has no mode for the preset \(preset.rawValue)",
-        hint: "choose another preset, or inputPriority")
+        recovery: "choose another preset, or inputPriority")
     }
     return format
   }

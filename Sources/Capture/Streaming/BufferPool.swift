@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankDeviceDiscovery
+package import OvercrankMediaCore
 import Synchronization
 
 /// The driver's buffers that others than the capture thread hold.
@@ -48,13 +50,13 @@ package final class BufferPool: Sendable {
   }
 
   /// Switches the stream on, without the buffers that are still held.
-  package func start() throws(CaptureError) {
+  package func start() throws(MediaError) {
     let result = stream.withLock { stream in
-      Result { () throws(CaptureError) in
+      Result { () throws(MediaError) in
         guard stream != .closed else {
-          throw CaptureError(
+          throw MediaError(
             .deviceLost, "the device was closed and could not be opened again",
-            hint: "look whether it is there, and start again")
+            recovery: "look whether it is there, and start again")
         }
         let held = (0..<capacity).filter { !slots[$0].isFree.load(ordering: .acquiring) }
         try driver.start(keeping: held.map { slots[$0].index })

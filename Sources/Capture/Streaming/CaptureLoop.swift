@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankDeviceDiscovery
 package import OvercrankFrameAccounting
 import OvercrankLinuxSystem
-import OvercrankMediaCore
+package import OvercrankMediaCore
 package import Synchronization
 
 /// Why a capture ended.
@@ -30,7 +31,7 @@ public enum StopReason: String, Hashable, Sendable {
 /// What the capture thread knows when it is done.
 package struct CaptureEnd: Sendable {
   package var stopReason = StopReason.signal
-  package var error: CaptureError?
+  package var error: MediaError?
   package var frames = FrameAccount.End()
   /// How long the last frame of a source that ended lasts, in microseconds, where it says so.
   package var lastFrameDuration: Int64?
@@ -40,7 +41,7 @@ package struct CaptureEnd: Sendable {
 }
 
 extension CaptureEnd {
-  fileprivate mutating func fail(_ error: CaptureError) {
+  fileprivate mutating func fail(_ error: MediaError) {
     self.error = error
     stopReason = error.code == .deviceLost ? .deviceLost : .error
   }
@@ -96,10 +97,10 @@ struct CaptureLoop: CaptureWork {
 
   /// Switches the stream on.
   ///
-  /// - Throws: `CaptureError` as the driver says; the sinks were told of the end then.
-  mutating func start() throws(CaptureError) {
+  /// - Throws: `MediaError` as the driver says; the sinks were told of the end then.
+  mutating func start() throws(MediaError) {
     control.switchedOn.store(observer.lastArrival, ordering: .relaxed)
-    do throws(CaptureError) { try pool.start() } catch {
+    do throws(MediaError) { try pool.start() } catch {
       end.fail(error)
       close()
       throw error
@@ -109,7 +110,7 @@ struct CaptureLoop: CaptureWork {
   /// Captures until a sink ends it, a request, the source's end or a failure, then stops the
   /// driver.
   mutating func run() -> CaptureEnd {
-    do throws(CaptureError) { end.stopReason = try captureFrames() } catch { end.fail(error) }
+    do throws(MediaError) { end.stopReason = try captureFrames() } catch { end.fail(error) }
     switch end.stopReason {
     case .duration, .frames: break
     default:
@@ -127,7 +128,7 @@ struct CaptureLoop: CaptureWork {
     for sink in sinks { sink.end(end) }
   }
 
-  private mutating func captureFrames() throws(CaptureError) -> StopReason {
+  private mutating func captureFrames() throws(MediaError) -> StopReason {
     while true {
       sinkList.update(&sinks)
       if let reason = control.requestedStop { return reason }
@@ -161,8 +162,7 @@ struct CaptureLoop: CaptureWork {
   }
 
   /// Shows a frame to the sinks; a reason to stop when it ends the capture.
-  private mutating func show(_ frame: consuming DequeuedBuffer) throws(CaptureError) -> StopReason?
-  {
+  private mutating func show(_ frame: consuming DequeuedBuffer) throws(MediaError) -> StopReason? {
     observer.observe(&frame.observation)
     frame.isWhole = !frame.observation.isMarkedCorrupt && integrityCheck.holds(frame.bytes)
     var reason: StopReason?

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import OvercrankMediaCore
+
 extension CaptureThread {
   /// Makes the capture thread of a camera, which waits for ``begin()``.
   ///
@@ -8,11 +10,11 @@ extension CaptureThread {
   ///   - sinks: Where frames go.
   ///   - control: Ends the capture.
   ///   - whenEnded: Called on the capture thread when a stream that was on is off.
-  /// - Throws: `CaptureError` with `.outOfMemory` when there is no thread to be had.
+  /// - Throws: `MediaError` with `.outOfMemory` when there is no thread to be had.
   package convenience init(
     of input: DeviceInput, into sinks: SinkList<any FrameSink>, control: CaptureControl,
     whenEnded: @escaping @Sendable (CaptureEnd) -> Void = { _ in }
-  ) throws(CaptureError) {
+  ) throws(MediaError) {
     try self.init(
       waits: input.driver.waitsForTakers,
       {
@@ -25,10 +27,10 @@ extension CaptureThread {
   /// Starts a take into a queue, for which alone the stream is on.
   ///
   /// - Returns: The take.
-  /// - Throws: `CaptureError` as the device says.
+  /// - Throws: `MediaError` as the device says.
   package static func take(
     from input: DeviceInput, limit: CaptureLimit, queue: FrameQueue, control: CaptureControl
-  ) throws(CaptureError) -> TakeSink {
+  ) throws(MediaError) -> TakeSink {
     let take = TakeSink(limit: limit, queue: queue, control: control, endsCapture: true)
     try CaptureThread(of: input, into: SinkList([take]), control: control).begin()
     return take

@@ -2,14 +2,15 @@
 
 import Dispatch
 import OvercrankLinuxSystem
+package import OvercrankMediaCore
 import Synchronization
 
 /// What a capture thread does.
 protocol CaptureWork {
   /// Switches the stream on.
   ///
-  /// - Throws: `CaptureError` as the device says; the sinks were told of the end then.
-  mutating func start() throws(CaptureError)
+  /// - Throws: `MediaError` as the device says; the sinks were told of the end then.
+  mutating func start() throws(MediaError)
 
   /// Captures until the end, and switches the stream off.
   mutating func run() -> CaptureEnd
@@ -19,7 +20,7 @@ protocol CaptureWork {
 /// source waits.
 package final class CaptureThread: Sendable {
   private struct Outcome {
-    var startError: CaptureError?
+    var startError: MediaError?
     var end = CaptureEnd()
   }
 
@@ -45,7 +46,7 @@ package final class CaptureThread: Sendable {
     func perform() -> Bool {
       guard let job = job.withLock({ $0.take() }) else { return false }
       var work = job.makeWork()
-      do throws(CaptureError) { try work.start() } catch {
+      do throws(MediaError) { try work.start() } catch {
         outcome.withLock { $0.startError = error }
         return false
       }
@@ -65,11 +66,11 @@ package final class CaptureThread: Sendable {
   ///   - waits: Whether the source waits for its takers: then none of them is to wait for it.
   ///   - makeWork: Called on the thread when it begins.
   ///   - whenEnded: Called on the thread when a stream that was on is off.
-  /// - Throws: `CaptureError` with `.outOfMemory` when there is no thread to be had.
+  /// - Throws: `MediaError` with `.outOfMemory` when there is no thread to be had.
   init(
     waits: Bool, _ makeWork: @escaping @Sendable () -> any CaptureWork,
     whenEnded: @escaping @Sendable (CaptureEnd) -> Void
-  ) throws(CaptureError) {
+  ) throws(MediaError) {
     let progress = Progress(Job(makeWork: makeWork, whenEnded: whenEnded))
     self.progress = progress
     try BlockingThread.started(urgency: waits ? .ordinary : .realTime) {
@@ -81,8 +82,8 @@ package final class CaptureThread: Sendable {
 
   /// Switches the stream on; to be called once.
   ///
-  /// - Throws: `CaptureError` as the device says; the sinks were told of the end then.
-  package func begin() throws(CaptureError) {
+  /// - Throws: `MediaError` as the device says; the sinks were told of the end then.
+  package func begin() throws(MediaError) {
     progress.go.signal()
     progress.isStarted.wait()
     if let error = progress.outcome.withLock({ $0.startError }) { throw error }

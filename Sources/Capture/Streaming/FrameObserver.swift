@@ -48,10 +48,10 @@ struct FrameObserver {
   }
 
   /// Gives a device up that has been silent for too long.
-  func checkSilence() throws(CaptureError) {
+  func checkSilence() throws(MediaError) {
     guard driver.microseconds() &- lastArrival >= timeout else { return }
-    throw CaptureError(
+    throw MediaError(
       .noFrames, "the device delivered no frame for \(timeout / 1_000_000) s",
-      hint: "check its cable and input, or choose another mode")
+      recovery: "check its cable and input, or choose another mode")
   }
 }

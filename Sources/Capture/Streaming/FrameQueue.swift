@@ -3,6 +3,7 @@
 import Dispatch
 package import OvercrankFrameAccounting
 import OvercrankLinuxSystem
+package import OvercrankMediaCore
 import Synchronization
 
 /// A frame in the queue between the capture thread and the writer, or a note that one arrived.
@@ -83,14 +84,14 @@ package final class FrameQueue: Sendable {
   ///     if nil.
   ///   - recordCount: How many frames may wait, however small.
   ///   - pool: Where buffers are held, if frames are to wait in the driver's own buffers.
-  /// - Throws: `CaptureError` with `.outOfMemory` when the system refuses them.
+  /// - Throws: `MediaError` with `.outOfMemory` when the system refuses them.
   package init(
     capacity: Int, largestFrame: Int? = nil, recordCount: Int = 1 << 13, pool: BufferPool? = nil
-  ) throws(CaptureError) {
+  ) throws(MediaError) {
     chunks = try QueueChunks(capacity: capacity, largestFrame: largestFrame ?? capacity / 4)
     self.capacity = chunks.capacity
     // Like the chunks, records take memory only when they are first written.
-    records = try CaptureError.converting { () throws(SystemError) in
+    records = try MediaError.exhausting { () throws(SystemError) in
       try SPSCRing(capacity: recordCount + Self.reserve, takesMemoryNow: false)
     }
     self.pool = pool

@@ -2,6 +2,7 @@
 
 import Glibc
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 /// The memory of a ``FrameQueue``: pieces of equal size that are filled one after the other.
 ///
@@ -40,14 +41,14 @@ struct QueueChunks: ~Copyable {
   /// Reserves about this many bytes, at least two chunks; frames of the largest size leave none
   /// of a chunk unused.
   ///
-  /// - Throws: `CaptureError` with `.outOfMemory` when the system refuses them.
-  init(capacity: Int, largestFrame: Int) throws(CaptureError) {
+  /// - Throws: `MediaError` with `.outOfMemory` when the system refuses them.
+  init(capacity: Int, largestFrame: Int) throws(MediaError) {
     let frame = Self.aligned(max(1, largestFrame))
     // As small as frames allow, so that little is bound by the one that is being filled.
     let frames = max(1, min((2 << 20) / frame, capacity / (16 * frame)))
     let chunkBytes = (frames * frame + Self.pageBytes - 1) / Self.pageBytes * Self.pageBytes
     let count = max(2, capacity / chunkBytes)
-    let free = try CaptureError.converting { () throws(SystemError) in
+    let free = try MediaError.exhausting { () throws(SystemError) in
       try SPSCRing<Int>(capacity: count, takesMemoryNow: false)
     }
     guard let memory = Self.reserve(count * chunkBytes) else {
@@ -77,10 +78,10 @@ struct QueueChunks: ~Copyable {
     return memory == MAP_FAILED ? nil : memory
   }
 
-  static func refusal(bytes: Int, of purpose: String = "the frame queue") -> CaptureError {
-    CaptureError(
+  static func refusal(bytes: Int, of purpose: String = "the frame queue") -> MediaError {
+    MediaError(
       .outOfMemory, "could not reserve \(bytes / 1_048_576) MiB for \(purpose)",
-      hint: "close other programs or choose a smaller mode")
+      recovery: "close other programs or choose a smaller mode")
   }
 
   /// Whether there is room for a frame that fits a chunk, on the pusher's thread.

@@ -21,9 +21,9 @@ extension SampleBuffer {
   /// Code values are those of the video range for 4:2:0 formats, and 0 to 255 for RGB and gray
   /// (libswscale, BT.601 where the camera does not say). H.264 cannot be converted frame by frame.
   ///
-  /// - Throws: `CaptureError` with `.notConvertible` where the frame is damaged or of a codec whose
+  /// - Throws: `MediaError` with `.notConvertible` where the frame is damaged or of a codec whose
   ///   frames need each other, and for a format that libswscale does not make.
-  public func pixelBuffer(as format: PixelFormat) throws(CaptureError) -> PixelBuffer {
+  public func pixelBuffer(as format: PixelFormat) throws(MediaError) -> PixelBuffer {
     try converted(to: format) { frame throws(LibAVError) in
       PixelBuffer(
         format: format, width: frame.width, height: frame.height, bytes: try frame.packedBytes())
@@ -32,22 +32,22 @@ extension SampleBuffer {
 
   /// The frame as a PNG file, in RGB with 8 bits each.
   ///
-  /// - Throws: `CaptureError` as ``pixelBuffer(as:)``.
-  public func pngData() throws(CaptureError) -> [UInt8] {
+  /// - Throws: `MediaError` as ``pixelBuffer(as:)``.
+  public func pngData() throws(MediaError) -> [UInt8] {
     try converted(to: .rgb24) { frame throws(LibAVError) in try frame.pngBytes() }
   }
 
   private func converted<Result>(
     to format: PixelFormat, _ body: (borrowing MediaFrame) throws(LibAVError) -> Result
-  ) throws(CaptureError) -> Result {
+  ) throws(MediaError) -> Result {
     do throws(LibAVError) {
       return try withBytes { bytes throws(LibAVError) in
         try converters.convert(bytes, formatDescription, to: format, body)
       }
     } catch {
-      throw CaptureError(
+      throw MediaError(
         .notConvertible, "a captured frame cannot be had as \(format.rawValue): \(error)",
-        hint: "take the bytes as they are, or choose another mode")
+        recovery: "take the bytes as they are, or choose another mode")
     }
   }
 }

@@ -2,6 +2,7 @@
 
 import Dispatch
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import Synchronization
 
 /// Where samples wait for whoever takes them; the deliverer's thread alone takes them out.
@@ -51,10 +52,10 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
 
   /// Takes samples from a queue from now on, after those of queues before.
   ///
-  /// - Throws: `CaptureError` with `.outOfMemory` when there is no thread to be had.
-  func begin(_ queue: some SampleQueue<Sample>) throws(CaptureError) {
+  /// - Throws: `MediaError` with `.outOfMemory` when there is no thread to be had.
+  func begin(_ queue: some SampleQueue<Sample>) throws(MediaError) {
     let result = state.withLock { state in
-      Result { () throws(CaptureError) in
+      Result { () throws(MediaError) in
         if !state.hasThread { try BlockingThread.started { [self] in run() }.detach() }
         state.hasThread = true
         state.queues.removeAll { $0.count == 0 }

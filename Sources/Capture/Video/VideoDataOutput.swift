@@ -95,10 +95,10 @@ public final class VideoDataOutput: FrameOutput {
     delivery.setHandler(on: executor, handler)
   }
 
-  package func sink(for connection: CaptureConnection) throws(CaptureError) -> (any FrameSink)? {
+  package func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)? {
     guard connection.mediaType == .video, let camera = connection.camera else { return nil }
     let result = sinks.withLock { sinks in
-      Result { () throws(CaptureError) -> DataSink in
+      Result { () throws(MediaError) -> DataSink in
         let pool = camera.pool
         // The device may have been opened anew since.
         if let sink = sinks[ObjectIdentifier(connection.gate)], sink.pool === pool { return sink }

@@ -2,6 +2,7 @@
 
 import OvercrankFrameAccounting
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 /// Held frames, or notes of dropped ones, on their way from the capture thread to one other.
 final class VideoSampleRing: Sendable {
@@ -14,9 +15,9 @@ final class VideoSampleRing: Sendable {
   private let entries: SPSCRing<Entry>
   var capacity: Int { entries.capacity }
 
-  /// - Throws: `CaptureError` with `.outOfMemory` when the system refuses the memory.
-  init(capacity: Int) throws(CaptureError) {
-    entries = try CaptureError.converting { () throws(SystemError) in
+  /// - Throws: `MediaError` with `.outOfMemory` when the system refuses the memory.
+  init(capacity: Int) throws(MediaError) {
+    entries = try MediaError.exhausting { () throws(SystemError) in
       try SPSCRing(capacity: capacity)
     }
   }

@@ -2,7 +2,7 @@
 
 import OvercrankALSA
 import OvercrankLinuxSystem
-import OvercrankMediaCore
+public import OvercrankMediaCore
 import OvercrankV4L2
 
 extension CaptureDevice {
@@ -20,10 +20,10 @@ extension CaptureDevice {
   /// next used, and stay in force; without them nothing is changed.
   /// Nothing stands in for a device that is not there.
   ///
-  /// - Throws: `DiscoveryError`: `.notFound`, `.noPermission`, `.unplugged`; `.notACaptureDevice`
+  /// - Throws: `MediaError`: `.notFound`, `.noPermission`, `.unplugged`; `.notACaptureDevice`
   ///   for what gives no pictures; `.badName` for a name that is part of several ids, or has
   ///   options that do not exist.
-  public static func named(_ name: String) throws(DiscoveryError) -> CaptureDevice {
+  public static func named(_ name: String) throws(MediaError) -> CaptureDevice {
     if let camera = try SyntheticCamera(parsing: name) { return CaptureDevice(camera, id: name) }
     if let camera = try FileCamera(parsing: name) { return try file(camera, name) }
     if let node = AudioNode(hardwareName: name) { return try microphone(node) }
@@ -32,20 +32,20 @@ extension CaptureDevice {
       position.contains("/")
       ? try node(position) : try find(position, among: discover().devices)
     guard let choice, device.kind != .v4l2 else { return device.choosing(choice) }
-    throw DiscoveryError(
+    throw MediaError(
       .badName, "\(device.id) has no inputs to choose from: ?\(choice.text)",
-      hint: "leave that out")
+      recovery: "leave that out")
   }
 
   /// Finds a device in a list by its place or a part of its id.
   static func find(
     _ name: String, among devices: [CaptureDevice]
-  ) throws(DiscoveryError) -> CaptureDevice {
+  ) throws(MediaError) -> CaptureDevice {
     if name.hasPrefix("cam"), let index = UInt32(name.dropFirst("cam".count)) {
       guard let device = devices.dropFirst(Int(index)).first else {
-        throw DiscoveryError(
-          .notFound, "There is no device \(name): \(devices.count) are there, from cam0 on",
-          hint: "see which devices there are with: slowmo devices")
+        throw MediaError(
+          .deviceNotFound, "There is no device \(name): \(devices.count) are there, from cam0 on",
+          recovery: Recovery("choose a device that is listed", .listDevices))
       }
       return device
     }
@@ -55,32 +55,33 @@ extension CaptureDevice {
     let matches = cameras.isEmpty ? all : cameras
     guard let device = matches.first else { throw noDevice(name) }
     guard matches.count == 1 else {
-      throw DiscoveryError(
+      throw MediaError(
         .badName, "\"\(name)\" is part of \(matches.count) devices' ids",
-        hint: "write more of one: \(matches.map(\.id).joined(separator: ", "))")
+        recovery: "write more of one: \(matches.map(\.id).joined(separator: ", "))")
     }
     return device
   }
 
-  private static func noDevice(_ name: String) -> DiscoveryError {
+  private static func noDevice(_ name: String) -> MediaError {
     if SystemFiles.kind(of: name) == .regular { return isFile(name) }
     if SystemFiles.kind(of: "/dev/\(name)") == .characterDevice {
-      return DiscoveryError(
-        .notFound, "There is no device \"\(name)\"", hint: "write the whole path: /dev/\(name)")
+      return MediaError(
+        .deviceNotFound, "There is no device \"\(name)\"",
+        recovery: "write the whole path: /dev/\(name)")
     }
-    return DiscoveryError(
-      .notFound, "There is no device \"\(name)\"",
-      hint: "see which devices there are with: slowmo devices")
+    return MediaError(
+      .deviceNotFound, "There is no device \"\(name)\"",
+      recovery: Recovery("choose a device that is listed", .listDevices))
   }
 
-  private static func isFile(_ path: String) -> DiscoveryError {
-    DiscoveryError(
+  private static func isFile(_ path: String) -> MediaError {
+    MediaError(
       .notACaptureDevice, "\(path) is a file, not a video device",
-      hint: "play it as a camera with: file:\(path)")
+      recovery: "play it as a camera with: file:\(path)")
   }
 
   /// The device behind a path.
-  private static func node(_ path: String) throws(DiscoveryError) -> CaptureDevice {
+  private static func node(_ path: String) throws(MediaError) -> CaptureDevice {
     do throws(DeviceError) {
       let node = try VideoDevice(opening: path)
       if node.capabilities.isVideoCapture {
@@ -90,28 +91,28 @@ extension CaptureDevice {
       switch SystemFiles.kind(of: path) {
       case .regular: throw isFile(path)
       case .directory, .other:
-        throw DiscoveryError(
+        throw MediaError(
           .notACaptureDevice, "\(path) is not a video device",
-          hint: "see which devices there are with: slowmo devices")
-      case .characterDevice, nil: throw DiscoveryError(error)
+          recovery: Recovery("choose a device that is listed", .listDevices))
+      case .characterDevice, nil: throw MediaError(discovering: error)
       }
     }
-    throw DiscoveryError(
+    throw MediaError(
       .notACaptureDevice, "\(path) is a video device that gives no pictures",
-      hint: "its pictures may come from another node: slowmo devices")
+      recovery: Recovery("choose another node of the device", .listDevices))
   }
 
   /// The camera that a file plays, if the file is there.
   private static func file(
     _ camera: FileCamera, _ name: String
-  ) throws(DiscoveryError) -> CaptureDevice {
+  ) throws(MediaError) -> CaptureDevice {
     switch SystemFiles.kind(of: camera.path) {
     case nil:
-      throw DiscoveryError(
-        .fileNotFound, "There is no file \(camera.path)", hint: "check the path")
+      throw MediaError(
+        .fileNotFound, "There is no file \(camera.path)", recovery: "check the path")
     case .directory:
-      throw DiscoveryError(
-        .badFile, "\(camera.path) is a folder", hint: "name a file in it")
+      throw MediaError(
+        .invalidData, "\(camera.path) is a folder", recovery: "name a file in it")
     default: return CaptureDevice(camera, id: name)
     }
   }

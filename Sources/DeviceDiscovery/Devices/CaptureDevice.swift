@@ -140,25 +140,25 @@ extension CaptureDevice {
   /// where the device's name chooses them. Of a range of sizes those that matter are listed:
   /// ``FormatList/formats`` tells which.
   ///
-  /// - Throws: `DiscoveryError`: `.notFound`, `.noPermission`, `.unplugged`,
+  /// - Throws: `MediaError`: `.notFound`, `.noPermission`, `.unplugged`,
   ///   `.notACaptureDevice`, `.noSignal`; for a file `.fileNotFound` or `.badFile`.
-  public func formats() throws(DiscoveryError) -> [CaptureFormat] { try formatList().formats }
+  public func formats() throws(MediaError) -> [CaptureFormat] { try formatList().formats }
 
   /// Lists the modes of the device, its inputs, and what of the driver's answers makes no sense.
   ///
   /// - Parameter size: A size to list, too, where it lies in a range of sizes.
   /// - Returns: The modes, with their ranges of sizes, and the inputs.
-  /// - Throws: `DiscoveryError` as ``formats()`` does.
+  /// - Throws: `MediaError` as ``formats()`` does.
   public func formatList(
     including size: ModeRequest.Size? = nil
-  ) throws(DiscoveryError) -> FormatList {
+  ) throws(MediaError) -> FormatList {
     switch source {
     case .synthetic(let camera): return FormatList(formats: camera.formats)
     case .file(let camera): return FormatList(formats: try camera.formats())
     case .alsa:
-      throw DiscoveryError(
+      throw MediaError(
         .notACaptureDevice, "\(spokenName) is a microphone, which gives no pictures",
-        hint: "see which cameras there are with: slowmo devices")
+        recovery: Recovery("choose a camera", .listDevices))
     case .v4l2(let path):
       let device = try openNode(at: path)
       do throws(DeviceError) {
@@ -168,7 +168,7 @@ extension CaptureDevice {
         list.inputs = inputs
         return list
       } catch {
-        throw DiscoveryError(error)
+        throw MediaError(discovering: error)
       }
     }
   }
@@ -177,15 +177,15 @@ extension CaptureDevice {
   ///
   /// - Parameter isWanted: Says which modes are considered at all; all, unless it is given.
   /// - Returns: One of ``formats()``.
-  /// - Throws: `DiscoveryError` with `.noMatchingFormat` when there is none, and as
+  /// - Throws: `MediaError` with `.noMatchingFormat` when there is none, and as
   ///   ``formats()`` does.
   public func fastestFormat(
     where isWanted: (CaptureFormat) -> Bool = { _ in true }
-  ) throws(DiscoveryError) -> CaptureFormat {
+  ) throws(MediaError) -> CaptureFormat {
     guard let format = FormatSelection.fastest(among: try formats(), where: isWanted) else {
-      throw DiscoveryError(
+      throw MediaError(
         .noMatchingFormat, "\(spokenName) has no such mode that can be stored",
-        hint: "its modes are listed by: slowmo modes \(spokenName)")
+        recovery: Recovery("choose one of its formats", .listFormats(device: spokenName)))
     }
     return format
   }
@@ -201,11 +201,11 @@ extension CaptureDevice {
   ///   - request: The size, rate and pixel format wanted, as far as they matter.
   ///   - isWanted: Says which modes are considered at all; all, unless it is given.
   /// - Returns: The mode; its ``CaptureFormat/maxFrameRate`` is the rate to set.
-  /// - Throws: `DiscoveryError` with `.noMatchingFormat`, whose hint names the nearest mode, and
+  /// - Throws: `MediaError` with `.noMatchingFormat`, whose recovery names the nearest mode, and
   ///   as ``formats()`` does.
   public func format(
     matching request: ModeRequest, where isWanted: (CaptureFormat) -> Bool = { _ in true }
-  ) throws(DiscoveryError) -> CaptureFormat {
+  ) throws(MediaError) -> CaptureFormat {
     let offered: [CaptureFormat]
     var sizeRanges: [FrameSizeRange] = []
     if case .synthetic(let camera) = source {
@@ -218,20 +218,20 @@ extension CaptureDevice {
     let wanted = offered.filter(isWanted)
     if let format = request.choose(from: wanted) { return format }
     if let format = offered.first(where: request.matches), !format.isStorable {
-      throw DiscoveryError(
+      throw MediaError(
         .noMatchingFormat,
         "The pixel format \(format.fourcc) of \(spokenName) cannot be stored"
           + (format.fourcc.separatePlaneCount > 1
             ? ": its \(format.fourcc.separatePlaneCount) planes lie apart, in an order that "
               + "nothing else has" : ""),
-        hint: "its other modes are listed by: slowmo modes \(spokenName)")
+        recovery: Recovery("choose another format", .listFormats(device: spokenName)))
     }
     let isUnwanted = request.choose(from: offered) != nil
-    throw DiscoveryError(
+    throw MediaError(
       .noMatchingFormat,
       "\(spokenName) has no " + (request == .any ? "mode" : "mode \(request)")
         + (isUnwanted ? " that fits the other options" : ""),
-      hint: request.advice(among: wanted, sizeRanges, of: spokenName))
+      recovery: request.advice(among: wanted, sizeRanges, of: spokenName))
   }
 }
 
@@ -239,21 +239,24 @@ extension ModeRequest {
   /// What to try instead of a request that nothing fits.
   fileprivate func advice(
     among formats: [CaptureFormat], _ sizeRanges: [FrameSizeRange], of device: String
-  ) -> String {
-    let list = "all are listed by: slowmo modes \(device)"
+  ) -> Recovery {
+    let list = Recovery.Step.listFormats(device: device)
     let sameSize = formats.filter { $0.width == size?.width && $0.height == size?.height }
     if let size, sameSize.isEmpty,
       let range = sizeRanges.first(where: { fourcc.map($0.fourcc.isNamed) ?? true })
     {
-      return "the nearest size is \(range.nearest(to: size)): it has \(range); \(list)"
+      return Recovery(
+        "the nearest size is \(range.nearest(to: size)): it has \(range)", list)
     }
     if let rate, let nearest = nearestMode(among: formats) {
-      return "the nearest to \(rate.modeText) is \(nearest.id); \(list)"
+      return Recovery("the nearest to \(rate.modeText) is \(nearest.id)", list)
     }
     if let best = FormatSelection.fastest(among: sameSize, evenBeyondSource: true) {
-      return "the fastest of that size is \(best.id); \(list)"
+      return Recovery("the fastest of that size is \(best.id)", list)
     }
-    guard let best = FormatSelection.fastest(among: formats) else { return list }
-    return "the fastest is \(best.id); \(list)"
+    guard let best = FormatSelection.fastest(among: formats) else {
+      return Recovery("choose one of its formats", list)
+    }
+    return Recovery("the fastest is \(best.id)", list)
   }
 }

@@ -3,6 +3,7 @@
 import Dispatch
 import OvercrankALSA
 import OvercrankLinuxSystem
+public import OvercrankMediaCore
 import OvercrankV4L2
 import Synchronization
 
@@ -50,15 +51,15 @@ extension CaptureDevice {
   /// of when udev has given it to more than its owner; one that is taken out and put
   /// back is removed and added, even if it comes back as it was.
   ///
-  /// - Throws: `DiscoveryError` with `.deviceFailed` when this user watches too many files.
-  public static func changes() throws(DiscoveryError) -> CaptureDeviceChanges {
+  /// - Throws: `MediaError` with `.deviceFailed` when this user watches too many files.
+  public static func changes() throws(MediaError) -> CaptureDeviceChanges {
     let calls = DeviceSystem.calls
     let watch: DirectoryWatcher
     do throws(SystemError) {
       watch = try DirectoryWatcher()
     } catch {
-      throw DiscoveryError(
-        DeviceError(.watch, calls.nodeFolder, code: error.errorNumber))
+      throw MediaError(
+        discovering: DeviceError(.watch, calls.nodeFolder, code: error.errorNumber))
     }
     let (stream, continuation) = AsyncStream.makeStream(of: CaptureDeviceChange.self)
     let monitor = DeviceMonitor(watch, calls, ALSASystem.calls)

@@ -127,11 +127,11 @@ struct NodeProbe {
         var unopened = CaptureDevice(unopenedNode: path, identity, problem: error.description)
         unopened.isForbidden = isForbidden
         device = unopened
-        warning = "\(error.description); \(error.hint)"
+        warning = "\(error.description); \(error.recovery)"
       case .notFound, .notAVideoDevice:  // Gone since, or never one.
         (device, warning) = (nil, nil)
       default:
-        (device, warning) = (nil, "\(error.description); \(error.hint)")
+        (device, warning) = (nil, "\(error.description); \(error.recovery)")
       }
     }
   }

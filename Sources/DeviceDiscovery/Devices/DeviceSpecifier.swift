@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
+
 /// The name of a source that needs no hardware, taken apart: `file:clip.mp4?pace=max`.
 struct DeviceSpecifier {
   /// The whole name.
@@ -14,9 +16,9 @@ struct DeviceSpecifier {
   /// Options begin behind the last question mark. A file whose own name has one is written
   /// with another at the end: `file:what?.mp4?`.
   ///
-  /// - Throws: `DiscoveryError` with `.badName` for options that are no `key=value`, or that
+  /// - Throws: `MediaError` with `.badName` for options that are no `key=value`, or that
   ///   say something twice.
-  init?(_ name: String, kind: String) throws(DiscoveryError) {
+  init?(_ name: String, kind: String) throws(MediaError) {
     self.name = name
     guard name.hasPrefix(kind) else { return nil }
     var rest = name.dropFirst(kind.count)
@@ -36,10 +38,10 @@ struct DeviceSpecifier {
       let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       let isTwice = options.contains { $0.key == parts[0] }
       guard parts.count == 2, !parts[0].isEmpty, !isTwice else {
-        throw DiscoveryError(
+        throw MediaError(
           .badName,
           "\"\(name)\" is no device name: \"\(text)\" is \(isTwice ? "said twice" : "no key=value")",
-          hint: "write options as ?key=value&key=value")
+          recovery: "write options as ?key=value&key=value")
       }
       options.append((String(parts[0]), String(parts[1])))
     }
@@ -47,7 +49,7 @@ struct DeviceSpecifier {
   }
 
   /// The error for something in the name.
-  func failure(_ what: String, hint: String) -> DiscoveryError {
-    DiscoveryError(.badName, "\"\(name)\" is no device name: \(what)", hint: hint)
+  func failure(_ what: String, recovery: Recovery?) -> MediaError {
+    MediaError(.badName, "\"\(name)\" is no device name: \(what)", recovery: recovery)
   }
 }

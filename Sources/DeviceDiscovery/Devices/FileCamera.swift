@@ -2,7 +2,7 @@
 
 import Glibc
 import OvercrankLibAV
-import OvercrankMediaCore
+package import OvercrankMediaCore
 import OvercrankMovieFormat
 
 /// A movie file that plays a camera: `file:clip.mp4?pace=max`.
@@ -21,19 +21,19 @@ package struct FileCamera: Hashable, Sendable {
 
   /// Reads a device name; nil when it names something else.
   ///
-  /// - Throws: `DiscoveryError` with `.badName` for options it does not know.
-  init?(parsing name: String) throws(DiscoveryError) {
+  /// - Throws: `MediaError` with `.badName` for options it does not know.
+  init?(parsing name: String) throws(MediaError) {
     guard name.hasPrefix("file:"), let parts = try DeviceSpecifier(name, kind: "file") else {
       return nil
     }
     guard !parts.subject.isEmpty else {
-      throw parts.failure("it names no file", hint: "write file:clip.mp4")
+      throw parts.failure("it names no file", recovery: "write file:clip.mp4")
     }
     var pace = Pace.realTime
     for option in parts.options {
       guard option.key == "pace", let value = Pace(option: option.value) else {
         throw parts.failure(
-          "a file has no option \"\(option.key)=\(option.value)\"", hint: "it has pace=max")
+          "a file has no option \"\(option.key)=\(option.value)\"", recovery: "it has pace=max")
       }
       pace = value
     }
@@ -45,9 +45,9 @@ package struct FileCamera: Hashable, Sendable {
   /// MJPEG, and H.264 without reordered frames, arrive compressed; everything else decoded, in
   /// three planes (`YU12`).
   ///
-  /// - Throws: `DiscoveryError` with `.fileNotFound`, `.noPermission`, or `.badFile` for a file
+  /// - Throws: `MediaError` with `.fileNotFound`, `.noPermission`, or `.badFile` for a file
   ///   without moving pictures.
-  package func formats() throws(DiscoveryError) -> [CaptureFormat] {
+  package func formats() throws(MediaError) -> [CaptureFormat] {
     let tracks: [TrackFormat]
     do throws(LibAVError) {
       tracks = try Demuxer(opening: path).tracks
@@ -55,19 +55,20 @@ package struct FileCamera: Hashable, Sendable {
       throw failure(error)
     }
     guard let track = tracks.first(where: { $0.kind == .video }) else {
-      throw DiscoveryError(
-        .badFile, "There are no moving pictures in \(path)", hint: "see: slowmo info \(path)")
+      throw MediaError(
+        .invalidData, "There are no moving pictures in \(path)",
+        recovery: Recovery("give a movie with video", .inspect(file: path)))
     }
     guard let rate = track.averageFrameRate ?? track.nominalFrameRate,
       track.parameters.width > 0, track.parameters.height > 0
     else {
-      throw DiscoveryError(
-        .badFile, "The pictures of \(path) have no size or no frame rate",
-        hint: "see: slowmo info \(path)")
+      throw MediaError(
+        .invalidData, "The pictures of \(path) have no size or no frame rate",
+        recovery: Recovery("give a movie with video", .inspect(file: path)))
     }
     if let references = DataReferences(of: path), references.tracksElsewhere.contains(true) {
-      throw DiscoveryError(
-        .badFile, DataReferences.refusal(of: path), hint: DataReferences.hint)
+      throw MediaError(
+        .invalidData, DataReferences.refusal(of: path), recovery: DataReferences.recovery)
     }
     let fourcc: FourCC =
       switch track.parameters.codecName {
@@ -82,16 +83,17 @@ package struct FileCamera: Hashable, Sendable {
     ]
   }
 
-  private func failure(_ error: LibAVError) -> DiscoveryError {
+  private func failure(_ error: LibAVError) -> MediaError {
     // libav words its errors to stand inside a sentence.
     let message = error.description.prefix(1).uppercased() + error.description.dropFirst()
     switch error.systemErrorNumber {
     case ENOENT:
-      return DiscoveryError(.fileNotFound, message, hint: "check the path")
+      return MediaError(.fileNotFound, message, recovery: "check the path")
     case EACCES, EPERM:
-      return DiscoveryError(.noPermission, message, hint: "make the file readable")
+      return MediaError(.noPermission, message, recovery: "make the file readable")
     default:
-      return DiscoveryError(.badFile, message, hint: "see: slowmo info \(path)")
+      return MediaError(
+        .invalidData, message, recovery: Recovery("give a movie with video", .inspect(file: path)))
     }
   }
 }

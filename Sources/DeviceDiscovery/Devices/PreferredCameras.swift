@@ -2,7 +2,7 @@
 
 import FoundationEssentials
 import Glibc
-import OvercrankMediaCore
+public import OvercrankMediaCore
 
 extension CaptureDevice {
   /// The camera that the user chose last of those that are there; where none is, the best other.
@@ -20,14 +20,14 @@ extension CaptureDevice {
   /// A few of those before are remembered, too, for when this one is not there. They are lines of
   /// `$XDG_STATE_HOME/overcrank/preferred-cameras`, by default below `~/.local/state`.
   ///
-  /// - Throws: `DiscoveryError` with `.notACaptureDevice` for a microphone, and for what
+  /// - Throws: `MediaError` with `.notACaptureDevice` for a microphone, and for what
   ///   ``discover()`` does not list; `.notRemembered` where the file cannot be written.
-  public static func setUserPreferredCamera(_ camera: CaptureDevice) throws(DiscoveryError) {
+  public static func setUserPreferredCamera(_ camera: CaptureDevice) throws(MediaError) {
     let isListed = camera.kind == .v4l2 || camera.id == synthetic.id
     guard camera.media.contains(.video), isListed else {
-      throw DiscoveryError(
+      throw MediaError(
         .notACaptureDevice, "\(camera.spokenName) is no camera of this machine",
-        hint: "choose one of: slowmo devices")
+        recovery: Recovery("choose a camera that is listed", .listDevices))
     }
     try PreferredCameras.current.remember(camera)
   }
@@ -73,11 +73,11 @@ struct PreferredCameras: Sendable {
   }
 
   /// Puts a camera before all others.
-  func remember(_ camera: CaptureDevice) throws(DiscoveryError) {
+  func remember(_ camera: CaptureDevice) throws(MediaError) {
     guard let path else {
-      throw DiscoveryError(
+      throw MediaError(
         .notRemembered, "There is no folder to remember the camera in",
-        hint: "set HOME or XDG_STATE_HOME to the path of one")
+        recovery: "set HOME or XDG_STATE_HOME to the path of one")
     }
     let lines = ([camera.id] + ids.filter { $0 != camera.id }).prefix(Self.capacity)
     let file = URL(filePath: path)
@@ -89,9 +89,9 @@ struct PreferredCameras: Sendable {
       // Whole or not at all: another program may be reading it.
       try Data(lines.map { "\($0)\n" }.joined().utf8).write(to: file, options: .atomic)
     } catch {
-      throw DiscoveryError(
+      throw MediaError(
         .notRemembered, "Could not write \(path): \(error)",
-        hint: "look whether its folder may be written to")
+        recovery: "look whether its folder may be written to")
     }
   }
 }

@@ -23,7 +23,7 @@ package struct SyntheticCamera: Hashable, Sendable {
   private static let widths = 128...4096
   private static let heights = 96...2304
   private static let rates = Rational(1)...Rational(2000)
-  private static let limits =
+  private static let limits: Recovery =
     "it draws 128x96 to 4096x2304, both even, at 1 to 2000 frames per second, as MJPG, YUYV or GREY"
 
   /// A camera without wishes and without faults.
@@ -37,21 +37,21 @@ package struct SyntheticCamera: Hashable, Sendable {
 
   /// Reads a device name; nil when it names something else.
   ///
-  /// - Throws: `DiscoveryError` with `.badName` for a mode it cannot have, and for options it
+  /// - Throws: `MediaError` with `.badName` for a mode it cannot have, and for options it
   ///   does not know.
-  init?(parsing name: String) throws(DiscoveryError) {
+  init?(parsing name: String) throws(MediaError) {
     guard let parts = try DeviceSpecifier(name, kind: "synthetic") else { return nil }
     if parts.subject.isEmpty {
       fixed = nil
     } else {
       let request: ModeRequest
-      do throws(DiscoveryError) {
+      do throws(MediaError) {
         request = try ModeRequest(parsing: parts.subject)
       } catch {
-        throw parts.failure(error.message, hint: error.hint)
+        throw parts.failure(error.message, recovery: error.recovery)
       }
       guard Self.canBe(request) else {
-        throw parts.failure("the camera is no \(request)", hint: Self.limits)
+        throw parts.failure("the camera is no \(request)", recovery: Self.limits)
       }
       fixed = request
     }
@@ -64,7 +64,7 @@ package struct SyntheticCamera: Hashable, Sendable {
       case "drop":
         guard let share = Self.share(option.value) else {
           throw parts.failure(
-            "drop=\(option.value) is no share of the frames", hint: "write 0% to 100%: drop=5%")
+            "drop=\(option.value) is no share of the frames", recovery: "write 0% to 100%: drop=5%")
         }
         dropShare = share
       case "seed":
@@ -72,23 +72,23 @@ package struct SyntheticCamera: Hashable, Sendable {
           let number = UInt64(option.value)
         else {
           throw parts.failure(
-            "seed=\(option.value) is no whole number of 64 bits", hint: "write seed=7")
+            "seed=\(option.value) is no whole number of 64 bits", recovery: "write seed=7")
         }
         seed = number
       case "counter":
         guard !option.value.isEmpty else {
-          throw parts.failure("counter= names no file", hint: "write counter=/dev/shm/frames")
+          throw parts.failure("counter= names no file", recovery: "write counter=/dev/shm/frames")
         }
         counterPath = option.value
       case "pace":
         guard let value = Pace(option: option.value) else {
-          throw parts.failure("pace=\(option.value) is no pace", hint: "write pace=max")
+          throw parts.failure("pace=\(option.value) is no pace", recovery: "write pace=max")
         }
         pace = value
       default:
         throw parts.failure(
           "the synthetic camera has no option \"\(option.key)\"",
-          hint: "it has drop=5%, seed=7, counter=/dev/shm/frames and pace=max")
+          recovery: "it has drop=5%, seed=7, counter=/dev/shm/frames and pace=max")
       }
     }
     self.dropShare = dropShare
@@ -104,11 +104,11 @@ package struct SyntheticCamera: Hashable, Sendable {
 
   /// The modes that a request leaves to choose from, which need not be among the listed ones.
   ///
-  /// - Throws: `DiscoveryError` with `.noMatchingFormat` for what it cannot draw.
-  func formats(for request: ModeRequest) throws(DiscoveryError) -> [CaptureFormat] {
+  /// - Throws: `MediaError` with `.noMatchingFormat` for what it cannot draw.
+  func formats(for request: ModeRequest) throws(MediaError) -> [CaptureFormat] {
     guard Self.canBe(request) else {
-      throw DiscoveryError(
-        .noMatchingFormat, "The synthetic camera has no mode \(request)", hint: Self.limits)
+      throw MediaError(
+        .noMatchingFormat, "The synthetic camera has no mode \(request)", recovery: Self.limits)
     }
     return formats(
       size: fixed?.size ?? request.size, rate: fixed?.rate ?? request.rate,

@@ -82,14 +82,14 @@ public struct FrameRateRange: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// How many steps a rate's duration lies above the shortest; 0 without steps.
-  private func steps(to rate: FrameRate) throws(TimingError) -> Rational {
+  private func steps(to rate: FrameRate) throws(MediaError) -> Rational {
     guard let step = frameDurationStep?.seconds else { return .zero }
     return try rate.frameDuration.seconds.subtracting(minFrameDuration.seconds).divided(by: step)
   }
 
   private func rateAfter(
     _ steps: Int128, _ step: MediaTime
-  ) throws(TimingError) -> FrameRate {
+  ) throws(MediaError) -> FrameRate {
     let added = try Rational(steps, 1).multiplied(by: step.seconds)
     return try FrameRate(
       frameDuration: MediaTime(try minFrameDuration.seconds.adding(added)))

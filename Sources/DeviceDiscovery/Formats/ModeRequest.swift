@@ -44,12 +44,12 @@ public struct ModeRequest: Hashable, Sendable {
   /// A number behind the rate's slash is its denominator: `@60000/1001`. No pixel format is
   /// named by digits alone.
   ///
-  /// - Throws: `DiscoveryError` with `.badMode`.
-  public init(parsing text: String) throws(DiscoveryError) {
-    func failure(_ what: String) -> DiscoveryError {
-      DiscoveryError(
+  /// - Throws: `MediaError` with `.badMode`.
+  public init(parsing text: String) throws(MediaError) {
+    func failure(_ what: String) -> MediaError {
+      MediaError(
         .badMode, "\"\(text)\" is not a mode: \(what)",
-        hint: "write [WxH][@rate][/fourcc], such as 1280x720@240/mjpg, @240 or /yuyv")
+        recovery: "write [WxH][@rate][/fourcc], such as 1280x720@240/mjpg, @240 or /yuyv")
     }
     guard !text.isEmpty else { throw failure("it is empty") }
     let atSign = text.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
@@ -69,7 +69,7 @@ public struct ModeRequest: Hashable, Sendable {
       if let next = parts.first, next.utf8.allSatisfy(Self.isDigit), !next.isEmpty {
         rateText += "/\(parts.removeFirst())"
       }
-      do throws(TimingError) {
+      do throws(MediaError) {
         rate = try FrameRate(parsing: rateText)
       } catch {
         throw failure(error.description)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLinuxSystem
+package import OvercrankMediaCore
 package import OvercrankV4L2
 
 /// What a device's name says about its input: `/dev/video0?input=3&timings=query`.
@@ -24,10 +25,10 @@ package struct InputChoice: Hashable, Sendable {
   /// Takes the options off a device's name.
   ///
   /// - Returns: The name without them, and what they say; nil where there are none.
-  /// - Throws: `DiscoveryError` with `.badName` for options that do not exist, or mean nothing.
+  /// - Throws: `MediaError` with `.badName` for options that do not exist, or mean nothing.
   static func split(
     _ name: String
-  ) throws(DiscoveryError) -> (name: String, choice: InputChoice?) {
+  ) throws(MediaError) -> (name: String, choice: InputChoice?) {
     guard let question = name.lastIndex(of: "?"),
       // A file may be called so; whoever has one means it.
       SystemFiles.kind(of: name) == nil,
@@ -39,17 +40,18 @@ package struct InputChoice: Hashable, Sendable {
       switch option.key {
       case "input":
         guard !option.value.isEmpty else {
-          throw parts.failure("input= names none", hint: "write a number or a name: input=3")
+          throw parts.failure("input= names none", recovery: "write a number or a name: input=3")
         }
         input = option.value
       case "timings":
         guard let read = Timings(option.value) else {
-          throw parts.failure("\"\(option.value)\" are no timings", hint: Timings.syntax)
+          throw parts.failure("\"\(option.value)\" are no timings", recovery: Timings.syntax)
         }
         timings = read
       default:
         throw parts.failure(
-          "a video device has no option \"\(option.key)\"", hint: "it has input=3 and timings=query"
+          "a video device has no option \"\(option.key)\"",
+          recovery: "it has input=3 and timings=query"
         )
       }
     }
@@ -61,9 +63,9 @@ package struct InputChoice: Hashable, Sendable {
 }
 
 extension InputChoice.Timings {
-  fileprivate static let syntax =
+  fileprivate static let syntax = Recovery(
     "write timings=query, timings=index=3, or timings=cvt,width=640,height=480,fps=120 with "
-    + "reduced-blanking=1 or 2 if wanted"
+      + "reduced-blanking=1 or 2 if wanted")
 
   /// Reads timings as v4l2-ctl writes them; nil for text that is none.
   fileprivate init?(_ text: String) {
@@ -102,23 +104,23 @@ extension CaptureDevice {
   /// What is in force already is not set again, and what the name leaves open stays as it is.
   /// The choice remains in force afterwards, as that of any other program does.
   ///
-  /// - Throws: `DiscoveryError`: `.notFound`, `.noPermission`, `.busy`, `.unplugged`; `.badName`
+  /// - Throws: `MediaError`: `.notFound`, `.noPermission`, `.busy`, `.unplugged`; `.badName`
   ///   for an input or timings that the device does not have; `.noSignal` where there is none to
   ///   take timings from.
-  package func openNode(at path: String) throws(DiscoveryError) -> VideoDevice {
-    var refusal: DiscoveryError?
+  package func openNode(at path: String) throws(MediaError) -> VideoDevice {
+    var refusal: MediaError?
     let device: VideoDevice
     do throws(DeviceError) {
       device = try open(path, &refusal)
     } catch {
-      throw DiscoveryError(error)
+      throw MediaError(discovering: error)
     }
     if let refusal { throw refusal }
     return device
   }
 
   private func open(
-    _ path: String, _ refusal: inout DiscoveryError?
+    _ path: String, _ refusal: inout MediaError?
   ) throws(DeviceError) -> VideoDevice {
     var device = try VideoDevice(opening: path)
     refusal = try choice?.apply(to: &device)
@@ -128,14 +130,14 @@ extension CaptureDevice {
 
 extension InputChoice {
   /// Puts the choice in force, or answers what the device does not have of it.
-  fileprivate func apply(to device: inout VideoDevice) throws(DeviceError) -> DiscoveryError? {
+  fileprivate func apply(to device: inout VideoDevice) throws(DeviceError) -> MediaError? {
     if let input {
       let inputs = try device.inputs()
       guard let index = Self.index(of: input, among: inputs) else {
         let names = inputs.map { "\($0.index) (\($0.name))" }.joined(separator: ", ")
-        return DiscoveryError(
+        return MediaError(
           .badName, "\(device.path) has no input \"\(input)\"",
-          hint: inputs.isEmpty ? "it does not tell inputs apart" : "its inputs are \(names)")
+          recovery: inputs.isEmpty ? "it does not tell inputs apart" : "its inputs are \(names)")
       }
       if try device.currentInput() != index { try device.setInput(index) }
     }
@@ -147,10 +149,11 @@ extension InputChoice {
     case .listed(let position):
       let list = try device.listedTimings()
       guard list.indices.contains(position) else {
-        return DiscoveryError(
+        return MediaError(
           .badName, "\(device.path) lists no timings with index=\(position)",
-          hint: list.isEmpty
-            ? "only inputs such as HDMI have timings: slowmo modes \(device.path)"
+          recovery: list.isEmpty
+            ? Recovery(
+              "choose an input that has timings, such as HDMI", .listFormats(device: device.path))
             : "it lists index=0 to index=\(list.count - 1)")
       }
       wanted = list[position]

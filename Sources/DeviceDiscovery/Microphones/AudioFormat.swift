@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankALSA
+public import OvercrankMediaCore
 
 /// How a microphone gives its sound: the layout of a sample, the rate, and the channels.
 ///
@@ -79,13 +80,13 @@ extension CaptureDevice {
   ///
   /// The device is opened for the moment, without changing anything.
   ///
-  /// - Throws: `DiscoveryError`: `.notACaptureDevice` for what gives no sound by itself, `.busy`
+  /// - Throws: `MediaError`: `.notACaptureDevice` for what gives no sound by itself, `.busy`
   ///   while another program records from it, `.notFound`, `.noPermission`, `.unplugged`.
-  public func audioFormats() throws(DiscoveryError) -> [AudioFormat] {
+  public func audioFormats() throws(MediaError) -> [AudioFormat] {
     guard case .alsa(let node) = source else {
-      throw DiscoveryError(
+      throw MediaError(
         .notACaptureDevice, "\(spokenName) is no microphone",
-        hint: "see which there are with: slowmo devices")
+        recovery: Recovery("choose a microphone that is listed", .listDevices))
     }
     do throws(ALSAError) {
       let device = try AudioDevice(opening: node)
@@ -105,16 +106,16 @@ extension CaptureDevice {
       }
       return formats
     } catch {
-      throw DiscoveryError(error)
+      throw MediaError(discovering: error)
     }
   }
 
   /// The format to record in unless another is asked for: 48000 samples a second or the rate
   /// nearest to it, two channels or the number nearest to that, and the most bits.
   ///
-  /// - Throws: `DiscoveryError` with `.noMatchingFormat` where there is none, and as
+  /// - Throws: `MediaError` with `.noMatchingFormat` where there is none, and as
   ///   ``audioFormats()`` does.
-  public func preferredAudioFormat() throws(DiscoveryError) -> AudioFormat {
+  public func preferredAudioFormat() throws(MediaError) -> AudioFormat {
     func distance(_ format: AudioFormat) -> (Int, Int, Int, String) {
       (
         abs(format.sampleRate - 48_000), abs(format.channelCount - 2),
@@ -122,9 +123,9 @@ extension CaptureDevice {
       )
     }
     guard let best = try audioFormats().min(by: { distance($0) < distance($1) }) else {
-      throw DiscoveryError(
+      throw MediaError(
         .noMatchingFormat, "\(spokenName) has no format that can be used",
-        hint: "choose another microphone; slowmo devices lists them")
+        recovery: Recovery("choose another microphone", .listDevices))
     }
     return best
   }

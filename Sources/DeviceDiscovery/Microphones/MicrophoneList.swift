@@ -2,6 +2,7 @@
 
 import OvercrankALSA
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import OvercrankV4L2
 
 /// The microphones that were found, and what is to be said about them.
@@ -33,7 +34,7 @@ extension MicrophoneList {
       let error = ALSAError(.describe, node.hardwareName, code: -result)
       // What went since it was listed is not there; anything else is worth a word.
       if error.reason == .notFound { continue }
-      warnings.append("\(error.description); \(error.hint)")
+      warnings.append("\(error.description); \(error.recovery)")
       guard error.reason == .noPermission || error.reason == .busy else { continue }
       var device = CaptureDevice(node, .fromKernel(node), identity, folder)
       device.problem = error.description
@@ -71,12 +72,12 @@ extension CaptureDevice {
   }
 
   /// The microphone that a name such as `hw:0,1` means.
-  static func microphone(_ node: AudioNode) throws(DiscoveryError) -> CaptureDevice {
+  static func microphone(_ node: AudioNode) throws(MediaError) -> CaptureDevice {
     let devices = MicrophoneList().devices
     guard let device = devices.first(where: { $0.source == .alsa(node) }) else {
-      throw DiscoveryError(
-        .notFound, "There is no microphone \(node.hardwareName)",
-        hint: "see which devices there are with: slowmo devices")
+      throw MediaError(
+        .deviceNotFound, "There is no microphone \(node.hardwareName)",
+        recovery: Recovery("choose a device that is listed", .listDevices))
     }
     return device
   }
@@ -125,16 +126,16 @@ extension String {
   }
 }
 
-extension DiscoveryError {
-  init(_ error: ALSAError) {
+extension MediaError {
+  init(discovering error: ALSAError) {
     let code: Code =
       switch error.reason {
       case .noPermission: .noPermission
-      case .notFound: .notFound
-      case .busy: .busy
-      case .unplugged: .unplugged
+      case .notFound: .deviceNotFound
+      case .busy: .deviceBusy
+      case .unplugged: .deviceLost
       case .notSupported, .outOfMemory, .tooManyFiles, .other: .deviceFailed
       }
-    self.init(code, error.description, hint: error.hint)
+    self.init(code, error.description, recovery: error.recovery, cause: error.cause)
   }
 }

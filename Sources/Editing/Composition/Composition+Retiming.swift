@@ -12,11 +12,11 @@ extension Composition {
   ///   - changes: Ranges in the time of the source, in any order, each with the speed at which
   ///     it plays. They may touch, but not overlap.
   /// - Returns: The composition; its duration is exact, 11 s for 4 s of which one plays at 1/8.
-  /// - Throws: `EditingError` with `.emptyRange`, `.outsideSource`, `.overlappingRanges` (which
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideSource`, `.overlappingRanges` (which
   ///   names both), or `.notExact` when a boundary does not fit a `MediaTime`.
   public static func retimed(
     _ source: MediaSource, changes: [(range: TimeRange, speed: Speed)]
-  ) throws(EditingError) -> Composition {
+  ) throws(MediaError) -> Composition {
     for change in changes { try source.check(change.range) }
     try checkApart(changes.map(\.range), of: source)
     let ordered = changes.sorted { $0.range.start < $1.range.start }
@@ -24,7 +24,7 @@ extension Composition {
     // From the last to the first: what lies before a range still plays at its source time.
     for (range, speed) in ordered.reversed() {
       let duration = try exactly("playing \(range.displayText) at speed \(speed)") {
-        () throws(TimingError) in
+        () throws(MediaError) in
         try MediaTime(range.duration.divided(by: speed.fraction))
       }
       try composition.scaleTimeRange(range, toDuration: duration)
@@ -42,12 +42,12 @@ extension Composition {
   ///   - rate: Frames per second of the composition, whose duration is exactly `frameCount`
   ///     over it.
   /// - Returns: The composition.
-  /// - Throws: `EditingError` with `.emptyRange` for no frames, or `.notExact`.
+  /// - Throws: `MediaError` with `.emptyRange` for no frames, or `.notExact`.
   public static func conformed(
     _ source: MediaSource, frameCount: Int64, to rate: FrameRate
-  ) throws(EditingError) -> Composition {
+  ) throws(MediaError) -> Composition {
     let (range, duration) = try exactly("playing \(source.path) at \(rate) frames a second") {
-      () throws(TimingError) in
+      () throws(MediaError) in
       (
         try TimeRange(duration: source.duration),
         try MediaTime(Rational(frameCount).divided(by: rate.framesPerSecond))
@@ -82,18 +82,18 @@ extension Composition {
   ///   - points: In ascending order of time, inside the source; at least one.
   ///   - easing: How the speed goes from one point to the next.
   /// - Returns: The composition.
-  /// - Throws: `EditingError` with `.outsideSource`, `.overlappingRanges` for points that do not
+  /// - Throws: `MediaError` with `.outsideSource`, `.overlappingRanges` for points that do not
   ///   ascend, or `.notExact` when a boundary does not fit a `MediaTime`.
   public static func ramped(
     _ source: MediaSource, points: [SpeedPoint], easing: SpeedRamp.Easing = .linear
-  ) throws(EditingError) -> Composition {
+  ) throws(MediaError) -> Composition {
     for (first, second) in zip(points, points.dropFirst()) where first.time > second.time {
-      throw EditingError(
+      throw MediaError(
         .overlappingRanges,
         "the ramp goes from \(first.time.displayText) s back to \(second.time.displayText) s")
     }
     for point in points where point.time < .zero || point.time > source.duration {
-      throw EditingError(
+      throw MediaError(
         .outsideSource,
         "\(point.time.displayText) s is not inside \(source.path), which ends at "
           + "\(source.duration.displayText) s")
@@ -102,12 +102,12 @@ extension Composition {
     let ends = [SpeedPoint(.zero, first.speed)] + points + [SpeedPoint(source.duration, last.speed)]
     var composition = Composition(source)
     for (start, end) in zip(ends, ends.dropFirst()).reversed() where start.time < end.time {
-      let range = try exactly("the ramp from \(start.time)") { () throws(TimingError) in
+      let range = try exactly("the ramp from \(start.time)") { () throws(MediaError) in
         try TimeRange(start: start.time, end: end.time)
       }
       if start.speed == end.speed {
         let duration = try exactly("playing \(range.displayText) at speed \(start.speed)") {
-          () throws(TimingError) in try start.speed.targetDuration(of: MediaTime(range.duration))
+          () throws(MediaError) in try start.speed.targetDuration(of: MediaTime(range.duration))
         }
         try composition.scaleTimeRange(range, toDuration: duration)
       } else {

@@ -17,11 +17,11 @@ extension Composition {
   ///     but not overlap.
   ///   - source: The source.
   /// - Returns: The composition; this one is unchanged.
-  /// - Throws: `EditingError` with `.emptyRange`, `.outsideSource`, `.overlappingRanges` (which
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideSource`, `.overlappingRanges` (which
   ///   names both), or `.notExact`.
   public func trimmed(
     to ranges: [TimeRange], of source: MediaSource
-  ) throws(EditingError) -> Composition {
+  ) throws(MediaError) -> Composition {
     for range in ranges { try source.check(range) }
     try Self.checkApart(ranges, of: source)
     var trimmed = Composition()
@@ -35,10 +35,10 @@ extension Composition {
   /// Throws unless no instant lies in two of the ranges.
   static func checkApart(
     _ ranges: [TimeRange], of source: MediaSource
-  ) throws(EditingError) {
+  ) throws(MediaError) {
     let ordered = ranges.sorted { $0.start < $1.start }
     for (first, second) in zip(ordered, ordered.dropFirst()) where first.overlaps(second) {
-      throw EditingError(
+      throw MediaError(
         .overlappingRanges,
         "the ranges \(first.displayText) and \(second.displayText) of \(source.path) overlap",
         ranges: [first, second])
@@ -48,7 +48,7 @@ extension Composition {
   /// Where a range of a source plays, in the time of the composition.
   private func place(
     of range: TimeRange, of source: MediaSource
-  ) throws(EditingError) -> TimeRange {
+  ) throws(MediaError) -> TimeRange {
     let (start, end) = (range.start.seconds, range.end.seconds)
     let played = segments.compactMap { $0.source == source ? $0.mapping : nil }
     let first = played.first { mapping in
@@ -59,11 +59,11 @@ extension Composition {
       mapping.sourceStart < end || mapping.isReversed && mapping.sourceStart == end
     }
     guard let first, let last else {
-      throw EditingError(
+      throw MediaError(
         .emptyRange, "nothing plays the range \(range.displayText) of \(source.path)",
         ranges: [range])
     }
-    return try exactly("keeping \(range.displayText)") { () throws(TimingError) in
+    return try exactly("keeping \(range.displayText)") { () throws(MediaError) in
       try TimeRange(
         start: first.sourceStart < start
           ? first.instant(ofSource: start, rounding: .towardPositiveInfinity) : first.target.start,
@@ -78,9 +78,9 @@ extension PlaybackMapping {
   /// tick in a ramp.
   fileprivate func instant(
     ofSource time: Rational, rounding: TimeRounding
-  ) throws(TimingError) -> MediaTime {
+  ) throws(MediaError) -> MediaTime {
     if let line { return try MediaTime(line.targetSeconds(of: time)) }
-    func rounded(_ timescale: Int32) throws(TimingError) -> MediaTime {
+    func rounded(_ timescale: Int32) throws(MediaError) -> MediaTime {
       let ticks = try ticks(ofSource: time, timescale: timescale, rounding: rounding)
       let instant = min(
         max(try MediaTime(value: ticks, timescale: timescale), target.start), target.end)
@@ -88,6 +88,6 @@ extension PlaybackMapping {
       _ = try sourceSeconds(of: instant.seconds)
       return instant
     }
-    do throws(TimingError) { return try rounded(240_000) } catch { return try rounded(24_000) }
+    do throws(MediaError) { return try rounded(240_000) } catch { return try rounded(24_000) }
   }
 }

@@ -33,8 +33,8 @@ public struct Composition: Hashable, Sendable {
 
   /// Makes a composition of one track of pictures whose segments are already placed.
   ///
-  /// - Throws: `EditingError` as ``validateSegments()`` does.
-  public init(segments: [TrackSegment]) throws(EditingError) {
+  /// - Throws: `MediaError` as ``validateSegments()`` does.
+  public init(segments: [TrackSegment]) throws(MediaError) {
     tracks = [try CompositionTrack(.video, segments: segments)]
   }
 
@@ -65,12 +65,12 @@ public struct Composition: Hashable, Sendable {
   ///
   /// - Parameter path: Gives the new path for an old one.
   /// - Returns: The composition; this one is unchanged.
-  /// - Throws: `EditingError` as ``validateSegments()`` does.
-  public func replacingSourcePaths(_ path: (String) -> String) throws(EditingError) -> Composition {
+  /// - Throws: `MediaError` as ``validateSegments()`` does.
+  public func replacingSourcePaths(_ path: (String) -> String) throws(MediaError) -> Composition {
     var moved = self
     for index in moved.tracks.indices {
       let track = tracks[index]
-      let segments = try track.segments.map { (segment) throws(EditingError) in
+      let segments = try track.segments.map { (segment) throws(MediaError) in
         guard let source = segment.source, let mapping = segment.mapping else { return segment }
         return try TrackSegment(
           of: source.replacingPath(path(source.path)), mapping)
@@ -85,8 +85,8 @@ public struct Composition: Hashable, Sendable {
   /// Throws unless the segments of each track start at zero, leave no hole, do not overlap, and
   /// stay inside their sources.
   ///
-  /// - Throws: `EditingError` with `.invalidSegments`, `.emptyRange` or `.outsideSource`.
-  public func validateSegments() throws(EditingError) {
+  /// - Throws: `MediaError` with `.invalidSegments`, `.emptyRange` or `.outsideSource`.
+  public func validateSegments() throws(MediaError) {
     for track in tracks { try track.validateSegments() }
   }
 
@@ -108,10 +108,10 @@ public struct Composition: Hashable, Sendable {
   ///   - timescale: Units per second of the results.
   ///   - rounding: How an instant becomes a whole unit, once, from its exact place.
   /// - Returns: The instants, in the time of the composition.
-  /// - Throws: `EditingError` with `.notExact` when a result does not fit.
+  /// - Throws: `MediaError` with `.notExact` when a result does not fit.
   public func targetTimes(
     ofSource time: Rational, in source: MediaSource, timescale: Int32, rounding: TimeRounding
-  ) throws(EditingError) -> [MediaTime] {
+  ) throws(MediaError) -> [MediaTime] {
     var instants: [MediaTime] = []
     for segment in segments {
       guard segment.source == source, let mapping = segment.mapping,
@@ -119,7 +119,7 @@ public struct Composition: Hashable, Sendable {
       else { continue }
       instants.append(
         try exactly("the place of \(time.displayText) s of \(source.path)") {
-          () throws(TimingError) in
+          () throws(MediaError) in
           let ticks = try mapping.ticks(ofSource: time, timescale: timescale, rounding: rounding)
           return try MediaTime(value: ticks, timescale: timescale)
         })
@@ -152,30 +152,30 @@ extension Composition {
   ///   - range: What to play, in the time of the source.
   ///   - source: What it is taken from.
   ///   - time: Where it starts, in the time of the composition; zero or later.
-  /// - Throws: `EditingError` with `.emptyRange`, `.outsideSource`, `.outsideComposition` for a
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideSource`, `.outsideComposition` for a
   ///   time before zero, or `.notExact`.
   public mutating func insertTimeRange(
     _ range: TimeRange, of source: MediaSource, at time: MediaTime
-  ) throws(EditingError) {
+  ) throws(MediaError) {
     try source.check(range)
-    try insert(range, source.tracks.map(\.mediaType), at: time) { (track) throws(EditingError) in
+    try insert(range, source.tracks.map(\.mediaType), at: time) { (track) throws(MediaError) in
       try track.insertTimeRange(range, of: source, at: time)
     }
   }
 
   /// Inserts what another composition plays in a range, as it plays it.
   ///
-  /// - Throws: `EditingError` as ``insertTimeRange(_:of:at:)-(_,MediaSource,_)`` does, with
+  /// - Throws: `MediaError` as ``insertTimeRange(_:of:at:)-(_,MediaSource,_)`` does, with
   ///   `.outsideComposition` for a range that is not inside the other composition.
   public mutating func insertTimeRange(
     _ range: TimeRange, of composition: Composition, at time: MediaTime
-  ) throws(EditingError) {
+  ) throws(MediaError) {
     try CompositionTrack.check(range, upTo: composition.duration)
     var kinds: [MediaType] = []
     for track in composition.tracks where !kinds.contains(track.mediaType) {
       kinds.append(track.mediaType)
     }
-    try insert(range, kinds, at: time) { (track) throws(EditingError) in
+    try insert(range, kinds, at: time) { (track) throws(MediaError) in
       guard let other = composition.track(track.mediaType) else { return }
       try track.insertTimeRange(range, of: other, at: time)
     }
@@ -186,15 +186,15 @@ extension Composition {
   /// - Parameters:
   ///   - ranges: Each with its source, or with nil for time that plays nothing.
   ///   - time: Where the first one starts, in the time of the composition; zero or later.
-  /// - Throws: `EditingError` as ``insertTimeRange(_:of:at:)-(_,MediaSource,_)`` does.
+  /// - Throws: `MediaError` as ``insertTimeRange(_:of:at:)-(_,MediaSource,_)`` does.
   public mutating func insertTimeRanges(
     _ ranges: [(range: TimeRange, source: MediaSource?)], at time: MediaTime
-  ) throws(EditingError) {
-    try edit { (composition) throws(EditingError) in
+  ) throws(MediaError) {
+    try edit { (composition) throws(MediaError) in
       var position = time
       for (range, source) in ranges {
         let target = try exactly("inserting \(range.displayText) at \(position.displayText)") {
-          () throws(TimingError) in
+          () throws(MediaError) in
           try TimeRange(start: position, duration: MediaTime(range.duration))
         }
         if let source {
@@ -213,20 +213,20 @@ extension Composition {
   /// `AVMutableComposition` ignores the call.
   ///
   /// - Parameter range: In the time of the composition; from zero or later.
-  /// - Throws: `EditingError` with `.emptyRange`, `.outsideComposition` for a start before zero,
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` for a start before zero,
   ///   or `.notExact`.
-  public mutating func insertEmptyTimeRange(_ range: TimeRange) throws(EditingError) {
+  public mutating func insertEmptyTimeRange(_ range: TimeRange) throws(MediaError) {
     try CompositionTrack.check(range, upTo: nil)
-    try change { (track) throws(EditingError) in try track.insertEmptyTimeRange(range) }
+    try change { (track) throws(MediaError) in try track.insertEmptyTimeRange(range) }
   }
 
   /// Takes a range out, and moves what plays after it forward.
   ///
   /// - Parameter range: In the time of the composition.
-  /// - Throws: `EditingError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
-  public mutating func removeTimeRange(_ range: TimeRange) throws(EditingError) {
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
+  public mutating func removeTimeRange(_ range: TimeRange) throws(MediaError) {
     try CompositionTrack.check(range, upTo: duration)
-    try change { (track) throws(EditingError) in try track.remove(range) }
+    try change { (track) throws(MediaError) in try track.remove(range) }
   }
 
   /// Plays what is in a range faster or slower, so that it fills another length, and moves what
@@ -237,13 +237,13 @@ extension Composition {
   /// - Parameters:
   ///   - range: In the time of the composition.
   ///   - duration: The new length, above zero.
-  /// - Throws: `EditingError` with `.emptyRange` when the range or the duration is not longer
+  /// - Throws: `MediaError` with `.emptyRange` when the range or the duration is not longer
   ///   than zero, `.outsideComposition` or `.notExact`.
   public mutating func scaleTimeRange(
     _ range: TimeRange, toDuration duration: MediaTime
-  ) throws(EditingError) {
+  ) throws(MediaError) {
     try CompositionTrack.check(range, upTo: self.duration)
-    try change { (track) throws(EditingError) in try track.scale(range, to: duration) }
+    try change { (track) throws(MediaError) in try track.scale(range, to: duration) }
   }
 
   /// Lets the speed of a range go from one to another, and moves what plays after it.
@@ -254,13 +254,13 @@ extension Composition {
   /// - Parameters:
   ///   - ramp: How the speed changes.
   ///   - range: In the time of the composition.
-  /// - Throws: `EditingError` with `.emptyRange`, `.outsideComposition`, `.cutInRamp`, or
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition`, `.cutInRamp`, or
   ///   `.notExact`.
   public mutating func setSpeedRamp(
     _ ramp: SpeedRamp, in range: TimeRange
-  ) throws(EditingError) {
+  ) throws(MediaError) {
     try CompositionTrack.check(range, upTo: duration)
-    try change { (track) throws(EditingError) in try track.applyRamp(ramp, range) }
+    try change { (track) throws(MediaError) in try track.applyRamp(ramp, range) }
   }
 
   /// Holds the picture at an instant, in silence, and moves what plays from there on back.
@@ -270,17 +270,17 @@ extension Composition {
   /// - Parameters:
   ///   - time: In the time of the composition, up to its end.
   ///   - duration: How long it is held, above zero.
-  /// - Throws: `EditingError` with `.outsideComposition`, `.emptyRange`, or `.notExact`.
+  /// - Throws: `MediaError` with `.outsideComposition`, `.emptyRange`, or `.notExact`.
   public mutating func freezeFrame(
     at time: MediaTime, for duration: MediaTime
-  ) throws(EditingError) {
+  ) throws(MediaError) {
     guard time >= .zero, time <= self.duration, !tracks.isEmpty else {
-      throw EditingError(
+      throw MediaError(
         .outsideComposition,
         "\(time.displayText) s is not inside the composition, which ends at "
           + "\(self.duration.displayText) s")
     }
-    try change { (track) throws(EditingError) in
+    try change { (track) throws(MediaError) in
       guard time <= track.duration, !track.segments.isEmpty else { return }
       try track.freezeFrame(at: time, for: duration)
     }
@@ -289,16 +289,16 @@ extension Composition {
   /// Plays a range backwards, picture and sound; nothing moves.
   ///
   /// - Parameter range: In the time of the composition.
-  /// - Throws: `EditingError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
-  public mutating func reverse(_ range: TimeRange) throws(EditingError) {
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
+  public mutating func reverse(_ range: TimeRange) throws(MediaError) {
     try CompositionTrack.check(range, upTo: duration)
-    try change { (track) throws(EditingError) in try track.turn(range) }
+    try change { (track) throws(MediaError) in try track.turn(range) }
   }
 
   /// Changes every track, or none.
   private mutating func change(
-    _ body: (inout CompositionTrack) throws(EditingError) -> Void
-  ) throws(EditingError) {
+    _ body: (inout CompositionTrack) throws(MediaError) -> Void
+  ) throws(MediaError) {
     var changed = tracks
     for index in changed.indices { try body(&changed[index]) }
     tracks = changed
@@ -307,10 +307,10 @@ extension Composition {
   /// Inserts into the first track of each kind, and makes room in the others.
   private mutating func insert(
     _ range: TimeRange, _ kinds: [MediaType], at time: MediaTime,
-    _ body: (inout CompositionTrack) throws(EditingError) -> Void
-  ) throws(EditingError) {
+    _ body: (inout CompositionTrack) throws(MediaError) -> Void
+  ) throws(MediaError) {
     let space = try exactly("inserting \(range.displayText) at \(time.displayText)") {
-      () throws(TimingError) in try TimeRange(start: time, duration: MediaTime(range.duration))
+      () throws(MediaError) in try TimeRange(start: time, duration: MediaTime(range.duration))
     }
     var changed = tracks
     for kind in kinds where track(kind) == nil { changed.append(CompositionTrack(kind)) }

@@ -29,8 +29,8 @@ public struct CompositionTrack: Hashable, Sendable {
 
   /// Makes a track of segments that are already placed.
   ///
-  /// - Throws: `EditingError` as ``validateSegments()`` does.
-  public init(_ mediaType: MediaType, segments: [TrackSegment]) throws(EditingError) {
+  /// - Throws: `MediaError` as ``validateSegments()`` does.
+  public init(_ mediaType: MediaType, segments: [TrackSegment]) throws(MediaError) {
     self.mediaType = mediaType
     self.segments = segments
     try validateSegments()
@@ -43,18 +43,18 @@ public struct CompositionTrack: Hashable, Sendable {
   /// Throws unless the segments start at zero, leave no hole, do not overlap, and stay inside
   /// their sources.
   ///
-  /// - Throws: `EditingError` with `.invalidSegments`, `.emptyRange` or `.outsideSource`.
-  public func validateSegments() throws(EditingError) {
+  /// - Throws: `MediaError` with `.invalidSegments`, `.emptyRange` or `.outsideSource`.
+  public func validateSegments() throws(MediaError) {
     var end = MediaTime.zero
     for segment in segments {
       guard segment.target.start == end else {
-        throw EditingError(
+        throw MediaError(
           .invalidSegments,
           "the segment \(segment) does not start at \(end.displayText) s, where it should",
           ranges: [segment.target])
       }
       guard !segment.target.isEmpty else {
-        throw EditingError(
+        throw MediaError(
           .emptyRange, "the segment \(segment) has no length", ranges: [segment.target])
       }
       if let source = segment.source, let mapping = segment.mapping { try source.check(mapping) }
@@ -94,14 +94,14 @@ extension CompositionTrack {
   ///   - range: What to play, in the time of the source.
   ///   - source: What it is taken from.
   ///   - time: Where it starts, in the time of the composition; zero or later.
-  /// - Throws: `EditingError` with `.emptyRange`, `.outsideSource`, `.outsideComposition` for a
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideSource`, `.outsideComposition` for a
   ///   time before zero, or `.notExact`.
   public mutating func insertTimeRange(
     _ range: TimeRange, of source: MediaSource, at time: MediaTime
-  ) throws(EditingError) {
+  ) throws(MediaError) {
     try source.check(range)
     let mapping = try exactly("inserting \(range.displayText) at \(time.displayText)") {
-      () throws(TimingError) in
+      () throws(MediaError) in
       try TimeMapping(
         source: range,
         target: TimeRange(
@@ -115,14 +115,14 @@ extension CompositionTrack {
   ///
   /// Where that track has ended, nothing plays.
   ///
-  /// - Throws: `EditingError` as ``insertTimeRange(_:of:at:)`` does.
+  /// - Throws: `MediaError` as ``insertTimeRange(_:of:at:)`` does.
   public mutating func insertTimeRange(
     _ range: TimeRange, of track: CompositionTrack, at time: MediaTime
-  ) throws(EditingError) {
+  ) throws(MediaError) {
     try Self.check(range, upTo: nil)
     let (_, inside, _) = try track.padded(upTo: range.end).split(range)
     let change = try exactly("inserting \(range.displayText) at \(time.displayText)") {
-      () throws(TimingError) in
+      () throws(MediaError) in
       try time.seconds.subtracting(range.start.seconds)
     }
     try insert(Self.moved(inside, by: change))
@@ -136,19 +136,19 @@ extension CompositionTrack {
   /// `AVMutableCompositionTrack` ignores the call.
   ///
   /// - Parameter range: In the time of the composition; from zero or later.
-  /// - Throws: `EditingError` with `.emptyRange`, `.outsideComposition` for a start before zero,
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` for a start before zero,
   ///   or `.notExact`.
-  public mutating func insertEmptyTimeRange(_ range: TimeRange) throws(EditingError) {
+  public mutating func insertEmptyTimeRange(_ range: TimeRange) throws(MediaError) {
     try insert([TrackSegment(empty: range)])
   }
 
   /// Takes a range out, and moves what plays after it forward.
   ///
   /// - Parameter range: In the time of the composition.
-  /// - Throws: `EditingError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
-  public mutating func removeTimeRange(_ range: TimeRange) throws(EditingError) {
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
+  public mutating func removeTimeRange(_ range: TimeRange) throws(MediaError) {
     try Self.check(range, upTo: duration)
-    try replace(range) { (_) throws(EditingError) in [] }
+    try replace(range) { (_) throws(MediaError) in [] }
   }
 
   /// Plays what is in a range faster or slower, so that it fills another length, and moves what
@@ -159,11 +159,11 @@ extension CompositionTrack {
   /// - Parameters:
   ///   - range: In the time of the composition.
   ///   - duration: The new length, above zero.
-  /// - Throws: `EditingError` with `.emptyRange` when the range or the duration is not longer
+  /// - Throws: `MediaError` with `.emptyRange` when the range or the duration is not longer
   ///   than zero, `.outsideComposition` or `.notExact`.
   public mutating func scaleTimeRange(
     _ range: TimeRange, toDuration duration: MediaTime
-  ) throws(EditingError) {
+  ) throws(MediaError) {
     try Self.check(range, upTo: self.duration)
     try scale(range, to: duration)
   }
@@ -176,11 +176,11 @@ extension CompositionTrack {
   /// - Parameters:
   ///   - ramp: How the speed changes.
   ///   - range: In the time of the composition.
-  /// - Throws: `EditingError` with `.emptyRange`, `.outsideComposition`, `.cutInRamp`, or
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition`, `.cutInRamp`, or
   ///   `.notExact`.
   public mutating func setSpeedRamp(
     _ ramp: SpeedRamp, in range: TimeRange
-  ) throws(EditingError) {
+  ) throws(MediaError) {
     try Self.check(range, upTo: duration)
     try applyRamp(ramp, range)
   }
@@ -192,28 +192,28 @@ extension CompositionTrack {
   /// - Parameters:
   ///   - time: In the time of the composition, up to its end.
   ///   - duration: How long it is held, above zero.
-  /// - Throws: `EditingError` with `.outsideComposition`, `.emptyRange`, or `.notExact`.
+  /// - Throws: `MediaError` with `.outsideComposition`, `.emptyRange`, or `.notExact`.
   public mutating func freezeFrame(
     at time: MediaTime, for duration: MediaTime
-  ) throws(EditingError) {
+  ) throws(MediaError) {
     guard time >= .zero, time <= self.duration, !segments.isEmpty else {
-      throw EditingError(
+      throw MediaError(
         .outsideComposition,
         "\(time.displayText) s is not inside the composition, which ends at "
           + "\(self.duration.displayText) s")
     }
     let target = try exactly("holding \(time.displayText) for \(duration.displayText)") {
-      () throws(TimingError) in
+      () throws(MediaError) in
       try TimeRange(start: time, duration: duration)
     }
     guard !target.isEmpty else {
-      throw EditingError(.emptyRange, "a frame cannot be held for \(duration.displayText) s")
+      throw MediaError(.emptyRange, "a frame cannot be held for \(duration.displayText) s")
     }
     let isEnd = time == self.duration
     guard mediaType == .video, let segment = segment(at: time), let source = segment.source,
       let mapping = segment.mapping
     else { return try insertEmptyTimeRange(target) }
-    let held = try exactly("the source of \(time.displayText)") { () throws(TimingError) in
+    let held = try exactly("the source of \(time.displayText)") { () throws(MediaError) in
       try PlaybackMapping(
         holding: MediaTime(mapping.sourceSeconds(of: time.seconds)),
         isBefore: mapping.motion == .hold ? mapping.isReversed : mapping.isReversed != isEnd,
@@ -225,8 +225,8 @@ extension CompositionTrack {
   /// Plays a range backwards; nothing moves.
   ///
   /// - Parameter range: In the time of the composition.
-  /// - Throws: `EditingError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
-  public mutating func reverse(_ range: TimeRange) throws(EditingError) {
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
+  public mutating func reverse(_ range: TimeRange) throws(MediaError) {
     try Self.check(range, upTo: duration)
     try turn(range)
   }

@@ -4,13 +4,13 @@ import OvercrankMediaCore
 
 extension MediaSource {
   /// Throws unless `range` has a length and lies inside.
-  func check(_ range: TimeRange) throws(EditingError) {
+  func check(_ range: TimeRange) throws(MediaError) {
     guard !range.isEmpty else {
-      throw EditingError(
+      throw MediaError(
         .emptyRange, "the range \(range.displayText) of \(path) is empty", ranges: [range])
     }
     guard range.start >= .zero, range.end <= duration else {
-      throw EditingError(
+      throw MediaError(
         .outsideSource,
         "the range \(range.displayText) is not inside \(path), which ends at \(duration.displayText) s",
         ranges: [range])
@@ -18,9 +18,9 @@ extension MediaSource {
   }
 
   /// Throws unless what a mapping plays lies inside.
-  func check(_ mapping: PlaybackMapping) throws(EditingError) {
+  func check(_ mapping: PlaybackMapping) throws(MediaError) {
     guard mapping.sourceStart >= .zero, mapping.sourceEnd <= duration.seconds else {
-      throw EditingError(
+      throw MediaError(
         .outsideSource,
         "the range \(mapping.sourceStart.displayText)..\(mapping.sourceEnd.displayText) is not inside "
           + "\(path), which ends at \(duration.displayText) s", ranges: [mapping.target])

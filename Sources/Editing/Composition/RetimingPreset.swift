@@ -32,8 +32,8 @@ public enum RetimingPreset: String, Hashable, Sendable, CaseIterable {
   /// Ramps are as long whatever the width is.
   private func points(
     _ slow: Speed, _ width: Rational
-  ) throws(TimingError) -> [(seconds: Rational, speed: Speed)] {
-    func share(_ above: Int128, _ below: Int128, _ milliseconds: Int128) throws(TimingError)
+  ) throws(MediaError) -> [(seconds: Rational, speed: Speed)] {
+    func share(_ above: Int128, _ below: Int128, _ milliseconds: Int128) throws(MediaError)
       -> Rational
     {
       try width.multiplied(by: Rational(above, below)).adding(Rational(milliseconds, 1_000))
@@ -71,20 +71,20 @@ public enum RetimingPreset: String, Hashable, Sendable, CaseIterable {
   ///     instant; 0.2 s for a ``pulse``, half of it on either side. For a ``freeze`` how long the
   ///     picture stands: 1 s.
   /// - Returns: The composition.
-  /// - Throws: `EditingError` with `.outsideSource`, `.emptyRange` for a width that is not above
+  /// - Throws: `MediaError` with `.outsideSource`, `.emptyRange` for a width that is not above
   ///   zero, or `.notExact`.
   public func composition(
     of source: MediaSource, at time: MediaTime, slowSpeed: Speed? = nil, width: MediaTime? = nil
-  ) throws(EditingError) -> Composition {
+  ) throws(MediaError) -> Composition {
     guard time >= .zero, time <= source.duration else {
-      throw EditingError(
+      throw MediaError(
         .outsideSource,
         "\(time.displayText) s is not inside \(source.path), which ends at "
           + "\(source.duration.displayText) s")
     }
     let width = width ?? usualWidth
     guard width > .zero else {
-      throw EditingError(.emptyRange, "a width of \(width.displayText) s is not above zero")
+      throw MediaError(.emptyRange, "a width of \(width.displayText) s is not above zero")
     }
     if self == .freeze {
       var composition = Composition(source)
@@ -92,9 +92,9 @@ public enum RetimingPreset: String, Hashable, Sendable, CaseIterable {
       return composition
     }
     let placed = try exactly("the preset \(rawValue) at \(time.displayText)") {
-      () throws(TimingError) in
+      () throws(MediaError) in
       let eighth = try Speed(Rational(1, 8))
-      return try points(slowSpeed ?? eighth, width.seconds).map { (point) throws(TimingError) in
+      return try points(slowSpeed ?? eighth, width.seconds).map { (point) throws(MediaError) in
         let position = try time.seconds.adding(point.seconds)
         return Composition.SpeedPoint(
           try MediaTime(min(max(position, .zero), source.duration.seconds)), point.speed)

@@ -15,27 +15,27 @@ public struct TrackSegment: Hashable, Sendable {
 
   /// Makes a segment that plays a range of a source at one speed.
   ///
-  /// - Throws: `EditingError` with `.outsideSource` when the mapping's source range is not inside
+  /// - Throws: `MediaError` with `.outsideSource` when the mapping's source range is not inside
   ///   the source.
-  public init(of source: MediaSource, _ mapping: TimeMapping) throws(EditingError) {
+  public init(of source: MediaSource, _ mapping: TimeMapping) throws(MediaError) {
     try source.check(mapping.source)
     self.init(unchecked: source, PlaybackMapping(mapping))
   }
 
   /// Makes a segment that plays a source in any way.
   ///
-  /// - Throws: `EditingError` with `.outsideSource` when what is played is not inside the source.
-  public init(of source: MediaSource, _ mapping: PlaybackMapping) throws(EditingError) {
+  /// - Throws: `MediaError` with `.outsideSource` when what is played is not inside the source.
+  public init(of source: MediaSource, _ mapping: PlaybackMapping) throws(MediaError) {
     try source.check(mapping)
     self.init(unchecked: source, mapping)
   }
 
   /// Makes a segment that plays nothing: no picture, and silence.
   ///
-  /// - Throws: `EditingError` with `.emptyRange` when the range is empty.
-  public init(empty target: TimeRange) throws(EditingError) {
+  /// - Throws: `MediaError` with `.emptyRange` when the range is empty.
+  public init(empty target: TimeRange) throws(MediaError) {
     guard !target.isEmpty else {
-      throw EditingError(
+      throw MediaError(
         .emptyRange, "the segment \(target.displayText) is empty", ranges: [target])
     }
     self.source = nil
@@ -56,10 +56,10 @@ public struct TrackSegment: Hashable, Sendable {
   /// Source seconds per composition second, the mean where it changes; nil where nothing is
   /// played or one instant is held.
   ///
-  /// - Throws: `EditingError` with `.notExact` when the fraction does not fit.
-  public func speed() throws(EditingError) -> Speed? {
+  /// - Throws: `MediaError` with `.notExact` when the fraction does not fit.
+  public func speed() throws(MediaError) -> Speed? {
     guard let mapping else { return nil }
-    return try exactly("the speed of \(target.displayText)") { () throws(TimingError) in
+    return try exactly("the speed of \(target.displayText)") { () throws(MediaError) in
       try mapping.meanSpeed()
     }
   }
@@ -103,32 +103,32 @@ public struct TrackSegment: Hashable, Sendable {
   }
 
   /// The same content, filling another time.
-  func filling(_ target: TimeRange) throws(EditingError) -> TrackSegment {
+  func filling(_ target: TimeRange) throws(MediaError) -> TrackSegment {
     guard let source, let mapping else { return try TrackSegment(empty: target) }
-    let moved = try exactly("filling \(target.displayText)") { () throws(TimingError) in
+    let moved = try exactly("filling \(target.displayText)") { () throws(MediaError) in
       try mapping.filling(target)
     }
     return TrackSegment(unchecked: source, moved)
   }
 
   /// The same content, the other way round.
-  func reversed() throws(EditingError) -> TrackSegment {
+  func reversed() throws(MediaError) -> TrackSegment {
     guard let source, let mapping else { return self }
-    let mirrored = try exactly("reversing \(target.displayText)") { () throws(TimingError) in
+    let mirrored = try exactly("reversing \(target.displayText)") { () throws(MediaError) in
       try mapping.reversed()
     }
     return TrackSegment(unchecked: source, mirrored)
   }
 
   /// The parts before and after an instant inside; each plays as it did.
-  func split(at time: MediaTime) throws(EditingError) -> [TrackSegment] {
+  func split(at time: MediaTime) throws(MediaError) -> [TrackSegment] {
     guard let source, let mapping else {
-      let targets = try exactly("a cut at \(time.displayText)") { () throws(TimingError) in
+      let targets = try exactly("a cut at \(time.displayText)") { () throws(MediaError) in
         try [TimeRange(start: target.start, end: time), TimeRange(start: time, end: target.end)]
       }
-      return try targets.map { (part) throws(EditingError) in try TrackSegment(empty: part) }
+      return try targets.map { (part) throws(MediaError) in try TrackSegment(empty: part) }
     }
-    let parts = try exactly("a cut at \(time.displayText)") { () throws(TimingError) in
+    let parts = try exactly("a cut at \(time.displayText)") { () throws(MediaError) in
       try mapping.split(at: time)
     }
     return [

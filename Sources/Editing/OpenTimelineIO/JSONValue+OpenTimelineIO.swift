@@ -6,8 +6,8 @@ import OvercrankMediaCore
 enum OpenTimelineRoot {
   /// The stack that a document plays: a timeline's, or one around a track or a clip by itself.
   ///
-  /// - Throws: `EditingError` with `.invalidProject` for a document of another kind.
-  static func stack(of document: JSONValue) throws(EditingError) -> JSONValue {
+  /// - Throws: `MediaError` with `.invalidProject` for a document of another kind.
+  static func stack(of document: JSONValue) throws(MediaError) -> JSONValue {
     switch document.otioKind {
     case "Timeline":
       guard let tracks = document["tracks"] else { break }
@@ -41,21 +41,21 @@ extension JSONValue {
   }
 
   /// Whether an item or an effect is switched on.
-  func otioIsEnabled(_ location: String) throws(EditingError) -> Bool {
+  func otioIsEnabled(_ location: String) throws(MediaError) -> Bool {
     guard let value = self["enabled"] else { return true }
     guard let isEnabled = value.bool else { throw value.otioUnreadable("enabled", of: location) }
     return isEnabled
   }
 
   /// The kind of a track; what stands in a stack without one is pictures.
-  func otioTrackKind(_ location: String) throws(EditingError) -> String {
+  func otioTrackKind(_ location: String) throws(MediaError) -> String {
     guard otioKind == "Track", let value = self["kind"] else { return "Video" }
     guard let kind = value.string else { throw value.otioUnreadable("kind", of: location) }
     return kind
   }
 
   /// The elements of a member; none where there is no such member.
-  func otioItems(_ key: String, _ location: String) throws(EditingError) -> [JSONValue] {
+  func otioItems(_ key: String, _ location: String) throws(MediaError) -> [JSONValue] {
     switch self[key] {
     case nil: return []
     case .array(let items): return items
@@ -66,7 +66,7 @@ extension JSONValue {
   }
 
   /// The address of a movie; nil where there is none.
-  func otioAddress(_ location: String) throws(EditingError) -> String? {
+  func otioAddress(_ location: String) throws(MediaError) -> String? {
     guard let value = self["target_url"], value != .null else { return nil }
     guard let address = value.string else { throw value.otioUnreadable("target_url", of: location) }
     return address.contains { !$0.isWhitespace } ? address : nil
@@ -74,11 +74,11 @@ extension JSONValue {
 
   /// A member that is a range; nil where there is none, or it is null.
   ///
-  /// - Throws: `EditingError` with `.invalidProject` for one that cannot be read: without it, other
+  /// - Throws: `MediaError` with `.invalidProject` for one that cannot be read: without it, other
   ///   frames would be shown.
   func otioRange(
     _ key: String, _ location: String
-  ) throws(EditingError) -> (start: Rational, duration: Rational)? {
+  ) throws(MediaError) -> (start: Rational, duration: Rational)? {
     guard let value = self[key], value != .null else { return nil }
     if let range = value.otioRange { return range }
     for part in ["start_time", "duration"] {
@@ -99,14 +99,14 @@ extension JSONValue {
   }
 
   /// A member that is a time; nil where there is none.
-  func otioTime(_ key: String, _ location: String) throws(EditingError) -> Rational? {
+  func otioTime(_ key: String, _ location: String) throws(MediaError) -> Rational? {
     guard let value = self[key], value != .null else { return nil }
     guard let time = value.otioTime else { throw value.otioUnreadable(key, of: location) }
     return time
   }
 
   /// What is said of a value that is there and cannot be read.
-  func otioUnreadable(_ name: String, of location: String) -> EditingError {
+  func otioUnreadable(_ name: String, of location: String) -> MediaError {
     let shown =
       switch self {
       case .null: "null"

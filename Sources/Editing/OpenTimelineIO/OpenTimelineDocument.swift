@@ -35,21 +35,20 @@ public struct OpenTimelineDocument: Hashable, Sendable {
   /// - Parameters:
   ///   - text: The JSON document.
   ///   - source: Finds what is known of a movie by its path, as the project has it.
-  /// - Throws: `EditingError` with `.invalidProject` for what is no such document or plays what
+  /// - Throws: `MediaError` with `.invalidProject` for what is no such document or plays what
   ///   cannot be played here; what `source` throws.
   public init(
     parsing text: String, source: (_ path: String) throws -> MediaSource
   ) throws {
     let document: JSONValue
     do { document = try JSONValue(parsing: text) } catch {
-      throw EditingError.invalidProject("it is not JSON")
+      throw MediaError.invalidProject("it is not JSON")
     }
     self = try withoutActuallyEscaping(source) { source in
       do { return try OpenTimelineDocument(reading: document, source: source) } catch let error
-        as TimingError
+        as MediaError
       {
-        throw EditingError.invalidProject(
-          "its numbers do not fit exact times: \(error.description)")
+        throw error.ofProject
       }
     }
   }
@@ -64,8 +63,8 @@ public struct OpenTimelineDocument: Hashable, Sendable {
 
   /// The JSON document, its keys in order, so that two can be compared.
   ///
-  /// - Throws: `EditingError` with `.notExact` when a speed does not fit.
-  public func text() throws(EditingError) -> String {
+  /// - Throws: `MediaError` with `.notExact` when a speed does not fit.
+  public func text() throws(MediaError) -> String {
     let document = try OpenTimelineWriter.timeline(self)
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
@@ -73,7 +72,7 @@ public struct OpenTimelineDocument: Hashable, Sendable {
       // An address names any file; where a path stands as text, bytes that are none are left out.
       return String(decoding: try encoder.encode(document), as: UTF8.self).repaired + "\n"
     } catch {
-      throw EditingError(.notExact, "the project cannot be written: \(error)")
+      throw MediaError(.notExact, "the project cannot be written: \(error)")
     }
   }
 }
@@ -98,12 +97,23 @@ public struct CompositionMarker: Hashable, Sendable {
   }
 }
 
-extension EditingError {
-  static func invalidMarkers(_ what: String) -> EditingError {
-    EditingError(.invalidProject, "the slow-motion marks cannot be read: \(what)")
+extension MediaError {
+  static func invalidMarkers(_ what: String) -> MediaError {
+    MediaError(.invalidProject, "the slow-motion marks cannot be read: \(what)")
   }
 
-  static func invalidProject(_ what: String) -> EditingError {
-    EditingError(.invalidProject, "the project cannot be read: \(what)")
+  /// This error, where reading a project provoked it: numbers that are no exact times make the
+  /// project invalid; any other error, such as that of a missing movie, is left as it is.
+  var ofProject: MediaError {
+    switch code {
+    case .overflow, .notPositive, .notExact:
+      .invalidProject("its numbers do not fit exact times: \(message)")
+    case .emptyRange, .outsideSource: .invalidProject(message)
+    default: self
+    }
+  }
+
+  static func invalidProject(_ what: String) -> MediaError {
+    MediaError(.invalidProject, "the project cannot be read: \(what)")
   }
 }

@@ -14,7 +14,7 @@ struct OpenTimelineEffects {
   /// Whether all plays as it is.
   var isNone: Bool { speed == .one && offsets == nil }
 
-  /// - Throws: `EditingError` with `.invalidProject` for an effect on time whose curve the
+  /// - Throws: `MediaError` with `.invalidProject` for an effect on time whose curve the
   ///   project does not give: at speed 1 something else would be seen.
   init(_ item: JSONValue, _ location: String) throws {
     for effect in try item.otioItems("effects", location) {
@@ -28,7 +28,7 @@ struct OpenTimelineEffects {
       if let values = effect["metadata"]?["lookup"] {
         let found = values.elements.compactMap { $0.number.flatMap(ProjectTime.nearest) }
         guard offsets == nil, !found.isEmpty, found.count == values.elements.count else {
-          throw EditingError.invalidProject(
+          throw MediaError.invalidProject(
             "the curves of \(location) are more than one, or not made of numbers")
         }
         offsets = found
@@ -49,13 +49,13 @@ struct OpenTimelineEffects {
     }
     guard let number = effect["time_scalar"]?.number else {
       let name = effect["effect_name"]?.string ?? ""
-      throw EditingError.invalidProject(
+      throw MediaError.invalidProject(
         "\(location) has the time effect \(name.isEmpty ? kind : name), "
           + "whose curve is not in the project")
     }
     guard let scalar = ProjectTime.nearest(number), number == 0 || (1e-6...1e6 ~= abs(number))
     else {
-      throw EditingError.invalidProject("\(location) plays at the speed \(number)")
+      throw MediaError.invalidProject("\(location) plays at the speed \(number)")
     }
     return scalar
   }
@@ -83,11 +83,11 @@ struct OpenTimelineEffects {
       ]
     }
     guard let rate else {
-      throw EditingError.invalidProject("\(location) has a curve, but no rate of frames")
+      throw MediaError.invalidProject("\(location) has a curve, but no rate of frames")
     }
     let count = try duration.multiplied(by: rate).rounded(.towardPositiveInfinity)
     guard count <= offsets.count else {
-      throw EditingError.invalidProject(
+      throw MediaError.invalidProject(
         "the curve of \(location) has \(offsets.count) values for \(count) frames")
     }
     func content(_ frame: Int) throws -> Rational {

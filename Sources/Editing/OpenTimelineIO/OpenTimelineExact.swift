@@ -55,7 +55,7 @@ enum OpenTimelineExact {
     let ends = (exact["source"]?.elements ?? []).map(\.otioFraction)
     let isReversed = exact["reversed"]?.bool ?? false
     guard ends.count == 2, let start = ends[0], let end = ends[1] else {
-      throw EditingError.invalidProject("a source range is missing")
+      throw MediaError.invalidProject("a source range is missing")
     }
     let whole = try TimeRange(start: MediaTime(start), end: MediaTime(end))
     switch exact["motion"]?.string {
@@ -66,7 +66,7 @@ enum OpenTimelineExact {
       let part = (exact["part"]?.elements ?? []).compactMap(\.otioFraction)
       guard speeds.count == 2, part.count == 2,
         let easing = SpeedRamp.Easing(rawValue: exact["easing"]?.string ?? "")
-      else { throw EditingError.invalidProject("a ramp is incomplete") }
+      else { throw MediaError.invalidProject("a ramp is incomplete") }
       let ramp = SpeedRamp(from: try Speed(speeds[0]), to: try Speed(speeds[1]), easing: easing)
       return try PlaybackMapping(
         partOf: ramp, source: whole, from: part[0], to: part[1], isReversed: isReversed,

@@ -73,7 +73,7 @@ struct OpenTimelineReader {
       composition.tracks.insert(track, at: min(audiosBelow, composition.tracks.count))
     }
     if let missing = missing.first, composition.sources.isEmpty {
-      throw EditingError.invalidProject("none of its clips plays a movie: \(missing)")
+      throw MediaError.invalidProject("none of its clips plays a movie: \(missing)")
     }
     return composition
   }
@@ -117,7 +117,7 @@ struct OpenTimelineReader {
     of item: JSONValue, _ mediaType: MediaType, _ location: String, depth: Int
   ) throws -> ProjectContent {
     guard depth < Self.depthLimit else {
-      throw EditingError.invalidProject("its compositions are nested too deeply")
+      throw MediaError.invalidProject("its compositions are nested too deeply")
     }
     let kind = item.otioKind
     guard kind != "Gap", try item.otioIsEnabled(location) else {
@@ -185,7 +185,7 @@ struct OpenTimelineReader {
         notes.append("\(location) \(reason) and shows nothing")
         return ProjectContent(emptyFor: duration)
       }
-      throw EditingError.invalidProject(
+      throw MediaError.invalidProject(
         "\(location) names no movie, but \(clip.otioReferenceDescription)")
     }
     let available = try reference.otioRange("available_range", location)
@@ -200,11 +200,11 @@ struct OpenTimelineReader {
   /// How long an item is, which its effects do not change.
   private func length(of item: JSONValue, _ location: String, depth: Int) throws -> Rational {
     guard depth < Self.depthLimit else {
-      throw EditingError.invalidProject("its compositions are nested too deeply")
+      throw MediaError.invalidProject("its compositions are nested too deeply")
     }
     if let range = try item.otioRange("source_range", location) {
       guard range.duration > .zero else {
-        throw EditingError.invalidProject("\(location) has no length")
+        throw MediaError.invalidProject("\(location) has no length")
       }
       return range.duration
     }
@@ -216,8 +216,8 @@ struct OpenTimelineReader {
       {
         return duration
       }
-      throw EditingError.invalidProject("\(location) does not say how long it is")
-    case "Gap": throw EditingError.invalidProject("\(location) is a gap without a length")
+      throw MediaError.invalidProject("\(location) does not say how long it is")
+    case "Gap": throw MediaError.invalidProject("\(location) is a gap without a length")
     case "Track":
       var sum = try Self.fades(item, location)
       for child in children where child.otioKind != "Transition" {
@@ -238,7 +238,7 @@ struct OpenTimelineReader {
       guard let child, child.otioKind == "Transition" else { continue }
       let offset = try child.otioTime(key, "a fade in \(location)") ?? .zero
       guard offset >= .zero else {
-        throw EditingError.invalidProject("a fade in \(location) lasts less than nothing")
+        throw MediaError.invalidProject("a fade in \(location) lasts less than nothing")
       }
       sum = try sum.adding(offset)
     }
@@ -255,7 +255,7 @@ struct OpenTimelineReader {
         ? nil : try effects.curve(from: .zero, lasting: whole, item.otioRate, location)
     }
     guard duration >= .zero else {
-      throw EditingError.invalidProject("\(location) is trimmed to a range that is none")
+      throw MediaError.invalidProject("\(location) is trimmed to a range that is none")
     }
     // A trim to nothing is how some programs write an empty track.
     if duration == .zero { return [] }
@@ -270,7 +270,7 @@ struct OpenTimelineReader {
     return effects
   }
 
-  private static func notPlayed(_ item: JSONValue, _ location: String) -> EditingError {
+  private static func notPlayed(_ item: JSONValue, _ location: String) -> MediaError {
     .invalidProject(
       item.otioKind.isEmpty
         ? "\(location) is no item of a timeline"

@@ -5,7 +5,7 @@ import OvercrankMediaCore
 
 /// Makes OpenTimelineIO's objects.
 enum OpenTimelineWriter {
-  static func timeline(_ project: OpenTimelineDocument) throws(EditingError) -> JSONValue {
+  static func timeline(_ project: OpenTimelineDocument) throws(MediaError) -> JSONValue {
     let tracks = try project.composition.tracks.map(track)
     let markers = project.composition.markers.map(marker)
     return object(
@@ -18,7 +18,7 @@ enum OpenTimelineWriter {
       ])
   }
 
-  private static func track(_ track: CompositionTrack) throws(EditingError) -> JSONValue {
+  private static func track(_ track: CompositionTrack) throws(MediaError) -> JSONValue {
     var exact: [String: JSONValue] = [:]
     if let rotation = track.rotation { exact["rotation"] = .number(Double(rotation)) }
     if let language = track.language { exact["language"] = .string(language) }
@@ -33,7 +33,7 @@ enum OpenTimelineWriter {
   }
 
   /// The items that a segment is: one, or a row of them for a ramp.
-  static func clips(_ segment: TrackSegment) throws(EditingError) -> [JSONValue] {
+  static func clips(_ segment: TrackSegment) throws(MediaError) -> [JSONValue] {
     let length = segment.target.duration
     guard let source = segment.source, let mapping = segment.mapping else {
       return [
@@ -42,7 +42,7 @@ enum OpenTimelineWriter {
           exact: ["segment": .object(["duration": .string(length.description)])], [:])
       ]
     }
-    let pieces = try exactly("the ramp \(segment)") { () throws(TimingError) in
+    let pieces = try exactly("the ramp \(segment)") { () throws(MediaError) in
       try mapping.linearPieces(perSecond: 25, atLeast: 8)
     }
     var exact: [String: JSONValue] = [
@@ -77,8 +77,8 @@ enum OpenTimelineWriter {
     return clips
   }
 
-  private static func effects(_ piece: PlaybackMapping) throws(EditingError) -> [JSONValue] {
-    let speed = try exactly("the speed of \(piece)") { () throws(TimingError) in
+  private static func effects(_ piece: PlaybackMapping) throws(MediaError) -> [JSONValue] {
+    let speed = try exactly("the speed of \(piece)") { () throws(MediaError) in
       try piece.meanSpeed()
     }
     guard let speed else { return [effect("FreezeFrame", 0)] }

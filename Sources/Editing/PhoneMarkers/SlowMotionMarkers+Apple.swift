@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import OvercrankMediaCore
+public import OvercrankMediaCore
 
 extension SlowMotionMarkers {
   /// An `.AAE` file: what kind of edit it is, and the edit itself.
@@ -34,9 +34,9 @@ extension SlowMotionMarkers {
   /// Reads an iPhone's `.AAE` file.
   ///
   /// - Parameter text: The whole file.
-  /// - Throws: `EditingError` with `.invalidProject` for a file that is none, is damaged, or
+  /// - Throws: `MediaError` with `.invalidProject` for a file that is none, is damaged, or
   ///   is about other edits than slow motion.
-  public init(aae text: String) throws(EditingError) {
+  public init(aae text: String) throws(MediaError) {
     guard let sidecar = Self.sidecar(text) else { throw .invalidMarkers("it is no .AAE file") }
     let kind = sidecar.adjustmentFormatIdentifier
     guard kind == "com.apple.video.slomo" else {

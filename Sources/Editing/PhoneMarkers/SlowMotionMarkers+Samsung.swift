@@ -15,10 +15,10 @@ extension SlowMotionMarkers {
   ///   - bytes: The last bytes of the file, up to its end.
   ///   - elsewhere: The speed of what is in no range: above 1 for a movie that is stored slower
   ///     than it was, as of 240 frames a second that are stored at 30. Ranges are so much faster.
-  /// - Throws: `EditingError` with `.invalidProject` for a table or ranges that are damaged.
+  /// - Throws: `MediaError` with `.invalidProject` for a table or ranges that are damaged.
   public init?(
     samsungTrailer bytes: [UInt8], elsewhere: Speed = .normal
-  ) throws(EditingError) {
+  ) throws(MediaError) {
     guard bytes.count >= 8, bytes.suffix(4).elementsEqual("SEFT".utf8) else { return nil }
     func number(_ offset: Int) -> Int {
       bytes[offset..<offset + 4].reversed().reduce(0) { $0 << 8 | Int($1) }
@@ -49,7 +49,7 @@ extension SlowMotionMarkers {
 
   private static func changes(
     samsung text: String, _ elsewhere: Speed
-  ) throws(EditingError) -> [Change] {
+  ) throws(MediaError) -> [Change] {
     var changes: [Change] = []
     for part in text.split(separator: "*") {
       let numbers = part.split(separator: ":", omittingEmptySubsequences: false).map { Int64($0) }

@@ -41,8 +41,8 @@ public struct SlowMotionMarkers: Hashable, Sendable {
   /// - Parameters:
   ///   - bytes: The markers.
   ///   - duration: How long the clip is, at whose end the last one ends.
-  /// - Throws: `EditingError` with `.invalidProject` for bytes that are none.
-  public init(android bytes: [UInt8], duration: MediaTime) throws(EditingError) {
+  /// - Throws: `MediaError` with `.invalidProject` for bytes that are none.
+  public init(android bytes: [UInt8], duration: MediaTime) throws(MediaError) {
     func number(_ offset: Int, _ size: Int) -> UInt64 {
       bytes[offset..<offset + size].reduce(0) { $0 << 8 | UInt64($1) }
     }
@@ -76,8 +76,8 @@ public struct SlowMotionMarkers: Hashable, Sendable {
   ///
   /// - Parameter source: The clip.
   /// - Returns: The composition.
-  /// - Throws: `EditingError` as ``Composition/retimed(_:changes:)`` does.
-  public func composition(of source: MediaSource) throws(EditingError) -> Composition {
+  /// - Throws: `MediaError` as ``Composition/retimed(_:changes:)`` does.
+  public func composition(of source: MediaSource) throws(MediaError) -> Composition {
     var inside: [(range: TimeRange, speed: Speed)] = []
     for change in changes {
       guard let whole = try? TimeRange(duration: source.duration),

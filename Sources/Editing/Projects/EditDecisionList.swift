@@ -78,7 +78,7 @@ struct EditDecisionList {
     var (events, isDrop) = try events(text)
     events.removeAll { $0.reel == "BL" || (!$0.isVideo && !$0.isAudio) }
     guard let first = events.first else {
-      throw EditingError.invalidProject("the list has no event that plays anything")
+      throw MediaError.invalidProject("the list has no event that plays anything")
     }
     let rate = try rate(of: first, events)
     let nominal = Int64(rate.framesPerSecond.rounded(.towardPositiveInfinity))
@@ -97,7 +97,7 @@ struct EditDecisionList {
       // The outgoing side of a transition is an event without a length.
       if record.0 == record.1 { continue }
       guard record.0 < record.1 else {
-        throw EditingError.invalidProject("\(location) ends before it begins")
+        throw MediaError.invalidProject("\(location) ends before it begins")
       }
       if !event.isCut { notes.append("the transition at \(location) is played as a cut") }
       let offset = starts[path] ?? 0
@@ -107,7 +107,7 @@ struct EditDecisionList {
       var end: Rational
       if let motion = event.motion {
         guard let pace = ProjectTime.nearest(motion.framesPerSecond) else {
-          throw EditingError.invalidProject("\(location) has a speed that is none")
+          throw MediaError.invalidProject("\(location) has a speed that is none")
         }
         let played = try length.multiplied(by: pace.divided(by: rate.framesPerSecond))
         if played < .zero {
@@ -120,7 +120,7 @@ struct EditDecisionList {
         let other = count(event.codes[1]) - count(event.codes[0])
         // Lists of drop-frame time code are often a frame off.
         guard abs(other - (record.1 - record.0)) <= 2 else {
-          throw EditingError.invalidProject(
+          throw MediaError.invalidProject(
             "\(location) takes \(other) frames for \(record.1 - record.0), without an M2 line that "
               + "says how")
         }
@@ -170,7 +170,7 @@ struct EditDecisionList {
     guard let found = try findRate(Self.path(first)),
       found.framesPerSecond > Rational(most), found.framesPerSecond <= Rational(120)
     else {
-      throw EditingError(
+      throw MediaError(
         .frameRateNeeded,
         "the frames of the list's time codes are of a rate that it does not say")
     }
@@ -195,7 +195,7 @@ struct EditDecisionList {
         guard let code = numbers.first.flatMap(TimeCode.init),
           let pace = numbers.dropFirst().first.flatMap({ Double($0) }), abs(pace) < 100_000
         else {
-          throw EditingError.invalidProject(
+          throw MediaError.invalidProject(
             "the M2 line of event \(events.last?.number ?? "") is damaged")
         }
         // A dissolve has two lines, each with the reel that it is about.

@@ -32,7 +32,7 @@ public struct EditingProject: Hashable, Sendable {
   ///   - source: Finds what is known of a movie by its path, as the project has it.
   ///   - timeCodeRate: The rate of a list that counts in frames, by the path of its first movie;
   ///     nil where it is not known.
-  /// - Throws: `EditingError` with `.invalidProject` for a file of another format, one that is
+  /// - Throws: `MediaError` with `.invalidProject` for a file of another format, one that is
   ///   damaged, or one that plays what cannot be played here, and with `.frameRateNeeded` for a
   ///   list of frames of an unknown rate; what the closures throw.
   public init(
@@ -41,9 +41,8 @@ public struct EditingProject: Hashable, Sendable {
   ) throws {
     let found = try withoutActuallyEscaping(source) { (source) throws -> Found in
       try withoutActuallyEscaping(timeCodeRate) { (rate) throws -> Found in
-        do { return try Self.read(text, source, rate) } catch let error as TimingError {
-          throw EditingError.invalidProject(
-            "its numbers do not fit exact times: \(error.description)")
+        do { return try Self.read(text, source, rate) } catch let error as MediaError {
+          throw error.ofProject
         }
       }
     }
@@ -83,7 +82,7 @@ public struct EditingProject: Hashable, Sendable {
     }
   }
 
-  private static func unknown(_ what: String) -> EditingError {
+  private static func unknown(_ what: String) -> MediaError {
     let formats = Format.allCases.map(\.rawValue).joined(separator: ", ")
     return .invalidProject("\(what); projects are read from \(formats)")
   }

@@ -20,7 +20,7 @@ extension FinalCutProject {
       guard let time = try Self.time(point, "time"), let value = try Self.time(point, "value"),
         points.last.map({ $0.time < time }) ?? true
       else {
-        throw EditingError.invalidProject("the time map of \(Self.words(element)) is damaged")
+        throw MediaError.invalidProject("the time map of \(Self.words(element)) is damaged")
       }
       for key in ["inTime", "outTime"] where (try Self.time(point, key) ?? .zero) > .zero {
         notes.append("the smooth changes of speed of \(Self.words(element)) are played as corners")
@@ -28,7 +28,7 @@ extension FinalCutProject {
       points.append((time, value))
     }
     guard points.count > 1 else {
-      throw EditingError.invalidProject("the time map of \(Self.words(element)) has no curve")
+      throw MediaError.invalidProject("the time map of \(Self.words(element)) has no curve")
     }
     func value(_ time: Rational, _ index: Int) throws -> Rational {
       let (one, two) = (points[index], points[index + 1])
@@ -58,7 +58,7 @@ extension FinalCutProject {
       let below = parts.count == 2 ? Rational.decimal(parts[1]) : .one, below > .zero,
       let time = try? above.divided(by: below)
     else {
-      throw EditingError.invalidProject(
+      throw MediaError.invalidProject(
         "the \(key) of \(words(element)) is no time: \(text.prefix(40))")
     }
     return time

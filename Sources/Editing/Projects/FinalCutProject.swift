@@ -62,7 +62,7 @@ struct FinalCutProject {
     }
     let projects = document.all("project")
     guard let sequence = projects.first?.first("sequence") ?? document.first("sequence") else {
-      throw EditingError.invalidProject("it has no project with a sequence")
+      throw MediaError.invalidProject("it has no project with a sequence")
     }
     if projects.count > 1 { notes.append("of \(projects.count) projects the first is read") }
     var composition = Composition()
@@ -96,7 +96,7 @@ struct FinalCutProject {
       let offset = try Self.time(child, "offset")?.subtracting(start) ?? row.content.duration
       let played = try clip(child, depth: depth + 1)
       guard offset >= row.content.duration else {
-        throw EditingError.invalidProject(
+        throw MediaError.invalidProject(
           "\(Self.words(child)) begins before the one in front of it has ended")
       }
       row.content = row.content.padded(upTo: offset)
@@ -115,7 +115,7 @@ struct FinalCutProject {
   private mutating func clip(_ element: XMLElement, depth: Int) throws -> Played {
     budget -= 1
     guard depth < 64, budget > 0 else {
-      throw EditingError.invalidProject("its clips are nested too deeply")
+      throw MediaError.invalidProject("its clips are nested too deeply")
     }
     if element.name == "audition" {
       guard let chosen = element.children.first else { return Played(content: ProjectContent()) }
@@ -126,7 +126,7 @@ struct FinalCutProject {
     let location = Self.words(element)
     var content = try content(element, depth: depth)
     let duration = try Self.time(element, "duration") ?? content?.duration ?? .zero
-    guard duration > .zero else { throw EditingError.invalidProject("\(location) has no length") }
+    guard duration > .zero else { throw MediaError.invalidProject("\(location) has no length") }
     let curve = try curve(element, from: start, lasting: duration)
     if element["enabled"] == "0" { content = nil }
     var played = Played(content: ProjectContent(emptyFor: duration))
@@ -195,7 +195,7 @@ struct FinalCutProject {
       return try ProjectContent.stacked(layers)
     case "ref-clip":
       guard let sequence = element["ref"].flatMap({ sequences[$0] }) else {
-        throw EditingError.invalidProject("\(Self.words(element)) names no compound clip")
+        throw MediaError.invalidProject("\(Self.words(element)) names no compound clip")
       }
       let isSilenced =
         mediaType == .video
@@ -205,7 +205,7 @@ struct FinalCutProject {
       let start = try Self.time(sequence, "tcStart") ?? .zero
       return try ProjectContent.stacked([Self.later(content, by: start)])
     case "mc-clip":
-      throw EditingError.invalidProject(
+      throw MediaError.invalidProject(
         "\(Self.words(element)) is a multicam clip, which is not read")
     case "title", "video":
       if element.name == "title" || element["ref"].map({ assets[$0] == nil }) ?? true {

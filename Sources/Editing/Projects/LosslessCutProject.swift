@@ -16,7 +16,7 @@ struct LosslessCutProject {
   /// The segments that are kept, one after the other, as LosslessCut would merge them.
   mutating func composition(of document: JSONValue) throws -> Composition {
     guard let path = document["mediaFileName"]?.string, !path.isEmpty else {
-      throw EditingError.invalidProject("it does not name its movie")
+      throw MediaError.invalidProject("it does not name its movie")
     }
     let source = try media.source(path)
     let isFirstVersion = document["version"]?.number == 1
@@ -35,7 +35,7 @@ struct LosslessCutProject {
         continue
       }
       let last = end ?? source.duration.seconds
-      guard start < last else { throw EditingError.invalidProject("\(location) has no length") }
+      guard start < last else { throw MediaError.invalidProject("\(location) has no length") }
       try content.append(
         ProjectContent(
           ProjectClip(path: path, location: location),
@@ -51,7 +51,7 @@ struct LosslessCutProject {
     return composition
   }
 
-  private static func flag(_ value: JSONValue, _ location: String) throws(EditingError) -> Bool {
+  private static func flag(_ value: JSONValue, _ location: String) throws(MediaError) -> Bool {
     guard let flag = value.bool else { throw value.otioUnreadable("selected", of: location) }
     return flag
   }
@@ -59,7 +59,7 @@ struct LosslessCutProject {
   private static func time(_ value: JSONValue?, _ location: String) throws -> Rational? {
     guard let value, value != .null else { return nil }
     guard let time = value.number.flatMap(ProjectTime.nearest), time >= .zero else {
-      throw EditingError.invalidProject("\(location) has a time that is none")
+      throw MediaError.invalidProject("\(location) has a time that is none")
     }
     return time
   }

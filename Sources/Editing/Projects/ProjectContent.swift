@@ -69,7 +69,7 @@ struct ProjectContent {
   }
 
   /// Adds what plays after the end.
-  mutating func append(_ other: ProjectContent) throws(TimingError) {
+  mutating func append(_ other: ProjectContent) throws(MediaError) {
     let end = duration
     for piece in other.pieces {
       pieces.append(
@@ -87,7 +87,7 @@ struct ProjectContent {
   }
 
   /// This content played along a curve; beyond its ends nothing is shown.
-  func played(along curve: [CurvePart]) throws(TimingError) -> ProjectContent {
+  func played(along curve: [CurvePart]) throws(MediaError) -> ProjectContent {
     var played = ProjectContent()
     for part in curve where part.start < part.end {
       played.pieces += try window(part)
@@ -97,7 +97,7 @@ struct ProjectContent {
 
   /// Layers on top of each other, the last one uppermost: where one shows nothing, the one below
   /// it is seen.
-  static func stacked(_ layers: [ProjectContent]) throws(TimingError) -> ProjectContent {
+  static func stacked(_ layers: [ProjectContent]) throws(MediaError) -> ProjectContent {
     guard let top = layers.last else { return ProjectContent() }
     let end = layers.map(\.duration).max() ?? .zero
     var seen = layers.count == 1 ? top : top.padded(upTo: end)
@@ -125,7 +125,7 @@ struct ProjectContent {
 
   /// What is shown between two instants of this content, forwards, backwards or held, laid into a
   /// stretch of another time, all of which is covered.
-  private func window(_ part: CurvePart) throws(TimingError) -> [Piece] {
+  private func window(_ part: CurvePart) throws(MediaError) -> [Piece] {
     guard part.from != part.to else {
       let held = piece(at: part.from)
       var shown = held?.shown
@@ -137,7 +137,7 @@ struct ProjectContent {
     }
     let scale = try part.end.subtracting(part.start)
       .divided(by: part.to.subtracting(part.from))
-    func location(_ time: Rational) throws(TimingError) -> Rational {
+    func location(_ time: Rational) throws(MediaError) -> Rational {
       if time == part.from { return part.start }
       if time == part.to { return part.end }
       return try time.subtracting(part.from).multiplied(by: scale).adding(part.start)
@@ -146,7 +146,7 @@ struct ProjectContent {
     let isForward = part.from < part.to
     var found: [Piece] = []
     var covered = low
-    func add(_ start: Rational, _ end: Rational, _ shown: Shown?) throws(TimingError) {
+    func add(_ start: Rational, _ end: Rational, _ shown: Shown?) throws(MediaError) {
       guard start < end else { return }
       let ends = (try location(start), try location(end))
       var rotated = shown
@@ -188,7 +188,7 @@ struct ProjectContent {
   /// The clip's own time at an instant of a piece.
   private static func time(
     of piece: Piece, _ line: Shown, at time: Rational
-  ) throws(TimingError) -> Rational {
+  ) throws(MediaError) -> Rational {
     if time == piece.start { return line.from }
     if time == piece.end { return line.to }
     return try line.to.subtracting(line.from)
@@ -202,7 +202,7 @@ extension ProjectContent {
   ///
   /// Many layers that follow each other in time are laid into one first, so that a list of
   /// thousands of events does not become as many layers.
-  static func inSequence(_ layers: [ProjectContent]) throws(TimingError) -> ProjectContent {
+  static func inSequence(_ layers: [ProjectContent]) throws(MediaError) -> ProjectContent {
     var rows: [ProjectContent] = []
     for layer in layers {
       guard let start = layer.pieces.first(where: { $0.shown != nil })?.start else {

@@ -13,7 +13,7 @@ struct ProjectMedia {
 
   /// Makes a track of content.
   ///
-  /// - Throws: `EditingError` with `.invalidProject` for what is not inside its media, or does
+  /// - Throws: `MediaError` with `.invalidProject` for what is not inside its media, or does
   ///   not fit exact times; what the search for media throws.
   mutating func track(
     _ content: ProjectContent, _ mediaType: MediaType
@@ -44,7 +44,7 @@ struct ProjectMedia {
       mapping = try line(shown, of: source, target)
     }
     guard mapping.sourceStart >= .zero, mapping.sourceEnd <= source.duration.seconds else {
-      throw EditingError.invalidProject(
+      throw MediaError.invalidProject(
         "\(shown.clip.location) plays \(mapping.sourceStart.displayText) s to "
           + "\(mapping.sourceEnd.displayText) s of \(source.path), which lasts "
           + "\(source.duration.displayText) s")
@@ -92,7 +92,7 @@ struct ProjectMedia {
         holding: ProjectTime.rounded(low), isBefore: low == end, target: target)
     }
     guard low < high else {
-      throw EditingError.invalidProject("\(shown.clip.location) plays nothing of \(source.path)")
+      throw MediaError.invalidProject("\(shown.clip.location) plays nothing of \(source.path)")
     }
     // A source range that is not inside is refused by the caller, with its numbers.
     let line = try TimeMapping(
@@ -112,7 +112,7 @@ struct ProjectMedia {
 
   /// A time of media, moved inside where it is a frame beyond an end at most: programs that count
   /// in frames or in floating point name such ends.
-  private func inside(_ time: Rational, _ end: Rational) throws(TimingError) -> Rational {
+  private func inside(_ time: Rational, _ end: Rational) throws(MediaError) -> Rational {
     let slack = try Rational(1, 24)
     if time < .zero { return try time.adding(slack) >= .zero ? .zero : time }
     if time > end { return try time.subtracting(slack) <= end ? end : time }
@@ -131,11 +131,11 @@ struct ProjectMedia {
 /// Times as projects write them, in floating point or as fractions.
 enum ProjectTime {
   /// A time that a composition can hold: exact, or else the nearest nanosecond.
-  static func rounded(_ seconds: Rational) throws(TimingError) -> MediaTime {
+  static func rounded(_ seconds: Rational) throws(MediaError) -> MediaTime {
     if let time = try? MediaTime(seconds) { return time }
     let units = try seconds.multiplied(by: Rational(1_000_000_000)).rounded(.halfAwayFromZero)
     guard let value = Int64(exactly: units) else {
-      throw TimingError(.overflow, "the time \(seconds.doubleValue) s does not fit")
+      throw MediaError(.overflow, "the time \(seconds.doubleValue) s does not fit")
     }
     return MediaTime(nanoseconds: value)
   }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import OvercrankMediaCore
+
 /// An element of an XML document, with its attributes and the elements inside; text is dropped.
 ///
 /// FoundationEssentials has no parser for XML, and FoundationXML would pull all of Foundation and
@@ -22,9 +24,9 @@ struct XMLElement {
 
   /// Reads a document.
   ///
-  /// - Throws: `EditingError` with `.invalidProject` for one that is not well formed, or larger
+  /// - Throws: `MediaError` with `.invalidProject` for one that is not well formed, or larger
   ///   or deeper than projects are.
-  init(parsing text: String) throws(EditingError) {
+  init(parsing text: String) throws(MediaError) {
     var parser = XMLParser(text)
     self = try parser.document()
   }
@@ -43,7 +45,7 @@ private struct XMLParser {
     length = rest.count
   }
 
-  mutating func document() throws(EditingError) -> XMLElement {
+  mutating func document() throws(MediaError) -> XMLElement {
     // A stack of our own: the elements that are open.
     var open: [XMLElement] = []
     var count = 0
@@ -78,7 +80,7 @@ private struct XMLParser {
   }
 
   /// Skips a comment, an instruction, a document type or text that is marked as such.
-  private mutating func skipped() throws(EditingError) -> Bool {
+  private mutating func skipped() throws(MediaError) -> Bool {
     for (head, tail) in [("<!--", "-->"), ("<?", "?>"), ("<![CDATA[", "]]>")]
     where rest.starts(with: head.utf8) {
       try skip(past: tail)
@@ -93,7 +95,7 @@ private struct XMLParser {
     return true
   }
 
-  private mutating func skip(past text: String) throws(EditingError) {
+  private mutating func skip(past text: String) throws(MediaError) {
     let wanted = Array(text.utf8)
     while let position = rest.firstIndex(of: wanted[0]) {
       rest = rest[position...]
@@ -106,7 +108,7 @@ private struct XMLParser {
     throw broken("\(text) is missing")
   }
 
-  private mutating func start() throws(EditingError) -> (XMLElement, isEmpty: Bool) {
+  private mutating func start() throws(MediaError) -> (XMLElement, isEmpty: Bool) {
     rest = rest.dropFirst()
     var element = XMLElement(name: try name())
     while true {
@@ -131,7 +133,7 @@ private struct XMLParser {
   }
 
   /// A value with its entities put in.
-  private func text(_ bytes: ArraySlice<UInt8>) throws(EditingError) -> String {
+  private func text(_ bytes: ArraySlice<UInt8>) throws(MediaError) -> String {
     var text = ""
     var part = bytes
     while let mark = part.firstIndex(of: UInt8(ascii: "&")) {
@@ -156,7 +158,7 @@ private struct XMLParser {
     return text + String(decoding: part, as: UTF8.self)
   }
 
-  private mutating func name() throws(EditingError) -> String {
+  private mutating func name() throws(MediaError) -> String {
     let letters = rest.prefix { byte in
       switch byte {
       case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -184,7 +186,7 @@ private struct XMLParser {
     return true
   }
 
-  private func broken(_ what: String) -> EditingError {
+  private func broken(_ what: String) -> MediaError {
     .invalidProject("its XML is damaged at byte \(length - rest.count): \(what)")
   }
 }

@@ -52,7 +52,7 @@ final class AudioExport {
       } catch { belt.end(error) }
     }
     guard case .ready(let parameters, let most)? = try belt.next(isCancelled) else {
-      throw ExportError.isCancelled
+      throw MediaError.exportCancelled
     }
     self.parameters = parameters
     mostPackets = most

@@ -44,10 +44,10 @@ struct AudioExportPlan: Sendable {
       guard let other = asset.audioTrack, other.sampleRate == track.sampleRate,
         other.channelCount == track.channelCount
       else {
-        throw ExportError(
+        throw MediaError(
           .unsupportedSource,
           "the sound of \(asset.path) is of another kind than that of \(first.path)",
-          hint: "give files with the same sampling rate and number of channels")
+          recovery: "give files with the same sampling rate and number of channels")
       }
     }
     self.assets = assets
@@ -56,9 +56,9 @@ struct AudioExportPlan: Sendable {
     duration = max(composed.duration, session.composition.track(.video)?.duration ?? .zero)
     let rate = Int128(track.sampleRate)
     if settings.audioCodec == .pcm, container != "mov" {
-      throw ExportError(
+      throw MediaError(
         .unsupportedContainer, "\(settings.path) cannot hold uncompressed sound",
-        hint: "name it .mov, or choose AAC")
+        recovery: "name it .mov, or choose AAC")
     }
     if session.composition.isWhole(of: first),
       Self.codec(for: track, container, settings.audioCodec).hasPrefix(track.codec)

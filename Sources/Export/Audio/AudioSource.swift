@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankAssets
+import OvercrankMediaCore
 
 /// The sound of one of several assets.
 final class AudioSource {
@@ -12,7 +13,7 @@ final class AudioSource {
 
   private static let stepLength = 96_000
 
-  init(_ asset: Asset, _ track: AudioTrack) throws(AssetError) {
+  init(_ asset: Asset, _ track: AudioTrack) throws(MediaError) {
     let reader = try AudioReader(asset)
     self.asset = asset
     self.track = track
@@ -22,14 +23,14 @@ final class AudioSource {
   /// Samples by number; of the reversed source, counted from the one behind the last.
   func samples(
     from start: Int64, count: Int, isReversed: Bool
-  ) throws(AssetError) -> [[Float]] {
+  ) throws(MediaError) -> [[Float]] {
     guard isReversed else { return try reader.samples(from: start, count: count) }
     let end = track.startSample + track.sampleCount
     return try samplesBackwards(from: end - start - Int64(count), count: count)
   }
 
   /// Samples in the other order: those from `start` on, the last one first.
-  private func samplesBackwards(from start: Int64, count: Int) throws(AssetError) -> [[Float]] {
+  private func samplesBackwards(from start: Int64, count: Int) throws(MediaError) -> [[Float]] {
     if let kept, kept.start <= start,
       start + Int64(count) <= kept.start + Int64(kept.samples.first?.count ?? 0)
     {

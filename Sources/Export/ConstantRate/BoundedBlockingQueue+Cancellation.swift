@@ -2,15 +2,16 @@
 
 import Dispatch
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 extension BoundedBlockingQueue {
   /// Takes the next thing off, asking every now and then whether it is still wanted.
   ///
   /// - Returns: Nil at the end.
-  /// - Throws: Why the other side ended, or `ExportError` with `.cancelled`.
+  /// - Throws: Why the other side ended, or `MediaError` with `.cancelled`.
   func next(_ isCancelled: () -> Bool) throws -> Element? {
     while true {
-      if isCancelled() { throw ExportError.isCancelled }
+      if isCancelled() { throw MediaError.exportCancelled }
       switch try take(within: 10) {
       case .element(let element): return element
       case .end: return nil

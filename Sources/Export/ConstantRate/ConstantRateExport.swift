@@ -31,7 +31,7 @@ struct ConstantRateExport {
       settings: settings)
     defer { work.stop() }
     guard case .ready(let parameters, let timescale, let ticksPerSlot)? = try output.next(of: work)
-    else { throw ExportError.isCancelled }
+    else { throw MediaError.exportCancelled }
     try output.begin(parameters, timescale: timescale, isUpright: settings.appliesRotation)
     var done: Int64 = 0
     while let made = try output.next(of: work) {
@@ -178,9 +178,9 @@ private final class FrameWork: Sendable {
     // Fine enough for players that round to a track's ticks, and each slot a whole number.
     let factor = max(1, (24_000 + Int64(rate.numerator) - 1) / Int64(rate.numerator))
     guard let timescale = Int32(exactly: Int64(rate.numerator) * factor) else {
-      throw ExportError(
+      throw MediaError(
         .unsupportedSource, "a rate of \(rate) frames a second cannot be stored",
-        hint: "choose a rate such as 30")
+        recovery: "choose a rate such as 30")
     }
     var picture = Encoder.VideoSettings(
       codec: settings.codec.encoderName, width: geometry.encoded.width,
@@ -241,14 +241,14 @@ private final class FrameSource {
   }
 
   /// The picture of a frame; nil for one that cannot be decoded where it may be left out.
-  func picture(at index: Int, mayLeaveOut: Bool) throws(AssetError) -> MediaFrame? {
-    do throws(AssetError) { return try picture(at: index) } catch {
+  func picture(at index: Int, mayLeaveOut: Bool) throws(MediaError) -> MediaFrame? {
+    do throws(MediaError) { return try picture(at: index) } catch {
       guard policy == .skip, reader?.undecodableFrames.contains(index) == true else { throw error }
       return mayLeaveOut ? nil : try reader?.substitute(for: index)
     }
   }
 
-  private func picture(at index: Int) throws(AssetError) -> MediaFrame {
+  private func picture(at index: Int) throws(MediaError) -> MediaFrame {
     if reader == nil {
       // The encoder needs the other processors, and pictures that are decoded beside each other cost
       // more: all of H.264's 8 s of 1280x720@240 took 3.1 s of processor time by one thread and 4.0
@@ -258,7 +258,7 @@ private final class FrameSource {
         undecodable: policy)
     }
     guard let picture = try reader?.picture(at: index) else {
-      throw AssetError(.invalidData, "\(asset.path) holds no pictures", hint: "give a movie")
+      throw MediaError(.invalidData, "\(asset.path) holds no pictures", recovery: "give a movie")
     }
     return picture
   }

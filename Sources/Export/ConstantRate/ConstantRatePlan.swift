@@ -41,7 +41,7 @@ struct ConstantRatePlan: Sendable {
     _ track: CompositionTrack, _ rate: FrameRate, _ sampling: FrameSampling, _ assets: [Asset]
   ) throws {
     let tables = try assets.map { asset in
-      guard let video = asset.videoTrack else { throw ExportError.hasNoFrames(asset.path) }
+      guard let video = asset.videoTrack else { throw MediaError.hasNoFrames(asset.path) }
       return video.frames
     }
     let paths = assets.map(\.path)

@@ -44,9 +44,10 @@ struct FrameRenderer: ~Copyable {
         pixelFormat: geometry.format, isFullRange: geometry.isFullRange, transfer: transfer)
     }
     guard let blender else {
-      throw ExportError(
+      throw MediaError(
         .unsupportedSource, "pictures of \(geometry.format.name) cannot be mixed",
-        hint: "choose --sampling hold, or --codec h264")
+        recovery: Recovery(
+          "do not blend frames, or choose H.264", .change(.sampling), .change(.codec)))
     }
     try blender.add(picture, share: share)
   }

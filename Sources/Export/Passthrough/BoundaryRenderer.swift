@@ -87,7 +87,7 @@ struct BoundaryRenderer {
   ///   - asset: Where they are from.
   ///   - check: Called for each; throws to end early.
   /// - Returns: The packets, in the same order, and the frames that could not be decoded.
-  /// - Throws: `AssetError` for a frame that cannot be decoded, `LibAVError` for one that cannot
+  /// - Throws: `MediaError` for a frame that cannot be decoded, `LibAVError` for one that cannot
   ///   be encoded.
   func packets(
     of numbers: [Int], _ asset: Asset, check: () throws -> Void
@@ -106,10 +106,10 @@ struct BoundaryRenderer {
       guard picture.width == settings.width, picture.height == settings.height,
         picture.pixelFormat == settings.pixelFormat
       else {
-        throw ExportError(
+        throw MediaError(
           .unsupportedSource,
           "the frame \(number) of \(asset.path) is of another size or kind than its track says",
-          hint: "render it with --fps")
+          recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
       }
       try encoder.send(picture, at: Int64(position), asKeyFrame: position == 0)
       while let packet = try encoder.nextPacket() { packets.append(packet) }

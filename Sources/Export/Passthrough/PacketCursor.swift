@@ -3,6 +3,7 @@
 import Algorithms
 import OvercrankAssets
 import OvercrankLibAV
+import OvercrankMediaCore
 
 /// Reads the packets of an asset's pictures by their place in the order of decoding; forwards is
 /// fastest, and backwards goes in steps.
@@ -42,9 +43,9 @@ final class PacketCursor {
       }
     }
     // A failing disk was reported by the read itself.
-    throw ExportError(
+    throw MediaError(
       .unsupportedSource, "\(asset.path) ends before packet \(index), which its index names",
-      hint: "check that the movie plays to its end, or export in the other way")
+      recovery: "check that the movie plays to its end, or export in the other way")
   }
 
   private func restart() throws(LibAVError) {

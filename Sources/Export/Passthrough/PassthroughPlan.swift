@@ -72,7 +72,7 @@ struct PassthroughPlan {
     }
     do {
       try self.init(track, assets, boundary, renders: true, nil)
-    } catch let error as ExportError where error.code == .cutNotOnKeyFrame {
+    } catch let error as MediaError where error.code == .cutNotOnKeyFrame {
       // Between frames that are on for a few ticks there is no room to hide any.
       try self.init(track, assets, .render, renders: true, nil)
     }
@@ -91,11 +91,11 @@ struct PassthroughPlan {
     var waiting: [Int] = []
     for (number, run) in runs.enumerated() {
       guard let source = run.source else {
-        throw ExportError(
+        throw MediaError(
           .unsupportedSource,
           "the composition plays nothing at \(run.target.displayText) s, and a copy has no "
             + "picture for that",
-          hint: "export it at a constant rate with --fps")
+          recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
       }
       let shown = try run.frames(of: tables[source], path: paths[source])
       let means = CutFinder.Means(
@@ -119,7 +119,7 @@ struct PassthroughPlan {
     try closeTimes(track.duration.seconds)
   }
 
-  private static func table(of asset: Asset) throws(ExportError) -> FrameTable {
+  private static func table(of asset: Asset) throws(MediaError) -> FrameTable {
     guard let video = asset.videoTrack else { throw .hasNoFrames(asset.path) }
     return video.frames
   }
@@ -133,7 +133,7 @@ struct PassthroughPlan {
     _ selection: CutFinder.Selection, _ finder: CutFinder, _ table: FrameTable, _ path: String,
     after waiting: [Int]
   ) throws -> [Int] {
-    let placing = try run.mappings.map { (mapping) throws(TimingError) in
+    let placing = try run.mappings.map { (mapping) throws(MediaError) in
       try PlaybackTicks(mapping, timescale: timescale)
     }
     var times: [Int: Int64] = [:]
@@ -189,11 +189,11 @@ struct PassthroughPlan {
       guard let ticks = times[frame], let previous = times[frame - 1],
         places.count <= Self.mostHidden(timescale)
       else {
-        throw ExportError(
+        throw MediaError(
           .unsupportedSource,
           "\(path) hides \(places.count) packets before its frame \(frame), too many to "
             + "copy unseen",
-          hint: "render it with --fps")
+          recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
       }
       let time = try MediaTime(value: ticks, timescale: timescale)
       try hide(places, before: ticks, time, after: previous)
@@ -208,11 +208,12 @@ struct PassthroughPlan {
   ) throws {
     guard !places.isEmpty else { return }
     if let latest, latest >= ticks - Int64(places.count) {
-      throw ExportError(
+      throw MediaError(
         .cutNotOnKeyFrame,
         "before the cut at \(time.displayText) s there is no room to hide "
           + "\(places.count) frames that others need",
-        hint: "cut at key frames, or render it with --fps")
+        recovery: Recovery(
+          "cut at key frames, or render it at a constant frame rate", .change(.outputFrameRate)))
     }
     for (number, place) in places.enumerated() {
       frames[place].pts = ticks - Int64(places.count - number)
@@ -264,7 +265,7 @@ struct PassthroughPlan {
   private mutating func closeTimes(_ duration: Rational) throws {
     let exact = try duration.multiplied(by: Rational(Int64(timescale)))
     guard let end = Int64(exactly: exact.rounded(.halfAwayFromZero)) else {
-      throw TimingError(
+      throw MediaError(
         .overflow, "the time \(duration.exactDisplayText) in ticks of 1/\(timescale) s")
     }
     endTicks = end
@@ -273,11 +274,12 @@ struct PassthroughPlan {
     let order = frames.indices.sorted { frames[$0].pts < frames[$1].pts }
     let sorted = order.map { frames[$0].pts } + [endTicks]
     for (time, next) in zip(sorted, sorted.dropFirst()) where time >= next {
-      throw ExportError(
+      throw MediaError(
         .unsupportedSource,
         "two frames would share the time \(try Rational(Int128(time), Int128(timescale)).displayText)"
           + " s: the speed is too high to copy",
-        hint: "choose a lower speed, or render it with --fps")
+        recovery: Recovery(
+          "choose a lower speed, or render it at a constant frame rate", .change(.outputFrameRate)))
     }
     let delay = zip(sorted, frames).map { $0 - $1.pts }.max() ?? 0
     for (place, index) in order.enumerated() {

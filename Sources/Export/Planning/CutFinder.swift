@@ -122,11 +122,11 @@ struct CutFinder {
   ///   - frames: The frames that it shows.
   ///   - means: What may be done at its ends.
   /// - Returns: The frames.
-  /// - Throws: `ExportError` with `.cutNotOnKeyFrame`, which names the nearest free cuts, or
+  /// - Throws: `MediaError` with `.cutNotOnKeyFrame`, which names the nearest free cuts, or
   ///   `.unsupportedSource` for what plays backwards and needs other pictures.
   func select(
     _ run: PlaybackRun, _ frames: ClosedRange<Int>, by means: Means
-  ) throws(ExportError) -> Selection {
+  ) throws(MediaError) -> Selection {
     let (first, end) = (frames.lowerBound, frames.upperBound + 1)
     guard !run.isReversed else {
       try checkReverse(run, frames)
@@ -155,10 +155,10 @@ struct CutFinder {
     guard start < end else { return Selection(head: first..<end, tail: end..<end) }
     let copied = copies(key, position(of: start)..<high)
     guard !copied.dropFirst().contains(where: { $0.isJump && !$0.isIndependent }) else {
-      throw ExportError(
+      throw MediaError(
         .unsupportedSource,
         "the edit list of \(path) jumps to a picture that needs others before it",
-        hint: "render it with --fps")
+        recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
     }
     // Negative times take no room.
     let hidden = copied.count {
@@ -191,13 +191,15 @@ struct CutFinder {
 
   private func checkReverse(
     _ run: PlaybackRun, _ frames: ClosedRange<Int>
-  ) throws(ExportError) {
+  ) throws(MediaError) {
     guard frames.allSatisfy({ table.entries[$0].isIndependent }) else {
-      throw ExportError(
+      throw MediaError(
         .unsupportedSource,
         "\(path) plays backwards from \(run.end.displayText) to \(run.start.displayText) s, and its "
           + "pictures need those before them",
-        hint: "render it with --fps; pictures that stand alone (MJPEG, FFV1) can be copied so")
+        recovery: Recovery(
+          "render it at a constant frame rate; only images that stand alone (MJPEG, FFV1) are copied",
+          .change(.outputFrameRate)))
     }
   }
 
@@ -251,7 +253,7 @@ struct CutFinder {
   /// Why a cut is not free, and where the nearest ones are that are.
   private func refusal(
     _ run: PlaybackRun, _ frames: ClosedRange<Int>, isStart: Bool, _ means: Means
-  ) -> ExportError {
+  ) -> MediaError {
     let cuts = freeCuts(
       isStart: isStart, around: isStart ? frames.lowerBound : frames.upperBound + 1,
       first: frames.lowerBound)
@@ -259,13 +261,15 @@ struct CutFinder {
     let why =
       isStart
       ? "no picture can be decoded by itself" : "pictures need later ones that would be missing"
-    return ExportError(
+    return MediaError(
       .cutNotOnKeyFrame,
       "a part of \(path) \(isStart ? "starts" : "ends") at "
         + "\((isStart ? run.start : run.end).displayText) s, where \(why)"
         + (means.reason.map { "; \($0)" } ?? ""),
-      hint: free.isEmpty
-        ? "render it with --fps"
-        : "cut at \(free.joined(separator: " or ")), or render it with --fps")
+      recovery: free.isEmpty
+        ? Recovery("render it at a constant frame rate", .change(.outputFrameRate))
+        : Recovery(
+          "cut at \(free.joined(separator: " or ")), or render it at a constant frame rate",
+          .change(.outputFrameRate)))
   }
 }

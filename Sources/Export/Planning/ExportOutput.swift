@@ -92,8 +92,8 @@ struct ExportOutput: ~Copyable {
   }
 
   /// Throws when the export is no longer wanted.
-  func checkCancelled() throws(ExportError) {
-    if isCancelled() { throw .isCancelled }
+  func checkCancelled() throws(MediaError) {
+    if isCancelled() { throw .exportCancelled }
   }
 
   /// Writes a packet of the picture, after the sound that comes before it.

@@ -40,7 +40,7 @@ struct ExportPlan {
     container = try settings.container()
     let (track, assets) = try Self.pictures(session)
     guard let video = assets.first?.videoTrack, let asset = assets.first else {
-      throw ExportError.hasNoFrames(session.asset.path)
+      throw MediaError.hasNoFrames(session.asset.path)
     }
     self.track = video
     self.assets = assets
@@ -67,9 +67,9 @@ struct ExportPlan {
         plan.maxTimeError, .towardPositiveInfinity)
     case .constant(let rate):
       guard container == "mov" || settings.codec != .ffv1 else {
-        throw ExportError(
+        throw MediaError(
           .unsupportedContainer, "MP4 cannot hold ffv1 frames",
-          hint: "name it .mov, or choose --codec h264")
+          recovery: Recovery("name it .mov, or choose H.264", .change(.codec)))
       }
       let plan = try ConstantRatePlan(track, rate, settings.sampling, assets)
       let matrix = ExportOutput.displayMatrix(session.asset.videoTrack?.format, track)
@@ -106,10 +106,10 @@ struct ExportPlan {
   /// The track of pictures, and the assets that it plays in the order in which they come.
   private static func pictures(
     _ session: ExportSession
-  ) throws(ExportError) -> (CompositionTrack, [Asset]) {
+  ) throws(MediaError) -> (CompositionTrack, [Asset]) {
     guard let track = session.composition.track(.video), !track.segments.isEmpty else {
-      throw ExportError(
-        .unsupportedSource, "the composition plays nothing", hint: "insert a range of a movie")
+      throw MediaError(
+        .unsupportedSource, "the composition plays nothing", recovery: "insert a range of a movie")
     }
     var assets: [Asset] = []
     for case let source? in track.segments.map(\.source)
@@ -121,15 +121,15 @@ struct ExportPlan {
   }
 
   /// Throws unless the packets of all assets can stand in one track.
-  private static func checkAlike(_ assets: [Asset]) throws(ExportError) {
+  private static func checkAlike(_ assets: [Asset]) throws(MediaError) {
     guard let first = assets.first, let format = first.videoTrack?.format.parameters else { return }
     for asset in assets.dropFirst() {
       guard let other = asset.videoTrack?.format.parameters, other.decodesLike(format) else {
-        throw ExportError(
+        throw MediaError(
           .unsupportedSource,
           "the pictures of \(asset.path) are stored in another way than those of \(first.path), "
             + "so that one track cannot hold copies of both",
-          hint: "render them with --fps")
+          recovery: Recovery("render them at a constant frame rate", .change(.outputFrameRate)))
       }
     }
   }
@@ -137,7 +137,7 @@ struct ExportPlan {
   /// Throws unless the container can hold copies of the pictures.
   private static func checkStorable(
     _ track: VideoTrack, _ asset: Asset, _ container: String
-  ) throws(ExportError) {
+  ) throws(MediaError) {
     guard !["h264", "hevc", "mjpeg"].contains(track.codec),
       !MovieWriter.accepts(
         track.format.parameters, timescale: track.timescale, container: container)
@@ -146,10 +146,12 @@ struct ExportPlan {
       container == "mov"
       && MovieWriter.accepts(
         track.format.parameters, timescale: track.timescale, container: "mp4")
-    throw ExportError(
+    throw MediaError(
       .unsupportedContainer,
       "\(container.uppercased()) cannot hold the \(track.codec) frames of \(asset.path)",
-      hint: fitsMP4 ? "name it .mp4" : "render them with --fps")
+      recovery: fitsMP4
+        ? "name it .mp4"
+        : Recovery("render them at a constant frame rate", .change(.outputFrameRate)))
   }
 
   /// What an asset says once of all its pictures.

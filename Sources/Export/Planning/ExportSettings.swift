@@ -103,12 +103,12 @@ public struct ExportSettings: Sendable {
 
   /// libavformat's name of the container.
   ///
-  /// - Throws: `ExportError` with `.unsupportedContainer`.
-  func container() throws(ExportError) -> String {
+  /// - Throws: `MediaError` with `.unsupportedContainer`.
+  func container() throws(MediaError) -> String {
     guard let container = MovieContainer(path: path) else {
-      throw ExportError(
+      throw MediaError(
         .unsupportedContainer, "\(path) does not say by its extension what to write",
-        hint: "name it .mov, .mp4 or .m4v, which keep exact times")
+        recovery: "name it .mov, .mp4 or .m4v, which keep exact times")
     }
     return container.rawValue
   }

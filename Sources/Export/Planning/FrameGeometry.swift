@@ -2,6 +2,7 @@
 
 import OvercrankAssets
 import OvercrankLibAV
+import OvercrankMediaCore
 
 /// What is done to the size and the place of pictures before they are encoded.
 struct FrameGeometry: Sendable {
@@ -21,13 +22,13 @@ struct FrameGeometry: Sendable {
   private let sourceAspect: Encoder.PixelAspect?
 
   /// Decides it for a track whose display matrix is this.
-  init(_ track: VideoTrack, matrix: [Int32], _ settings: ExportSettings) throws(ExportError) {
+  init(_ track: VideoTrack, matrix: [Int32], _ settings: ExportSettings) throws(MediaError) {
     let source = track.format.parameters
     let asked = FrameRotation(displayMatrix: matrix)
     if settings.appliesRotation, asked == nil {
-      throw ExportError(
+      throw MediaError(
         .unsupportedSource, "the picture is turned by an angle that is no quarter turn",
-        hint: "keep the turn as it is stored, with --rotation keep")
+        recovery: Recovery("keep the rotation as it is stored", .change(.rotation)))
     }
     turn = settings.appliesRotation ? asked ?? .none : .none
     let chosen = settings.codec.pixelFormat(for: source.pixelFormat, profile: settings.profile)
@@ -41,10 +42,10 @@ struct FrameGeometry: Sendable {
       guard (1...16_384).contains(box.width), (1...16_384).contains(box.height),
         !needsEven || (box.width % 2 == 0 && box.height % 2 == 0)
       else {
-        throw ExportError(
+        throw MediaError(
           .boxRefused,
           "a box of \(box.width)x\(box.height) cannot be stored as \(settings.codec)",
-          hint: "choose even sides, such as 1280x720")
+          recovery: "choose even sides, such as 1280x720")
       }
       // What is asked for is what is seen, whether turned here or by the player.
       scaled = asked?.isTransposed == true ? box.transposed : box

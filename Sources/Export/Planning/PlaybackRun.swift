@@ -36,7 +36,7 @@ struct PlaybackRun {
   /// Splits the segments of a track where the source jumps.
   static func runs(
     of segments: [TrackSegment], _ paths: [String]
-  ) throws(ExportError) -> [PlaybackRun] {
+  ) throws(MediaError) -> [PlaybackRun] {
     var runs: [PlaybackRun] = []
     for segment in segments {
       guard let mapping = segment.mapping, let path = segment.source?.path else {
@@ -44,9 +44,9 @@ struct PlaybackRun {
         continue
       }
       guard let source = paths.firstIndex(of: path) else {
-        throw ExportError(
+        throw MediaError(
           .unsupportedSource, "the composition plays \(path), which was not given",
-          hint: "give all the files that it plays")
+          recovery: "give all the files that it plays")
       }
       if runs.last?.isContinued(by: mapping, of: source) == true {
         runs[runs.count - 1].append(mapping)
@@ -89,9 +89,9 @@ struct PlaybackRun {
   /// Forwards those that begin in the range and the one that is on when it begins; backwards
   /// those that are on in it, and the last that begins before its end. An edge of the range that is
   /// as near to a frame's time as the table can tell is meant to be that frame's time.
-  func frames(of table: FrameTable, path: String) throws(ExportError) -> ClosedRange<Int> {
+  func frames(of table: FrameTable, path: String) throws(MediaError) -> ClosedRange<Int> {
     let ticks = Rational(Int64(table.timescale))
-    do throws(TimingError) {
+    do throws(MediaError) {
       let startTicks = try start.multiplied(by: ticks)
       let first = startTicks.rounded(.towardNegativeInfinity)
       let begun = try startTicks.adding(table.uncertainty).rounded(.towardNegativeInfinity)
@@ -105,10 +105,10 @@ struct PlaybackRun {
       }
       // What is held at the first instant has nothing before it.
       if !isReversed, first >= 0, let on, first < Int128(table.endTicks) { return on...on }
-    } catch { throw ExportError(any: error) }
-    throw ExportError(
+    } catch { throw MediaError(exporting: error) }
+    throw MediaError(
       .unsupportedSource, "\(path) shows no frame at \(start.displayText) s",
-      hint: "see slowmo info for when it ends")
+      recovery: Recovery("choose a time before its end", .inspect(file: path)))
   }
 
   /// The frames in the order in which they are shown.

@@ -30,12 +30,12 @@ public struct MediaSource: Hashable, Sendable {
 
   /// Makes a source from what is known of a file.
   ///
-  /// - Throws: `TimingError` with `.emptyRange` when the duration is not above zero.
+  /// - Throws: `MediaError` with `.emptyRange` when the duration is not above zero.
   public init(
     path: String, duration: MediaTime, tracks: [SourceTrack] = [SourceTrack(.video)]
-  ) throws(TimingError) {
+  ) throws(MediaError) {
     guard duration > .zero else {
-      throw TimingError(
+      throw MediaError(
         .emptyRange, "\(path) lasts \(duration.displayText) s, so there is nothing to edit")
     }
     self.path = path

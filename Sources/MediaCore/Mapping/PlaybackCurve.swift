@@ -30,10 +30,10 @@ package struct PlaybackCurve: Sendable {
   ///   - perSecond: Positions in a second, of the source and of the output.
   ///   - source: The position in the source that counts as zero.
   ///   - output: The position in the output that counts as zero.
-  /// - Throws: `TimingError` with `.overflow` for speeds whose ratio does not fit.
+  /// - Throws: `MediaError` with `.overflow` for speeds whose ratio does not fit.
   package init?(
     _ mapping: PlaybackMapping, perSecond: Int64, source: Rational, output: Rational
-  ) throws(TimingError) {
+  ) throws(MediaError) {
     guard case .ramp(let ramp) = mapping.motion, !mapping.isReversed else { return nil }
     let polynomial = try ramp.shareOfSource()
     coefficients = polynomial.coefficients.map { Double($0) / Double(polynomial.divisor) }
@@ -115,8 +115,8 @@ extension PlaybackMapping {
   ///
   /// For what plays forwards, and not for what is held.
   ///
-  /// - Throws: `TimingError` with `.overflow` when not even that fits.
-  package func nearSpeed(at time: Rational) throws(TimingError) -> Speed {
+  /// - Throws: `MediaError` with `.overflow` when not even that fits.
+  package func nearSpeed(at time: Rational) throws(MediaError) -> Speed {
     if let exact = try? speed(at: time) { return try Speed(exact) }
     let curve = try PlaybackCurve(self, perSecond: 1, source: .zero, output: .zero)
     let value = (curve?.speed(atOutput: time.doubleValue) ?? 0) * 0x1p40

@@ -3,16 +3,16 @@
 extension PlaybackMapping {
   /// Makes a part of a ramp, as ``split(at:)`` leaves it.
   ///
-  /// - Throws: `TimingError` with `.emptyRange` for an empty range or part, `.overflow` for
+  /// - Throws: `MediaError` with `.emptyRange` for an empty range or part, `.overflow` for
   ///   numbers that do not fit, `.outsideSource` for a part that is not inside the ramp.
   package init(
     partOf ramp: SpeedRamp, source: TimeRange, from lower: Rational, to upper: Rational,
     isReversed: Bool, target: TimeRange
-  ) throws(TimingError) {
+  ) throws(MediaError) {
     guard lower >= .zero, upper <= .one, !source.isEmpty else {
-      throw TimingError(.outsideSource, "a part from \(lower) to \(upper) of a ramp")
+      throw MediaError(.outsideSource, "a part from \(lower) to \(upper) of a ramp")
     }
-    guard lower < upper else { throw TimingError(.emptyRange, "an empty part of a ramp") }
+    guard lower < upper else { throw MediaError(.emptyRange, "an empty part of a ramp") }
     try self.init(
       .ramp(ramp), isReversed: isReversed, whole: source, part: Part(lower: lower, upper: upper),
       target: target)
@@ -28,10 +28,10 @@ extension PlaybackMapping {
   ///   - perSecond: How many there are in a second of the output.
   ///   - least: How many there are at the least.
   /// - Returns: The mappings, whose targets follow each other.
-  /// - Throws: `TimingError` with `.overflow` when a time does not fit.
+  /// - Throws: `MediaError` with `.overflow` when a time does not fit.
   package func linearPieces(
     perSecond: Int64, atLeast least: Int64
-  ) throws(TimingError) -> [PlaybackMapping] {
+  ) throws(MediaError) -> [PlaybackMapping] {
     guard case .ramp = motion else { return [self] }
     let length = target.duration
     let wanted = try length.multiplied(by: Rational(perSecond)).rounded(.towardPositiveInfinity)
@@ -64,7 +64,7 @@ extension PlaybackMapping {
 
   /// The source time after a share of the target: exact where it is a time, else the nanosecond
   /// at or before it.
-  private func source(after share: Rational) throws(TimingError) -> MediaTime {
+  private func source(after share: Rational) throws(MediaError) -> MediaTime {
     let (first, last) = isReversed ? (part.upper, part.lower) : (part.lower, part.upper)
     let position = try last.subtracting(first).multiplied(by: share).adding(first)
     let (start, length) = (whole.start.seconds, whole.duration)
@@ -93,7 +93,7 @@ extension PlaybackMapping {
   /// Ten minutes of 25 a second; a longer ramp has longer pieces.
   private static let mostPieces: Int64 = 15_000
 
-  private static func nanoseconds(_ seconds: Rational) throws(TimingError) -> MediaTime {
+  private static func nanoseconds(_ seconds: Rational) throws(MediaError) -> MediaTime {
     let units = try seconds.multiplied(by: Rational(1_000_000_000)).rounded(.halfAwayFromZero)
     guard let value = Int64(exactly: units) else {
       throw .overflow("the time \(seconds.exactDisplayText)")

@@ -68,11 +68,11 @@ public struct PlaybackMapping: Hashable, Sendable {
   /// The ramp says how the speed changes; how fast it is in all is said by the two ranges. At
   /// the ramp's own speeds the target lasts ``SpeedRamp/targetDuration(of:)``.
   ///
-  /// - Throws: `TimingError` with `.emptyRange` when one of the ranges is empty, `.overflow` for
+  /// - Throws: `MediaError` with `.emptyRange` when one of the ranges is empty, `.overflow` for
   ///   speeds whose ratio does not fit.
   public init(
     _ ramp: SpeedRamp, source: TimeRange, target: TimeRange
-  ) throws(TimingError) {
+  ) throws(MediaError) {
     _ = try ramp.shareOfSource()
     let line = try TimeMapping(source: source, target: target)
     motion = .ramp(ramp)
@@ -91,12 +91,12 @@ public struct PlaybackMapping: Hashable, Sendable {
   ///   - isBefore: Whether what is on just before the instant is shown, as where something ends
   ///     or plays backwards; ``isReversed`` is then true.
   ///   - target: Where it is shown.
-  /// - Throws: `TimingError` with `.emptyRange` when the target is empty.
+  /// - Throws: `MediaError` with `.emptyRange` when the target is empty.
   public init(
     holding source: MediaTime, isBefore: Bool = false, target: TimeRange
-  ) throws(TimingError) {
+  ) throws(MediaError) {
     guard !target.isEmpty else {
-      throw TimingError(.emptyRange, "what holds \(source.displayText) s has no length")
+      throw MediaError(.emptyRange, "what holds \(source.displayText) s has no length")
     }
     motion = .hold
     isReversed = isBefore
@@ -109,9 +109,9 @@ public struct PlaybackMapping: Hashable, Sendable {
 
   init(
     _ motion: Motion, isReversed: Bool, whole: TimeRange, part: Part, target: TimeRange
-  ) throws(TimingError) {
+  ) throws(MediaError) {
     guard !target.isEmpty else {
-      throw TimingError(.emptyRange, "a mapping to \(target.displayText) has an empty side")
+      throw MediaError(.emptyRange, "a mapping to \(target.displayText) has an empty side")
     }
     self.motion = motion
     self.isReversed = isReversed
@@ -119,7 +119,7 @@ public struct PlaybackMapping: Hashable, Sendable {
     self.part = part
     self.target = target
     let share = try Self.share(motion)
-    func source(at place: Rational) throws(TimingError) -> Rational {
+    func source(at place: Rational) throws(MediaError) -> Rational {
       try share.value(at: place).multiplied(by: whole.duration).adding(whole.start.seconds)
     }
     sourceStart = try source(at: part.lower)
@@ -137,12 +137,12 @@ public struct PlaybackMapping: Hashable, Sendable {
     try? TimeMapping(source: whole, target: target)
   }
 
-  private static func share(_ motion: Motion) throws(TimingError) -> SharePolynomial {
+  private static func share(_ motion: Motion) throws(MediaError) -> SharePolynomial {
     if case .ramp(let ramp) = motion { return try ramp.shareOfSource() }
     return .constant
   }
 
-  func share() throws(TimingError) -> SharePolynomial { try Self.share(motion) }
+  func share() throws(MediaError) -> SharePolynomial { try Self.share(motion) }
 }
 
 // MARK: From the composition to the source
@@ -152,8 +152,8 @@ extension PlaybackMapping {
   ///
   /// Before the target range it is the one of its start, after it the one of its end.
   ///
-  /// - Throws: `TimingError` with `.overflow` when the fraction does not fit.
-  public func sourceSeconds(of time: Rational) throws(TimingError) -> Rational {
+  /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
+  public func sourceSeconds(of time: Rational) throws(MediaError) -> Rational {
     let place = try place(at: time)
     if place == part.lower { return sourceStart }
     if place == part.upper { return sourceEnd }
@@ -163,8 +163,8 @@ extension PlaybackMapping {
 
   /// Source seconds per composition second at an instant, below zero where it plays backwards.
   ///
-  /// - Throws: `TimingError` with `.overflow` when the fraction does not fit.
-  public func speed(at time: Rational) throws(TimingError) -> Rational {
+  /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
+  public func speed(at time: Rational) throws(MediaError) -> Rational {
     let slope = try share().slope(at: place(at: time))
       .multiplied(by: whole.duration)
       .multiplied(by: part.upper.subtracting(part.lower))
@@ -174,15 +174,15 @@ extension PlaybackMapping {
 
   /// Source seconds per composition second over all of it; nil where one instant is held.
   ///
-  /// - Throws: `TimingError` with `.overflow` when the fraction does not fit.
-  public func meanSpeed() throws(TimingError) -> Speed? {
+  /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
+  public func meanSpeed() throws(MediaError) -> Speed? {
     guard motion != .hold else { return nil }
     return try Speed(
       sourceEnd.subtracting(sourceStart).divided(by: target.duration))
   }
 
   /// How far the whole motion is at an instant, from 0 to 1.
-  private func place(at time: Rational) throws(TimingError) -> Rational {
+  private func place(at time: Rational) throws(MediaError) -> Rational {
     let (first, last) = isReversed ? (part.upper, part.lower) : (part.lower, part.upper)
     if time <= target.start.seconds { return first }
     if time >= target.end.seconds { return last }
@@ -196,14 +196,14 @@ extension PlaybackMapping {
 extension PlaybackMapping {
   /// The same content, filling another time.
   ///
-  /// - Throws: `TimingError` with `.emptyRange` when the range is empty.
-  public func filling(_ target: TimeRange) throws(TimingError) -> PlaybackMapping {
+  /// - Throws: `MediaError` with `.emptyRange` when the range is empty.
+  public func filling(_ target: TimeRange) throws(MediaError) -> PlaybackMapping {
     try PlaybackMapping(
       motion, isReversed: isReversed, whole: whole, part: part, target: target)
   }
 
   /// The same content in the same time, the other way round.
-  public func reversed() throws(TimingError) -> PlaybackMapping {
+  public func reversed() throws(MediaError) -> PlaybackMapping {
     guard motion != .hold else { return self }
     return try PlaybackMapping(
       motion, isReversed: !isReversed, whole: whole, part: part, target: target)
@@ -211,11 +211,11 @@ extension PlaybackMapping {
 
   /// The parts before and after an instant inside; each plays as it did.
   ///
-  /// - Throws: `TimingError` with `.emptyRange` for an instant that is not inside, `.overflow`
+  /// - Throws: `MediaError` with `.emptyRange` for an instant that is not inside, `.overflow`
   ///   when the source time of the cut cannot be said exactly.
   public func split(
     at time: MediaTime
-  ) throws(TimingError) -> (before: PlaybackMapping, after: PlaybackMapping) {
+  ) throws(MediaError) -> (before: PlaybackMapping, after: PlaybackMapping) {
     let first = try TimeRange(start: target.start, end: time)
     let second = try TimeRange(start: time, end: target.end)
     switch motion {

@@ -30,11 +30,11 @@ public struct PlaybackTicks: Sendable {
 
   /// Prepares the instants of a mapping.
   ///
-  /// - Throws: `TimingError` with `.notPositive` for a timescale of zero or below, `.overflow`
+  /// - Throws: `MediaError` with `.notPositive` for a timescale of zero or below, `.overflow`
   ///   when the mapping's numbers are too long.
-  public init(_ mapping: PlaybackMapping, timescale: Int32) throws(TimingError) {
+  public init(_ mapping: PlaybackMapping, timescale: Int32) throws(MediaError) {
     guard timescale > 0 else {
-      throw TimingError(.notPositive, "the timescale \(timescale) is not above zero")
+      throw MediaError(.notPositive, "the timescale \(timescale) is not above zero")
     }
     self.mapping = mapping
     self.timescale = timescale
@@ -66,10 +66,10 @@ public struct PlaybackTicks: Sendable {
   /// What lies before or after the source that is played is at the nearer end of the target;
   /// what is held plays at its start.
   ///
-  /// - Throws: `TimingError` with `.overflow` when the result does not fit.
+  /// - Throws: `MediaError` with `.overflow` when the result does not fit.
   public func tick(
     at time: Rational, rounding: TimeRounding
-  ) throws(TimingError) -> RoundedTick {
+  ) throws(MediaError) -> RoundedTick {
     let isForward = !mapping.isReversed
     let (start, end) = (mapping.target.start.seconds, mapping.target.end.seconds)
     if mapping.motion == .hold { return try round(start, rounding) }
@@ -90,11 +90,11 @@ public struct PlaybackTicks: Sendable {
 
   /// The last step at which no more than a share of the source has played (or, backwards, is
   /// left), and whether it is just that.
-  private func step(reaching value: Rational) throws(TimingError) -> (Int128, isExact: Bool) {
+  private func step(reaching value: Rational) throws(MediaError) -> (Int128, isExact: Bool) {
     // At the first step nothing more has played, at the last all has.
     var (low, high) = (first, last)
     var isExact = false
-    func isReached(_ step: Int128) throws(TimingError) -> Bool {
+    func isReached(_ step: Int128) throws(MediaError) -> Bool {
       let order = try compare(step, value)
       if order == 0 { isExact = true }
       return order <= 0
@@ -120,7 +120,7 @@ public struct PlaybackTicks: Sendable {
   }
 
   /// Whether at a step less than, just, or more than a share of the source has played.
-  private func compare(_ step: Int128, _ value: Rational) throws(TimingError) -> Int {
+  private func compare(_ step: Int128, _ value: Rational) throws(MediaError) -> Int {
     let product = slope.multipliedReportingOverflow(by: step)
     let position = product.partialValue.addingReportingOverflow(offset)
     guard !product.overflow, !position.overflow else { throw .overflow("a tick of \(mapping)") }
@@ -142,7 +142,7 @@ public struct PlaybackTicks: Sendable {
 
   private func round(
     _ seconds: Rational, _ rounding: TimeRounding
-  ) throws(TimingError) -> RoundedTick {
+  ) throws(MediaError) -> RoundedTick {
     let exact = try seconds.multiplied(by: Rational(Int64(timescale)))
     let ticks = exact.rounded(rounding)
     let error = try exact.subtracting(Rational(ticks, 1))
@@ -151,7 +151,7 @@ public struct PlaybackTicks: Sendable {
 
   private func round(
     _ step: Int128, isExact: Bool, _ rounding: TimeRounding
-  ) throws(TimingError) -> RoundedTick {
+  ) throws(MediaError) -> RoundedTick {
     // Between two steps there is no whole tick and no half one: all of it rounds alike.
     let twice = 2 * step + (isExact ? 0 : 1)
     let exact = try Rational(twice, 2 * Self.stepsPerTick)
@@ -162,12 +162,12 @@ public struct PlaybackTicks: Sendable {
     return try RoundedTick(ticks: fitting(ticks), error: inSeconds(size.adding(slack)))
   }
 
-  private func inSeconds(_ ticks: Rational) throws(TimingError) -> Rational {
+  private func inSeconds(_ ticks: Rational) throws(MediaError) -> Rational {
     let seconds = try ticks.divided(by: Rational(Int64(timescale)))
     return seconds < .zero ? try seconds.negated() : seconds
   }
 
-  private func fitting(_ ticks: Int128) throws(TimingError) -> Int64 {
+  private func fitting(_ ticks: Int128) throws(MediaError) -> Int64 {
     guard let ticks = Int64(exactly: ticks) else { throw .overflow("a tick of \(mapping)") }
     return ticks
   }
@@ -178,10 +178,10 @@ extension PlaybackMapping {
   ///
   /// To place many, make a ``PlaybackTicks`` once.
   ///
-  /// - Throws: `TimingError` as ``PlaybackTicks`` does.
+  /// - Throws: `MediaError` as ``PlaybackTicks`` does.
   public func ticks(
     ofSource time: Rational, timescale: Int32, rounding: TimeRounding
-  ) throws(TimingError) -> Int64 {
+  ) throws(MediaError) -> Int64 {
     try PlaybackTicks(self, timescale: timescale).tick(at: time, rounding: rounding).ticks
   }
 }

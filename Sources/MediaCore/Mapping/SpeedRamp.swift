@@ -41,8 +41,8 @@ public struct SpeedRamp: Hashable, Sendable {
 
   /// The output time that a stretch of source time takes: twice over the sum of the speeds.
   ///
-  /// - Throws: `TimingError` with `.overflow` when it cannot be said exactly.
-  public func targetDuration(of source: MediaTime) throws(TimingError) -> MediaTime {
+  /// - Throws: `MediaError` with `.overflow` when it cannot be said exactly.
+  public func targetDuration(of source: MediaTime) throws(MediaError) -> MediaTime {
     try MediaTime(
       source.seconds.multiplied(by: Rational(2))
         .divided(by: from.fraction.adding(to.fraction)))
@@ -51,7 +51,7 @@ public struct SpeedRamp: Hashable, Sendable {
   /// The share of the ramp's source that has played after a share of its output time.
   ///
   /// It is the sum of `coefficients[i]·uⁱ` over `divisor`, all of them whole.
-  func shareOfSource() throws(TimingError) -> SharePolynomial {
+  func shareOfSource() throws(MediaError) -> SharePolynomial {
     // Only the ratio of the speeds matters; in lowest terms its two numbers stand for them.
     let ratio = try to.fraction.divided(by: from.fraction)
     let (from, to) = (ratio.denominator, ratio.numerator)
@@ -95,7 +95,7 @@ struct SharePolynomial: Hashable {
     self.divisor = divisor
   }
 
-  func value(at argument: Rational) throws(TimingError) -> Rational {
+  func value(at argument: Rational) throws(MediaError) -> Rational {
     // The ends are what they are, however large the numbers.
     if argument == .zero || argument == .one { return argument }
     var value = Rational.zero
@@ -105,7 +105,7 @@ struct SharePolynomial: Hashable {
     return try value.divided(by: Rational(divisor, 1))
   }
 
-  func slope(at argument: Rational) throws(TimingError) -> Rational {
+  func slope(at argument: Rational) throws(MediaError) -> Rational {
     var slope = Rational.zero
     for (power, coefficient) in coefficients.enumerated().dropFirst().reversed() {
       let factor = try Rational(coefficient, 1).multiplied(by: Rational(Int64(power)))

@@ -15,10 +15,10 @@ public struct TimeMapping: Hashable, Sendable {
 
   /// Makes a mapping between two ranges that are both longer than zero.
   ///
-  /// - Throws: `TimingError` with `.emptyRange` when one of them is empty.
-  public init(source: TimeRange, target: TimeRange) throws(TimingError) {
+  /// - Throws: `MediaError` with `.emptyRange` when one of them is empty.
+  public init(source: TimeRange, target: TimeRange) throws(MediaError) {
     guard !source.isEmpty, !target.isEmpty else {
-      throw TimingError(
+      throw MediaError(
         .emptyRange,
         "a mapping from \(source.displayText) to \(target.displayText) has an empty side")
     }
@@ -28,8 +28,8 @@ public struct TimeMapping: Hashable, Sendable {
 
   /// Source seconds per composition second.
   ///
-  /// - Throws: `TimingError` with `.overflow` when the fraction does not fit.
-  public func speed() throws(TimingError) -> Speed {
+  /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
+  public func speed() throws(MediaError) -> Speed {
     try Speed(source.duration.divided(by: target.duration))
   }
 
@@ -37,8 +37,8 @@ public struct TimeMapping: Hashable, Sendable {
   ///
   /// Times outside the source range continue the same line.
   ///
-  /// - Throws: `TimingError` with `.overflow` when the fraction does not fit.
-  public func targetSeconds(of time: Rational) throws(TimingError) -> Rational {
+  /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
+  public func targetSeconds(of time: Rational) throws(MediaError) -> Rational {
     try Self.map(time, from: source, to: target)
   }
 
@@ -46,14 +46,14 @@ public struct TimeMapping: Hashable, Sendable {
   ///
   /// Times outside the target range continue the same line.
   ///
-  /// - Throws: `TimingError` with `.overflow` when the fraction does not fit.
-  public func sourceSeconds(of time: Rational) throws(TimingError) -> Rational {
+  /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
+  public func sourceSeconds(of time: Rational) throws(MediaError) -> Rational {
     try Self.map(time, from: target, to: source)
   }
 
   private static func map(
     _ time: Rational, from: TimeRange, to: TimeRange
-  ) throws(TimingError) -> Rational {
+  ) throws(MediaError) -> Rational {
     let stretch = try to.duration.divided(by: from.duration)
     return try time.subtracting(from.start.seconds).multiplied(by: stretch)
       .adding(to.start.seconds)

@@ -6,15 +6,15 @@ extension FrameRate {
   /// 23.976, 23.98, 29.97, 47.952, 59.94, 119.88 and 239.76 mean the n·1000/1001 that they
   /// abbreviate; every other decimal number is exact.
   ///
-  /// - Throws: `TimingError` with `.syntax` for text that is no rate, `.notPositive` for a rate
+  /// - Throws: `MediaError` with `.syntax` for text that is no rate, `.notPositive` for a rate
   ///   that is not above zero, `.overflow` when a number of its lowest terms does not fit 32
   ///   bits.
-  public init(parsing text: String) throws(TimingError) {
-    do throws(TimingError) {
+  public init(parsing text: String) throws(MediaError) {
+    do throws(MediaError) {
       var reader = TextReader(text[...])
       let isNegative = reader.take("-")
       guard let number = try reader.takeNumber(), reader.isAtEnd else {
-        throw TimingError(.syntax, "write frames per second as 240, 59.94 or 60000/1001")
+        throw MediaError(.syntax, "write frames per second as 240, 59.94 or 60000/1001")
       }
       guard !isNegative, number > .zero else { throw .notAboveZero }
       let isDecimal = !text.utf8.contains(UInt8(ascii: "/"))
@@ -42,16 +42,16 @@ extension FrameRate {
 extension Speed {
   /// Reads a written speed: `0.125`, `1/8`, `12.5%`.
   ///
-  /// - Throws: `TimingError` with `.syntax` for text that is no speed, `.notPositive` for a
+  /// - Throws: `MediaError` with `.syntax` for text that is no speed, `.notPositive` for a
   ///   speed that is not above zero, `.overflow` when the fraction does not fit.
-  public init(parsing text: String) throws(TimingError) {
-    do throws(TimingError) {
+  public init(parsing text: String) throws(MediaError) {
+    do throws(MediaError) {
       var reader = TextReader(text[...])
       let isNegative = reader.take("-")
       var number = try reader.takeNumber(allowsFraction: !text.utf8.contains(UInt8(ascii: "%")))
       if reader.take("%") { number = try number?.multiplied(by: Rational(reducing: 1, 100)) }
       guard let number, reader.isAtEnd else {
-        throw TimingError(.syntax, "write source seconds per output second as 0.125, 1/8 or 12.5%")
+        throw MediaError(.syntax, "write source seconds per output second as 0.125, 1/8 or 12.5%")
       }
       guard !isNegative, number > .zero else { throw .notAboveZero }
       try self.init(number)
@@ -61,6 +61,6 @@ extension Speed {
   }
 }
 
-extension TimingError {
-  fileprivate static let notAboveZero = TimingError(.notPositive, "it is not above zero")
+extension MediaError {
+  fileprivate static let notAboveZero = MediaError(.notPositive, "it is not above zero")
 }

@@ -34,21 +34,21 @@ struct TextReader {
   }
 
   /// `12`, `0.125`, and `1/8` where fractions are allowed; without a sign.
-  mutating func takeNumber(allowsFraction: Bool = true) throws(TimingError) -> Rational? {
+  mutating func takeNumber(allowsFraction: Bool = true) throws(MediaError) -> Rational? {
     guard let whole = takeDigits() else { return nil }
     if let decimals = takeDecimals() { return try Self.rational(whole, decimals: decimals) }
     var ahead = self
     if allowsFraction, ahead.take("/"), let below = ahead.takeDigits() {
       self = ahead
       let denominator = try Self.wholeNumber(below)
-      guard denominator > 0 else { throw TimingError(.notPositive, "it divides by zero") }
+      guard denominator > 0 else { throw MediaError(.notPositive, "it divides by zero") }
       return try Rational(Self.wholeNumber(whole), denominator)
     }
     return try Rational(Self.wholeNumber(whole), 1)
   }
 
   /// The number that a row of digits means, however many zeros lead it.
-  static func wholeNumber(_ digits: Substring.UTF8View...) throws(TimingError) -> Int128 {
+  static func wholeNumber(_ digits: Substring.UTF8View...) throws(MediaError) -> Int128 {
     var number: Int128 = 0
     for digit in digits.joined() {
       let shifted = number.multipliedReportingOverflow(by: 10)
@@ -65,7 +65,7 @@ struct TextReader {
   /// behind the point; zeros at either end do not count.
   static func rational(
     _ whole: Substring.UTF8View, decimals: Substring.UTF8View
-  ) throws(TimingError) -> Rational {
+  ) throws(MediaError) -> Rational {
     var decimals = decimals
     while decimals.last == UInt8(ascii: "0") { decimals = decimals.dropLast() }
     // The 38th power of ten is the last one below 2^127.
@@ -81,14 +81,14 @@ extension Rational {
   ///
   /// What ``description`` prints reads back equal, but for a numerator of -2^127.
   ///
-  /// - Throws: `TimingError` with `.syntax` for other text, `.notPositive` for a fraction over
+  /// - Throws: `MediaError` with `.syntax` for other text, `.notPositive` for a fraction over
   ///   zero, `.overflow` when the number does not fit.
-  public init(parsing text: String) throws(TimingError) {
-    do throws(TimingError) {
+  public init(parsing text: String) throws(MediaError) {
+    do throws(MediaError) {
       var reader = TextReader(text[...])
       let isNegative = reader.take("-")
       guard let number = try reader.takeNumber(), reader.isAtEnd else {
-        throw TimingError(.syntax, "write it as 3, 0.125 or 1/8")
+        throw MediaError(.syntax, "write it as 3, 0.125 or 1/8")
       }
       self = isNegative ? try number.negated() : number
     } catch {
@@ -97,10 +97,10 @@ extension Rational {
   }
 }
 
-extension TimingError {
+extension MediaError {
   /// The same failure, told of the text in which it was found.
-  func about(_ text: String, as kind: String) -> TimingError {
-    TimingError(code, "\(Self.quoted(text)) is not \(kind): \(description)")
+  func about(_ text: String, as kind: String) -> MediaError {
+    MediaError(code, "\(Self.quoted(text)) is not \(kind): \(description)")
   }
 
   /// Text between quotation marks, short, on one line, and with nothing invisible in it.

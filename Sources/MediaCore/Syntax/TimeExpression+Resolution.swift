@@ -21,7 +21,7 @@ extension TimeExpression {
   ///   - frameTime: Answers with the time of a frame, from 0 up to, but not including,
   ///     `frameCount`; only asked where ``needsFrames``.
   /// - Returns: The time, never before zero.
-  /// - Throws: `TimingError` with `.outsideSource` for a time before the start or a frame that
+  /// - Throws: `MediaError` with `.outsideSource` for a time before the start or a frame that
   ///   is not there, `.overflow` when the time cannot be said exactly; and what `frameCount`
   ///   and `frameTime` throw.
   public func resolved(
@@ -33,7 +33,7 @@ extension TimeExpression {
     case .afterStart(let time): return time
     case .beforeEnd(let duration):
       guard duration <= sourceDuration else {
-        throw TimingError.beforeStart(
+        throw MediaError.beforeStart(
           "\(self) in a source of \(sourceDuration.displayText) s")
       }
       return try sourceDuration - duration
@@ -44,7 +44,7 @@ extension TimeExpression {
     case .frameBeforeEnd(let left):
       let count = try frameCount()
       guard left <= count else {
-        throw TimingError.beforeStart("\(self) in a source of \(count) frames")
+        throw MediaError.beforeStart("\(self) in a source of \(count) frames")
       }
       return try frameTime(count - left)
     }
@@ -65,18 +65,18 @@ extension TimeExpression {
     frameTime: (Int64) throws -> MediaTime
   ) throws -> MediaTime {
     guard index <= frameCount else {
-      throw TimingError.afterEnd("frame \(index) in a source of \(frameCount) frames")
+      throw MediaError.afterEnd("frame \(index) in a source of \(frameCount) frames")
     }
     return try index == frameCount ? sourceDuration : frameTime(index)
   }
 }
 
-extension TimingError {
-  static func beforeStart(_ what: String) -> TimingError {
-    TimingError(.outsideSource, "\(what) is before the start of the source")
+extension MediaError {
+  static func beforeStart(_ what: String) -> MediaError {
+    MediaError(.outsideSource, "\(what) is before the start of the source")
   }
 
-  static func afterEnd(_ what: String) -> TimingError {
-    TimingError(.outsideSource, "\(what) is after the end of the source")
+  static func afterEnd(_ what: String) -> MediaError {
+    MediaError(.outsideSource, "\(what) is after the end of the source")
   }
 }

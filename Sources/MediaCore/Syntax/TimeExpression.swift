@@ -36,16 +36,16 @@ public struct TimeExpression: Hashable, Sendable {
 
   /// Makes the expression for a time of the source.
   ///
-  /// - Throws: `TimingError` with `.outsideSource` for a negative time.
-  public init(_ time: MediaTime) throws(TimingError) {
+  /// - Throws: `MediaError` with `.outsideSource` for a negative time.
+  public init(_ time: MediaTime) throws(MediaError) {
     guard time >= .zero else { throw .beforeStart("the time \(time.displayText) s") }
     form = .afterStart(time)
   }
 
   /// Makes the expression for the time that is this long before the end of the source.
   ///
-  /// - Throws: `TimingError` with `.outsideSource` for a negative duration.
-  public init(beforeEnd duration: MediaTime) throws(TimingError) {
+  /// - Throws: `MediaError` with `.outsideSource` for a negative duration.
+  public init(beforeEnd duration: MediaTime) throws(MediaError) {
     guard duration >= .zero else {
       throw .afterEnd("what is \(duration.displayText) s before the end")
     }
@@ -54,8 +54,8 @@ public struct TimeExpression: Hashable, Sendable {
 
   /// Makes the expression for the time of a frame, counted from 0.
   ///
-  /// - Throws: `TimingError` with `.outsideSource` for a negative index.
-  public init(frame index: Int64) throws(TimingError) {
+  /// - Throws: `MediaError` with `.outsideSource` for a negative index.
+  public init(frame index: Int64) throws(MediaError) {
     guard index >= 0 else { throw .beforeStart("frame \(index)") }
     form = .frame(index)
   }
@@ -64,29 +64,29 @@ public struct TimeExpression: Hashable, Sendable {
   ///
   /// One is the last frame, zero the end itself.
   ///
-  /// - Throws: `TimingError` with `.outsideSource` for a negative count.
-  public init(framesBeforeEnd count: Int64) throws(TimingError) {
+  /// - Throws: `MediaError` with `.outsideSource` for a negative count.
+  public init(framesBeforeEnd count: Int64) throws(MediaError) {
     guard count >= 0 else { throw .afterEnd("what is \(count) frames before the end") }
     form = count == 0 ? .beforeEnd(.zero) : .frameBeforeEnd(count)
   }
 
   /// Reads a written time.
   ///
-  /// - Throws: `TimingError` with `.syntax` for text that is no time, `.overflow` for a time
+  /// - Throws: `MediaError` with `.syntax` for text that is no time, `.overflow` for a time
   ///   that fits no ``MediaTime`` exactly, `.notPositive` for a fraction over zero.
-  public init(parsing text: String) throws(TimingError) {
+  public init(parsing text: String) throws(MediaError) {
     try self.init(parsing: text[...])
   }
 
-  init(parsing text: Substring) throws(TimingError) {
-    do throws(TimingError) {
+  init(parsing text: Substring) throws(MediaError) {
+    do throws(MediaError) {
       self = try Self.read(text)
     } catch {
       throw error.about(String(text), as: "a time")
     }
   }
 
-  private static func read(_ text: Substring) throws(TimingError) -> TimeExpression {
+  private static func read(_ text: Substring) throws(MediaError) -> TimeExpression {
     if text == "start" { return .start }
     if text == "end" { return .end }
     var reader = TextReader(text)
@@ -95,7 +95,7 @@ public struct TimeExpression: Hashable, Sendable {
       return try isBeforeEnd ? TimeExpression(framesBeforeEnd: frame) : TimeExpression(frame: frame)
     }
     guard let seconds = try reader.takeSeconds(), reader.isAtEnd else {
-      throw TimingError(
+      throw MediaError(
         .syntax,
         "write seconds (1.25), 250ms, 40us, 1m30s, 1:02.5, 120f, end, or -2s from the end")
     }
@@ -124,12 +124,12 @@ extension MediaTime {
   ///
   /// The syntax is that of ``TimeExpression`` without frames, `start`, `end` and signs.
   ///
-  /// - Throws: `TimingError` as ``TimeExpression/init(parsing:)`` does.
-  public init(parsing text: String) throws(TimingError) {
-    do throws(TimingError) {
+  /// - Throws: `MediaError` as ``TimeExpression/init(parsing:)`` does.
+  public init(parsing text: String) throws(MediaError) {
+    do throws(MediaError) {
       var reader = TextReader(text[...])
       guard let seconds = try reader.takeSeconds(), reader.isAtEnd else {
-        throw TimingError(.syntax, "write seconds (1.25), 250ms, 40us, 1m30s or 1:02.5")
+        throw MediaError(.syntax, "write seconds (1.25), 250ms, 40us, 1m30s or 1:02.5")
       }
       try self.init(seconds)
     } catch {
@@ -140,7 +140,7 @@ extension MediaTime {
 
 extension TextReader {
   /// A frame number with its `f`, if that is all there is.
-  mutating func takeFrameAtEnd() throws(TimingError) -> Int64? {
+  mutating func takeFrameAtEnd() throws(MediaError) -> Int64? {
     var ahead = self
     guard let digits = ahead.takeDigits(), ahead.take("f"), ahead.isAtEnd else { return nil }
     self = ahead
@@ -149,7 +149,7 @@ extension TextReader {
   }
 
   /// A clock, a number with or without its unit, or several with theirs, as in `1h30m`.
-  mutating func takeSeconds() throws(TimingError) -> Rational? {
+  mutating func takeSeconds() throws(MediaError) -> Rational? {
     if let clock = try takeClock() { return clock }
     var (seconds, last) = (Rational.zero, Rational?.none)
     while true {
@@ -183,7 +183,7 @@ extension TextReader {
   }
 
   /// `1:02.5` or `00:01:02.500`.
-  private mutating func takeClock() throws(TimingError) -> Rational? {
+  private mutating func takeClock() throws(MediaError) -> Rational? {
     var ahead = self
     guard let first = ahead.takeDigits(), ahead.take(":"),
       let second = ahead.takeDigits()
@@ -194,13 +194,13 @@ extension TextReader {
       fields.append(third)
     }
     guard fields.dropFirst().allSatisfy({ $0.count == 2 }) else {
-      throw TimingError(.syntax, "minutes after hours, and seconds, have two digits, as in 1:02")
+      throw MediaError(.syntax, "minutes after hours, and seconds, have two digits, as in 1:02")
     }
     var whole: Int128 = 0
     for (position, field) in fields.enumerated() {
       let number = try Self.wholeNumber(field)
       guard number <= 59 || (position == 0 && fields.count == 3) else {
-        throw TimingError(.syntax, "minutes and seconds of a clock end at 59")
+        throw MediaError(.syntax, "minutes and seconds of a clock end at 59")
       }
       guard let sum = Int64(exactly: number) else { throw .overflow("it") }
       whole = whole * 60 + Int128(sum)

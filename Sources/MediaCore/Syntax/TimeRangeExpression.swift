@@ -30,9 +30,9 @@ public struct TimeRangeExpression: Hashable, Sendable {
 
   /// Makes the range from `start` up to, but not including, `end`.
   ///
-  /// - Throws: `TimingError` with `.emptyRange` when it is seen without the source that the
+  /// - Throws: `MediaError` with `.emptyRange` when it is seen without the source that the
   ///   range is empty or reversed.
-  public init(start: TimeExpression, end: TimeExpression) throws(TimingError) {
+  public init(start: TimeExpression, end: TimeExpression) throws(MediaError) {
     if start == end { throw .emptyRange }
     let isReversed =
       switch (start.form, end.form) {
@@ -48,38 +48,38 @@ public struct TimeRangeExpression: Hashable, Sendable {
 
   /// Makes the range that lasts so long.
   ///
-  /// - Throws: `TimingError` with `.emptyRange` for a duration that is not longer than zero.
-  public init(start: TimeExpression, duration: MediaTime) throws(TimingError) {
+  /// - Throws: `MediaError` with `.emptyRange` for a duration that is not longer than zero.
+  public init(start: TimeExpression, duration: MediaTime) throws(MediaError) {
     guard duration > .zero else { throw .emptyRange }
     self.init(start: start, extent: .lasting(duration))
   }
 
   /// Makes the range of so many frames from a frame on.
   ///
-  /// - Throws: `TimingError` with `.emptyRange` for a count that is not above zero, `.syntax`
+  /// - Throws: `MediaError` with `.emptyRange` for a count that is not above zero, `.syntax`
   ///   when `start` is neither a frame nor the start of the source.
-  public init(start: TimeExpression, frameCount: Int64) throws(TimingError) {
+  public init(start: TimeExpression, frameCount: Int64) throws(MediaError) {
     guard frameCount > 0 else { throw .emptyRange }
     guard start.needsFrames || start == .start else {
-      throw TimingError(.syntax, "a length in frames needs a frame to start at, as in 120f+60f")
+      throw MediaError(.syntax, "a length in frames needs a frame to start at, as in 120f+60f")
     }
     self.init(start: start, extent: .frames(frameCount))
   }
 
   /// Reads a written range.
   ///
-  /// - Throws: `TimingError` with `.syntax` for text that is no range, `.emptyRange` when it is
+  /// - Throws: `MediaError` with `.syntax` for text that is no range, `.emptyRange` when it is
   ///   seen without the source that the range is empty or reversed; and as
   ///   ``TimeExpression/init(parsing:)`` does.
-  public init(parsing text: String) throws(TimingError) {
-    do throws(TimingError) {
+  public init(parsing text: String) throws(MediaError) {
+    do throws(MediaError) {
       self = try Self.read(text)
     } catch {
       throw error.about(text, as: "a range")
     }
   }
 
-  private static func read(_ text: String) throws(TimingError) -> TimeRangeExpression {
+  private static func read(_ text: String) throws(MediaError) -> TimeRangeExpression {
     let bytes = text.utf8
     if let plus = bytes.firstIndex(of: UInt8(ascii: "+")) {
       let start = try TimeExpression(parsing: text[..<plus])
@@ -91,7 +91,7 @@ public struct TimeRangeExpression: Hashable, Sendable {
       return try TimeRangeExpression(start: start, duration: MediaTime(parsing: String(length)))
     }
     guard let dots = firstDots(in: bytes), bytes.count > 2 else {
-      throw TimingError(.syntax, "write start..end (1.2..1.5, 2..end) or start+duration (0.5+1.25)")
+      throw MediaError(.syntax, "write start..end (1.2..1.5, 2..end) or start+duration (0.5+1.25)")
     }
     let start = text[..<dots]
     let end = text[bytes.index(dots, offsetBy: 2)...]
@@ -140,7 +140,7 @@ extension TimeRangeExpression {
   ///   - frameTime: Answers with the time of a frame, from 0 up to, but not including,
   ///     `frameCount`; only asked where ``needsFrames``.
   /// - Returns: The range, longer than zero.
-  /// - Throws: `TimingError` with `.emptyRange` for a range that is empty or reversed; and as
+  /// - Throws: `MediaError` with `.emptyRange` for a range that is empty or reversed; and as
   ///   ``TimeExpression/resolved(sourceDuration:frameCount:frameTime:)`` does.
   public func resolved(
     sourceDuration: MediaTime,
@@ -159,21 +159,21 @@ extension TimeRangeExpression {
       let count = try frameCount()
       let index = start.frameIndex(frameCount: count)?.addingReportingOverflow(length)
       guard let index, !index.overflow else {
-        throw TimingError.afterEnd("the end of \(self)")
+        throw MediaError.afterEnd("the end of \(self)")
       }
       last = try TimeExpression.time(
         ofFrame: index.partialValue, sourceDuration: sourceDuration, frameCount: count,
         frameTime: frameTime)
     }
     guard first < last else {
-      throw (first == last ? TimingError.emptyRange : .reversedRange)
+      throw (first == last ? MediaError.emptyRange : .reversedRange)
         .about("\(self)", as: "a range of this source")
     }
     return try TimeRange(start: first, end: last)
   }
 }
 
-extension TimingError {
-  fileprivate static let emptyRange = TimingError(.emptyRange, "it holds no time")
-  fileprivate static let reversedRange = TimingError(.emptyRange, "it ends before it starts")
+extension MediaError {
+  fileprivate static let emptyRange = MediaError(.emptyRange, "it holds no time")
+  fileprivate static let reversedRange = MediaError(.emptyRange, "it ends before it starts")
 }

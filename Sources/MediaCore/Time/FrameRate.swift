@@ -9,11 +9,11 @@ public struct FrameRate: Hashable, Sendable {
 
   /// Makes a rate and reduces it.
   ///
-  /// - Throws: `TimingError` with `.notPositive` when the rate is not above zero, `.overflow`
+  /// - Throws: `MediaError` with `.notPositive` when the rate is not above zero, `.overflow`
   ///   when a number of its lowest terms does not fit 32 bits.
-  public init(_ framesPerSecond: Rational) throws(TimingError) {
+  public init(_ framesPerSecond: Rational) throws(MediaError) {
     guard framesPerSecond > .zero else {
-      throw TimingError(.notPositive, "a rate of \(framesPerSecond) is not above zero")
+      throw MediaError(.notPositive, "a rate of \(framesPerSecond) is not above zero")
     }
     guard let numerator = Int32(exactly: framesPerSecond.numerator),
       let denominator = Int32(exactly: framesPerSecond.denominator)
@@ -24,15 +24,15 @@ public struct FrameRate: Hashable, Sendable {
 
   /// Makes a rate of `numerator / denominator` frames per second.
   ///
-  /// - Throws: `TimingError` as ``init(_:)`` does.
-  public init(_ numerator: Int64, _ denominator: Int64) throws(TimingError) {
+  /// - Throws: `MediaError` as ``init(_:)`` does.
+  public init(_ numerator: Int64, _ denominator: Int64) throws(MediaError) {
     try self.init(Rational(Int128(numerator), Int128(denominator)))
   }
 
   /// Makes the rate at which frames of this duration follow each other.
   ///
-  /// - Throws: `TimingError` as ``init(_:)`` does.
-  public init(frameDuration: MediaTime) throws(TimingError) {
+  /// - Throws: `MediaError` as ``init(_:)`` does.
+  public init(frameDuration: MediaTime) throws(MediaError) {
     try self.init(Rational.one.divided(by: frameDuration.seconds))
   }
 

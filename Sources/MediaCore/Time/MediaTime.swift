@@ -16,10 +16,10 @@ public struct MediaTime: Sendable {
 
   /// Makes a time of `value / timescale` seconds.
   ///
-  /// - Throws: `TimingError` with `.notPositive` for a timescale of zero or below.
-  public init(value: Int64, timescale: Int32) throws(TimingError) {
+  /// - Throws: `MediaError` with `.notPositive` for a timescale of zero or below.
+  public init(value: Int64, timescale: Int32) throws(MediaError) {
     guard timescale > 0 else {
-      throw TimingError(.notPositive, "the timescale \(timescale) is not above zero")
+      throw MediaError(.notPositive, "the timescale \(timescale) is not above zero")
     }
     self.value = value
     self.timescale = timescale
@@ -45,8 +45,8 @@ public struct MediaTime: Sendable {
 
   /// Makes the time that is exactly this many seconds.
   ///
-  /// - Throws: `TimingError` with `.overflow` when no value and timescale hold it exactly.
-  public init(_ seconds: Rational) throws(TimingError) {
+  /// - Throws: `MediaError` with `.overflow` when no value and timescale hold it exactly.
+  public init(_ seconds: Rational) throws(MediaError) {
     guard let value = Int64(exactly: seconds.numerator),
       let timescale = Int32(exactly: seconds.denominator)
     else { throw .overflow("the time \(seconds.exactDisplayText)") }
@@ -59,13 +59,13 @@ public struct MediaTime: Sendable {
 
   /// The same time in units of another timescale.
   ///
-  /// - Throws: `TimingError` with `.notPositive` for a timescale of zero or below, `.overflow`
+  /// - Throws: `MediaError` with `.notPositive` for a timescale of zero or below, `.overflow`
   ///   when the value does not fit 64 bits.
   public func converted(
     to timescale: Int32, rounding: TimeRounding
-  ) throws(TimingError) -> MediaTime {
+  ) throws(MediaError) -> MediaTime {
     guard timescale > 0 else {
-      throw TimingError(.notPositive, "the timescale \(timescale) is not above zero")
+      throw MediaError(.notPositive, "the timescale \(timescale) is not above zero")
     }
     // 64 and 32 bits: the product always fits 128.
     let units = rounding.quotient(
@@ -78,7 +78,7 @@ public struct MediaTime: Sendable {
   }
 
   /// The whole nanoseconds that the named rounding gives.
-  public func nanoseconds(_ rounding: TimeRounding) throws(TimingError) -> Int64 {
+  public func nanoseconds(_ rounding: TimeRounding) throws(MediaError) -> Int64 {
     try converted(to: 1_000_000_000, rounding: rounding).value
   }
 
@@ -89,8 +89,8 @@ public struct MediaTime: Sendable {
 extension MediaTime {
   /// The sum, exactly: on the least common timescale, or in lowest terms where that does not fit.
   ///
-  /// - Throws: `TimingError` with `.overflow` when no value and timescale hold it.
-  public static func + (left: MediaTime, right: MediaTime) throws(TimingError) -> MediaTime {
+  /// - Throws: `MediaError` with `.overflow` when no value and timescale hold it.
+  public static func + (left: MediaTime, right: MediaTime) throws(MediaError) -> MediaTime {
     let scales = CommonTimescale(left, right)
     let sum = Int128(left.value) * scales.left + Int128(right.value) * scales.right
     guard let time = scales.time(sum) else { throw .overflow("the sum of \(left) and \(right)") }
@@ -99,8 +99,8 @@ extension MediaTime {
 
   /// The difference, exactly, spelled as the sum is.
   ///
-  /// - Throws: `TimingError` with `.overflow` when no value and timescale hold it.
-  public static func - (left: MediaTime, right: MediaTime) throws(TimingError) -> MediaTime {
+  /// - Throws: `MediaError` with `.overflow` when no value and timescale hold it.
+  public static func - (left: MediaTime, right: MediaTime) throws(MediaError) -> MediaTime {
     let scales = CommonTimescale(left, right)
     let difference = Int128(left.value) * scales.left - Int128(right.value) * scales.right
     guard let time = scales.time(difference) else {
@@ -111,8 +111,8 @@ extension MediaTime {
 
   /// The product with a fraction, exactly.
   ///
-  /// - Throws: `TimingError` with `.overflow` when no value and timescale hold it.
-  public func multiplied(by factor: Rational) throws(TimingError) -> MediaTime {
+  /// - Throws: `MediaError` with `.overflow` when no value and timescale hold it.
+  public func multiplied(by factor: Rational) throws(MediaError) -> MediaTime {
     try MediaTime(seconds.multiplied(by: factor))
   }
 }

@@ -22,10 +22,10 @@ public struct Rational: Hashable, Sendable {
 
   /// Makes a fraction and reduces it.
   ///
-  /// - Throws: `TimingError` with `.notPositive` for a denominator of zero or below.
-  public init(_ numerator: Int128, _ denominator: Int128) throws(TimingError) {
+  /// - Throws: `MediaError` with `.notPositive` for a denominator of zero or below.
+  public init(_ numerator: Int128, _ denominator: Int128) throws(MediaError) {
     guard denominator > 0 else {
-      throw TimingError(.notPositive, "the denominator \(denominator) is not above zero")
+      throw MediaError(.notPositive, "the denominator \(denominator) is not above zero")
     }
     self.init(reducing: numerator, denominator)
   }
@@ -40,8 +40,8 @@ public struct Rational: Hashable, Sendable {
 
   /// The sum, exactly.
   ///
-  /// - Throws: `TimingError` with `.overflow` when the sum does not fit.
-  public func adding(_ other: Rational) throws(TimingError) -> Rational {
+  /// - Throws: `MediaError` with `.overflow` when the sum does not fit.
+  public func adding(_ other: Rational) throws(MediaError) -> Rational {
     guard let sum = combined(with: other, subtracting: false) else {
       throw .overflow("the sum of \(self) and \(other)")
     }
@@ -50,8 +50,8 @@ public struct Rational: Hashable, Sendable {
 
   /// The difference, exactly.
   ///
-  /// - Throws: `TimingError` with `.overflow` when the difference does not fit.
-  public func subtracting(_ other: Rational) throws(TimingError) -> Rational {
+  /// - Throws: `MediaError` with `.overflow` when the difference does not fit.
+  public func subtracting(_ other: Rational) throws(MediaError) -> Rational {
     guard let difference = combined(with: other, subtracting: true) else {
       throw .overflow("the difference of \(self) and \(other)")
     }
@@ -60,8 +60,8 @@ public struct Rational: Hashable, Sendable {
 
   /// The product, exactly.
   ///
-  /// - Throws: `TimingError` with `.overflow` when the product does not fit.
-  public func multiplied(by other: Rational) throws(TimingError) -> Rational {
+  /// - Throws: `MediaError` with `.overflow` when the product does not fit.
+  public func multiplied(by other: Rational) throws(MediaError) -> Rational {
     let product = Self.product(
       isNegative: (numerator < 0) != (other.numerator < 0),
       numerator.magnitude, other.numerator.magnitude,
@@ -72,10 +72,10 @@ public struct Rational: Hashable, Sendable {
 
   /// The quotient, exactly.
   ///
-  /// - Throws: `TimingError` with `.notPositive` when `other` is zero, `.overflow` when the
+  /// - Throws: `MediaError` with `.notPositive` when `other` is zero, `.overflow` when the
   ///   result does not fit.
-  public func divided(by other: Rational) throws(TimingError) -> Rational {
-    guard other.numerator != 0 else { throw TimingError(.notPositive, "a division by zero") }
+  public func divided(by other: Rational) throws(MediaError) -> Rational {
+    guard other.numerator != 0 else { throw MediaError(.notPositive, "a division by zero") }
     let quotient = Self.product(
       isNegative: (numerator < 0) != (other.numerator < 0),
       numerator.magnitude, other.denominator.magnitude,
@@ -86,8 +86,8 @@ public struct Rational: Hashable, Sendable {
 
   /// The number with the other sign.
   ///
-  /// - Throws: `TimingError` with `.overflow` for a numerator of -2^127.
-  public func negated() throws(TimingError) -> Rational {
+  /// - Throws: `MediaError` with `.overflow` for a numerator of -2^127.
+  public func negated() throws(MediaError) -> Rational {
     guard numerator != .min else { throw .overflow("the opposite of \(self)") }
     return Rational(reducing: -numerator, denominator)
   }

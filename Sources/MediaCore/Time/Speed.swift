@@ -12,23 +12,23 @@ public struct Speed: Hashable, Sendable {
 
   /// Makes a speed above zero.
   ///
-  /// - Throws: `TimingError` with `.notPositive` for zero and below.
-  public init(_ fraction: Rational) throws(TimingError) {
+  /// - Throws: `MediaError` with `.notPositive` for zero and below.
+  public init(_ fraction: Rational) throws(MediaError) {
     guard fraction > .zero else {
-      throw TimingError(.notPositive, "a speed of \(fraction) is not above zero")
+      throw MediaError(.notPositive, "a speed of \(fraction) is not above zero")
     }
     self.fraction = fraction
   }
 
   /// Output seconds per source second: the inverse.
   ///
-  /// - Throws: `TimingError` with `.overflow` when it does not fit.
-  public func stretch() throws(TimingError) -> Rational { try Rational.one.divided(by: fraction) }
+  /// - Throws: `MediaError` with `.overflow` when it does not fit.
+  public func stretch() throws(MediaError) -> Rational { try Rational.one.divided(by: fraction) }
 
   /// The output time that a stretch of source time takes.
   ///
-  /// - Throws: `TimingError` with `.overflow` when it cannot be said exactly.
-  public func targetDuration(of source: MediaTime) throws(TimingError) -> MediaTime {
+  /// - Throws: `MediaError` with `.overflow` when it cannot be said exactly.
+  public func targetDuration(of source: MediaTime) throws(MediaError) -> MediaTime {
     try MediaTime(source.seconds.divided(by: fraction))
   }
 }

@@ -12,10 +12,10 @@ public struct TimeRange: Hashable, Sendable {
 
   /// Makes the range from `start` up to `end`.
   ///
-  /// - Throws: `TimingError` with `.emptyRange` when `end` is before `start`.
-  public init(start: MediaTime, end: MediaTime) throws(TimingError) {
+  /// - Throws: `MediaError` with `.emptyRange` when `end` is before `start`.
+  public init(start: MediaTime, end: MediaTime) throws(MediaError) {
     guard start <= end else {
-      throw TimingError(
+      throw MediaError(
         .emptyRange, "the range \(start.displayText)..\(end.displayText) ends before it starts")
     }
     self.init(unchecked: start, end)
@@ -29,16 +29,16 @@ public struct TimeRange: Hashable, Sendable {
 
   /// Makes the range of a duration that is not negative.
   ///
-  /// - Throws: `TimingError` with `.emptyRange` for a negative duration, `.overflow` when the
+  /// - Throws: `MediaError` with `.emptyRange` for a negative duration, `.overflow` when the
   ///   end cannot be said exactly.
-  public init(start: MediaTime, duration: MediaTime) throws(TimingError) {
+  public init(start: MediaTime, duration: MediaTime) throws(MediaError) {
     try self.init(start: start, end: start + duration)
   }
 
   /// From zero for a duration that is not negative.
   ///
-  /// - Throws: `TimingError` with `.emptyRange` for a negative duration.
-  public init(duration: MediaTime) throws(TimingError) {
+  /// - Throws: `MediaError` with `.emptyRange` for a negative duration.
+  public init(duration: MediaTime) throws(MediaError) {
     try self.init(start: .zero, end: duration)
   }
 

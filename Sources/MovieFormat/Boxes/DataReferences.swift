@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import OvercrankMediaCore
+
 /// The tracks of a MOV or MP4 file whose samples are in other files (`dref`).
 ///
 /// libavformat does not open those files, but still lists the samples.
@@ -10,7 +12,7 @@ package struct DataReferences {
   /// The size from which libavformat reads an alias as the name of another file.
   private static let smallestAlias: Int64 = 151
   /// What to do about such a movie.
-  package static let hint = "give that file, or save the movie as self-contained"
+  package static let recovery: Recovery = "give that file, or save the movie as self-contained"
 
   /// Reads the boxes of a movie.
   ///

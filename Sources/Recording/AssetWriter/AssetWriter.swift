@@ -63,7 +63,7 @@ public final class AssetWriter: Sendable {
   public var status: Status { store?.status ?? .unknown }
 
   /// What went wrong, where something did.
-  public var error: RecordingError? { store?.error }
+  public var error: MediaError? { store?.error }
 
   /// Pictures stored so far.
   public var storedFrameCount: Int64 { store?.storedCount ?? 0 }
@@ -72,9 +72,9 @@ public final class AssetWriter: Sendable {
 
   /// Adds the input of the pictures, before writing begins.
   ///
-  /// - Throws: `RecordingError` with `.wrongState` where writing has begun, there is an input
+  /// - Throws: `MediaError` with `.wrongState` where writing has begun, there is an input
   ///   already, or it is another writer's.
-  public func add(_ input: AssetWriterInput) throws(RecordingError) {
+  public func add(_ input: AssetWriterInput) throws(MediaError) {
     let isTaken = state.withLock { state in
       guard state.store == nil, state.input == nil, input.join(self) else { return false }
       state.input = input
@@ -87,10 +87,10 @@ public final class AssetWriter: Sendable {
 
   /// Creates the file.
   ///
-  /// - Throws: `RecordingError` when it cannot be created, with `.wrongState` where there is no
+  /// - Throws: `MediaError` when it cannot be created, with `.wrongState` where there is no
   ///   input or writing has begun.
-  public func startWriting() throws(RecordingError) {
-    try state.withLock { (state) throws(RecordingError) in
+  public func startWriting() throws(MediaError) {
+    try state.withLock { (state) throws(MediaError) in
       guard state.store == nil, let input = state.input else {
         throw .wrongState("\(path) has no input, or its writing has begun already")
       }
@@ -101,9 +101,9 @@ public final class AssetWriter: Sendable {
 
   /// Says from when on pictures belong to the file; its zero is the first of them.
   ///
-  /// - Throws: `RecordingError` with `.wrongState` where writing has not begun, or the session
+  /// - Throws: `MediaError` with `.wrongState` where writing has not begun, or the session
   ///   has.
-  public func startSession(atSourceTime time: MediaTime) throws(RecordingError) {
+  public func startSession(atSourceTime time: MediaTime) throws(MediaError) {
     guard store?.start(at: time) == true else {
       throw .wrongState("\(path) is not being written, or its session began")
     }
@@ -111,21 +111,21 @@ public final class AssetWriter: Sendable {
 
   /// Stores what waits, and makes the file plain; blocks until then.
   ///
-  /// - Throws: `RecordingError` for what went wrong, also before; `.nothingStored` where there was
+  /// - Throws: `MediaError` for what went wrong, also before; `.nothingStored` where there was
   ///   no picture, and there is no file then; `.wrongState` where nothing is being written.
-  public func finishWriting() throws(RecordingError) {
+  public func finishWriting() throws(MediaError) {
     guard let store else { throw .wrongState("the writing of \(path) has not begun") }
     try store.finish()
   }
 
   /// Finishes as the form that blocks does, and suspends the task meanwhile.
   ///
-  /// - Throws: `RecordingError` as the form that blocks.
-  public func finishWriting() async throws(RecordingError) {
+  /// - Throws: `MediaError` as the form that blocks.
+  public func finishWriting() async throws(MediaError) {
     let result = await withCheckedContinuation { continuation in
       DispatchQueue.global().async {
         continuation.resume(
-          returning: Result { () throws(RecordingError) in try self.finishWriting() })
+          returning: Result { () throws(MediaError) in try self.finishWriting() })
       }
     }
     try result.get()
@@ -140,15 +140,15 @@ public final class AssetWriter: Sendable {
   var isReady: Bool { store?.isReady ?? false }
 
   /// Takes a picture, into the queue or into the file.
-  func append(_ bytes: UnsafeRawBufferPointer, at time: MediaTime) throws(RecordingError) {
+  func append(_ bytes: UnsafeRawBufferPointer, at time: MediaTime) throws(MediaError) {
     guard let store else { throw .wrongState("the writing of \(path) has not begun") }
     try store.append(bytes, at: time)
   }
 }
 
-extension RecordingError {
-  static func wrongState(_ message: String) -> RecordingError {
-    RecordingError(
-      .wrongState, message, hint: "add an input, start writing, then the session, then append")
+extension MediaError {
+  static func wrongState(_ message: String) -> MediaError {
+    MediaError(
+      .wrongState, message, recovery: "add an input, start writing, then the session, then append")
   }
 }

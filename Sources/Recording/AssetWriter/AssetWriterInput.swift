@@ -32,12 +32,12 @@ public final class AssetWriterInput: Sendable {
   ///   - frameRate: How many a second there are to be.
   ///   - codec: How they are stored.
   ///   - expectsMediaDataInRealTime: Whether they come from a source that does not wait.
-  /// - Throws: `RecordingError` with `.codecRefused` for pictures of an unknown format, or ones
+  /// - Throws: `MediaError` with `.codecRefused` for pictures of an unknown format, or ones
   ///   that the codec does not go with.
   public init(
     formatDescription: FormatDescription, frameRate: FrameRate, codec: RecordingCodec = .auto,
     expectsMediaDataInRealTime: Bool = false
-  ) throws(RecordingError) {
+  ) throws(MediaError) {
     self.formatDescription = formatDescription
     self.frameRate = frameRate
     self.codec = codec
@@ -45,27 +45,27 @@ public final class AssetWriterInput: Sendable {
     guard [formatDescription.width, formatDescription.height].allSatisfy((1...65_535).contains),
       (0...(1 << 24)).contains(formatDescription.bytesPerRow)
     else {
-      throw RecordingError(
+      throw MediaError(
         .codecRefused,
         "pictures of \(formatDescription.width)x\(formatDescription.height) with "
           + "\(formatDescription.bytesPerRow) bytes from row to row cannot be stored",
-        hint: "give their true size, 65535 at most")
+        recovery: "give their true size, 65535 at most")
     }
     let layout: FrameDelivery.Layout
     switch formatDescription.mediaSubType {
     case .codec(let codec): layout = .compressed(codec.rawValue)
     case .pixels(let name):
       guard let format = LibAVPixelFormat(name) else {
-        throw RecordingError(
+        throw MediaError(
           .codecRefused, "there is no pixel format \(name.rawValue)",
-          hint: "name one as FFmpeg does: yuyv422, gray, nv12")
+          recovery: "name one as FFmpeg does: yuyv422, gray, nv12")
       }
       layout = .raw(format, bytesPerRow: formatDescription.bytesPerRow)
     }
     do throws(LibAVError) {
       delivery = try FrameDelivery(
         layout: layout, width: formatDescription.width, height: formatDescription.height)
-    } catch { throw RecordingError(error) }
+    } catch { throw MediaError(recording: error) }
     _ = try VideoPipelinePlan(codec, for: delivery)
   }
 
@@ -77,8 +77,8 @@ public final class AssetWriterInput: Sendable {
   /// Stores a captured picture at its own time.
   ///
   /// - Throws: As ``append(bytes:at:)``.
-  public func append(_ sample: SampleBuffer) throws(RecordingError) {
-    try sample.withBytes { (bytes) throws(RecordingError) in
+  public func append(_ sample: SampleBuffer) throws(MediaError) {
+    try sample.withBytes { (bytes) throws(MediaError) in
       try append(bytes: bytes, at: sample.presentationTimeStamp)
     }
   }
@@ -91,10 +91,10 @@ public final class AssetWriterInput: Sendable {
   /// - Parameters:
   ///   - bytes: The picture.
   ///   - time: When it is shown, in the source's time.
-  /// - Throws: `RecordingError` with `.wrongState` for an input whose writer does not write,
+  /// - Throws: `MediaError` with `.wrongState` for an input whose writer does not write,
   ///   `.notReady` where the queue is full, `.invalidData` for a damaged picture or a time that
   ///   does not rise, or what became of the file.
-  public func append(bytes: UnsafeRawBufferPointer, at time: MediaTime) throws(RecordingError) {
+  public func append(bytes: UnsafeRawBufferPointer, at time: MediaTime) throws(MediaError) {
     guard let writer = owner.withLock({ $0.writer }) else {
       throw .wrongState("the input is no part of a writer")
     }

@@ -14,7 +14,7 @@ final class FrameStore: Sendable {
   /// What is asked for each picture; never held while something is stored.
   private struct State {
     var status = AssetWriter.Status.writing
-    var error: RecordingError?
+    var error: MediaError?
     /// Whether pictures are still taken.
     var isOpen = true
     var start: MediaTime?
@@ -42,11 +42,11 @@ final class FrameStore: Sendable {
 
   /// Creates the file.
   ///
-  /// - Throws: `RecordingError` when it cannot be created, or there is no memory for the queue.
+  /// - Throws: `MediaError` when it cannot be created, or there is no memory for the queue.
   init(
     creating path: String, overwrites: Bool, metadata: [String: String],
     for input: AssetWriterInput
-  ) throws(RecordingError) {
+  ) throws(MediaError) {
     self.path = path
     let (delivery, rate) = (input.delivery, input.frameRate)
     self.delivery = delivery
@@ -59,7 +59,7 @@ final class FrameStore: Sendable {
     let file: MovieFile
     do throws(MovieFile.CreationError) {
       file = try MovieFile(creating: path, overwrites: overwrites)
-    } catch { throw RecordingError(error) }
+    } catch { throw MediaError(error) }
     output.writer = TakeWriter(
       into: file.file, plan: plan, delivery: delivery, frameRate: rate, audio: nil,
       audioCodec: .pcm,
@@ -70,33 +70,31 @@ final class FrameStore: Sendable {
   }
 
   /// A queue for the largest pictures that there may be.
-  private static func makeQueue(_ input: AssetWriterInput) throws(RecordingError) -> FrameQueue {
+  private static func makeQueue(_ input: AssetWriterInput) throws(MediaError) -> FrameQueue {
     let format = input.formatDescription
     // No format has more than 8 bytes a pixel, and no compressed picture is larger; the input has
     // seen to it that nothing overflows.
     let image = max(4_096, max(format.width * 8, format.bytesPerRow) * format.height)
-    do throws(CaptureError) {
-      return try FrameQueue(
-        capacity: RecordingMemory.queueBytes(
-          largestFrame: image, frameRate: input.frameRate), largestFrame: image)
-    } catch { throw RecordingError(error) }
+    return try FrameQueue(
+      capacity: RecordingMemory.queueBytes(largestFrame: image, frameRate: input.frameRate),
+      largestFrame: image)
   }
 
-  private func startThread() throws(RecordingError) {
+  private func startThread() throws(MediaError) {
     guard let queue else { return }
-    do throws(CaptureError) {
+    do throws(MediaError) {
       let started = try BlockingThread.started { [self] in
         while queue.withNextFrame({ store($0.observation, $0.bytes) }) != nil {}
       }
       thread.withLock { $0 = started }
     } catch {
       discard()
-      throw RecordingError(error)
+      throw error
     }
   }
 
   var status: AssetWriter.Status { state.withLock { $0.status } }
-  var error: RecordingError? { state.withLock { $0.error } }
+  var error: MediaError? { state.withLock { $0.error } }
   var storedCount: Int64 { state.withLock { $0.storedCount } }
 
   /// Whether a picture may be appended now.
@@ -116,22 +114,22 @@ final class FrameStore: Sendable {
 
   /// Takes a picture, into the queue or into the file.
   ///
-  /// - Throws: `RecordingError` as ``AssetWriterInput/append(bytes:at:)``.
-  func append(_ bytes: UnsafeRawBufferPointer, at time: MediaTime) throws(RecordingError) {
+  /// - Throws: `MediaError` as ``AssetWriterInput/append(bytes:at:)``.
+  func append(_ bytes: UnsafeRawBufferPointer, at time: MediaTime) throws(MediaError) {
     guard delivery.integrityCheck.holds(bytes) else { throw damage }
     if let queue {
       // One picture after the other, in the order of their times.
-      try state.withLock { (state) throws(RecordingError) in
+      try state.withLock { (state) throws(MediaError) in
         guard let observation = try observe(at: time, &state) else { return }
         guard queue.push(QueuedFrame(observation: observation, bytes: bytes)) else {
-          throw RecordingError(
+          throw MediaError(
             .notReady, "the queue to \(path) is full",
-            hint: "ask isReadyForMoreMediaData, or leave pictures out")
+            recovery: "ask isReadyForMoreMediaData, or leave pictures out")
         }
         state.lastMicroseconds = observation.microseconds
       }
     } else {
-      let observation = try state.withLock { (state) throws(RecordingError) in
+      let observation = try state.withLock { (state) throws(MediaError) in
         let observation = try observe(at: time, &state)
         if let observation { state.lastMicroseconds = observation.microseconds }
         return observation
@@ -143,7 +141,7 @@ final class FrameStore: Sendable {
   /// What is known of a picture that arrives; nil where it lies before the session.
   private func observe(
     at time: MediaTime, _ state: inout State
-  ) throws(RecordingError) -> FrameObservation? {
+  ) throws(MediaError) -> FrameObservation? {
     if let error = state.error { throw error }
     guard state.isOpen, let start = state.start else {
       throw .wrongState("\(path) is not being written, or its session has not begun")
@@ -153,24 +151,25 @@ final class FrameStore: Sendable {
       let microseconds = try? time.converted(to: 1_000_000, rounding: .halfAwayFromZero).value,
       state.lastMicroseconds.map({ microseconds > $0 }) ?? true
     else {
-      throw RecordingError(
+      throw MediaError(
         .invalidData, "a picture of \(path) does not come after the one before",
-        hint: "append pictures in the order of their times, a microsecond apart at least")
+        recovery: "append pictures in the order of their times, a microsecond apart at least")
     }
     defer { state.count &+= 1 }
     return FrameObservation(sequence: state.count, microseconds: microseconds)
   }
 
-  private var damage: RecordingError {
-    RecordingError(
-      .invalidData, "a picture for \(path) is damaged", hint: "leave it out, and append the next")
+  private var damage: MediaError {
+    MediaError(
+      .invalidData, "a picture for \(path) is damaged",
+      recovery: "leave it out, and append the next")
   }
 
   /// Stores a picture, or tells why not; a damaged one is left out, and the writer goes on.
   @discardableResult
   private func store(
     _ observation: FrameObservation, _ bytes: UnsafeRawBufferPointer
-  ) -> RecordingError? {
+  ) -> MediaError? {
     if let error { return error }
     let result = isStoring.withLock { _ in
       Result { () throws(LibAVError) in
@@ -186,7 +185,7 @@ final class FrameStore: Sendable {
       return nil
     case .success: return damage
     case .failure(let failure):
-      let error = RecordingError(failure)
+      let error = MediaError(recording: failure)
       state.withLock { ($0.status, $0.error) = (.failed, error) }
       return error
     }
@@ -206,8 +205,8 @@ final class FrameStore: Sendable {
 
   /// Stores what waits, and makes the file plain.
   ///
-  /// - Throws: `RecordingError` for what went wrong, also before.
-  func finish() throws(RecordingError) {
+  /// - Throws: `MediaError` for what went wrong, also before.
+  func finish() throws(MediaError) {
     guard close() else { throw .wrongState("\(path) is finished already, or was given up") }
     let failure = isStoring.withLock { _ in finishFile() }
     let error = state.withLock { state in
@@ -219,7 +218,7 @@ final class FrameStore: Sendable {
     if let error { throw error }
   }
 
-  private func finishFile() -> RecordingError? {
+  private func finishFile() -> MediaError? {
     guard var writer = output.writer.take(), var file = output.file.take() else { return nil }
     writer.close(CaptureEnd())
     do throws(LibAVError) {
@@ -228,22 +227,22 @@ final class FrameStore: Sendable {
       state.withLock { $0.storedCount = count }
       guard count > 0 else {
         file.discard()
-        return RecordingError(
-          .nothingStored, "\(path) was given no picture", hint: "append some before the end")
+        return MediaError(
+          .nothingStored, "\(path) was given no picture", recovery: "append some before the end")
       }
       file.prepareToFinish()
       let readable = try MovieFinalizer.finish(
         file.file, videoEnd: writer.endMicroseconds, audioEnd: .sample(0), metadata: tags())
-      guard file.hasItsName else { return RecordingError(replacing: file.file) }
+      guard file.hasItsName else { return MediaError(replacing: file.file) }
       guard readable == count else {
-        return RecordingError(
+        return MediaError(
           .writeFailed, "only \(readable) of \(count) pictures of \(path) could be read back",
-          hint: "check the disk, and write the file again")
+          recovery: "check the disk, and write the file again")
       }
       return nil
     } catch {
       // In fragments it holds what was stored.
-      return RecordingError(error)
+      return MediaError(recording: error)
     }
   }
 

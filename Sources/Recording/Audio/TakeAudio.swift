@@ -26,11 +26,11 @@ struct TakeAudio: Sendable {
   ///
   /// Of the time before a take begins, `seconds` more are kept.
   ///
-  /// - Throws: `RecordingError` with `.codecRefused` for a codec that does not take such sound.
+  /// - Throws: `MediaError` with `.codecRefused` for a codec that does not take such sound.
   static func of(
     _ session: CaptureSession, into output: any CaptureOutput, _ settings: RecordingSettings,
     keeping seconds: Int
-  ) throws(RecordingError) -> TakeAudio? {
+  ) throws(MediaError) -> TakeAudio? {
     let candidates = session.connections
     guard settings.recordsAudio,
       let connection = candidates.first(where: {
@@ -39,18 +39,16 @@ struct TakeAudio: Sendable {
     else { return nil }
     // What a camera of the program's own hears need not be listened to, but for its level.
     let known = connection.camera?.audio
-    let feed: AudioTap?
-    do throws(CaptureError) {
-      feed = try AudioTap(connection, seconds: known == nil ? Self.keptAudio + seconds : 1)
-    } catch { throw RecordingError(error) }
-    guard let feed else { return nil }
+    guard
+      let feed = try AudioTap(connection, seconds: known == nil ? Self.keptAudio + seconds : 1)
+    else { return nil }
     let source = TakeAudio(feed: feed, device: connection.input.device.address, known: known)
     if let codec = settings.audioCodec, !source.suits(codec) {
-      throw RecordingError(
+      throw MediaError(
         .codecRefused,
         "\(codec.encoderName) takes no \(source.channelCount) channels of \(source.sampleRate) "
           + "samples a second, as \(source.device) gives them",
-        hint: "store the sound uncompressed with --audio-codec pcm")
+        recovery: Recovery("store the audio uncompressed, as PCM", .change(.audioCodec)))
     }
     return source
   }

@@ -62,14 +62,14 @@ enum VideoPipelinePlan: Equatable {
   /// The plan for a file, whose name says which container it is.
   init(
     _ codec: RecordingCodec, for delivery: FrameDelivery, in path: String
-  ) throws(RecordingError) {
+  ) throws(MediaError) {
     try self.init(codec, for: delivery)
     guard MovieContainer(path: path) != .mp4 || Self.storableInMP4.contains(codecName) else {
       throw Self.refusal(of: codecName, in: path)
     }
   }
 
-  init(_ codec: RecordingCodec, for delivery: FrameDelivery) throws(RecordingError) {
+  init(_ codec: RecordingCodec, for delivery: FrameDelivery) throws(MediaError) {
     switch (codec, delivery.layout) {
     case (.auto, .compressed(let name)), (.copy, .compressed(let name)):
       self = .copy(codec: name)
@@ -81,27 +81,28 @@ enum VideoPipelinePlan: Equatable {
     case (.raw, .raw(let format, _)) where Self.readableInMOV.contains(format.name):
       self = .encode(encoder: "rawvideo")
     case (.raw, .raw(let format, _)):
-      throw RecordingError(
+      throw MediaError(
         .codecRefused, "uncompressed \(format.name) cannot be read back from a MOV file",
-        hint: "store it without loss with --codec ffv1")
+        recovery: Recovery("store it losslessly as FFV1", .change(.codec)))
     case (.raw, .compressed(let name)):
-      throw RecordingError(
+      throw MediaError(
         .codecRefused, "the camera delivers \(name) in this mode, not uncompressed pictures",
-        hint: "choose an uncompressed mode with --mode, or --codec copy")
+        recovery: Recovery(
+          "choose an uncompressed format, or copy", .change(.format), .change(.codec)))
     case (.copy, .raw(let format, _)):
-      throw RecordingError(
+      throw MediaError(
         .codecRefused, "the camera delivers uncompressed \(format.name), which has nothing to copy",
-        hint: "choose --codec raw, ffv1, mjpeg or h264")
+        recovery: Recovery("choose raw, FFV1, MJPEG or H.264", .change(.codec)))
     }
   }
 
   /// The codecs of cameras and encoders that MP4 has a place for.
   private static let storableInMP4 = ["h264", "hevc", "mjpeg", "mpeg4"]
 
-  static func refusal(of codec: String, in path: String) -> RecordingError {
-    RecordingError(
+  static func refusal(of codec: String, in path: String) -> MediaError {
+    MediaError(
       .codecRefused, "\(path): MP4 has no place for \(codec)",
-      hint: "name the file .mov, or choose another codec")
+      recovery: "name the file .mov, or choose another codec")
   }
 
   /// What libavformat's MOV reader gives back as it was written.

@@ -87,8 +87,8 @@ public final class MovieFileOutput: FrameOutput {
   ///
   /// The session does not live by it: keep both.
   ///
-  /// - Throws: `RecordingError` with `.codecRefused` and what to choose instead, or
-  ///   `CaptureError` with `.badConfiguration`.
+  /// - Throws: `MediaError` with `.codecRefused` and what to choose instead, or
+  ///   `MediaError` with `.badConfiguration`.
   public convenience init(session: CaptureSession, settings: RecordingSettings) throws {
     self.init(settings: settings)
     try session.addOutput(self)
@@ -124,8 +124,8 @@ public final class MovieFileOutput: FrameOutput {
 
   /// Records as ``record(progress:)`` does, on a thread of its own; ``events`` tell how it goes.
   ///
-  /// - Throws: `CaptureError` with `.outOfMemory` where there is no thread to be had.
-  public func startRecording() throws(CaptureError) {
+  /// - Throws: `MediaError` with `.outOfMemory` where there is no thread to be had.
+  public func startRecording() throws(MediaError) {
     try BlockingThread.started { [self] in
       // What it throws is told by an event.
       _ = try? record()
@@ -145,16 +145,16 @@ public final class MovieFileOutput: FrameOutput {
   package func didJoin(_ session: CaptureSession?) { state.withLock { $0.session = session } }
 
   /// Where pictures come from.
-  func camera() throws(RecordingError) -> DeviceInput {
+  func camera() throws(MediaError) -> DeviceInput {
     let session = state.withLock { $0.session }
     guard
       let camera = session?.connections.first(where: {
         $0.output === self && $0.mediaType == .video
       })?.camera
     else {
-      throw RecordingError(
+      throw MediaError(
         .notConnected, "the output for \(settings.path) is connected to no camera",
-        hint: "add it to a session that has an input, and keep the session")
+        recovery: "add it to a session that has an input, and keep the session")
     }
     return camera
   }
@@ -170,8 +170,8 @@ public final class MovieFileOutput: FrameOutput {
   /// - Parameter progress: Called on this thread when the frames that waited are stored, or those of
   ///   a fiftieth of a second, and at the end.
   /// - Returns: The report; its `problem` tells what went wrong after the take had begun.
-  /// - Throws: `RecordingError` when the file cannot be created, `CaptureError` when the device
-  ///   cannot be started and nothing was recorded.
+  /// - Throws: `MediaError` when the file cannot be created, or the device cannot be started and nothing
+  ///   was recorded.
   public func record(progress: (Progress) -> Void = { _ in }) throws -> RecordingReport {
     do {
       let report = try write(progress)
@@ -196,7 +196,7 @@ public final class MovieFileOutput: FrameOutput {
     var file: MovieFile
     do throws(MovieFile.CreationError) {
       file = try MovieFile(creating: settings.path, overwrites: settings.overwrites)
-    } catch { throw RecordingError(error) }
+    } catch { throw MediaError(error) }
     let begun: (sink: TakeSink, proof: FrameRateVerification?)
     do {
       begun = try begin(queue, of: input, in: session, alone: begins, control)
@@ -219,7 +219,7 @@ public final class MovieFileOutput: FrameOutput {
   /// some time before a take begins.
   func listen(
     to session: CaptureSession, before duration: MediaTime = .zero
-  ) throws(RecordingError) -> TakeAudio? {
+  ) throws(MediaError) -> TakeAudio? {
     var seconds = duration.doubleValue
     if settings.isBurst {
       // Frames may be much smaller than the largest, so nobody knows how long memory holds them.
@@ -232,7 +232,7 @@ public final class MovieFileOutput: FrameOutput {
   }
 
   /// Where pictures come from, and the session that brings them.
-  func source() throws(RecordingError) -> (DeviceInput, CaptureSession) {
+  func source() throws(MediaError) -> (DeviceInput, CaptureSession) {
     let input = try camera()
     guard let session = state.withLock({ $0.session }) else { return try source() }
     return (input, session)
@@ -282,9 +282,9 @@ public final class MovieFileOutput: FrameOutput {
     // Before this there was no take.
     control.switchedOn.store(input.driver.microseconds(), ordering: .relaxed)
     guard try session.refresh(self) else {
-      throw RecordingError(
+      throw MediaError(
         .notConnected, "the session stopped before the take for \(settings.path) began",
-        hint: "start it again")
+        recovery: "start it again")
     }
   }
 }

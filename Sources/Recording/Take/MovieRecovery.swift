@@ -5,7 +5,7 @@ import OvercrankCapture
 import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankLinuxSystem
-import OvercrankMediaCore
+public import OvercrankMediaCore
 import OvercrankMovieFormat
 
 /// Recovers a recording that a crash or a power cut left unfinished.
@@ -22,63 +22,63 @@ public enum MovieRecovery {
   ///
   /// - Parameter path: The file.
   /// - Returns: What was found, and what was lost.
-  /// - Throws: `RecordingError` with `.notFound`, `.noPermission`, `.beingRecorded`,
+  /// - Throws: `MediaError` with `.notFound`, `.noPermission`, `.beingRecorded`,
   ///   `.invalidData` for what is no recording of this library, `.nothingToRecover` for one that
   ///   holds no whole frame, and `.diskFull` or `.writeFailed`. The file is then as it was, but for
   ///   one without a whole frame that no reader opened, which becomes an empty movie.
-  public static func recover(_ path: String) throws(RecordingError) -> RecoveryReport {
+  public static func recover(_ path: String) throws(MediaError) -> RecoveryReport {
     do {
       try check(path)
       let file = try MovieBoxes(opening: path)
       // Before the lock was taken another recording may have begun under the name.
       guard FileLock.take(file.openFile.descriptor), file.openFile.hasItsName else {
-        throw RecordingError(
-          .beingRecorded, "\(path) is still being recorded", hint: "stop the recording first")
+        throw MediaError(
+          .beingRecorded, "\(path) is still being recorded", recovery: "stop the recording first")
       }
       return try recover(path, file)
-    } catch let error as RecordingError {
+    } catch let error as MediaError {
       throw error
     } catch let error as LibAVError {
       throw Self.error(error, path)
     } catch let error as SystemError {
       throw Self.error(LibAVError(error), path)
     } catch {
-      throw RecordingError(.writeFailed, "\(path): \(error)", hint: "check the disk")
+      throw MediaError(.writeFailed, "\(path): \(error)", recovery: "check the disk")
     }
   }
 
   /// What libav or the system met in the file.
-  private static func error(_ error: LibAVError, _ path: String) -> RecordingError {
+  private static func error(_ error: LibAVError, _ path: String) -> MediaError {
     switch error.systemErrorNumber {
-    case ENOENT: RecordingError(.notFound, error.description, hint: "check the name")
+    case ENOENT: MediaError(.fileNotFound, error.description, recovery: "check the name")
     case EACCES, EPERM, EROFS:
-      RecordingError(.noPermission, error.description, hint: "check its owner and its mode")
-    case ENOSPC, EDQUOT, EFBIG, EIO: RecordingError(error)
-    default: RecordingError(.invalidData, error.description, hint: "the file was left as it is")
+      MediaError(.noPermission, error.description, recovery: "check its owner and its mode")
+    case ENOSPC, EDQUOT, EFBIG, EIO: MediaError(recording: error)
+    default: MediaError(.invalidData, error.description, recovery: "the file was left as it is")
     }
   }
 
   /// Refuses what is no file that can be changed.
-  private static func check(_ path: String) throws(RecordingError) {
+  private static func check(_ path: String) throws(MediaError) {
     var status = stat()
     guard stat(path.systemPath, &status) == 0 else {
       let reason = errno
-      throw RecordingError(
-        reason == EACCES ? .noPermission : .notFound,
-        "\(path): \(String(cString: strerror(reason)))", hint: "check the name")
+      throw MediaError(
+        reason == EACCES ? .noPermission : .fileNotFound,
+        "\(path): \(String(cString: strerror(reason)))", recovery: "check the name")
     }
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw invalid(path, "is no regular file")
     }
     guard access(path.systemPath, R_OK | W_OK) == 0 else {
-      throw RecordingError(
+      throw MediaError(
         .noPermission, "\(path): this user may not change it",
-        hint: "check its owner and its mode")
+        recovery: "check its owner and its mode")
     }
   }
 
-  private static func invalid(_ path: String, _ what: String) -> RecordingError {
-    RecordingError(.invalidData, "\(path) \(what)", hint: "the file was left as it is")
+  private static func invalid(_ path: String, _ what: String) -> MediaError {
+    MediaError(.invalidData, "\(path) \(what)", recovery: "the file was left as it is")
   }
 
   private static func recover(
@@ -146,13 +146,13 @@ public enum MovieRecovery {
       || MovieFinalizer.canOpen(OpenFile(adopting: descriptor, path: "the head of the file"))
   }
 
-  private static func nothing(_ path: String, isRepaired: Bool = false) -> RecordingError {
+  private static func nothing(_ path: String, isRepaired: Bool = false) -> MediaError {
     let replaced = MovieFile.replaced(by: path)
-    return RecordingError(
+    return MediaError(
       .nothingToRecover,
       "\(path) was cut off before its first frame"
         + (isRepaired ? ", and was made a movie that can be opened and is empty" : ""),
-      hint: replaced.map { "the file that it was to replace is \($0)" }
+      recovery: replaced.map { "the file that it was to replace is \($0)" }
         ?? "there is nothing to recover")
   }
 

@@ -36,20 +36,20 @@ extension MovieTake {
     // Of what the writer took, not all may have come out of its encoder and into the file.
     report.keep(first: writer.storedCount, of: writer.storedMicroseconds)
     if let error = end.error {
-      report.problem = RecordingError(error)
+      report.problem = error
     } else if let failure {
-      report.problem = RecordingError(failure)
+      report.problem = MediaError(recording: failure)
       report.stoppedBy = TakeRecorder.reason(to: failure)
     }
     report.trigger = mark(writer)
     finishFile(&file, &report, writer)
     if !file.hasItsName {
-      report.problem = RecordingError(replacing: file.file)
+      report.problem = MediaError(replacing: file.file)
       report.isPlayable = false
     } else if !report.isPlayable, report.problem == nil {
-      report.problem = RecordingError(
+      report.problem = MediaError(
         .writeFailed, "\(settings.path) cannot be played to its end",
-        hint: "check the disk, and record again")
+        recovery: "check the disk, and record again")
     } else {
       return report
     }
@@ -77,9 +77,8 @@ extension MovieTake {
     let names = input.unrestoredControls
     guard !names.isEmpty else { return }
     report.warnings.append(
-      "\(input.device.address) did not take back what was set for the take: "
-        + "\(names.joined(separator: ", ")); set it again with: slowmo controls "
-        + input.device.address)
+      "could not restore these controls of \(input.device.address): "
+        + names.joined(separator: ", "))
   }
 
   /// Makes the file plain, and learns by reading it whether it can be played.
@@ -110,12 +109,12 @@ extension MovieTake {
       }
     } catch {
       // The file in fragments is still there under its name, with all that reached the disk.
-      let cause = RecordingError(error)
+      let cause = MediaError(recording: error)
       report.problem =
         report.problem
-        ?? RecordingError(
+        ?? MediaError(
           cause.code, "\(settings.path) was not made plain: \(cause.message)",
-          hint: "what was recorded is in it: slowmo recover \(settings.path)")
+          recovery: Recovery("recover what was recorded", .recover(file: settings.path)))
       if report.stoppedBy != .diskFull { report.stoppedBy = .error }
       let readable = readable(file.file, writer)
       report.isPlayable = readable ?? 0 > 0

@@ -27,7 +27,7 @@ struct MovieTake {
   /// Writes until the queue is closed and empty.
   ///
   /// - Returns: The report; its `problem` tells what went wrong after the take had begun.
-  /// - Throws: `CaptureError` or `RecordingError` when there was nothing to store; there is no file
+  /// - Throws: `MediaError` when there was nothing to store; there is no file
   ///   then.
   func write(
     from queue: FrameQueue, of sink: TakeSink, into file: consuming MovieFile,
@@ -81,7 +81,7 @@ struct MovieTake {
   }
 
   /// The queue to the writer; that of a burst holds all of it.
-  func makeQueue() throws(CaptureError) -> FrameQueue {
+  func makeQueue() throws(MediaError) -> FrameQueue {
     if settings.isBurst {
       let memory = BurstMemory(input)
       let capacity = memory.capacity(for: settings.limit)

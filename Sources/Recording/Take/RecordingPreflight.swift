@@ -33,7 +33,8 @@ public struct RecordingPreflight: Hashable, Sendable {
     if let disk = diskBytesPerSecond, disk < bytesPerSecond {
       warnings.append(
         "the disk takes \(megabytes(disk)) a second and the take needs about "
-          + "\(megabytes(bytesPerSecond)): choose another folder, a smaller mode, or --burst")
+          + "\(megabytes(bytesPerSecond)): choose another folder or a smaller mode, or record a burst"
+      )
     }
     // Below a minute the disk is full before anyone has noticed.
     let needed = duration ?? MediaTime(seconds: 60)
@@ -53,9 +54,9 @@ extension MovieFileOutput {
   /// Where the take needs more than 10 MB a second, the disk is measured by writing up to 64 MiB to
   /// a file that nobody sees, in the folder of the take.
   ///
-  /// - Throws: `RecordingError` when the output is connected to no camera, or the codec does not go
+  /// - Throws: `MediaError` when the output is connected to no camera, or the codec does not go
   ///   with it.
-  public func preflight() throws(RecordingError) -> RecordingPreflight {
+  public func preflight() throws(MediaError) -> RecordingPreflight {
     let input = try camera()
     let plan = try settings.plan(for: input.delivery)
     let needed =

@@ -48,7 +48,7 @@ public struct RecordingReport: Sendable {
   /// What became of the sound; nil where the take has none.
   public var audio: RecordedAudio?
   /// What went wrong, where something did; the file may be playable all the same.
-  public var problem: RecordingError?
+  public var problem: MediaError?
   /// What the user should know although nothing failed.
   public var warnings: [String] = []
 

@@ -5,6 +5,7 @@ public import OvercrankCapture
 public import OvercrankDeviceDiscovery
 import OvercrankLibAV
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 import OvercrankMovieFormat
 
 /// How the pictures of a take are stored.
@@ -88,113 +89,11 @@ public struct RecordingSettings: Sendable {
   public init(path: String) { self.path = path }
 
   /// How pictures that come like this are stored in this file.
-  func plan(for delivery: FrameDelivery) throws(RecordingError) -> VideoPipelinePlan {
+  func plan(for delivery: FrameDelivery) throws(MediaError) -> VideoPipelinePlan {
     let plan = try VideoPipelinePlan(codec, for: delivery, in: path)
     if audioCodec == .pcm, MovieContainer(path: path) == .mp4 {
       throw VideoPipelinePlan.refusal(of: "uncompressed sound", in: path)
     }
     return plan
-  }
-}
-
-/// Why a take could not be recorded, or what went wrong after it began.
-public struct RecordingError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The kinds of failure; new ones may be added.
-  public struct Code: Hashable, Sendable {
-    /// The name that documents carry, such as `output_exists`.
-    public let rawValue: String
-
-    /// Makes a kind of this name.
-    public init(rawValue: String) { self.rawValue = rawValue }
-    /// A file of this name exists and may not be replaced.
-    public static let outputExists = Code(rawValue: "output_exists")
-    /// The file cannot be created where it should be.
-    public static let cannotCreate = Code(rawValue: "cannot_create")
-    /// Another program is writing the file of this name.
-    public static let outputBusy = Code(rawValue: "output_busy")
-    /// The file was replaced or removed while it was being recorded.
-    public static let outputReplaced = Code(rawValue: "output_replaced")
-    /// The codec does not go with what the camera delivers.
-    public static let codecRefused = Code(rawValue: "codec_refused")
-    /// The system has no memory, or no thread, left.
-    public static let outOfMemory = Code(rawValue: "out_of_memory")
-    /// The disk is full.
-    public static let diskFull = Code(rawValue: "disk_full")
-    /// The disk or the encoder failed.
-    public static let writeFailed = Code(rawValue: "write_failed")
-    /// The output is connected to no camera, or to one that has stopped.
-    public static let notConnected = Code(rawValue: "not_connected")
-    /// No frame arrived that could be stored.
-    public static let nothingStored = Code(rawValue: "nothing_stored")
-    /// There is no such file.
-    public static let notFound = Code(rawValue: "file_not_found")
-    /// This user may not change the file.
-    public static let noPermission = Code(rawValue: "no_permission")
-    /// The file is no recording, or too damaged to be repaired.
-    public static let invalidData = Code(rawValue: "invalid_data")
-    /// The recording was cut off before its first frame.
-    public static let nothingToRecover = Code(rawValue: "nothing_to_recover")
-    /// It was stopped before there was anything to keep.
-    public static let cancelled = Code(rawValue: "cancelled")
-    /// The queue to the file is full.
-    public static let notReady = Code(rawValue: "not_ready")
-    /// This is not the time to ask for it.
-    public static let wrongState = Code(rawValue: "wrong_state")
-    /// The file is still being recorded.
-    public static let beingRecorded = Code(rawValue: "being_recorded")
-  }
-
-  /// What kind of failure this is.
-  public let code: Code
-  /// What failed, on which file or device, and why: one line.
-  public let message: String
-  /// What to try next: one line.
-  public let hint: String
-
-  /// Makes an error of a kind, with its two lines.
-  public init(_ code: Code, _ message: String, hint: String) {
-    self.code = code
-    self.message = message
-    self.hint = hint
-  }
-
-  /// The message and the hint in one line.
-  public var description: String { "\(message); \(hint)" }
-
-  init(_ error: FileCreationError) {
-    self.init(
-      error.isNameTaken
-        ? .outputExists
-        : error.isBusy ? .outputBusy : error.isDiskFull ? .diskFull : .cannotCreate,
-      error.message, hint: error.hint)
-  }
-
-  /// The name of a finished recording is another file's, or nobody's.
-  init(replacing file: OpenFile) {
-    let isTaken = FileIdentity(ofName: file.path) != nil
-    self.init(
-      .outputReplaced,
-      isTaken
-        ? "another file took the place of \(file.path) while it was being recorded"
-        : "\(file.path) was removed while it was being recorded",
-      hint: file.currentPath.map { "the recording is now \($0)" }
-        ?? "record again, and leave the file alone meanwhile")
-  }
-
-  init(_ error: CaptureError) {
-    self.init(Code(rawValue: error.code.rawValue), error.message, hint: error.hint)
-  }
-
-  init(_ error: LibAVError) {
-    if [EAGAIN, ENOMEM].contains(error.systemErrorNumber) {
-      self.init(.outOfMemory, error.description, hint: "close other programs and try again")
-      return
-    }
-    let isFull = error.isDiskFull
-    self.init(
-      isFull ? .diskFull : .writeFailed, error.description,
-      hint: isFull
-        ? "free some space; what was written so far can be played"
-        : "check the disk, or choose another codec with --codec")
   }
 }

@@ -4,6 +4,7 @@ import OvercrankCapture
 import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
+import OvercrankMediaCore
 import OvercrankMovieFormat
 
 /// A take while its file grows: takes frames one by one, and tells at the end what became of them.
@@ -92,7 +93,7 @@ struct TakeRecorder: ~Copyable {
 
   /// Closes the account and the file.
   ///
-  /// - Throws: `CaptureError` or `RecordingError` when there was nothing to store; there is no file
+  /// - Throws: `MediaError` when there was nothing to store; there is no file
   ///   then.
   consuming func finish(_ end: CaptureEnd, _ proof: FrameRateVerification?) throws
     -> RecordingReport
@@ -113,20 +114,20 @@ struct TakeRecorder: ~Copyable {
     let (take, failure, limit) = (take, failure, limit)
     file.discard()
     if let error = end.error { throw error }
-    if let limit { throw RecordingError(take.settings, limit.reason) }
+    if let limit { throw MediaError(take.settings, limit.reason) }
     if failure == nil, end.stopReason == .signal {
-      throw RecordingError(
+      throw MediaError(
         .cancelled, "\(take.settings.path) was stopped before its first frame",
-        hint: "record for longer")
+        recovery: "record for longer")
     }
-    throw failure.map(RecordingError.init)
-      ?? RecordingError(
+    throw failure.map(MediaError.init)
+      ?? MediaError(
         .nothingStored, "\(take.input.device.address) delivered no frame that could be stored",
-        hint: "check the camera, or record for longer")
+        recovery: "check the camera, or record for longer")
   }
 }
 
-extension RecordingError {
+extension MediaError {
   /// A limit leaves no room for a single frame.
   fileprivate init(_ settings: RecordingSettings, _ reason: StopReason) {
     self.init(
@@ -135,7 +136,9 @@ extension RecordingError {
         ? "not one frame fits into the \(settings.maxRecordedFileSize ?? 0) bytes allowed to "
           + settings.path
         : "the disk of \(settings.path) has less free space than it is to keep",
-      hint: reason == .maxSize ? "allow more with --max-size" : "free some, or lower --min-free")
+      recovery: reason == .maxSize
+        ? Recovery("allow a larger file", .change(.maximumFileSize))
+        : Recovery("free some space, or require less", .change(.minimumFreeSpace)))
   }
 }
 

@@ -3,6 +3,7 @@
 import OvercrankCapture
 import OvercrankFrameAccounting
 import OvercrankLibAV
+import OvercrankMediaCore
 import OvercrankMovieFormat
 
 /// A clip around a trigger, on its way from the ring into its file.
@@ -99,7 +100,7 @@ final class Clip {
   ///   - end: Why the capture ended, where it did before the clip was over.
   ///   - proof: What was measured before the capture.
   /// - Returns: What became of it.
-  /// - Throws: `CaptureError` or `RecordingError` when there was nothing to store.
+  /// - Throws: `MediaError` when there was nothing to store.
   func finish(_ end: CaptureEnd?, _ proof: FrameRateVerification?) throws -> RecordingReport {
     var own = end ?? CaptureEnd(stopReason: .duration)
     if let next {
@@ -111,8 +112,8 @@ final class Clip {
     return try take.finish(own, proof)
   }
 
-  private func finished() throws(RecordingError) -> RecordingReport {
-    throw RecordingError(.nothingStored, "\(path) is finished already", hint: "")
+  private func finished() throws(MediaError) -> RecordingReport {
+    throw MediaError(.nothingStored, "\(path) is finished already", recovery: "")
   }
 }
 

@@ -21,8 +21,8 @@ extension MovieFileOutput {
   ///   - triggers: What clips hold, and how many there may be.
   ///   - events: Told what happens, on this thread, which writes all the clips.
   /// - Returns: The report of the capture and of its clips; there is no file without a trigger.
-  /// - Throws: `RecordingError` when the codec does not go with the camera, `CaptureError` when
-  ///   the device cannot be started or there is no memory for the ring.
+  /// - Throws: `MediaError` when the codec does not go with the camera, the device cannot be started, or
+  ///   there is no memory for the ring.
   public func record(
     on triggers: TriggerSettings, events: (TriggeredEvent) -> Void = { _ in }
   ) throws -> TriggeredReport {
@@ -88,9 +88,9 @@ extension MovieFileOutput {
     try session.addOutput(listener)
     guard session.connections.contains(where: { $0.output === listener }) else {
       session.removeOutput(listener)
-      throw RecordingError(
+      throw MediaError(
         .notConnected, "there is no sound to listen to for triggers",
-        hint: "choose a microphone with --audio; slowmo devices lists them")
+        recovery: Recovery("choose a microphone", .change(.audioDevice), .listDevices))
     }
     let detector = Mutex(AudioTrigger.Detector(audio))
     listener.setSampleBufferHandler { [weak self] block in
@@ -112,9 +112,9 @@ extension MovieFileOutput {
     try session.addOutput(watcher)
     guard watcher.availablePixelFormats.contains(.gray) else {
       session.removeOutput(watcher)
-      throw RecordingError(
+      throw MediaError(
         .codecRefused, "motion cannot be seen in pictures that need each other, as this mode's do",
-        hint: "choose a mode of MJPEG or uncompressed pictures; slowmo modes lists them")
+        recovery: Recovery("choose a format of MJPEG or uncompressed images", .change(.format)))
     }
     let detector = Mutex(MotionTrigger.Detector(motion))
     watcher.setSampleBufferHandler { [weak self] sample in

@@ -119,7 +119,7 @@ public struct TriggeredReport: Sendable {
   /// Why the capture ended.
   public var stoppedBy = StopReason.signal
   /// What went wrong, where something did; clips may be playable all the same.
-  public var problem: RecordingError?
+  public var problem: MediaError?
   /// What the user should know although nothing failed.
   public var warnings: [String] = []
 }

@@ -49,7 +49,7 @@ struct TriggeredTake {
     /// The shortest time before now that the ring held when it was too small, in microseconds.
     var shortened: Int64?
     /// Why there is no file of a clip that got no frame.
-    var emptyClip: RecordingError?
+    var emptyClip: MediaError?
   }
 
   /// How many clips there may be in all.
@@ -154,7 +154,7 @@ struct TriggeredTake {
       file = try MovieFile(creating: settings.path, overwrites: settings.overwrites)
     } catch {
       // Clips that are being recorded go on, and the next trigger may have more luck.
-      state.report.problem = state.report.problem ?? RecordingError(error)
+      state.report.problem = state.report.problem ?? MediaError(error)
       state.report.warnings.append("\(settings.path) was not written: \(error.reason)")
       if !triggers.repeats { control.stop(.error) }
       return
@@ -227,8 +227,8 @@ struct TriggeredTake {
     } catch {
       state.lostWithClips += storedCount
       let error =
-        (error as? CaptureError).map { RecordingError($0) } ?? error as? RecordingError
-        ?? RecordingError(.writeFailed, "\(clip.path): \(error)", hint: "check the disk")
+        error as? MediaError
+        ?? MediaError(.writeFailed, "\(clip.path): \(error)", recovery: "check the disk")
       state.report.warnings.append("\(clip.path) was not written: \(error)")
       // Of several clips one may be empty, where no frame came.
       if triggers.repeats, [.nothingStored, .cancelled].contains(error.code) {
@@ -327,7 +327,7 @@ struct TriggeredTake {
     report.ledger.stored -= lost
     report.ledger.lostWriter += lost
     if let error = end.error, report.problem == nil {
-      report.problem = RecordingError(error)
+      report.problem = error
     }
     if report.clips.isEmpty { report.problem = report.problem ?? state.emptyClip }
     if report.problem?.code == .diskFull { report.stoppedBy = .diskFull }

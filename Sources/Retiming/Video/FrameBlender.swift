@@ -83,10 +83,10 @@ package final class FrameBlender {
 
   /// Adds a picture that is on for a share of the time.
   ///
-  /// - Throws: `RetimingError` with `.unsupportedFormat` for a picture of another kind.
-  package func add(_ frame: MediaFrame, share: Float) throws(RetimingError) {
+  /// - Throws: `MediaError` with `.unsupportedFormat` for a picture of another kind.
+  package func add(_ frame: MediaFrame, share: Float) throws(MediaError) {
     guard frame.width == width, frame.height == height, frame.pixelFormat == format else {
-      throw RetimingError(
+      throw MediaError(
         .unsupportedFormat,
         "a picture of \(frame.width)x\(frame.height) \(frame.pixelFormat.name) cannot be mixed "
           + "with others of \(width)x\(height) \(format.name)")

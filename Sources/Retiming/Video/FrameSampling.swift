@@ -43,12 +43,12 @@ extension OutputFrameGrid {
   ///   - jittered: Frames that come a little early or late, with slots enough for each of them. `hold`
   ///     may show these up to half a slot early, so that fewer are skipped.
   /// - Returns: Pictures that differ from their neighbours; none where there is no frame.
-  /// - Throws: `RetimingError` with `.notAscending`, or `.notExact` when a slot cannot be computed
+  /// - Throws: `MediaError` with `.notAscending`, or `.notExact` when a slot cannot be computed
   ///   exactly.
   public func frames(
     of times: [Rational], until end: Rational, _ sampling: FrameSampling,
     jittered: [Range<Int>] = []
-  ) throws(RetimingError) -> [BlendedFrame] {
+  ) throws(MediaError) -> [BlendedFrame] {
     guard !times.isEmpty else { return [] }
     if sampling == .blend { return try blended(times, end) }
     // The first slot of each frame, and the end.
@@ -83,10 +83,10 @@ extension OutputFrameGrid {
   ///   - starts: The first slot of each frame, and the number of slots.
   ///   - times: When each frame starts.
   ///   - range: The frames that may move.
-  /// - Throws: `RetimingError` with `.notExact` when a slot cannot be computed exactly.
+  /// - Throws: `MediaError` with `.notExact` when a slot cannot be computed exactly.
   private func spread(
     _ starts: inout [Int64], of times: [Rational], over range: Range<Int>
-  ) throws(RetimingError) {
+  ) throws(MediaError) {
     // The last frame with a slot to spare; all frames behind it have one, and may move.
     var spare: Int?
     for index in range {
@@ -105,10 +105,10 @@ extension OutputFrameGrid {
   /// Whether a slot is the nearest to the frame that comes after it, and the frame to the slot.
   private func isLate(
     _ times: [Rational], _ index: Int, for slot: Int64
-  ) throws(RetimingError) -> Bool {
+  ) throws(MediaError) -> Bool {
     guard index > 0, slot >= 0 else { return false }
     let instant = seconds(of: slot)
-    return try exactly("the slot at \(instant) s") { () throws(TimingError) in
+    return try exactly("the slot at \(instant) s") { () throws(MediaError) in
       let late = try times[index].subtracting(instant)
       let early = try instant.subtracting(times[index - 1])
       let doubled = try late.adding(late).multiplied(by: rate.framesPerSecond)
@@ -116,16 +116,16 @@ extension OutputFrameGrid {
     }
   }
 
-  private static func notAscending(_ time: Rational, _ next: Rational) -> RetimingError {
-    RetimingError(
+  private static func notAscending(_ time: Rational, _ next: Rational) -> MediaError {
+    MediaError(
       .notAscending, "a frame at \(next.displayText) s follows one at \(time.displayText) s")
   }
 
   /// The number of slots that are as near to one time as to a later one, or nearer.
   private func count(
     nearer time: Rational, than next: Rational
-  ) throws(RetimingError) -> Int64 {
-    let middle = try exactly("the slots about \(time.displayText) s") { () throws(TimingError) in
+  ) throws(MediaError) -> Int64 {
+    let middle = try exactly("the slots about \(time.displayText) s") { () throws(MediaError) in
       try time.adding(next).multiplied(by: rate.framesPerSecond).divided(by: Rational(2))
     }
     let last = middle.rounded(.towardNegativeInfinity)
@@ -138,11 +138,11 @@ extension OutputFrameGrid {
 
   private func blended(
     _ times: [Rational], _ end: Rational
-  ) throws(RetimingError) -> [BlendedFrame] {
+  ) throws(MediaError) -> [BlendedFrame] {
     let fine = finePerNumerator
     let scale = Rational(fine * Int64(rate.numerator))
-    func ticks(_ time: Rational) throws(RetimingError) -> Int64 {
-      try exactly("the time \(time.displayText) s") { () throws(TimingError) in
+    func ticks(_ time: Rational) throws(MediaError) -> Int64 {
+      try exactly("the time \(time.displayText) s") { () throws(MediaError) in
         try time.multiplied(by: scale)
       }
       .wholeNumber(.halfAwayFromZero, of: "the time \(time.displayText) s")
@@ -157,7 +157,7 @@ extension OutputFrameGrid {
     let (slotTicks, overflow) = fine.multipliedReportingOverflow(by: Int64(rate.denominator))
     let (_, tooLong) = slotTicks.multipliedReportingOverflow(by: count)
     guard !overflow, !tooLong else {
-      throw RetimingError(.notExact, "\(count) slots do not fit 64 bits")
+      throw MediaError(.notExact, "\(count) slots do not fit 64 bits")
     }
     var pictures: [BlendedFrame] = []
     var first = 0

@@ -21,32 +21,32 @@ public struct OutputFrameGrid: Hashable, Sendable {
   ///   - rate: Frames per second.
   ///   - sourceTick: The unit in which the source's times are given, in seconds of the
   ///     composition; zero or above.
-  /// - Throws: `RetimingError` with `.invalidMappings` when one of these is out of its range,
+  /// - Throws: `MediaError` with `.invalidMappings` when one of these is out of its range,
   ///   `.notExact` when the number of slots does not fit.
   public init(
     duration: Rational, rate: FrameRate, sourceTick: Rational
-  ) throws(RetimingError) {
+  ) throws(MediaError) {
     guard duration > .zero, sourceTick >= .zero else {
-      throw RetimingError(
+      throw MediaError(
         .invalidMappings,
         "\(duration.displayText) s in ticks of \(sourceTick.displayText) s cannot be cut into frames"
       )
     }
     let what = "the number of frames of \(duration.displayText) s at \(rate) fps"
-    let slots = try exactly(what) { () throws(TimingError) in
+    let slots = try exactly(what) { () throws(MediaError) in
       try duration.multiplied(by: rate.framesPerSecond)
     }
     let whole = slots.rounded(.towardNegativeInfinity)
-    let remainder = try exactly(what) { () throws(TimingError) in
+    let remainder = try exactly(what) { () throws(MediaError) in
       try slots.subtracting(Rational(whole, 1)).divided(by: rate.framesPerSecond)
     }
-    let half = try exactly(what) { () throws(TimingError) in
+    let half = try exactly(what) { () throws(MediaError) in
       try Rational(1, 2).divided(by: rate.framesPerSecond)
     }
     let needsPart = remainder > sourceTick || remainder >= half
     let (counted, overflow) = whole.addingReportingOverflow(needsPart ? 1 : 0)
     guard !overflow, let count = Int64(exactly: max(1, counted)) else {
-      throw RetimingError(.notExact, "\(what) does not fit 64 bits")
+      throw MediaError(.notExact, "\(what) does not fit 64 bits")
     }
     self.rate = rate
     self.count = count
@@ -61,9 +61,9 @@ public struct OutputFrameGrid: Hashable, Sendable {
 
   /// The number of slots before an instant, in seconds of the composition.
   ///
-  /// - Throws: `RetimingError` with `.notExact` when it cannot be computed exactly.
-  package func count(before time: Rational) throws(RetimingError) -> Int64 {
-    let position = try exactly("the slot at \(time.displayText) s") { () throws(TimingError) in
+  /// - Throws: `MediaError` with `.notExact` when it cannot be computed exactly.
+  package func count(before time: Rational) throws(MediaError) -> Int64 {
+    let position = try exactly("the slot at \(time.displayText) s") { () throws(MediaError) in
       try time.multiplied(by: rate.framesPerSecond)
     }
     let before = position.rounded(.towardPositiveInfinity)

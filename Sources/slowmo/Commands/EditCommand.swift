@@ -69,11 +69,12 @@ struct EditCommand: ParsableCommand, Verb {
     do {
       return try exporting.export(
         read.composition, of: read.assets, to: output, verb: "edit", writing, common)
-    } catch let error as ExportError where error.code == .audioRefused {
+    } catch let error as MediaError where error.code == .audioRefused {
       // The project chose the speed; who chose the algorithm may choose another one.
       throw CommandError(
         exporting.pitch == .spectral ? .badData : .usage, code: error.code.rawValue,
-        "\(project): \(error.message)", hint: error.hint)
+        "\(project): \(error.message)",
+        hint: error.recovery.map(Advice.text) ?? "choose another speed")
     } catch {
       throw Self.dataError(project, error)
     }
@@ -81,20 +82,23 @@ struct EditCommand: ParsableCommand, Verb {
 
   /// A project's times and speeds are data: nobody typed them.
   private static func dataError(_ project: String, _ error: any Error) -> any Error {
-    let (code, description) =
-      switch error {
-      case let error as EditingError: (error.code.rawValue, error.description)
-      case let error as TimingError: (error.code.rawValue, error.description)
-      case let error as RetimingError: (error.code.rawValue, error.description)
-      default: ("", "")
-      }
-    guard !code.isEmpty else { return error }
+    // A missing or unreadable movie is told as it is.
+    guard let error = error as? MediaError, Self.dataCodes.contains(error.code) else {
+      return error
+    }
     return CommandError(
-      .badData, code: code, "\(project): \(description)",
-      hint: code == EditingError.Code.frameRateNeeded.rawValue
+      .badData, code: error.code.rawValue, "\(project): \(error.message)",
+      hint: error.code == .frameRateNeeded
         ? "name it with --timecode-fps, such as 24, 25 or 29.97"
         : "change the project, or save it from its program again")
   }
+
+  /// What the times, speeds and ranges of a project may be wrong in.
+  private static let dataCodes: Set<MediaError.Code> = [
+    .overflow, .notPositive, .emptyRange, .outsideSource, .syntax, .notExact, .outsideComposition,
+    .overlappingRanges, .invalidSegments, .cutInRamp, .invalidProject, .frameRateNeeded,
+    .speedOutOfRange, .unsupportedFormat, .invalidMappings, .notAscending, .invalidSamples, .engine,
+  ]
 }
 
 /// What a project file plays, and its movies.

@@ -206,7 +206,7 @@ struct RecordCommand: ParsableCommand, Verb {
   private func chooseFormat(of device: CaptureDevice) throws -> CaptureFormat {
     do {
       return try fastestFormat(of: device, suiting: codec)
-    } catch let error as DiscoveryError where error.code == .noMatchingFormat {
+    } catch let error as MediaError where error.code == .noMatchingFormat {
       return try fastestFormat(of: device, suiting: .auto)
     }
   }
@@ -295,7 +295,7 @@ extension AudioCodec: ExpressibleByArgument {}
 @Sendable func positiveDuration(_ text: String) throws -> MediaTime {
   let duration = try MediaTime(parsing: text)
   guard duration > .zero else {
-    throw TimingError(.notPositive, "the duration \(text) is not above zero")
+    throw MediaError(.notPositive, "the duration \(text) is not above zero")
   }
   return duration
 }

@@ -49,7 +49,7 @@ struct RecoverCommand: ParsableCommand, Verb {
       try OutputNames.check([output], inputs: [file])
       return try copyReadable(to: output)
     }
-    do throws(RecordingError) {
+    do throws(MediaError) {
       report = try MovieRecovery.recover(file)
     } catch {
       guard error.code == .invalidData, let asset = try? Asset(path: file, allowsTruncation: true),

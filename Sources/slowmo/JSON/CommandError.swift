@@ -45,39 +45,28 @@ struct CommandError: Error {
     return text.split(whereSeparator: \.isNewline).joined(separator: " ")
   }
 
-  /// An error of the library, by the code it carries.
-  private init(library code: String, _ message: String, hint: String) {
-    self.init(Self.status(code), code: code, message, hint: hint)
-  }
-
   /// Whatever the library threw, with the exit code that the command's contract gives it.
   init(_ error: any Error) {
     switch error {
     case let error as CommandError: self = error
-    case let error as DiscoveryError:
-      self.init(library: error.code.rawValue, error.message, hint: error.hint)
-    case let error as CaptureError:
-      self.init(library: error.code.rawValue, error.message, hint: error.hint)
-    case let error as RecordingError:
-      self.init(library: error.code.rawValue, error.message, hint: error.hint)
-    case let error as AssetError:
-      self.init(library: error.code.rawValue, error.message, hint: error.hint)
-    case let error as ExportError:
-      self.init(library: error.code.rawValue, error.message, hint: error.hint)
-    case let error as TimingError:
+    case let error as MediaError:
       self.init(
-        .usage, code: error.code.rawValue, error.description,
-        hint: "slowmo --help tells how times are written")
-    case let error as EditingError:
-      self.init(
-        error.code == .invalidProject ? .badData : .usage, code: error.code.rawValue,
-        error.description,
-        hint: error.code == .invalidProject
-          ? "give a file that its program wrote" : "slowmo info tells how long a file is")
-    case let error as RetimingError:
-      self.init(.usage, code: error.code.rawValue, error.description, hint: "choose another speed")
+        Self.status(error.code.rawValue), code: error.code.rawValue, error.message,
+        hint: error.recovery.map(Advice.text) ?? Self.hint(error.code))
     default:
       self.init(.internalError, code: "internal", "\(error)", hint: "please report this")
+    }
+  }
+
+  /// The advice for errors that bring none.
+  private static func hint(_ code: MediaError.Code) -> String {
+    switch code {
+    case .overflow, .notPositive, .syntax: "slowmo --help tells how times are written"
+    case .invalidProject: "give a file that its program wrote"
+    case .speedOutOfRange, .unsupportedFormat, .invalidMappings, .notAscending, .invalidSamples,
+      .engine:
+      "choose another speed"
+    default: "slowmo info tells how long a file is"
     }
   }
 
@@ -87,9 +76,13 @@ struct CommandError: Error {
       "control_not_found", "control_out_of_range", "control_read_only", "control_inactive",
       "control_not_supported",
       "empty_range", "unsupported_container", "sound_refused", "box_refused", "outside_source",
-      "bad_configuration", "not_convertible":
+      "bad_configuration", "not_convertible", "overflow", "not_positive", "syntax", "not_exact",
+      "outside_composition", "overlapping_ranges", "invalid_segments", "cut_in_ramp",
+      "frame_rate_needed", "speed_out_of_range", "unsupported_format", "invalid_mappings",
+      "not_ascending", "invalid_samples", "engine":
       .usage
-    case "invalid_data", "nothing_to_recover", "cut_not_on_key_frame", "unsupported_source":
+    case "invalid_data", "nothing_to_recover", "cut_not_on_key_frame", "unsupported_source",
+      "invalid_project":
       .badData
     case "file_not_found": .noInput
     case "device_not_found", "device_busy", "device_lost", "mode_refused", "device_failed",

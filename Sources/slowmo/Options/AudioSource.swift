@@ -12,7 +12,7 @@ struct AudioSource {
   /// Finds the microphone of this name; `none` is none, and without a name the camera's own sound
   /// is taken where it has one.
   ///
-  /// - Throws: `DiscoveryError` where there is no such device, or this user may not use it;
+  /// - Throws: `MediaError` where there is no such device, or this user may not use it;
   ///   `CommandError` for one that hears nothing.
   init(named name: String?) throws {
     isWanted = name != "none"
@@ -28,7 +28,7 @@ struct AudioSource {
 
   /// A session of a camera, and of the microphone beside it.
   ///
-  /// - Throws: `CaptureError` where the microphone cannot be opened.
+  /// - Throws: `MediaError` where the microphone cannot be opened.
   func session(of camera: DeviceInput) throws -> CaptureSession {
     guard let microphone else { return CaptureSession(camera) }
     // It comes first and begins first, so that nothing is missing under the first picture, and

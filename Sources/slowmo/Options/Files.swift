@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Glibc
+import Overcrank
 import OvercrankLinuxSystem
 
 /// Files as the command reads and writes them; their failures are its own.
@@ -28,16 +29,7 @@ enum Files {
     do throws(FileCreationError) {
       try WholeFile.write([UInt8](data), to: path, overwrites: overwrites)
     } catch {
-      if error.isDiskFull || error.isWriting {
-        throw CommandError(
-          .inputOutput, code: error.isDiskFull ? "disk_full" : "write_failed", error.message,
-          hint: error.isDiskFull ? error.hint : "check the disk")
-      }
-      throw CommandError(
-        .cannotCreate,
-        code: error.isNameTaken
-          ? "output_exists" : error.isBusy ? "output_busy" : "cannot_create",
-        error.message, hint: error.hint)
+      throw MediaError(error)
     }
   }
 

@@ -137,7 +137,7 @@ struct TriggerOptions: ParsableArguments {
 @Sendable func durationOrZero(_ text: String) throws -> MediaTime {
   let duration = try MediaTime(parsing: text)
   guard duration >= .zero else {
-    throw TimingError(.notPositive, "the duration \(text) is below zero")
+    throw MediaError(.notPositive, "the duration \(text) is below zero")
   }
   return duration
 }

@@ -4,6 +4,7 @@ import AllocationCounter
 import Dispatch
 import OvercrankCapture
 import OvercrankDeviceDiscovery
+import OvercrankMediaCore
 import Synchronization
 
 /// A sound card without a clock that notes, each time the capture thread comes for a block, how
@@ -38,7 +39,7 @@ final class CountingAudio: AudioDriver {
 
   func read(
     into memory: UnsafeMutableRawBufferPointer, timeoutMilliseconds: Int32
-  ) throws(CaptureError) -> AudioReading {
+  ) throws(MediaError) -> AudioReading {
     guard visits < length else {
       if visits == length { isOver.signal() }
       visits = length + 1

@@ -4,6 +4,7 @@ import AllocationCounter
 import Glibc
 import OvercrankCapture
 import OvercrankFrameAccounting
+import OvercrankMediaCore
 import Synchronization
 
 /// A driver that notes, each time the capture thread comes for a frame, how often that thread
@@ -58,11 +59,11 @@ final class CountingDriver: FrameDriver {
   var countsExactly: Bool { base.countsExactly }
   var waitsForTakers: Bool { base.waitsForTakers }
   func microseconds() -> Int64 { base.microseconds() }
-  func start(keeping held: [Int]) throws(CaptureError) { try base.start(keeping: held) }
-  func requeue(_ index: Int) throws(CaptureError) { try base.requeue(index) }
+  func start(keeping held: [Int]) throws(MediaError) { try base.start(keeping: held) }
+  func requeue(_ index: Int) throws(MediaError) { try base.requeue(index) }
   func stop() { base.stop() }
 
-  func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeuedBuffer? {
+  func dequeue(timeoutMilliseconds: Int32) throws(MediaError) -> DequeuedBuffer? {
     let visit = visits.load(ordering: .relaxed)
     if visit < counts.count { counts[visit] = allocation_count() }
     visits.store(visit + 1, ordering: .releasing)

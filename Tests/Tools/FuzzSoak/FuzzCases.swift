@@ -111,10 +111,8 @@ struct FuzzCases {
       default: return try await wildPlan(&random)
       }
     } catch let error {
-      let isOurs =
-        error is AssetError || error is ExportError || error is EditingError || error is TimingError
-        || error is RetimingError
-      return isOurs ? "\(type(of: error)): \(error)" : "FOREIGN \(type(of: error)): \(error)"
+      return error is MediaError
+        ? "\(type(of: error)): \(error)" : "FOREIGN \(type(of: error)): \(error)"
     }
   }
 
@@ -132,7 +130,7 @@ struct FuzzCases {
       for _ in 0..<3 {
         let index = Int.random(in: 0..<frames.entries.count, using: &random)
         // A picture may be beyond saving; the next ones may not.
-        do throws(AssetError) { _ = try reader.picture(at: index) } catch { continue }
+        do throws(MediaError) { _ = try reader.picture(at: index) } catch { continue }
       }
     }
     return try await "\(movie.name) " + exports(Composition(asset), asset, &random)
@@ -189,7 +187,7 @@ struct FuzzCases {
           default: try edited.insertEmptyTimeRange(range(edited.duration, &random))
           }
         }
-      } catch is EditingError {} catch is TimingError {}
+      } catch is MediaError {}
     }
     try composition.validateSegments()
     return try await "plan " + exports(composition, asset, &random)
@@ -244,7 +242,7 @@ struct FuzzCases {
     // What is shown for years takes years to write: the user may give up, and so do we.
     var asked = 0
     let report: ExportReport
-    do throws(ExportError) {
+    do throws(MediaError) {
       report = try session.export(
         settings,
         isCancelled: {

@@ -4,7 +4,7 @@ package import OvercrankDeviceDiscovery
 import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankLinuxSystem
-import OvercrankMediaCore
+package import OvercrankMediaCore
 import Synchronization
 
 /// A movie file played as a camera: its frames at their own times, or as fast as they are taken.
@@ -25,16 +25,16 @@ package final class FileDriver: FrameDriver {
   private let queue: SoftwareBufferQueue
   private let isStopping = Atomic<Bool>(false)
   private let thread = Mutex<BlockingThread?>(nil)
-  private let failure = Mutex<CaptureError?>(nil)
+  private let failure = Mutex<MediaError?>(nil)
   private let clock = FrameClock()
   private let lastDuration = Mutex<Int64?>(nil)
 
   /// Prepares to play a file whose frames have this size, from `bufferCount` buffers.
   ///
-  /// - Throws: `CaptureError` with `.outOfMemory` when there is no memory for the buffers.
+  /// - Throws: `MediaError` with `.outOfMemory` when there is no memory for the buffers.
   package init(
     path: String, pace: Pace, layout: Layout, width: Int, height: Int, bufferCount: Int = 32
-  ) throws(CaptureError) {
+  ) throws(MediaError) {
     self.path = path
     self.pace = pace
     self.layout = layout
@@ -57,7 +57,7 @@ package final class FileDriver: FrameDriver {
   /// The most bytes that a frame can take.
   package var maximumByteCount: Int { queue.bytesPerBuffer }
 
-  package func start(keeping held: [Int]) throws(CaptureError) {
+  package func start(keeping held: [Int]) throws(MediaError) {
     isStopping.store(false, ordering: .relaxed)
     failure.withLock { $0 = nil }
     lastDuration.withLock { $0 = nil }
@@ -70,8 +70,9 @@ package final class FileDriver: FrameDriver {
         try play(from: base)
       } catch {
         failure.withLock {
-          $0 = CaptureError(
-            .badFile, "the file camera \(error)", hint: "check the file with: slowmo info \(path)")
+          $0 = MediaError(
+            .invalidData, "the file camera \(error)",
+            recovery: Recovery("check the file", .inspect(file: path)))
         }
       }
       queue.end()
@@ -79,7 +80,7 @@ package final class FileDriver: FrameDriver {
     thread.withLock { $0 = started }
   }
 
-  package func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeuedBuffer? {
+  package func dequeue(timeoutMilliseconds: Int32) throws(MediaError) -> DequeuedBuffer? {
     guard let buffer = queue.dequeue(timeoutMilliseconds: timeoutMilliseconds, for: self) else {
       if hasEnded, let error = failure.withLock({ $0 }) { throw error }
       return nil

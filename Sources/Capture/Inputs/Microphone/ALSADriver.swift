@@ -3,6 +3,7 @@
 import Glibc
 import OvercrankALSA
 import OvercrankDeviceDiscovery
+import OvercrankMediaCore
 
 /// The capture device of a sound card, set up.
 final class ALSADriver: AudioDriver {
@@ -11,8 +12,8 @@ final class ALSADriver: AudioDriver {
 
   /// Opens a device in a format.
   ///
-  /// - Throws: `CaptureError` when the device is busy, gone or not permitted, or lacks the format.
-  init(_ node: AudioNode, _ format: AudioFormat) throws(CaptureError) {
+  /// - Throws: `MediaError` when the device is busy, gone or not permitted, or lacks the format.
+  init(_ node: AudioNode, _ format: AudioFormat) throws(MediaError) {
     do throws(ALSAError) {
       let device = try AudioDevice(opening: node)
       // 10 ms from interrupt to interrupt; half a second may wait until this program comes.
@@ -22,23 +23,23 @@ final class ALSADriver: AudioDriver {
           rate: format.sampleRate, periodSize: max(1, format.sampleRate / 100),
           bufferSize: max(2, format.sampleRate / 2)))
       self.device = device
-    } catch { throw CaptureError(error) }
+    } catch { throw MediaError(capturing: error) }
     self.format = format
   }
 
   func nanoseconds() -> Int64 { device.nanoseconds() }
 
-  func start() throws(CaptureError) {
-    do throws(ALSAError) { try device.start() } catch { throw CaptureError(error) }
+  func start() throws(MediaError) {
+    do throws(ALSAError) { try device.start() } catch { throw MediaError(capturing: error) }
   }
 
   func stop() { device.stop() }
 
   func read(
     into memory: UnsafeMutableRawBufferPointer, timeoutMilliseconds: Int32
-  ) throws(CaptureError) -> AudioReading {
+  ) throws(MediaError) -> AudioReading {
     do throws(ALSAError) { return try take(into: memory, timeoutMilliseconds) } catch {
-      throw CaptureError(error)
+      throw MediaError(capturing: error)
     }
   }
 
@@ -73,8 +74,9 @@ final class ALSADriver: AudioDriver {
   }
 }
 
-extension CaptureError {
-  init(_ error: ALSAError) {
+extension MediaError {
+  /// A microphone that failed, refused or went while it was opened for capture or streamed.
+  init(capturing error: ALSAError) {
     let code: Code =
       switch error.reason {
       case .noPermission: .noPermission
@@ -84,6 +86,6 @@ extension CaptureError {
       case .outOfMemory: .outOfMemory
       case .tooManyFiles, .other: .deviceFailed
       }
-    self.init(code, error.description, hint: error.hint)
+    self.init(code, error.description, recovery: error.recovery, cause: error.cause)
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankDeviceDiscovery
+package import OvercrankMediaCore
 
 /// A source of sound that streams: a sound card, or the synthetic camera's ear.
 ///
@@ -18,15 +19,15 @@ package protocol AudioDriver: AnyObject, Sendable {
 
   /// Starts the stream.
   ///
-  /// - Throws: `CaptureError` when the device is busy, gone or fails.
-  func start() throws(CaptureError)
+  /// - Throws: `MediaError` when the device is busy, gone or fails.
+  func start() throws(MediaError)
 
   /// Waits for samples, up to a time limit, and takes as many as there are and find room.
   ///
-  /// - Throws: `CaptureError` when the device is gone or has failed.
+  /// - Throws: `MediaError` when the device is gone or has failed.
   func read(
     into memory: UnsafeMutableRawBufferPointer, timeoutMilliseconds: Int32
-  ) throws(CaptureError) -> AudioReading
+  ) throws(MediaError) -> AudioReading
 
   /// Ends the stream.
   func stop()

@@ -2,7 +2,7 @@
 
 import OvercrankALSA
 public import OvercrankDeviceDiscovery
-import OvercrankMediaCore
+public import OvercrankMediaCore
 import Synchronization
 
 /// A microphone opened in one format, ready to deliver sound to a session's outputs.
@@ -28,20 +28,13 @@ public final class MicrophoneInput: CapturingInput {
   ///   - device: One that gives sound.
   ///   - format: One of its ``DeviceDiscovery/CaptureDevice/audioFormats()``; nil for that which
   ///     it prefers.
-  /// - Throws: `CaptureError` when the device is busy, gone or not permitted, gives no sound, or
+  /// - Throws: `MediaError` when the device is busy, gone or not permitted, gives no sound, or
   ///   lacks the format.
   public convenience init(
     device: CaptureDevice, format: AudioFormat? = nil
-  ) throws(CaptureError) {
+  ) throws(MediaError) {
     _ = try Self.node(of: device)
-    let wanted: AudioFormat
-    if let format {
-      wanted = format
-    } else {
-      do throws(DiscoveryError) { wanted = try device.preferredAudioFormat() } catch {
-        throw CaptureError(error)
-      }
-    }
+    let wanted = if let format { format } else { try device.preferredAudioFormat() }
     self.init(
       device: device, driver: try ALSADriver(Self.node(of: device), wanted), canReopen: true)
   }
@@ -76,34 +69,34 @@ public final class MicrophoneInput: CapturingInput {
   package func makeCapture(
     into connections: [CaptureConnection], control: CaptureControl,
     whenEnded: @escaping @Sendable (CaptureEnd) -> Void
-  ) throws(CaptureError) -> any InputCapture {
+  ) throws(MediaError) -> any InputCapture {
     guard let driver = opened.withLock({ $0.driver }) else {
-      throw CaptureError(
+      throw MediaError(
         .deviceLost, "\(device.address) was closed, and could not be opened again",
-        hint: "look whether it is there, and start again")
+        recovery: "look whether it is there, and start again")
     }
     return try RunningAudio(
       driver, counters, into: try connections.audioSinks, control: control, whenEnded: whenEnded)
   }
 
   /// The node of a device that gives sound.
-  private static func node(of device: CaptureDevice) throws(CaptureError) -> AudioNode {
+  private static func node(of device: CaptureDevice) throws(MediaError) -> AudioNode {
     if case .alsa(let node) = device.source { return node }
-    throw CaptureError(
+    throw MediaError(
       .modeRefused, "\(device.address) is no microphone",
-      hint: "see which there are with: slowmo devices")
+      recovery: Recovery("choose a microphone that is listed", .listDevices))
   }
 
   package func close() { opened.withLock { $0.driver = nil } }
 
-  package func openIfClosed() throws(CaptureError) {
+  package func openIfClosed() throws(MediaError) {
     if opened.withLock({ $0.driver == nil }) { try reopen(at: device) }
   }
 
-  package func reopen(at device: CaptureDevice) throws(CaptureError) {
+  package func reopen(at device: CaptureDevice) throws(MediaError) {
     // Nobody can open a card twice, not even who has it.
     close()
-    let driver = try reach.perform { () throws(CaptureError) in
+    let driver = try reach.perform { () throws(MediaError) in
       try ALSADriver(Self.node(of: device), format)
     }
     opened.withLock { $0 = (device, driver) }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import OvercrankDeviceDiscovery
+import OvercrankMediaCore
 import Synchronization
 
 /// A count that other processes may read, and that survives a kill of this one: the only eight bytes
@@ -25,8 +27,8 @@ final class SharedCounter: Sendable {
   /// An existing file of any other size is not a counter, and a symbolic link may lead to one that is
   /// not: both stay untouched.
   ///
-  /// - Throws: `CaptureError` with `.deviceFailed` where the file cannot be used.
-  func open() throws(CaptureError) {
+  /// - Throws: `MediaError` with `.deviceFailed` where the file cannot be used.
+  func open() throws(MediaError) {
     guard address.load(ordering: .relaxed) == 0 else { return }
     let created = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
     if created < 0, errno != EEXIST { throw failure(errno) }
@@ -47,7 +49,7 @@ final class SharedCounter: Sendable {
   }
 
   /// Opens a file that exists, if it can be a counter.
-  private func openExisting() throws(CaptureError) -> Int32 {
+  private func openExisting() throws(MediaError) -> Int32 {
     // Opening a pipe would wait for its other end.
     let descriptor = Glibc.open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else {
@@ -63,14 +65,14 @@ final class SharedCounter: Sendable {
     return descriptor
   }
 
-  private func failure(_ errorNumber: Int32) -> CaptureError {
+  private func failure(_ errorNumber: Int32) -> MediaError {
     failure(String(cString: strerror(errorNumber)))
   }
 
-  private func failure(_ reason: String) -> CaptureError {
-    CaptureError(
+  private func failure(_ reason: String) -> MediaError {
+    MediaError(
       .deviceFailed, "the synthetic camera cannot count in \(path): \(reason)",
-      hint: "name a new file in a folder that can be written to: counter=/dev/shm/frames")
+      recovery: "name a new file in a folder that can be written to: counter=/dev/shm/frames")
   }
 
   /// Counts one; only one thread at a time may call it, after ``open()``.

@@ -2,6 +2,7 @@
 
 import OvercrankDeviceDiscovery
 import OvercrankLinuxSystem
+import OvercrankMediaCore
 
 /// What the synthetic camera hears, sample by sample as its time comes: by the clock of the machine,
 /// or that of frames that do not wait for theirs, which then wait for the sound.
@@ -35,7 +36,7 @@ final class SyntheticAudioDriver: AudioDriver {
 
   func read(
     into memory: UnsafeMutableRawBufferPointer, timeoutMilliseconds: Int32
-  ) throws(CaptureError) -> AudioReading {
+  ) throws(MediaError) -> AudioReading {
     let (rate, epoch) = (Int64(SyntheticAudio.sampleRate), self.epoch())
     guard epoch > 0 else {
       MonotonicClock.pause()

@@ -57,8 +57,8 @@ package final class SyntheticDriver: FrameDriver {
 
   /// Draws what can be drawn beforehand and reserves the buffers.
   ///
-  /// - Throws: `CaptureError` when the picture cannot be made.
-  package init(settings: Settings, bufferCount: Int = 32) throws(CaptureError) {
+  /// - Throws: `MediaError` when the picture cannot be made.
+  package init(settings: Settings, bufferCount: Int = 32) throws(MediaError) {
     let picture = TestPattern(width: settings.width, height: settings.height)
     let maker: any TestPatternGenerator & Sendable
     do throws(LibAVError) {
@@ -69,8 +69,8 @@ package final class SyntheticDriver: FrameDriver {
         case .gray: GrayTestPatternGenerator(pattern: picture)
         }
     } catch {
-      throw CaptureError(
-        .deviceFailed, "the synthetic camera \(error)", hint: "choose another size or format")
+      throw MediaError(
+        .deviceFailed, "the synthetic camera \(error)", recovery: "choose another size or format")
     }
     counter = settings.counterPath.map(SharedCounter.init)
     self.settings = settings
@@ -91,11 +91,11 @@ package final class SyntheticDriver: FrameDriver {
   /// The capture time of frame 0, in microseconds; 0 before the start.
   package var firstFrameMicroseconds: Int64 { startMicroseconds.load(ordering: .acquiring) }
 
-  package func start(keeping held: [Int]) throws(CaptureError) {
+  package func start(keeping held: [Int]) throws(MediaError) {
     try counter?.open()
     guard let maker = maker.withLock({ $0.take() }) else {
-      throw CaptureError(
-        .deviceFailed, "the synthetic camera was started twice", hint: "open it again")
+      throw MediaError(
+        .deviceFailed, "the synthetic camera was started twice", recovery: "open it again")
     }
     isStopping.store(false, ordering: .relaxed)
     queue.restart(keeping: held)
@@ -114,7 +114,7 @@ package final class SyntheticDriver: FrameDriver {
     thread.withLock { $0 = started }
   }
 
-  package func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeuedBuffer? {
+  package func dequeue(timeoutMilliseconds: Int32) throws(MediaError) -> DequeuedBuffer? {
     guard let buffer = queue.dequeue(timeoutMilliseconds: timeoutMilliseconds, for: self) else {
       return nil
     }
@@ -186,7 +186,7 @@ package final class SyntheticDriver: FrameDriver {
   /// The kernel cuts its nanoseconds off to microseconds, so this does, too.
   package static func microseconds(
     ofFrame number: Int64, at rate: FrameRate
-  ) throws(TimingError) -> Int64 {
+  ) throws(MediaError) -> Int64 {
     try MediaTime(Rational(number).divided(by: rate.framesPerSecond))
       .converted(to: 1_000_000, rounding: .towardNegativeInfinity).value
   }

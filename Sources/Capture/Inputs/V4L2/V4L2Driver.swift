@@ -41,7 +41,7 @@ final class V4L2Driver: FrameDriver {
 
   func microseconds() -> Int64 { queue.nanoseconds() / 1_000 }
 
-  func start(keeping held: [Int]) throws(CaptureError) {
+  func start(keeping held: [Int]) throws(MediaError) {
     do throws(DeviceError) {
       if isDurationGivenBack.exchange(false, ordering: .relaxed) {
         _ = try queue.setFrameDuration(frameDuration)
@@ -52,7 +52,7 @@ final class V4L2Driver: FrameDriver {
       try queue.start(keeping: held)
     } catch {
       giveBackControls()
-      throw CaptureError(error)
+      throw MediaError(capturing: error)
     }
   }
 
@@ -79,13 +79,13 @@ final class V4L2Driver: FrameDriver {
     exposureGuard?.restore()
   }
 
-  func dequeue(timeoutMilliseconds: Int32) throws(CaptureError) -> DequeuedBuffer? {
+  func dequeue(timeoutMilliseconds: Int32) throws(MediaError) -> DequeuedBuffer? {
     let dequeued: Dequeued?
     do throws(DeviceError) {
       dequeued = try queue.dequeue(timeoutMilliseconds: timeoutMilliseconds) { change in
         exposure.note(change.id, change.value)
       }
-    } catch { throw CaptureError(error) }
+    } catch { throw MediaError(capturing: error) }
     guard let dequeued else { return nil }
     // A clock the driver does not name cannot be compared with ours, and none is no time at all:
     // then ours is the time.
@@ -98,8 +98,10 @@ final class V4L2Driver: FrameDriver {
       frame, exposure: exposure, bytes: dequeued.bytes, index: dequeued.index, driver: self)
   }
 
-  func requeue(_ index: Int) throws(CaptureError) {
-    do throws(DeviceError) { try queue.giveBack(index) } catch { throw CaptureError(error) }
+  func requeue(_ index: Int) throws(MediaError) {
+    do throws(DeviceError) { try queue.giveBack(index) } catch {
+      throw MediaError(capturing: error)
+    }
   }
 
   func stop() {
@@ -137,31 +139,5 @@ private struct QueueControls: ControlPort {
 
   func set(_ id: ControlID, to value: Int64) throws(DeviceError) {
     try queue.set(id, to: value)
-  }
-}
-
-extension CaptureError {
-  /// The failure of a device as a capture's.
-  init(_ error: DeviceError) {
-    let code: Code =
-      switch error.reason {
-      case .noPermission: .noPermission
-      case .busy: .deviceBusy
-      case .unplugged, .notFound, .notAVideoDevice: .deviceLost
-      case .noBandwidth, .notSupported: .modeRefused
-      case .outOfRange: .controlOutOfRange
-      case .readOnly: .controlReadOnly
-      case .outOfMemory: .outOfMemory
-      case .noSignal, .unstableSignal, .signalOutOfRange, .tooManyFiles, .busFailure, .other:
-        .deviceFailed
-      }
-    self.init(code, error.description, hint: error.hint)
-  }
-}
-
-extension CaptureError {
-  /// An error of finding and opening the device, which is worded for users already.
-  init(_ error: DiscoveryError) {
-    self.init(Code(rawValue: error.code.rawValue), error.message, hint: error.hint)
   }
 }

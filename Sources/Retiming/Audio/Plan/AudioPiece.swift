@@ -53,7 +53,7 @@ struct AudioPiece: Hashable, Sendable {
   var hasRamp: Bool { breakpoints.contains { $0.ramp != nil } }
 
   /// The source sample that a piece at speed 1 starts with.
-  func firstCopied() throws(RetimingError) -> Int64 {
+  func firstCopied() throws(MediaError) -> Int64 {
     try position.wholeNumber(.halfAwayFromZero, of: "the sample \(position)")
   }
 
@@ -64,13 +64,13 @@ struct AudioPiece: Hashable, Sendable {
   var lastSpeed: Speed { breakpoints.last?.speed ?? speed }
 
   /// The source position that plays at a sample not inside the piece, counted from the first one.
-  func position(at sample: Int64) throws(RetimingError) -> Rational {
+  func position(at sample: Int64) throws(MediaError) -> Rational {
     // A boundary is its nearest sample, which may come before the breakpoint that lies there.
-    let near = try exactly("a position in the source") { () throws(TimingError) in
+    let near = try exactly("a position in the source") { () throws(MediaError) in
       try Rational(sample).adding(Rational(1, 2))
     }
     let breakpoint = breakpoints.last { $0.output <= near }
-    return try exactly("a position in the source") { () throws(TimingError) in
+    return try exactly("a position in the source") { () throws(MediaError) in
       let speed = breakpoint?.speed ?? speed
       let distance = try Rational(sample).subtracting(breakpoint?.output ?? .zero)
       return try (breakpoint?.source ?? position).adding(speed.fraction.multiplied(by: distance))

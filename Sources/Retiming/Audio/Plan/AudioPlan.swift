@@ -27,7 +27,7 @@ struct AudioPlan: Sendable {
   init(
     _ asked: [AudioSegment], duration: MediaTime?, sampleRate: Int,
     algorithm: AudioTimePitchAlgorithm, otherSpeeds: UnsupportedSpeedPolicy
-  ) throws(RetimingError) {
+  ) throws(MediaError) {
     let rate = Rational(Int64(sampleRate))
     var end = MediaTime.zero
     sampleCount = 0
@@ -38,12 +38,12 @@ struct AudioPlan: Sendable {
     for segment in segments {
       let (mapping, source) = (segment.mapping, segment.source)
       guard mapping.target.start >= end else {
-        throw RetimingError(
+        throw MediaError(
           .invalidMappings,
           "the sound for \(mapping.target.displayText) starts before \(end.displayText) s")
       }
       guard !mapping.isReversed else {
-        throw RetimingError(
+        throw MediaError(
           .invalidMappings, "the sound for \(mapping.target.displayText) plays backwards")
       }
       try append(.silence, upTo: Self.sample(at: mapping.target.start, rate))
@@ -51,7 +51,7 @@ struct AudioPlan: Sendable {
       case .constant: try append(mapping.line, of: source, rate, algorithm)
       case .ramp(let ramp) where ramp.from == ramp.to:
         let line = try exactly("the source of \(mapping.target.displayText)") {
-          () throws(TimingError) in
+          () throws(MediaError) in
           try TimeMapping(
             source: TimeRange(
               start: MediaTime(mapping.sourceStart), end: MediaTime(mapping.sourceEnd)),
@@ -67,7 +67,7 @@ struct AudioPlan: Sendable {
     end = asked.last?.mapping.target.end ?? end
     let duration = duration ?? end
     guard duration >= end else {
-      throw RetimingError(
+      throw MediaError(
         .invalidMappings,
         "the sound ends at \(end.displayText) s, after the duration of \(duration.displayText) s")
     }
@@ -77,8 +77,8 @@ struct AudioPlan: Sendable {
   /// The output sample nearest to an instant.
   private static func sample(
     at time: MediaTime, _ rate: Rational
-  ) throws(RetimingError) -> Int64 {
-    let position = try exactly("the sample at \(time.displayText) s") { () throws(TimingError) in
+  ) throws(MediaError) -> Int64 {
+    let position = try exactly("the sample at \(time.displayText) s") { () throws(MediaError) in
       try time.seconds.multiplied(by: rate)
     }
     return try position.wholeNumber(.halfAwayFromZero, of: "the sample at \(time.displayText) s")
@@ -98,7 +98,7 @@ struct AudioPlan: Sendable {
 
   private func check(
     _ speeds: [Speed], of target: TimeRange, _ algorithm: AudioTimePitchAlgorithm
-  ) throws(RetimingError) {
+  ) throws(MediaError) {
     // A ramp's speeds are what its ranges make of them, and may be off by the rounding of a time.
     let least = AudioRetimer.speeds.lowerBound.fraction.doubleValue * 0.999_999
     let most = AudioRetimer.speeds.upperBound.fraction.doubleValue * 1.000_001
@@ -107,7 +107,7 @@ struct AudioPlan: Sendable {
         speeds.count > 1
         ? (least...most).contains(speed.fraction.doubleValue) : AudioRetimer.speeds.contains(speed)
       guard isInside else {
-        throw RetimingError(
+        throw MediaError(
           .speedOutOfRange,
           "sound plays at speeds from \(AudioRetimer.speeds.lowerBound) to "
             + "\(AudioRetimer.speeds.upperBound), and \(target.displayText) is at \(speed); "
@@ -119,10 +119,10 @@ struct AudioPlan: Sendable {
   private mutating func append(
     _ line: TimeMapping?, of source: AudioSegment.Source, _ rate: Rational,
     _ algorithm: AudioTimePitchAlgorithm
-  ) throws(RetimingError) {
+  ) throws(MediaError) {
     guard let mapping = line else { return }
     let speed = try exactly("the speed of \(mapping.target.displayText)") {
-      () throws(TimingError) in
+      () throws(MediaError) in
       try mapping.speed()
     }
     if speed != .normal { try check([speed], of: mapping.target, algorithm) }
@@ -132,7 +132,7 @@ struct AudioPlan: Sendable {
     let start = sampleCount
     // What plays at the sample, which is not quite at the boundary.
     let position = try exactly("the source of \(mapping.target.displayText)") {
-      () throws(TimingError) in
+      () throws(MediaError) in
       try mapping.sourceSeconds(of: Rational(start).divided(by: rate)).multiplied(by: rate)
     }
     let begin = End(
@@ -150,7 +150,7 @@ struct AudioPlan: Sendable {
       algorithm.followsBreakpoints, isOn
     {
       let breakpoint = try exactly("the start of \(mapping.target.displayText)") {
-        () throws(TimingError) in
+        () throws(MediaError) in
         AudioPiece.Breakpoint(
           output: try mapping.target.start.seconds.multiplied(by: rate)
             .subtracting(Rational(last.samples.lowerBound)),
@@ -173,10 +173,10 @@ struct AudioPlan: Sendable {
   private mutating func append(
     ramp mapping: PlaybackMapping, of source: AudioSegment.Source, _ rate: Rational,
     _ algorithm: AudioTimePitchAlgorithm
-  ) throws(RetimingError) {
+  ) throws(MediaError) {
     let target = mapping.target
-    let speeds = try [target.start, target.end].map { (time) throws(RetimingError) in
-      try exactly("the speed at \(time.displayText) s") { () throws(TimingError) in
+    let speeds = try [target.start, target.end].map { (time) throws(MediaError) in
+      try exactly("the speed at \(time.displayText) s") { () throws(MediaError) in
         try mapping.nearSpeed(at: time.seconds)
       }
     }
@@ -188,7 +188,7 @@ struct AudioPlan: Sendable {
     if let last = pieces.last, last.content == .retimed, algorithm.followsBreakpoints, isOn {
       extend(upTo: end)
     } else {
-      let position = try exactly("the source of \(target.displayText)") { () throws(TimingError) in
+      let position = try exactly("the source of \(target.displayText)") { () throws(MediaError) in
         let distance = try Rational(start).subtracting(target.start.seconds.multiplied(by: rate))
         return try mapping.sourceStart.multiplied(by: rate)
           .adding(distance.multiplied(by: speeds[0].fraction))
@@ -200,7 +200,7 @@ struct AudioPlan: Sendable {
       }
     }
     let first = Rational(pieces[pieces.count - 1].samples.lowerBound)
-    let breakpoints = try exactly("the ends of \(target.displayText)") { () throws(TimingError) in
+    let breakpoints = try exactly("the ends of \(target.displayText)") { () throws(MediaError) in
       [
         AudioPiece.Breakpoint(
           output: try target.start.seconds.multiplied(by: rate).subtracting(first),
@@ -225,7 +225,7 @@ struct AudioPlan: Sendable {
   /// nothing must not be heard.
   private func continues(
     at position: Rational, _ speed: Speed, of source: AudioSegment.Source
-  ) throws(RetimingError) -> Bool {
+  ) throws(MediaError) -> Bool {
     guard let last = pieces.last, last.content != .silence, last.lastSpeed == speed,
       last.source == source
     else { return false }
@@ -235,9 +235,9 @@ struct AudioPlan: Sendable {
   /// How far a position is from where a piece ends, in source samples.
   private func distance(
     of position: Rational, from piece: AudioPiece
-  ) throws(RetimingError) -> Rational {
+  ) throws(MediaError) -> Rational {
     let end = try piece.position(at: Int64(piece.samples.count))
-    return try exactly("a position in the source") { () throws(TimingError) in
+    return try exactly("a position in the source") { () throws(MediaError) in
       try position.subtracting(end)
     }
   }
@@ -247,7 +247,7 @@ struct AudioPlan: Sendable {
   ///
   /// A fade lies in a retimed piece: speed 1 stays bit for bit. It takes at most half of it.
   mutating func join(_ algorithm: AudioTimePitchAlgorithm, fade longest: Int64)
-    throws(RetimingError)
+    throws(MediaError)
   {
     guard pieces.count > 1, algorithm != .mute else { return }
     for index in 0..<pieces.count - 1 {
@@ -281,7 +281,7 @@ struct AudioPlan: Sendable {
   /// they cannot.
   private mutating func meet(
     _ index: Int, _ algorithm: AudioTimePitchAlgorithm
-  ) throws(RetimingError) -> Bool {
+  ) throws(MediaError) -> Bool {
     // The resampler's positions are exact on either side.
     if algorithm == .varispeed { return true }
     let (first, second) = (pieces[index], pieces[index + 1])

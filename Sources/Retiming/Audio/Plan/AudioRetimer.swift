@@ -56,20 +56,20 @@ public struct AudioRetimer: Hashable, Sendable {
 
   /// Makes a retimer for a kind of sound.
   ///
-  /// - Throws: `RetimingError` with `.unsupportedFormat` for a rate outside ``sampleRates`` or a
+  /// - Throws: `MediaError` with `.unsupportedFormat` for a rate outside ``sampleRates`` or a
   ///   number of channels outside ``channelCounts``.
   public init(
     algorithm: AudioTimePitchAlgorithm, sampleRate: Int, channelCount: Int,
     otherSpeeds: UnsupportedSpeedPolicy = .refused
-  ) throws(RetimingError) {
+  ) throws(MediaError) {
     guard Self.sampleRates.contains(sampleRate) else {
-      throw RetimingError(
+      throw MediaError(
         .unsupportedFormat,
         "sound of \(sampleRate) Hz cannot be retimed; from \(Self.sampleRates.lowerBound) to "
           + "\(Self.sampleRates.upperBound) Hz can")
     }
     guard Self.channelCounts.contains(channelCount) else {
-      throw RetimingError(
+      throw MediaError(
         .unsupportedFormat,
         "sound of \(channelCount) channels cannot be retimed; from 1 to "
           + "\(Self.channelCounts.upperBound) can")
@@ -86,10 +86,10 @@ public struct AudioRetimer: Hashable, Sendable {
   ///   - segments: As for rendering.
   ///   - duration: As for rendering.
   /// - Returns: Zero or more.
-  /// - Throws: `RetimingError` for everything about the segments that rendering would refuse.
+  /// - Throws: `MediaError` for everything about the segments that rendering would refuse.
   public func sampleCount(
     segments: [AudioSegment], duration: MediaTime? = nil
-  ) throws(RetimingError) -> Int64 {
+  ) throws(MediaError) -> Int64 {
     try plan(segments, duration).sampleCount
   }
 
@@ -98,7 +98,7 @@ public struct AudioRetimer: Hashable, Sendable {
   /// As for segments of several sources.
   public func sampleCount(
     mappings: [PlaybackMapping], duration: MediaTime? = nil
-  ) throws(RetimingError) -> Int64 {
+  ) throws(MediaError) -> Int64 {
     try sampleCount(segments: mappings.map { AudioSegment($0) }, duration: duration)
   }
 
@@ -107,7 +107,7 @@ public struct AudioRetimer: Hashable, Sendable {
   /// As for mappings that may be ramps.
   public func sampleCount(
     mappings: [TimeMapping], duration: MediaTime? = nil
-  ) throws(RetimingError) -> Int64 {
+  ) throws(MediaError) -> Int64 {
     try sampleCount(mappings: mappings.map { PlaybackMapping($0) }, duration: duration)
   }
 
@@ -127,7 +127,7 @@ public struct AudioRetimer: Hashable, Sendable {
   ///     parallel it is asked for theirs in turns, always on the caller's thread.
   ///   - write: Takes the next samples of the output, one plane a channel. They may exceed ±1.
   /// - Returns: How many samples were written.
-  /// - Throws: `RetimingError` with `.invalidMappings`, `.speedOutOfRange` or `.notExact` before
+  /// - Throws: `MediaError` with `.invalidMappings`, `.speedOutOfRange` or `.notExact` before
   ///   anything is read, `.invalidSamples`, `.engine` or `.cancelled` later; and what `read` and
   ///   `write` throw.
   public func render(
@@ -142,7 +142,7 @@ public struct AudioRetimer: Hashable, Sendable {
     ) throws -> Planes {
       let samples = try read(source, start, count)
       guard samples.count == channelCount, samples.allSatisfy({ $0.count == count }) else {
-        throw RetimingError(
+        throw MediaError(
           .invalidSamples,
           "\(count) samples of \(channelCount) channels from \(start) on were asked for; "
             + "\(samples.sampleCount) of \(samples.count) came")
@@ -163,7 +163,7 @@ public struct AudioRetimer: Hashable, Sendable {
       var missing: Int64 = 0
       var made: Int64 = 0
       func next(upTo end: Int64) throws -> Planes {
-        if isCancelled() { throw RetimingError(.cancelled, "the sound was cancelled") }
+        if isCancelled() { throw MediaError(.cancelled, "the sound was cancelled") }
         let count = Int(min(end - made, Int64(Self.blockLength)))
         var samples =
           if let worker {
@@ -229,7 +229,7 @@ public struct AudioRetimer: Hashable, Sendable {
 
   private func plan(
     _ segments: [AudioSegment], _ duration: MediaTime?
-  ) throws(RetimingError) -> AudioPlan {
+  ) throws(MediaError) -> AudioPlan {
     var plan = try AudioPlan(
       segments, duration: duration, sampleRate: sampleRate, algorithm: algorithm,
       otherSpeeds: otherSpeeds)
@@ -237,7 +237,7 @@ public struct AudioRetimer: Hashable, Sendable {
     return plan
   }
 
-  func renderer(for piece: AudioPiece) throws(RetimingError) -> any SegmentRenderer {
+  func renderer(for piece: AudioPiece) throws(MediaError) -> any SegmentRenderer {
     let position = try piece.position(at: -piece.lead)
     switch (piece.content, algorithm) {
     case (.silence, _), (.retimed, .mute): return SilentRenderer(channelCount: channelCount)

@@ -80,7 +80,7 @@ struct PieceWorkers {
         guard let block = try worker.take() else { break }
         queue.append(block)
       } else if events.wait(timeout: .now() + .milliseconds(10)) == .timedOut, isCancelled() {
-        throw RetimingError(.cancelled, "the sound was cancelled")
+        throw MediaError(.cancelled, "the sound was cancelled")
       }
     }
     return queue.take(count)

@@ -55,13 +55,13 @@ extension AudioPlan {
   /// A ramp is followed by 25 lines a second.
   static func snapped(
     _ segments: [AudioSegment], _ others: UnsupportedSpeedPolicy
-  ) throws(RetimingError) -> (segments: [AudioSegment], changes: [SnappedSpeed]) {
+  ) throws(MediaError) -> (segments: [AudioSegment], changes: [SnappedSpeed]) {
     var played: [AudioSegment] = []
     var changes: [SnappedSpeed] = []
     var pieces: [AudioSegment] = []
     for segment in segments {
       let mapping = segment.mapping
-      pieces += try exactly("the ramp to \(mapping.target.displayText)") { () throws(TimingError) in
+      pieces += try exactly("the ramp to \(mapping.target.displayText)") { () throws(MediaError) in
         try mapping.linearPieces(perSecond: 25, atLeast: 8)
           .map { AudioSegment($0, of: segment.source) }
       }
@@ -72,7 +72,7 @@ extension AudioPlan {
         continue
       }
       let asked = try exactly("the speed of \(mapping.target.displayText)") {
-        () throws(TimingError) in
+        () throws(MediaError) in
         try mapping.speed()
       }
       guard let speed = AudioRetimer.snapped(asked) else {
@@ -80,7 +80,7 @@ extension AudioPlan {
         continue
       }
       guard others == .snapped else {
-        throw RetimingError(
+        throw MediaError(
           .speedOutOfRange,
           "low-quality sound plays at 1/2, 2/3, 4/5, 1, 5/4, 3/2 and 2 only, and \(mapping.target.displayText) "
             + "is at \(asked); \(speed) is the nearest")
@@ -88,7 +88,7 @@ extension AudioPlan {
       changes.append(SnappedSpeed(target: mapping.target, requested: asked, played: speed))
       played.append(
         try exactly("the sound of \(mapping.target.displayText) at \(speed)") {
-          () throws(TimingError) in
+          () throws(MediaError) in
           // As much as plays in the time there is, and no more than there is to play.
           let length = try min(
             mapping.source.duration,

@@ -21,7 +21,7 @@ struct SpeedMap: Sendable {
   private let lines: [Line]
 
   /// The lines of a piece; source positions count from `origin`.
-  init(_ piece: AudioPiece, origin: Int64) throws(RetimingError) {
+  init(_ piece: AudioPiece, origin: Int64) throws(MediaError) {
     var lines = [
       Line(
         output: 0, source: Self.offset(piece.position, from: origin),
@@ -32,7 +32,7 @@ struct SpeedMap: Sendable {
         output: breakpoint.output.doubleValue, source: Self.offset(breakpoint.source, from: origin),
         speed: breakpoint.speed.fraction.doubleValue)
       if let ramp = breakpoint.ramp {
-        line.curve = try exactly("the ramp to \(ramp.target)") { () throws(TimingError) in
+        line.curve = try exactly("the ramp to \(ramp.target)") { () throws(MediaError) in
           try PlaybackCurve(
             ramp, perSecond: Int64(piece.sampleRate), source: Rational(origin),
             output: Rational(piece.samples.lowerBound))

@@ -33,12 +33,12 @@ final class RubberBandRenderer: SegmentRenderer {
   /// The engine starts a tenth of a second earlier, on real samples: its windows are 43 ms to
   /// either side. In slow motion it does so at a stretch of 1, at which it gives the source's own
   /// waveform, so that the piece goes on from a neighbour at speed 1.
-  init(_ piece: AudioPiece, sampleRate: Int, channelCount: Int) throws(RetimingError) {
+  init(_ piece: AudioPiece, sampleRate: Int, channelCount: Int) throws(MediaError) {
     let position = try piece.position(at: -piece.lead)
     let nearest = try position.wholeNumber(.towardNegativeInfinity, of: "the sample \(position)")
     let lead = sampleRate / 10
     let (first, overflow) = nearest.subtractingReportingOverflow(Int64(lead))
-    guard !overflow else { throw RetimingError(.notExact, "the sample \(position) is too far") }
+    guard !overflow else { throw MediaError(.notExact, "the sample \(position) is too far") }
     origin = first
     let base = try SpeedMap(piece, origin: first)
     let stretches = 1 / base.speeds.upperBound...1 / base.speeds.lowerBound

@@ -41,7 +41,7 @@ final class VarispeedRenderer: SegmentRenderer {
   /// The resampler starts earlier, on a whole sample of the source from which the wanted position
   /// is a whole number of output samples away; nil where there is none, to a millionth of an
   /// output sample, or where the resampler cannot take the speed as it is.
-  init?(position: Rational, speed: Speed, channelCount: Int) throws(RetimingError) {
+  init?(position: Rational, speed: Speed, channelCount: Int) throws(MediaError) {
     let step = RationalApproximation(
       nearest: speed.fraction, largestNumerator: Int64(Resampler.largestInputRate))
     guard speed.fraction == (try? Rational(Int128(step.numerator), Int128(step.denominator)))
@@ -50,14 +50,14 @@ final class VarispeedRenderer: SegmentRenderer {
       resampler = try Resampler(
         inputRate: Int32(step.numerator), outputRate: Int32(step.denominator),
         channelCount: channelCount)
-    } catch { throw RetimingError(.engine, error.description) }
+    } catch { throw MediaError(.engine, error.description) }
     let lead = step.lead(to: position, atLeast: resampler.filterLength)
-    let start = try exactly("the lead of the sample \(position)") { () throws(TimingError) in
+    let start = try exactly("the lead of the sample \(position)") { () throws(MediaError) in
       try position.subtracting(
         Rational(Int128(lead) * Int128(step.numerator), Int128(step.denominator)))
     }
     let first = try start.wholeNumber(.halfAwayFromZero, of: "the sample \(position)")
-    let distance = try exactly("the lead of the sample \(position)") { () throws(TimingError) in
+    let distance = try exactly("the lead of the sample \(position)") { () throws(MediaError) in
       try start.subtracting(Rational(first)).doubleValue.magnitude
     }
     // A tone near the end of the band that is late by more is off by more than 110 dB below it.

@@ -18,13 +18,13 @@ final class SincRenderer: SegmentRenderer {
   private var weights: [Float] = []
 
   /// Makes a voice for a piece; `lead` samples before it and `tail` after it are made as well.
-  init(_ piece: AudioPiece, channelCount: Int) throws(RetimingError) {
+  init(_ piece: AudioPiece, channelCount: Int) throws(MediaError) {
     let start = try piece.position(at: -piece.lead)
     let nearest = try start.wholeNumber(.towardNegativeInfinity, of: "the sample \(start)")
     // As far back as the longest kernel reaches.
     let reach = Int64(Double(SincKernel.reach) * 34)
     let (first, overflow) = nearest.subtractingReportingOverflow(reach)
-    guard !overflow else { throw RetimingError(.notExact, "the sample \(start) is too far") }
+    guard !overflow else { throw MediaError(.notExact, "the sample \(start) is too far") }
     origin = first
     map = try SpeedMap(piece, origin: first)
     window = SourceWindow(from: first, channelCount: channelCount)

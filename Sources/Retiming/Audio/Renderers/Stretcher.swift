@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRubberBand
+import OvercrankMediaCore
 
 /// Rubber Band's R3 engine, in real-time mode, for planar float samples at a stretch that may
 /// change with every block.
@@ -36,10 +37,10 @@ struct Stretcher: ~Copyable {
   ///   - sampleRate: 8000 to 192000 hertz.
   ///   - channelCount: Above zero.
   ///   - stretches: What will be asked for on average, 1/64 to 64; it starts at the upper bound.
-  /// - Throws: `RetimingError` with `.engine` when Rubber Band gives no engine, or not R3.
+  /// - Throws: `MediaError` with `.engine` when Rubber Band gives no engine, or not R3.
   init(
     sampleRate: Int, channelCount: Int, stretches: ClosedRange<Double>
-  ) throws(RetimingError) {
+  ) throws(MediaError) {
     var options =
       RubberBandOptionProcessRealTime.rawValue | RubberBandOptionEngineFiner.rawValue
       | RubberBandOptionChannelsTogether.rawValue
@@ -59,10 +60,10 @@ struct Stretcher: ~Copyable {
       let state = rubberband_new(
         UInt32(sampleRate), UInt32(channelCount), RubberBandOptions(options),
         stretches.upperBound, 1)
-    else { throw RetimingError(.engine, "Rubber Band did not start") }
+    else { throw MediaError(.engine, "Rubber Band did not start") }
     guard rubberband_get_engine_version(state) == 3 else {
       rubberband_delete(state)
-      throw RetimingError(.engine, "Rubber Band has no R3 engine; version 3 or later is needed")
+      throw MediaError(.engine, "Rubber Band has no R3 engine; version 3 or later is needed")
     }
     self.channelCount = channelCount
     blockLength = max(4, min(64, Int(128 / max(stretches.upperBound, 1))))

@@ -70,7 +70,7 @@ final class WSOLARenderer: SegmentRenderer {
 
   /// Makes a voice for a piece; `lead` samples before it and `tail` after it are made as well.
   init(_ piece: AudioPiece, shape: GrainShape, sampleRate: Int, channelCount: Int)
-    throws(RetimingError)
+    throws(MediaError)
   {
     let position = try piece.position(at: -piece.lead)
     let nearest = try position.wholeNumber(.halfAwayFromZero, of: "the sample \(position)")
@@ -81,7 +81,7 @@ final class WSOLARenderer: SegmentRenderer {
     let lead = Int64(shape.reach + sampleRate / 20)
     let (first, overflow) = start.subtractingReportingOverflow(lead)
     guard !overflow else {
-      throw RetimingError(.notExact, "the sample \(position) is too far")
+      throw MediaError(.notExact, "the sample \(position) is too far")
     }
     origin = first
     let base = try SpeedMap(piece, origin: first)

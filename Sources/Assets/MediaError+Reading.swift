@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import OvercrankLibAV
+import OvercrankMediaCore
+
+extension MediaError {
+  /// A file that libav cannot read.
+  init(reading error: LibAVError) {
+    guard !error.isCancelled else {
+      self.init(
+        .cancelled, "the reading of \(error.subject) was cancelled",
+        recovery: "nothing was written", cause: error.cause)
+      return
+    }
+    // The one line of libav's by which a file that is cut off is known.
+    if error.logLine?.contains("moov atom not found") == true {
+      self.init(
+        .invalidData,
+        "\(error.subject) has no index (moov): it is cut off, or was never finished",
+        recovery: "check that it is a movie, and copy it again from where it was recorded",
+        cause: error.cause)
+      return
+    }
+    if let format = error.unsupportedFormat {
+      self.init(
+        .invalidData,
+        "\(error.subject) is no movie but what libavformat calls \(format), which may name other files",
+        recovery: "give the movie itself", cause: error.cause)
+      return
+    }
+    switch error.systemErrorNumber {
+    case ESPIPE:
+      self.init(
+        .invalidData, "\(error.subject) is no regular file, and cannot be read more than once",
+        recovery: "save it to a file first", cause: error.cause)
+      return
+    case ETIMEDOUT:
+      self.init(
+        .invalidData, "\(error.subject) is damaged: libavformat reads it in circles without an end",
+        recovery: "check that it is a movie file that plays", cause: error.cause)
+      return
+    default: break
+    }
+    let code: Code =
+      switch error.systemErrorNumber {
+      case ENOENT: .fileNotFound
+      case EACCES, EPERM: .noPermission
+      case EIO: .readFailed
+      default: .invalidData
+      }
+    self.init(
+      code, error.description, recovery: "check that it is a movie file that plays",
+      cause: error.cause)
+  }
+
+  /// A file that is not a movie, or not one that can be read.
+  static func invalid(_ path: String, _ why: String) -> MediaError {
+    MediaError(
+      .invalidData, "\(path) \(why)",
+      recovery: "give a movie file, such as one that was recorded here")
+  }
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import OvercrankMediaCore
+
+extension MediaError.Code {
+  /// The algorithm cannot render audio at this speed.
+  public static let speedOutOfRange = Self(rawValue: "speed_out_of_range")
+  /// The sampling rate or the number of channels is not supported.
+  public static let unsupportedFormat = Self(rawValue: "unsupported_format")
+  /// Mappings overlap or leave the timeline, or a duration or tick is not above zero.
+  public static let invalidMappings = Self(rawValue: "invalid_mappings")
+  /// Frame times are not in order.
+  public static let notAscending = Self(rawValue: "not_ascending")
+  /// A reader gave another number of samples or channels than was asked for.
+  public static let invalidSamples = Self(rawValue: "invalid_samples")
+  /// The library that renders the audio failed.
+  public static let engine = Self(rawValue: "engine")
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Overcrank
+
+/// A library's way out of an error, in the words of the command.
+enum Advice {
+  /// The instruction, and the verbs and options that help to follow it.
+  static func text(_ recovery: Recovery) -> String {
+    guard !recovery.steps.isEmpty else { return recovery.description }
+    return "\(recovery.description) (\(recovery.steps.map(words).joined(separator: ", ")))"
+  }
+
+  private static func words(_ step: Recovery.Step) -> String {
+    switch step {
+    case .listDevices: "slowmo devices"
+    case .listFormats(let device): "slowmo modes \(device)"
+    case .listControls(let device): "slowmo controls \(device)"
+    case .inspect(let file): "slowmo info \(file)"
+    case .recover(let file): "slowmo recover \(file)"
+    case .change(let setting): option(setting)
+    }
+  }
+
+  /// The option that sets a setting.
+  static func option(_ setting: Recovery.Setting) -> String {
+    switch setting {
+    case .format: "--mode"
+    case .codec: "--codec"
+    case .audioDevice: "--audio"
+    case .audioCodec: "--audio-codec"
+    case .outputFrameRate: "--fps"
+    case .pitchAlgorithm: "--pitch"
+    case .sampling: "--sampling"
+    case .rotation: "--rotation"
+    case .overwrites: "--overwrite"
+    case .maximumFileSize: "--max-size"
+    case .minimumFreeSpace: "--min-free"
+    case .burst: "--burst"
+    case .timeCodeRate: "--timecode-fps"
+    }
+  }
+}
