@@ -134,7 +134,8 @@ let package = Package(
       ]),
     .testTarget(name: "ALSATests", dependencies: ["OvercrankALSA", "TestSupport"]),
     .testTarget(
-      name: "LibAVTests", dependencies: ["OvercrankLibAV", "OvercrankMediaCore", "CFFmpeg"]),
+      name: "LibAVTests",
+      dependencies: ["OvercrankLibAV", "OvercrankLinuxSystem", "OvercrankMediaCore", "CFFmpeg"]),
     .testTarget(
       name: "DeviceDiscoveryTests",
       dependencies: [

@@ -20,7 +20,6 @@ package struct Decoder: ~Copyable {
   package init(
     parameters: CodecParameters, subject: String, timeBase: Rational? = nil, threadCount: Int = 0
   ) throws(LibAVError) {
-    _ = LibAVLog.install
     let codecID = parameters.pointer.pointee.codec_id
     guard let codec = avcodec_find_decoder(codecID) else {
       throw LibAVError(
@@ -41,7 +40,9 @@ package struct Decoder: ~Copyable {
         context.pointee.pkt_timebase = AVRational(num: above, den: below)
       }
       context.pointee.thread_count = Int32(clamping: threadCount)
-      try LibAVError.checkData(avcodec_open2(context, codec, nil), "open the decoder for", subject)
+      try LibAVError.checkData(
+        result: LibAVLog.during { avcodec_open2(context, codec, nil) }, "open the decoder for",
+        subject)
     } catch {
       avcodec_free_context(&opened)
       throw error
@@ -59,9 +60,9 @@ package struct Decoder: ~Copyable {
   ///
   /// - Throws: `LibAVError` for "decode" when the packet is damaged beyond use.
   package mutating func send(_ packet: Packet?) throws(LibAVError) {
-    let result = avcodec_send_packet(context, packet?.pointer)
+    let result = LibAVLog.during { avcodec_send_packet(context, packet?.pointer) }
     if result == CFFmpeg_EOF && packet == nil { return }
-    try LibAVError.checkData(result, "decode", subject)
+    try LibAVError.checkData(result: result, "decode", subject)
   }
 
   /// Whether packets sent from here on are left out where no other picture needs theirs.
@@ -88,9 +89,9 @@ package struct Decoder: ~Copyable {
   /// - Throws: `LibAVError` for "decode".
   package mutating func nextFrame() throws(LibAVError) -> MediaFrame? {
     let frame = try MediaFrame()
-    let result = avcodec_receive_frame(context, frame.pointer)
+    let result = LibAVLog.during { avcodec_receive_frame(context, frame.pointer) }
     if result == CFFmpeg_EAGAIN || result == CFFmpeg_EOF { return nil }
-    try LibAVError.checkData(result, "decode", subject)
+    try LibAVError.checkData(result: result, "decode", subject)
     return frame
   }
 }

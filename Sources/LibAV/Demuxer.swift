@@ -89,8 +89,6 @@ package struct Demuxer: ~Copyable {
   }
 
   private init(_ path: String, at place: String, probes: Bool) throws(LibAVError) {
-    _ = LibAVLog.install
-    _ = LibAVLog.takeLastLine()
     try Self.checkKind(of: place)
     var opened = avformat_alloc_context()
     guard let context = opened else { throw LibAVError("open", path, code: CFFmpeg_ENOMEM) }
@@ -101,12 +99,15 @@ package struct Demuxer: ~Copyable {
     av_dict_set(&options, "format_whitelist", Self.formats.joined(separator: ","), 0)
     av_dict_set(&options, "protocol_whitelist", "file", 0)
     // "file:" keeps a name with a colon from being taken for a protocol.
-    let result = avformat_open_input(&opened, ("file:" + place).systemPath, nil, &options)
-    try Self.check(result, "open", path, watch)
+    let result = LibAVLog.during {
+      avformat_open_input(&opened, ("file:" + place).systemPath, nil, &options)
+    }
+    try Self.check(result: result, "open", path, watch)
     do {
       if probes {
         watch.begin()
-        try Self.check(avformat_find_stream_info(context, nil), "read", path, watch)
+        let result = LibAVLog.during { avformat_find_stream_info(context, nil) }
+        try Self.check(result: result, "read", path, watch)
       }
       var tracks: [TrackFormat] = []
       for index in 0..<Int(context.pointee.nb_streams) {
@@ -157,11 +158,11 @@ package struct Demuxer: ~Copyable {
 
   /// Throws where a call failed, or the watch ended it.
   private static func check(
-    _ result: Int32, _ operation: String, _ path: String, _ watch: ReadWatch
+    result: Int32, _ operation: String, _ path: String, _ watch: ReadWatch
   ) throws(LibAVError) {
     if watch.isCancelled { throw LibAVError(operation, path, code: CFFmpeg_EXIT) }
     if result < 0, watch.isStalled { throw LibAVError(operation, path, code: -ETIMEDOUT) }
-    try LibAVError.checkData(result, operation, path)
+    try LibAVError.checkData(result: result, operation, path)
   }
 
   /// The next packet of any track, or nil at the end of the file.
@@ -188,21 +189,21 @@ package struct Demuxer: ~Copyable {
     }
     let owned = Packet(owning: packet)
     watch.begin()
-    var result = av_read_frame(context, packet)
+    var result = LibAVLog.during { av_read_frame(context, packet) }
     // A transport stream gives up after 64 KiB without a packet, and goes on when asked again.
     var position = Int64(-1)
     while result == CFFmpeg_EAGAIN, let io = context.pointee.pb, io.pointee.pos != position {
       position = io.pointee.pos
-      result = av_read_frame(context, packet)
+      result = LibAVLog.during { av_read_frame(context, packet) }
     }
     if result == CFFmpeg_EOF, !watch.isStalled, !watch.isCancelled {
       // libav calls the end of a broken transfer an end too; the I/O context knows better.
       if let io = context.pointee.pb, io.pointee.error < 0, io.pointee.error != CFFmpeg_EOF {
-        throw LibAVError("read", path, code: io.pointee.error)
+        throw LibAVError("read", path, code: io.pointee.error, logLine: LibAVLog.takeLine())
       }
       return nil
     }
-    try Self.check(result, "read", path, watch)
+    try Self.check(result: result, "read", path, watch)
     return owned
   }
 

@@ -138,8 +138,6 @@ package struct Encoder: ~Copyable {
     codec name: String, options: [String: String],
     configure: (UnsafeMutablePointer<AVCodecContext>) -> Void
   ) throws(LibAVError) {
-    _ = LibAVLog.install
-    _ = LibAVLog.takeLastLine()
     guard let codec = avcodec_find_encoder_by_name(name) else {
       throw LibAVError("find", "the encoder \(name)", code: CFFmpeg_ENCODER_NOT_FOUND)
     }
@@ -151,12 +149,12 @@ package struct Encoder: ~Copyable {
     context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
     var dictionary: OpaquePointer?
     for (key, value) in options { av_dict_set(&dictionary, key, value, 0) }
-    let result = avcodec_open2(context, codec, &dictionary)
+    let result = LibAVLog.during { avcodec_open2(context, codec, &dictionary) }
     let unknown = readDictionary(dictionary).keys.sorted().joined(separator: ", ")
     av_dict_free(&dictionary)
     var opened: UnsafeMutablePointer<AVCodecContext>? = context
     do throws(LibAVError) {
-      try LibAVError.check(result, "open the encoder", name)
+      try LibAVError.check(result: result, "open the encoder", name)
       guard unknown.isEmpty else {
         throw LibAVError("set the options \(unknown) of", name, code: CFFmpeg_EINVAL)
       }
@@ -193,9 +191,9 @@ package struct Encoder: ~Copyable {
       try LibAVError.check(
         avcodec_send_frame(context, reference.pointer), "encode with", subject)
     } else {
-      let result = avcodec_send_frame(context, nil)
+      let result = LibAVLog.during { avcodec_send_frame(context, nil) }
       if result == CFFmpeg_EOF { return }
-      try LibAVError.check(result, "finish encoding with", subject)
+      try LibAVError.check(result: result, "finish encoding with", subject)
     }
   }
 
@@ -229,9 +227,9 @@ package struct Encoder: ~Copyable {
       throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
     }
     let owned = Packet(owning: packet)
-    let result = avcodec_receive_packet(context, packet)
+    let result = LibAVLog.during { avcodec_receive_packet(context, packet) }
     if result == CFFmpeg_EAGAIN || result == CFFmpeg_EOF { return nil }
-    try LibAVError.check(result, "encode with", subject)
+    try LibAVError.check(result: result, "encode with", subject)
     return owned
   }
 }

@@ -4,7 +4,6 @@ import CFFmpeg
 import Glibc
 package import OvercrankLinuxSystem
 package import OvercrankMediaCore
-import Synchronization
 
 /// A failed call into libav: what was tried, on what, and why.
 package struct LibAVError: Error, Sendable, CustomStringConvertible {
@@ -14,14 +13,13 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
   package let subject: String
   /// The negative error number that libav gave.
   package let code: Int32
-  /// The last line libav logged about it; often the only useful part.
+  /// The last error line that libav logged during the call, on its thread; often the only useful
+  /// part.
   package let logLine: String?
 
+  /// A failure that no line of libav's log belongs to.
   package init(_ operation: String, _ subject: String, code: Int32) {
-    self.operation = operation
-    self.subject = subject
-    self.code = code
-    logLine = LibAVLog.takeLastLine()
+    self.init(operation, subject, code: code, logLine: nil)
   }
 
   /// The failure of a system call, as libav would number it.
@@ -43,7 +41,8 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
       logLine: logLine?.replacing(subject, with: name))
   }
 
-  private init(_ operation: String, _ subject: String, code: Int32, logLine: String?) {
+  /// A failure of a call that ran in ``LibAVLog/during(_:)``, where `logLine` is what it left.
+  init(_ operation: String, _ subject: String, code: Int32, logLine: String?) {
     self.operation = operation
     self.subject = subject
     self.code = code
@@ -93,58 +92,31 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
     systemErrorNumber.map { [ENOSPC, EDQUOT, EFBIG].contains($0) } ?? false
   }
 
-  /// Throws if `result` of a call that looks into data is negative; -1, which some of libav's
-  /// decoders answer for what is damaged, is no errno there.
+  /// Throws if the result of a call that looks into data is negative; -1, which some of libav's
+  /// decoders return for damaged data, is not an errno there.
+  ///
+  /// The call ran in ``LibAVLog/during(_:)`` on this thread.
   static func checkData(
-    _ result: Int32, _ operation: @autoclosure () -> String, _ subject: @autoclosure () -> String
+    result: Int32, _ operation: @autoclosure () -> String, _ subject: @autoclosure () -> String
   ) throws(LibAVError) {
-    try check(result == -1 ? CFFmpeg_INVALIDDATA : result, operation(), subject())
+    try check(result: result == -1 ? CFFmpeg_INVALIDDATA : result, operation(), subject())
   }
 
-  /// Throws if `result` is negative, which is how libav reports failure.
-  @discardableResult
+  /// Makes a call, and throws if its result is negative, which is how libav reports failure.
   static func check(
-    _ result: Int32, _ operation: @autoclosure () -> String, _ subject: @autoclosure () -> String
-  ) throws(LibAVError) -> Int32 {
-    guard result < 0 else { return result }
-    throw LibAVError(operation(), subject(), code: result)
+    _ call: @autoclosure () -> Int32, _ operation: @autoclosure () -> String,
+    _ subject: @autoclosure () -> String
+  ) throws(LibAVError) {
+    try check(result: LibAVLog.during(call), operation(), subject())
   }
-}
 
-/// libav's log, kept off the terminal: its last error line goes into the next error instead.
-enum LibAVLog {
-  private static let lastLine = Mutex<String?>(nil)
-
-  /// Installs the log callback, once for the process; touching it is enough.
-  static let install: Void = {
-    av_log_set_callback { context, level, format, arguments in
-      guard level <= AV_LOG_ERROR, let format, let arguments else { return }
-      withUnsafeTemporaryAllocation(of: CChar.self, capacity: 512) { buffer in
-        var printsPrefix: Int32 = 0
-        guard let start = buffer.baseAddress,
-          av_log_format_line2(context, level, format, arguments, start, 512, &printsPrefix) > 0
-        else { return }
-        let line = String(cString: start).trimmingSpace()
-        if !line.isEmpty { LibAVLog.lastLine.withLock { $0 = line } }
-      }
-    }
-  }()
-
-  /// The last error line since the last call, without surrounding space.
-  static func takeLastLine() -> String? {
-    lastLine.withLock { line in
-      defer { line = nil }
-      return line
-    }
-  }
-}
-
-extension String {
-  fileprivate func trimmingSpace() -> String {
-    var view = Substring(self)
-    while view.last?.isWhitespace == true { view.removeLast() }
-    while view.first?.isWhitespace == true { view.removeFirst() }
-    return String(view)
+  /// Throws if the result of a call is negative; the call ran in ``LibAVLog/during(_:)`` on this
+  /// thread.
+  static func check(
+    result: Int32, _ operation: @autoclosure () -> String, _ subject: @autoclosure () -> String
+  ) throws(LibAVError) {
+    guard result < 0 else { return }
+    throw LibAVError(operation(), subject(), code: result, logLine: LibAVLog.takeLine())
   }
 }
 

@@ -162,9 +162,10 @@ package final class MediaFrame: @unchecked Sendable {
 
   /// The planes' bytes packed without padding, as `av_image_copy_to_buffer` lays them out.
   package func packedBytes() throws(LibAVError) -> [UInt8] {
-    let size = av_image_get_buffer_size(
-      pixelFormat, pointer.pointee.width, pointer.pointee.height, 1)
-    try LibAVError.check(size, "measure", "a picture")
+    let size = LibAVLog.during {
+      av_image_get_buffer_size(pixelFormat, pointer.pointee.width, pointer.pointee.height, 1)
+    }
+    try LibAVError.check(result: size, "measure", "a picture")
     var result = [UInt8](repeating: 0, count: Int(size))
     let frame = pointer
     let written = result.withUnsafeMutableBytes { target in
@@ -180,7 +181,7 @@ package final class MediaFrame: @unchecked Sendable {
         }
       }
     }
-    try LibAVError.check(written, "copy", "a picture")
+    try LibAVError.check(result: written, "copy", "a picture")
     return result
   }
 

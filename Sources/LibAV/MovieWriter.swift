@@ -79,8 +79,6 @@ package struct MovieWriter: ~Copyable {
   private init(
     path: String, settings: Settings, index: (sink: IndexSink, start: Int64)?
   ) throws(LibAVError) {
-    _ = LibAVLog.install
-    _ = LibAVLog.takeLastLine()
     var made: UnsafeMutablePointer<AVFormatContext>?
     try LibAVError.check(
       avformat_alloc_output_context2(&made, nil, settings.container, path.systemPath), "create",
@@ -92,18 +90,19 @@ package struct MovieWriter: ~Copyable {
     }
     var result: Int32 = 0
     if let index {
-      context.pointee.pb = index.sink.makeContext()
+      context.pointee.pb = LibAVLog.during { index.sink.makeContext() }
       context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
       if context.pointee.pb == nil { result = CFFmpeg_ENOMEM }
     } else {
-      result = avio_open(
-        &context.pointee.pb, ("file:" + path).systemPath, AVIO_FLAG_WRITE)
+      result = LibAVLog.during {
+        avio_open(&context.pointee.pb, ("file:" + path).systemPath, AVIO_FLAG_WRITE)
+      }
     }
     guard result >= 0 else {
       avformat_free_context(context)
       var gone: UnsafeMutablePointer<AVPacket>? = packet
       av_packet_free(&gone)
-      throw LibAVError("create", path, code: result)
+      throw LibAVError("create", path, code: result, logLine: LibAVLog.takeLine())
     }
     let captureRate = settings.metadata[MovieTags.captureRate].flatMap(MovieTags.rate)
     for (key, value) in settings.metadata.sorted(by: { $0.key < $1.key }) {

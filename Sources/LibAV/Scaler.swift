@@ -19,16 +19,19 @@ package struct Scaler: ~Copyable {
     to target: (width: Int, height: Int, pixelFormat: AVPixelFormat, isFullRange: Bool),
     colorSpace: AVColorSpace = AVCOL_SPC_UNSPECIFIED
   ) throws(LibAVError) {
-    _ = LibAVLog.install
     // The fast way to RGB is up to two levels too dark.
     let exactness = SWS_ACCURATE_RND | (target.pixelFormat.isRGB ? SWS_FULL_CHR_H_INT : 0)
     guard
-      let context = sws_getContext(
-        Int32(clamping: source.width), Int32(clamping: source.height), source.pixelFormat,
-        Int32(clamping: target.width), Int32(clamping: target.height), target.pixelFormat,
-        SWS_BICUBIC | exactness, nil, nil, nil)
+      let context = LibAVLog.during({
+        sws_getContext(
+          Int32(clamping: source.width), Int32(clamping: source.height), source.pixelFormat,
+          Int32(clamping: target.width), Int32(clamping: target.height), target.pixelFormat,
+          SWS_BICUBIC | exactness, nil, nil, nil)
+      })
     else {
-      throw LibAVError("convert", "pictures to another pixel format", code: CFFmpeg_EINVAL)
+      throw LibAVError(
+        "convert", "pictures to another pixel format", code: CFFmpeg_EINVAL,
+        logLine: LibAVLog.takeLine())
     }
     // The same on both sides, BT.601 where nothing is said: the range may change here, the
     // matrix never does. libswscale's numbers are those of AVColorSpace.
