@@ -148,6 +148,12 @@ let package = Package(
     .executableTarget(
       name: "FramesToPNG", dependencies: ["Overcrank"], path: "Samples/FramesToPNG"),
     .executableTarget(name: "SloPoke", dependencies: ["Overcrank"], path: "Samples/SloPoke"),
+    .executableTarget(
+      name: "LiveAnalysis", dependencies: ["Overcrank"], path: "Samples/LiveAnalysis"),
+    .executableTarget(
+      name: "TriggeredClip", dependencies: ["Overcrank"], path: "Samples/TriggeredClip"),
+    .executableTarget(
+      name: "ThreeClips", dependencies: ["Overcrank"], path: "Samples/ThreeClips"),
 
     // A driver that is a program: cameras of many kinds with faults on demand, and a log of what
     // really became of each frame.

@@ -37,11 +37,11 @@ func mappings(_ legs: [String], sampleRate: Int32) throws -> [TimeMapping] {
       throw UsageError(description: "\(leg) is not START+COUNT@SPEED")
     }
     let below = fields.count == 4 ? fields[3] : 1
-    let speed = try Speed(Rational(Int128(fields[2]), Int128(below)))
+    let speed = try Speed(Rational(Int128(fields[2]), over: Int128(below)))
     let source = try TimeRange(
-      start: MediaTime(value: fields[0], timescale: sampleRate),
-      duration: MediaTime(value: fields[1], timescale: sampleRate))
-    let length = try MediaTime(source.duration.divided(by: speed.fraction))
+      start: MediaTime(fields[0], over: sampleRate),
+      duration: MediaTime(fields[1], over: sampleRate))
+    let length = try MediaTime(source.duration / speed.fraction)
     defer { end = (try? end + length) ?? end }
     return try TimeMapping(source: source, target: TimeRange(start: end, duration: length))
   }

@@ -9,9 +9,9 @@ import Overcrank
 
 let name = CommandLine.arguments.dropFirst().first ?? "synthetic:640x480@240"
 let camera = try CaptureDevice.named(name)
-let session = try CaptureSession(device: camera, format: camera.fastestFormat())
+let session = try CaptureSession(camera)
 let output = VideoDataOutput()
-output.minFrameDuration = try MediaTime(value: 1, timescale: 10)
+output.minFrameDuration = MediaTime(1, over: 10)
 try session.addOutput(output)
 try session.startRunning()
 var count = 0

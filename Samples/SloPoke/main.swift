@@ -44,7 +44,7 @@ var passthrough = ExportSettings(path: "slopoke-passthrough.mov", mode: .passthr
 passthrough.audioTimePitchAlgorithm = .spectral
 try export.export(passthrough)
 var constant = ExportSettings(
-  path: "slopoke-30fps.mp4", mode: .constant(try FrameRate(30, 1)))
+  path: "slopoke-30fps.mp4", mode: .constant(FrameRate(30)))
 constant.audioTimePitchAlgorithm = .varispeed
 try export.export(constant)
 print("exported slopoke-passthrough.mov and slopoke-30fps.mp4")

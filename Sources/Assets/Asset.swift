@@ -70,15 +70,10 @@ public struct Asset: Sendable {
 
   /// How long the asset plays: to the end of its last picture, or of its sound without pictures.
   public var duration: MediaTime {
-    if let frames = videoTrack?.frames,
-      let time = try? MediaTime(value: frames.endTicks, timescale: frames.timescale)
-    {
-      return time
+    if let frames = videoTrack?.frames {
+      return MediaTime(frames.endTicks, over: frames.timescale)
     }
-    guard let audioTrack, let rate = Int32(exactly: audioTrack.sampleRate),
-      let time = try? MediaTime(value: audioTrack.sampleCount, timescale: rate)
-    else { return .zero }
-    return time
+    return audioTrack.flatMap { MediaTime(exactly: $0.sampleCount, over: $0.sampleRate) } ?? .zero
   }
 
   /// The chapters: title, start and end in seconds of the file.

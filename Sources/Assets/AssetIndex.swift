@@ -276,8 +276,9 @@ struct AssetIndex {
   /// The place of the first picture among the samples of the file's own count.
   private func originSample(of video: VideoTrack, rate: Int) throws(MediaError) -> Int64 {
     guard
-      let offset = try? Rational(video.frames.originTicks).multiplied(by: video.format.timeBase)
-        .multiplied(by: Rational(Int64(rate))).rounded(.halfAwayFromZero), abs(offset) < 1 << 53
+      let offset = try?
+        (Rational(video.frames.originTicks) * video.format.timeBase * Rational(Int64(rate)))
+        .rounded(.halfAwayFromZero), abs(offset) < 1 << 53
     else { throw .invalid(path, "has pictures at a time that is out of bounds") }
     return Int64(offset)
   }

@@ -14,7 +14,7 @@ extension FrameTable {
   /// Frames per second on average: their number over the time they fill, exactly; nil for none.
   public var averageFrameRate: Rational? {
     guard endTicks > 0 else { return nil }
-    return try? Rational(Int128(entries.count) * Int128(timescale), Int128(endTicks))
+    return Rational(Int128(entries.count) * Int128(timescale), over: Int128(endTicks)).ifValid
   }
 
   /// The rate that the times of the frames are those of, as far as their ticks can tell.
@@ -30,7 +30,7 @@ extension FrameTable {
     let count = Int64(entries.count - 1)
     if let rate = rate(steps: count, ticks: last.ticks, off: 1) { return rate }
     return range.lowerBound == range.upperBound
-      ? try? FrameRate(Int64(timescale), range.lowerBound) : nil
+      ? FrameRate(exactly: Rational(Int128(timescale), over: Int128(range.lowerBound))) : nil
   }
 
   /// The shortest and the longest step from frame to frame, in ticks; nil without a step.
@@ -52,7 +52,7 @@ extension FrameTable {
     let steps = entries.dropLast().map(\.duration).sorted()
     let rate = Double(timescale) / Double(steps[steps.count / 2])
     guard rate.rounded() >= 1, abs(rate.rounded() / rate - 1) < 0.01 else { return nil }
-    return try? FrameRate(Int64(rate.rounded()), 1)
+    return FrameRate(exactly: Rational(Int64(rate.rounded())))
   }
 
   /// The customary rate at which so many steps take this many ticks, give or take some.
@@ -67,7 +67,7 @@ extension FrameTable {
       let count = (2 * above + below) / (2 * below)
       let (least, most) = (Int128(ticks - off), Int128(ticks + off))
       guard count > 0, above >= count * numerator * least, above <= count * numerator * most,
-        let rate = try? FrameRate(Rational(count * numerator, denominator))
+        let rate = FrameRate(exactly: Rational(count * numerator, over: denominator))
       else { continue }
       return rate
     }

@@ -77,7 +77,7 @@ public struct FrameTable: Sendable {
         recovery: "frames are counted from 0")
     }
     let ticks = index == entries.count ? endTicks : entries[Int(index)].ticks
-    return try MediaTime(value: ticks, timescale: timescale)
+    return MediaTime(ticks, over: timescale)
   }
 
   /// The frame that is shown at a time: the last that starts at or before it.
@@ -153,16 +153,16 @@ public struct FrameTable: Sendable {
   }
 
   private static func uncertainty(of durations: [Int64], _ timescale: Int32) -> Rational {
-    guard let shortest = durations.min(), durations.contains(where: { $0 % shortest != 0 }),
-      let microsecond = try? Rational(Int128(timescale), 1_000_000),
-      let half = try? Rational(1, 2), let limit = try? Rational(Int128(shortest), 4)
+    guard let shortest = durations.min(), durations.contains(where: { $0 % shortest != 0 })
     else { return .zero }
-    return min(max(half, microsecond), limit)
+    let microsecond = Rational(Int128(timescale), over: 1_000_000)
+    return min(max(Rational(1, over: 2), microsecond), Rational(shortest) / 4)
   }
 
   /// The same in seconds.
   package var uncertaintyInSeconds: Rational {
-    (try? uncertainty.divided(by: Rational(Int64(timescale)))) ?? .zero
+    // A tick or less over 32 bits: always fits.
+    uncertainty / Rational(Int64(timescale))
   }
 
   /// Whether frames come evenly, as far as ticks can say that; some may be missing.

@@ -45,8 +45,8 @@ extension TrackFormat {
   /// The sample that is nearest to a time of a sound track; nil where it does not fit.
   func sample(atTicks ticks: Int64) -> Int64? {
     let rate = Rational(Int64(parameters.sampleRate))
-    let position = try? Rational(ticks).multiplied(by: timeBase).multiplied(by: rate)
-    return position.flatMap { Int64(exactly: $0.rounded(.halfAwayFromZero)) }
+    let position = try? (Rational(ticks) * timeBase * rate).rounded(.halfAwayFromZero)
+    return position.flatMap { Int64(exactly: $0) }
   }
 }
 

@@ -102,9 +102,9 @@ extension Asset {
     var records = LedgerBox.read(from: path)?.filter { $0.outcome == .taken }
     if let count = records?.count, count < frames.entries.count { records = nil }
     return try frames.entries.enumerated().map { index, entry in
-      let time = try MediaTime(value: entry.ticks, timescale: frames.timescale)
+      let time = try MediaTime(entry.ticks, over: frames.timescale)
         .nanoseconds(.halfAwayFromZero)
-      let length = try MediaTime(value: entry.duration, timescale: frames.timescale)
+      let length = try MediaTime(entry.duration, over: frames.timescale)
         .nanoseconds(.halfAwayFromZero)
       let lost = missing?[index]
       if index > 0 { sequence = sequence.map { $0 &+ 1 } }

@@ -16,15 +16,3 @@ extension MediaError.Code {
   /// A project counts in frames whose rate it does not state.
   public static let frameRateNeeded = Self(rawValue: "frame_rate_needed")
 }
-
-/// Does arithmetic of exact times, and names what was being edited if it does not fit.
-func exactly<Value>(
-  _ what: @autoclosure () -> String, _ arithmetic: () throws(MediaError) -> Value
-) throws(MediaError) -> Value {
-  do { return try arithmetic() } catch {
-    guard error.code.isArithmetic else { throw error }
-    throw MediaError(
-      .notExact,
-      "\(what()) cannot be done exactly: \(error.message); try rounder times or speeds")
-  }
-}

@@ -32,6 +32,21 @@ public struct ExportSession: Sendable {
     assets = [asset]
   }
 
+  /// Makes a session for a composition, and opens the files that it plays.
+  ///
+  /// - Throws: `MediaError` as ``Asset/init(path:)`` for a file that cannot be read, or with
+  ///   `.emptyRange` for a composition that plays none.
+  public init(_ composition: Composition) throws(MediaError) {
+    guard !composition.sources.isEmpty else {
+      throw MediaError(
+        .emptyRange, "the composition plays nothing", recovery: "append a range of a movie")
+    }
+    let assets = try composition.sources.map { (source) throws(MediaError) in
+      try Asset(path: source.path)
+    }
+    try self.init(composition, of: assets)
+  }
+
   /// Makes a session for a composition of several assets.
   ///
   /// - Parameters:
@@ -110,6 +125,31 @@ public struct ExportSession: Sendable {
     } catch { throw MediaError(exporting: error) }
   }
 
+  /// Writes the movie on a thread of its own, and suspends the task until it is done.
+  ///
+  /// Cancelling the task cancels the export.
+  ///
+  /// - Parameters:
+  ///   - settings: What to make.
+  ///   - progress: Tells how far the export is.
+  /// - Returns: What was done.
+  /// - Throws: `MediaError`, with `.cancelled` where the task was; nothing is then left behind.
+  @discardableResult
+  public func export(
+    _ settings: ExportSettings, progress: ExportProgress = ExportProgress()
+  ) async throws(MediaError) -> ExportReport {
+    defer { progress.finish() }
+    let result: Result<ExportReport, MediaError>
+    do throws(SystemError) {
+      result = try await BlockingThread.run { isCancelled throws(MediaError) in
+        try self.export(settings, isCancelled: isCancelled) { done, total in
+          progress.send(done: done, of: total)
+        }
+      }
+    } catch { throw MediaError(.outOfMemory, error.description) }
+    return try result.get()
+  }
+
   private func write(
     _ settings: ExportSettings, isCancelled: @escaping () -> Bool,
     _ progress: (_ done: Int64, _ total: Int64) -> Void
@@ -173,5 +213,15 @@ extension Composition {
     do throws(MediaError) { self.init(try asset.mediaSource()) } catch {
       throw MediaError(.emptyRange, error.message)
     }
+  }
+
+  /// Adds a range of an asset at its own speed behind what plays last.
+  ///
+  /// - Parameters:
+  ///   - asset: What it is taken from.
+  ///   - range: What to play, in the time of the asset; all of it where nil.
+  /// - Throws: `MediaError` as ``append(_:range:)-(MediaSource,_)``.
+  public mutating func append(_ asset: Asset, range: TimeRange? = nil) throws(MediaError) {
+    try append(try asset.mediaSource(), range: range)
   }
 }

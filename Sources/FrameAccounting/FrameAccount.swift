@@ -68,7 +68,7 @@ package struct FrameAccount {
   /// The rate that the device delivered, losses included; nil for fewer than two frames.
   package var measuredFrameRate: Rational? {
     guard periodsBetween > 0 else { return nil }
-    return try? Rational(Int128(periodsBetween) * 1_000_000, microsecondsBetween)
+    return Rational(Int128(periodsBetween) * 1_000_000, over: microsecondsBetween).ifValid
   }
 
   /// Enters a frame that arrived, after all that arrived before it.

@@ -123,9 +123,11 @@ package struct Demuxer: ~Copyable {
     metadata = readDictionary(context.pointee.metadata)
     chapters = (0..<Int(context.pointee.nb_chapters)).compactMap { index in
       guard let chapter = context.pointee.chapters[index]?.pointee, chapter.time_base.den > 0,
-        let base = try? Rational(Int128(chapter.time_base.num), Int128(chapter.time_base.den)),
-        let start = try? Rational(chapter.start).multiplied(by: base),
-        let end = try? Rational(chapter.end).multiplied(by: base)
+        let base = Rational(
+          Int128(chapter.time_base.num), over: Int128(chapter.time_base.den)
+        ).ifValid,
+        let start = (Rational(chapter.start) * base).ifValid,
+        let end = (Rational(chapter.end) * base).ifValid
       else { return nil }
       return Chapter(
         title: readDictionary(chapter.metadata)["title"] ?? "", start: start, end: end)

@@ -183,7 +183,7 @@ package struct TrackFormat: Sendable {
   init(_ stream: UnsafeMutablePointer<AVStream>) throws(LibAVError) {
     let base = stream.pointee.time_base
     guard base.num > 0, base.den > 0,
-      let timeBase = try? Rational(Int128(base.num), Int128(base.den))
+      let timeBase = Rational(Int128(base.num), over: Int128(base.den)).ifValid
     else { throw LibAVError("read", "the time base of a track", code: CFFmpeg_INVALIDDATA) }
     index = Int(stream.pointee.index)
     self.timeBase = timeBase
@@ -244,7 +244,8 @@ extension FrameRate {
   /// The rate of an `AVRational`, or nil where it is none.
   fileprivate init?(_ rational: AVRational) {
     guard rational.num > 0, rational.den > 0,
-      let rate = try? FrameRate(Int64(rational.num), Int64(rational.den))
+      let rate = FrameRate(
+        exactly: Rational(Int128(rational.num), over: Int128(rational.den)))
     else { return nil }
     self = rate
   }

@@ -152,7 +152,9 @@ extension MediaTime {
   /// The time that a driver's fraction of a second means, if it is one above zero.
   fileprivate init?(_ fraction: v4l2_fract) {
     guard fraction.numerator > 0, fraction.denominator > 0,
-      let seconds = try? Rational(Int128(fraction.numerator), Int128(fraction.denominator)),
+      let seconds = Rational(
+        Int128(fraction.numerator), over: Int128(fraction.denominator)
+      ).ifValid,
       let time = try? MediaTime(seconds)
     else { return nil }
     self = time

@@ -39,7 +39,7 @@ struct AssetTests {
   @Test func `Steps that differ by one tick are an even rate, other ones are not`() throws {
     let even = try #require(try asset(.constant(240, count: 100)).videoTrack)
     #expect(!even.frames.isVariable)
-    #expect(even.nominalFrameRate == (try FrameRate(240, 1)))
+    #expect(even.nominalFrameRate == (FrameRate(240)))
     var recipe = MovieRecipe.constant(240, count: 100)
     recipe.times[50] += 2
     let uneven = try #require(try asset(recipe).videoTrack)
@@ -57,7 +57,7 @@ struct AssetTests {
     }
     recipe.end = (2 * 90 * denominator * 1_000_000 + numerator) / (2 * numerator)
     let video = try #require(try asset(recipe).videoTrack)
-    #expect(video.nominalFrameRate == (try FrameRate(numerator, denominator)))
+    #expect(video.nominalFrameRate == (FrameRate(Int(numerator), over: Int(denominator))))
   }
 
   @Test func `The average rate is frames over duration, however long the fraction`() throws {
@@ -77,7 +77,7 @@ struct AssetTests {
     let frames = try #require(try asset(recipe).videoTrack).frames
     #expect(frames.entries.map(\.duration) == [375, 8_625, 1, 80_999])
     func index(_ value: Int64, _ timescale: Int32) throws -> Int? {
-      frames.index(at: try MediaTime(value: value, timescale: timescale))
+      frames.index(at: MediaTime(value, over: timescale))
     }
     #expect(try index(0, 1) == 0)
     #expect(try index(374, 90_000) == 0)
@@ -100,7 +100,7 @@ struct AssetTests {
     #expect(Set(entries.map(\.decodeIndex)) == Set(0..<61))
     #expect(entries.map(\.decodeIndex) != Array(0..<61))
     #expect(entries.indices.filter { entries[$0].isKeyFrame } == [0, 20, 40, 60])
-    #expect(asset.duration == (try MediaTime(value: recipe.end, timescale: 1_000_000)))
+    #expect(asset.duration == (MediaTime(recipe.end, over: 1_000_000)))
   }
 
   @Test(arguments: [59, 60, 61, 62])
@@ -109,7 +109,7 @@ struct AssetTests {
     // The last frame stands for a second, which no rate explains.
     recipe.end = (recipe.times.last ?? 0) + 1_000_000
     let asset = try asset(recipe)
-    #expect(asset.duration == (try MediaTime(value: recipe.end, timescale: 1_000_000)))
+    #expect(asset.duration == (MediaTime(recipe.end, over: 1_000_000)))
   }
 
   @Test func `What an edit list hides is no frame, and time starts after it`() throws {
@@ -121,7 +121,7 @@ struct AssetTests {
     let frames = try #require(asset.videoTrack).frames
     #expect(frames.entries.map(\.ticks) == Array(recipe.times[24...]))
     #expect(frames.entries.first?.decodeIndex == 24)
-    #expect(asset.duration == (try MediaTime(value: recipe.end, timescale: 1_000_000)))
+    #expect(asset.duration == (MediaTime(recipe.end, over: 1_000_000)))
     var reader = try FrameReader(asset)
     let first = try reader.picture(at: 0)
     #expect(PaintedBlocks.number(in: first) == 24)
@@ -139,7 +139,7 @@ struct AssetTests {
     #expect(asset.videoTrack?.rotation == 90)
     #expect(asset.metadata["location"] == "+52.5000+013.4000/")
     let capture = try #require(asset.captureFrameRate)
-    #expect(capture.rate == (try FrameRate(240_000, 1_001)))
+    #expect(capture.rate == (FrameRate(240_000, over: 1_001)))
     #expect(capture.source == "com.overcrank.capture_frame_rate")
   }
 

@@ -83,7 +83,7 @@ struct FrameReaderTests {
     recipe.audio?.sampleCount = 4_800
     let asset = try asset(recipe)
     #expect(asset.videoTrack == nil)
-    #expect(asset.duration == (try MediaTime(value: 1, timescale: 10)))
+    #expect(asset.duration == (MediaTime(1, over: 10)))
     #expect(throws: MediaError.self) { _ = try FrameReader(asset) }
   }
 }

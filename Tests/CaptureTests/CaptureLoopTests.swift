@@ -68,7 +68,7 @@ struct CaptureLoopTests {
   @Test(arguments: 0..<200)
   func `Random faults are each counted once, for what they are`(seed: Int) throws {
     var random = SeededGenerator(seed: UInt64(seed))
-    let rate = try FrameRate(240, 1)
+    let rate = FrameRate(240)
     var truth = Log()
     var steps: [ScriptedDriver.Step] = []
     // The number wraps at 2^32 in the middle of some scripts.
@@ -116,7 +116,7 @@ struct CaptureLoopTests {
   func `A clock that wraps makes no gap and bends no interval`(
     count: Int64, zeros: Int
   ) throws {
-    let rate = try FrameRate(60, 1)
+    let rate = FrameRate(60)
     let wrap = (0..<zeros).reduce(count) { number, _ in number * 10 }
     let steps = (0..<60).map { place in
       // Frame 20 is late by 3 ms, and just there the clock wraps.
@@ -134,7 +134,7 @@ struct CaptureLoopTests {
   }
 
   @Test func `Numbers wrap, repeat and go back without a gap being made up`() throws {
-    let rate = try FrameRate(60, 1)
+    let rate = FrameRate(60)
     // The counter's word for each frame, and the period in which it really came.
     let cases: [(numbers: [UInt32], periods: [Int64], expected: Int64, lost: Int64)] = [
       ([4_294_967_294, 4_294_967_295, 0, 1], [0, 1, 2, 3], 4, 0),
@@ -163,7 +163,7 @@ struct CaptureLoopTests {
   func `Four seconds are the frames that begin in them`(
     numerator: Int, denominator: Int, count: Int
   ) throws {
-    let rate = try FrameRate(Int64(numerator), Int64(denominator))
+    let rate = FrameRate(Int(numerator), over: Int(denominator))
     let steps = try (0..<Int64(count + 20)).map {
       ScriptedDriver.Step.frame(try observation($0, rate), byteCount: 10)
     }
@@ -177,7 +177,7 @@ struct CaptureLoopTests {
   }
 
   @Test func `What is lost at the very end of a take is counted, and no more`() throws {
-    let rate = try FrameRate(240, 1)
+    let rate = FrameRate(240)
     // Frames 236...239 belong to the second and never arrive; 240 and 241 belong to no take.
     let steps = try (Array(0..<236) + [242]).map {
       ScriptedDriver.Step.frame(try observation(Int64($0), rate), byteCount: 10)
@@ -190,7 +190,7 @@ struct CaptureLoopTests {
   }
 
   @Test func `A number of frames is the number of frames in hand`() throws {
-    let rate = try FrameRate(240, 1)
+    let rate = FrameRate(240)
     let steps = try (0..<Int64(50)).map {
       ScriptedDriver.Step.frame(try observation($0 * 2, rate), byteCount: 10)
     }
@@ -202,7 +202,7 @@ struct CaptureLoopTests {
   }
 
   @Test func `A full queue loses frames under its own name, and later ones get through`() throws {
-    let rate = try FrameRate(240, 1)
+    let rate = FrameRate(240)
     let steps = try (0..<Int64(20)).map {
       ScriptedDriver.Step.frame(try observation($0, rate), byteCount: 300_000)
     }
@@ -214,7 +214,7 @@ struct CaptureLoopTests {
   }
 
   @Test func `A writer that stalls keeps few of the driver's buffers, and loses nothing`() throws {
-    let rate = try FrameRate(240, 1)
+    let rate = FrameRate(240)
     let frames: [ScriptedDriver.Step] = try (0..<24).map {
       .frame(try observation($0, rate), byteCount: 4_096)
     }
@@ -253,7 +253,7 @@ struct CaptureLoopTests {
 
   @Test(arguments: [false, true])
   func `Beside others that keep frames, what is compressed is copied`(isAlone: Bool) throws {
-    let rate = try FrameRate(240, 1)
+    let rate = FrameRate(240)
     let frames = try (0..<Int64(4)).map { index in
       ScriptedDriver.Step.frame(try observation(index, rate), byteCount: 64)
     }
@@ -279,7 +279,7 @@ struct CaptureLoopTests {
   }
 
   @Test func `A queue that goes with frames in it gives their buffers back`() throws {
-    let rate = try FrameRate(240, 1)
+    let rate = FrameRate(240)
     let driver = ScriptedDriver([.frame(try observation(0, rate), byteCount: 64)], bufferCount: 8)
     let pool = BufferPool(driver)
     do {
@@ -305,7 +305,7 @@ struct CaptureLoopTests {
   }
 
   @Test func `A short frame of pixels is a damaged one`() throws {
-    let rate = try FrameRate(60, 1)
+    let rate = FrameRate(60)
     let steps = try [100, 99, 100, 0].enumerated().map {
       ScriptedDriver.Step.frame(try observation(Int64($0.offset), rate), byteCount: $0.element)
     }
@@ -317,7 +317,7 @@ struct CaptureLoopTests {
   }
 
   @Test func `A driver that fails ends the take with what was captured`() throws {
-    let rate = try FrameRate(60, 1)
+    let rate = FrameRate(60)
     let gone = MediaError(.deviceLost, "gone", recovery: "plug it in")
     let steps: [ScriptedDriver.Step] = [
       .frame(try observation(0, rate), byteCount: 10), .failure(gone),
@@ -330,7 +330,7 @@ struct CaptureLoopTests {
   }
 
   @Test func `No time that a driver gives traps`() throws {
-    let rate = try FrameRate(1, 2_000_000_000)
+    let rate = FrameRate(1, over: 2_000_000_000)
     let extremes: [Int64] = [.max, .min, 0, -1, 9_223_372_020_000_000]
     for first in extremes {
       for second in extremes {

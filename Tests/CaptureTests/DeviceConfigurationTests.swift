@@ -47,9 +47,9 @@ struct DeviceConfigurationTests {
       let format = try camera.format(matching: ModeRequest(parsing: "640x360@120/mjpg"))
       try locked.setActiveFormat(format)
       #expect(locked.activeFormat == format)
-      #expect(try locked.activeVideoMinFrameDuration == MediaTime(value: 1, timescale: 120))
+      #expect(locked.activeVideoMinFrameDuration == MediaTime(1, over: 120))
       #expect(locked.activeVideoMaxFrameDuration == locked.activeVideoMinFrameDuration)
-      let tooShort = try MediaTime(value: 1, timescale: 1_000)
+      let tooShort = MediaTime(1, over: 1_000)
       let error = #expect(throws: MediaError.self) {
         try locked.setActiveVideoFrameDuration(tooShort)
       }

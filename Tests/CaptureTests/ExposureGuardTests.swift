@@ -69,7 +69,7 @@ private final class PaperCamera: ControlPort {
 struct ExposureGuardTests {
   private let frame: MediaTime
 
-  init() throws { frame = try MediaTime(value: 1, timescale: 240) }
+  init() throws { frame = MediaTime(1, over: 240) }
 
   @Test(arguments: [
     (1, 240, 41), (1, 120, 83), (1, 100, 99), (1, 30, 333), (1_001, 240_000, 41), (1, 10_000, 1),
@@ -78,7 +78,7 @@ struct ExposureGuardTests {
   func `The longest exposure is the last 100 us that are shorter than a frame`(
     numerator: Int64, denominator: Int64, expected: Int64
   ) throws {
-    let duration = try MediaTime(Rational(Int128(numerator), Int128(denominator)))
+    let duration = try MediaTime(Rational(Int128(numerator), over: Int128(denominator)))
     #expect(ExposureGuard.longestExposure(in: duration) == expected)
   }
 

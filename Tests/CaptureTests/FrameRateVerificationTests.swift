@@ -48,14 +48,14 @@ struct FrameRateVerificationTests {
     measurement.ledger.lostDevice = measured.lost
     measurement.ledger.corrupt = measured.corrupt
     let proof = FrameRateVerification(
-      requested: try FrameRate(requested, 1), negotiated: try FrameRate(negotiated, 1),
+      requested: FrameRate(Int(requested)), negotiated: FrameRate(Int(negotiated)),
       measurement: measurement, weaknesses: weaknesses)
     #expect(proof.cause == cause)
     #expect(proof.isLocked == (cause == nil))
   }
 
   @Test func `A rate that was not measured is not proved`() throws {
-    let rate = try FrameRate(240, 1)
+    let rate = FrameRate(240)
     let proof = FrameRateVerification(
       requested: rate, negotiated: rate, measurement: RateMeasurement(), weaknesses: [])
     #expect(!proof.isLocked)

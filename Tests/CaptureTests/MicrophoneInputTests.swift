@@ -22,7 +22,7 @@ struct MicrophoneInputTests {
       let time = listening.card.nanoseconds(ofSample: next, rate: Listening.rate)
       let stamp = try block.presentationTimeStamp.nanoseconds(.halfAwayFromZero)
       #expect((stamp - time).magnitude <= 1)
-      #expect(try block.duration == MediaTime(value: Int64(block.sampleCount), timescale: 48_000))
+      #expect(block.duration == MediaTime(Int64(block.sampleCount), over: 48_000))
       for channel in 0..<2 {
         let expected = (0..<block.sampleCount).map {
           Float(Listening.value(next + Int64($0), channel))

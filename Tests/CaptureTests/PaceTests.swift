@@ -18,7 +18,7 @@ import Testing
     rate: Int64 = 240, drop: Rational = .zero
   ) throws -> SyntheticDriver {
     var settings = SyntheticDriver.Settings(
-      width: 128, height: 96, frameRate: try FrameRate(rate, 1), layout: .gray)
+      width: 128, height: 96, frameRate: FrameRate(Int(rate)), layout: .gray)
     (settings.pace, settings.dropShare, settings.seed) = (.maximum, drop, 7)
     return try SyntheticDriver(settings: settings, bufferCount: 4)
   }
@@ -47,7 +47,7 @@ import Testing
     #expect(stamps.map(\.sequence) == (0..<1_000).map { UInt32($0) })
     let times = try (0..<1_000 as Range<Int64>).map {
       driver.firstFrameMicroseconds
-        + (try SyntheticDriver.microseconds(ofFrame: $0, at: FrameRate(240, 1)))
+        + (try SyntheticDriver.microseconds(ofFrame: $0, at: FrameRate(240)))
     }
     #expect(stamps.map(\.microseconds) == times)
     #expect(stamps.allSatisfy { $0.overrunsBefore == 0 && !$0.isMarkedCorrupt })
@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test func `Frames that are to be lost are, and no others`() throws {
-    let driver = try driver(drop: try Rational(1, 20))
+    let driver = try driver(drop: Rational(1, over: 20))
     let kept = (0..<500 as Range<Int64>).filter { !driver.isDropped($0) }
     #expect(try stamps(kept.count, of: driver).map { Int64($0.sequence) } == kept)
   }
@@ -68,7 +68,7 @@ import Testing
     let queue = try FrameQueue(capacity: 1 << 20)
     let take = TakeSink(limit: CaptureLimit(), queue: queue, control: control, endsCapture: true)
     var pump = CaptureLoop(
-      pool: BufferPool(driver), frameRate: try FrameRate(240, 1),
+      pool: BufferPool(driver), frameRate: FrameRate(240),
       integrityCheck: FrameIntegrityCheck(byteCount: 128 * 96, isJPEG: false), control: control,
       sinkList: SinkList([take]))
     try pump.start()
@@ -103,7 +103,7 @@ import Testing
     let control = CaptureControl()
     let sink = FullSink(control)
     var pump = CaptureLoop(
-      pool: BufferPool(try driver()), frameRate: try FrameRate(240, 1),
+      pool: BufferPool(try driver()), frameRate: FrameRate(240),
       integrityCheck: FrameIntegrityCheck(byteCount: 128 * 96, isJPEG: false), control: control,
       sinkList: SinkList([sink]))
     try pump.start()
@@ -159,7 +159,7 @@ import Testing
     #expect(audio.ledger.dropped.isEmpty && audio.ledger.isBalanced)
     let (isWhole, end) = heard.withLock { ($0.isWhole, $0.end) }
     #expect(isWhole)
-    #expect(abs(try (end - time).doubleValue) < 0.2, "\(end) \(time)")
+    #expect(abs((end - time).doubleValue) < 0.2, "\(end) \(time)")
   }
 
   @Test func `An output from which nobody takes holds the camera, and a stop ends it at once`()

@@ -81,7 +81,7 @@ struct SampleClockTests {
         #expect(ours == slow.nanoseconds(ofSample: sample + ahead), "stamp \(round)")
       }
     }
-    let slope = try Rational(slow.slope.rise, slow.slope.run)
+    let slope = Rational(slow.slope.rise, over: slow.slope.run)
     #expect(clock.nanosecondsPerSample == slope)
   }
 

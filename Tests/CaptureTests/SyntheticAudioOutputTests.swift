@@ -17,7 +17,7 @@ struct SyntheticAudioOutputTests {
     try await session.startRunning()
     var frames = images.frames.makeAsyncIterator()
     let frame = try #require(await frames.next())
-    let rate = try FrameRate(240, 1)
+    let rate = FrameRate(240)
     let epoch =
       try frame.presentationTimeStamp.nanoseconds(.halfAwayFromZero) / 1_000
       - SyntheticDriver.microseconds(ofFrame: Int64(frame.attachments.sequence), at: rate)

@@ -90,8 +90,8 @@ struct SyntheticCameraTests {
     throws
   {
     var settings = SyntheticDriver.Settings(
-      width: 320, height: 240, frameRate: try FrameRate(240, 1), layout: .gray)
-    settings.dropShare = try Rational(1, 20)
+      width: 320, height: 240, frameRate: FrameRate(240), layout: .gray)
+    settings.dropShare = Rational(1, over: 20)
     settings.seed = 7
     let driver = try SyntheticDriver(settings: settings)
     let lost = (0..<Int64(480)).filter(driver.isDropped)
@@ -109,7 +109,7 @@ struct SyntheticCameraTests {
   }
 
   @Test func `Whoever holds all buffers loses frames, and the numbers go on`() throws {
-    let rate = try FrameRate(1_000, 1)
+    let rate = FrameRate(1_000)
     let driver = try SyntheticDriver(
       settings: SyntheticDriver.Settings(width: 128, height: 96, frameRate: rate, layout: .gray),
       bufferCount: 3)

@@ -24,7 +24,7 @@ private struct ScriptedSession {
       device: device, format: try device.format(matching: ModeRequest(parsing: "/grey")),
       driver: driver,
       delivery: try FrameDelivery(layout: .raw(.gray8, bytesPerRow: 0), width: 128, height: 96),
-      negotiatedFrameRate: try FrameRate(rate, 1), maximumByteCount: 128 * 96)
+      negotiatedFrameRate: FrameRate(Int(rate)), maximumByteCount: 128 * 96)
     session = CaptureSession(input)
   }
 
@@ -34,7 +34,7 @@ private struct ScriptedSession {
       FrameObservation(
         sequence: UInt32(number),
         microseconds: 5_000_000
-          + (try SyntheticDriver.microseconds(ofFrame: number, at: FrameRate(240, 1)))),
+          + (try SyntheticDriver.microseconds(ofFrame: number, at: FrameRate(240)))),
       byteCount: byteCount)
   }
 
@@ -175,7 +175,7 @@ private struct ScriptedSession {
     }
     let scripted = try ScriptedSession(steps)
     let output = VideoDataOutput()
-    output.minFrameDuration = try MediaTime(value: 1, timescale: 60)
+    output.minFrameDuration = MediaTime(1, over: 60)
     try scripted.session.addOutput(output)
     let numbers = Mutex<[UInt32]>([])
     output.setSampleBufferHandler { sample in

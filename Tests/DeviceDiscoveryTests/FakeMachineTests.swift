@@ -187,7 +187,7 @@ struct FakeMachineTests {
 
   private func rates(_ interval: v4l2_frmivalenum) throws -> FrameRateRange? {
     func rate(_ duration: v4l2_fract) throws -> FrameRate {
-      try FrameRate(Int64(duration.denominator), Int64(duration.numerator))
+      FrameRate(Int(duration.denominator), over: Int(duration.numerator))
     }
     if interval.type == V4L2_FRMIVAL_TYPE_DISCRETE.rawValue {
       guard interval.discrete.numerator > 0, interval.discrete.denominator > 0 else { return nil }
@@ -198,6 +198,6 @@ struct FakeMachineTests {
     return FrameRateRange(
       try rate(interval.stepwise.max), try rate(interval.stepwise.min),
       frameDurationStep: isStepwise
-        ? try MediaTime(Rational(Int128(step.numerator), Int128(step.denominator))) : nil)
+        ? try MediaTime(Rational(Int128(step.numerator), over: Int128(step.denominator))) : nil)
   }
 }

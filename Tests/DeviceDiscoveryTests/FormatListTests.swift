@@ -35,7 +35,7 @@ struct FormatListTests {
     #expect(list.formats.map(\.driverOrder) == Array(0..<7))
     #expect(list.formats.map(\.isHighFrameRate) == [false, true, false, false, true, false, true])
     #expect(list.formats.map(\.isCompressed) == Array(repeating: false, count: 6) + [true])
-    #expect(try list.formats[1].minFrameDuration == MediaTime(value: 1001, timescale: 60_000))
+    #expect(list.formats[1].minFrameDuration == MediaTime(1001, over: 60_000))
     #expect(list.warnings == [])
   }
 

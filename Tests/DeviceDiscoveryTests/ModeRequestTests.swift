@@ -79,11 +79,11 @@ struct ModeRequestTests {
   @Test func `A range is narrowed to the rate asked for`() throws {
     let range = try CaptureFormat.make("640x480@10...50/grey")
     let chosen = try #require(try ModeRequest(parsing: "@20").choose(from: [range]))
-    #expect(chosen.frameRateRange == FrameRateRange(try FrameRate(20, 1)))
+    #expect(chosen.frameRateRange == FrameRateRange(FrameRate(20)))
     #expect(chosen.id == "640x480@20/grey")
-    #expect(range.narrowed(to: try FrameRate(51, 1)) == nil)
+    #expect(range.narrowed(to: FrameRate(51)) == nil)
     #expect(ModeRequest.any.choose(from: [range]) == range)
-    let rate = try FrameRate(30_000, 1_001)
+    let rate = FrameRate(30_000, over: 1_001)
     let request = ModeRequest(range, at: rate)
     #expect(request.description == "640x480@30000/1001/GREY" && request.matches(range))
   }
@@ -91,7 +91,7 @@ struct ModeRequestTests {
   @Test func `Of two codes that differ by their letters, the one written the same is chosen`()
     throws
   {
-    let rate = FrameRateRange(try FrameRate(60, 1))
+    let rate = FrameRateRange(FrameRate(60))
     func format(_ fourcc: String, _ order: Int) throws -> CaptureFormat {
       CaptureFormat(
         fourcc: try #require(FourCC(fourcc)), width: 640, height: 480, isCompressed: false,

@@ -29,7 +29,7 @@ struct SelectionAmongManyTests {
     #expect(fastest.maxFrameRate == expected.maxFrameRate)
     #expect(fastest.width * fastest.height == expected.width * expected.height)
     // At a rate that is asked for, the largest picture of those that have it.
-    let wanted = try FrameRate(120, 1)
+    let wanted = FrameRate(120)
     let chosen = try #require(try ModeRequest(parsing: "@120").choose(from: formats))
     let areas = formats.filter { $0.isStorable && $0.frameRateRange.contains(wanted) }
       .map { $0.width * $0.height }

@@ -129,7 +129,7 @@ struct FrameRateRangeTests {
     let ends = text.split(separator: "-")
     return FrameRateRange(
       try FrameRate(parsing: String(ends[0])), try FrameRate(parsing: String(ends[1])),
-      frameDurationStep: try step.map { try MediaTime(value: $0.0, timescale: $0.1) })
+      frameDurationStep: step.map { MediaTime($0.0, over: $0.1) })
   }
 
   @Test(
@@ -157,8 +157,8 @@ struct FrameRateRangeTests {
 
   @Test func `The longest duration counts even where no whole step ends on it`() throws {
     let range = try range("7-120", step: (1, 100))
-    #expect(range.contains(try FrameRate(7, 1)))
-    #expect(range.nearest(to: try FrameRate(6, 1)).description == "7/1")
+    #expect(range.contains(FrameRate(7)))
+    #expect(range.nearest(to: FrameRate(6)).description == "7/1")
   }
 
   @Test func `A range holds another if it has all its steps`() throws {
@@ -167,8 +167,8 @@ struct FrameRateRangeTests {
     let free = try range("1-120", step: nil)
     #expect(fine.contains(coarse) && !coarse.contains(fine))
     #expect(free.contains(fine) && !fine.contains(free))
-    #expect(coarse.contains(FrameRateRange(try FrameRate(60, 1))))
-    #expect(!coarse.contains(FrameRateRange(try FrameRate(100, 1))))
+    #expect(coarse.contains(FrameRateRange(FrameRate(60))))
+    #expect(!coarse.contains(FrameRateRange(FrameRate(100))))
   }
 
   @Test func `A mode off the steps is refused, one nearly on them is snapped`() throws {

@@ -12,7 +12,7 @@ struct CompositionModelTests {
     var random = SeededGenerator(seed: seed)
     let sources = try [("a", 2400), ("b", 7), ("c", 100)].map { path, length in
       try MediaSource(
-        path: path, duration: MediaTime(value: Int64(length), timescale: path == "b" ? 1 : 240))
+        path: path, duration: MediaTime(Int64(length), over: path == "b" ? 1 : 240))
     }
     var composition = Composition(sources[0])
     var model = Model()
@@ -65,11 +65,15 @@ struct CompositionModelTests {
       for _ in 0..<12 {
         // Inside a segment, since at a cut what plays backwards shows what is on just before.
         let segment = try #require(composition.segments.randomElement(using: &random))
-        let part = try Rational(.random(in: 1..<97, using: &random), 97)
-        let instant = try segment.target.duration.multiplied(by: part)
-          .adding(segment.target.start.seconds)
+        let part = Rational(.random(in: 1..<97, using: &random), over: 97)
+        let instant = segment.target.duration * part + segment.target.start.seconds
         do {
-          #expect(try composition.sight(at: instant) == model.sight(instant))
+          let expected = try model.sight(instant)
+          guard expected?.time.isValid ?? true else {
+            overflown += 1
+            continue
+          }
+          #expect(try composition.sight(at: instant) == expected)
         } catch let error as MediaError {
           // Ramps upon ramps make fractions too long to compare.
           #expect(error.code == .overflow)
@@ -87,8 +91,7 @@ struct CompositionModelTests {
     guard let segment = composition.segments.randomElement(using: &random) else { return }
     func time(_ step: Int64) throws -> MediaTime {
       try MediaTime(
-        segment.target.duration.multiplied(by: Rational(Int128(step), 4))
-          .adding(segment.target.start.seconds))
+        segment.target.duration * Rational(Int128(step), over: 4) + segment.target.start.seconds)
     }
     let start = Int64.random(in: 0..<4, using: &random)
     let range = try TimeRange(
@@ -97,7 +100,7 @@ struct CompositionModelTests {
     case 0:
       // Not where something else begins, so that both sides of the instant show the same.
       let instant = try time(Int64.random(in: 1..<4, using: &random))
-      let length = try MediaTime(value: .random(in: 1...240, using: &random), timescale: 120)
+      let length = MediaTime(.random(in: 1...240, using: &random), over: 120)
       try composition.freezeFrame(at: instant, for: length)
       try model.freeze(at: instant, for: length)
     case 1:
@@ -131,8 +134,8 @@ struct CompositionModelTests {
       let start = Int64.random(in: 0..<length, using: &random)
       let end = Int64.random(in: start + 1...length, using: &random)
       let part = try TimeRange.of(start, end, per: 240)
-      let time = try MediaTime(
-        value: .random(in: 0...ticks + 100, using: &random), timescale: 240)
+      let time = MediaTime(
+        .random(in: 0...ticks + 100, using: &random), over: 240)
       try composition.insertTimeRange(part, of: source, at: time)
       try model.insert(part, of: source, at: time)
     case 1:
@@ -147,7 +150,7 @@ struct CompositionModelTests {
       let stretches: [(Int64, Int64)] = [(8, 1), (1, 2), (2, 1), (1, 3), (4, 3), (1, 1)]
       let (above, below) = stretches.randomElement(using: &random) ?? (1, 1)
       let length = try MediaTime(
-        range.duration.multiplied(by: Rational(Int128(above), Int128(below))))
+        range.duration * Rational(Int128(above), over: Int128(below)))
       try composition.scaleTimeRange(range, toDuration: length)
       try model.scale(range, to: length)
     }
@@ -159,8 +162,8 @@ struct CompositionModelTests {
     #expect(composition.duration.seconds == model.duration)
     var instants = composition.segments.map(\.target.start.seconds)
     for _ in 0..<12 {
-      let part = try Rational(.random(in: 0..<9973, using: &random), 9973)
-      instants.append(try model.duration.multiplied(by: part))
+      let part = Rational(.random(in: 0..<9973, using: &random), over: 9973)
+      instants.append(model.duration * part)
     }
     for instant in instants {
       #expect(try composition.sight(at: instant) == model.sight(instant))

@@ -33,8 +33,8 @@ struct CompositionTests {
       ])
     // 2.5 s of the source plays in the second and in the third segment.
     let instants = try composition.targetTimes(
-      ofSource: Rational(5, 2), in: clip, timescale: 2, rounding: .towardZero)
-    #expect(instants.map(\.seconds) == [try Rational(3, 2), try Rational(7, 2)])
+      ofSource: Rational(5, over: 2), in: clip, timescale: 2, rounding: .towardZero)
+    #expect(instants.map(\.seconds) == [Rational(3, over: 2), Rational(7, over: 2)])
   }
 
   @Test func `An insertion past the end leaves empty time before it`() throws {
@@ -111,7 +111,7 @@ struct CompositionTests {
     // The end would be 4 + 1/(2^31 - 19) - 1/(2^31 - 1) s, which no time can say.
     refuses(.notExact) {
       try $0.scaleTimeRange(
-        .of(0, 1, per: .max), toDuration: MediaTime(value: 1, timescale: .max - 18))
+        .of(0, 1, per: .max), toDuration: MediaTime(1, over: .max - 18))
     }
     refuses(.notExact) {
       try $0.insertTimeRange(.of(0, 1), of: clip, at: MediaTime(seconds: .max))
@@ -163,8 +163,7 @@ struct RetimedCompositionTests {
         .random(in: 1...5, using: &random), .random(in: 1...8, using: &random))
       let range = try TimeRange.of(start, end, per: 240)
       changes.append((range, speed))
-      expected = try expected.subtracting(range.duration)
-        .adding(range.duration.divided(by: speed.fraction))
+      expected = expected - range.duration + range.duration / speed.fraction
     }
     let ordered = try Composition.retimed(clip, changes: changes)
     changes.shuffle(using: &random)
@@ -189,7 +188,7 @@ struct RetimedCompositionTests {
     // Touching is not overlapping.
     #expect(
       try Composition.retimed(clip, changes: [(.of(0, 1), .of(2)), (.of(1, 2), .of(4))])
-        .duration.seconds == Rational(11, 4))
+        .duration.seconds == Rational(11, over: 4))
   }
 
   @Test func `Ranges outside the source are refused`() throws {

@@ -17,23 +17,28 @@ struct Sight: Equatable {
 /// A composition as a function of time: slow, and too plain to be wrong.
 struct Model {
   var duration = Rational.zero
-  var sight: (Rational) throws -> Sight? = { _ in nil }
+  var sight: (Rational) throws -> Sight? {
+    get { exactSight }
+    // A number that does not fit is not compared with others.
+    set { exactSight = { try newValue($0.checked("an instant of the model")) } }
+  }
+  private var exactSight: (Rational) throws -> Sight? = { _ in nil }
 
   private mutating func insert(
     _ length: Rational, at time: Rational, _ new: @escaping (Rational) throws -> Sight?
   ) throws {
     let (old, oldDuration) = (sight, duration)
-    duration = try max(duration, time).adding(length)
+    duration = max(duration, time) + length
     sight = { instant in
       if instant < time { return instant < oldDuration ? try old(instant) : nil }
-      let offset = try instant.subtracting(time)
-      return offset < length ? try new(offset) : try old(instant.subtracting(length))
+      let offset = instant - time
+      return offset < length ? try new(offset) : try old(instant - length)
     }
   }
 
   mutating func insert(_ range: TimeRange, of source: MediaSource, at time: MediaTime) throws {
     try insert(range.duration, at: time.seconds) {
-      Sight(path: source.path, time: try range.start.seconds.adding($0))
+      Sight(path: source.path, time: range.start.seconds + $0)
     }
   }
 
@@ -43,24 +48,24 @@ struct Model {
 
   mutating func remove(_ range: TimeRange) throws {
     let old = sight
-    duration = try duration.subtracting(range.duration)
+    duration = duration - range.duration
     sight = { instant in
       instant < range.start.seconds
-        ? try old(instant) : try old(instant.adding(range.duration))
+        ? try old(instant) : try old(instant + range.duration)
     }
   }
 
   mutating func scale(_ range: TimeRange, to length: MediaTime) throws {
     let old = sight
     let start = range.start.seconds
-    let change = try length.seconds.subtracting(range.duration)
-    duration = try duration.adding(change)
+    let change = length.seconds - range.duration
+    duration = duration + change
     sight = { instant in
       if instant < start { return try old(instant) }
-      let offset = try instant.subtracting(start)
-      if offset >= length.seconds { return try old(instant.subtracting(change)) }
+      let offset = instant - start
+      if offset >= length.seconds { return try old(instant - change) }
       return try old(
-        offset.multiplied(by: range.duration).divided(by: length.seconds).adding(start))
+        offset * range.duration / length.seconds + start)
     }
   }
 
@@ -69,24 +74,21 @@ struct Model {
     let (from, to) = (ramp.from.fraction, ramp.to.fraction)
     let start = range.start.seconds
     // The mean of the speeds, by either way of going from one to the other.
-    let length = try range.duration.multiplied(by: Rational(2))
-      .divided(by: from.adding(to))
-    let change = try length.subtracting(range.duration)
-    duration = try duration.adding(change)
+    let length = range.duration * Rational(2) / (from + to)
+    let change = length - range.duration
+    duration = duration + change
     sight = { instant in
       if instant < start { return try old(instant) }
-      let offset = try instant.subtracting(start)
-      if offset >= length { return try old(instant.subtracting(change)) }
-      let u = try offset.divided(by: length)
-      let square = try u.multiplied(by: u)
+      let offset = instant - start
+      if offset >= length { return try old(instant - change) }
+      let u = offset / length
+      let square = u * u
       let gained =
-        try ramp.easing == .linear
-        ? square.divided(by: Rational(2))
-        : square.multiplied(by: u).subtracting(
-          square.multiplied(by: square).divided(by: Rational(2)))
-      let played = try to.subtracting(from).multiplied(by: gained)
-        .adding(from.multiplied(by: u)).multiplied(by: length)
-      return try old(start.adding(played))
+        ramp.easing == .linear
+        ? square / Rational(2)
+        : square * u - square * square / Rational(2)
+      let played = ((to - from) * gained + from * u) * length
+      return try old(start + played)
     }
   }
 
@@ -97,10 +99,10 @@ struct Model {
 
   mutating func reverse(_ range: TimeRange) throws {
     let old = sight
-    let sum = try range.start.seconds.adding(range.end.seconds)
+    let sum = range.start.seconds + range.end.seconds
     sight = { instant in
       range.start.seconds <= instant && instant < range.end.seconds
-        ? try old(sum.subtracting(instant)) : try old(instant)
+        ? try old(sum - instant) : try old(instant)
     }
   }
 }
@@ -121,14 +123,14 @@ extension TimeRange {
   /// From one whole number of units to another.
   static func of(_ start: Int64, _ end: Int64, per timescale: Int32 = 1) throws -> TimeRange {
     try TimeRange(
-      start: MediaTime(value: start, timescale: timescale),
-      end: MediaTime(value: end, timescale: timescale))
+      start: MediaTime(start, over: timescale),
+      end: MediaTime(end, over: timescale))
   }
 }
 
 extension Speed {
   /// A speed of two whole numbers.
   static func of(_ above: Int128, _ below: Int128 = 1) throws -> Speed {
-    try Speed(Rational(above, below))
+    try Speed(Rational(above, over: below))
   }
 }

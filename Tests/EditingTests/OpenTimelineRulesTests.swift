@@ -25,11 +25,11 @@ struct OpenTimelineRulesTests {
     if isLeaf || Int.random(in: 0..<3, using: &random) == 0 {
       // Far inside the media, so that nothing leaves it; of compositions also beyond their ends.
       let start = Int64.random(in: isLeaf ? 9_000...9_999 : 0...6, using: &random)
-      common.range = (try Rational(Int128(start), 24), try Rational(Int128(frames), 24))
+      common.range = (Rational(Int128(start), over: 24), Rational(Int128(frames), over: 24))
     }
     if Int.random(in: 0..<3, using: &random) == 0 {
-      let known = try [(1, 2), (2, 1), (-1, 1), (-1, 2), (3, 4), (0, 1), (1, 8)].map {
-        try Rational(Int128($0.0), Int128($0.1))
+      let known = [(1, 2), (2, 1), (-1, 1), (-1, 2), (3, 4), (0, 1), (1, 8)].map {
+        Rational(Int128($0.0), over: Int128($0.1))
       }
       common.speeds = try (0..<Int.random(in: 1...2, using: &random)).map { _ in
         try #require(known.randomElement(using: &random))
@@ -45,7 +45,7 @@ struct OpenTimelineRulesTests {
 
   private func item(_ random: inout SeededGenerator, depth: Int) throws -> TimelineItem {
     switch Int.random(in: 0..<(depth > 0 ? 6 : 4), using: &random) {
-    case 0: return .gap(try Rational(.random(in: 1...10, using: &random), 24))
+    case 0: return .gap(Rational(.random(in: 1...10, using: &random), over: 24))
     case 4: return try track(&random, depth: depth - 1)
     case 5:
       return .stack(
@@ -55,7 +55,7 @@ struct OpenTimelineRulesTests {
     default:
       return .clip(
         path: ["a.mov", "b.mov", "c.mov"].randomElement(using: &random) ?? "",
-        available: Rational(.random(in: 0...1, using: &random) * 100),
+        available: Rational(Int64.random(in: 0...1, using: &random) * 100),
         try common(&random, isLeaf: true))
     }
   }
@@ -65,7 +65,8 @@ struct OpenTimelineRulesTests {
       try item(&random, depth: depth)
     }
     if Int.random(in: 0..<3, using: &random) == 0 {
-      let fade = TimelineItem.transition(before: try Rational(1, 24), after: try Rational(1, 12))
+      let fade = TimelineItem.transition(
+        before: Rational(1, over: 24), after: Rational(1, over: 12))
       children.insert(fade, at: Int.random(in: 0...children.count, using: &random))
     }
     return .track(children, try common(&random, isLeaf: false))
@@ -90,8 +91,9 @@ struct OpenTimelineRulesTests {
     #expect(found.composition.duration.seconds == length)
     for _ in 0..<200 where length > .zero {
       // Never on a frame's edge, where backwards and forwards differ.
-      let time = try length.multiplied(by: Rational(.random(in: 0..<9_973, using: &random), 9_973))
-        .adding(Rational(1, 1_000_003))
+      let time =
+        length * Rational(.random(in: 0..<9_973, using: &random), over: 9_973)
+        + Rational(1, over: 1_000_003)
       guard time < length else { continue }
       let (seen, expected) = (try found.composition.sight(at: time), try visible.sight(at: time))
       let isSame =
@@ -181,7 +183,7 @@ struct OpenTimelineRulesTests {
       separator: "GeneratorReference")
     let found = try OpenTimelineDocument(parsing: timeline(stack(track("\(still), \(generated)"))))
     {
-      try MediaSource(path: $0, duration: MediaTime(value: 1, timescale: 25))
+      try MediaSource(path: $0, duration: MediaTime(1, over: 25))
     }
     #expect(
       found.composition.segments.map(\.description) == [

@@ -80,11 +80,11 @@ struct OpenTimelineTests {
         }
         // A cut inside the ramp leaves two parts of one curve.
         let middle = try? MediaTime(
-          position.seconds.adding(composition.duration.seconds).divided(by: Rational(2)))
+          (position.seconds + composition.duration.seconds) / Rational(2))
         if let middle { try? composition.freezeFrame(at: middle, for: .init(seconds: 1)) }
       default:
         let length = try MediaTime(
-          inserted.duration.multiplied(by: Rational(.random(in: 1...8, using: &random), 3))
+          inserted.duration * Rational(.random(in: 1...8, using: &random), over: 3)
         )
         try? composition.scaleTimeRange(inserted, toDuration: length)
       }
@@ -169,7 +169,7 @@ struct OpenTimelineTests {
     #expect(abs(ends[0] - ends[1]) < 1e-8)
     #expect(found.composition.segments.count > 20)
     for step in 0..<199 as Range<Int128> {
-      let instant = try composition.duration.seconds.multiplied(by: Rational(step, 200))
+      let instant = composition.duration.seconds * Rational(step, over: 200)
       let exact = try #require(try composition.sight(at: instant)).time.doubleValue
       let near = try #require(try found.composition.sight(at: instant)).time.doubleValue
       #expect(abs(exact - near) < 0.001)

@@ -15,7 +15,7 @@ struct OtherProjectsTests {
         path: $0, duration: MediaTime(seconds: seconds),
         tracks: [SourceTrack(.video), SourceTrack(.audio)])
     } timeCodeRate: { _ in
-      try rate.map { try FrameRate($0, 1) }
+      rate.map { FrameRate(Int($0)) }
     }
   }
 
@@ -100,10 +100,10 @@ struct OtherProjectsTests {
     let television = try EditingProject(parsing: drop) {
       try MediaSource(path: $0, duration: MediaTime(seconds: 100))
     } timeCodeRate: { _ in
-      try FrameRate(30_000, 1_001)
+      FrameRate(30_000, over: 1_001)
     }
     // Two codes are left out at the minute, so that these are two frames.
-    #expect(television.composition.duration == (try MediaTime(value: 2_002, timescale: 30_000)))
+    #expect(television.composition.duration == (MediaTime(2_002, over: 30_000)))
     // One second cannot be two without a line that says how.
     let odd = "001  A001     V     C        00:00:02:00 00:00:04:00 00:00:00:00 00:00:01:00"
     #expect(throws: MediaError.self) { try read(odd) }

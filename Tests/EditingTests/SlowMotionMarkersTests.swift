@@ -53,13 +53,13 @@ struct SlowMotionMarkersTests {
     for data in [Self.plain, Self.crowded] {
       let markers = try SlowMotionMarkers(aae: aae(data))
       let range = try TimeRange(
-        start: MediaTime(value: 268, timescale: 600),
-        duration: MediaTime(value: 737, timescale: 600))
+        start: MediaTime(268, over: 600),
+        duration: MediaTime(737, over: 600))
       #expect(markers.changes == [.init(range: range, speed: try .of(1, 8))])
       let source = try MediaSource(path: "IMG.MOV", duration: MediaTime(seconds: 3))
       let composition = try markers.composition(of: source)
       // 3 s, of which 737/600 s last eight times as long.
-      #expect(composition.duration.seconds == (try Rational(6_959, 600)))
+      #expect(composition.duration.seconds == (Rational(6_959, over: 600)))
       // A clip that ends inside the range ends with it.
       let short = try MediaSource(path: "IMG.MOV", duration: MediaTime(seconds: 1))
       #expect(try markers.composition(of: short).segments.count == 2)

@@ -38,9 +38,9 @@ extension TimelineItem {
     switch self {
     case .track(let children, _):
       var sum = Rational.zero
-      for child in children { sum = try sum.adding(child.length()) }
-      if case .transition(let before, _)? = children.first { sum = try sum.adding(before) }
-      if case .transition(_, let after)? = children.last { sum = try sum.adding(after) }
+      for child in children { sum = try sum + child.length() }
+      if case .transition(let before, _)? = children.first { sum = sum + before }
+      if case .transition(_, let after)? = children.last { sum = sum + after }
       return sum
     case .stack(let children, _): return try children.map { try $0.length() }.max() ?? .zero
     default: return .zero
@@ -54,14 +54,14 @@ extension TimelineItem {
     case .gap, .transition: return nil
     case .clip(let path, let available, let common):
       guard common.isEnabled else { return nil }
-      return Sight(path: path, time: try content(time, common).subtracting(available))
+      return Sight(path: path, time: try content(time, common) - available)
     case .track(let children, let common):
       guard common.isEnabled else { return nil }
       let inside = try content(time, common)
       var start = Rational.zero
       for child in children {
-        let end = try start.adding(child.length())
-        if start <= inside && inside < end { return try child.sight(at: inside.subtracting(start)) }
+        let end = try start + child.length()
+        if start <= inside && inside < end { return try child.sight(at: inside - start) }
         start = end
       }
       return nil
@@ -77,20 +77,19 @@ extension TimelineItem {
   }
 
   private func content(_ time: Rational, _ common: Common) throws -> Rational {
-    let speed = try common.speeds.reduce(Rational.one) { try $0.multiplied(by: $1) }
+    let speed = common.speeds.reduce(Rational.one) { $0 * $1 }
     var moved = time
     if let (offsets, rate) = common.lookup {
-      let frame = Int(try time.multiplied(by: Rational(rate)).rounded(.towardNegativeInfinity))
-      let rest = try time.multiplied(by: Rational(rate)).subtracting(Rational(Int64(frame)))
+      let frame = Int(try (time * Rational(rate)).rounded(.towardNegativeInfinity))
+      let rest = time * Rational(rate) - Rational(Int64(frame))
       let change = offsets[frame + 1] - offsets[frame]
-      let offset = try rest.multiplied(by: Rational(Int64(change)))
-        .adding(Rational(Int64(offsets[frame])))
-      moved = try time.adding(offset.divided(by: Rational(rate)))
+      let offset = rest * Rational(Int64(change)) + Rational(Int64(offsets[frame]))
+      moved = time + offset / Rational(rate)
     }
     let start = common.range?.start ?? .zero
-    let played = try moved.multiplied(by: speed)
-    guard speed < .zero else { return try start.adding(played) }
-    return try start.subtracting(length().multiplied(by: speed)).adding(played)
+    let played = moved * speed
+    guard speed < .zero else { return start + played }
+    return try start - length() * speed + played
   }
 }
 

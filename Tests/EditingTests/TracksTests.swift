@@ -136,7 +136,7 @@ struct TracksTests {
     let ramp = SpeedRamp(from: .normal, to: try .of(1, 8))
     try composition.setSpeedRamp(ramp, in: .of(1, 2))
     // 16/9 s for the one second.
-    #expect(composition.duration.seconds == (try Rational(43, 9)))
+    #expect(composition.duration.seconds == (Rational(43, over: 9)))
     #expect(composition.segments.count == 3)
     let error = #expect(throws: MediaError.self) {
       try composition.setSpeedRamp(ramp, in: .of(0, 2))

@@ -15,8 +15,8 @@ struct TrimmedCompositionTests {
 
   private func range(_ start: Int64, _ end: Int64, _ timescale: Int32 = 240) throws -> TimeRange {
     try TimeRange(
-      start: MediaTime(value: start, timescale: timescale),
-      end: MediaTime(value: end, timescale: timescale))
+      start: MediaTime(start, over: timescale),
+      end: MediaTime(end, over: timescale))
   }
 
   /// What is wrong with a part of a composition; nil where it plays as it did there.
@@ -29,9 +29,11 @@ struct TrimmedCompositionTests {
     guard first.sourceStart >= start, last.sourceEnd <= end else {
       return "\(first.sourceStart) to \(last.sourceEnd) juts out of \(range)"
     }
-    let lost = try max(first.sourceStart.subtracting(start), end.subtracting(last.sourceEnd))
+    let lost = max(first.sourceStart - start, end - last.sourceEnd)
     // A tick at the highest speed of the test.
-    guard try lost <= (isRamped ? Rational(2, 24_000) : .zero) else { return "\(lost) s are lost" }
+    guard lost <= (isRamped ? Rational(2, over: 24_000) : .zero) else {
+      return "\(lost) s are lost"
+    }
     let places = whole.segments.compactMap(\.mapping)
     let begin = places.first { mapping in
       mapping.motion == .hold
@@ -54,7 +56,7 @@ struct TrimmedCompositionTests {
       let start = next(0...2_300)
       let kept = try self.range(start, start + next(1...(2_400 - start)))
       let (a, b, c) = (next(0...700), next(800...1_500), next(1_600...2_400))
-      let speeds = try [1, 2, 3, 8].map { try Speed(Rational(1, $0)) } + [Speed(Rational(2))]
+      let speeds = try [1, 2, 3, 8].map { try Speed(Rational(1, over: $0)) } + [Speed(Rational(2))]
       let (one, other) = (speeds[Int(next(0...4))], speeds[Int(next(0...4))])
       let whole: Composition =
         switch number % 3 {
@@ -63,13 +65,13 @@ struct TrimmedCompositionTests {
           try .ramped(
             source,
             points: [
-              .init(MediaTime(value: a, timescale: 240), one),
-              .init(MediaTime(value: b, timescale: 240), other),
-              .init(MediaTime(value: c, timescale: 240), one),
+              .init(MediaTime(a, over: 240), one),
+              .init(MediaTime(b, over: 240), other),
+              .init(MediaTime(c, over: 240), one),
             ], easing: number % 2 == 0 ? .linear : .easeInOut)
         default:
           try RetimingPreset.allCases[number / 3 % 4].composition(
-            of: source, at: MediaTime(value: b, timescale: 240), slowSpeed: one)
+            of: source, at: MediaTime(b, over: 240), slowSpeed: one)
         }
       let trimmed = try whole.trimmed(to: [kept], of: source)
       let isRamped = whole.segments.contains {
@@ -98,7 +100,7 @@ struct TrimmedCompositionTests {
   @Test func `Several ranges play in the order given; those that share time are refused`() throws {
     let (source, whole) = (try source(), Composition(try source()))
     let parts = try whole.trimmed(to: [range(6, 7, 1), range(1, 2, 1), range(2, 4, 1)], of: source)
-    #expect(parts.segments.map(\.mapping?.sourceStart) == [6, 1, 2].map { Rational($0) })
+    #expect(parts.segments.map(\.mapping?.sourceStart) == [6, 1, 2] as [Rational])
     #expect(parts.duration == MediaTime(seconds: 4))
     #expect(try whole.trimmed(to: [range(0, 10, 1)], of: source) == whole)
     for (ranges, code) in [

@@ -42,7 +42,7 @@ struct AudioTests {
     isCopy: Bool = true
   ) throws -> ExportSettings {
     var settings = ExportSettings(
-      path: folder.file(name), mode: isCopy ? .passthrough : .constant(try FrameRate(30, 1)))
+      path: folder.file(name), mode: isCopy ? .passthrough : .constant(FrameRate(30)))
     settings.audioTimePitchAlgorithm = algorithm
     settings.overwrites = true
     return settings
@@ -67,7 +67,7 @@ struct AudioTests {
     let settings = try settings(.varispeed, "out.\(kind.container)", isCopy: isCopy)
     let session = ExportSession(composition, of: asset)
     let planned = try session.plan(settings)
-    let report = try session.export(settings)
+    let report = try await session.export(settings)
     let audio = try #require(report.audio)
     #expect(audio.algorithm == "varispeed")
     #expect(audio.samples == 528_000)
@@ -123,7 +123,7 @@ struct AudioTests {
     for click in clicks {
       let middle = Double(click) + Double(MovieRecipe.Audio.clickLength - 1) / 2
       func place(_ sample: Double) throws -> Int {
-        let time = try Rational(Int128(sample * 2), 96_000)
+        let time = Rational(Int128(sample * 2), over: 96_000)
         let times = try composition.targetTimes(
           ofSource: time, in: asset.mediaSource(), timescale: 48_000, rounding: .halfAwayFromZero)
         return Int(try #require(times.first).value)
@@ -149,8 +149,8 @@ struct AudioTests {
       (range(100, 100 + milliseconds), speed(3, 7)), (range(2_000, 2_500), speed(13, 10)),
     ])
     let report = try ExportSession(composition, of: asset).export(settings())
-    let exact = try composition.duration.seconds.multiplied(by: Rational(Int64(rate)))
-    let expected = Int64(exact.rounded(.halfAwayFromZero))
+    let exact = composition.duration.seconds * Rational(Int64(rate))
+    let expected = try Int64(exact.rounded(.halfAwayFromZero))
     #expect(report.audio?.samples == expected)
     #expect(try Asset(path: report.path).audioTrack?.sampleCount == expected)
   }

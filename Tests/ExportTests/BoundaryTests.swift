@@ -49,7 +49,7 @@ struct BoundaryTests {
     let composition = try composition(of: asset, ranges)
     let session = ExportSession(composition, of: asset)
     let planned = try session.plan(settings(boundary))
-    let report = try session.export(settings(boundary))
+    let report = try await session.export(settings(boundary))
     let result = try Asset(path: report.path)
     let table = try #require(result.videoTrack).frames
     let wanted = try composition.shownTimes(of: asset)
@@ -157,8 +157,8 @@ struct BoundaryTests {
     #expect(error.code == .cutNotOnKeyFrame)
     // Where frames are on for too short a time to hide any between them, they are encoded.
     var fast = try composition(of: asset, [(0, 1_000), (1_300, 3_000)])
-    try fast.scaleTimeRange(range(0, 1_000), toDuration: MediaTime(value: 200, timescale: 240_000))
-    let report = try ExportSession(fast, of: asset).export(settings(.auto))
+    try fast.scaleTimeRange(range(0, 1_000), toDuration: MediaTime(200, over: 240_000))
+    let report = try await ExportSession(fast, of: asset).export(settings(.auto))
     #expect(report.framesHidden == 0 && report.framesEncoded == 70)
   }
 

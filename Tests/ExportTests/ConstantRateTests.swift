@@ -18,7 +18,8 @@ struct ConstantRateTests {
     _ numerator: Int64, _ denominator: Int64 = 1, _ codec: ExportCodec = .h264
   ) throws -> ExportSettings {
     var settings = ExportSettings(
-      path: folder.file("out.mov"), mode: .constant(try FrameRate(numerator, denominator)))
+      path: folder.file("out.mov"),
+      mode: .constant(FrameRate(Int(numerator), over: Int(denominator))))
     settings.codec = codec
     settings.overwrites = true
     return settings
@@ -48,7 +49,7 @@ struct ConstantRateTests {
     var repeated: Int64 = 0
     var previous: Int?
     for (slot, number) in numbers.enumerated() {
-      let time = try Rational(Int128(slot) * Int128(rate.denominator), Int128(rate.numerator))
+      let time = Rational(Int128(slot) * Int128(rate.denominator), over: Int128(rate.numerator))
       #expect(times[slot] == time, sourceLocation: sourceLocation)
       let due = try #require(shown.lastIndex { $0.time <= time })
       #expect(number == shown[due].index, "slot \(slot)", sourceLocation: sourceLocation)
@@ -130,7 +131,7 @@ struct ConstantRateTests {
       (range(300, 700), speed(1, 5)), (range(900, 1_500), speed(7, 2)),
     ])
     let duration = composition.duration.seconds
-    let slots = try duration.multiplied(by: Rational(48)).rounded(.towardPositiveInfinity)
+    let slots = try (duration * Rational(48)).rounded(.towardPositiveInfinity)
     try export(composition, of: asset, settings(48), count: Int(slots))
   }
 

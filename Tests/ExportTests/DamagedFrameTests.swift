@@ -31,7 +31,7 @@ struct DamagedFrameTests {
     _ asset: Asset, _ policy: UndecodableFramePolicy
   ) throws -> ExportReport {
     var settings = ExportSettings(
-      path: folder.file("\(policy).mov"), mode: .constant(try FrameRate(30, 1)))
+      path: folder.file("\(policy).mov"), mode: .constant(FrameRate(30)))
     settings.codec = .mjpeg
     settings.undecodableFrames = policy
     return try ExportSession(Composition(asset), of: asset).export(settings)
@@ -49,7 +49,7 @@ struct DamagedFrameTests {
 
     let held = try export(asset, .hold)
     #expect(held.undecodable.map(\.index) == [7] && held.framesEncoded == 30)
-    #expect(held.undecodable.first?.time.seconds == (try Rational(7, 30)))
+    #expect(held.undecodable.first?.time.seconds == (Rational(7, over: 30)))
     let shown = try await hashes(held.path)
     #expect(shown.count == 30 && shown[7] == shown[6])
     #expect(Set(shown).count == 29)
@@ -57,7 +57,7 @@ struct DamagedFrameTests {
     let skipped = try export(asset, .skip)
     #expect(skipped.undecodable.map(\.index) == [7] && skipped.framesEncoded == 29)
     let frames = try await CopyJudge.frames(of: skipped.path, countsHidden: true)
-    let expected = try (0..<30).filter { $0 != 7 }.map { try Rational($0, 30) }
+    let expected = (0..<30).filter { $0 != 7 }.map { Rational($0, over: 30) }
     #expect(frames.map(\.time) == expected)
     #expect(frames.map(\.hash) == shown.enumerated().filter { $0.offset != 7 }.map(\.element))
   }
@@ -110,7 +110,7 @@ struct DamagedFrameTests {
     #expect(try Asset(path: whole, allowsTruncation: true).truncation == nil)
 
     let settings = ExportSettings(path: folder.file("there.mov"), mode: .passthrough)
-    let report = try ExportSession(Composition(asset), of: asset).export(settings)
+    let report = try await ExportSession(Composition(asset), of: asset).export(settings)
     #expect(report.framesCopied == Int64(count))
     // Among the last ones some may wait for a frame that is lost.
     let wanted = try await CopyJudge.frames(of: whole, countsHidden: true)

@@ -212,11 +212,11 @@ struct EditListTests {
     let path = try edited(
       try await clip(.plainH264), [(500, 7_680), (700, 26_112)], "jump")
     let settings = ExportSettings(
-      path: folder.file("plain.mov"), mode: .constant(try FrameRate(30, 1)))
+      path: folder.file("plain.mov"), mode: .constant(FrameRate(30)))
     var lossless = settings
     lossless.codec = .ffv1
     let asset = try Asset(path: path)
-    let report = try ExportSession(Composition(asset), of: asset).export(lossless)
+    let report = try await ExportSession(Composition(asset), of: asset).export(lossless)
     let shown = try await CopyJudge.frames(of: path, countsHidden: true)
     let made = try await CopyJudge.frames(of: report.path, countsHidden: true)
     #expect(shown.map(\.hash) == made.map(\.hash))
@@ -250,7 +250,7 @@ struct EditListTests {
           toDuration: MediaTime(seconds: (end - start) * 4))
         var settings = ExportSettings(path: folder.file("slow.mov"), mode: .passthrough)
         settings.overwrites = true
-        let report = try ExportSession(composition, of: asset).export(settings)
+        let report = try await ExportSession(composition, of: asset).export(settings)
         let shown = try await FFmpeg.probe(report.path, "packet=flags", stream: "v:0")
           .count { !$0.contains("D") }
         #expect(shown == 12, "\(start)..<\(end)")

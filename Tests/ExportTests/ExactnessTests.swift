@@ -142,7 +142,7 @@ private struct Source: Sendable {
         sources.append(
           Source(
             name: name, asset: asset,
-            times: try (recipe.times + [time]).map { try Rational(Int128($0), Int128(rate.scale)) },
+            times: (recipe.times + [time]).map { Rational(Int128($0), over: Int128(rate.scale)) },
             hashes: hashes, isH264: kind == "h264" || kind == "reordered", folder: folder))
       }
     }
@@ -201,30 +201,30 @@ private struct Plan {
       if Bool.random(using: &random) { return try MediaTime(times[position]) }
       let steps = Int128(duration.doubleValue * 48_000)
       return try MediaTime(
-        Rational(Int128(Int64.random(in: 0..<Int64(steps), using: &random)), 48_000))
+        Rational(Int128(Int64.random(in: 0..<Int64(steps), using: &random)), over: 48_000))
     }
-    let speeds: [Rational] = try [
+    let speeds: [Rational] = [
       (1, 1), (1, 2), (1, 4), (1, 8), (1, 3), (2, 1), (3, 2), (1_000, 1_001),
     ]
-    .map { try Rational($0, $1) }
+    .map { Rational($0, over: $1) }
     var composition = Composition()
     var count = Int.random(in: 1...50, using: &random)
     while composition.segments.count < count {
       let ends = try [time(), time()].sorted()
       let part = try TimeRange(start: ends[0], end: ends[1])
       // A part of less than a frame of 240 a second is no slow motion.
-      guard part.duration > (try Rational(1, 100)) else { continue }
+      guard part.duration > (Rational(1, over: 100)) else { continue }
       // Every now and then one that goes on where the last one ended.
       let start = composition.segments.last?.mapping?.line?.source.end
       let goesOn = try start.map { try TimeRange(start: $0, end: max($0, ends[1])) }
       let range = Int.random(in: 0..<4, using: &random) == 0 ? goesOn ?? part : part
-      guard range.duration > (try Rational(1, 100)) else { continue }
+      guard range.duration > (Rational(1, over: 100)) else { continue }
       let speed = speeds.randomElement(using: &random) ?? .one
       do {
         try composition.edit { edited in
           let position = edited.duration
           try edited.insertTimeRange(range, of: media, at: position)
-          let length = try MediaTime(range.duration.divided(by: speed))
+          let length = try MediaTime(range.duration / speed)
           try edited.scaleTimeRange(
             TimeRange(start: position, end: edited.duration), toDuration: length)
         }
@@ -248,15 +248,15 @@ private struct Plan {
     for segment in composition.segments {
       guard let line = segment.mapping?.line else { continue }
       let (start, stop) = (line.source.start.seconds, line.source.end.seconds)
-      let stretch = try line.target.duration.divided(by: line.source.duration)
-      let (first, last) = (try start.adding(slack), try stop.subtracting(slack))
+      let stretch = line.target.duration / line.source.duration
+      let (first, last) = (start + slack, stop - slack)
       for number in 0..<source.times.count - 1
       where source.times[number] < last && source.times[number + 1] > first {
         let isOn = end == line.source.start && wanted.last?.number == number
         if isOn { continue }
         let isFirst = source.times[number] <= first
-        let offset = isFirst ? .zero : try source.times[number].subtracting(start)
-        let time = try line.target.start.seconds.adding(offset.multiplied(by: stretch))
+        let offset = isFirst ? .zero : source.times[number] - start
+        let time = line.target.start.seconds + offset * stretch
         wanted.append(Wanted(number: number, time: time))
       }
       end = line.source.end
@@ -272,7 +272,7 @@ private struct Plan {
     settings.boundary = boundary
     let report: ExportReport
     do throws(MediaError) {
-      report = try ExportSession(composition, of: source.asset).export(settings)
+      report = try await ExportSession(composition, of: source.asset).export(settings)
     } catch {
       outcome.isRefused = true
       // H.264 can always be cut, unless squeezing was asked for.
@@ -292,7 +292,7 @@ private struct Plan {
     let wanted = try wanted()
     let end = composition.duration.seconds
     let scale = Rational(timescale)
-    let exact = try (wanted.map(\.time) + [end]).map { try $0.multiplied(by: scale) }
+    let exact = (wanted.map(\.time) + [end]).map { $0 * scale }
     outcome.isExact = exact.allSatisfy { $0.denominator == 1 }
     if outcome.isExact != (report.maxTimeErrorNanoseconds == 0) {
       outcome.complaints.append("a time error of \(report.maxTimeErrorNanoseconds) ns is told")
@@ -303,7 +303,7 @@ private struct Plan {
       outcome.complaints.append("an exact timescale would fit")
     }
     // Each time is rounded once, from the exact one.
-    let ticks = exact.map { $0.rounded(.halfAwayFromZero) }
+    let ticks = try exact.map { try $0.rounded(.halfAwayFromZero) }
     var position = 0
     var strangers: [Int] = []
     var hiddenRun: Int64 = 0

@@ -29,7 +29,7 @@ struct ForeignFileTests {
   ) throws -> ExportReport {
     let asset = try Asset(path: path)
     var settings = ExportSettings(
-      path: folder.file(name), mode: .constant(try FrameRate(30, 1)))
+      path: folder.file(name), mode: .constant(FrameRate(30)))
     settings.codec = codec
     settings.overwrites = true
     change(&settings)
@@ -124,7 +124,7 @@ struct ForeignFileTests {
     try await FFmpeg.makeClip(h264, frames: 10, ["-c:v", "libx264"])
     let asset = try Asset(path: h264)
     var settings = ExportSettings(
-      path: folder.file("a.mp4"), mode: .constant(try FrameRate(30, 1)))
+      path: folder.file("a.mp4"), mode: .constant(FrameRate(30)))
     settings.codec = .ffv1
     #expect(
       try refusal(Composition(asset), of: asset, settings).code == .unsupportedContainer)
@@ -188,8 +188,8 @@ struct ForeignFileTests {
     let asset = try Asset(path: path)
     let track = try #require(asset.videoTrack)
     #expect(track.frameCount == 13)
-    #expect(try track.frames.time(ofFrame: 12).seconds == Rational(12, 25))
-    #expect(track.nominalFrameRate == (try FrameRate(25, 1)))
+    #expect(try track.frames.time(ofFrame: 12).seconds == Rational(12, over: 25))
+    #expect(track.nominalFrameRate == FrameRate(25))
     var reader = try FrameReader(asset)
     for frame in Array(0..<13) + [4, 11, 0] {
       let picture = try reader.picture(at: frame)
@@ -286,7 +286,7 @@ struct ForeignFileTests {
     try composition.insertTimeRange(range(700, 1_200), of: asset.mediaSource(), at: .zero)
     var settings = ExportSettings(path: folder.file("cut.mov"), mode: .passthrough)
     settings.boundary = .squeeze
-    let report = try ExportSession(composition, of: asset).export(settings)
+    let report = try await ExportSession(composition, of: asset).export(settings)
     #expect(report.framesHidden > 0)
     let expected = try composition.shownTimes(of: asset).map {
       CopyJudge.Expectation(index: $0.index, time: $0.time)

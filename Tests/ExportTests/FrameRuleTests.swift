@@ -38,7 +38,7 @@ struct FrameRuleTests {
     let asset = try Asset.made(Self.recipe(seed % 8), in: folder)
     var random = SeededGenerator(seed: seed + 1_000)
     let (above, below) = [(30, 1), (30_000, 1_001), (24, 1), (60, 1), (25, 2)][Int(seed % 5)]
-    let rate = try FrameRate(Int64(above), Int64(below))
+    let rate = FrameRate(Int(above), over: Int(below))
     // Up to three ranges at speeds of their own, what lies between at 1.
     let total = try asset.duration.nanoseconds(.towardNegativeInfinity) / 1_000_000
     var cuts = Set((0..<6).map { _ in Int64.random(in: 0...total, using: &random) }).sorted()
@@ -58,22 +58,22 @@ struct FrameRuleTests {
     let report = try ExportSession(composition, of: asset).export(settings)
 
     let numbers = try Asset(path: report.path).numbers()
-    let slots = try composition.duration.seconds.multiplied(by: rate.framesPerSecond)
-    let exact = Int(slots.rounded(.towardPositiveInfinity))
+    let slots = composition.duration.seconds * rate.framesPerSecond
+    let exact = try Int(slots.rounded(.towardPositiveInfinity))
     // The remainder may be less than a tick of the source where it plays last.
     #expect(numbers.count == exact || numbers.count == exact - 1)
     let shown = try composition.shownTimes(of: asset, isForSlots: settings.sampling == .hold)
-    let times = try numbers.indices.map { try Rational(Int128($0 * below), Int128(above)) }
-    var due = try times.map { time in
+    let times = numbers.indices.map { Rational(Int128($0 * below), over: Int128(above)) }
+    var due = times.map { time in
       let held = shown.lastIndex { $0.time <= time } ?? 0
       // Past the middle to the next one it is nearer.
       let isNearer =
-        try settings.sampling == .nearest && held + 1 < shown.count
-        && shown[held + 1].time.subtracting(time) < time.subtracting(shown[held].time)
+        settings.sampling == .nearest && held + 1 < shown.count
+        && shown[held + 1].time - time < time - shown[held].time
       return isNearer ? held + 1 : held
     }
     if settings.sampling == .hold {
-      let perSlot = try Rational(Int128(below), Int128(above))
+      let perSlot = Rational(Int128(below), over: Int128(above))
       try Self.spread(&due, times, shown.map(\.time), over: composition, perSlot) {
         shown[$0].segment
       }
@@ -93,10 +93,10 @@ struct FrameRuleTests {
       guard let slot = slots.lastIndex(where: { $0 < times[frame] }), frame > 0 else {
         return false
       }
-      let late = try times[frame].subtracting(slots[slot])
+      let late = times[frame] - slots[slot]
       let holder = due[slot]
-      guard try late <= slots[slot].subtracting(times[frame - 1]),
-        try late.multiplied(by: Rational(2)) <= perSlot, holder < frame,
+      guard late <= slots[slot] - times[frame - 1],
+        late * Rational(2) <= perSlot, holder < frame,
         segment(holder) == segment(frame)
       else { return false }
       // What has but this slot needs another.
@@ -108,9 +108,9 @@ struct FrameRuleTests {
     }
     for frame in times.indices where !due.contains(frame) {
       let part = composition.segments[segment(frame)]
-      let slotCount = try part.target.duration.divided(by: perSlot)
+      let slotCount = part.target.duration / perSlot
       let frameCount = times.indices.count { segment($0) == segment(frame) }
-      guard try slotCount >= Rational(Int128(frameCount) * 99, 100) else { continue }
+      guard slotCount >= Rational(Int128(frameCount) * 99, over: 100) else { continue }
       var changed = due
       if try move(frame, &changed) { due = changed }
     }
@@ -134,7 +134,7 @@ struct FrameRuleTests {
         (TimeRange(duration: asset.duration), speed(1, slowness))
       ])
       var settings = ExportSettings(
-        path: folder.file("\(slowness)-\(rate).mov"), mode: .constant(try FrameRate(rate, 1)))
+        path: folder.file("\(slowness)-\(rate).mov"), mode: .constant(FrameRate(Int(rate))))
       settings.codec = .mjpeg
       let report = try ExportSession(composition, of: asset).export(settings)
       let numbers = try Asset(path: report.path).numbers()
@@ -150,7 +150,7 @@ struct FrameRuleTests {
     let composition = try asset.retimed([(TimeRange(duration: asset.duration), speed(1, 8))])
     for sampling in FrameSampling.allCases {
       var settings = ExportSettings(
-        path: folder.file("\(sampling).mov"), mode: .constant(try FrameRate(30, 1)))
+        path: folder.file("\(sampling).mov"), mode: .constant(FrameRate(30)))
       settings.codec = .mjpeg
       settings.sampling = sampling
       let report = try ExportSession(composition, of: asset).export(settings)
@@ -164,10 +164,10 @@ struct FrameRuleTests {
     let asset = try Asset.made(.constant(60, count: 120, timescale: 240_000), in: folder)
     let composition = try asset.retimed([(range(500, 1_000), speed(1, 8))])
     let settings = ExportSettings(
-      path: folder.file("out.mov"), mode: .constant(try FrameRate(30, 1)))
+      path: folder.file("out.mov"), mode: .constant(FrameRate(30)))
     let plan = try ExportSession(composition, of: asset).plan(settings)
     let slow = try TimeRange(start: .milliseconds(500), end: .milliseconds(4_500))
     #expect(plan.sparse.map(\.range) == [slow])
-    #expect(plan.sparse.map(\.framesPerSecond) == [try Rational(15, 2)])
+    #expect(plan.sparse.map(\.framesPerSecond) == [Rational(15, over: 2)])
   }
 }

@@ -65,10 +65,10 @@ struct MetadataTests {
     let composition = try asset.retimed([(range(200, 700), speed(1, 4))])
     let source = try await facts(asset.path)
     for container in ["mov", "mp4"] {
-      for mode in [ExportMode.passthrough, .constant(try FrameRate(30, 1))] {
+      for mode in [ExportMode.passthrough, .constant(FrameRate(30))] {
         var settings = ExportSettings(path: folder.file("out.\(container)"), mode: mode)
         settings.overwrites = true
-        let report = try ExportSession(composition, of: asset).export(settings)
+        let report = try await ExportSession(composition, of: asset).export(settings)
         let kept = try await facts(report.path)
         // QuickTime's table and ISO 639-2 call French by different codes.
         let same = ["audio language=fre": "audio language=fra"]
@@ -140,9 +140,9 @@ struct MetadataTests {
     try await check(inPictures)
     // Rendered, the track says it; copied from there, it says it again.
     var settings = ExportSettings(
-      path: folder.file("track.mov"), mode: .constant(try FrameRate(50, 1)))
+      path: folder.file("track.mov"), mode: .constant(FrameRate(50)))
     settings.overwrites = true
-    let report = try ExportSession(Composition(inPictures), of: inPictures).export(settings)
+    let report = try await ExportSession(Composition(inPictures), of: inPictures).export(settings)
     let inTrack = try Asset(path: report.path)
     let found = try await facts(report.path)
     #expect(found.contains("video Content light level metadata max_content=1000"), "\(found)")
@@ -162,7 +162,7 @@ struct MetadataTests {
         var settings = ExportSettings(
           path: folder.file("out.\(container)"), mode: .passthrough)
         settings.overwrites = true
-        let report = try ExportSession(Composition(asset), of: asset).export(settings)
+        let report = try await ExportSession(Composition(asset), of: asset).export(settings)
         let isNamed = report.lostMetadata == ["language=\(language)"]
         #expect(isNamed == (container == "mov" && !isKept))
         let found = try Asset(path: report.path).videoTrack?.format.metadata["language"]
@@ -214,19 +214,19 @@ struct MetadataTests {
       ("the hit", 1_900, 2_050), ("after", 2_050, 2_150),
     ]
     for container in ["mov", "mp4"] {
-      for mode in [ExportMode.passthrough, .constant(try FrameRate(30, 1))] {
+      for mode in [ExportMode.passthrough, .constant(FrameRate(30))] {
         var settings = ExportSettings(path: folder.file("out.\(container)"), mode: mode)
         settings.overwrites = true
-        let report = try ExportSession(composition, of: asset).export(settings)
+        let report = try await ExportSession(composition, of: asset).export(settings)
         #expect(report.lostMetadata.isEmpty)
         let result = try Asset(path: report.path)
         #expect(result.chapters.map(\.title) == expected.map(\.0))
-        #expect(result.chapters.map(\.start) == (try expected.map { try Rational($0.1, 1_000) }))
-        #expect(result.chapters.map(\.end) == (try expected.map { try Rational($0.2, 1_000) }))
+        #expect(result.chapters.map(\.start) == (expected.map { Rational($0.1, over: 1_000) }))
+        #expect(result.chapters.map(\.end) == (expected.map { Rational($0.2, over: 1_000) }))
         // A copy of the copy has them still, and the track of their names is no track to miss.
         settings.path = folder.file("again.\(container)")
         settings.mode = .passthrough
-        let again = try ExportSession(Composition(result), of: result).export(settings)
+        let again = try await ExportSession(Composition(result), of: result).export(settings)
         #expect(again.lostMetadata.isEmpty)
         #expect(try Asset(path: again.path).chapters.count == expected.count)
       }
@@ -238,7 +238,7 @@ struct MetadataTests {
     var composition = try Composition(asset)
     try composition.freezeFrame(at: .milliseconds(450), for: .milliseconds(1_000))
     var settings = ExportSettings(
-      path: folder.file("out.mov"), mode: .constant(try FrameRate(30, 1)))
+      path: folder.file("out.mov"), mode: .constant(FrameRate(30)))
     settings.overwrites = true
     func chapters() throws -> [String] {
       let report = try ExportSession(composition, of: asset).export(settings)

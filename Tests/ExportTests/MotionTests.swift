@@ -35,9 +35,9 @@ struct MotionTests {
     for segment in composition.segments
     where segment.target.start.seconds <= instant && instant < segment.target.end.seconds {
       guard let mapping = segment.mapping else { return nil }
-      let slack = try mapping.isReversed ? asset.slack().negated() : asset.slack()
+      let slack = try mapping.isReversed ? -asset.slack() : asset.slack()
       return try frame(
-        asset, at: mapping.sourceSeconds(of: instant).adding(slack), isBefore: mapping.isReversed)
+        asset, at: mapping.sourceSeconds(of: instant) + slack, isBefore: mapping.isReversed)
     }
     return nil
   }
@@ -56,12 +56,12 @@ struct MotionTests {
     let numbers = try result.numbers()
     let times = try result.times()
     let scale = try #require(result.videoTrack).timescale
-    let tick = try Rational(1, Int128(scale))
-    let halfTick = try Rational(1_000_000_000, 2 * Int128(scale))
+    let tick = Rational(1, over: Int128(scale))
+    let halfTick = try Rational(1_000_000_000, over: 2 * Int128(scale))
       .rounded(.towardPositiveInfinity)
     #expect(Int128(report.maxTimeErrorNanoseconds) <= halfTick, sourceLocation: sourceLocation)
     let ends = [result.duration.seconds, composition.duration.seconds].sorted()
-    #expect(try ends[1].subtracting(ends[0]) <= tick, sourceLocation: sourceLocation)
+    #expect(ends[1] - ends[0] <= tick, sourceLocation: sourceLocation)
     var wrong: [String] = []
     for segment in composition.segments {
       let mapping = try #require(segment.mapping)
@@ -73,15 +73,15 @@ struct MotionTests {
             / composition.duration.doubleValue))
       let slack =
         try [mapping.speed(at: .zero), mapping.speed(at: composition.duration.seconds)]
-        .map { try ($0 < .zero ? $0.negated() : $0).multiplied(by: tick) }.max() ?? tick
+        .map { ($0 < .zero ? -$0 : $0) * tick }.max() ?? tick
       for number in 0..<count {
-        let instant = try segment.target.duration
-          .multiplied(by: Rational(2 * number + 1, 2 * count))
-          .adding(segment.target.start.seconds)
+        let instant =
+          segment.target.duration * Rational(2 * number + 1, over: 2 * count)
+          + segment.target.start.seconds
         let shown = times.lastIndex { $0 <= instant }.flatMap { numbers[$0] }
         let time = try mapping.sourceSeconds(of: instant)
-        let early = max(mapping.sourceStart, try time.subtracting(slack).subtracting(slack))
-        let late = min(mapping.sourceEnd, try time.adding(slack).adding(slack))
+        let early = max(mapping.sourceStart, time - slack - slack)
+        let late = min(mapping.sourceEnd, time + slack + slack)
         let allowed = try [time, early, late].map {
           try frame(
             asset, at: $0,
@@ -117,7 +117,7 @@ struct MotionTests {
     #expect(try frameBytes(result.path) == frameBytes(asset.path))
     #expect(report.maxTimeErrorNanoseconds <= 2_100)
     // 0.5 + 0.3·16/9 + 0.3·8 + 0.4·16/9 + 0.5 s.
-    #expect(composition.duration.seconds == (try Rational(209, 45)))
+    #expect(composition.duration.seconds == (Rational(209, over: 45)))
   }
 
   @Test func `A frame is held by showing it longer, without another packet`() throws {
@@ -164,7 +164,7 @@ struct MotionTests {
     #expect(error.message.contains("backwards from 0.5 to 0 s"), "\(error)")
     #expect(error.recovery?.steps == [.change(.outputFrameRate)])
     // Rendered, it is the definition again: a frame a slot.
-    let rate = try FrameRate(60, 1)
+    let rate = FrameRate(60)
     let report = try ExportSession(composition, of: asset).export(settings(.constant(rate)))
     let found = try Asset(path: report.path).numbers()
     #expect(found == (0..<30).reversed().map { $0 } + (30..<60).map { $0 })
@@ -179,17 +179,17 @@ struct MotionTests {
     try composition.freezeFrame(at: .milliseconds(2_000), for: .milliseconds(500))
     try composition.reverse(range(2_200, 4_000))
     let report = try ExportSession(composition, of: asset)
-      .export(settings(.constant(FrameRate(30, 1))))
+      .export(settings(.constant(FrameRate(30))))
     let found = try Asset(path: report.path).numbers()
     var wrong: [String] = []
     for (slot, number) in found.enumerated() {
-      let instant = try Rational(Int128(slot), 30)
+      let instant = Rational(Int128(slot), over: 30)
       let due = try expected(composition, asset, at: instant)
       if number != due { wrong.append("slot \(slot): \(number ?? -1), not \(due ?? -1)") }
     }
     #expect(wrong.isEmpty, "\(wrong.prefix(5))")
-    let slots = try composition.duration.seconds.multiplied(by: Rational(30))
-    #expect(Int128(found.count) == slots.rounded(.towardPositiveInfinity))
+    let slots = composition.duration.seconds * Rational(30)
+    #expect(try Int128(found.count) == slots.rounded(.towardPositiveInfinity))
   }
 
   @Test func `Several files that are stored alike go into one track`() throws {
@@ -211,7 +211,7 @@ struct MotionTests {
     #expect(throws: MediaError.self) { try ExportSession(composition, of: assets) }
     // Rendered, they may be of any kind.
     let report = try ExportSession(composition, of: assets + [other])
-      .export(settings(.constant(FrameRate(60, 1))))
+      .export(settings(.constant(FrameRate(60))))
     #expect(try Asset(path: report.path).numbers().prefix(30) == (0..<30).map { $0 }[...])
   }
 
@@ -249,9 +249,9 @@ struct MotionTests {
             try edited.setSpeedRamp(ramp, in: inserted)
           default:
             let length = try MediaTime(
-              inserted.duration.multiplied(
-                by: Rational(
-                  .random(in: 1...6, using: &random), .random(in: 1...4, using: &random))))
+              inserted.duration
+                * Rational(
+                  .random(in: 1...6, using: &random), over: .random(in: 1...4, using: &random)))
             try edited.scaleTimeRange(inserted, toDuration: length)
           }
         }
@@ -293,7 +293,7 @@ struct MotionTests {
     let samples = try #require(try Asset(path: ramped.path).audio().first)
     for click in [24_000, 84_000] as [Int128] {
       let time = try composition.targetTimes(
-        ofSource: Rational(click, 48_000), in: asset.mediaSource(), timescale: 48_000,
+        ofSource: Rational(click, over: 48_000), in: asset.mediaSource(), timescale: 48_000,
         rounding: .halfAwayFromZero)
       let position = Int(try #require(time.first).value)
       let near = samples[max(0, position - 2_000)..<min(samples.count, position + 2_000)]

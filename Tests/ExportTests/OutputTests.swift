@@ -85,7 +85,7 @@ struct OutputTests {
   @Test(arguments: [true, false], [0, 1, 40, 49])
   func `A cancelled export leaves nothing behind`(isCopy: Bool, after count: Int) throws {
     let asset = try asset()
-    let mode = isCopy ? ExportMode.passthrough : .constant(try FrameRate(50, 1))
+    let mode = isCopy ? ExportMode.passthrough : .constant(FrameRate(50))
     let session = ExportSession(try Composition(asset), of: asset)
     var done: Int64 = 0
     do throws(MediaError) {
@@ -109,7 +109,7 @@ struct OutputTests {
       $0.audio?.sampleCount = 48_000
     }
     let composition = try asset.retimed([(range(0, 500), speed(1, 8))])
-    var settings = settings("a.mp4", isCopy ? .passthrough : .constant(try FrameRate(50, 1)))
+    var settings = settings("a.mp4", isCopy ? .passthrough : .constant(FrameRate(50)))
     settings.codec = .mjpeg
     var questions = 0
     let error = #expect(throws: MediaError.self) {
@@ -127,7 +127,7 @@ struct OutputTests {
   @Test(arguments: [true, false])
   func `Progress never goes back and ends with all`(isCopy: Bool) throws {
     let asset = try asset()
-    let mode = isCopy ? ExportMode.passthrough : .constant(try FrameRate(50, 1))
+    let mode = isCopy ? ExportMode.passthrough : .constant(FrameRate(50))
     var told: [Int64] = []
     var totals: Set<Int64> = []
     let report = try ExportSession(Composition(asset), of: asset).export(
@@ -145,7 +145,7 @@ struct OutputTests {
     let asset = try asset { $0.hasIndexInFront = true }
     let session = ExportSession(try Composition(asset), of: asset)
     let content = try bytes(of: asset.path)
-    for mode in [ExportMode.passthrough, .constant(try FrameRate(100, 1))] {
+    for mode in [ExportMode.passthrough, .constant(FrameRate(100))] {
       _ = try folder.write(Array(content.dropLast(2_000)), as: "clip.mov")
       #expect(throws: MediaError.self) { try session.export(settings("a.mov", mode)) }
       try FileManager.default.removeItem(atPath: asset.path)
@@ -168,13 +168,13 @@ struct OutputTests {
       $0.language = "deu"
     }
     let composition = try asset.retimed([(range(0, 500), speed(1, 2))])
-    for mode in [ExportMode.passthrough, .constant(try FrameRate(50, 1))] {
+    for mode in [ExportMode.passthrough, .constant(FrameRate(50))] {
       var settings = settings("a.\(container)", mode)
       settings.overwrites = true
-      let report = try ExportSession(composition, of: asset).export(settings)
+      let report = try await ExportSession(composition, of: asset).export(settings)
       #expect(report.lostMetadata == ["com.overcrank.recording"])
       let result = try Asset(path: report.path)
-      #expect(result.captureFrameRate?.rate == (try FrameRate(240, 1)))
+      #expect(result.captureFrameRate?.rate == FrameRate(240))
       #expect(result.metadata["com.android.capture.fps"] == "240.000000")
       #expect(result.metadata["title"] == "A drop of milk")
       #expect(result.metadata["com.overcrank.recording"] == nil)
@@ -185,7 +185,7 @@ struct OutputTests {
       #expect(language == ["ger,"])
     }
     // Where every frame keeps its time, the recorder's account still holds.
-    let whole = try ExportSession(Composition(asset), of: asset)
+    let whole = try await ExportSession(Composition(asset), of: asset)
       .export(settings("whole.\(container)"))
     #expect(whole.lostMetadata == [])
     #expect(

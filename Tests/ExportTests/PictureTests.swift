@@ -19,7 +19,7 @@ struct PictureTests {
     _ rate: Int64 = 25, _ codec: ExportCodec = .ffv1, _ container: String = "mov"
   ) throws -> ExportSettings {
     var settings = ExportSettings(
-      path: folder.file("out.\(container)"), mode: .constant(try FrameRate(rate, 1)))
+      path: folder.file("out.\(container)"), mode: .constant(FrameRate(Int(rate))))
     settings.codec = codec
     settings.overwrites = true
     return settings
@@ -118,7 +118,7 @@ struct PictureTests {
     let asset = try Asset.made(recipe, in: folder)
     var settings = try settings(50)
     settings.appliesRotation = true
-    let report = try ExportSession(Composition(asset), of: asset).export(settings)
+    let report = try await ExportSession(Composition(asset), of: asset).export(settings)
     let upright = try Asset(path: report.path)
     #expect(upright.videoTrack?.rotation == 0)
     #expect(try #require(asset.videoTrack).rotation != 0)
@@ -141,7 +141,8 @@ struct PictureTests {
     }
     settings.appliesRotation = false
     settings.box = VideoSize(width: 64, height: 96)
-    let kept = try Asset(path: ExportSession(Composition(asset), of: asset).export(settings).path)
+    let kept = try await Asset(
+      path: ExportSession(Composition(asset), of: asset).export(settings).path)
     let track = try #require(kept.videoTrack)
     #expect(track.rotation == asset.videoTrack?.rotation)
     #expect((track.width, track.height) == (onSide ? 96 : 64, onSide ? 64 : 96))
@@ -162,7 +163,7 @@ struct PictureTests {
         "bt2020", "-color_trc", "arib-std-b67", "-colorspace", "bt2020nc", source,
       ])
     let asset = try Asset(path: source)
-    let report = try ExportSession(Composition(asset), of: asset).export(settings(25, codec))
+    let report = try await ExportSession(Composition(asset), of: asset).export(settings(25, codec))
     #expect(
       try await FFmpeg.probe(
         report.path, "stream=pix_fmt,color_space,color_transfer,color_primaries", stream: "v")
@@ -178,7 +179,7 @@ struct PictureTests {
     var settings = try settings(50, .h264)
     settings.encoderPreset = "ultrafast"
     settings.profile = "baseline"
-    let report = try ExportSession(Composition(asset), of: asset).export(settings)
+    let report = try await ExportSession(Composition(asset), of: asset).export(settings)
     #expect(
       try await FFmpeg.probe(report.path, "stream=profile", stream: "v")
         == ["Constrained Baseline"])

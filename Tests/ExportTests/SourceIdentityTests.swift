@@ -20,9 +20,9 @@ struct SourceIdentityTests {
     var composition = Composition()
     try composition.insertTimeRange(range(100, 300), of: source, at: .zero)
     let one = try ExportSession(composition, of: asset)
-      .plan(ExportSettings(path: folder.file("one.mov"), mode: .constant(FrameRate(30, 1))))
+      .plan(ExportSettings(path: folder.file("one.mov"), mode: .constant(FrameRate(30))))
     let several = try ExportSession(composition, of: [asset])
-      .plan(ExportSettings(path: folder.file("all.mov"), mode: .constant(FrameRate(30, 1))))
+      .plan(ExportSettings(path: folder.file("all.mov"), mode: .constant(FrameRate(30))))
     #expect(one.framesEncoded == 6 && several.framesEncoded == 6)
     let missing = try #require(
       #expect(throws: MediaError.self) {

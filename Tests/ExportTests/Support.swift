@@ -22,7 +22,7 @@ func range(_ start: Int64, _ end: Int64) throws -> TimeRange {
 
 /// A speed of two whole numbers.
 func speed(_ above: Int64, _ below: Int64 = 1) throws -> Speed {
-  try Speed(Rational(Int128(above), Int128(below)))
+  try Speed(Rational(Int128(above), over: Int128(below)))
 }
 
 extension Asset {
@@ -70,9 +70,9 @@ extension Asset {
     guard let shortest = durations.min(), !durations.allSatisfy({ $0 % shortest == 0 }) else {
       return .zero
     }
-    let tick = try Rational(1, Int128(table.timescale))
-    let wanted = max(try tick.divided(by: Rational(2)), try Rational(1, 1_000_000))
-    return min(wanted, try tick.multiplied(by: Rational(Int128(shortest), 4)))
+    let tick = Rational(1, over: Int128(table.timescale))
+    let wanted = max(tick / Rational(2), Rational(1, over: 1_000_000))
+    return min(wanted, tick * Rational(Int128(shortest), over: 4))
   }
 }
 
@@ -96,13 +96,13 @@ extension Composition {
       for index in frames.entries.indices {
         let start = try frames.time(ofFrame: Int64(index)).seconds
         let end = try frames.time(ofFrame: Int64(index) + 1).seconds
-        guard try start < edges.1.subtracting(slack), try end > edges.0.adding(slack) else {
+        guard start < edges.1 - slack, end > edges.0 + slack else {
           continue
         }
         if goesOn, let last = shown.last, last.index == index { continue }
-        let isFirst = try start <= edges.0.adding(slack)
-        let time = isFirst ? edges.0 : isForSlots ? try start.subtracting(slack) : start
-        shown.append((index, try mapping.targetSeconds(of: time), number))
+        let isFirst = start <= edges.0 + slack
+        let time = isFirst ? edges.0 : isForSlots ? start - slack : start
+        shown.append((index, mapping.targetSeconds(of: time), number))
       }
     }
     return shown

@@ -48,13 +48,13 @@ struct UntimedPacketTests {
     let asset = try await clip(kind)
     let frames = try #require(asset.videoTrack).frames
     #expect(frames.entries.count == 90)
-    let seconds = try (0...90 as ClosedRange<Int64>).map { try Rational(Int128($0), 30) }
+    let seconds = (0...90 as ClosedRange<Int64>).map { Rational(Int128($0), over: 30) }
     #expect(
       try (0...90 as ClosedRange<Int64>).map { try frames.time(ofFrame: $0).seconds } == seconds)
     var settings = ExportSettings(path: folder.file("copy.mov"), mode: .passthrough)
     settings.boundary = .keyframe
     // The judge's own times of such a file are guesses: these are the clip's.
-    let report = try ExportSession(Composition(asset), of: asset).export(settings)
+    let report = try await ExportSession(Composition(asset), of: asset).export(settings)
     #expect(report.framesCopied == 90 && report.framesHidden == 0)
     let expected = seconds.dropLast().enumerated().map {
       CopyJudge.Expectation(index: $0, time: $1)
@@ -68,9 +68,9 @@ struct UntimedPacketTests {
   func `Frames of it can be read in any order`(kind: Kind) async throws {
     let asset = try await clip(kind)
     var settings = ExportSettings(
-      path: folder.file("frames.mov"), mode: .constant(try FrameRate(30, 1)))
+      path: folder.file("frames.mov"), mode: .constant(FrameRate(30)))
     settings.codec = .ffv1
-    let report = try ExportSession(Composition(asset), of: asset).export(settings)
+    let report = try await ExportSession(Composition(asset), of: asset).export(settings)
     let shown = try await CopyJudge.frames(of: asset.path, countsHidden: true)
     let made = try await CopyJudge.frames(of: report.path, countsHidden: true)
     #expect(shown.map(\.hash) == made.map(\.hash))
@@ -94,7 +94,7 @@ struct UntimedPacketTests {
     try composition.scaleTimeRange(range(600, 700), toDuration: .milliseconds(800))
     var settings = ExportSettings(path: folder.file("cut.mov"), mode: .passthrough)
     settings.boundary = .squeeze
-    let report = try ExportSession(composition, of: asset).export(settings)
+    let report = try await ExportSession(composition, of: asset).export(settings)
     let expected = try composition.shownTimes(of: asset).map {
       CopyJudge.Expectation(index: $0.index, time: $0.time)
     }

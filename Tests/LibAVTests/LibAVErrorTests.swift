@@ -12,7 +12,7 @@ struct LibAVErrorTests {
   /// Opens a file that is not a movie, which libav logs a line about.
   private func failure(_ name: String) -> LibAVError? {
     let path = FileManager.default.temporaryDirectory.path + "/\(UUID())-\(name).mov"
-    FileManager.default.createFile(atPath: path, contents: Data("not a movie at all".utf8))
+    _ = FileManager.default.createFile(atPath: path, contents: Data("not a movie at all".utf8))
     defer { try? FileManager.default.removeItem(atPath: path) }
     do throws(LibAVError) {
       _ = try Demuxer(opening: path)
@@ -29,7 +29,7 @@ struct LibAVErrorTests {
   }
 
   @Test func `A line that no error took is gone before the next call`() {
-    _ = LibAVLog.during { log("left over") }
+    LibAVLog.during { log("left over") }
     do throws(LibAVError) {
       try LibAVError.check(-22, "test", "a call that logs nothing")
     } catch { #expect(error.logLine == nil) }

@@ -16,7 +16,7 @@ struct ClockTests {
       (.min, 1, 9, "-2562047788015215:30:08.000000000"),
     ] as [(Int64, Int32, Int, String)])
   func clock(value: Int64, timescale: Int32, decimals: Int, expected: String) throws {
-    let time = try MediaTime(value: value, timescale: timescale)
+    let time = MediaTime(value, over: timescale)
     #expect(time.clock(decimals: decimals, rounding: .halfAwayFromZero) == expected)
   }
 
@@ -40,7 +40,7 @@ struct ClockTests {
       let time = try random.writableTime()
       let text = time.clock(rounding: .towardZero)
       let expected = try Rational(
-        time.seconds.multiplied(by: Rational(1000)).rounded(.towardZero), 1000)
+        (time.seconds * Rational(1000)).rounded(.towardZero), over: 1000)
       // Nothing but a great many hours with thousandths fits no time.
       guard Int64(exactly: expected.numerator) != nil else { return nil }
       return try MediaTime(parsing: text).seconds == expected ? nil : "\(time) reads as \(text)"
@@ -59,7 +59,7 @@ struct ClockTests {
       (.max, 1, "9223372036854775807", "9223372036854775807 s"),
     ] as [(Int64, Int32, String, String)])
   func display(value: Int64, timescale: Int32, short: String, exact: String) throws {
-    let time = try MediaTime(value: value, timescale: timescale)
+    let time = MediaTime(value, over: timescale)
     #expect(time.displayText == short)
     #expect(time.exactDisplayText == exact)
     #expect(

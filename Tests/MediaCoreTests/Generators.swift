@@ -36,18 +36,18 @@ extension SeededGenerator {
   }
 
   mutating func time() throws -> MediaTime {
-    try MediaTime(value: int64(), timescale: timescale())
+    MediaTime(int64(), over: timescale())
   }
 
   /// Not negative, so that a syntax can say it.
   mutating func writableTime() throws -> MediaTime {
-    try MediaTime(value: Int64(int64().magnitude & 0x7FFF_FFFF_FFFF_FFFF), timescale: timescale())
+    MediaTime(Int64(int64().magnitude & 0x7FFF_FFFF_FFFF_FFFF), over: timescale())
   }
 
   /// Not negative, below 2^`bits`.
   mutating func time(bits: Int, timescale: Int32) throws -> MediaTime {
     let value = Int64(next() >> UInt64(64 - bits)) >> Int64(below(3) == 0 ? below(bits) : 0)
-    return try MediaTime(value: value, timescale: timescale)
+    return MediaTime(value, over: timescale)
   }
 
   mutating func int128() -> Int128 {
@@ -64,7 +64,7 @@ extension SeededGenerator {
   mutating func rational() throws -> Rational {
     var below = int128()
     while below <= 0 { below = below == 0 || below == .min ? 1 : -below }
-    return try Rational(int128(), below)
+    return Rational(int128(), over: below)
   }
 
   /// Two fractions whose sum fits only once it is reduced: half of them need 256 bits before.
@@ -78,9 +78,9 @@ extension SeededGenerator {
     guard [first, second, shared * x * y].allSatisfy({ $0.fits(Int128.self) }) else {
       return try (rational(), rational())
     }
-    return try (
-      Rational(Int128(first), Int128(shared * x)),
-      Rational(Int128(second), Int128(shared * x * y))
+    return (
+      Rational(Int128(first), over: Int128(shared * x)),
+      Rational(Int128(second), over: Int128(shared * x * y))
     )
   }
 

@@ -93,6 +93,16 @@ func complaint(
   }
 }
 
+/// The same for a result that is invalid where it overflows.
+func complaint(
+  _ number: Rational, expected: Fraction, mayOverflow: Bool = false
+) -> String? {
+  let overflow = MediaError(.overflow, "it is invalid")
+  return complaint(
+    number.isValid ? .success(number) : .failure(overflow), expected: expected,
+    mayOverflow: mayOverflow)
+}
+
 /// The same for a time, which is in lowest terms only where it has to be.
 func complaint(_ result: Result<MediaTime, MediaError>, expected: Fraction) -> String? {
   switch result {

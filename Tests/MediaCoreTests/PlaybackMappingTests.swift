@@ -29,9 +29,9 @@ struct PlaybackMappingTests {
       let rounding = random.pick(TimeRounding.allCases)
       let placing = try PlaybackTicks(item.mapping, timescale: timescale)
       for _ in 0..<3 {
-        let span = try item.mapping.sourceEnd.subtracting(item.mapping.sourceStart)
-        let time = try span.multiplied(by: Rational(Int128(random.below(1_001)), 1_000))
-          .adding(item.mapping.sourceStart)
+        let span = item.mapping.sourceEnd - item.mapping.sourceStart
+        let time =
+          span * Rational(Int128(random.below(1_001)), over: 1_000) + item.mapping.sourceStart
         let placed = try placing.tick(at: time, rounding: rounding)
         if let wrong = item.model.complaint(
           placed, ofSource: Fraction(time), timescale: timescale, rounding: rounding)
@@ -75,8 +75,7 @@ struct PlaybackMappingTests {
       let mirrored = try mapping.reversed()
       if try mirrored.reversed() != mapping { return "\(mapping) came back another" }
       let time = try random.instant(in: mapping.target)
-      let other = try mapping.target.start.seconds.adding(mapping.target.end.seconds)
-        .subtracting(time)
+      let other = mapping.target.start.seconds + mapping.target.end.seconds - time
       return try mirrored.sourceSeconds(of: time) == mapping.sourceSeconds(of: other)
         ? nil : "\(mapping) reversed at \(time)"
     }
@@ -85,17 +84,17 @@ struct PlaybackMappingTests {
   @Test func `Speed has no jump where a ramp meets its neighbours`() throws {
     for easing in SpeedRamp.Easing.allCases {
       let ramp = SpeedRamp(
-        from: .normal, to: try Speed(Rational(1, 8)), easing: easing)
+        from: .normal, to: try Speed(Rational(1, over: 8)), easing: easing)
       let source = MediaTime(seconds: 9)
       let duration = try ramp.targetDuration(of: source)
       #expect(duration == MediaTime(seconds: 16))
       let mapping = try PlaybackMapping(
         ramp, source: TimeRange(duration: source), target: TimeRange(duration: duration))
       #expect(try mapping.speed(at: .zero) == .one)
-      #expect(try mapping.speed(at: Rational(16)) == Rational(1, 8))
-      #expect(try mapping.speed(at: Rational(8)) == Rational(9, 16))
-      #expect(try mapping.meanSpeed() == Speed(Rational(9, 16)))
-      #expect(try mapping.reversed().speed(at: .zero) == Rational(-1, 8))
+      #expect(try mapping.speed(at: Rational(16)) == Rational(1, over: 8))
+      #expect(try mapping.speed(at: Rational(8)) == Rational(9, over: 16))
+      #expect(try mapping.meanSpeed() == Speed(Rational(9, over: 16)))
+      #expect(try mapping.reversed().speed(at: .zero) == Rational(-1, over: 8))
       // A part keeps the speeds that the whole has there.
       let parts = try mapping.split(at: MediaTime(seconds: 3))
       let speed = try mapping.speed(at: Rational(3))
@@ -107,14 +106,14 @@ struct PlaybackMappingTests {
   @Test func `Halfway in time a linear ramp to a halt of an eighth has played three quarters`()
     throws
   {
-    let ramp = SpeedRamp(from: .normal, to: try Speed(Rational(1, 8)))
+    let ramp = SpeedRamp(from: .normal, to: try Speed(Rational(1, over: 8)))
     let range = try TimeRange(duration: MediaTime(seconds: 9))
     let mapping = try PlaybackMapping(
       ramp, source: range, target: TimeRange(duration: MediaTime(seconds: 16)))
     // 8 s · (1 + 9/16)/2.
-    #expect(try mapping.sourceSeconds(of: Rational(8)) == Rational(25, 4))
+    #expect(try mapping.sourceSeconds(of: Rational(8)) == Rational(25, over: 4))
     let tick = try mapping.ticks(
-      ofSource: Rational(25, 4), timescale: 240_000, rounding: .halfAwayFromZero)
+      ofSource: Rational(25, over: 4), timescale: 240_000, rounding: .halfAwayFromZero)
     #expect(tick == 8 * 240_000)
   }
 
@@ -136,7 +135,7 @@ struct PlaybackMappingTests {
     #expect(last.isReversed && last != held)
     #expect(try held.reversed() == held)
     #expect(throws: MediaError.self) {
-      try PlaybackMapping(holding: .zero, target: TimeRange(start: .zero, end: .zero))
+      try PlaybackMapping(holding: .zero, target: TimeRange(duration: .zero))
     }
   }
 
@@ -252,7 +251,7 @@ extension SeededGenerator {
       let start = try random.time(bits: 24, timescale: scale)
       let length = Int64(1 + random.below(1 << 22))
       return try TimeRange(
-        start: start, end: MediaTime(value: start.value + length, timescale: scale))
+        start: start, end: MediaTime(start.value + length, over: scale))
     }
     let (source, target) = (try range(&self), try range(&self))
     var model = PlaybackModel(source: source, target: target)
@@ -261,7 +260,7 @@ extension SeededGenerator {
       mapping = PlaybackMapping(try TimeMapping(source: source, target: target))
     } else {
       func speed(_ random: inout SeededGenerator) throws -> Speed {
-        try Speed(Rational(Int128(1 + random.below(32)), Int128(1 + random.below(32))))
+        try Speed(Rational(Int128(1 + random.below(32)), over: Int128(1 + random.below(32))))
       }
       let ramp = SpeedRamp(
         from: try speed(&self), to: try speed(&self), easing: pick(SpeedRamp.Easing.allCases))
@@ -279,8 +278,6 @@ extension SeededGenerator {
 
   /// A fraction of a range that may be either end.
   fileprivate mutating func instant(in range: TimeRange, steps: Int = 1_000) throws -> Rational {
-    try range.duration
-      .multiplied(by: Rational(Int128(below(steps + 1)), Int128(steps)))
-      .adding(range.start.seconds)
+    range.duration * Rational(Int128(below(steps + 1)), over: Int128(steps)) + range.start.seconds
   }
 }

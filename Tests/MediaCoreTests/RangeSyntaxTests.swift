@@ -123,7 +123,7 @@ struct RangeSyntaxTests {
 private func resolved(_ written: TimeRangeExpression) throws -> TimeRange {
   try written.resolved(sourceDuration: MediaTime(seconds: 10), frameCount: 2400) { frame in
     try #require((0..<2400).contains(frame))
-    return try MediaTime(value: frame, timescale: 240)
+    return MediaTime(frame, over: 240)
   }
 }
 

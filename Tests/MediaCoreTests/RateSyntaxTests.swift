@@ -107,7 +107,7 @@ struct RateSyntaxTests {
         let speed = try Speed(number)
         if try Speed(parsing: speed.description) != speed { return "\(speed) as a speed" }
       }
-      let rate = try FrameRate(Int64(random.timescale()), Int64(random.timescale()))
+      let rate = FrameRate(Int(random.timescale()), over: Int(random.timescale()))
       return try FrameRate(parsing: rate.description) == rate ? nil : "\(rate) as a rate"
     }
   }

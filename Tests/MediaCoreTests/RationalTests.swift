@@ -6,45 +6,42 @@ import Testing
 
 /// Claims about ``Rational`` against integers without limits.
 struct RationalTests {
-  @Test func `Sums are exact, or overflow where no fraction holds them`() {
+  @Test func `Sums are exact, or invalid where no fraction holds them`() {
     forAll(.rationalSum) { random in
       let (left, right) = try random.rationals()
-      let sum = Result { () throws(MediaError) in try left.adding(right) }
+      let sum = left + right
       return complaint(sum, expected: Fraction(left) + Fraction(right)).map {
         "\(left) + \(right): \($0)"
       }
     }
   }
 
-  @Test func `Differences are exact, or overflow where no fraction holds them`() {
+  @Test func `Differences are exact, or invalid where no fraction holds them`() {
     forAll(.rationalDifference) { random in
       var (left, right) = try random.rationals()
-      if random.below(4) == 0, right.numerator != .min { right = try right.negated() }
-      let difference = Result { () throws(MediaError) in try left.subtracting(right) }
+      if random.below(4) == 0, right.numerator != .min { right = -right }
+      let difference = left - right
       return complaint(difference, expected: Fraction(left) - Fraction(right)).map {
         "\(left) - \(right): \($0)"
       }
     }
   }
 
-  @Test func `Products are exact, or overflow where no fraction holds them`() {
+  @Test func `Products are exact, or invalid where no fraction holds them`() {
     forAll(.rationalProduct) { random in
       let (left, right) = try random.rationals()
-      let product = Result { () throws(MediaError) in try left.multiplied(by: right) }
+      let product = left * right
       return complaint(product, expected: Fraction(left) * Fraction(right)).map {
         "\(left) * \(right): \($0)"
       }
     }
   }
 
-  @Test func `Quotients are exact, or overflow where no fraction holds them`() {
+  @Test func `Quotients are exact, or invalid where no fraction holds them`() {
     forAll(.rationalQuotient) { random in
       let (left, right) = try random.rationals()
-      let quotient = Result { () throws(MediaError) in try left.divided(by: right) }
-      if right == .zero {
-        guard case .failure(let error) = quotient else { return "\(left) / 0 is \(quotient)" }
-        return error.code == .notPositive ? nil : "\(left) / 0: \(error)"
-      }
+      let quotient = left / right
+      if right == .zero { return quotient == .invalid ? nil : "\(left) / 0 is \(quotient)" }
       return complaint(quotient, expected: Fraction(left) / Fraction(right)).map {
         "\(left) / \(right): \($0)"
       }
@@ -69,33 +66,67 @@ struct RationalTests {
       let number = try random.rational()
       for rounding in TimeRounding.allCases {
         let expected = Fraction(number).rounded(rounding, isFiner: false)
-        if BigInt(number.rounded(rounding)) != expected {
-          return "\(number) \(rounding) is \(expected), not \(number.rounded(rounding))"
+        let rounded = try number.rounded(rounding)
+        if BigInt(rounded) != expected {
+          return "\(number) \(rounding) is \(expected), not \(rounded)"
         }
       }
       return nil
     }
   }
 
-  @Test func `Results that fit only once they are reduced are found`() throws {
-    let huge = try Rational(.max, 3)
-    #expect(try huge.adding(Rational(.max, 6)) == Rational(.max, 2))
-    #expect(try Rational(.min, 1).divided(by: Rational(.min, 1)) == .one)
-    #expect(try Rational(-1).subtracting(Rational(.min, 1)) == Rational(.max, 1))
-    #expect(code { _ = try Rational(.max, 1).adding(.one) } == .overflow)
-    #expect(code { _ = try Rational(.min, 1).adding(Rational(.min, 1)) } == .overflow)
-    #expect(code { _ = try Rational(.min, 1).negated() } == .overflow)
-    #expect(code { _ = try Rational.one.divided(by: Rational(.min, 1)) } == .overflow)
+  @Test func `Results that fit only once they are reduced are found`() {
+    let huge = Rational(.max, over: 3)
+    #expect(huge + Rational(.max, over: 6) == Rational(.max, over: 2))
+    #expect(least / least == 1)
+    #expect(-1 - least == Rational(Int128.max))
+    for overflow in [Rational(Int128.max) + 1, least + least, -least, 1 / least, least.magnitude] {
+      #expect(overflow == .invalid)
+    }
   }
 
   @Test func `A denominator is above zero`() {
-    #expect(code { _ = try Rational(1, 0) } == .notPositive)
-    #expect(code { _ = try Rational(1, .min) } == .notPositive)
+    #expect(Rational(1, over: 0) == .invalid)
+    #expect(Rational(1, over: .min) == .invalid)
+    #expect(Rational(0, over: -1) == .invalid)
   }
+
+  @Test func `What is computed from an invalid number is invalid`() {
+    for number: Rational in [0, 1, -7, Rational(1, over: 3), least, .invalid] {
+      for result in [
+        number + .invalid, number - .invalid, number * .invalid, number / .invalid,
+        .invalid + number, .invalid - number, .invalid * number, .invalid / number,
+      ] { #expect(!result.isValid) }
+    }
+    #expect(!(-Rational.invalid).isValid && !Rational.invalid.magnitude.isValid)
+    #expect(Rational.invalid == .invalid && Rational.invalid != 0)
+    #expect(Rational.invalid.description == "invalid" && Rational.invalid.doubleValue.isNaN)
+    #expect(Rational.invalid.displayText == "invalid")
+  }
+
+  @Test func `An invalid number is greater than all others, so that no order is broken`() {
+    let ordered: [Rational] = [least, -1, 0, Rational(1, over: 3), Rational(Int128.max), .invalid]
+    #expect(ordered.shuffled().sorted() == ordered)
+    #expect(!(Rational.invalid < .invalid) && Rational.invalid <= .invalid)
+  }
+
+  @Test func `An invalid number becomes no time, range, rate or speed`() {
+    #expect(code { _ = try MediaTime(.invalid) } == .overflow)
+    #expect(code { _ = try FrameRate(.invalid) } == .overflow)
+    #expect(code { _ = try Speed(.invalid) } == .overflow)
+    #expect(code { _ = try TimeRange(start: 0, end: .invalid) } == .overflow)
+    #expect(code { _ = try TimeRange(start: .invalid, end: 1) } == .overflow)
+    #expect(code { _ = try Rational.invalid.rounded(.towardZero) } == .overflow)
+    #expect(MediaTime(exactly: .invalid) == nil)
+    #expect(FrameRate(exactly: .invalid) == nil)
+    #expect(Speed(exactly: .invalid) == nil)
+  }
+
+  private let least = Rational(Int128.min)
 
   /// The same fraction, or one so near that only 256 bits tell them apart.
   private func nextTo(_ number: Rational) throws -> Rational {
     guard number.numerator < .max, number.denominator < .max else { return number }
-    return try Rational(number.numerator + 1, number.denominator + 1)
+    return Rational(number.numerator + 1, over: number.denominator + 1)
   }
 }

@@ -17,11 +17,11 @@ struct RoundingTests {
       (.towardNegativeInfinity, [-2, -1, 0, 1, -2, -1, 0, 1, -2, -1, 0, 1]),
     ])
   func wholeSeconds(rounding: TimeRounding, expected: [Int64]) throws {
-    let halves = try [-3, -1, 1, 3].map { try MediaTime(value: $0, timescale: 2) }
-    let thirds = try [-4, -1, 1, 4, -5, -2, 2, 5].map { try MediaTime(value: $0, timescale: 3) }
+    let halves = [-3, -1, 1, 3].map { MediaTime($0, over: 2) }
+    let thirds = [-4, -1, 1, 4, -5, -2, 2, 5].map { MediaTime($0, over: 3) }
     let times = halves + thirds
     #expect(try times.map { try $0.converted(to: 1, rounding: rounding).value } == expected)
-    #expect(times.map { Int64($0.seconds.rounded(rounding)) } == expected)
+    #expect(try times.map { try Int64($0.seconds.rounded(rounding)) } == expected)
   }
 
   @Test(
@@ -33,14 +33,14 @@ struct RoundingTests {
       (7, 3, 3, 7), (-7, 3, 3, -7),
     ] as [(Int64, Int32, Int32, Int64)])
   func quickTime(value: Int64, from: Int32, to: Int32, expected: Int64) throws {
-    let time = try MediaTime(value: value, timescale: from)
+    let time = MediaTime(value, over: from)
     #expect(try time.converted(to: to, rounding: .quickTime).value == expected)
   }
 
   @Test("What is exact is the same in every rounding", arguments: TimeRounding.allCases)
   func exact(rounding: TimeRounding) throws {
     for value: Int64 in [-240, -1, 0, 1, 239, 240] {
-      let time = try MediaTime(value: value, timescale: 240)
+      let time = MediaTime(value, over: 240)
       #expect(try time.converted(to: 90_000, rounding: rounding).value == value * 375)
       #expect(
         try time.converted(to: 720, rounding: rounding).converted(to: 240, rounding: rounding)

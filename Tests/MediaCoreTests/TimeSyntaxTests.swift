@@ -182,7 +182,7 @@ private func resolved(
 ) throws -> MediaTime {
   try written.resolved(sourceDuration: MediaTime(seconds: 10), frameCount: frameCount()) { frame in
     try #require((0..<2400).contains(frame))
-    return try MediaTime(value: frame, timescale: 240)
+    return MediaTime(frame, over: 240)
   }
 }
 

@@ -16,12 +16,12 @@ struct H264LevelTests {
     width: Int, height: Int, rate: Int64, name: String
   ) throws {
     let level = H264Level.least(
-      width: width, height: height, frameRate: try FrameRate(rate, 1), bitRate: 0)
+      width: width, height: height, frameRate: FrameRate(Int(rate)), bitRate: 0)
     #expect(level?.name == name)
   }
 
   @Test func `More bits need a higher level, and too much has none`() throws {
-    let rate = try FrameRate(30, 1)
+    let rate = FrameRate(30)
     func level(_ bits: Int64) -> String? {
       H264Level.least(width: 640, height: 480, frameRate: rate, bitRate: bits)?.name
     }

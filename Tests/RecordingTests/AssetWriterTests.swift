@@ -39,7 +39,7 @@ struct AssetWriterTests {
     let pictures = try ScriptedCamera(100).pictures(0..<40)
     let writer = AssetWriter(path: path, metadata: ["title": "Mine"])
     let input = try AssetWriterInput(
-      formatDescription: Self.format, frameRate: FrameRate(100, 1), codec: codec,
+      formatDescription: Self.format, frameRate: FrameRate(100), codec: codec,
       expectsMediaDataInRealTime: inRealTime)
     #expect(!input.isReadyForMoreMediaData && writer.status == .unknown)
     try writer.add(input)
@@ -59,9 +59,9 @@ struct AssetWriterTests {
     #expect(try paintedNumbers(asset) == numbers.map { $0 })
     let times = try asset.frameTimingRows().map(\.ptsNanoseconds)
     #expect(times == numbers.map { Int64($0 - 5) * 10_000_000 })
-    #expect(asset.duration == (try MediaTime(value: 35, timescale: 100)))
+    #expect(asset.duration == (MediaTime(35, over: 100)))
     #expect(asset.metadata["title"] == "Mine")
-    #expect(asset.captureFrameRate?.rate == (try FrameRate(100, 1)))
+    #expect(asset.captureFrameRate?.rate == FrameRate(100))
     #expect(try !holdsBox("moof", path))
   }
 
@@ -71,7 +71,7 @@ struct AssetWriterTests {
     let pictures = try ScriptedCamera(100).pictures(0..<6)
     let writer = AssetWriter(path: path)
     let input = try AssetWriterInput(
-      formatDescription: Self.format, frameRate: FrameRate(100, 1), codec: .h264)
+      formatDescription: Self.format, frameRate: FrameRate(100), codec: .h264)
     try writer.add(input)
     #expect(Self.append(pictures[0], Self.time(0), to: input) == .wrongState)
     try writer.startWriting()
@@ -96,7 +96,7 @@ struct AssetWriterTests {
     for isDropped in [false, true] {
       var writer: AssetWriter? = AssetWriter(path: scratch.file("a.mov"))
       let input = try AssetWriterInput(
-        formatDescription: Self.format, frameRate: FrameRate(100, 1))
+        formatDescription: Self.format, frameRate: FrameRate(100))
       try writer?.add(input)
       try writer?.startWriting()
       try writer?.startSession(atSourceTime: .zero)
@@ -108,7 +108,7 @@ struct AssetWriterTests {
     }
     let empty = AssetWriter(path: scratch.file("b.mov"))
     try empty.add(
-      AssetWriterInput(formatDescription: Self.format, frameRate: FrameRate(100, 1)))
+      AssetWriterInput(formatDescription: Self.format, frameRate: FrameRate(100)))
     try empty.startWriting()
     let error = #expect(throws: MediaError.self) { try empty.finishWriting() }
     #expect(error?.code == .nothingStored && empty.status == .failed)
@@ -119,7 +119,7 @@ struct AssetWriterTests {
     let scratch = try Scratch()
     let path = try scratch.write([1, 2, 3], as: "a.mov")
     let input = try AssetWriterInput(
-      formatDescription: Self.format, frameRate: FrameRate(100, 1))
+      formatDescription: Self.format, frameRate: FrameRate(100))
     let writer = AssetWriter(path: path)
     #expect(throws: MediaError.self) { try writer.startWriting() }
     try writer.add(input)
@@ -132,7 +132,7 @@ struct AssetWriterTests {
         try AssetWriterInput(
           formatDescription: FormatDescription(
             mediaSubType: .pixels(format), width: 64, height: 64),
-          frameRate: FrameRate(100, 1), codec: .raw)
+          frameRate: FrameRate(100), codec: .raw)
       }
       #expect(refusal?.code == .codecRefused)
     }

@@ -28,7 +28,7 @@ struct BurstTests {
   }
 
   @Test func `A burst ends when memory is full, and loses nothing`() throws {
-    let rate = try FrameRate(240, 1)
+    let rate = FrameRate(240)
     let camera = try ScriptedCamera(240)
     let driver = ScriptedDriver(
       try (0..<40).map { .frame(try camera.observation($0), byteCount: 300_000) })

@@ -129,7 +129,7 @@ struct FaultyCameraTests {
     }
     camera.base = 0
     let (report, _) = try camera.take(steps, to: scratch.file("take.mov"))
-    #expect(report.measuredFrameRate == (try Rational(1_000_000, 8_331)))
+    #expect(report.measuredFrameRate == (Rational(1_000_000, over: 8_331)))
     let asset = try Asset(path: scratch.file("take.mov"))
     let tagged = try #require(asset.captureFrameRate?.rate.doubleValue)
     #expect(abs(tagged - 1_000_000 / 8_331) < 1e-3)

@@ -216,7 +216,7 @@ import Testing
     var settings = Encoder.VideoSettings(
       codec: "rawvideo", width: width, height: 48,
       pixelFormat: format == .gray ? .gray8 : .rgb24, timescale: 1_000_000)
-    settings.frameRate = try FrameRate(100, 1)
+    settings.frameRate = FrameRate(100)
     let parameters = try Encoder(video: settings).parameters
     let packet = try picture.withUnsafeBytes {
       try Packet(copying: $0, pts: 0, dts: 0, duration: 1, isKeyFrame: true)

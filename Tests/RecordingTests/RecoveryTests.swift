@@ -160,7 +160,7 @@ struct RecoveryTests {
     #expect(report.durationNanoseconds == 541_667_000)
     let asset = try Asset(path: recovered)
     #expect(try paintedNumbers(asset) == (10..<140).map { $0 })
-    #expect(asset.duration == (try MediaTime(value: 541_667, timescale: 1_000_000)))
+    #expect(asset.duration == (MediaTime(541_667, over: 1_000_000)))
   }
 
   @Test func `The ledger is made again, gaps and all`() throws {

@@ -22,7 +22,7 @@ struct ScriptedCamera {
   var base: Int64 = 5_000_000
   var hasAudio = false
 
-  init(_ framesPerSecond: Int64) throws { rate = try FrameRate(framesPerSecond, 1) }
+  init(_ framesPerSecond: Int64) throws { rate = FrameRate(Int(framesPerSecond)) }
 
   /// What the driver says of a frame that comes in time.
   func observation(_ number: Int64) throws -> FrameObservation {
@@ -96,7 +96,8 @@ struct ScriptedCamera {
     camera.hasAudio = true
     let settings = RecordingSettings(path: scratch.file("none.mov"))
     let session = try camera.session(ScriptedDriver([]))
-    let output = try MovieFileOutput(session: session, settings: settings)
+    let output = MovieFileOutput(settings: settings)
+    try session.addOutput(output)
     return try withExtendedLifetime(session) {
       try TakeAudio.of(session, into: output, settings, keeping: 1)
     }

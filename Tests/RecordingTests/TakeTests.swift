@@ -40,7 +40,7 @@ struct TakeTests {
     let path = scratch.file("take.mov")
     let report = try take(
       "synthetic:320x240@120?pace=max", mode: "320x240@120/\(fourcc)", codec: codec,
-      seconds: MediaTime(value: 1, timescale: 2), to: path)
+      seconds: MediaTime(1, over: 2), to: path)
     #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == 60 && report.ledger.expected == 60)
     #expect(report.isPlayable)
@@ -51,7 +51,7 @@ struct TakeTests {
     let painted = try paintedNumbers(asset).map { $0.map(Int64.init) }
     let sequences = try asset.frameTimingRows().map(\.sequence)
     #expect(painted == sequences)
-    #expect(asset.duration == (try MediaTime(value: 1, timescale: 2)))
+    #expect(asset.duration == (MediaTime(1, over: 2)))
     // Beside what is lossless the sound is, too.
     #expect(
       asset.audioTrack?.codec == (codec == .ffv1 || codec == .raw ? "pcm_s16le" : "aac"))
@@ -152,7 +152,7 @@ struct TakeTests {
   @Test func `A file that exists stays as it is unless it may be replaced`() throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
-    let seconds = try MediaTime(value: 1, timescale: 4)
+    let seconds = MediaTime(1, over: 4)
     _ = try take(
       "synthetic:128x96@60?pace=max", mode: "/grey", codec: .raw, seconds: seconds, to: path)
     let before = try frameBytes(path)
@@ -205,7 +205,7 @@ struct PlanTests {
 
   @Test func `Frames that never reached the disk are taken back, gaps and all`() throws {
     var report = RecordingReport(
-      requestedFrameRate: try FrameRate(100, 1), negotiatedFrameRate: try FrameRate(100, 1))
+      requestedFrameRate: FrameRate(100), negotiatedFrameRate: FrameRate(100))
     report.ledger.stored = 10
     report.ledger.lostDevice = 3
     report.ledger.lostWriter = 2

@@ -42,8 +42,8 @@ struct AudioLengthTests {
       let audio = Audio.noise(length: count, channelCount: entry.channelCount)
       let mappings = [try TimeMapping.of(0, count, at: entry.speed)]
       let rendering = try retimer.render(mappings, of: audio)
-      let exact = try Rational(count).divided(by: entry.speed.fraction)
-      let expected = Int64(exact.rounded(.halfAwayFromZero))
+      let exact = Rational(count) / entry.speed.fraction
+      let expected = try Int64(exact.rounded(.halfAwayFromZero))
       #expect(rendering.samples.map(\.count).allSatisfy { $0 == expected })
       #expect(rendering.samples.count == entry.channelCount)
       #expect(rendering.report.samples == expected)
@@ -85,25 +85,25 @@ struct AudioLengthTests {
     var end = MediaTime.zero
     for _ in 0..<6 {
       if Int.random(in: 0..<4, using: &random) == 0 {
-        end = try end + MediaTime(value: .random(in: 1...400, using: &random), timescale: 11_000)
+        end = try MediaTime(end + MediaTime(.random(in: 1...400, using: &random), over: 11_000))
       }
       let fractions: [(Int64, Int64)] = [(1, 1), (1, 1), (1, 3), (2, 1), (5, 7), (12, 1)]
       let (above, below) = fractions.randomElement(using: &random) ?? (1, 1)
       // Starts and lengths that are not whole numbers of samples.
-      let start = try MediaTime(value: .random(in: 0...45_000, using: &random), timescale: 90_000)
+      let start = MediaTime(.random(in: 0...45_000, using: &random), over: 90_000)
       let source = try TimeRange(
         start: start,
-        duration: MediaTime(value: .random(in: 1...7200, using: &random), timescale: 90_000))
+        duration: MediaTime(.random(in: 1...7200, using: &random), over: 90_000))
       let length = try MediaTime(
-        source.duration.divided(by: Speed.of(above, below).fraction))
+        source.duration / Speed.of(above, below).fraction)
       mappings.append(
         try TimeMapping(source: source, target: TimeRange(start: end, duration: length)))
-      end = try end + length
+      end = try MediaTime(end + length)
     }
-    let duration = try end + MediaTime(value: 1, timescale: 100)
+    let duration = try MediaTime(end + MediaTime(1, over: 100))
     let rendering = try retimer.render(mappings, of: audio, duration: duration)
     func sample(_ time: Rational) throws -> Int {
-      Int(try time.multiplied(by: Rational(48_000)).rounded(.halfAwayFromZero))
+      Int(try (time * Rational(48_000)).rounded(.halfAwayFromZero))
     }
     let total = try sample(duration.seconds)
     #expect(rendering.samples.map(\.count) == [total, total])
@@ -121,7 +121,7 @@ struct AudioLengthTests {
       if try mapping.speed() == .normal, first < next {
         // What plays at the sample: within half a sample of the source's own.
         let position = try sample(
-          mapping.sourceSeconds(of: Rational(Int128(first), 48_000)))
+          mapping.sourceSeconds(of: Rational(Int128(first), over: 48_000)))
         let expected = audio.samples(Int64(position), next - first)
         for channel in 0..<2 {
           #expect(rendering.samples[channel][first..<next].elementsEqual(expected[channel]))

@@ -81,10 +81,10 @@ struct OnsetTests {
         AudioPiece.Breakpoint(
           output: output, source: Rational(1000 + Int64(index) * count),
           speed: try .of(above, below)))
-      output = try output.adding(Rational(Int128(count) * Int128(below), Int128(above)))
+      output = output + Rational(Int128(count) * Int128(below), over: Int128(above))
     }
     return AudioPiece(
-      content: .retimed, samples: 0..<Int64(output.rounded(.halfAwayFromZero)),
+      content: .retimed, samples: 0..<Int64(try output.rounded(.halfAwayFromZero)),
       position: Rational(1000), speed: breakpoints[0].speed, sampleRate: 48_000,
       breakpoints: Array(breakpoints.dropFirst()))
   }

@@ -23,20 +23,20 @@ struct OutputFrameGridTests {
     duration: (Int64, Int64), rate: (Int64, Int64), ticks: Int64, expected: Int64
   ) throws {
     let slots = try OutputFrameGrid(
-      duration: Rational(Int128(duration.0), Int128(duration.1)),
-      rate: FrameRate(rate.0, rate.1), sourceTick: Rational(1, Int128(ticks)))
+      duration: Rational(Int128(duration.0), over: Int128(duration.1)),
+      rate: FrameRate(Int(rate.0), over: Int(rate.1)), sourceTick: Rational(1, over: Int128(ticks)))
     #expect(slots.count == expected)
   }
 
   @Test func `What cannot be cut into frames says so`() throws {
-    let rate = try FrameRate(30, 1)
+    let rate = FrameRate(30)
     for (duration, tick) in [(Rational(0), Rational(0)), (Rational(1), Rational(-1))] {
       let error = #expect(throws: MediaError.self) {
         try OutputFrameGrid(duration: duration, rate: rate, sourceTick: tick)
       }
       #expect(error?.code == .invalidMappings)
     }
-    let huge = try Rational(.max, 7)
+    let huge = Rational(.max, over: 7)
     let error = #expect(throws: MediaError.self) {
       try OutputFrameGrid(duration: huge, rate: rate, sourceTick: .zero)
     }
@@ -50,7 +50,7 @@ struct OutputFrameGridTests {
     var random = SeededGenerator(seed: seed)
     let rates: [(Int64, Int64)] = [(30, 1), (24, 1), (30_000, 1001), (60, 1), (7, 3)]
     let (above, below) = rates.randomElement(using: &random) ?? (30, 1)
-    let rate = try FrameRate(above, below)
+    let rate = FrameRate(Int(above), over: Int(below))
     // Jittered, sometimes equal, sometimes on a slot exactly, sometimes late or past the end.
     var tick: Int64 = .random(in: -200...2000, using: &random)
     let ticks = (0..<Int.random(in: 1...60, using: &random)).map { _ in
@@ -59,9 +59,10 @@ struct OutputFrameGridTests {
         .randomElement(using: &random) ?? 0
       return tick
     }
-    let times = try ticks.map { try Rational(Int128($0), 6000) }
-    let duration = try Rational(.random(in: 1...30_000, using: &random), 6000)
-    let slots = try OutputFrameGrid(duration: duration, rate: rate, sourceTick: Rational(1, 6000))
+    let times = ticks.map { Rational(Int128($0), over: 6000) }
+    let duration = Rational(.random(in: 1...30_000, using: &random), over: 6000)
+    let slots = try OutputFrameGrid(
+      duration: duration, rate: rate, sourceTick: Rational(1, over: 6000))
 
     func shown(_ sampling: FrameSampling) throws -> [Int] {
       let pictures = try slots.frames(of: times, until: duration, sampling)
@@ -69,7 +70,7 @@ struct OutputFrameGridTests {
       return pictures.flatMap { Array(repeating: $0.parts[0].frame, count: Int($0.count)) }
     }
     func instant(_ slot: Int64) throws -> Rational {
-      try Rational(Int128(slot) * Int128(below), Int128(above))
+      Rational(Int128(slot) * Int128(below), over: Int128(above))
     }
 
     // Slot by slot: the last frame that is not after it, else the first; and the nearest, the
@@ -91,9 +92,9 @@ struct OutputFrameGridTests {
     // The count itself, by trying: the last slot starts before the end, and the next would have
     // no more than a tick left.
     let end = slots.seconds(of: slots.count)
-    #expect(try duration.subtracting(end) <= Rational(1, 6000))
+    #expect(duration - end <= Rational(1, over: 6000))
     if slots.count > 1 {
-      #expect(try duration.subtracting(slots.seconds(of: slots.count - 1)) > Rational(1, 6000))
+      #expect(duration - slots.seconds(of: slots.count - 1) > Rational(1, over: 6000))
     }
   }
 
@@ -109,9 +110,10 @@ struct OutputFrameGridTests {
     }
     let end = ticks + .random(in: 1...300, using: &random)
     let slots = try OutputFrameGrid(
-      duration: Rational(Int128(end), scale), rate: FrameRate(rate, 1), sourceTick: .zero)
+      duration: Rational(Int128(end), over: scale), rate: FrameRate(Int(rate)), sourceTick: .zero)
     let pictures = try slots.frames(
-      of: starts.map { try Rational(Int128($0), scale) }, until: Rational(Int128(end), scale),
+      of: starts.map { Rational(Int128($0), over: scale) },
+      until: Rational(Int128(end), over: scale),
       .blend)
     #expect(pictures.reduce(0) { $0 + $1.count } == slots.count)
     var slot: Int64 = 0
@@ -135,14 +137,14 @@ struct OutputFrameGridTests {
 
   @Test func `Frames out of order are refused, and no frame shows nothing`() throws {
     let slots = try OutputFrameGrid(
-      duration: Rational(1), rate: FrameRate(30, 1), sourceTick: Rational(1, 1000))
+      duration: Rational(1), rate: FrameRate(30), sourceTick: Rational(1, over: 1000))
     for sampling in FrameSampling.allCases {
       #expect(try slots.frames(of: [], until: Rational(1), sampling) == [])
       let error = #expect(throws: MediaError.self) {
-        try slots.frames(of: [Rational(1, 2), .zero], until: Rational(1), sampling)
+        try slots.frames(of: [Rational(1, over: 2), .zero], until: Rational(1), sampling)
       }
       #expect(error?.code == .notAscending)
-      let alone = try slots.frames(of: [Rational(1, 2)], until: Rational(1), sampling)
+      let alone = try slots.frames(of: [Rational(1, over: 2)], until: Rational(1), sampling)
       #expect(alone.map(\.count) == [30])
     }
   }

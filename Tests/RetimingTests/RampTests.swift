@@ -18,8 +18,8 @@ struct RampTests {
     let whole = try PlaybackMapping(
       ramp, source: source, target: TimeRange(start: .zero, duration: length))
     guard isPart else { return whole }
-    let part = try whole.split(at: MediaTime(value: 1, timescale: 3)).1
-    return try part.split(at: MediaTime(value: 2, timescale: 3)).0
+    let part = try whole.split(at: MediaTime(1, over: 3)).1
+    return try part.split(at: MediaTime(2, over: 3)).0
       .filling(TimeRange.of(0, 16_000, per: 48_000))
   }
 
@@ -40,9 +40,9 @@ struct RampTests {
       #expect(plan.pieces.count == 1)
       let map = try SpeedMap(piece, origin: 10_000)
       for sample in stride(from: 0, to: piece.samples.upperBound, by: 97) {
-        let time = try Rational(sample).divided(by: Rational(48_000))
-        let exact = try mapping.sourceSeconds(of: time).multiplied(by: Rational(48_000))
-          .subtracting(Rational(10_000)).doubleValue
+        let time = Rational(sample) / Rational(48_000)
+        let exact = try (mapping.sourceSeconds(of: time) * Rational(48_000) - Rational(10_000))
+          .doubleValue
         let found = map.source(at: Double(sample))
         #expect((found - exact).magnitude < 1e-6, "\(sample): \(found), not \(exact)")
         let back = map.output(at: found)
@@ -74,7 +74,7 @@ struct RampTests {
       try PlaybackMapping(
         ramp, source: source, target: TimeRange(start: first.target.end, duration: length)))
     let last = try TimeMapping.of(
-      36_346, 4_000, at: .of(1, 5), from: first.target.end + length)
+      36_346, 4_000, at: .of(1, 5), from: MediaTime(first.target.end + length))
     mappings.append(PlaybackMapping(last))
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
     let audio = Audio.sine(frequency, length: 100_000)
@@ -84,7 +84,7 @@ struct RampTests {
     #expect(report.lengthErrorSamples == 0 && Int64(samples.count) == report.samples)
     var worst = 0.0
     for (index, sample) in samples.enumerated() {
-      let time = try Rational(Int64(index)).divided(by: Rational(48_000))
+      let time = Rational(Int64(index)) / Rational(48_000)
       let mapping = mappings.last { $0.target.start.seconds <= time } ?? mappings[0]
       let position = try mapping.sourceSeconds(of: time).doubleValue
       worst = max(worst, (Double(sample) - 0.5 * sin(2 * .pi * frequency * position)).magnitude)

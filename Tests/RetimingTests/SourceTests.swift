@@ -13,7 +13,7 @@ struct SourceTests {
     _ start: Int64, _ count: Int64, at target: Int64, of source: AudioSegment.Source
   ) throws -> AudioSegment {
     func time(_ samples: Int64) throws -> MediaTime {
-      try MediaTime(value: samples, timescale: Int32(rate))
+      MediaTime(samples, over: Int32(rate))
     }
     return AudioSegment(
       PlaybackMapping(

@@ -9,15 +9,15 @@ extension TimeRange {
   /// From one whole number of units to another.
   static func of(_ start: Int64, _ end: Int64, per timescale: Int32 = 1) throws -> TimeRange {
     try TimeRange(
-      start: MediaTime(value: start, timescale: timescale),
-      end: MediaTime(value: end, timescale: timescale))
+      start: MediaTime(start, over: timescale),
+      end: MediaTime(end, over: timescale))
   }
 }
 
 extension Speed {
   /// A speed of two whole numbers.
   static func of(_ above: Int64, _ below: Int64 = 1) throws -> Speed {
-    try Speed(Rational(Int128(above), Int128(below)))
+    try Speed(Rational(Int128(above), over: Int128(below)))
   }
 }
 
@@ -28,7 +28,7 @@ extension TimeMapping {
     sampleRate: Int32 = 48_000
   ) throws -> TimeMapping {
     let source = try TimeRange.of(start, start + count, per: sampleRate)
-    let length = try MediaTime(source.duration.divided(by: speed.fraction))
+    let length = try MediaTime(source.duration / speed.fraction)
     return try TimeMapping(source: source, target: TimeRange(start: target, duration: length))
   }
 }

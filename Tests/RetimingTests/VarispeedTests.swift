@@ -19,9 +19,9 @@ struct VarispeedTests {
     let retimer = try AudioRetimer(algorithm: .varispeed, sampleRate: 48_000, channelCount: 1)
     let audio = Audio.sine(frequency, length: 400_000)
     // 6000 output samples of it, from a whole sample in the middle on.
-    let start = try MediaTime(value: 100_000, timescale: 48_000)
-    let length = try MediaTime(value: 6000, timescale: 48_000)
-    let end = try start + length.multiplied(by: speed.fraction)
+    let start = MediaTime(100_000, over: 48_000)
+    let length = MediaTime(6000, over: 48_000)
+    let end = try MediaTime(start.seconds + length * speed.fraction)
     let mapping = try TimeMapping(
       source: TimeRange(start: start, end: end), target: TimeRange(duration: length))
     let samples = try retimer.render([mapping], of: audio).samples[0]
@@ -48,7 +48,7 @@ struct VarispeedTests {
         // A tenth of a sample: 480 kHz.
         let start = 1_000_000 + part
         let source = try TimeRange.of(start, start + 48_000, per: 480_000)
-        let length = try MediaTime(source.duration.divided(by: speed.fraction))
+        let length = try MediaTime(source.duration / speed.fraction)
         let mapping = try TimeMapping(source: source, target: TimeRange(duration: length))
         let samples = try retimer.render([mapping], of: audio).samples[0]
         let step = 2 * .pi * 997.0 / 48_000

@@ -83,7 +83,7 @@ package enum CopyJudge {
     for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
       if line.hasPrefix("#tb 0: ") {
         let numbers = line.dropFirst(7).split(separator: "/").compactMap { Int128($0) }
-        if numbers.count == 2 { tick = try Rational(numbers[0], numbers[1]) }
+        if numbers.count == 2 { tick = Rational(numbers[0], over: numbers[1]) }
       }
       guard !line.hasPrefix("#") else { continue }
       let fields = line.split(separator: ",").map { $0.trimmingPrefix { $0 == " " } }
@@ -98,8 +98,8 @@ package enum CopyJudge {
       let next = index + 1 < rows.count ? rows[index + 1].ticks : end
       return countsHidden || next.map { $0 - rows[index].ticks > 1 } ?? true
     }
-    return try shown.map { index in
-      let time = try Rational(rows[index].ticks - first).multiplied(by: tick)
+    return shown.map { index in
+      let time = Rational(rows[index].ticks - first) * tick
       return Frame(time: time, hash: rows[index].hash)
     }
   }

@@ -137,7 +137,7 @@ extension VividTests {
         let missing = gap?.sampleCount ?? 0
         #expect(block.position == last.position + Int64(last.sampleCount) + missing)
         if gap != nil {
-          let apart = try block.presentationTimeStamp - last.presentationTimeStamp
+          let apart = block.presentationTimeStamp - last.presentationTimeStamp
           let expected = Double(missing + Int64(last.sampleCount)) / Double(rate)
           #expect(abs(apart.doubleValue - expected) < 0.02)
         }

@@ -72,8 +72,8 @@ struct EditTests {
     #expect(try finished.document()["duration_ns"] as? Int == 32_000_000_000)
     let slow = try Asset(path: scratch.file("slow.mov"))
     #expect(slow.duration == MediaTime(seconds: 32))
-    #expect(slow.videoTrack?.nominalFrameRate == (try FrameRate(30, 1)))
-    #expect(slow.captureFrameRate?.rate == (try FrameRate(240, 1)))
+    #expect(slow.videoTrack?.nominalFrameRate == FrameRate(30))
+    #expect(slow.captureFrameRate?.rate == FrameRate(240))
   }
 
   @Test(

@@ -100,41 +100,4 @@ struct HelpTests {
     let info = try await slowmo("info", scratch.file("slow.mov"), "--json").document()
     #expect(info["duration_ns"] as? Int == 9_000_000_000)
   }
-
-  @Test func `The sample of frames as images writes the frames that it names`() async throws {
-    let scratch = try Scratch()
-    let finished = try await run(program("FramesToPNG"), [], in: scratch.path)
-    #expect(finished.status == 0, "\(finished.errors)")
-    let lines = finished.output.split(separator: "\n")
-    #expect(lines.count == 5)
-    for line in lines {
-      let name = try #require(line.split(separator: ":").first.map(String.init))
-      #expect(line.hasSuffix(": 640x480"))
-      let gray = try await FFmpeg.converted(
-        scratch.file(name), ["-pix_fmt", "gray", "-f", "rawvideo"])
-      try #require(gray.count == 640 * 480)
-      let number = FrameNumberPattern.read(width: 640, height: 480) { gray[$1 * 640 + $0] }
-      #expect(name == "frame-\(number.map(String.init) ?? "none").png")
-    }
-  }
-
-  @Test func `The sample of the SloPoke flow records, slows and exports`() async throws {
-    let scratch = try Scratch()
-    let finished = try await run(
-      program("SloPoke"), ["synthetic:320x240@240?pace=max"], in: scratch.path)
-    #expect(finished.status == 0, "\(finished.errors)")
-    #expect(finished.output.hasPrefix("recorded 720 frames, 0 missing\n"))
-    for (name, frames) in [("slopoke-passthrough.mov", 720), ("slopoke-30fps.mp4", 300)] {
-      let info = try await slowmo("info", scratch.file(name), "--json").document()
-      #expect(info["duration_ns"] as? Int == 10_000_000_000, "\(name)")
-      let counted = try await FFmpeg.probe(
-        scratch.file(name), "stream=nb_frames", stream: "v:0")
-      #expect(counted == ["\(frames)"], "\(name)")
-    }
-  }
-
-  /// The program of a sample.
-  private func program(_ name: String) -> String {
-    URL(fileURLWithPath: slowmoPath).deletingLastPathComponent().appendingPathComponent(name).path
-  }
 }

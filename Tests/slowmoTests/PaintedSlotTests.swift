@@ -81,14 +81,14 @@ struct PaintedSlotTests {
   private func model(
     _ composition: Composition, _ times: [Rational], _ rate: Int128
   ) throws -> [Int] {
-    let slack = try Rational(1, 1_000_000)
-    let count = try composition.duration.seconds.multiplied(by: Rational(rate, 1))
+    let slack = Rational(1, over: 1_000_000)
+    let count = try (composition.duration.seconds * Rational(rate))
       .rounded(.towardPositiveInfinity)
     return try (0..<count).compactMap { slot in
-      let instant = try Rational(slot, rate)
+      let instant = Rational(slot, over: rate)
       for segment in composition.segments
       where segment.target.start.seconds <= instant && instant < segment.target.end.seconds {
-        let time = try #require(segment.mapping).sourceSeconds(of: instant).adding(slack)
+        let time = try #require(segment.mapping).sourceSeconds(of: instant) + slack
         return times.lastIndex { $0 <= time }
       }
       return nil
@@ -110,7 +110,7 @@ struct PaintedSlotTests {
     try #require(numbers == Array(numbers[0]..<numbers[0] + times.count) && times.count >= 119)
     let middle = MediaTime(microseconds: 250_000)
     typealias Point = Composition.SpeedPoint
-    let eighth = try Speed(Rational(1, 8))
+    let eighth = try Speed(Rational(1, over: 8))
     var plans: [(arguments: [String], slowness: Int64?, composition: Composition)] = [
       (
         ["--ramp", "0.1=1 0.2=1/8 0.3=1/8 0.4=1"], nil,
@@ -126,7 +126,7 @@ struct PaintedSlotTests {
       ),
     ]
     for slowness in [2, 4, 8] as [Int64] {
-      let speed = try Speed(Rational(1, Int128(slowness)))
+      let speed = try Speed(Rational(1, over: Int128(slowness)))
       plans.append(
         (
           ["--speed", "1/\(slowness)"], slowness,

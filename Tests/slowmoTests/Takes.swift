@@ -87,3 +87,8 @@ func document(_ path: String) throws -> [String: Any] {
 /// The top folder of the checkout.
 let checkout = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
   .deletingLastPathComponent().deletingLastPathComponent().path
+
+/// The program of a sample.
+func program(_ name: String) -> String {
+  URL(fileURLWithPath: slowmoPath).deletingLastPathComponent().appendingPathComponent(name).path
+}

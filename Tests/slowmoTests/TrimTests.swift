@@ -99,7 +99,7 @@ struct TrimTests {
       let trimmed = try await retimed(source, checksPlan: false, "--trim", text, "--copy")
       #expect(try numbers(trimmed) == frames.map { $0 }, "\(kind) \(text)")
       #expect(
-        try times(trimmed) == (0..<frames.count).map { try Rational(Int128($0), 100) },
+        try times(trimmed) == (0..<frames.count).map { Rational(Int128($0), over: 100) },
         "\(kind) \(text)")
       #expect(trimmed.duration == MediaTime(microseconds: Int64(frames.count) * 10_000))
       #expect(trimmed.audioTrack?.sampleCount == Int64(frames.count) * 480)
@@ -149,7 +149,7 @@ struct TrimTests {
     let wanted = (50..<150).map { frame in
       frame < 100 ? frame - 50 : frame < 120 ? frame * 2 - 150 : frame - 30
     }
-    #expect(try times(inside) == wanted.map { try Rational(Int128($0), 100) })
+    #expect(try times(inside) == wanted.map { Rational(Int128($0), over: 100) })
     #expect(inside.audioTrack?.sampleCount == 57600)
     let across = try await retimed(
       source, "--trim", "0.5..1.5", "--range", "0.4..0.6", "--speed", "1/2", "--range", "1.4..end",
@@ -161,7 +161,7 @@ struct TrimTests {
     let conformed = try await retimed(
       source, "--trim", "50f..150f", "--playback-fps", "25", "--copy", "--pitch", "mute")
     #expect(try numbers(conformed) == Array(50..<150))
-    #expect(try times(conformed) == (0..<100).map { try Rational($0, 25) })
+    #expect(try times(conformed) == (0..<100).map { Rational($0, over: 25) })
   }
 
   @Test(arguments: [

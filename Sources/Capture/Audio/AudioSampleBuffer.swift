@@ -33,9 +33,8 @@ public struct AudioSampleBuffer: Sendable {
 
   /// How long the samples last by the card's label, exactly.
   public var duration: MediaTime {
-    // The rate is above zero, and a block is short, so that nothing throws.
-    (try? MediaTime(value: Int64(sampleCount), timescale: Int32(clamping: format.sampleRate)))
-      ?? .zero
+    // The rate is above zero, and a block is short.
+    MediaTime(exactly: sampleCount, over: format.sampleRate) ?? .zero
   }
 
   /// Shows the bytes, interleaved, which are valid inside the closure.

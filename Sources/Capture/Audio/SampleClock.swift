@@ -73,8 +73,8 @@ package struct SampleClock: Sendable {
 
   /// How long a sample lasts, in nanoseconds; within a thousandth of the label's.
   package var nanosecondsPerSample: Rational {
-    // The run is above zero, so that nothing throws.
-    (try? Rational(slope.rise, slope.run)) ?? .zero
+    // The run is above zero.
+    Rational(slope.rise, over: slope.run)
   }
 
   /// Takes a stamp: that sample was heard at that time.
@@ -112,8 +112,8 @@ package struct SampleClock: Sendable {
   /// for samples that are farther from the stamps than they may be from each other.
   package func nanoseconds(ofSample sample: Int64, rounding: TimeRounding) -> Int64? {
     guard let offset = offset(ofSample: sample) else { return nil }
-    let (time, overflow) = origin.nanoseconds.addingReportingOverflow(
-      Int64(offset.rounded(rounding)))
+    guard let rounded = try? offset.rounded(rounding) else { return nil }
+    let (time, overflow) = origin.nanoseconds.addingReportingOverflow(Int64(rounded))
     return overflow ? nil : time
   }
 
@@ -121,8 +121,9 @@ package struct SampleClock: Sendable {
   package func samples(inNanoseconds nanoseconds: Int64) -> Int64 {
     let limit = Int64(1) << 50
     let time = Int128(min(max(-limit, nanoseconds), limit))
-    guard let count = try? Rational(time * slope.run, slope.rise) else { return 0 }
-    return Int64(count.rounded(.halfAwayFromZero))
+    let count = Rational(time * slope.run, over: slope.rise)
+    // The rise is above zero, too.
+    return (try? Int64(count.rounded(.halfAwayFromZero))) ?? 0
   }
 
   /// The exact time of a sample after the origin.
@@ -133,7 +134,7 @@ package struct SampleClock: Sendable {
     let n = Int128(count)
     // The line goes through the mean of the stamps, (Σx / n, Σy / n).
     let above = sums.y * slope.run + slope.rise * (n * Int128(x) - sums.x)
-    return try? Rational(above, n * slope.run)
+    return Rational(above, over: n * slope.run)
   }
 
   private mutating func fit() {

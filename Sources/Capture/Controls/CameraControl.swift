@@ -205,7 +205,7 @@ extension ControlID {
   /// The time that a number of the control's means, or nil where it means none.
   func time(of number: Int64) -> MediaTime? {
     guard let timescale else { return nil }
-    return try? MediaTime(value: number, timescale: timescale)
+    return MediaTime(number, over: timescale)
   }
 }
 

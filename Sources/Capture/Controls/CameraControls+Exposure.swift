@@ -81,10 +81,10 @@ extension CameraControls {
   /// without losing the rate.
   public var exposureDurationRange: ClosedRange<MediaTime>? {
     get throws(MediaError) {
-      guard let control = try find(.exposureTime), control.minimum <= control.maximum,
-        let minimum = Self.duration(control.minimum), let maximum = Self.duration(control.maximum)
-      else { return nil }
-      return minimum...maximum
+      guard let control = try find(.exposureTime), control.minimum <= control.maximum else {
+        return nil
+      }
+      return Self.duration(control.minimum)...Self.duration(control.maximum)
     }
   }
 
@@ -241,8 +241,8 @@ extension CameraControls {
   ) throws(MediaError) -> Int64 {
     let units = try? duration.converted(to: Self.exposureTimescale, rounding: rounding).value
     guard let units, control.minimum <= units, units <= control.maximum else {
-      let least = Self.duration(control.minimum)?.secondsText ?? "?"
-      let greatest = Self.duration(control.maximum)?.secondsText ?? "?"
+      let least = Self.duration(control.minimum).secondsText
+      let greatest = Self.duration(control.maximum).secondsText
       throw outOfRange(
         "the exposure duration", "\(duration.secondsText) s", takes: "\(least) s to \(greatest) s")
     }
@@ -250,8 +250,8 @@ extension CameraControls {
   }
 
   /// A number of 100 µs as a time.
-  static func duration(_ units: Int64) -> MediaTime? {
-    try? MediaTime(value: units, timescale: exposureTimescale)
+  static func duration(_ units: Int64) -> MediaTime {
+    MediaTime(units, over: exposureTimescale)
   }
 
   /// Switches the automatics of exposure and gain off.

@@ -24,7 +24,7 @@ extension CaptureDevice {
 /// ```swift
 /// var locked = try camera.lockForConfiguration()
 /// try locked.setActiveFormat(try camera.fastestFormat())
-/// try locked.setActiveVideoFrameDuration(MediaTime(value: 1, timescale: 120))
+/// try locked.setActiveVideoFrameDuration(MediaTime(1, over: 120))
 /// let input = try locked.makeInput()
 /// ```
 public struct DeviceConfiguration: ~Copyable {

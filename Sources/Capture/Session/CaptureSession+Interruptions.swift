@@ -75,6 +75,7 @@ extension CaptureSession {
     guard reason != nil || error.code == .noPermission else {
       state.withLock { state in
         if state.running.isEmpty, state.interruptions.isEmpty { state.isWanted = false }
+        state.retain(self)
       }
       endChange([.runtimeError(error)])
       return true

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import OvercrankDeviceDiscovery
+import OvercrankLinuxSystem
 public import OvercrankMediaCore
 import Synchronization
 
@@ -26,9 +26,12 @@ extension CaptureSession {
   }
 
   /// Stops every input, and waits for none any more; blocks until their streams are off.
-  public func stopRunning() {
+  public func stopRunning() { stopAll() }
+
+  private func stopAll() {
     let (running, interruptions) = state.withLock { state in
       state.isWanted = false
+      state.retain(self)
       return (state.runningNow, state.interruptions.removeAndReturnAll())
     }
     for interruption in interruptions { interruption.end() }
@@ -38,7 +41,9 @@ extension CaptureSession {
 
   /// Stops every input, and suspends the task until their streams are off.
   public func stopRunning() async {
-    try? await offload { () throws(MediaError) in self.stopRunning() }
+    do throws(MediaError) {
+      try await offload { () throws(MediaError) in self.stopAll() }
+    } catch { stopAll() }  // There is no thread that may wait but this one.
   }
 
   /// Commits as the form that blocks does, and suspends the task meanwhile.
@@ -52,11 +57,10 @@ extension CaptureSession {
   private func offload(
     _ body: @escaping @Sendable () throws(MediaError) -> Void
   ) async throws(MediaError) {
-    let result = await withCheckedContinuation { continuation in
-      DispatchQueue.global().async {
-        continuation.resume(returning: Result { () throws(MediaError) in try body() })
-      }
-    }
+    let result: Result<Void, MediaError>
+    do throws(SystemError) {
+      result = try await BlockingThread.run { _ throws(MediaError) in try body() }
+    } catch { throw MediaError(.outOfMemory, error.description) }
     try result.get()
   }
 
@@ -74,7 +78,10 @@ extension CaptureSession {
     let result = work.withLock { _ in
       Result { () throws(MediaError) -> Bool in
         let (graph, wasWanted) = state.withLock { state in
-          defer { if !state.isWanted { (state.isWanted, state.resumes) = (true, resumes) } }
+          defer {
+            if !state.isWanted { (state.isWanted, state.resumes) = (true, resumes) }
+            state.retain(self)
+          }
           return (state.graph, state.isWanted)
         }
         beginChange()
@@ -171,7 +178,7 @@ extension CaptureSession {
       if state.change != nil {
         state.change?.events += events
       } else {
-        if state.running.isEmpty { events.append(state.endOfRunning()) }
+        if state.running.isEmpty { events.append(state.endOfRunning(of: self)) }
         for event in events { hub.send(event) }
       }
       return isAwaited
@@ -197,7 +204,7 @@ extension CaptureSession {
       if change.hasStarted, !change.wasRunning { events.append(.didStartRunning) }
       events += change.events
       if state.running.isEmpty, change.wasRunning || change.hasStarted {
-        events.append(state.endOfRunning())
+        events.append(state.endOfRunning(of: self))
       }
       for event in events { hub.send(event) }
     }
@@ -254,7 +261,10 @@ extension CaptureSession {
     for output in before.outputs where !graph.outputs.contains(where: { $0 === output }) {
       output.didJoin(nil)
     }
-    state.withLock { $0.graph = graph }
+    state.withLock { state in
+      state.graph = graph
+      state.retain(self)
+    }
   }
 
   /// Waits no more for inputs that were taken out.
@@ -297,8 +307,9 @@ extension CaptureSession {
 
 extension CaptureSession.State {
   /// The last input has ended; unless one is waited for, the session has, too.
-  fileprivate mutating func endOfRunning() -> SessionEvent {
+  fileprivate mutating func endOfRunning(of session: CaptureSession) -> SessionEvent {
     if interruptions.isEmpty { isWanted = false }
+    retain(session)
     return .didStopRunning
   }
 }

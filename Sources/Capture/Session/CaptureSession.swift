@@ -39,6 +39,8 @@ public final class CaptureSession: Sendable {
     var runningNow: [Running] { running.map { $0 } }
     /// Whether frames are to flow, and whether inputs that are interrupted are to come back.
     var (isWanted, resumes) = (false, false)
+    /// The session itself while frames are to flow into outputs; see ``retain(_:)``.
+    private(set) var retained: CaptureSession?
     var interruptions: [Interruption] = []
     /// What is told when inputs have been started or exchanged; nil while none are.
     var change: Change?
@@ -46,6 +48,14 @@ public final class CaptureSession: Sendable {
     var pressed: Set<ObjectIdentifier> = []
     /// The graph as it is, or is to be.
     var latest: SessionGraph { draft?.graph ?? graph }
+
+    /// Keeps the session alive as long as it runs and has outputs, and no longer.
+    ///
+    /// To be called by a method of the session after either has changed, so that it is never freed
+    /// in here.
+    mutating func retain(_ session: CaptureSession) {
+      retained = isWanted && !graph.outputs.isEmpty ? session : nil
+    }
   }
 
   let state = Mutex(State())
@@ -64,6 +74,20 @@ public final class CaptureSession: Sendable {
   }
 
   deinit { for interruption in state.withLock({ $0.interruptions }) { interruption.end() } }
+
+  /// Makes a session of one camera in the fastest of its formats that can be stored.
+  ///
+  /// - Parameters:
+  ///   - camera: The camera, which is opened.
+  ///   - frameRate: The rate to lock; the highest where nil.
+  /// - Throws: `MediaError` as ``CaptureDevice/format(matching:where:)`` and
+  ///   ``DeviceInput/init(device:format:)``.
+  public convenience init(
+    _ camera: CaptureDevice, frameRate: FrameRate? = nil
+  ) throws(MediaError) {
+    let request = ModeRequest(rate: frameRate)
+    try self.init(device: camera, format: camera.format(matching: request))
+  }
 
   /// Makes a session of one camera in one mode.
   ///

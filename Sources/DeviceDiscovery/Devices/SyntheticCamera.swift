@@ -120,7 +120,7 @@ package struct SyntheticCamera: Hashable, Sendable {
   ) -> [CaptureFormat] {
     let sizes =
       size.map { [($0.width, $0.height)] } ?? [(640, 480), (1280, 720), (1920, 1080)]
-    let rates = rate.map { [$0] } ?? [30, 60, 120, 240].compactMap { try? FrameRate($0, 1) }
+    let rates = rate.map { [$0] } ?? [30, 60, 120, 240].map { FrameRate($0) }
     var formats: [CaptureFormat] = []
     for code in Self.fourccs where fourcc.map(code.isNamed) ?? true {
       for (width, height) in sizes {
@@ -148,10 +148,11 @@ package struct SyntheticCamera: Hashable, Sendable {
   /// A share from 0 to 1: `5%`, `0.5%`, `1/20`, `0.05`.
   private static func share(_ text: String) -> Rational? {
     let isPercent = text.hasSuffix("%")
-    guard let number = try? Rational(parsing: isPercent ? String(text.dropLast()) : text),
-      let share = isPercent ? try? number.divided(by: Rational(100)) : number,
-      share >= .zero, share <= .one
-    else { return nil }
-    return share
+    guard let number = try? Rational(parsing: isPercent ? String(text.dropLast()) : text) else {
+      return nil
+    }
+    let share = isPercent ? number / 100 : number
+    // An invalid number is greater than all others.
+    return share >= 0 && share <= 1 ? share : nil
   }
 }

@@ -195,7 +195,7 @@ extension FrameRateRange {
     else { return nil }
     var duration: MediaTime?
     if let step, step.numerator > 0, step.denominator > 0 {
-      duration = try? MediaTime(Rational(Int128(step.numerator), Int128(step.denominator)))
+      duration = try? MediaTime(Rational(Int128(step.numerator), over: Int128(step.denominator)))
     }
     self.init(lowest, highest, frameDurationStep: duration)
   }
@@ -209,7 +209,7 @@ extension FrameRateRange {
   }
 
   /// Pixels a second that no camera and no cable gives: 8K at 60, the most of HDMI 2.1.
-  private static let mostPixels = Rational(7680 * 4320 * 60)
+  private static let mostPixels = Rational(7680 * 4320 * 60 as Int64)
 
   /// Whether a size of a range, at this range's highest rate, is more than can come in.
   ///
@@ -220,17 +220,15 @@ extension FrameRateRange {
       return size.width > known.width || size.height > known.height
     }
     let area = Rational(Int64(size.width) * Int64(size.height))
-    guard let pixels = try? area.multiplied(by: maxFrameRate.framesPerSecond) else { return true }
-    return pixels > Self.mostPixels
+    // What is too large to be counted is greater, too.
+    return area * maxFrameRate.framesPerSecond > Self.mostPixels
   }
 }
 
 extension FrameRate {
   /// The rate of frames that follow each other at a driver's interval, if it is one.
   fileprivate init?(interval: DriverFraction) {
-    guard interval.numerator > 0,
-      let rate = try? FrameRate(Int64(interval.denominator), Int64(interval.numerator))
-    else { return nil }
-    self = rate
+    self.init(
+      exactly: Rational(Int128(interval.denominator), over: Int128(interval.numerator)))
   }
 }

@@ -50,18 +50,15 @@ public struct FrameRateRange: Hashable, Sendable, CustomStringConvertible {
     guard minFrameRate <= rate, rate <= maxFrameRate else { return false }
     guard frameDurationStep != nil, rate != minFrameRate else { return true }
     // Numbers too large to count in steps are on none.
-    guard let steps = try? steps(to: rate) else { return false }
-    return steps.denominator == 1
+    return steps(to: rate).denominator == 1
   }
 
   /// Whether all of another range lies in this one.
   public func contains(_ other: FrameRateRange) -> Bool {
     guard contains(other.minFrameRate), contains(other.maxFrameRate) else { return false }
     guard let frameDurationStep, other.minFrameRate != other.maxFrameRate else { return true }
-    guard let others = other.frameDurationStep?.seconds,
-      let count = try? others.divided(by: frameDurationStep.seconds)
-    else { return false }
-    return count.denominator == 1
+    guard let others = other.frameDurationStep?.seconds else { return false }
+    return (others / frameDurationStep.seconds).denominator == 1
   }
 
   /// The rate of the range whose duration is the nearest; of two as near, the higher rate.
@@ -75,24 +72,21 @@ public struct FrameRateRange: Hashable, Sendable, CustomStringConvertible {
     let slower = max(above ?? minFrameRate, minFrameRate)
     guard let faster = below else { return slower }
     let wanted = rate.frameDuration
-    guard let toSlower = try? slower.frameDuration - wanted,
-      let toFaster = try? wanted - faster.frameDuration
-    else { return faster }
-    return toSlower < toFaster ? slower : faster
+    return slower.frameDuration - wanted < wanted - faster.frameDuration ? slower : faster
   }
 
   /// How many steps a rate's duration lies above the shortest; 0 without steps.
-  private func steps(to rate: FrameRate) throws(MediaError) -> Rational {
+  private func steps(to rate: FrameRate) -> Rational {
     guard let step = frameDurationStep?.seconds else { return .zero }
-    return try rate.frameDuration.seconds.subtracting(minFrameDuration.seconds).divided(by: step)
+    return (rate.frameDuration.seconds - minFrameDuration.seconds) / step
   }
 
   private func rateAfter(
     _ steps: Int128, _ step: MediaTime
   ) throws(MediaError) -> FrameRate {
-    let added = try Rational(steps, 1).multiplied(by: step.seconds)
+    let added = Rational(steps) * step.seconds
     return try FrameRate(
-      frameDuration: MediaTime(try minFrameDuration.seconds.adding(added)))
+      frameDuration: MediaTime(minFrameDuration.seconds + added))
   }
 
   /// The range as `"1/1...60/1"`, a single rate as `"60/1"`.

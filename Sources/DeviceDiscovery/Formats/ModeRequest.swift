@@ -26,7 +26,8 @@ public struct ModeRequest: Hashable, Sendable {
   /// Every mode.
   public static let any = ModeRequest(size: nil, rate: nil, fourcc: nil)
 
-  init(size: Size?, rate: FrameRate?, fourcc: String?) {
+  /// Asks for what matters; a part that is nil does not.
+  public init(size: Size? = nil, rate: FrameRate? = nil, fourcc: String? = nil) {
     self.size = size
     self.rate = rate
     self.fourcc = fourcc
@@ -158,13 +159,11 @@ extension FrameRate {
     let apart =
       Int128(numerator) * Int128(other.denominator) - Int128(other.numerator) * Int128(denominator)
     let below = Int128(denominator) * Int128(other.denominator)
-    return (try? Rational(abs(apart), below)) ?? .zero
+    return Rational(abs(apart), over: below)
   }
 
   /// Whether two rates are nearer to each other than 60 is to 60000/1001.
   fileprivate func isNear(_ other: FrameRate) -> Bool {
-    let step = Rational(1001)
-    guard let scaled = try? distance(to: other).multiplied(by: step) else { return false }
-    return scaled < max(self, other).framesPerSecond
+    distance(to: other) * 1001 < max(self, other).framesPerSecond
   }
 }

@@ -26,14 +26,9 @@ public struct VideoTimings: Hashable, Sendable, CustomStringConvertible {
   public var frameRate: FrameRate? {
     // Each is a sum of a few 32-bit numbers, so that the product fits.
     let pixels = Int128(driver.totalWidth) * Int128(driver.totalHeight)
-    guard pixels > 0, driver.pixelClock > 0,
-      var rate = try? Rational(Int128(driver.pixelClock), pixels)
-    else { return nil }
-    if driver.flags & DriverTimings.reducedRate != 0 {
-      guard let slower = try? Rational(1000, 1001).multiplied(by: rate) else { return nil }
-      rate = slower
-    }
-    return try? FrameRate(rate)
+    let rate = Rational(Int128(driver.pixelClock), over: pixels)
+    let isReduced = driver.flags & DriverTimings.reducedRate != 0
+    return FrameRate(exactly: isReduced ? rate * 1000 / 1001 : rate)
   }
 
   /// The picture as monitors show it: `1280x720p 60.000 Hz`, with fields a second for `i`.

@@ -23,11 +23,7 @@ extension Composition {
     var composition = Composition(source)
     // From the last to the first: what lies before a range still plays at its source time.
     for (range, speed) in ordered.reversed() {
-      let duration = try exactly("playing \(range.displayText) at speed \(speed)") {
-        () throws(MediaError) in
-        try MediaTime(range.duration.divided(by: speed.fraction))
-      }
-      try composition.scaleTimeRange(range, toDuration: duration)
+      try composition.setSpeed(speed, in: range)
     }
     return composition
   }
@@ -46,15 +42,12 @@ extension Composition {
   public static func conformed(
     _ source: MediaSource, frameCount: Int64, to rate: FrameRate
   ) throws(MediaError) -> Composition {
-    let (range, duration) = try exactly("playing \(source.path) at \(rate) frames a second") {
-      () throws(MediaError) in
-      (
-        try TimeRange(duration: source.duration),
-        try MediaTime(Rational(frameCount).divided(by: rate.framesPerSecond))
-      )
-    }
     var composition = Composition(source)
-    try composition.scaleTimeRange(range, toDuration: duration)
+    try exactly("playing \(source.path) at \(rate) frames a second") { () throws(MediaError) in
+      try composition.scaleTimeRange(
+        TimeRange(duration: source.duration),
+        toDuration: MediaTime(Rational(frameCount) / rate.framesPerSecond))
+    }
     return composition
   }
 
@@ -102,14 +95,9 @@ extension Composition {
     let ends = [SpeedPoint(.zero, first.speed)] + points + [SpeedPoint(source.duration, last.speed)]
     var composition = Composition(source)
     for (start, end) in zip(ends, ends.dropFirst()).reversed() where start.time < end.time {
-      let range = try exactly("the ramp from \(start.time)") { () throws(MediaError) in
-        try TimeRange(start: start.time, end: end.time)
-      }
+      let range = try TimeRange(start: start.time, end: end.time)
       if start.speed == end.speed {
-        let duration = try exactly("playing \(range.displayText) at speed \(start.speed)") {
-          () throws(MediaError) in try start.speed.targetDuration(of: MediaTime(range.duration))
-        }
-        try composition.scaleTimeRange(range, toDuration: duration)
+        try composition.setSpeed(start.speed, in: range)
       } else {
         try composition.setSpeedRamp(
           SpeedRamp(from: start.speed, to: end.speed, easing: easing), in: range)

@@ -83,7 +83,7 @@ extension PlaybackMapping {
     func rounded(_ timescale: Int32) throws(MediaError) -> MediaTime {
       let ticks = try ticks(ofSource: time, timescale: timescale, rounding: rounding)
       let instant = min(
-        max(try MediaTime(value: ticks, timescale: timescale), target.start), target.end)
+        max(MediaTime(ticks, over: timescale), target.start), target.end)
       // What is cut there must have a source time that fits.
       _ = try sourceSeconds(of: instant.seconds)
       return instant

@@ -121,7 +121,7 @@ public struct Composition: Hashable, Sendable {
         try exactly("the place of \(time.displayText) s of \(source.path)") {
           () throws(MediaError) in
           let ticks = try mapping.ticks(ofSource: time, timescale: timescale, rounding: rounding)
-          return try MediaTime(value: ticks, timescale: timescale)
+          return MediaTime(ticks, over: timescale)
         })
     }
     return instants
@@ -163,6 +163,22 @@ extension Composition {
     }
   }
 
+  /// Adds a range of a source at its own speed behind what plays last.
+  ///
+  /// - Parameters:
+  ///   - source: What it is taken from.
+  ///   - range: What to play, in the time of the source; all of it where nil.
+  /// - Throws: `MediaError` as ``insertTimeRange(_:of:at:)-(_,MediaSource,_)`` does.
+  public mutating func append(
+    _ source: MediaSource, range: TimeRange? = nil
+  ) throws(MediaError) {
+    if let range {
+      try insertTimeRange(range, of: source, at: duration)
+    } else {
+      try insertTimeRange(TimeRange(duration: source.duration), of: source, at: duration)
+    }
+  }
+
   /// Inserts what another composition plays in a range, as it plays it.
   ///
   /// - Throws: `MediaError` as ``insertTimeRange(_:of:at:)-(_,MediaSource,_)`` does, with
@@ -193,10 +209,7 @@ extension Composition {
     try edit { (composition) throws(MediaError) in
       var position = time
       for (range, source) in ranges {
-        let target = try exactly("inserting \(range.displayText) at \(position.displayText)") {
-          () throws(MediaError) in
-          try TimeRange(start: position, duration: MediaTime(range.duration))
-        }
+        let target = try Self.space(for: range, at: position)
         if let source {
           try composition.insertTimeRange(range, of: source, at: position)
         } else {
@@ -217,7 +230,9 @@ extension Composition {
   ///   or `.notExact`.
   public mutating func insertEmptyTimeRange(_ range: TimeRange) throws(MediaError) {
     try CompositionTrack.check(range, upTo: nil)
-    try change { (track) throws(MediaError) in try track.insertEmptyTimeRange(range) }
+    try change("inserting \(range.displayText)") { (track) throws(MediaError) in
+      try track.insert([TrackSegment(empty: range)])
+    }
   }
 
   /// Takes a range out, and moves what plays after it forward.
@@ -226,7 +241,9 @@ extension Composition {
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
   public mutating func removeTimeRange(_ range: TimeRange) throws(MediaError) {
     try CompositionTrack.check(range, upTo: duration)
-    try change { (track) throws(MediaError) in try track.remove(range) }
+    try change("removing \(range.displayText)") { (track) throws(MediaError) in
+      try track.remove(range)
+    }
   }
 
   /// Plays what is in a range faster or slower, so that it fills another length, and moves what
@@ -243,7 +260,24 @@ extension Composition {
     _ range: TimeRange, toDuration duration: MediaTime
   ) throws(MediaError) {
     try CompositionTrack.check(range, upTo: self.duration)
-    try change { (track) throws(MediaError) in try track.scale(range, to: duration) }
+    try change("scaling \(range.displayText) to \(duration.displayText)") {
+      (track) throws(MediaError) in try track.scale(range, to: duration)
+    }
+  }
+
+  /// Plays what is in a range at a speed, and moves what plays after it.
+  ///
+  /// Speeds multiply, as in ``scaleTimeRange(_:toDuration:)``.
+  ///
+  /// - Parameters:
+  ///   - speed: Seconds of the range in each second of the result: an eighth is slow motion.
+  ///   - range: In the time of the composition.
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
+  public mutating func setSpeed(_ speed: Speed, in range: TimeRange) throws(MediaError) {
+    try CompositionTrack.check(range, upTo: duration)
+    try change("playing \(range.displayText) at speed \(speed)") { (track) throws(MediaError) in
+      try track.scale(range, to: MediaTime(range.duration * speed.stretch))
+    }
   }
 
   /// Lets the speed of a range go from one to another, and moves what plays after it.
@@ -260,7 +294,9 @@ extension Composition {
     _ ramp: SpeedRamp, in range: TimeRange
   ) throws(MediaError) {
     try CompositionTrack.check(range, upTo: duration)
-    try change { (track) throws(MediaError) in try track.applyRamp(ramp, range) }
+    try change("the ramp \(ramp) in \(range.displayText)") { (track) throws(MediaError) in
+      try track.applyRamp(ramp, range)
+    }
   }
 
   /// Holds the picture at an instant, in silence, and moves what plays from there on back.
@@ -280,7 +316,8 @@ extension Composition {
         "\(time.displayText) s is not inside the composition, which ends at "
           + "\(self.duration.displayText) s")
     }
-    try change { (track) throws(MediaError) in
+    try change("holding \(time.displayText) for \(duration.displayText)") {
+      (track) throws(MediaError) in
       guard time <= track.duration, !track.segments.isEmpty else { return }
       try track.freezeFrame(at: time, for: duration)
     }
@@ -292,16 +329,29 @@ extension Composition {
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
   public mutating func reverse(_ range: TimeRange) throws(MediaError) {
     try CompositionTrack.check(range, upTo: duration)
-    try change { (track) throws(MediaError) in try track.turn(range) }
+    try change("reversing \(range.displayText)") { (track) throws(MediaError) in
+      try track.turn(range)
+    }
   }
 
-  /// Changes every track, or none.
+  /// Changes every track, or none; an error says what could not be computed.
   private mutating func change(
-    _ body: (inout CompositionTrack) throws(MediaError) -> Void
+    _ what: String, _ body: (inout CompositionTrack) throws(MediaError) -> Void
   ) throws(MediaError) {
     var changed = tracks
-    for index in changed.indices { try body(&changed[index]) }
+    try exactly(what) { () throws(MediaError) in
+      for index in changed.indices { try body(&changed[index]) }
+    }
     tracks = changed
+  }
+
+  /// The time that a range fills at its own speed from `time` on.
+  private static func space(
+    for range: TimeRange, at time: MediaTime
+  ) throws(MediaError) -> TimeRange {
+    try exactly("inserting \(range.displayText) at \(time.displayText)") {
+      () throws(MediaError) in try TimeRange(start: time, duration: MediaTime(range.duration))
+    }
   }
 
   /// Inserts into the first track of each kind, and makes room in the others.
@@ -309,9 +359,7 @@ extension Composition {
     _ range: TimeRange, _ kinds: [MediaType], at time: MediaTime,
     _ body: (inout CompositionTrack) throws(MediaError) -> Void
   ) throws(MediaError) {
-    let space = try exactly("inserting \(range.displayText) at \(time.displayText)") {
-      () throws(MediaError) in try TimeRange(start: time, duration: MediaTime(range.duration))
-    }
+    let space = try Self.space(for: range, at: time)
     var changed = tracks
     for kind in kinds where track(kind) == nil { changed.append(CompositionTrack(kind)) }
     var waiting = Set(kinds)

@@ -3,10 +3,11 @@
 import OvercrankMediaCore
 
 // How a track's segments are cut and put together again: the edits of one track or of all, of
-// ranges that need not be inside.
+// ranges that need not be inside. What does not fit is an `.overflow` here; the public edits say
+// which edit could not be computed exactly.
 extension CompositionTrack {
   mutating func remove(_ range: TimeRange) throws(MediaError) {
-    try replace(range) { (_) throws(MediaError) in [] }
+    try replace(range, lasting: 0) { (_) throws(MediaError) in [] }
   }
 
   mutating func scale(_ range: TimeRange, to duration: MediaTime) throws(MediaError) {
@@ -15,43 +16,30 @@ extension CompositionTrack {
         .emptyRange, "the range \(range.displayText) cannot be scaled to \(duration.displayText) s",
         ranges: [range])
     }
-    let what = "scaling \(range.displayText) to \(duration.displayText)"
     let start = range.start.seconds
-    let stretch = try exactly(what) { () throws(MediaError) in
-      try duration.seconds.divided(by: range.duration)
-    }
+    let stretch = duration.seconds / range.duration
+    func scaled(_ time: MediaTime) -> Rational { (time.seconds - start) * stretch + start }
     try replace(range, lasting: duration.seconds) { (inside) throws(MediaError) in
       try inside.map { (segment) throws(MediaError) in
         try segment.filling(
-          exactly(what) { () throws(MediaError) in
-            let ends = try [segment.target.start, segment.target.end].map {
-              (time) throws(MediaError) in
-              try MediaTime(time.seconds.subtracting(start).multiplied(by: stretch).adding(start))
-            }
-            return try TimeRange(start: ends[0], end: ends[1])
-          })
+          TimeRange(start: scaled(segment.target.start), end: scaled(segment.target.end)))
       }
     }
   }
 
   mutating func applyRamp(_ ramp: SpeedRamp, _ range: TimeRange) throws(MediaError) {
-    let length = try exactly("the ramp \(ramp) in \(range.displayText)") {
-      () throws(MediaError) in
-      try ramp.targetDuration(of: MediaTime(range.duration))
-    }
+    let length = try ramp.targetDuration(of: MediaTime(range.duration))
+    let target = try TimeRange(start: range.start, duration: length)
     try replace(range, lasting: length.seconds) { (inside) throws(MediaError) in
-      var whole = inside.first
+      guard let first = inside.first else { return [] }
+      var whole: TrackSegment? = first
       for next in inside.dropFirst() { whole = whole?.joined(with: next) }
-      guard let segment = whole, segment.target == range || inside.isEmpty else {
-        if inside.isEmpty { return [] }
+      guard let segment = whole, segment.target == range else {
         throw MediaError(
           .cutInRamp,
           "the ramp in \(range.displayText) has a cut or a change of speed at "
-            + "\(inside.first?.target.end.displayText ?? "") s, which would have no exact time",
+            + "\(first.target.end.displayText) s, which would have no exact time",
           ranges: [range])
-      }
-      let target = try exactly("the ramp in \(range.displayText)") { () throws(MediaError) in
-        try TimeRange(start: range.start, duration: length)
       }
       guard let source = segment.source, let mapping = segment.mapping, mapping.motion != .hold
       else { return [try segment.filling(target)] }
@@ -59,29 +47,22 @@ extension CompositionTrack {
         throw MediaError(
           .cutInRamp, "the range \(range.displayText) has a ramp already", ranges: [range])
       }
-      let ramped = try exactly("the ramp in \(range.displayText)") { () throws(MediaError) in
-        let content = try TimeRange(
-          start: MediaTime(mapping.sourceStart), end: MediaTime(mapping.sourceEnd))
-        // What plays backwards is the mirror of a ramp the other way round.
-        let shaped = try PlaybackMapping(
-          mapping.isReversed ? ramp.reversed : ramp, source: content, target: target)
-        return mapping.isReversed ? try shaped.reversed() : shaped
-      }
-      return [TrackSegment(unchecked: source, ramped)]
+      let content = try TimeRange(start: mapping.sourceStart, end: mapping.sourceEnd)
+      // What plays backwards is the mirror of a ramp the other way round.
+      let shaped = try PlaybackMapping(
+        mapping.isReversed ? ramp.reversed : ramp, source: content, target: target)
+      return [
+        TrackSegment(unchecked: source, mapping.isReversed ? try shaped.reversed() : shaped)
+      ]
     }
   }
 
   mutating func turn(_ range: TimeRange) throws(MediaError) {
-    let (start, end) = (range.start.seconds, range.end.seconds)
+    func mirrored(_ time: MediaTime) -> Rational { range.start + range.end - time.seconds }
     try replace(range, lasting: range.duration) { (inside) throws(MediaError) in
       try inside.reversed().map { (segment) throws(MediaError) in
         try segment.reversed().filling(
-          exactly("reversing \(range.displayText)") { () throws(MediaError) in
-            let sum = try start.adding(end)
-            return try TimeRange(
-              start: MediaTime(sum.subtracting(segment.target.end.seconds)),
-              end: MediaTime(sum.subtracting(segment.target.start.seconds)))
-          })
+          TimeRange(start: mirrored(segment.target.end), end: mirrored(segment.target.start)))
       }
     }
   }
@@ -90,10 +71,7 @@ extension CompositionTrack {
   func padded(upTo time: MediaTime) throws(MediaError) -> CompositionTrack {
     guard time > duration else { return self }
     var track = self
-    let gap = try exactly("the gap up to \(time.displayText)") { () throws(MediaError) in
-      try TimeRange(start: duration, end: time)
-    }
-    track.segments.append(try TrackSegment(empty: gap))
+    track.segments.append(try TrackSegment(empty: TimeRange(start: duration, end: time)))
     return track
   }
 
@@ -120,21 +98,15 @@ extension CompositionTrack {
         .outsideComposition, "\(start.displayText) s is before the start of the composition",
         ranges: [first.target])
     }
-    guard start < duration else {
-      var inserted = inserted
-      if inserted.count == 1, first.isEmpty, start > duration {
-        // The gap before it plays nothing as well.
-        inserted = []
-        segments = try padded(upTo: end).segments
-      }
+    if start < duration {
+      let (before, after) = try Self.split(segments, at: start)
+      segments = before + inserted + (try Self.moved(after, by: end - start))
+    } else if inserted.count == 1, first.isEmpty, start > duration {
+      // The gap before it plays nothing as well.
+      segments = try padded(upTo: end).segments
+    } else {
       segments = try padded(upTo: start).segments + inserted
-      return
     }
-    let length = try exactly("inserting at \(start.displayText)") { () throws(MediaError) in
-      try end.seconds.subtracting(start.seconds)
-    }
-    let (before, after) = try Self.split(segments, at: start)
-    segments = before + inserted + (try Self.moved(after, by: length))
   }
 
   /// Puts other segments where those of a range are, and moves what follows so that they last
@@ -143,18 +115,15 @@ extension CompositionTrack {
   /// A track that ends inside the range may be left shorter; one that ends before it is left
   /// alone.
   mutating func replace(
-    _ range: TimeRange, lasting length: Rational = .zero,
+    _ range: TimeRange, lasting length: Rational,
     _ body: ([TrackSegment]) throws(MediaError) -> [TrackSegment]
   ) throws(MediaError) {
     guard range.start < duration else { return }
     let isCovered = range.end <= duration
     let (before, inside, after) = try (isCovered ? self : padded(upTo: range.end)).split(range)
-    let change = try exactly("editing \(range.displayText)") { () throws(MediaError) in
-      try length.subtracting(range.duration)
-    }
     var changed = try body(inside)
     if !isCovered, changed.last?.isEmpty == true { changed.removeLast() }
-    segments = before + changed + (try Self.moved(after, by: change))
+    segments = before + changed + (try Self.moved(after, by: length - range.duration))
   }
 
   /// What plays before, in and after a range that lies inside.
@@ -188,11 +157,8 @@ extension CompositionTrack {
     guard change != .zero else { return segments }
     return try segments.map { (segment) throws(MediaError) in
       try segment.filling(
-        exactly("moving \(segment)") { () throws(MediaError) in
-          try TimeRange(
-            start: MediaTime(segment.target.start.seconds.adding(change)),
-            end: MediaTime(segment.target.end.seconds.adding(change)))
-        })
+        TimeRange(
+          start: segment.target.start.seconds + change, end: segment.target.end.seconds + change))
     }
   }
 }

@@ -100,14 +100,12 @@ extension CompositionTrack {
     _ range: TimeRange, of source: MediaSource, at time: MediaTime
   ) throws(MediaError) {
     try source.check(range)
-    let mapping = try exactly("inserting \(range.displayText) at \(time.displayText)") {
+    try exactly("inserting \(range.displayText) at \(time.displayText)") {
       () throws(MediaError) in
-      try TimeMapping(
-        source: range,
-        target: TimeRange(
-          start: time, end: MediaTime(time.seconds.adding(range.duration))))
+      let target = try TimeRange(start: time, end: MediaTime(time.seconds + range.duration))
+      let mapping = try TimeMapping(source: range, target: target)
+      try insert([TrackSegment(unchecked: source, PlaybackMapping(mapping))])
     }
-    try insert([TrackSegment(unchecked: source, PlaybackMapping(mapping))])
     keepProperties(of: source)
   }
 
@@ -120,12 +118,11 @@ extension CompositionTrack {
     _ range: TimeRange, of track: CompositionTrack, at time: MediaTime
   ) throws(MediaError) {
     try Self.check(range, upTo: nil)
-    let (_, inside, _) = try track.padded(upTo: range.end).split(range)
-    let change = try exactly("inserting \(range.displayText) at \(time.displayText)") {
+    try exactly("inserting \(range.displayText) at \(time.displayText)") {
       () throws(MediaError) in
-      try time.seconds.subtracting(range.start.seconds)
+      let (_, inside, _) = try track.padded(upTo: range.end).split(range)
+      try insert(Self.moved(inside, by: time - range.start))
     }
-    try insert(Self.moved(inside, by: change))
     rotation = rotation ?? track.rotation
     language = language ?? track.language
   }
@@ -139,7 +136,9 @@ extension CompositionTrack {
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` for a start before zero,
   ///   or `.notExact`.
   public mutating func insertEmptyTimeRange(_ range: TimeRange) throws(MediaError) {
-    try insert([TrackSegment(empty: range)])
+    try exactly("inserting \(range.displayText)") { () throws(MediaError) in
+      try insert([TrackSegment(empty: range)])
+    }
   }
 
   /// Takes a range out, and moves what plays after it forward.
@@ -148,7 +147,7 @@ extension CompositionTrack {
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
   public mutating func removeTimeRange(_ range: TimeRange) throws(MediaError) {
     try Self.check(range, upTo: duration)
-    try replace(range) { (_) throws(MediaError) in [] }
+    try exactly("removing \(range.displayText)") { () throws(MediaError) in try remove(range) }
   }
 
   /// Plays what is in a range faster or slower, so that it fills another length, and moves what
@@ -165,7 +164,24 @@ extension CompositionTrack {
     _ range: TimeRange, toDuration duration: MediaTime
   ) throws(MediaError) {
     try Self.check(range, upTo: self.duration)
-    try scale(range, to: duration)
+    try exactly("scaling \(range.displayText) to \(duration.displayText)") {
+      () throws(MediaError) in try scale(range, to: duration)
+    }
+  }
+
+  /// Plays what is in a range at a speed, and moves what plays after it.
+  ///
+  /// Speeds multiply, as in ``scaleTimeRange(_:toDuration:)``.
+  ///
+  /// - Parameters:
+  ///   - speed: Seconds of the range in each second of the result: an eighth is slow motion.
+  ///   - range: In the time of the composition.
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
+  public mutating func setSpeed(_ speed: Speed, in range: TimeRange) throws(MediaError) {
+    try Self.check(range, upTo: duration)
+    try exactly("playing \(range.displayText) at speed \(speed)") { () throws(MediaError) in
+      try scale(range, to: MediaTime(range.duration * speed.stretch))
+    }
   }
 
   /// Lets the speed of a range go from one to another, and moves what plays after it.
@@ -182,7 +198,9 @@ extension CompositionTrack {
     _ ramp: SpeedRamp, in range: TimeRange
   ) throws(MediaError) {
     try Self.check(range, upTo: duration)
-    try applyRamp(ramp, range)
+    try exactly("the ramp \(ramp) in \(range.displayText)") { () throws(MediaError) in
+      try applyRamp(ramp, range)
+    }
   }
 
   /// Holds what is shown at an instant, and moves what plays from there on back.
@@ -202,24 +220,22 @@ extension CompositionTrack {
         "\(time.displayText) s is not inside the composition, which ends at "
           + "\(self.duration.displayText) s")
     }
-    let target = try exactly("holding \(time.displayText) for \(duration.displayText)") {
-      () throws(MediaError) in
-      try TimeRange(start: time, duration: duration)
-    }
-    guard !target.isEmpty else {
+    guard duration > .zero else {
       throw MediaError(.emptyRange, "a frame cannot be held for \(duration.displayText) s")
     }
-    let isEnd = time == self.duration
-    guard mediaType == .video, let segment = segment(at: time), let source = segment.source,
-      let mapping = segment.mapping
-    else { return try insertEmptyTimeRange(target) }
-    let held = try exactly("the source of \(time.displayText)") { () throws(MediaError) in
-      try PlaybackMapping(
+    try exactly("holding \(time.displayText) for \(duration.displayText)") {
+      () throws(MediaError) in
+      let target = try TimeRange(start: time, duration: duration)
+      let isEnd = time == self.duration
+      guard mediaType == .video, let segment = segment(at: time), let source = segment.source,
+        let mapping = segment.mapping
+      else { return try insert([TrackSegment(empty: target)]) }
+      let held = try PlaybackMapping(
         holding: MediaTime(mapping.sourceSeconds(of: time.seconds)),
         isBefore: mapping.motion == .hold ? mapping.isReversed : mapping.isReversed != isEnd,
         target: target)
+      try insert([TrackSegment(unchecked: source, held)])
     }
-    try insert([TrackSegment(unchecked: source, held)])
   }
 
   /// Plays a range backwards; nothing moves.
@@ -228,6 +244,6 @@ extension CompositionTrack {
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
   public mutating func reverse(_ range: TimeRange) throws(MediaError) {
     try Self.check(range, upTo: duration)
-    try turn(range)
+    try exactly("reversing \(range.displayText)") { () throws(MediaError) in try turn(range) }
   }
 }

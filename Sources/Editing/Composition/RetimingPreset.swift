@@ -30,29 +30,25 @@ public enum RetimingPreset: String, Hashable, Sendable, CaseIterable {
   /// The speeds around the instant: seconds of the source from it, and the speed there.
   ///
   /// Ramps are as long whatever the width is.
-  private func points(
-    _ slow: Speed, _ width: Rational
-  ) throws(MediaError) -> [(seconds: Rational, speed: Speed)] {
-    func share(_ above: Int128, _ below: Int128, _ milliseconds: Int128) throws(MediaError)
-      -> Rational
-    {
-      try width.multiplied(by: Rational(above, below)).adding(Rational(milliseconds, 1_000))
+  private func points(_ slow: Speed, _ width: Rational) -> [(seconds: Rational, speed: Speed)] {
+    func share(_ above: Int128, _ below: Int128, _ milliseconds: Int128) -> Rational {
+      width * Rational(above, over: below) + Rational(milliseconds, over: 1_000)
     }
-    let fast = try Speed(Rational(2))
+    let fast = Speed(2)
     return switch self {
     case .impact:
-      try [
+      [
         (share(-1, 3, -300), .normal), (share(-1, 3, 0), slow), (share(2, 3, 0), slow),
         (share(2, 3, 300), .normal),
       ]
     case .landing:
-      try [
+      [
         (share(0, 1, -500), .normal), (share(0, 1, 0), slow), (share(1, 1, 0), slow),
         (share(1, 1, 0), .normal),
       ]
     case .freeze: []
     case .pulse:
-      try [
+      [
         (share(-1, 2, -700), .normal), (share(-1, 2, -400), fast), (share(-1, 2, 0), slow),
         (share(1, 2, 0), slow), (share(1, 2, 400), fast), (share(1, 2, 700), .normal),
       ]
@@ -93,9 +89,8 @@ public enum RetimingPreset: String, Hashable, Sendable, CaseIterable {
     }
     let placed = try exactly("the preset \(rawValue) at \(time.displayText)") {
       () throws(MediaError) in
-      let eighth = try Speed(Rational(1, 8))
-      return try points(slowSpeed ?? eighth, width.seconds).map { (point) throws(MediaError) in
-        let position = try time.seconds.adding(point.seconds)
+      try points(slowSpeed ?? Speed(1, over: 8), width.seconds).map { (point) throws(MediaError) in
+        let position = try (time.seconds + point.seconds).checked("a point of the preset")
         return Composition.SpeedPoint(
           try MediaTime(min(max(position, .zero), source.duration.seconds)), point.speed)
       }

@@ -93,9 +93,10 @@ public struct TrackSegment: Hashable, Sendable {
     if mapping.motion == .hold {
       return (try? mapping.filling(target)).map { TrackSegment(unchecked: source, $0) }
     }
-    guard let start = try? MediaTime(min(mapping.sourceStart, other.sourceStart)),
-      let end = try? MediaTime(max(mapping.sourceEnd, other.sourceEnd)),
-      let line = try? TimeMapping(source: TimeRange(start: start, end: end), target: target)
+    let start = min(mapping.sourceStart, other.sourceStart)
+    let end = max(mapping.sourceEnd, other.sourceEnd)
+    guard let range = try? TimeRange(start: start, end: end),
+      let line = try? TimeMapping(source: range, target: target)
     else { return nil }
     return TrackSegment(
       unchecked: source,
@@ -105,32 +106,24 @@ public struct TrackSegment: Hashable, Sendable {
   /// The same content, filling another time.
   func filling(_ target: TimeRange) throws(MediaError) -> TrackSegment {
     guard let source, let mapping else { return try TrackSegment(empty: target) }
-    let moved = try exactly("filling \(target.displayText)") { () throws(MediaError) in
-      try mapping.filling(target)
-    }
-    return TrackSegment(unchecked: source, moved)
+    return TrackSegment(unchecked: source, try mapping.filling(target))
   }
 
   /// The same content, the other way round.
   func reversed() throws(MediaError) -> TrackSegment {
     guard let source, let mapping else { return self }
-    let mirrored = try exactly("reversing \(target.displayText)") { () throws(MediaError) in
-      try mapping.reversed()
-    }
-    return TrackSegment(unchecked: source, mirrored)
+    return TrackSegment(unchecked: source, try mapping.reversed())
   }
 
   /// The parts before and after an instant inside; each plays as it did.
   func split(at time: MediaTime) throws(MediaError) -> [TrackSegment] {
     guard let source, let mapping else {
-      let targets = try exactly("a cut at \(time.displayText)") { () throws(MediaError) in
-        try [TimeRange(start: target.start, end: time), TimeRange(start: time, end: target.end)]
-      }
-      return try targets.map { (part) throws(MediaError) in try TrackSegment(empty: part) }
+      return [
+        try TrackSegment(empty: TimeRange(start: target.start, end: time)),
+        try TrackSegment(empty: TimeRange(start: time, end: target.end)),
+      ]
     }
-    let parts = try exactly("a cut at \(time.displayText)") { () throws(MediaError) in
-      try mapping.split(at: time)
-    }
+    let parts = try mapping.split(at: time)
     return [
       TrackSegment(unchecked: source, parts.before), TrackSegment(unchecked: source, parts.after),
     ]

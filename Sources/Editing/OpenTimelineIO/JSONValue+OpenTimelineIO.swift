@@ -166,7 +166,7 @@ extension JSONValue {
     guard let count = self["value"]?.number.flatMap(ProjectTime.nearest),
       let rate = ProjectTime.rate(self["rate"]?.number)
     else { return nil }
-    return try? count.divided(by: rate)
+    return (count / rate).ifValid
   }
 
   /// The frames per second in which an item's range is counted.
@@ -184,7 +184,7 @@ extension JSONValue {
     guard let plain = self["marked_range"]?.otioRange else { return nil }
     let ends =
       exact.count == 2 && abs(exact[0].doubleValue - plain.start.doubleValue) < 1e-6
-      ? exact : [plain.start, (try? plain.start.adding(plain.duration)) ?? plain.start]
+      ? exact : [plain.start, (plain.start + plain.duration).ifValid ?? plain.start]
     guard let start = try? ProjectTime.rounded(ends[0]),
       let end = try? ProjectTime.rounded(ends[1]),
       let range = try? TimeRange(start: start, end: end)

@@ -35,7 +35,7 @@ struct OpenTimelineEffects {
       } else if kind == "FreezeFrame" {
         speed = .zero
       } else {
-        speed = try speed.multiplied(by: Self.scalar(effect, kind, location))
+        speed = try speed * Self.scalar(effect, kind, location)
       }
     }
   }
@@ -74,40 +74,39 @@ struct OpenTimelineEffects {
   func curve(
     from start: Rational, lasting duration: Rational, _ rate: Rational?, _ location: String
   ) throws -> [ProjectContent.CurvePart] {
-    let length = try duration.multiplied(by: speed)
-    let first = length < .zero ? try start.subtracting(length) : start
+    let length = duration * speed
+    let first = length < .zero ? start - length : start
     guard let offsets else {
       return [
         ProjectContent.CurvePart(
-          start: .zero, end: duration, from: first, to: try first.adding(length))
+          start: .zero, end: duration, from: first, to: first + length)
       ]
     }
     guard let rate else {
       throw MediaError.invalidProject("\(location) has a curve, but no rate of frames")
     }
-    let count = try duration.multiplied(by: rate).rounded(.towardPositiveInfinity)
+    let count = try (duration * rate).rounded(.towardPositiveInfinity)
     guard count <= offsets.count else {
       throw MediaError.invalidProject(
         "the curve of \(location) has \(offsets.count) values for \(count) frames")
     }
     func content(_ frame: Int) throws -> Rational {
       if frame < offsets.count {
-        return try Rational(Int64(frame)).adding(offsets[frame]).divided(by: rate)
-          .multiplied(by: speed).adding(first)
+        return (Rational(Int64(frame)) + offsets[frame]) / rate * speed + first
       }
       // Past the last value it goes on as it went.
-      guard frame > 1 else { return try first.adding(speed.divided(by: rate)) }
+      guard frame > 1 else { return first + speed / rate }
       let (last, before) = (try content(frame - 1), try content(frame - 2))
-      return try last.adding(last).subtracting(before)
+      return last + last - before
     }
     var parts: [ProjectContent.CurvePart] = []
     for frame in 0..<Int(count) {
       let (from, to) = (try content(frame), try content(frame + 1))
-      let begin = try Rational(Int64(frame)).divided(by: rate)
-      let end = try Rational(Int64(frame + 1)).divided(by: rate)
+      let begin = Rational(Int64(frame)) / rate
+      let end = Rational(Int64(frame + 1)) / rate
       if let last = parts.last,
-        try last.to.subtracting(last.from).divided(by: last.end.subtracting(last.start))
-          == to.subtracting(from).multiplied(by: rate)
+        (last.to - last.from) / (last.end - last.start)
+          == (to - from) * rate
       {
         parts[parts.count - 1].end = end
         parts[parts.count - 1].to = to
@@ -117,10 +116,8 @@ struct OpenTimelineEffects {
     }
     // The item may end inside its last frame.
     if let last = parts.last, last.end > duration {
-      let share = try duration.subtracting(last.start)
-        .divided(by: last.end.subtracting(last.start))
-      parts[parts.count - 1].to = try last.to.subtracting(last.from).multiplied(by: share)
-        .adding(last.from)
+      let share = (duration - last.start) / (last.end - last.start)
+      parts[parts.count - 1].to = (last.to - last.from) * share + last.from
       parts[parts.count - 1].end = duration
     }
     return parts

@@ -21,7 +21,7 @@ enum OpenTimelineExact {
     let content: ProjectContent
     if first.otioKind == "Gap" {
       segment = try TrackSegment(empty: target)
-      content = ProjectContent(emptyFor: length)
+      content = try ProjectContent(emptyFor: length)
     } else {
       guard let path = path(first), let mapping = try? mapping(exact, target),
         let source = try? MediaSource(path: path, duration: target.end)
@@ -30,7 +30,7 @@ enum OpenTimelineExact {
         return nil
       }
       segment = TrackSegment(unchecked: source, mapping)
-      content = ProjectContent(
+      content = try ProjectContent(
         ProjectClip(path: path, location: "what is in \(location)", exact: mapping),
         along: [.init(start: .zero, end: length, from: .zero, to: length)])
     }

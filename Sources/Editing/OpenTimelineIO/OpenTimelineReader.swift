@@ -121,7 +121,7 @@ struct OpenTimelineReader {
     }
     let kind = item.otioKind
     guard kind != "Gap", try item.otioIsEnabled(location) else {
-      return ProjectContent(emptyFor: try length(of: item, location, depth: depth))
+      return try ProjectContent(emptyFor: length(of: item, location, depth: depth))
     }
     var inside: ProjectContent
     switch kind {
@@ -136,7 +136,7 @@ struct OpenTimelineReader {
           layers.append(try content(of: child, mediaType, name, depth: depth + 1))
         } else {
           let length = try length(of: child, name, depth: depth + 1)
-          layers.append(ProjectContent(emptyFor: length))
+          try layers.append(ProjectContent(emptyFor: length))
           if mediaType == .video, kind == "Audio", try child.otioIsEnabled(name) {
             notes.append("the sound of \(name) is not played: it is inside a track of pictures")
           }
@@ -171,7 +171,7 @@ struct OpenTimelineReader {
         children = children.dropFirst()
       }
     }
-    return row.padded(upTo: try row.duration.adding(Self.fades(track, name)))
+    return try row.padded(upTo: row.duration + Self.fades(track, name))
   }
 
   private mutating func clip(
@@ -183,16 +183,16 @@ struct OpenTimelineReader {
       if let reason = clip.otioWhyNothing {
         missing.append("\(location) \(reason)")
         notes.append("\(location) \(reason) and shows nothing")
-        return ProjectContent(emptyFor: duration)
+        return try ProjectContent(emptyFor: duration)
       }
       throw MediaError.invalidProject(
         "\(location) names no movie, but \(clip.otioReferenceDescription)")
     }
     let available = try reference.otioRange("available_range", location)
     let start = try (clip.otioRange("source_range", location) ?? available)?.start ?? .zero
-    let first = try start.subtracting(available?.start ?? .zero)
+    let first = start - (available?.start ?? .zero)
     let effects = try effects(clip, location)
-    return ProjectContent(
+    return try ProjectContent(
       ProjectClip(path: OpenTimelineURL.path(of: address), location: location),
       along: try effects.curve(from: first, lasting: duration, clip.otioRate, location))
   }
@@ -221,7 +221,7 @@ struct OpenTimelineReader {
     case "Track":
       var sum = try Self.fades(item, location)
       for child in children where child.otioKind != "Transition" {
-        sum = try sum.adding(length(of: child, location, depth: depth + 1))
+        sum += try length(of: child, location, depth: depth + 1)
       }
       return sum
     case "Stack":
@@ -240,7 +240,7 @@ struct OpenTimelineReader {
       guard offset >= .zero else {
         throw MediaError.invalidProject("a fade in \(location) lasts less than nothing")
       }
-      sum = try sum.adding(offset)
+      sum += offset
     }
     return sum
   }

@@ -72,6 +72,6 @@ extension SlowMotionMarkers {
   }
 
   private static func time(_ time: Adjustment.Time) -> MediaTime? {
-    try? MediaTime(value: time.value, timescale: time.timescale)
+    MediaTime(exactly: time.value, over: time.timescale)
   }
 }

@@ -58,7 +58,7 @@ extension SlowMotionMarkers {
         let range = try? TimeRange(
           start: MediaTime(microseconds: start * 1_000), end: MediaTime(microseconds: end * 1_000)),
         changes.allSatisfy({ !$0.range.overlaps(range) }),
-        let speed = try? Speed(elsewhere.fraction.divided(by: Rational(1 << (level - 1))))
+        let speed = try? Speed(elsewhere.fraction / Rational(1 << (level - 1) as Int64))
       else {
         throw .invalidMarkers("it names a range of slow motion that is none: \(part.prefix(60))")
       }

@@ -107,8 +107,8 @@ public struct SlowMotionMarkers: Hashable, Sendable {
       let above = (number * Double(denominator)).rounded()
       // A float has seven digits.
       guard abs(above / Double(denominator) / number - 1) < 1e-6 else { continue }
-      return try? Speed(Rational(Int128(above), Int128(denominator)))
+      return try? Speed(Rational(Int128(above), over: Int128(denominator)))
     }
-    return try? Speed(Rational(Int128((number * 1e9).rounded()), 1_000_000_000))
+    return try? Speed(Rational(Int128((number * 1e9).rounded()), over: 1_000_000_000))
   }
 }

@@ -81,10 +81,10 @@ struct EditDecisionList {
       throw MediaError.invalidProject("the list has no event that plays anything")
     }
     let rate = try rate(of: first, events)
-    let nominal = Int64(rate.framesPerSecond.rounded(.towardPositiveInfinity))
+    let nominal = try Int64(rate.framesPerSecond.rounded(.towardPositiveInfinity))
     let drops = isDrop && nominal % 30 == 0 && rate.framesPerSecond != Rational(nominal)
-    func seconds(_ frames: Int64) throws -> Rational {
-      try Rational(frames).divided(by: rate.framesPerSecond)
+    func seconds(_ frames: Int64) -> Rational {
+      Rational(frames) / rate.framesPerSecond
     }
     func count(_ code: TimeCode) -> Int64 { code.count(per: nominal, dropsAll: drops) }
     let begin = events.map { count($0.codes[2]) }.min() ?? 0
@@ -102,20 +102,20 @@ struct EditDecisionList {
       if !event.isCut { notes.append("the transition at \(location) is played as a cut") }
       let offset = starts[path] ?? 0
       let from = count(event.codes[0]) - offset
-      let length = try seconds(record.1 - record.0)
-      var start = try seconds(from)
+      let length = seconds(record.1 - record.0)
+      var start = seconds(from)
       var end: Rational
       if let motion = event.motion {
         guard let pace = ProjectTime.nearest(motion.framesPerSecond) else {
           throw MediaError.invalidProject("\(location) has a speed that is none")
         }
-        let played = try length.multiplied(by: pace.divided(by: rate.framesPerSecond))
+        let played = length * (pace / rate.framesPerSecond)
         if played < .zero {
           // Backwards, from the frame that the line names, or from where it would end forwards.
           let named = motion.start.map { count($0) - offset } ?? from
-          start = named > from ? try seconds(named + 1) : try start.subtracting(played)
+          start = named > from ? seconds(named + 1) : start - played
         }
-        end = try start.adding(played)
+        end = start + played
       } else {
         let other = count(event.codes[1]) - count(event.codes[0])
         // Lists of drop-frame time code are often a frame off.
@@ -124,12 +124,12 @@ struct EditDecisionList {
             "\(location) takes \(other) frames for \(record.1 - record.0), without an M2 line that "
               + "says how")
         }
-        end = try start.adding(length)
+        end = start + length
       }
-      let shown = ProjectContent(
+      let shown = try ProjectContent(
         ProjectClip(path: path, location: location),
         along: [.init(start: .zero, end: length, from: start, to: end)])
-      var layer = ProjectContent(emptyFor: try seconds(record.0))
+      var layer = try ProjectContent(emptyFor: seconds(record.0))
       try layer.append(shown)
       if event.isVideo { layers[.video, default: []].append(layer) }
       if event.isAudio { layers[.audio, default: []].append(layer) }
@@ -144,19 +144,19 @@ struct EditDecisionList {
 
   /// The time code of each movie's first frame, in frames.
   private mutating func starts(
-    of events: [Event], count: (TimeCode) -> Int64, seconds: (Int64) throws -> Rational
+    of events: [Event], count: (TimeCode) -> Int64, seconds: (Int64) -> Rational
   ) throws -> [String: Int64] {
     var starts: [String: Int64] = [:]
     let movies = Dictionary(grouping: events, by: Self.path).sorted { $0.key < $1.key }
     for (path, events) in movies {
       let last = events.map { count($0.codes[1]) }.max() ?? 0
       let length = try media.source(path).duration.seconds
-      guard try seconds(last) > length.adding(Rational(1, 24)) else { continue }
+      guard seconds(last) > length + Rational(1, over: 24) else { continue }
       let hour = count(TimeCode("01:00:00:00") ?? events[0].codes[0])
       let low = events.map { count($0.codes[0]) }.min() ?? 0
       // Time codes that are no places in the file: a whole hour is the custom of cameras.
       let start =
-        try hour > 0 && seconds(last - low / hour * hour) <= length ? low / hour * hour : low
+        hour > 0 && seconds(last - low / hour * hour) <= length ? low / hour * hour : low
       starts[path] = start
       notes.append(
         "the first frame of \(path) is taken to have the time code of "

@@ -8,7 +8,7 @@ extension FinalCutProject {
   mutating func curve(
     _ element: XMLElement, from start: Rational, lasting duration: Rational
   ) throws -> [ProjectContent.CurvePart] {
-    let end = try start.adding(duration)
+    let end = try (start + duration).checked("the end of \(Self.words(element))")
     if let conform = element.first("conform-rate"), conform["scaleEnabled"] != "0" {
       notes.append("\(Self.words(element)) plays at the rate of its own frames")
     }
@@ -30,10 +30,9 @@ extension FinalCutProject {
     guard points.count > 1 else {
       throw MediaError.invalidProject("the time map of \(Self.words(element)) has no curve")
     }
-    func value(_ time: Rational, _ index: Int) throws -> Rational {
+    func value(_ time: Rational, _ index: Int) -> Rational {
       let (one, two) = (points[index], points[index + 1])
-      return try two.value.subtracting(one.value).multiplied(by: time.subtracting(one.time))
-        .divided(by: two.time.subtracting(one.time)).adding(one.value)
+      return (two.value - one.value) * (time - one.time) / (two.time - one.time) + one.value
     }
     var parts: [ProjectContent.CurvePart] = []
     for index in 0..<points.count - 1 {
@@ -43,8 +42,8 @@ extension FinalCutProject {
       guard low < high else { continue }
       parts.append(
         .init(
-          start: try low.subtracting(start), end: try high.subtracting(start),
-          from: try value(low, index), to: try value(high, index)))
+          start: low - start, end: high - start,
+          from: value(low, index), to: value(high, index)))
     }
     return parts
   }
@@ -56,7 +55,7 @@ extension FinalCutProject {
     guard text.hasSuffix("s"), (1...2).contains(parts.count),
       let above = Rational.decimal(parts[0]),
       let below = parts.count == 2 ? Rational.decimal(parts[1]) : .one, below > .zero,
-      let time = try? above.divided(by: below)
+      let time = (above / below).ifValid
     else {
       throw MediaError.invalidProject(
         "the \(key) of \(words(element)) is no time: \(text.prefix(40))")

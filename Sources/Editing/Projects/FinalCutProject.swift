@@ -21,9 +21,10 @@ struct FinalCutProject {
     var connected: [Connected] = []
 
     /// The same so much later.
-    func later(by time: Rational) throws -> [Connected] {
-      try connected.map {
-        try Connected(lane: $0.lane, at: $0.at.adding(time), content: $0.content)
+    func later(by time: Rational) throws(MediaError) -> [Connected] {
+      try connected.map { (other) throws(MediaError) in
+        let at = try (other.at + time).checked("a time of the project")
+        return Connected(lane: other.lane, at: at, content: other.content)
       }
     }
   }
@@ -93,13 +94,16 @@ struct FinalCutProject {
         continue
       }
       guard Self.kinds.contains(child.name) || child.name == "audition" else { continue }
-      let offset = try Self.time(child, "offset")?.subtracting(start) ?? row.content.duration
+      let offset =
+        try Self.time(child, "offset").map {
+          try ($0 - start).checked("the offset of \(Self.words(child))")
+        } ?? row.content.duration
       let played = try clip(child, depth: depth + 1)
       guard offset >= row.content.duration else {
         throw MediaError.invalidProject(
           "\(Self.words(child)) begins before the one in front of it has ended")
       }
-      row.content = row.content.padded(upTo: offset)
+      row.content = try row.content.padded(upTo: offset)
       try row.content.append(played.content)
       row.connected += try played.later(by: offset)
     }
@@ -129,15 +133,15 @@ struct FinalCutProject {
     guard duration > .zero else { throw MediaError.invalidProject("\(location) has no length") }
     let curve = try curve(element, from: start, lasting: duration)
     if element["enabled"] == "0" { content = nil }
-    var played = Played(content: ProjectContent(emptyFor: duration))
+    var played = Played(content: try ProjectContent(emptyFor: duration))
     if let leaf = self.leaf(element) {
       if element["enabled"] != "0", let asset = leaf {
-        let shifted = try curve.map { part in
+        let shifted = curve.map { part in
           ProjectContent.CurvePart(
-            start: part.start, end: part.end, from: try part.from.subtracting(asset.start),
-            to: try part.to.subtracting(asset.start))
+            start: part.start, end: part.end, from: part.from - asset.start,
+            to: part.to - asset.start)
         }
-        played.content = ProjectContent(
+        played.content = try ProjectContent(
           ProjectClip(path: asset.path, location: location), along: shifted)
       }
     } else if let content {
@@ -147,7 +151,8 @@ struct FinalCutProject {
       guard let lane = child["lane"].flatMap({ Int($0) }), lane != 0, abs(lane) < 10_000 else {
         continue
       }
-      let at = try (Self.time(child, "offset") ?? start).subtracting(start)
+      let offset = try Self.time(child, "offset") ?? start
+      let at = try (offset - start).checked("the offset of \(Self.words(child))")
       let inner = try clip(child, depth: depth + 1)
       played.connected.append(Connected(lane: lane, at: at, content: inner.content))
       played.connected += try inner.later(by: at).map {
@@ -241,15 +246,15 @@ struct FinalCutProject {
     _ content: ProjectContent, by time: Rational
   ) throws -> ProjectContent {
     if time < .zero {
-      let start = try time.negated()
+      let start = -time
       guard start < content.duration else { return ProjectContent() }
       return try content.played(along: [
         .init(
-          start: .zero, end: content.duration.subtracting(start), from: start,
+          start: .zero, end: content.duration - start, from: start,
           to: content.duration)
       ])
     }
-    var later = ProjectContent(emptyFor: time)
+    var later = try ProjectContent(emptyFor: time)
     try later.append(content)
     return later
   }

@@ -40,7 +40,7 @@ struct LosslessCutProject {
         ProjectContent(
           ProjectClip(path: path, location: location),
           along: [
-            .init(start: .zero, end: last.subtracting(start), from: start, to: last)
+            .init(start: .zero, end: last - start, from: start, to: last)
           ]))
     }
     var composition = Composition()

@@ -43,6 +43,11 @@ struct ProjectContent {
     var end: Rational
     var from: Rational
     var to: Rational
+
+    /// Throws where a time did not fit.
+    func check() throws(MediaError) {
+      for time in [start, end, from, to] { _ = try time.checked("a time of the project") }
+    }
   }
 
   private(set) var pieces: [Piece] = []
@@ -54,12 +59,15 @@ struct ProjectContent {
   init() {}
 
   /// Content that shows nothing.
-  init(emptyFor duration: Rational) {
-    if duration > .zero { pieces = [Piece(start: .zero, end: duration, shown: nil)] }
+  init(emptyFor duration: Rational) throws(MediaError) {
+    if try duration.checked("a length in the project") > .zero {
+      pieces = [Piece(start: .zero, end: duration, shown: nil)]
+    }
   }
 
   /// A clip, played along a curve.
-  init(_ clip: ProjectClip, along curve: [CurvePart]) {
+  init(_ clip: ProjectClip, along curve: [CurvePart]) throws(MediaError) {
+    for part in curve { try part.check() }
     for part in curve where part.start < part.end {
       pieces.append(
         Piece(
@@ -74,14 +82,15 @@ struct ProjectContent {
     for piece in other.pieces {
       pieces.append(
         Piece(
-          start: try piece.start.adding(end), end: try piece.end.adding(end), shown: piece.shown)
-      )
+          start: try (piece.start + end).checked("a time of the project"),
+          end: try (piece.end + end).checked("a time of the project"), shown: piece.shown))
     }
   }
 
   /// The same content, showing nothing from its end up to a time.
-  func padded(upTo time: Rational) -> ProjectContent {
+  func padded(upTo time: Rational) throws(MediaError) -> ProjectContent {
     var padded = self
+    let time = try time.checked("a time of the project")
     if time > duration { padded.pieces.append(Piece(start: duration, end: time, shown: nil)) }
     return padded
   }
@@ -89,6 +98,7 @@ struct ProjectContent {
   /// This content played along a curve; beyond its ends nothing is shown.
   func played(along curve: [CurvePart]) throws(MediaError) -> ProjectContent {
     var played = ProjectContent()
+    for part in curve { try part.check() }
     for part in curve where part.start < part.end {
       played.pieces += try window(part)
     }
@@ -100,7 +110,7 @@ struct ProjectContent {
   static func stacked(_ layers: [ProjectContent]) throws(MediaError) -> ProjectContent {
     guard let top = layers.last else { return ProjectContent() }
     let end = layers.map(\.duration).max() ?? .zero
-    var seen = layers.count == 1 ? top : top.padded(upTo: end)
+    var seen = layers.count == 1 ? top : try top.padded(upTo: end)
     for layer in layers.dropLast().reversed() where layer.showsAnything {
       var merged: [Piece] = []
       for piece in seen.pieces {
@@ -135,12 +145,11 @@ struct ProjectContent {
       }
       return [Piece(start: part.start, end: part.end, shown: shown)]
     }
-    let scale = try part.end.subtracting(part.start)
-      .divided(by: part.to.subtracting(part.from))
+    let scale = (part.end - part.start) / (part.to - part.from)
     func location(_ time: Rational) throws(MediaError) -> Rational {
       if time == part.from { return part.start }
       if time == part.to { return part.end }
-      return try time.subtracting(part.from).multiplied(by: scale).adding(part.start)
+      return try ((time - part.from) * scale + part.start).checked("a time of the project")
     }
     let (low, high) = (min(part.from, part.to), max(part.from, part.to))
     let isForward = part.from < part.to
@@ -191,9 +200,8 @@ struct ProjectContent {
   ) throws(MediaError) -> Rational {
     if time == piece.start { return line.from }
     if time == piece.end { return line.to }
-    return try line.to.subtracting(line.from)
-      .multiplied(by: time.subtracting(piece.start))
-      .divided(by: piece.end.subtracting(piece.start)).adding(line.from)
+    let share = (time - piece.start) / (piece.end - piece.start)
+    return try ((line.to - line.from) * share + line.from).checked("a time of the project")
   }
 }
 
@@ -210,7 +218,7 @@ extension ProjectContent {
         continue
       }
       if var row = rows.last, row.duration <= start {
-        row = row.padded(upTo: start)
+        row = try row.padded(upTo: start)
         row.pieces += layer.pieces.filter { $0.start >= start }
         rows[rows.count - 1] = row
       } else {

@@ -113,9 +113,9 @@ struct ProjectMedia {
   /// A time of media, moved inside where it is a frame beyond an end at most: programs that count
   /// in frames or in floating point name such ends.
   private func inside(_ time: Rational, _ end: Rational) throws(MediaError) -> Rational {
-    let slack = try Rational(1, 24)
-    if time < .zero { return try time.adding(slack) >= .zero ? .zero : time }
-    if time > end { return try time.subtracting(slack) <= end ? end : time }
+    let slack = Rational(1, over: 24)
+    if time < .zero { return time + slack >= .zero ? .zero : time }
+    if time > end { return time - slack <= end ? end : time }
     return time
   }
 
@@ -133,7 +133,7 @@ enum ProjectTime {
   /// A time that a composition can hold: exact, or else the nearest nanosecond.
   static func rounded(_ seconds: Rational) throws(MediaError) -> MediaTime {
     if let time = try? MediaTime(seconds) { return time }
-    let units = try seconds.multiplied(by: Rational(1_000_000_000)).rounded(.halfAwayFromZero)
+    let units = try (seconds * 1_000_000_000).rounded(.halfAwayFromZero)
     guard let value = Int64(exactly: units) else {
       throw MediaError(.overflow, "the time \(seconds.doubleValue) s does not fit")
     }
@@ -146,7 +146,7 @@ enum ProjectTime {
     guard let number, number > 0, number < 1e10 else { return nil }
     let whole = number.rounded(.up)
     let isTelevision = number != whole && abs(number - whole * 1000 / 1001) < 0.002
-    return isTelevision ? try? Rational(Int128(whole) * 1000, 1001) : nearest(number)
+    return isTelevision ? Rational(Int128(whole) * 1000, over: 1001) : nearest(number)
   }
 
   /// The simplest fraction within a billionth of a number below 10^15.
@@ -168,6 +168,6 @@ enum ProjectTime {
       rest = 1 / (rest - whole)
       guard rest.isFinite else { break }
     }
-    return try? Rational(current.0, current.1)
+    return Rational(current.0, over: current.1).ifValid
   }
 }

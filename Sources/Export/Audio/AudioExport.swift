@@ -97,9 +97,9 @@ final class AudioExport {
       guard packet.trackIndex == track.format.index, !packet.isCorrupt,
         let ticks = packet.pts ?? packet.dts
       else { continue }
-      let scale = try track.format.timeBase.multiplied(by: rate)
-      let time = try Rational(ticks).multiplied(by: scale).rounded(.halfAwayFromZero)
-      let length = try Rational(packet.duration).multiplied(by: scale)
+      let scale = track.format.timeBase * rate
+      let time = try (Rational(ticks) * scale).rounded(.halfAwayFromZero)
+      let length = try (Rational(packet.duration) * scale)
         .rounded(.halfAwayFromZero)
       packets.append(
         TimedPacket(

@@ -68,7 +68,7 @@ struct AudioExportPlan: Sendable {
       method = .copied
       report = ExportReport.Audio(
         algorithm: "copy", samples: track.sampleCount, lengthErrorSamples: 0)
-      end = try Rational(Int128(track.startSample + track.sampleCount), rate)
+      end = Rational(Int128(track.startSample + track.sampleCount), over: rate)
       return
     }
     let pieces = try composed.segments.compactMap { try AudioSegment($0, of: assets) }
@@ -80,7 +80,7 @@ struct AudioExportPlan: Sendable {
     let samples = try retimer.sampleCount(segments: pieces, duration: duration)
     report = ExportReport.Audio(
       algorithm: settings.audioTimePitchAlgorithm.rawValue, samples: samples, lengthErrorSamples: 0)
-    end = try Rational(Int128(samples), rate)
+    end = Rational(Int128(samples), over: rate)
   }
 
   /// Whether a container can hold copies of an asset's audio packets.

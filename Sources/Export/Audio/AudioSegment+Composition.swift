@@ -18,7 +18,7 @@ extension AudioSegment {
     // Reversed, a source begins where its last sample ends.
     func range(_ start: Rational, _ stop: Rational) throws -> TimeRange {
       guard isReversed else { return try TimeRange(start: MediaTime(start), end: MediaTime(stop)) }
-      let ends = try [start, stop].map { try Self.time(end.subtracting($0)) }.sorted()
+      let ends = try [start, stop].map { try Self.time(end - $0) }.sorted()
       return try TimeRange(start: ends[0], end: ends[1])
     }
     let source = Source(id: id, isReversed: isReversed)
@@ -33,8 +33,8 @@ extension AudioSegment {
       try PlaybackMapping(
         partOf: isReversed ? ramp.reversed : ramp,
         source: range(whole.start.seconds, whole.end.seconds),
-        from: isReversed ? Rational.one.subtracting(part.upper) : part.lower,
-        to: isReversed ? Rational.one.subtracting(part.lower) : part.upper,
+        from: isReversed ? 1 - part.upper : part.lower,
+        to: isReversed ? 1 - part.lower : part.upper,
         isReversed: false, target: mapping.target),
       of: source)
   }
@@ -42,12 +42,12 @@ extension AudioSegment {
   /// The time, to the nearest nanosecond where it cannot be exact.
   private static func time(_ seconds: Rational) throws -> MediaTime {
     if let exact = try? MediaTime(seconds) { return exact }
-    let units = try seconds.multiplied(by: Rational(1_000_000_000)).rounded(.halfAwayFromZero)
+    let units = try (seconds * 1_000_000_000).rounded(.halfAwayFromZero)
     return MediaTime(nanoseconds: Int64(clamping: units))
   }
 
   private static func end(of asset: Asset) throws -> Rational {
     guard let track = asset.audioTrack else { return .zero }
-    return try Rational(Int128(track.startSample + track.sampleCount), Int128(track.sampleRate))
+    return Rational(Int128(track.startSample + track.sampleCount), over: Int128(track.sampleRate))
   }
 }

@@ -109,7 +109,7 @@ struct ConstantRatePlan: Sendable {
       result.append(
         ExportReport.LowRateRange(
           range: segment.target,
-          framesPerSecond: try Rational(given).divided(by: end.subtracting(start))))
+          framesPerSecond: try (Rational(given) / (end - start)).checked("a frame rate")))
     }
     return result
   }
@@ -122,8 +122,10 @@ struct ConstantRatePlan: Sendable {
     if let last = track.segments.last, let mapping = last.mapping,
       let source = paths.firstIndex(of: last.source?.path ?? "")
     {
-      tick = try Rational(1, Int128(tables[source].timescale))
-      if let speed = try mapping.meanSpeed() { tick = try tick.multiplied(by: speed.stretch()) }
+      tick = Rational(1, over: Int128(tables[source].timescale))
+      if let speed = try mapping.meanSpeed() {
+        tick = try (tick * speed.stretch).checked("the last tick of \(last.target.displayText)")
+      }
     }
     return try OutputFrameGrid(duration: track.duration.seconds, rate: rate, sourceTick: tick)
   }
@@ -137,8 +139,8 @@ extension OutputFrameGrid {
     for frames: Range<Int>, _ mapping: PlaybackMapping
   ) throws -> Bool {
     guard mapping.motion == .constant else { return false }
-    let slotCount = try mapping.target.duration.multiplied(by: rate.framesPerSecond)
-    return try slotCount.multiplied(by: Rational(100)) >= Rational(Int64(frames.count) * 99)
+    let slotCount = mapping.target.duration * rate.framesPerSecond
+    return try (slotCount * 100).checked("a number of slots") >= Rational(Int64(frames.count) * 99)
   }
 }
 
@@ -159,8 +161,7 @@ private struct SlotTimes {
     uncertainty: Rational
   ) throws {
     range = mapping.sourceStart...mapping.sourceEnd
-    slack =
-      sampling != .hold ? .zero : mapping.isReversed ? try uncertainty.negated() : uncertainty
+    slack = sampling != .hold ? 0 : mapping.isReversed ? -uncertainty : uncertainty
     // Rounded up to a tick of which each slot is a whole number, the slots at or after it are the
     // same: that is all that holding needs, whatever the curve. The others get the instant itself
     // where it is a fraction, and elsewhere to half a nanosecond.
@@ -171,12 +172,13 @@ private struct SlotTimes {
   }
 
   func time(ofSource exact: Rational) throws -> Rational {
-    let time = min(max(try exact.subtracting(slack), range.lowerBound), range.upperBound)
+    let early = try (exact - slack).checked("the time of a frame")
+    let time = min(max(early, range.lowerBound), range.upperBound)
     if let line {
       let inside = min(max(time, line.source.start.seconds), line.source.end.seconds)
-      if let exact = try? line.targetSeconds(of: inside) { return exact }
+      if let exact = line.targetSeconds(of: inside).ifValid { return exact }
     }
     let placed = try ticks.tick(at: time, rounding: rounding)
-    return try Rational(Int128(placed.ticks), Int128(timescale))
+    return Rational(Int128(placed.ticks), over: Int128(timescale))
   }
 }

@@ -55,7 +55,7 @@ struct BoundaryRenderer {
       throw LibAVError("encode a cut of", "pictures without headers", code: -22)
     }
     // Time is counted in pictures: what the encoder makes of a slow one is not less.
-    let rate = try track.nominalFrameRate ?? FrameRate(30, 1)
+    let rate = track.nominalFrameRate ?? FrameRate(30)
     var settings = Encoder.VideoSettings(
       codec: "libx264", width: track.width, height: track.height,
       pixelFormat: source.pixelFormat, timescale: 30)

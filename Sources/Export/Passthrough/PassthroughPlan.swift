@@ -195,7 +195,7 @@ struct PassthroughPlan {
             + "copy unseen",
           recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
       }
-      let time = try MediaTime(value: ticks, timescale: timescale)
+      let time = MediaTime(ticks, over: timescale)
       try hide(places, before: ticks, time, after: previous)
       hiddenTicks += Int64(places.count)
     }
@@ -224,7 +224,7 @@ struct PassthroughPlan {
   /// Hides what the last run needs and nothing follows: in the last ticks.
   private mutating func hideAtEnd(_ places: [Int], _ duration: Rational) throws {
     guard !places.isEmpty else { return }
-    let end = try duration.multiplied(by: Rational(Int64(timescale))).rounded(.halfAwayFromZero)
+    let end = try (duration * Rational(Int64(timescale))).rounded(.halfAwayFromZero)
     let shown = frames.indices.filter { !places.contains($0) }.map { frames[$0].pts }.max()
     try hide(places, before: Int64(clamping: end), MediaTime(duration), after: shown)
     hiddenTicks += Int64(places.count)
@@ -263,20 +263,20 @@ struct PassthroughPlan {
   /// Decoding times are the presentation times in order, moved back just so far that no frame is
   /// decoded after it is shown; where no frame is reordered, they are the same.
   private mutating func closeTimes(_ duration: Rational) throws {
-    let exact = try duration.multiplied(by: Rational(Int64(timescale)))
-    guard let end = Int64(exactly: exact.rounded(.halfAwayFromZero)) else {
+    let exact = duration * Rational(Int64(timescale))
+    guard let end = try Int64(exactly: exact.rounded(.halfAwayFromZero)) else {
       throw MediaError(
         .overflow, "the time \(duration.exactDisplayText) in ticks of 1/\(timescale) s")
     }
     endTicks = end
-    let error = try Rational(end).subtracting(exact).divided(by: Rational(Int64(timescale)))
-    maxTimeError = max(maxTimeError, error < .zero ? try error.negated() : error)
+    let error = (Rational(end) - exact) / Rational(Int64(timescale))
+    maxTimeError = max(maxTimeError, error.magnitude)
     let order = frames.indices.sorted { frames[$0].pts < frames[$1].pts }
     let sorted = order.map { frames[$0].pts } + [endTicks]
     for (time, next) in zip(sorted, sorted.dropFirst()) where time >= next {
       throw MediaError(
         .unsupportedSource,
-        "two frames would share the time \(try Rational(Int128(time), Int128(timescale)).displayText)"
+        "two frames would share the time \(Rational(Int128(time), over: Int128(timescale)).displayText)"
           + " s: the speed is too high to copy",
         recovery: Recovery(
           "choose a lower speed, or render it at a constant frame rate", .change(.outputFrameRate)))

@@ -73,12 +73,14 @@ struct ChapterMap {
     of asset: Asset
   ) throws -> [(title: String, start: Rational, end: Rational)] {
     guard let video = asset.videoTrack else { return [] }
-    let origin = try Rational(video.frames.originTicks).multiplied(by: video.format.timeBase)
+    let ticks = Rational(video.frames.originTicks)
+    let origin = try (ticks * video.format.timeBase).checked("the origin of \(asset.path)")
     let end = asset.duration.seconds
     return try asset.chapters.map { chapter in
-      (
-        chapter.title, max(.zero, try chapter.start.subtracting(origin)),
-        min(end, try chapter.end.subtracting(origin))
+      let name = "the chapter \(chapter.title)"
+      return (
+        chapter.title, max(0, try (chapter.start - origin).checked(name)),
+        min(end, try (chapter.end - origin).checked(name))
       )
     }
   }
@@ -107,7 +109,7 @@ struct ChapterMap {
   }
 
   private static func tick(_ seconds: Rational, _ timescale: Int32) throws -> Int64 {
-    let ticks = try seconds.multiplied(by: Rational(Int64(timescale))).rounded(.halfAwayFromZero)
+    let ticks = try (seconds * Rational(Int64(timescale))).rounded(.halfAwayFromZero)
     return Int64(clamping: ticks)
   }
 }

@@ -60,9 +60,9 @@ struct ExportPlan {
       report.cuts = plan.cuts
       report.framesHidden = plan.hiddenCount
       report.hiddenNanoseconds = try Self.nanoseconds(
-        Rational(Int128(plan.hiddenTicks), Int128(plan.timescale)), .towardPositiveInfinity)
+        Rational(Int128(plan.hiddenTicks), over: Int128(plan.timescale)), .towardPositiveInfinity)
       report.framesSkipped = plan.skippedCount
-      report.duration = try MediaTime(value: plan.endTicks, timescale: plan.timescale)
+      report.duration = MediaTime(plan.endTicks, over: plan.timescale)
       report.maxTimeErrorNanoseconds = try Self.nanoseconds(
         plan.maxTimeError, .towardPositiveInfinity)
     case .constant(let rate):
@@ -85,7 +85,7 @@ struct ExportPlan {
     if let audio = try AudioExportPlan(session, settings, container) {
       report.audio = audio.report
       report.avEndDifferenceNanoseconds = try Self.nanoseconds(
-        audio.end.subtracting(report.duration.seconds), .halfAwayFromZero)
+        audio.end - report.duration.seconds, .halfAwayFromZero)
       self.audio = audio
     } else {
       self.audio = nil
@@ -179,6 +179,6 @@ struct ExportPlan {
   }
 
   private static func nanoseconds(_ seconds: Rational, _ rounding: TimeRounding) throws -> Int64 {
-    Int64(clamping: try seconds.multiplied(by: Rational(1_000_000_000)).rounded(rounding))
+    Int64(clamping: try (seconds * 1_000_000_000).rounded(rounding))
   }
 }

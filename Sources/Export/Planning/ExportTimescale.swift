@@ -25,22 +25,24 @@ enum ExportTimescale {
   static func choose(
     _ segments: [TrackSegment], _ paths: [String], _ tables: [FrameTable]
   ) throws -> Int32 {
-    let longest = try tables.map { table in
-      try Rational(
-        Int128(max(1, table.entries.lazy.map(\.duration).max() ?? 0)), Int128(table.timescale))
+    let longest = tables.map { table in
+      Rational(
+        Int128(max(1, table.entries.lazy.map(\.duration).max() ?? 0)), over: Int128(table.timescale)
+      )
     }
-    let pieces = try segments.compactMap { segment -> Piece? in
+    let pieces = segments.compactMap { segment -> Piece? in
       guard let mapping = segment.mapping,
         let source = paths.firstIndex(of: segment.source?.path ?? "")
       else { return nil }
       return Piece(
-        mapping: mapping, tick: try Rational(1, Int128(tables[source].timescale)),
+        mapping: mapping, tick: Rational(1, over: Int128(tables[source].timescale)),
         longestFrame: longest[source])
     }
     let limit = try limit(pieces)
     let finest = tables.map { Int128($0.timescale) }.max() ?? 1
     var common: Int128 = 1
     for seconds in try pieces.map(\.tick) + pieces.flatMap(times) {
+      let seconds = try seconds.checked("a time of the export")
       let divisor = Int128(
         greatestCommonDivisor(common.magnitude, seconds.denominator.magnitude))
       let (product, overflow) = (common / divisor)
@@ -62,11 +64,9 @@ enum ExportTimescale {
     guard mapping.motion == .constant, let speed = try mapping.meanSpeed() else { return ends }
     // A frame at tick k is shown at target.start + (k·tick − source.start)·stretch; backwards it
     // is as far from the target's end.
-    let stretch = try speed.stretch()
-    let offset = try mapping.sourceStart.multiplied(by: stretch)
-    let zero =
-      try mapping.isReversed ? ends[1].adding(offset) : ends[0].subtracting(offset)
-    return [try piece.tick.multiplied(by: stretch), zero] + ends
+    let offset = mapping.sourceStart * speed.stretch
+    let zero = mapping.isReversed ? ends[1] + offset : ends[0] - offset
+    return [piece.tick * speed.stretch, zero] + ends
   }
 
   /// The finest ticks of which the longest frame still has fewer than 2^31, as movies store them.
@@ -76,17 +76,16 @@ enum ExportTimescale {
     for piece in pieces {
       let target = piece.mapping.target
       if piece.mapping.motion == .hold {
-        held = try held.adding(target.duration)
+        held += target.duration
         continue
       }
       // At either end a ramp is slowest, and no frame outlasts its segment.
       for end in [target.start, target.end] {
         let speed = try piece.mapping.speed(at: end.seconds)
-        let size = speed < .zero ? try speed.negated() : speed
-        frame = max(frame, try piece.longestFrame.divided(by: size))
+        frame = max(frame, piece.longestFrame / speed.magnitude)
       }
     }
-    let whole = max(1, try frame.adding(held).rounded(.towardPositiveInfinity))
+    let whole = max(1, try (frame + held).rounded(.towardPositiveInfinity))
     return max(1, min(largest, Int128(Int32.max) / whole))
   }
 }

@@ -92,11 +92,10 @@ struct PlaybackRun {
   func frames(of table: FrameTable, path: String) throws(MediaError) -> ClosedRange<Int> {
     let ticks = Rational(Int64(table.timescale))
     do throws(MediaError) {
-      let startTicks = try start.multiplied(by: ticks)
-      let first = startTicks.rounded(.towardNegativeInfinity)
-      let begun = try startTicks.adding(table.uncertainty).rounded(.towardNegativeInfinity)
-      let after = try end.multiplied(by: ticks).subtracting(table.uncertainty)
-        .rounded(.towardPositiveInfinity)
+      let startTicks = start * ticks
+      let first = try startTicks.rounded(.towardNegativeInfinity)
+      let begun = try (startTicks + table.uncertainty).rounded(.towardNegativeInfinity)
+      let after = try (end * ticks - table.uncertainty).rounded(.towardPositiveInfinity)
       let on = table.lastIndex(atOrBefore: Int64(clamping: begun))
       if let last = table.lastIndex(atOrBefore: Int64(clamping: after) - 1), let on,
         first < Int128(table.endTicks) || isReversed
@@ -127,9 +126,8 @@ struct PlaybackRun {
       var time = offset == 0 ? first : isReversed ? min(edge, end) : max(edge, start)
       while position < mappings.count - 1 {
         let boundary = isReversed ? mappings[position].sourceStart : mappings[position].sourceEnd
-        if try time.subtracting(slack) <= boundary, try boundary <= time.adding(slack) {
-          time = boundary
-        }
+        let distance = try (time - boundary).checked("the distance of two frames").magnitude
+        if distance <= slack { time = boundary }
         if plays(mappings[position], time) { break }
         position += 1
       }

@@ -40,15 +40,13 @@ package struct PlaybackCurve: Sendable {
     // Differences before they are rounded, where they are small.
     func place(_ time: Rational, from origin: Rational) -> Double {
       let scale = Rational(perSecond)
-      if let exact = try? time.multiplied(by: scale).subtracting(origin) {
-        return exact.doubleValue
-      }
-      return time.doubleValue * Double(perSecond) - origin.doubleValue
+      let exact = time * scale - origin
+      return exact.isValid
+        ? exact.doubleValue : time.doubleValue * Double(perSecond) - origin.doubleValue
     }
     lower = mapping.part.lower.doubleValue
-    length =
-      (try? mapping.part.upper.subtracting(mapping.part.lower).doubleValue)
-      ?? mapping.part.upper.doubleValue - lower
+    let part = mapping.part.upper - mapping.part.lower
+    length = part.isValid ? part.doubleValue : mapping.part.upper.doubleValue - lower
     start = place(mapping.target.start.seconds, from: output)
     outputLength = place(mapping.target.end.seconds, from: output) - start
     wholeStart = place(mapping.whole.start.seconds, from: source)
@@ -123,6 +121,6 @@ extension PlaybackMapping {
     guard value >= 1, let above = Int64(exactly: value.rounded()) else {
       throw .overflow("the speed at \(time.displayText) s")
     }
-    return try Speed(Rational(Int128(above), 1 << 40))
+    return try Speed(Rational(Int128(above), over: 1 << 40))
   }
 }

@@ -34,14 +34,14 @@ extension PlaybackMapping {
   ) throws(MediaError) -> [PlaybackMapping] {
     guard case .ramp = motion else { return [self] }
     let length = target.duration
-    let wanted = try length.multiplied(by: Rational(perSecond)).rounded(.towardPositiveInfinity)
+    let wanted = try (length * Rational(perSecond)).rounded(.towardPositiveInfinity)
     let count = max(least, min(Self.mostPieces, Int64(clamping: wanted)))
     var ends: [(target: MediaTime, source: MediaTime)] = []
     for number in 0...count {
-      let share = try Rational(Int128(number), Int128(count))
+      let share = Rational(Int128(number), over: Int128(count))
       var time = number == 0 ? target.start : target.end
       if number > 0, number < count {
-        time = try Self.nanoseconds(length.multiplied(by: share).adding(target.start.seconds))
+        time = try Self.nanoseconds(length * share + target.start.seconds)
       }
       let played = try source(after: share)
       // A ramp of some nanoseconds has fewer pieces; its end is kept in any case.
@@ -66,23 +66,23 @@ extension PlaybackMapping {
   /// at or before it.
   private func source(after share: Rational) throws(MediaError) -> MediaTime {
     let (first, last) = isReversed ? (part.upper, part.lower) : (part.lower, part.upper)
-    let position = try last.subtracting(first).multiplied(by: share).adding(first)
+    let position = (last - first) * share + first
     let (start, length) = (whole.start.seconds, whole.duration)
     let curve = try self.share()
-    let billion = Rational(1_000_000_000)
-    if let exact = try? curve.value(at: position).multiplied(by: length).adding(start) {
+    let billion: Rational = 1_000_000_000
+    if let exact = (curve.value(at: position) * length + start).ifValid {
       if let time = try? MediaTime(exact) { return time }
-      let units = try? exact.multiplied(by: billion).rounded(.towardNegativeInfinity)
+      let units = try? (exact * billion).rounded(.towardNegativeInfinity)
       if let units, let nanoseconds = Int64(exactly: units) {
         return min(max(MediaTime(nanoseconds: nanoseconds), whole.start), whole.end)
       }
     }
     // The polynomial of a long fraction may fit nothing; to compare it takes no more than time.
-    var low = try start.multiplied(by: billion).rounded(.towardNegativeInfinity)
-    var high = try whole.end.seconds.multiplied(by: billion).rounded(.towardPositiveInfinity)
+    var low = try (start * billion).rounded(.towardNegativeInfinity)
+    var high = try (whole.end.seconds * billion).rounded(.towardPositiveInfinity)
     while low + 1 < high {
       let middle = low + (high - low) / 2
-      let value = try Rational(middle, 1_000_000_000).subtracting(start).divided(by: length)
+      let value = (Rational(middle, over: 1_000_000_000) - start) / length
       let order = curve.compare(at: position.numerator, over: position.denominator, with: value)
       if order >= 0 { low = middle } else { high = middle }
     }
@@ -94,7 +94,7 @@ extension PlaybackMapping {
   private static let mostPieces: Int64 = 15_000
 
   private static func nanoseconds(_ seconds: Rational) throws(MediaError) -> MediaTime {
-    let units = try seconds.multiplied(by: Rational(1_000_000_000)).rounded(.halfAwayFromZero)
+    let units = try (seconds * 1_000_000_000).rounded(.halfAwayFromZero)
     guard let value = Int64(exactly: units) else {
       throw .overflow("the time \(seconds.exactDisplayText)")
     }

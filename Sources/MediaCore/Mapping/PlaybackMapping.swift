@@ -120,7 +120,8 @@ public struct PlaybackMapping: Hashable, Sendable {
     self.target = target
     let share = try Self.share(motion)
     func source(at place: Rational) throws(MediaError) -> Rational {
-      try share.value(at: place).multiplied(by: whole.duration).adding(whole.start.seconds)
+      try (share.value(at: place) * whole.duration + whole.start.seconds)
+        .checked("the source of a part of a ramp")
     }
     sourceStart = try source(at: part.lower)
     sourceEnd = try source(at: part.upper)
@@ -154,22 +155,22 @@ extension PlaybackMapping {
   ///
   /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
   public func sourceSeconds(of time: Rational) throws(MediaError) -> Rational {
-    let place = try place(at: time)
+    let place = try place(at: time.checked("a time of a composition"))
     if place == part.lower { return sourceStart }
     if place == part.upper { return sourceEnd }
-    return try share().value(at: place).multiplied(by: whole.duration)
-      .adding(whole.start.seconds)
+    return try (share().value(at: place) * whole.duration + whole.start.seconds)
+      .checked("the source time at \(time.exactDisplayText)")
   }
 
   /// Source seconds per composition second at an instant, below zero where it plays backwards.
   ///
   /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
   public func speed(at time: Rational) throws(MediaError) -> Rational {
-    let slope = try share().slope(at: place(at: time))
-      .multiplied(by: whole.duration)
-      .multiplied(by: part.upper.subtracting(part.lower))
-      .divided(by: target.duration)
-    return isReversed ? try slope.negated() : slope
+    let share = part.upper - part.lower
+    let time = try time.checked("a time of a composition")
+    let slope = try self.share().slope(at: place(at: time)) * whole.duration * share
+    let speed = try (slope / target.duration).checked("the speed at \(time.exactDisplayText)")
+    return isReversed ? -speed : speed
   }
 
   /// Source seconds per composition second over all of it; nil where one instant is held.
@@ -178,16 +179,15 @@ extension PlaybackMapping {
   public func meanSpeed() throws(MediaError) -> Speed? {
     guard motion != .hold else { return nil }
     return try Speed(
-      sourceEnd.subtracting(sourceStart).divided(by: target.duration))
+      (sourceEnd - sourceStart) / target.duration)
   }
 
   /// How far the whole motion is at an instant, from 0 to 1.
-  private func place(at time: Rational) throws(MediaError) -> Rational {
+  private func place(at time: Rational) -> Rational {
     let (first, last) = isReversed ? (part.upper, part.lower) : (part.lower, part.upper)
     if time <= target.start.seconds { return first }
     if time >= target.end.seconds { return last }
-    return try time.subtracting(target.start.seconds).divided(by: target.duration)
-      .multiplied(by: last.subtracting(first)).adding(first)
+    return (time - target.start.seconds) / target.duration * (last - first) + first
   }
 }
 
@@ -231,7 +231,7 @@ extension PlaybackMapping {
           TimeMapping(source: isReversed ? early : late, target: second), isReversed: isReversed)
       )
     case .ramp:
-      let place = try place(at: time.seconds)
+      let place = place(at: time.seconds)
       let (early, late) = (
         Part(lower: part.lower, upper: place), Part(lower: place, upper: part.upper)
       )

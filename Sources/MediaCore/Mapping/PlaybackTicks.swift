@@ -39,16 +39,16 @@ public struct PlaybackTicks: Sendable {
     self.mapping = mapping
     self.timescale = timescale
     share = try mapping.share()
-    let steps = try Rational(Int128(timescale) * Self.stepsPerTick, 1)
+    let steps = Rational(Int128(timescale) * Self.stepsPerTick)
     let (start, end) = (mapping.target.start.seconds, mapping.target.end.seconds)
-    first = try start.multiplied(by: steps).rounded(.towardNegativeInfinity)
-    last = try end.multiplied(by: steps).rounded(.towardPositiveInfinity)
+    first = try (start * steps).rounded(.towardNegativeInfinity)
+    last = try (end * steps).rounded(.towardPositiveInfinity)
     let (lower, upper) =
       mapping.isReversed
       ? (mapping.part.upper, mapping.part.lower) : (mapping.part.lower, mapping.part.upper)
-    let perSecond = try upper.subtracting(lower).divided(by: mapping.target.duration)
-    let perStep = try perSecond.divided(by: steps)
-    let zero = try lower.subtracting(start.multiplied(by: perSecond))
+    let perSecond = (upper - lower) / mapping.target.duration
+    let perStep = try (perSecond / steps).checked("the ticks of \(mapping)")
+    let zero = try (lower - start * perSecond).checked("the ticks of \(mapping)")
     let shared = Int128(
       greatestCommonDivisor(perStep.denominator.magnitude, zero.denominator.magnitude))
     let common = perStep.denominator.multipliedReportingOverflow(by: zero.denominator / shared)
@@ -70,17 +70,18 @@ public struct PlaybackTicks: Sendable {
   public func tick(
     at time: Rational, rounding: TimeRounding
   ) throws(MediaError) -> RoundedTick {
+    let time = try time.checked("a time of a source")
     let isForward = !mapping.isReversed
     let (start, end) = (mapping.target.start.seconds, mapping.target.end.seconds)
     if mapping.motion == .hold { return try round(start, rounding) }
     if time <= mapping.sourceStart { return try round(isForward ? start : end, rounding) }
     if time >= mapping.sourceEnd { return try round(isForward ? end : start, rounding) }
-    let value = try time.subtracting(mapping.whole.start.seconds)
-      .divided(by: mapping.whole.duration)
+    let value = try ((time - mapping.whole.start.seconds) / mapping.whole.duration)
+      .checked("a tick of \(mapping)")
     if mapping.motion == .constant {
-      let share = isForward ? value : try Rational.one.subtracting(value)
+      let share = isForward ? value : 1 - value
       return try round(
-        share.multiplied(by: mapping.target.duration).adding(start), rounding)
+        share * mapping.target.duration + start, rounding)
     }
     let (step, isExact) = try step(reaching: value)
     return try round(step, isExact: isExact, rounding)
@@ -143,9 +144,9 @@ public struct PlaybackTicks: Sendable {
   private func round(
     _ seconds: Rational, _ rounding: TimeRounding
   ) throws(MediaError) -> RoundedTick {
-    let exact = try seconds.multiplied(by: Rational(Int64(timescale)))
-    let ticks = exact.rounded(rounding)
-    let error = try exact.subtracting(Rational(ticks, 1))
+    let exact = try (seconds * Rational(Int64(timescale))).checked("a tick of \(mapping)")
+    let ticks = try exact.rounded(rounding)
+    let error = exact - Rational(ticks)
     return try RoundedTick(ticks: fitting(ticks), error: inSeconds(error))
   }
 
@@ -154,17 +155,15 @@ public struct PlaybackTicks: Sendable {
   ) throws(MediaError) -> RoundedTick {
     // Between two steps there is no whole tick and no half one: all of it rounds alike.
     let twice = 2 * step + (isExact ? 0 : 1)
-    let exact = try Rational(twice, 2 * Self.stepsPerTick)
-    let ticks = exact.rounded(rounding)
-    let distance = try exact.subtracting(Rational(ticks, 1))
-    let size = distance < .zero ? try distance.negated() : distance
-    let slack = try isExact ? Rational.zero : Rational(1, 2 * Self.stepsPerTick)
-    return try RoundedTick(ticks: fitting(ticks), error: inSeconds(size.adding(slack)))
+    let exact = Rational(twice, over: 2 * Self.stepsPerTick)
+    let ticks = try exact.rounded(rounding)
+    let size = (exact - Rational(ticks)).magnitude
+    let slack = isExact ? Rational.zero : Rational(1, over: 2 * Self.stepsPerTick)
+    return try RoundedTick(ticks: fitting(ticks), error: inSeconds(size + slack))
   }
 
   private func inSeconds(_ ticks: Rational) throws(MediaError) -> Rational {
-    let seconds = try ticks.divided(by: Rational(Int64(timescale)))
-    return seconds < .zero ? try seconds.negated() : seconds
+    try (ticks.magnitude / Rational(Int64(timescale))).checked("a tick of \(mapping)")
   }
 
   private func fitting(_ ticks: Int128) throws(MediaError) -> Int64 {

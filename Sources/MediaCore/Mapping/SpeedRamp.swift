@@ -43,9 +43,7 @@ public struct SpeedRamp: Hashable, Sendable {
   ///
   /// - Throws: `MediaError` with `.overflow` when it cannot be said exactly.
   public func targetDuration(of source: MediaTime) throws(MediaError) -> MediaTime {
-    try MediaTime(
-      source.seconds.multiplied(by: Rational(2))
-        .divided(by: from.fraction.adding(to.fraction)))
+    try MediaTime(2 * source.seconds / (from.fraction + to.fraction))
   }
 
   /// The share of the ramp's source that has played after a share of its output time.
@@ -53,7 +51,8 @@ public struct SpeedRamp: Hashable, Sendable {
   /// It is the sum of `coefficients[i]·uⁱ` over `divisor`, all of them whole.
   func shareOfSource() throws(MediaError) -> SharePolynomial {
     // Only the ratio of the speeds matters; in lowest terms its two numbers stand for them.
-    let ratio = try to.fraction.divided(by: from.fraction)
+    let ratio = try (to.fraction / from.fraction)
+      .checked("the ramp from \(self.from) to \(self.to)")
     let (from, to) = (ratio.denominator, ratio.numerator)
     let twice = from.multipliedReportingOverflow(by: 2)
     let change = to.subtractingReportingOverflow(from)
@@ -95,23 +94,23 @@ struct SharePolynomial: Hashable {
     self.divisor = divisor
   }
 
-  func value(at argument: Rational) throws(MediaError) -> Rational {
+  func value(at argument: Rational) -> Rational {
     // The ends are what they are, however large the numbers.
     if argument == .zero || argument == .one { return argument }
     var value = Rational.zero
     for coefficient in coefficients.reversed() {
-      value = try value.multiplied(by: argument).adding(Rational(coefficient, 1))
+      value = value * argument + Rational(coefficient)
     }
-    return try value.divided(by: Rational(divisor, 1))
+    return value / Rational(divisor)
   }
 
-  func slope(at argument: Rational) throws(MediaError) -> Rational {
+  func slope(at argument: Rational) -> Rational {
     var slope = Rational.zero
     for (power, coefficient) in coefficients.enumerated().dropFirst().reversed() {
-      let factor = try Rational(coefficient, 1).multiplied(by: Rational(Int64(power)))
-      slope = try slope.multiplied(by: argument).adding(factor)
+      let factor = Rational(coefficient) * Rational(Int64(power))
+      slope = slope * argument + factor
     }
-    return try slope.divided(by: Rational(divisor, 1))
+    return slope / Rational(divisor)
   }
 
   /// Where it takes a value, nearly; only to know where to look.

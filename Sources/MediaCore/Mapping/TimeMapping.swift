@@ -30,32 +30,27 @@ public struct TimeMapping: Hashable, Sendable {
   ///
   /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
   public func speed() throws(MediaError) -> Speed {
-    try Speed(source.duration.divided(by: target.duration))
+    try Speed(source.duration / target.duration)
   }
 
-  /// The instant of the composition at which a source time plays, exactly.
+  /// The instant of the composition at which a source time plays, exactly; invalid where that does
+  /// not fit.
   ///
   /// Times outside the source range continue the same line.
-  ///
-  /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
-  public func targetSeconds(of time: Rational) throws(MediaError) -> Rational {
-    try Self.map(time, from: source, to: target)
+  public func targetSeconds(of time: Rational) -> Rational {
+    Self.map(time, from: source, to: target)
   }
 
-  /// The source time that plays at an instant of the composition, exactly.
+  /// The source time that plays at an instant of the composition, exactly; invalid where that does
+  /// not fit.
   ///
   /// Times outside the target range continue the same line.
-  ///
-  /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
-  public func sourceSeconds(of time: Rational) throws(MediaError) -> Rational {
-    try Self.map(time, from: target, to: source)
+  public func sourceSeconds(of time: Rational) -> Rational {
+    Self.map(time, from: target, to: source)
   }
 
-  private static func map(
-    _ time: Rational, from: TimeRange, to: TimeRange
-  ) throws(MediaError) -> Rational {
-    let stretch = try to.duration.divided(by: from.duration)
-    return try time.subtracting(from.start.seconds).multiplied(by: stretch)
-      .adding(to.start.seconds)
+  private static func map(_ time: Rational, from: TimeRange, to: TimeRange) -> Rational {
+    let stretch = to.duration / from.duration
+    return (time - from.start.seconds) * stretch + to.start.seconds
   }
 }

@@ -49,7 +49,7 @@ extension Speed {
       var reader = TextReader(text[...])
       let isNegative = reader.take("-")
       var number = try reader.takeNumber(allowsFraction: !text.utf8.contains(UInt8(ascii: "%")))
-      if reader.take("%") { number = try number?.multiplied(by: Rational(reducing: 1, 100)) }
+      if reader.take("%") { number = number.map { $0 / 100 } }
       guard let number, reader.isAtEnd else {
         throw MediaError(.syntax, "write source seconds per output second as 0.125, 1/8 or 12.5%")
       }

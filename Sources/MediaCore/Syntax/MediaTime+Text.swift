@@ -48,8 +48,9 @@ extension MediaTime {
 extension Rational {
   /// The number for people, as ``MediaTime/displayText`` has it.
   public var displayText: String {
+    guard isValid else { return description }
     if let exactDecimals { return exactDecimals }
-    let microseconds = try? multiplied(by: Rational(1_000_000)).rounded(.halfAwayFromZero)
+    let microseconds = try? (self * 1_000_000).rounded(.halfAwayFromZero)
     guard let microseconds, microseconds != 0 else { return "\(doubleValue)" }
     return Self.decimals(microseconds, count: 6)
   }
@@ -62,7 +63,7 @@ extension Rational {
   /// The number in nine decimals or fewer; nil where those do not say it.
   fileprivate var exactDecimals: String? {
     let billion: Int128 = 1_000_000_000
-    guard billion % denominator == 0 else { return nil }
+    guard isValid, billion % denominator == 0 else { return nil }
     let scaled = numerator.multipliedReportingOverflow(by: billion / denominator)
     guard !scaled.overflow else { return nil }
     var text = Self.decimals(scaled.partialValue, count: 9)

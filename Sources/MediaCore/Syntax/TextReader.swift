@@ -42,9 +42,9 @@ struct TextReader {
       self = ahead
       let denominator = try Self.wholeNumber(below)
       guard denominator > 0 else { throw MediaError(.notPositive, "it divides by zero") }
-      return try Rational(Self.wholeNumber(whole), denominator)
+      return try Rational(Self.wholeNumber(whole), over: denominator)
     }
-    return try Rational(Self.wholeNumber(whole), 1)
+    return try Rational(Self.wholeNumber(whole))
   }
 
   /// The number that a row of digits means, however many zeros lead it.
@@ -72,7 +72,7 @@ struct TextReader {
     guard decimals.count <= 38 else { throw .overflow("it") }
     var denominator: Int128 = 1
     for _ in decimals { denominator *= 10 }
-    return try Rational(wholeNumber(whole, decimals), denominator)
+    return try Rational(wholeNumber(whole, decimals), over: denominator)
   }
 }
 
@@ -90,7 +90,7 @@ extension Rational {
       guard let number = try reader.takeNumber(), reader.isAtEnd else {
         throw MediaError(.syntax, "write it as 3, 0.125 or 1/8")
       }
-      self = isNegative ? try number.negated() : number
+      self = try (isNegative ? -number : number).checked("it")
     } catch {
       throw error.about(text, as: "a number")
     }

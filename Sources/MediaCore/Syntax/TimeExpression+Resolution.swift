@@ -36,7 +36,7 @@ extension TimeExpression {
         throw MediaError.beforeStart(
           "\(self) in a source of \(sourceDuration.displayText) s")
       }
-      return try sourceDuration - duration
+      return try MediaTime(sourceDuration - duration)
     case .frame(let index):
       return try Self.time(
         ofFrame: index, sourceDuration: sourceDuration, frameCount: frameCount(),

@@ -157,16 +157,16 @@ extension TextReader {
       guard let digits = ahead.takeDigits(), let unit = ahead.takeUnit(), !ahead.isAtEnd,
         last.map({ unit < $0 }) ?? true
       else { break }
-      let number = try Rational(Self.wholeNumber(digits), 1)
+      let number = try Rational(Self.wholeNumber(digits))
       (self, last) = (ahead, unit)
-      seconds = try seconds.adding(number.multiplied(by: unit))
+      seconds += number * unit
     }
     guard let number = try takeNumber() else { return nil }
     let unit = takeUnit()
     if let last {
       guard let unit, unit < last else { return nil }
     }
-    return try seconds.adding(number.multiplied(by: unit ?? .one))
+    return seconds + number * (unit ?? .one)
   }
 
   /// A unit as seconds.
@@ -208,6 +208,6 @@ extension TextReader {
     let seconds = Rational(reducing: whole, 1)
     self = ahead
     guard let decimals = takeDecimals() else { return seconds }
-    return try seconds.adding(Self.rational("0".utf8[...], decimals: decimals))
+    return try seconds + Self.rational("0".utf8[...], decimals: decimals)
   }
 }

@@ -154,7 +154,7 @@ extension TimeRangeExpression {
     case .until(let end):
       last = try end.resolved(
         sourceDuration: sourceDuration, frameCount: frameCount(), frameTime: frameTime)
-    case .lasting(let duration): last = try first + duration
+    case .lasting(let duration): last = try MediaTime(first + duration)
     case .frames(let length):
       let count = try frameCount()
       let index = start.frameIndex(frameCount: count)?.addingReportingOverflow(length)

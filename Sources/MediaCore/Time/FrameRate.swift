@@ -7,33 +7,51 @@ public struct FrameRate: Hashable, Sendable {
   /// The lower number, above zero, in lowest terms.
   public let denominator: Int32
 
-  /// Makes a rate and reduces it.
+  /// Makes a rate of `numerator / denominator` frames per second and reduces it:
+  /// `FrameRate(240)`, `FrameRate(60_000, over: 1001)`.
+  ///
+  /// - Precondition: Both numbers are above zero, and fit 32 bits in lowest terms. For numbers that
+  ///   a file, a driver or a user gave, there is ``init(exactly:)``.
+  public init(_ numerator: Int, over denominator: Int = 1) {
+    guard let rate = FrameRate(exactly: Rational(Int128(numerator), over: Int128(denominator)))
+    else { preconditionFailure("a frame rate is above zero, in 32 bits over 32 bits") }
+    self = rate
+  }
+
+  /// Makes a rate of this many frames per second.
   ///
   /// - Throws: `MediaError` with `.notPositive` when the rate is not above zero, `.overflow`
-  ///   when a number of its lowest terms does not fit 32 bits.
+  ///   when a number of its lowest terms does not fit 32 bits, and for an invalid number.
   public init(_ framesPerSecond: Rational) throws(MediaError) {
     guard framesPerSecond > .zero else {
       throw MediaError(.notPositive, "a rate of \(framesPerSecond) is not above zero")
     }
-    guard let numerator = Int32(exactly: framesPerSecond.numerator),
-      let denominator = Int32(exactly: framesPerSecond.denominator)
-    else { throw .overflow("the rate \(framesPerSecond)") }
-    self.numerator = numerator
-    self.denominator = denominator
+    guard let rate = FrameRate(exactly: framesPerSecond) else {
+      throw .overflow("the rate \(framesPerSecond)")
+    }
+    self = rate
   }
 
-  /// Makes a rate of `numerator / denominator` frames per second.
-  ///
-  /// - Throws: `MediaError` as ``init(_:)`` does.
-  public init(_ numerator: Int64, _ denominator: Int64) throws(MediaError) {
-    try self.init(Rational(Int128(numerator), Int128(denominator)))
+  /// Makes a rate of this many frames per second; nil where it is not above zero, or a number of
+  /// its lowest terms does not fit 32 bits.
+  public init?(exactly framesPerSecond: Rational) {
+    guard framesPerSecond.isValid, framesPerSecond > .zero,
+      let numerator = Int32(exactly: framesPerSecond.numerator),
+      let denominator = Int32(exactly: framesPerSecond.denominator)
+    else { return nil }
+    self.numerator = numerator
+    self.denominator = denominator
   }
 
   /// Makes the rate at which frames of this duration follow each other.
   ///
   /// - Throws: `MediaError` as ``init(_:)`` does.
   public init(frameDuration: MediaTime) throws(MediaError) {
-    try self.init(Rational.one.divided(by: frameDuration.seconds))
+    guard frameDuration > .zero else {
+      throw MediaError(
+        .notPositive, "a frame duration of \(frameDuration.exactDisplayText) is not above zero")
+    }
+    try self.init(1 / frameDuration.seconds)
   }
 
   /// Frames per second.
@@ -43,20 +61,18 @@ public struct FrameRate: Hashable, Sendable {
 
   /// The time from one frame to the next.
   public var frameDuration: MediaTime {
-    // Both numbers are above zero, so this time exists.
-    MediaTime(unchecked: Int64(denominator), numerator)
+    MediaTime(Int64(denominator), over: numerator)
   }
 
   /// Frames per second for display, never for deciding.
   public var doubleValue: Double { Double(numerator) / Double(denominator) }
 }
 
-extension MediaTime {
-  /// Makes a time whose timescale is known to be above zero.
-  init(unchecked value: Int64, _ timescale: Int32) {
-    self.value = value
-    self.timescale = timescale
-  }
+extension FrameRate: ExpressibleByIntegerLiteral {
+  /// Makes a rate of whole frames per second.
+  ///
+  /// - Precondition: As ``init(_:over:)``.
+  public init(integerLiteral framesPerSecond: Int) { self.init(framesPerSecond, over: 1) }
 }
 
 extension FrameRate: Comparable, CustomStringConvertible {

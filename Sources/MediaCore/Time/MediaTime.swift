@@ -2,9 +2,10 @@
 
 /// An exact time or duration: a whole number of units, of which `timescale` make a second.
 ///
-/// The counterpart of `CMTime` without its flags: what `CMTime` marks as invalid or infinite
-/// cannot be made here. Arithmetic is exact or an error; every rounding is named. Times that
-/// are equal as numbers are equal and hash alike, however they are spelled.
+/// The counterpart of `CMTime` without its flags: every time is a number. Sums and differences
+/// are ``Rational`` seconds, which become a time again by ``init(_:)``; that is the one place
+/// that checks whether they fit. Every rounding is named. Times that are equal as numbers are
+/// equal and hash alike, however they are spelled.
 public struct MediaTime: Sendable {
   /// The number of units.
   public let value: Int64
@@ -14,15 +15,23 @@ public struct MediaTime: Sendable {
   /// Zero seconds.
   public static let zero = MediaTime(seconds: 0)
 
-  /// Makes a time of `value / timescale` seconds.
+  /// Makes a time of `value / timescale` seconds: `MediaTime(1, over: 4)` is a quarter.
   ///
-  /// - Throws: `MediaError` with `.notPositive` for a timescale of zero or below.
-  public init(value: Int64, timescale: Int32) throws(MediaError) {
-    guard timescale > 0 else {
-      throw MediaError(.notPositive, "the timescale \(timescale) is not above zero")
-    }
+  /// - Precondition: The timescale is above zero. For numbers that a file, a driver or a user
+  ///   gave, there is ``init(exactly:over:)``.
+  public init(_ value: Int64, over timescale: Int32) {
+    precondition(timescale > 0, "a timescale is above zero")
     self.value = value
     self.timescale = timescale
+  }
+
+  /// Makes a time of `value / timescale` seconds; nil for a timescale of zero or below, and where
+  /// the value does not fit 64 bits or the timescale 32.
+  public init?(exactly value: some BinaryInteger, over timescale: some BinaryInteger) {
+    guard let value = Int64(exactly: value), let timescale = Int32(exactly: timescale),
+      timescale > 0
+    else { return nil }
+    self.init(value, over: timescale)
   }
 
   /// Makes a time of whole seconds.
@@ -45,13 +54,18 @@ public struct MediaTime: Sendable {
 
   /// Makes the time that is exactly this many seconds.
   ///
-  /// - Throws: `MediaError` with `.overflow` when no value and timescale hold it exactly.
+  /// - Throws: `MediaError` with `.overflow` when no value and timescale hold it exactly, and for
+  ///   an invalid number.
   public init(_ seconds: Rational) throws(MediaError) {
-    guard let value = Int64(exactly: seconds.numerator),
-      let timescale = Int32(exactly: seconds.denominator)
-    else { throw .overflow("the time \(seconds.exactDisplayText)") }
-    self.value = value
-    self.timescale = timescale
+    guard let time = MediaTime(exactly: seconds) else {
+      throw .overflow("the time \(seconds.exactDisplayText)")
+    }
+    self = time
+  }
+
+  /// Makes the time that is exactly this many seconds; nil where no value and timescale hold it.
+  public init?(exactly seconds: Rational) {
+    self.init(exactly: seconds.numerator, over: seconds.denominator)
   }
 
   /// The time in seconds, as a fraction in lowest terms.
@@ -74,7 +88,7 @@ public struct MediaTime: Sendable {
     guard let value = Int64(exactly: units) else {
       throw .overflow("\(exactDisplayText) in units of 1/\(timescale) s")
     }
-    return try MediaTime(value: value, timescale: timescale)
+    return MediaTime(value, over: timescale)
   }
 
   /// The whole nanoseconds that the named rounding gives.
@@ -87,62 +101,21 @@ public struct MediaTime: Sendable {
 }
 
 extension MediaTime {
-  /// The sum, exactly: on the least common timescale, or in lowest terms where that does not fit.
-  ///
-  /// - Throws: `MediaError` with `.overflow` when no value and timescale hold it.
-  public static func + (left: MediaTime, right: MediaTime) throws(MediaError) -> MediaTime {
-    let scales = CommonTimescale(left, right)
-    let sum = Int128(left.value) * scales.left + Int128(right.value) * scales.right
-    guard let time = scales.time(sum) else { throw .overflow("the sum of \(left) and \(right)") }
-    return time
+  /// The sum in seconds, exactly.
+  public static func + (left: MediaTime, right: MediaTime) -> Rational {
+    left.seconds + right.seconds
   }
 
-  /// The difference, exactly, spelled as the sum is.
-  ///
-  /// - Throws: `MediaError` with `.overflow` when no value and timescale hold it.
-  public static func - (left: MediaTime, right: MediaTime) throws(MediaError) -> MediaTime {
-    let scales = CommonTimescale(left, right)
-    let difference = Int128(left.value) * scales.left - Int128(right.value) * scales.right
-    guard let time = scales.time(difference) else {
-      throw .overflow("the difference of \(left) and \(right)")
-    }
-    return time
+  /// The difference in seconds, exactly.
+  public static func - (left: MediaTime, right: MediaTime) -> Rational {
+    left.seconds - right.seconds
   }
 
-  /// The product with a fraction, exactly.
-  ///
-  /// - Throws: `MediaError` with `.overflow` when no value and timescale hold it.
-  public func multiplied(by factor: Rational) throws(MediaError) -> MediaTime {
-    try MediaTime(seconds.multiplied(by: factor))
-  }
-}
+  /// The product in seconds, exactly.
+  public static func * (left: MediaTime, right: Rational) -> Rational { left.seconds * right }
 
-/// The least timescale that holds the units of two times, as CMTime's sums have it.
-private struct CommonTimescale {
-  /// Common units per second, below 2^62.
-  let unitsPerSecond: Int128
-  /// How many common units make a unit of either time, below 2^31.
-  let left: Int128
-  let right: Int128
-
-  init(_ left: MediaTime, _ right: MediaTime) {
-    let shared = greatestCommonDivisor(UInt128(left.timescale), UInt128(right.timescale))
-    self.left = Int128(right.timescale) / Int128(shared)
-    self.right = Int128(left.timescale) / Int128(shared)
-    unitsPerSecond = Int128(left.timescale) * self.left
-  }
-
-  /// The time of so many common units, or nil where no value and timescale hold it.
-  func time(_ units: Int128) -> MediaTime? {
-    if let value = Int64(exactly: units), let timescale = Int32(exactly: unitsPerSecond) {
-      return MediaTime(unchecked: value, timescale)
-    }
-    let seconds = Rational(reducing: units, unitsPerSecond)
-    guard let value = Int64(exactly: seconds.numerator),
-      let timescale = Int32(exactly: seconds.denominator)
-    else { return nil }
-    return MediaTime(unchecked: value, timescale)
-  }
+  /// The quotient in seconds, exactly; invalid for a division by zero.
+  public static func / (left: MediaTime, right: Rational) -> Rational { left.seconds / right }
 }
 
 extension MediaTime: Hashable, Comparable {

@@ -2,110 +2,137 @@
 
 /// An exact fraction in lowest terms, with 128 bits above and below.
 ///
-/// Results that would not fit are errors; nothing is rounded, and nothing traps.
+/// Arithmetic reads like arithmetic, and never rounds or traps. A result that does not fit is
+/// ``invalid``, as with CMTime, and so is every result computed from it. The check is made once,
+/// where a time, a rate or a speed is made from the result.
 public struct Rational: Hashable, Sendable {
   /// The upper number; it carries the sign.
   public let numerator: Int128
-  /// The lower number, above zero.
+  /// The lower number: above zero, or zero for ``invalid``.
   public let denominator: Int128
 
   /// Zero.
   public static let zero = Rational(0)
   /// One.
   public static let one = Rational(1)
+  /// The result that no fraction of 128 bits holds: an overflow, or a division by zero.
+  ///
+  /// It equals itself, and is greater than every number.
+  public static let invalid = Rational(unchecked: 0, 0)
 
   /// Makes a whole number.
-  public init(_ whole: Int64) {
-    numerator = Int128(whole)
-    denominator = 1
+  public init(_ whole: Int64) { self.init(unchecked: Int128(whole), 1) }
+
+  /// Makes a whole number.
+  public init(_ whole: Int128) { self.init(unchecked: whole, 1) }
+
+  /// Makes a fraction and reduces it; ``invalid`` for a denominator of zero or below.
+  public init(_ numerator: Int128, over denominator: Int128) {
+    self = denominator > 0 ? Rational(reducing: numerator, denominator) : .invalid
   }
 
-  /// Makes a fraction and reduces it.
-  ///
-  /// - Throws: `MediaError` with `.notPositive` for a denominator of zero or below.
-  public init(_ numerator: Int128, _ denominator: Int128) throws(MediaError) {
-    guard denominator > 0 else {
-      throw MediaError(.notPositive, "the denominator \(denominator) is not above zero")
-    }
-    self.init(reducing: numerator, denominator)
+  /// Makes a fraction that is in lowest terms.
+  private init(unchecked numerator: Int128, _ denominator: Int128) {
+    self.numerator = numerator
+    self.denominator = denominator
   }
 
   /// Makes a fraction whose denominator is known to be above zero.
   init(reducing numerator: Int128, _ denominator: Int128) {
     let divisor = greatestCommonDivisor(numerator.magnitude, denominator.magnitude)
     // The divisor is at most the denominator, so it fits a signed number.
-    self.numerator = numerator / Int128(divisor)
-    self.denominator = denominator / Int128(divisor)
+    self.init(unchecked: numerator / Int128(divisor), denominator / Int128(divisor))
   }
 
-  /// The sum, exactly.
-  ///
-  /// - Throws: `MediaError` with `.overflow` when the sum does not fit.
-  public func adding(_ other: Rational) throws(MediaError) -> Rational {
-    guard let sum = combined(with: other, subtracting: false) else {
-      throw .overflow("the sum of \(self) and \(other)")
-    }
-    return sum
-  }
+  /// Whether this is a number, and not ``invalid``.
+  public var isValid: Bool { denominator != 0 }
 
-  /// The difference, exactly.
-  ///
-  /// - Throws: `MediaError` with `.overflow` when the difference does not fit.
-  public func subtracting(_ other: Rational) throws(MediaError) -> Rational {
-    guard let difference = combined(with: other, subtracting: true) else {
-      throw .overflow("the difference of \(self) and \(other)")
-    }
-    return difference
-  }
-
-  /// The product, exactly.
-  ///
-  /// - Throws: `MediaError` with `.overflow` when the product does not fit.
-  public func multiplied(by other: Rational) throws(MediaError) -> Rational {
-    let product = Self.product(
-      isNegative: (numerator < 0) != (other.numerator < 0),
-      numerator.magnitude, other.numerator.magnitude,
-      over: denominator.magnitude, other.denominator.magnitude)
-    guard let product else { throw .overflow("the product of \(self) and \(other)") }
-    return product
-  }
-
-  /// The quotient, exactly.
-  ///
-  /// - Throws: `MediaError` with `.notPositive` when `other` is zero, `.overflow` when the
-  ///   result does not fit.
-  public func divided(by other: Rational) throws(MediaError) -> Rational {
-    guard other.numerator != 0 else { throw MediaError(.notPositive, "a division by zero") }
-    let quotient = Self.product(
-      isNegative: (numerator < 0) != (other.numerator < 0),
-      numerator.magnitude, other.denominator.magnitude,
-      over: denominator.magnitude, other.numerator.magnitude)
-    guard let quotient else { throw .overflow("the quotient of \(self) and \(other)") }
-    return quotient
-  }
-
-  /// The number with the other sign.
-  ///
-  /// - Throws: `MediaError` with `.overflow` for a numerator of -2^127.
-  public func negated() throws(MediaError) -> Rational {
-    guard numerator != .min else { throw .overflow("the opposite of \(self)") }
-    return Rational(reducing: -numerator, denominator)
-  }
+  /// The number without its sign; ``invalid`` for a numerator of -2^127.
+  public var magnitude: Rational { self < .zero ? -self : self }
 
   /// The whole number that the named rounding gives.
   ///
   /// `quickTime` rounds toward zero here, since a whole number is the coarsest scale.
-  public func rounded(_ rounding: TimeRounding) -> Int128 {
-    rounding.quotient(numerator, denominator, isFiner: false)
+  ///
+  /// - Throws: `MediaError` with `.overflow` for ``invalid``.
+  public func rounded(_ rounding: TimeRounding) throws(MediaError) -> Int128 {
+    let number = try checked("a number that is rounded")
+    return rounding.quotient(number.numerator, number.denominator, isFiner: false)
   }
 
-  /// An approximation for display and signal processing, never for deciding.
+  /// An approximation for display and signal processing, never for deciding; not a number for
+  /// ``invalid``.
   public var doubleValue: Double { Double(numerator) / Double(denominator) }
 }
 
+// MARK: Arithmetic
+
+extension Rational {
+  /// The sum, exactly.
+  public static func + (left: Rational, right: Rational) -> Rational {
+    left.combined(with: right, subtracting: false)
+  }
+
+  /// The difference, exactly.
+  public static func - (left: Rational, right: Rational) -> Rational {
+    left.combined(with: right, subtracting: true)
+  }
+
+  /// The product, exactly.
+  public static func * (left: Rational, right: Rational) -> Rational {
+    guard left.isValid, right.isValid else { return .invalid }
+    return product(
+      isNegative: (left.numerator < 0) != (right.numerator < 0),
+      left.numerator.magnitude, right.numerator.magnitude,
+      over: left.denominator.magnitude, right.denominator.magnitude)
+  }
+
+  /// The quotient, exactly; ``invalid`` for a division by zero.
+  public static func / (left: Rational, right: Rational) -> Rational {
+    guard left.isValid, right.isValid, right.numerator != 0 else { return .invalid }
+    return product(
+      isNegative: (left.numerator < 0) != (right.numerator < 0),
+      left.numerator.magnitude, right.denominator.magnitude,
+      over: left.denominator.magnitude, right.numerator.magnitude)
+  }
+
+  /// The number with the other sign; ``invalid`` for a numerator of -2^127.
+  public static prefix func - (number: Rational) -> Rational {
+    guard number.numerator != .min else { return .invalid }
+    return Rational(unchecked: -number.numerator, number.denominator)
+  }
+
+  /// Adds exactly.
+  public static func += (left: inout Rational, right: Rational) { left = left + right }
+
+  /// Subtracts exactly.
+  public static func -= (left: inout Rational, right: Rational) { left = left - right }
+}
+
+extension Rational: ExpressibleByIntegerLiteral {
+  /// Makes a whole number.
+  public init(integerLiteral whole: Int64) { self.init(whole) }
+}
+
+// MARK: Checking
+
+extension Rational {
+  /// The number itself where it is one; `what` says whose value does not fit.
+  ///
+  /// - Throws: `MediaError` with `.overflow` for ``invalid``.
+  package func checked(_ what: @autoclosure () -> String) throws(MediaError) -> Rational {
+    guard isValid else { throw .overflow(what()) }
+    return self
+  }
+
+  /// The number itself where it is one, else nil.
+  package var ifValid: Rational? { isValid ? self : nil }
+}
+
 extension Rational: Comparable {
-  /// Compares exactly, by 256-bit cross multiplication.
+  /// Compares exactly, by 256-bit cross multiplication; ``invalid`` is the greatest.
   public static func < (left: Rational, right: Rational) -> Bool {
+    guard left.isValid, right.isValid else { return left.isValid && !right.isValid }
     let a = left.numerator.multipliedFullWidth(by: right.denominator)
     let b = right.numerator.multipliedFullWidth(by: left.denominator)
     return a.high == b.high ? a.low < b.low : a.high < b.high
@@ -113,15 +140,16 @@ extension Rational: Comparable {
 }
 
 extension Rational: CustomStringConvertible {
-  /// The fraction as `"1/8"`, whole numbers with their denominator: `"240/1"`.
-  public var description: String { "\(numerator)/\(denominator)" }
+  /// The fraction as `"1/8"`, whole numbers with their denominator: `"240/1"`; `"invalid"` for
+  /// ``invalid``.
+  public var description: String { isValid ? "\(numerator)/\(denominator)" : "invalid" }
 }
 
 extension Rational {
-  /// `a / c * b / d`, where both fractions are in lowest terms, or nil where that does not fit.
+  /// `a / c * b / d`, where both fractions are in lowest terms.
   private static func product(
     isNegative: Bool, _ a: UInt128, _ b: UInt128, over c: UInt128, _ d: UInt128
-  ) -> Rational? {
+  ) -> Rational {
     guard a != 0, b != 0 else { return .zero }
     // What is left after reducing crosswise has no common divisor: it fits, or nothing does.
     let (first, second) = (greatestCommonDivisor(a, d), greatestCommonDivisor(b, c))
@@ -130,12 +158,13 @@ extension Rational {
     guard !above.overflow, !below.overflow,
       let numerator = Int128(isNegative: isNegative, magnitude: above.partialValue),
       let denominator = Int128(exactly: below.partialValue)
-    else { return nil }
-    return Rational(reducing: numerator, denominator)
+    else { return .invalid }
+    return Rational(unchecked: numerator, denominator)
   }
 
-  /// The sum or the difference, or nil where that does not fit.
-  private func combined(with other: Rational, subtracting: Bool) -> Rational? {
+  /// The sum or the difference.
+  private func combined(with other: Rational, subtracting: Bool) -> Rational {
+    guard isValid, other.isValid else { return .invalid }
     let shared = Int128(
       greatestCommonDivisor(denominator.magnitude, other.denominator.magnitude))
     let (scale, otherScale) = (other.denominator / shared, denominator / shared)
@@ -157,7 +186,7 @@ extension Rational {
   /// After Knuth, The Art of Computer Programming, volume 2, section 4.5.1.
   private func widelyCombined(
     with other: Rational, subtracting: Bool, shared: Int128
-  ) -> Rational? {
+  ) -> Rational {
     // Each product is below 2^254, so the sum of two fits 256 bits with its sign.
     let left = numerator.multipliedFullWidth(by: other.denominator / shared)
     let right = other.numerator.multipliedFullWidth(by: denominator / shared)
@@ -179,14 +208,14 @@ extension Rational {
     let shared = shared.magnitude
     let rest = shared.dividingFullWidth((high.magnitude % shared, low)).remainder
     let divisor = greatestCommonDivisor(rest, shared)
-    guard high.magnitude < divisor else { return nil }
+    guard high.magnitude < divisor else { return .invalid }
     let above = divisor.dividingFullWidth((high.magnitude, low)).quotient
     let below = (denominator.magnitude / shared).multipliedReportingOverflow(
       by: other.denominator.magnitude / divisor)
     guard !below.overflow,
       let numerator = Int128(isNegative: isNegative, magnitude: above),
       let denominator = Int128(exactly: below.partialValue)
-    else { return nil }
+    else { return .invalid }
     return Rational(reducing: numerator, denominator)
   }
 }

@@ -6,30 +6,46 @@ public struct Speed: Hashable, Sendable {
   public let fraction: Rational
 
   /// As it was captured.
-  public static let normal = Speed(unchecked: .one)
+  public static let normal = Speed(1)
 
-  private init(unchecked fraction: Rational) { self.fraction = fraction }
+  /// Makes a speed of `numerator / denominator`: `Speed(1, over: 8)`, `Speed(2)`.
+  ///
+  /// - Precondition: Both numbers are above zero. For numbers that a file or a user gave, there is
+  ///   ``init(exactly:)``.
+  public init(_ numerator: Int, over denominator: Int = 1) {
+    let fraction = Rational(Int128(numerator), over: Int128(denominator))
+    guard let speed = Speed(exactly: fraction) else {
+      preconditionFailure("a speed is above zero")
+    }
+    self = speed
+  }
 
   /// Makes a speed above zero.
   ///
-  /// - Throws: `MediaError` with `.notPositive` for zero and below.
+  /// - Throws: `MediaError` with `.notPositive` for zero and below, `.overflow` for an invalid
+  ///   number.
   public init(_ fraction: Rational) throws(MediaError) {
+    let fraction = try fraction.checked("a speed")
     guard fraction > .zero else {
       throw MediaError(.notPositive, "a speed of \(fraction) is not above zero")
     }
     self.fraction = fraction
   }
 
+  /// Makes a speed; nil for zero and below, and for an invalid number.
+  public init?(exactly fraction: Rational) {
+    guard fraction.isValid, fraction > .zero else { return nil }
+    self.fraction = fraction
+  }
+
   /// Output seconds per source second: the inverse.
-  ///
-  /// - Throws: `MediaError` with `.overflow` when it does not fit.
-  public func stretch() throws(MediaError) -> Rational { try Rational.one.divided(by: fraction) }
+  public var stretch: Rational { 1 / fraction }
 
   /// The output time that a stretch of source time takes.
   ///
   /// - Throws: `MediaError` with `.overflow` when it cannot be said exactly.
   public func targetDuration(of source: MediaTime) throws(MediaError) -> MediaTime {
-    try MediaTime(source.seconds.divided(by: fraction))
+    try MediaTime(source / fraction)
   }
 }
 

@@ -21,6 +21,14 @@ public struct TimeRange: Hashable, Sendable {
     self.init(unchecked: start, end)
   }
 
+  /// Makes the range between two computed times, in seconds.
+  ///
+  /// - Throws: `MediaError` with `.overflow` when one of them is not exactly a time, `.emptyRange`
+  ///   when `end` is before `start`.
+  public init(start: Rational, end: Rational) throws(MediaError) {
+    try self.init(start: MediaTime(start), end: MediaTime(end))
+  }
+
   /// Makes a range whose end is known not to be before its start.
   private init(unchecked start: MediaTime, _ end: MediaTime) {
     self.start = start
@@ -32,7 +40,7 @@ public struct TimeRange: Hashable, Sendable {
   /// - Throws: `MediaError` with `.emptyRange` for a negative duration, `.overflow` when the
   ///   end cannot be said exactly.
   public init(start: MediaTime, duration: MediaTime) throws(MediaError) {
-    try self.init(start: start, end: start + duration)
+    try self.init(start: start, end: MediaTime(start + duration))
   }
 
   /// From zero for a duration that is not negative.

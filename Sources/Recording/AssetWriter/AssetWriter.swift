@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// ```swift
 /// let writer = AssetWriter(path: "a.mov")
-/// let input = try AssetWriterInput(formatDescription: format, frameRate: FrameRate(240, 1))
+/// let input = try AssetWriterInput(formatDescription: format, frameRate: FrameRate(240))
 /// try writer.add(input)
 /// try writer.startWriting()
 /// try writer.startSession(atSourceTime: .zero)

@@ -34,7 +34,7 @@ extension RecordedAudio {
   func joined(to earlier: RecordedAudio?, atSample start: Int64, rate: Int) -> RecordedAudio {
     guard let earlier else { return self }
     let offset =
-      (try? MediaTime(value: start, timescale: Int32(clamping: rate)))
+      MediaTime(exactly: start, over: rate)
       .flatMap { try? $0.nanoseconds(.halfAwayFromZero) } ?? 0
     var joined = self
     joined.startOffsetNanoseconds =

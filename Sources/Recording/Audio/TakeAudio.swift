@@ -139,7 +139,7 @@ private final class AlignedSyntheticAudio: AlignedAudio {
     account.driftPPM = 0
     // What rounding to a whole sample moved it.
     let exact = originMicroseconds.saturatingMultiplied(by: 1_000)
-    let rounded = (try? MediaTime(value: offset, timescale: Int32(SyntheticAudio.sampleRate)))
+    let rounded = MediaTime(exactly: offset, over: SyntheticAudio.sampleRate)
       .flatMap { try? $0.nanoseconds(.halfAwayFromZero) }
     account.maxSyncErrorNanoseconds = rounded.map { Int64(clamping: ($0 &- exact).magnitude) }
   }

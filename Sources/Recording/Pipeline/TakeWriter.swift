@@ -277,7 +277,7 @@ struct TakeWriter: ~Copyable {
   /// Rounded up, because drivers cut their times off: the frame that comes next is due at a time
   /// that is on average half a microsecond later than its predecessor's suggests.
   private static func microseconds(ofPeriods count: Int64, at frameRate: FrameRate) -> Int64 {
-    let exact = try? frameRate.frameDuration.multiplied(by: Rational(count))
+    let exact = try? MediaTime(frameRate.frameDuration * Rational(count))
       .converted(to: 1_000_000, rounding: .towardPositiveInfinity).value
     return max(1, exact ?? Int64(Int32.max))
   }

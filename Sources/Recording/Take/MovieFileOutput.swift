@@ -20,6 +20,8 @@ import Synchronization
 public final class MovieFileOutput: FrameOutput {
   struct State {
     weak var session: CaptureSession?
+    /// The session that the output was made for, which it joins while it records.
+    var owned: CaptureSession?
     var take: TakeSink?
     var audio: AudioTap?
     var control = CaptureControl()
@@ -33,6 +35,7 @@ public final class MovieFileOutput: FrameOutput {
   public let settings: RecordingSettings
   let state = Mutex(State())
   private let hub = EventHub<Event>()
+  private let progressHub = EventHub<Progress>(capacity: 1)
 
   /// Pictures, and the sound beside them.
   public var mediaTypes: [MediaType] { [.video, .audio] }
@@ -64,7 +67,7 @@ public final class MovieFileOutput: FrameOutput {
     /// The file is finished, or what went wrong is in the report beside what could be kept.
     case didFinish(RecordingReport)
     /// Nothing was recorded, and there is no file.
-    case didFail(path: String, any Error)
+    case didFail(path: String, MediaError)
   }
 
   /// What happens while clips wait for their triggers.
@@ -82,22 +85,39 @@ public final class MovieFileOutput: FrameOutput {
   /// Makes an output that is to be added to a session.
   public init(settings: RecordingSettings) { self.settings = settings }
 
-  /// Makes an output of a session, and checks that the settings go with what the session
+  /// Makes an output for a session, and checks that the settings go with what the session
   /// delivers; no file is touched yet.
   ///
-  /// The session does not live by it: keep both.
+  /// The output keeps the session alive, and joins it for as long as it records.
   ///
-  /// - Throws: `MediaError` with `.codecRefused` and what to choose instead, or
-  ///   `MediaError` with `.badConfiguration`.
-  public convenience init(session: CaptureSession, settings: RecordingSettings) throws {
+  /// - Throws: `MediaError` with `.codecRefused` and what to choose instead, `.badConfiguration`
+  ///   where the session does not take the output, or `.notConnected` where it has no camera.
+  public convenience init(session: CaptureSession, settings: RecordingSettings) throws(MediaError) {
     self.init(settings: settings)
-    try session.addOutput(self)
-    _ = try settings.plan(for: try camera().delivery)
+    state.withLock { $0.owned = session }
+    try whileJoined { () throws(MediaError) in _ = try settings.plan(for: camera().delivery) }
+  }
+
+  /// Does something while the output is in the session that it was made for, or in any other that
+  /// it was added to.
+  func whileJoined<Result>(
+    _ body: () throws(MediaError) -> Result
+  ) throws(MediaError) -> Result {
+    let owned = state.withLock { $0.session == nil ? $0.owned : nil }
+    try owned?.addOutput(self)
+    defer { owned?.removeOutput(self) }
+    return try body()
   }
 
   /// What happens to recordings from now on, for any number of listeners; of events that nobody
   /// takes the newest 256 are kept.
   public var events: AsyncStream<Event> { hub.events() }
+
+  /// How far takes are, from now on.
+  ///
+  /// A step comes when the frames that waited are stored, or those of a fiftieth of a second. A
+  /// slow listener gets the newest alone.
+  public var progress: AsyncStream<Progress> { progressHub.events() }
 
   /// Ends the take; may be called from any thread, also before it has begun.
   public func stop() { state.withLock { $0.control }.stop(.signal) }
@@ -146,12 +166,13 @@ public final class MovieFileOutput: FrameOutput {
 
   /// Where pictures come from.
   func camera() throws(MediaError) -> DeviceInput {
-    let session = state.withLock { $0.session }
-    guard
-      let camera = session?.connections.first(where: {
-        $0.output === self && $0.mediaType == .video
-      })?.camera
-    else {
+    let (session, owned) = state.withLock { ($0.session, $0.owned) }
+    let connections = session?.connections.filter { $0.output === self && $0.mediaType == .video }
+    // Between recordings it is in no session, but known to be able to join.
+    let camera =
+      session == nil
+      ? owned?.inputs.lazy.compactMap { $0 as? DeviceInput }.first : connections?.first?.camera
+    guard let camera else {
       throw MediaError(
         .notConnected, "the output for \(settings.path) is connected to no camera",
         recovery: "add it to a session that has an input, and keep the session")
@@ -172,9 +193,10 @@ public final class MovieFileOutput: FrameOutput {
   /// - Returns: The report; its `problem` tells what went wrong after the take had begun.
   /// - Throws: `MediaError` when the file cannot be created, or the device cannot be started and nothing
   ///   was recorded.
-  public func record(progress: (Progress) -> Void = { _ in }) throws -> RecordingReport {
-    do {
-      let report = try write(progress)
+  public func record(progress: (Progress) -> Void = { _ in }) throws(MediaError) -> RecordingReport
+  {
+    do throws(MediaError) {
+      let report = try whileJoined { () throws(MediaError) in try write(progress) }
       hub.send(.didFinish(report))
       return report
     } catch {
@@ -183,7 +205,46 @@ public final class MovieFileOutput: FrameOutput {
     }
   }
 
-  private func write(_ progress: (Progress) -> Void) throws -> RecordingReport {
+  /// Records on a thread of its own until a limit is reached, ``stop()`` is called or something
+  /// fails, and suspends the task till then.
+  ///
+  /// Cancelling the task ends the take as ``stop()`` does: what was recorded is kept. ``progress``
+  /// tells how it goes.
+  ///
+  /// - Returns: The report; its `problem` tells what went wrong after the take had begun.
+  /// - Throws: `MediaError` as the form that blocks.
+  public func record() async throws(MediaError) -> RecordingReport {
+    try await offload { () throws(MediaError) in try self.record() }
+  }
+
+  /// Records around triggers on a thread of its own, and suspends the task until the clips are
+  /// finished.
+  ///
+  /// Cancelling the task ends the capture as ``stop()`` does: clips that were begun are kept.
+  ///
+  /// - Parameters:
+  ///   - triggers: What clips hold, and how many there may be.
+  ///   - events: Told what happens, on the thread that writes the clips.
+  /// - Returns: The report of the capture and of its clips.
+  /// - Throws: `MediaError` as the form that blocks.
+  public func record(
+    on triggers: TriggerSettings, events: @escaping @Sendable (TriggeredEvent) -> Void = { _ in }
+  ) async throws(MediaError) -> TriggeredReport {
+    try await offload { () throws(MediaError) in try self.record(on: triggers, events: events) }
+  }
+
+  private func offload<Report: Sendable>(
+    _ body: @escaping @Sendable () throws(MediaError) -> Report
+  ) async throws(MediaError) -> Report {
+    let result: Result<Report, MediaError>
+    do throws(SystemError) {
+      result = try await BlockingThread.run(
+        { _ throws(MediaError) in try body() }, onCancel: { [self] in stop() })
+    } catch { throw MediaError(.outOfMemory, error.description) }
+    return try result.get()
+  }
+
+  private func write(_ progress: (Progress) -> Void) throws(MediaError) -> RecordingReport {
     let (input, session) = try source()
     let control = state.withLock { $0.control }
     let audio = try listen(to: session)
@@ -198,7 +259,7 @@ public final class MovieFileOutput: FrameOutput {
       file = try MovieFile(creating: settings.path, overwrites: settings.overwrites)
     } catch { throw MediaError(error) }
     let begun: (sink: TakeSink, proof: FrameRateVerification?)
-    do {
+    do throws(MediaError) {
       begun = try begin(queue, of: input, in: session, alone: begins, control)
     } catch {
       file.discard()
@@ -212,7 +273,10 @@ public final class MovieFileOutput: FrameOutput {
       from: queue, of: begun.sink, into: file, proof: begun.proof,
       pressure: { session.setPressure($0, on: self) },
       paused: { hub.send($0 ? .didPause(path: settings.path) : .didResume(path: settings.path)) },
-      progress: progress)
+      progress: { step in
+        progressHub.send(step)
+        progress(step)
+      })
   }
 
   /// Has the session's sound come here, from when it is next started or refreshed on; also that of
@@ -250,11 +314,11 @@ public final class MovieFileOutput: FrameOutput {
   func begin(
     _ queue: FrameQueue, of input: DeviceInput, in session: CaptureSession, alone: Bool,
     _ control: CaptureControl
-  ) throws -> (sink: TakeSink, proof: FrameRateVerification?) {
+  ) throws(MediaError) -> (sink: TakeSink, proof: FrameRateVerification?) {
     let sink = TakeSink(
       limit: settings.limit, queue: queue, control: control, endsCapture: alone,
       endsWhenFull: settings.isBurst, copiesBesideOthers: input.delivery.isCompressed)
-    do {
+    do throws(MediaError) {
       var proof: FrameRateVerification?
       if alone, settings.verifiesFrameRate, input.device.kind == .v4l2 {
         proof = try input.verifyFrameRate { control.requestedStop != nil }
@@ -269,14 +333,14 @@ public final class MovieFileOutput: FrameOutput {
 
   /// Forgets what was asked of a take that is over.
   private func forget() {
-    state.withLock { $0 = State(session: $0.session) }
+    state.withLock { $0 = State(session: $0.session, owned: $0.owned) }
   }
 
   /// Has frames go into a take.
   private func begin(
     _ sink: TakeSink, of input: DeviceInput, in session: CaptureSession, alone: Bool,
     _ control: CaptureControl
-  ) throws {
+  ) throws(MediaError) {
     state.withLock { $0.take = sink }
     if alone, try session.run(with: control) { return }
     // Before this there was no take.

@@ -150,10 +150,10 @@ extension MovieTake {
   /// The rate itself, or the nearest in whole millionths: a long take's fraction has numbers
   /// that no rate holds.
   private static func storable(_ rate: Rational) -> FrameRate? {
-    if let exact = try? FrameRate(rate) { return exact }
+    if let exact = FrameRate(exactly: rate) { return exact }
     for unit in [1_000_000, 1_000, 1] as [Int64] {
-      if let scaled = try? rate.multiplied(by: Rational(unit)).rounded(.halfAwayFromZero),
-        let whole = Int64(exactly: scaled), let rate = try? FrameRate(whole, unit)
+      if let scaled = try? (rate * Rational(unit)).rounded(.halfAwayFromZero),
+        let rate = FrameRate(exactly: Rational(scaled) / Rational(unit))
       {
         return rate
       }

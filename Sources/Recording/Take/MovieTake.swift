@@ -34,7 +34,7 @@ struct MovieTake {
     proof: FrameRateVerification?, pressure: (Bool) -> Void = { _ in },
     paused: (Bool) -> Void = { _ in },
     progress: (MovieFileOutput.Progress) -> Void
-  ) throws -> RecordingReport {
+  ) throws(MediaError) -> RecordingReport {
     let mostUnsettled = mostUnsettled
     var movie = TakeRecorder(self, into: file, unsettledFrames: mostUnsettled)
     var gauge = PressureGauge()

@@ -98,8 +98,8 @@ struct BurstMemory {
     capacity = max(4 * (input.maximumByteCount + 4_096), RecordingMemory.availableBytes() / 4 * 3)
     // One chunk of the queue may be left over.
     frameCount = max(1, capacity / (input.maximumByteCount + 4_096) - 1)
-    let seconds = try? input.negotiatedFrameRate.frameDuration.multiplied(
-      by: Rational(Int64(frameCount)))
+    let period = input.negotiatedFrameRate.frameDuration
+    let seconds = MediaTime(exactly: period * Rational(Int64(frameCount)))
     longest =
       (try? seconds?.converted(to: 1_000_000, rounding: .towardNegativeInfinity)) ?? .zero
     self.input = (input.maximumByteCount + 4_096, input.negotiatedFrameRate.doubleValue)

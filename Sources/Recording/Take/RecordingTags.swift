@@ -95,18 +95,11 @@ enum RecordingTags {
   }
 
   private static func decimal(_ rate: FrameRate) -> String {
+    // 32 by 64 bits always fit.
     let millionths =
-      Rational(reducingProduct: rate, 1_000_000).rounded(.halfAwayFromZero)
+      (try? (rate.framesPerSecond * 1_000_000).rounded(.halfAwayFromZero)) ?? 0
     let fraction = String(millionths % 1_000_000)
     return "\(millionths / 1_000_000)."
       + String(repeating: "0", count: 6 - fraction.count) + fraction
-  }
-}
-
-extension Rational {
-  /// A rate times a whole number: 32 by 64 bits always fit.
-  fileprivate init(reducingProduct rate: FrameRate, _ factor: Int64) {
-    let product = try? rate.framesPerSecond.multiplied(by: Rational(factor))
-    self = product ?? .zero
   }
 }

@@ -95,7 +95,7 @@ struct TakeRecorder: ~Copyable {
   ///
   /// - Throws: `MediaError` when there was nothing to store; there is no file
   ///   then.
-  consuming func finish(_ end: CaptureEnd, _ proof: FrameRateVerification?) throws
+  consuming func finish(_ end: CaptureEnd, _ proof: FrameRateVerification?) throws(MediaError)
     -> RecordingReport
   {
     var end = end

@@ -101,7 +101,9 @@ final class Clip {
   ///   - proof: What was measured before the capture.
   /// - Returns: What became of it.
   /// - Throws: `MediaError` when there was nothing to store.
-  func finish(_ end: CaptureEnd?, _ proof: FrameRateVerification?) throws -> RecordingReport {
+  func finish(_ end: CaptureEnd?, _ proof: FrameRateVerification?) throws(MediaError)
+    -> RecordingReport
+  {
     var own = end ?? CaptureEnd(stopReason: .duration)
     if let next {
       own = CaptureEnd(stopReason: .duration)

@@ -2,7 +2,7 @@
 
 import OvercrankCapture
 import OvercrankDeviceDiscovery
-import OvercrankMediaCore
+public import OvercrankMediaCore
 import Synchronization
 
 extension MovieFileOutput {
@@ -25,7 +25,13 @@ extension MovieFileOutput {
   ///   there is no memory for the ring.
   public func record(
     on triggers: TriggerSettings, events: (TriggeredEvent) -> Void = { _ in }
-  ) throws -> TriggeredReport {
+  ) throws(MediaError) -> TriggeredReport {
+    try whileJoined { () throws(MediaError) in try write(on: triggers, events) }
+  }
+
+  private func write(
+    on triggers: TriggerSettings, _ events: (TriggeredEvent) -> Void
+  ) throws(MediaError) -> TriggeredReport {
     let (input, session) = try source()
     let control = state.withLock { $0.control }
     let begins = !session.isRunning
@@ -82,7 +88,8 @@ extension MovieFileOutput {
   /// Has loud sounds of the session give triggers.
   ///
   /// - Returns: What listens, until it is taken out of the session.
-  private func listen(for audio: AudioTrigger, in session: CaptureSession) throws -> AudioDataOutput
+  private func listen(for audio: AudioTrigger, in session: CaptureSession) throws(MediaError)
+    -> AudioDataOutput
   {
     let listener = AudioDataOutput()
     try session.addOutput(listener)
@@ -104,7 +111,7 @@ extension MovieFileOutput {
   /// Has motion in the session's pictures give triggers.
   ///
   /// - Returns: What watches, until it is taken out of the session.
-  private func watch(for motion: MotionTrigger, in session: CaptureSession) throws
+  private func watch(for motion: MotionTrigger, in session: CaptureSession) throws(MediaError)
     -> VideoDataOutput
   {
     let watcher = VideoDataOutput()

@@ -57,8 +57,8 @@ struct TriggerQueue {
 extension TriggerSettings {
   /// The quiet period in microseconds, rounded up.
   fileprivate var quietMicroseconds: Int64 {
-    let period = quietPeriod ?? (try? preDuration + postDuration)
-    return
-      (try? period?.converted(to: 1_000_000, rounding: .towardPositiveInfinity))?.value ?? .max / 4
+    let seconds = quietPeriod?.seconds ?? preDuration + postDuration
+    let units = try? (seconds * 1_000_000).rounded(.towardPositiveInfinity)
+    return units.flatMap { Int64(exactly: $0) } ?? .max / 4
   }
 }

@@ -226,9 +226,6 @@ struct TriggeredTake {
       tell(.finished(report))
     } catch {
       state.lostWithClips += storedCount
-      let error =
-        error as? MediaError
-        ?? MediaError(.writeFailed, "\(clip.path): \(error)", recovery: "check the disk")
       state.report.warnings.append("\(clip.path) was not written: \(error)")
       // Of several clips one may be empty, where no frame came.
       if triggers.repeats, [.nothingStored, .cancelled].contains(error.code) {

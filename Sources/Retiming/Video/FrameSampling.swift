@@ -108,12 +108,9 @@ extension OutputFrameGrid {
   ) throws(MediaError) -> Bool {
     guard index > 0, slot >= 0 else { return false }
     let instant = seconds(of: slot)
-    return try exactly("the slot at \(instant) s") { () throws(MediaError) in
-      let late = try times[index].subtracting(instant)
-      let early = try instant.subtracting(times[index - 1])
-      let doubled = try late.adding(late).multiplied(by: rate.framesPerSecond)
-      return late <= early && doubled <= .one
-    }
+    let late = try (times[index] - instant).exact("the slot at \(instant) s")
+    let early = try (instant - times[index - 1]).exact("the slot at \(instant) s")
+    return late <= early && 2 * late * rate.framesPerSecond <= 1
   }
 
   private static func notAscending(_ time: Rational, _ next: Rational) -> MediaError {
@@ -125,10 +122,9 @@ extension OutputFrameGrid {
   private func count(
     nearer time: Rational, than next: Rational
   ) throws(MediaError) -> Int64 {
-    let middle = try exactly("the slots about \(time.displayText) s") { () throws(MediaError) in
-      try time.adding(next).multiplied(by: rate.framesPerSecond).divided(by: Rational(2))
-    }
-    let last = middle.rounded(.towardNegativeInfinity)
+    let middle = try ((time + next) * rate.framesPerSecond / 2)
+      .exact("the slots about \(time.displayText) s")
+    let last = try middle.rounded(.towardNegativeInfinity)
     return Int64(clamping: min(max(last, -1) + 1, Int128(count)))
   }
 
@@ -142,10 +138,8 @@ extension OutputFrameGrid {
     let fine = finePerNumerator
     let scale = Rational(fine * Int64(rate.numerator))
     func ticks(_ time: Rational) throws(MediaError) -> Int64 {
-      try exactly("the time \(time.displayText) s") { () throws(MediaError) in
-        try time.multiplied(by: scale)
-      }
-      .wholeNumber(.halfAwayFromZero, of: "the time \(time.displayText) s")
+      try (time * scale).exact("the time \(time.displayText) s")
+        .wholeNumber(.halfAwayFromZero, of: "the time \(time.displayText) s")
     }
     var starts: [Int64] = []
     starts.reserveCapacity(times.count)

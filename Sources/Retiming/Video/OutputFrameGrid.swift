@@ -33,16 +33,10 @@ public struct OutputFrameGrid: Hashable, Sendable {
       )
     }
     let what = "the number of frames of \(duration.displayText) s at \(rate) fps"
-    let slots = try exactly(what) { () throws(MediaError) in
-      try duration.multiplied(by: rate.framesPerSecond)
-    }
-    let whole = slots.rounded(.towardNegativeInfinity)
-    let remainder = try exactly(what) { () throws(MediaError) in
-      try slots.subtracting(Rational(whole, 1)).divided(by: rate.framesPerSecond)
-    }
-    let half = try exactly(what) { () throws(MediaError) in
-      try Rational(1, 2).divided(by: rate.framesPerSecond)
-    }
+    let slots = try (duration * rate.framesPerSecond).exact(what)
+    let whole = try slots.rounded(.towardNegativeInfinity)
+    let remainder = try ((slots - Rational(whole)) / rate.framesPerSecond).exact(what)
+    let half = try (Rational(1, over: 2) / rate.framesPerSecond).exact(what)
     let needsPart = remainder > sourceTick || remainder >= half
     let (counted, overflow) = whole.addingReportingOverflow(needsPart ? 1 : 0)
     guard !overflow, let count = Int64(exactly: max(1, counted)) else {
@@ -56,17 +50,15 @@ public struct OutputFrameGrid: Hashable, Sendable {
   public func seconds(of slot: Int64) -> Rational {
     // 64 and 32 bits over 32: always fits, and the rate is above zero.
     let above = Int128(slot) * Int128(rate.denominator)
-    return (try? Rational(above, Int128(rate.numerator))) ?? .zero
+    return Rational(above, over: Int128(rate.numerator))
   }
 
   /// The number of slots before an instant, in seconds of the composition.
   ///
   /// - Throws: `MediaError` with `.notExact` when it cannot be computed exactly.
   package func count(before time: Rational) throws(MediaError) -> Int64 {
-    let position = try exactly("the slot at \(time.displayText) s") { () throws(MediaError) in
-      try time.multiplied(by: rate.framesPerSecond)
-    }
-    let before = position.rounded(.towardPositiveInfinity)
+    let position = try (time * rate.framesPerSecond).exact("the slot at \(time.displayText) s")
+    let before = try position.rounded(.towardPositiveInfinity)
     return Int64(clamping: min(max(before, 0), Int128(count)))
   }
 }

@@ -133,7 +133,7 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
   /// The rates that the device has at the size and in the format of a mode, rising; the whole ones
   /// where it has all of a range.
   private func rates(of camera: CaptureDevice, _ format: CaptureFormat) throws -> [FrameRate] {
-    let whole = (1...4_000 as ClosedRange<Int64>).compactMap { try? FrameRate($0, 1) }
+    let whole = (1...4_000).map { FrameRate($0) }
     if camera.kind == .synthetic {
       // It draws more than it lists.
       return whole.filter { rate in

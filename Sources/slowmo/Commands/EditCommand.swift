@@ -145,8 +145,8 @@ private struct ProjectReader {
     let captured = asset.captureFrameRate?.rate.framesPerSecond
     let stored = asset.videoTrack?.nominalFrameRate?.framesPerSecond
     var elsewhere = Speed.normal
-    if let captured, let stored, try captured.divided(by: stored) > Rational(3, 2) {
-      elsewhere = try Speed(captured.divided(by: stored))
+    if let captured, let stored, captured / stored > Rational(3, over: 2) {
+      elsewhere = try Speed(captured / stored)
     }
     let tail = try Files.readTail(path, 1 << 20)
     guard let markers = try SlowMotionMarkers(samsungTrailer: tail, elsewhere: elsewhere) else {

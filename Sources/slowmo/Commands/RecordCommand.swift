@@ -220,7 +220,7 @@ struct RecordCommand: ParsableCommand, Verb {
 
   private func expectedFrames(_ duration: MediaTime, _ input: DeviceInput) throws -> Int64? {
     Int64(
-      exactly: try duration.seconds.multiplied(by: input.negotiatedFrameRate.framesPerSecond)
+      exactly: try (duration.seconds * input.negotiatedFrameRate.framesPerSecond)
         .rounded(.towardPositiveInfinity))
   }
 

@@ -116,8 +116,8 @@ struct InfoDocument: Encodable {
 
 /// Whole nanoseconds of a time in seconds, as far as they go.
 func nanoseconds(_ seconds: Rational) -> Int64 {
-  let exact = try? seconds.multiplied(by: Rational(1_000_000_000))
-  return exact.map { Int64(clamping: $0.rounded(.halfAwayFromZero)) } ?? 0
+  let exact = try? (seconds * 1_000_000_000).rounded(.halfAwayFromZero)
+  return exact.map { Int64(clamping: $0) } ?? 0
 }
 
 extension Asset.Truncation {

@@ -59,9 +59,7 @@ struct RecoverDocument: Encodable {
     let missing = Int64(truncation.statedFrameCount - truncation.readableFrameCount)
     framesLost = missing
     // As long as frames of the track last.
-    let lost = track.nominalFrameRate.flatMap {
-      try? $0.frameDuration.seconds.multiplied(by: Rational(missing))
-    }
+    let lost = track.nominalFrameRate.map { $0.frameDuration * Rational(missing) }
     lostNs = lost.map(nanoseconds) ?? 0
     durationNs = nanoseconds(report.duration.seconds)
     gaps = []

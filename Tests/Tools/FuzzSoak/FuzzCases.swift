@@ -44,7 +44,7 @@ struct FuzzCases {
     self.assets = assets
     var composition = try Composition(assets[0])
     try composition.setSpeedRamp(
-      SpeedRamp(from: .normal, to: Speed(Rational(1, 8)), easing: .easeInOut),
+      SpeedRamp(from: .normal, to: Speed(Rational(1, over: 8)), easing: .easeInOut),
       in: TimeRange(start: MediaTime(microseconds: 100_000), end: MediaTime(microseconds: 200_000)))
     try composition.freezeFrame(at: MediaTime(microseconds: 50_000), for: MediaTime(seconds: 1))
     project = try OpenTimelineDocument(composition, name: "fuzz").text()
@@ -198,22 +198,22 @@ struct FuzzCases {
   ) throws -> MediaTime {
     switch Int.random(in: 0..<6, using: &random) {
     case 0:
-      return try MediaTime(
-        value: .random(in: .min...Int64.max, using: &random),
-        timescale: .random(in: 1...Int32.max, using: &random))
-    case 1: return try MediaTime(value: .random(in: -3...3, using: &random), timescale: 1_000_000)
-    case 2: return try MediaTime(value: .random(in: 0...100, using: &random), timescale: .max)
+      return MediaTime(
+        .random(in: .min...Int64.max, using: &random),
+        over: .random(in: 1...Int32.max, using: &random))
+    case 1: return MediaTime(.random(in: -3...3, using: &random), over: 1_000_000)
+    case 2: return MediaTime(.random(in: 0...100, using: &random), over: .max)
     default:
       let scale = Int32.random(in: 1...100_000, using: &random)
-      return try MediaTime(
-        value: .random(in: 0...Int64(scale), using: &random), timescale: scale)
+      return MediaTime(
+        .random(in: 0...Int64(scale), using: &random), over: scale)
     }
   }
 
   private func range(_ end: MediaTime, _ random: inout SeededGenerator) throws -> TimeRange {
     let times = try [0, 1].map { _ in
-      let part = Rational(.random(in: 0...997, using: &random))
-      return try MediaTime(end.seconds.multiplied(by: part).divided(by: Rational(997)))
+      let part = Rational(Int64.random(in: 0...997, using: &random))
+      return try MediaTime(end.seconds * part / Rational(997))
     }
     return try TimeRange(start: times[0], end: times[1])
   }
@@ -222,7 +222,7 @@ struct FuzzCases {
     try Speed(
       Rational(
         Int128(Int64.random(in: 1...1_000_000, using: &random)),
-        Int128(Int64.random(in: 1...1_000_000, using: &random))))
+        over: Int128(Int64.random(in: 1...1_000_000, using: &random))))
   }
 
   /// Plans both kinds of export, and begins one of them.
@@ -236,7 +236,7 @@ struct FuzzCases {
     settings.boundary = CutPolicy.allCases.randomElement(using: &random) ?? .auto
     settings.audioTimePitchAlgorithm = [.varispeed, .mute].randomElement(using: &random) ?? .mute
     if Int.random(in: 0..<4, using: &random) == 0 {
-      settings.mode = .constant(try FrameRate(30, 1))
+      settings.mode = .constant(FrameRate(30))
       settings.codec = .mjpeg
     }
     // What is shown for years takes years to write: the user may give up, and so do we.

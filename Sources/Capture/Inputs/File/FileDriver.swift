@@ -210,7 +210,7 @@ private struct Player {
 
   /// A number of the file's ticks; nil where it does not fit.
   private func microseconds(_ ticks: Int64) -> Int64? {
-    try? MediaTime(Rational(ticks).multiplied(by: timeBase))
+    try? MediaTime(Rational(ticks) * timeBase)
       .converted(to: 1_000_000, rounding: .halfAwayFromZero).value
   }
 }

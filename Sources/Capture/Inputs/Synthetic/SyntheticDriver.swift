@@ -187,7 +187,7 @@ package final class SyntheticDriver: FrameDriver {
   package static func microseconds(
     ofFrame number: Int64, at rate: FrameRate
   ) throws(MediaError) -> Int64 {
-    try MediaTime(Rational(number).divided(by: rate.framesPerSecond))
+    try MediaTime(Rational(number) / rate.framesPerSecond)
       .converted(to: 1_000_000, rounding: .towardNegativeInfinity).value
   }
 

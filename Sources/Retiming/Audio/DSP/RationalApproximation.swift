@@ -64,7 +64,7 @@ struct RationalApproximation: Hashable {
 extension Rational {
   /// What lies above the next lower whole number, from 0 up to 1.
   fileprivate var fractionalPart: Double {
-    let whole = rounded(.towardNegativeInfinity)
-    return Double(numerator - whole * denominator) / Double(denominator)
+    let rest = numerator % denominator
+    return Double(rest < 0 ? rest + denominator : rest) / Double(denominator)
   }
 }

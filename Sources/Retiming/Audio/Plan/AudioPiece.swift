@@ -66,14 +66,11 @@ struct AudioPiece: Hashable, Sendable {
   /// The source position that plays at a sample not inside the piece, counted from the first one.
   func position(at sample: Int64) throws(MediaError) -> Rational {
     // A boundary is its nearest sample, which may come before the breakpoint that lies there.
-    let near = try exactly("a position in the source") { () throws(MediaError) in
-      try Rational(sample).adding(Rational(1, 2))
-    }
+    let near = try (Rational(sample) + Rational(1, over: 2)).exact("a position in the source")
     let breakpoint = breakpoints.last { $0.output <= near }
-    return try exactly("a position in the source") { () throws(MediaError) in
-      let speed = breakpoint?.speed ?? speed
-      let distance = try Rational(sample).subtracting(breakpoint?.output ?? .zero)
-      return try (breakpoint?.source ?? position).adding(speed.fraction.multiplied(by: distance))
-    }
+    let speed = breakpoint?.speed ?? speed
+    let distance = Rational(sample) - (breakpoint?.output ?? .zero)
+    return try ((breakpoint?.source ?? position) + speed.fraction * distance)
+      .exact("a position in the source")
   }
 }

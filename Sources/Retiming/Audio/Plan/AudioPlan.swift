@@ -78,9 +78,7 @@ struct AudioPlan: Sendable {
   private static func sample(
     at time: MediaTime, _ rate: Rational
   ) throws(MediaError) -> Int64 {
-    let position = try exactly("the sample at \(time.displayText) s") { () throws(MediaError) in
-      try time.seconds.multiplied(by: rate)
-    }
+    let position = try (time.seconds * rate).exact("the sample at \(time.displayText) s")
     return try position.wholeNumber(.halfAwayFromZero, of: "the sample at \(time.displayText) s")
   }
 
@@ -131,10 +129,8 @@ struct AudioPlan: Sendable {
     let content: AudioPiece.Content = speed == .normal && !isSnapped ? .copy : .retimed
     let start = sampleCount
     // What plays at the sample, which is not quite at the boundary.
-    let position = try exactly("the source of \(mapping.target.displayText)") {
-      () throws(MediaError) in
-      try mapping.sourceSeconds(of: Rational(start).divided(by: rate)).multiplied(by: rate)
-    }
+    let position = try (mapping.sourceSeconds(of: Rational(start) / rate) * rate)
+      .exact("the source of \(mapping.target.displayText)")
     let begin = End(
       source: source, position: mapping.source.start.seconds, time: mapping.target.start)
     let isOn = lastEnd == begin
@@ -149,13 +145,11 @@ struct AudioPlan: Sendable {
     } else if let last = pieces.last, last.content == .retimed, content == .retimed,
       algorithm.followsBreakpoints, isOn
     {
-      let breakpoint = try exactly("the start of \(mapping.target.displayText)") {
-        () throws(MediaError) in
-        AudioPiece.Breakpoint(
-          output: try mapping.target.start.seconds.multiplied(by: rate)
-            .subtracting(Rational(last.samples.lowerBound)),
-          source: try mapping.source.start.seconds.multiplied(by: rate), speed: speed)
-      }
+      let what = "the start of \(mapping.target.displayText)"
+      let first = Rational(last.samples.lowerBound)
+      let breakpoint = AudioPiece.Breakpoint(
+        output: try (mapping.target.start.seconds * rate - first).exact(what),
+        source: try (mapping.source.start.seconds * rate).exact(what), speed: speed)
       pieces[pieces.count - 1].breakpoints.append(breakpoint)
       extend(upTo: end)
     } else {
@@ -188,11 +182,9 @@ struct AudioPlan: Sendable {
     if let last = pieces.last, last.content == .retimed, algorithm.followsBreakpoints, isOn {
       extend(upTo: end)
     } else {
-      let position = try exactly("the source of \(target.displayText)") { () throws(MediaError) in
-        let distance = try Rational(start).subtracting(target.start.seconds.multiplied(by: rate))
-        return try mapping.sourceStart.multiplied(by: rate)
-          .adding(distance.multiplied(by: speeds[0].fraction))
-      }
+      let distance = Rational(start) - target.start.seconds * rate
+      let position = try (mapping.sourceStart * rate + distance * speeds[0].fraction)
+        .exact("the source of \(target.displayText)")
       append(.retimed, upTo: end, position: position, speed: speeds[0], of: source)
       guard sampleCount > start else {
         lastEnd = nil
@@ -200,17 +192,15 @@ struct AudioPlan: Sendable {
       }
     }
     let first = Rational(pieces[pieces.count - 1].samples.lowerBound)
-    let breakpoints = try exactly("the ends of \(target.displayText)") { () throws(MediaError) in
-      [
-        AudioPiece.Breakpoint(
-          output: try target.start.seconds.multiplied(by: rate).subtracting(first),
-          source: try mapping.sourceStart.multiplied(by: rate), speed: speeds[0], ramp: mapping),
-        AudioPiece.Breakpoint(
-          output: try target.end.seconds.multiplied(by: rate).subtracting(first),
-          source: try mapping.sourceEnd.multiplied(by: rate), speed: speeds[1]),
-      ]
-    }
-    pieces[pieces.count - 1].breakpoints += breakpoints
+    let what = "the ends of \(target.displayText)"
+    pieces[pieces.count - 1].breakpoints += [
+      AudioPiece.Breakpoint(
+        output: try (target.start.seconds * rate - first).exact(what),
+        source: try (mapping.sourceStart * rate).exact(what), speed: speeds[0], ramp: mapping),
+      AudioPiece.Breakpoint(
+        output: try (target.end.seconds * rate - first).exact(what),
+        source: try (mapping.sourceEnd * rate).exact(what), speed: speeds[1]),
+    ]
     lastEnd = End(source: source, position: mapping.sourceEnd, time: target.end)
   }
 
@@ -237,9 +227,7 @@ struct AudioPlan: Sendable {
     of position: Rational, from piece: AudioPiece
   ) throws(MediaError) -> Rational {
     let end = try piece.position(at: Int64(piece.samples.count))
-    return try exactly("a position in the source") { () throws(MediaError) in
-      try position.subtracting(end)
-    }
+    return try (position - end).exact("a position in the source")
   }
 
   /// Joins neighbours without a click: by meeting exactly where the source runs on, as far as the

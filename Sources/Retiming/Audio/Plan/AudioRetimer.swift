@@ -30,11 +30,7 @@ public struct AudioRetimingReport: Hashable, Sendable {
 /// at once.
 public struct AudioRetimer: Hashable, Sendable {
   /// The speeds at which sound can play, other than muted.
-  public static let speeds: ClosedRange<Speed> = {
-    let fastest = try? Speed(Rational(32))
-    let slowest = try? Speed(Rational(1, 32))
-    return (slowest ?? .normal)...(fastest ?? .normal)
-  }()
+  public static let speeds = Speed(1, over: 32)...Speed(32)
 
   /// The sampling rates that can be rendered, in hertz.
   public static let sampleRates: ClosedRange<Int> = 8000...192_000

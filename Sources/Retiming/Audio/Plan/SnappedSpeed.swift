@@ -28,7 +28,7 @@ extension AudioRetimer {
   public static let lowQualitySpeeds: [Speed] = [
     (1, 2), (2, 3), (4, 5), (1, 1), (5, 4), (3, 2), (2, 1),
   ]
-  .compactMap { above, below in try? Speed(Rational(above, below)) }
+  .map { above, below in Speed(above, over: below) }
 
   /// The nearest of ``lowQualitySpeeds``, by the quotient of the two; of two as near, the one
   /// nearer to 1.
@@ -90,9 +90,8 @@ extension AudioPlan {
         try exactly("the sound of \(mapping.target.displayText) at \(speed)") {
           () throws(MediaError) in
           // As much as plays in the time there is, and no more than there is to play.
-          let length = try min(
-            mapping.source.duration,
-            mapping.target.duration.multiplied(by: speed.fraction))
+          let room = try (mapping.target.duration * speed.fraction).checked("what plays")
+          let length = min(mapping.source.duration, room)
           let source = try MediaTime(length)
           return AudioSegment(
             PlaybackMapping(
@@ -100,7 +99,7 @@ extension AudioPlan {
                 source: TimeRange(start: mapping.source.start, duration: source),
                 target: TimeRange(
                   start: mapping.target.start,
-                  duration: MediaTime(length.divided(by: speed.fraction))))),
+                  duration: MediaTime(length / speed.fraction)))),
             of: piece.source)
         })
     }

@@ -47,8 +47,7 @@ struct SpeedMap: Sendable {
 
   /// A difference taken before it is rounded to a Double, where it is small.
   private static func offset(_ position: Rational, from origin: Int64) -> Double {
-    (try? position.subtracting(Rational(origin)).doubleValue)
-      ?? position.doubleValue - Double(origin)
+    (position - Rational(origin)).ifValid?.doubleValue ?? position.doubleValue - Double(origin)
   }
 
   /// The least and the most source samples for each output sample.

@@ -44,7 +44,7 @@ final class VarispeedRenderer: SegmentRenderer {
   init?(position: Rational, speed: Speed, channelCount: Int) throws(MediaError) {
     let step = RationalApproximation(
       nearest: speed.fraction, largestNumerator: Int64(Resampler.largestInputRate))
-    guard speed.fraction == (try? Rational(Int128(step.numerator), Int128(step.denominator)))
+    guard speed.fraction == Rational(Int128(step.numerator), over: Int128(step.denominator))
     else { return nil }
     do {
       resampler = try Resampler(
@@ -52,16 +52,15 @@ final class VarispeedRenderer: SegmentRenderer {
         channelCount: channelCount)
     } catch { throw MediaError(.engine, error.description) }
     let lead = step.lead(to: position, atLeast: resampler.filterLength)
-    let start = try exactly("the lead of the sample \(position)") { () throws(MediaError) in
-      try position.subtracting(
-        Rational(Int128(lead) * Int128(step.numerator), Int128(step.denominator)))
-    }
+    let start = try
+      (position - Rational(Int128(lead) * Int128(step.numerator), over: Int128(step.denominator)))
+      .exact("the lead of the sample \(position)")
     let first = try start.wholeNumber(.halfAwayFromZero, of: "the sample \(position)")
-    let distance = try exactly("the lead of the sample \(position)") { () throws(MediaError) in
-      try start.subtracting(Rational(first)).doubleValue.magnitude
-    }
+    let distance = try (start - Rational(first)).exact("the lead of the sample \(position)")
     // A tone near the end of the band that is late by more is off by more than 110 dB below it.
-    guard distance <= speed.fraction.doubleValue / 1_000_000 else { return nil }
+    guard distance.doubleValue.magnitude <= speed.fraction.doubleValue / 1_000_000 else {
+      return nil
+    }
     self.position = first
     queue = SampleQueue(channelCount: channelCount, dropping: lead)
     // Enough for some 4096 samples of output, so that memory stays bounded at every speed.

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Waits until something moves, records half a second before and after it, and plays that eight
+// times slower.
+//
+//   TriggeredClip [DEVICE]
+import Overcrank
+
+let name = CommandLine.arguments.dropFirst().first ?? "synthetic:640x480@240"
+let session = try CaptureSession(CaptureDevice.named(name))
+let output = try MovieFileOutput(session: session, settings: RecordingSettings(path: "clip.mov"))
+var triggers = TriggerSettings(
+  preDuration: MediaTime(1, over: 2), postDuration: MediaTime(1, over: 2))
+triggers.motion = MotionTrigger(share: 0.001)
+let clips = try output.record(on: triggers).clips
+var slow = try Composition(Asset(path: clips[0].path))
+try slow.setSpeed(Speed(1, over: 8), in: TimeRange(duration: slow.duration))
+let report = try ExportSession(slow).export(
+  ExportSettings(path: "slow.mov", mode: .passthrough))
+print("\(report.path): \(report.framesCopied) frames in \(report.duration.displayText) s")

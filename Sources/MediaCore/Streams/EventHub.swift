@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// Tells several listeners of the same events.
+package final class EventHub<Event: Sendable>: Sendable {
+  private struct State {
+    var isFinished = false
+    var listeners: [Int: AsyncStream<Event>.Continuation] = [:]
+    var next = 0
+  }
+  private let state = Mutex(State())
+  private let capacity: Int
+
+  /// Makes a hub.
+  ///
+  /// - Parameter capacity: How many events are kept for a listener that takes none: the newest.
+  package init(capacity: Int = 256) { self.capacity = capacity }
+
+  deinit { finish() }
+
+  /// The events from now on, for one listener.
+  package func events() -> AsyncStream<Event> {
+    let (stream, continuation) = AsyncStream<Event>.makeStream(
+      bufferingPolicy: .bufferingNewest(capacity))
+    let number = state.withLock { state -> Int? in
+      guard !state.isFinished else { return nil }
+      state.next += 1
+      state.listeners[state.next] = continuation
+      return state.next
+    }
+    guard let number else {
+      continuation.finish()
+      return stream
+    }
+    continuation.onTermination = { [weak self] _ in
+      self?.state.withLock { _ = $0.listeners.removeValue(forKey: number) }
+    }
+    return stream
+  }
+
+  /// Tells all listeners of an event.
+  package func send(_ event: Event) {
+    let listeners = state.withLock { Array($0.listeners.values) }
+    for listener in listeners { listener.yield(event) }
+  }
+
+  /// Ends the events of all listeners, and of those that come later.
+  package func finish() {
+    let listeners = state.withLock { state in
+      state.isFinished = true
+      defer { state.listeners = [:] }
+      return Array(state.listeners.values)
+    }
+    for listener in listeners { listener.finish() }
+  }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+import OvercrankDeviceDiscovery
+import OvercrankMediaCore
+import Testing
+
+/// How long a session lives, and the short ways to make one.
+struct SessionLifetimeTests {
+  @Test func `A session is made of a camera alone, in its fastest format`() throws {
+    let session = try CaptureSession(CaptureDevice.named("synthetic"))
+    #expect(session.connections.isEmpty && session.inputs.count == 1)
+    let input = try #require(session.inputs.first as? DeviceInput)
+    #expect(input.negotiatedFrameRate == 240)
+  }
+
+  @Test func `A session is made of a camera and a rate`() throws {
+    let camera = try CaptureDevice.named("synthetic")
+    for rate in [60, 120, FrameRate(60_000, over: 1001)] as [FrameRate] {
+      let session = try CaptureSession(camera, frameRate: rate)
+      let input = try #require(session.inputs.first as? DeviceInput)
+      #expect(input.negotiatedFrameRate == rate)
+    }
+    #expect { try CaptureSession(camera, frameRate: 1_000_000) } throws: {
+      ($0 as? MediaError)?.code == .noMatchingFormat
+    }
+  }
+
+  @Test func `A running session lives as long as its output needs it`() async throws {
+    weak var session: CaptureSession?
+    func output() async throws -> VideoDataOutput {
+      let output = VideoDataOutput()
+      let made = try CaptureSession(CaptureDevice.named("synthetic:320x240@240"))
+      try made.addOutput(output)
+      try await made.startRunning()
+      session = made
+      return output
+    }
+    let frames = try await output().frames
+    var count = 0
+    for await _ in frames {
+      count += 1
+      if count == 20 { break }
+    }
+    #expect(count == 20)
+    await session?.stopRunning()
+    #expect(session == nil)
+  }
+
+  @Test func `A session without its outputs does not keep itself alive`() async throws {
+    weak var session: CaptureSession?
+    do {
+      let output = VideoDataOutput()
+      let made = try CaptureSession(CaptureDevice.named("synthetic:320x240@240"))
+      try made.addOutput(output)
+      session = made
+      try await made.startRunning()
+      made.removeOutput(output)
+    }
+    #expect(session == nil)
+  }
+
+  @Test func `A session that was never started is freed with its output`() throws {
+    weak var session: CaptureSession?
+    do {
+      let made = try CaptureSession(CaptureDevice.named("synthetic:320x240@240"))
+      try made.addOutput(VideoDataOutput())
+      session = made
+    }
+    #expect(session == nil)
+  }
+}

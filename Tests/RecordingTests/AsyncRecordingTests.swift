@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankAssets
+import OvercrankCapture
+import OvercrankDeviceDiscovery
+import OvercrankFrameAccounting
+import OvercrankMediaCore
+import OvercrankRecording
+import TestSupport
+import Testing
+
+/// Takes that suspend their task, and end with it.
+struct AsyncRecordingTests {
+  private let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  /// An output alone: it keeps the session that it was made for.
+  private func output(
+    _ device: String = "synthetic:128x96@240?pace=max", frameCount: Int64? = nil
+  ) throws -> MovieFileOutput {
+    var settings = RecordingSettings(path: scratch.file("take.mov"))
+    settings.limit = CaptureLimit(frameCount: frameCount)
+    return try MovieFileOutput(
+      session: CaptureSession(CaptureDevice.named(device)), settings: settings)
+  }
+
+  @Test func `A take suspends its task, and tells how far it is`() async throws {
+    let output = try output(frameCount: 60)
+    let steps = output.progress
+    let report = try await output.record()
+    #expect(report.ledger.stored == 60 && report.isPlayable)
+    #expect(try paintedNumbers(Asset(path: report.path)) == Array(0..<60))
+    let last = await steps.first { _ in true }
+    #expect(last?.stored == 60)
+  }
+
+  @Test func `A task that is cancelled keeps what it recorded`() async throws {
+    let output = try output("synthetic:128x96@240")
+    let steps = output.progress
+    let task = Task { try await output.record() }
+    for await step in steps where step.stored > 0 { break }
+    task.cancel()
+    let report = try await task.value
+    #expect(report.stoppedBy == .signal && report.problem == nil)
+    #expect(report.ledger.stored > 0 && report.isPlayable)
+    let numbers = try paintedNumbers(Asset(path: report.path))
+    #expect(numbers == Array(0..<Int(report.ledger.stored)))
+  }
+
+  @Test func `A task that was cancelled before it began records nothing`() async throws {
+    let output = try output()
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try await output.record()
+    }
+    await #expect {
+      try await task.value
+    } throws: {
+      ($0 as? MediaError)?.code == .cancelled
+    }
+    #expect(try scratch.names() == [])
+  }
+
+  @Test func `Clips around triggers end with their task as well`() async throws {
+    let output = try output("synthetic:128x96@240")
+    let triggers = TriggerSettings(
+      preDuration: MediaTime(1, over: 20), postDuration: MediaTime(1, over: 20))
+    let (events, feed) = AsyncStream<MovieFileOutput.TriggeredEvent>.makeStream()
+    let task = Task { try await output.record(on: triggers) { feed.yield($0) } }
+    var finished: [RecordingReport] = []
+    for await event in events {
+      switch event {
+      case .waiting: output.trigger()
+      case .finished(let report):
+        finished.append(report)
+        task.cancel()
+        feed.finish()
+      default: break
+      }
+    }
+    let report = try await task.value
+    #expect(finished.count == 1 && report.clips.count == 1)
+    #expect(finished.first?.isPlayable == true)
+  }
+}

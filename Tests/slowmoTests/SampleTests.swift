@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import OvercrankCapture
+import TestSupport
+import Testing
+
+/// The samples do what they say.
+struct SampleTests {
+  @Test func `The sample of frames as images writes the frames that it names`() async throws {
+    let scratch = try Scratch()
+    let finished = try await run(program("FramesToPNG"), [], in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+    let lines = finished.output.split(separator: "\n")
+    #expect(lines.count == 5)
+    for line in lines {
+      let name = try #require(line.split(separator: ":").first.map(String.init))
+      #expect(line.hasSuffix(": 640x480"))
+      let gray = try await FFmpeg.converted(
+        scratch.file(name), ["-pix_fmt", "gray", "-f", "rawvideo"])
+      try #require(gray.count == 640 * 480)
+      let number = FrameNumberPattern.read(width: 640, height: 480) { gray[$1 * 640 + $0] }
+      #expect(name == "frame-\(number.map(String.init) ?? "none").png")
+    }
+  }
+
+  @Test func `The sample of the SloPoke flow records, slows and exports`() async throws {
+    let scratch = try Scratch()
+    let finished = try await run(
+      program("SloPoke"), ["synthetic:320x240@240?pace=max"], in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+    #expect(finished.output.hasPrefix("recorded 720 frames, 0 missing\n"))
+    for (name, frames) in [("slopoke-passthrough.mov", 720), ("slopoke-30fps.mp4", 300)] {
+      let info = try await slowmo("info", scratch.file(name), "--json").document()
+      #expect(info["duration_ns"] as? Int == 10_000_000_000, "\(name)")
+      let counted = try await FFmpeg.probe(
+        scratch.file(name), "stream=nb_frames", stream: "v:0")
+      #expect(counted == ["\(frames)"], "\(name)")
+    }
+  }
+
+  @Test func `The sample of live analysis sees 240 frames`() async throws {
+    let scratch = try Scratch()
+    let finished = try await run(program("LiveAnalysis"), [], in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+    let mean = finished.output.split(separator: " ").last.flatMap { Int($0.dropLast()) }
+    #expect(finished.output.hasPrefix("the brightest of 240 frames has a mean of "))
+    #expect((1..<255).contains(try #require(mean)))
+    try checkLength("LiveAnalysis", atMost: 12)
+  }
+
+  @Test func `The sample of a trigger records around it, and slows that down`() async throws {
+    let scratch = try Scratch()
+    let finished = try await run(program("TriggeredClip"), [], in: scratch.path)
+    #expect(finished.status == 0, "\(finished.errors)")
+    let clip = try await slowmo("info", scratch.file("clip.mov"), "--json").document()
+    let slow = try await slowmo("info", scratch.file("slow.mov"), "--json").document()
+    let length = try #require(clip["duration_ns"] as? Int)
+    #expect(slow["duration_ns"] as? Int == 8 * length)
+    let frames = (clip["video"] as? [String: Any])?["frame_count"] as? Int
+    #expect((slow["video"] as? [String: Any])?["frame_count"] as? Int == frames)
+    #expect(finished.output.hasPrefix("slow.mov: \(frames ?? 0) frames in "))
+    try checkLength("TriggeredClip", atMost: 15)
+  }
+
+  @Test func `The sample of three clips edits, saves and exports them`() async throws {
+    let scratch = try Scratch()
+    let names = ["a.mov", "b.mov", "c.mov"]
+    for name in names {
+      let take = try await slowmo(
+        "record", "synthetic:320x240@240?pace=max", "-o", scratch.file(name), "-t", "1.5")
+      #expect(take.status == 0, "\(take.errors)")
+    }
+    let finished = try await run(program("ThreeClips"), names, in: scratch.path)
+    #expect(finished.output == "edit.mov: 5.5 s\n", "\(finished.errors)")
+    // Each frame shows its own number: 4 output frames for a source frame of 1/60 s at first.
+    let movie = try await slowmo("info", scratch.file("edit.mov"), "--json").document()
+    #expect((movie["video"] as? [String: Any])?["frame_count"] as? Int == 330)
+    let project = try String(contentsOfFile: scratch.file("edit.otio"), encoding: .utf8)
+    for name in names { #expect(project.contains(name)) }
+    let again = try await slowmo(
+      "edit", scratch.file("edit.otio"), "-o", scratch.file("again.mov"), "--fps", "60")
+    #expect(again.status == 0, "\(again.errors)")
+    let other = try await slowmo("info", scratch.file("again.mov"), "--json").document()
+    #expect(other["duration_ns"] as? Int == 5_500_000_000)
+    try checkLength("ThreeClips", atMost: 12)
+  }
+
+  /// Counts the lines of a sample that are neither empty nor a comment.
+  private func checkLength(_ name: String, atMost limit: Int) throws {
+    let text = try String(
+      contentsOfFile: checkout + "/Samples/\(name)/main.swift", encoding: .utf8)
+    let lines = text.split(separator: "\n").filter { !$0.hasPrefix("//") }
+    #expect(lines.count <= limit, "\(name) has \(lines.count) lines")
+  }
+}
