@@ -40,11 +40,10 @@ try composition.scaleTimeRange(middle, toDuration: MediaTime(seconds: 8))
 
 // As it was captured, at its true variable rate; and at 30 frames a second for every player.
 let export = ExportSession(composition, of: asset)
-var passthrough = ExportSettings(path: "slopoke-passthrough.mov", mode: .passthrough)
+var passthrough = ExportSettings(path: "slopoke-passthrough.mov", mode: .passthrough())
 passthrough.audioTimePitchAlgorithm = .spectral
 try export.export(passthrough)
-var constant = ExportSettings(
-  path: "slopoke-30fps.mp4", mode: .constant(FrameRate(30)))
+var constant = ExportSettings(path: "slopoke-30fps.mp4", mode: .constant(30))
 constant.audioTimePitchAlgorithm = .varispeed
 try export.export(constant)
 print("exported slopoke-passthrough.mov and slopoke-30fps.mp4")

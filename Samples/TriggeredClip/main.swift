@@ -16,5 +16,5 @@ let clips = try output.record(on: triggers).clips
 var slow = try Composition(Asset(path: clips[0].path))
 try slow.setSpeed(Speed(1, over: 8), in: TimeRange(duration: slow.duration))
 let report = try ExportSession(slow).export(
-  ExportSettings(path: "slow.mov", mode: .passthrough))
+  ExportSettings(path: "slow.mov", mode: .passthrough()))
 print("\(report.path): \(report.framesCopied) frames in \(report.duration.displayText) s")

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankLibAV
+public import OvercrankMediaCore
 
 extension Asset {
-  /// Name and version of the libraries that read and write movies.
-  public static var libraryVersions: [(name: String, version: String)] { LibraryVersions.all }
+  /// The libraries that read and write movies.
+  public static var libraryVersions: [LibraryVersion] { LibraryVersions.all }
 }

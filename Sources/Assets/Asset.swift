@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import OvercrankLibAV
+import OvercrankLibAV
 public import OvercrankMediaCore
 import OvercrankMovieFormat
 
@@ -22,7 +22,7 @@ public struct Asset: Sendable {
   /// How much of a file that is cut off can be read; nil for a whole one.
   public let truncation: Truncation?
   /// The chapters of the file.
-  package let chapterList: [OvercrankLibAV.Chapter]
+  public let chapters: [Chapter]
   /// The tracks that are neither, which an export leaves out, by what they are.
   package let otherTracks: [String]
 
@@ -51,7 +51,7 @@ public struct Asset: Sendable {
     }
     container = index.containerName.split(separator: ",").first.map(String.init) ?? "unknown"
     metadata = index.metadata
-    chapterList = index.chapters
+    chapters = index.chapters
     if index.tracks.contains(where: {
       [.video, .audio].contains($0.kind) && index.elsewhere.contains($0.index)
     }) {
@@ -76,8 +76,4 @@ public struct Asset: Sendable {
     return audioTrack.flatMap { MediaTime(exactly: $0.sampleCount, over: $0.sampleRate) } ?? .zero
   }
 
-  /// The chapters: title, start and end in seconds of the file.
-  public var chapters: [(title: String, start: Rational, end: Rational)] {
-    chapterList.map { ($0.title, $0.start, $0.end) }
-  }
 }

@@ -14,7 +14,7 @@ struct AssetIndex {
   private let isMOV: Bool
   let tracks: [TrackFormat]
   let metadata: [String: String]
-  let chapters: [OvercrankLibAV.Chapter]
+  let chapters: [Chapter]
   private let path: String
   /// What the file says of each track: how many packets, and how many ticks.
   private var stated: [Int: (packetCount: Int, ticks: Int64?)] = [:]
@@ -210,7 +210,7 @@ struct AssetIndex {
       throw .invalid(path, "does not say how large its pictures are")
     }
     return VideoTrack(
-      codec: track.parameters.codecName, width: track.parameters.width,
+      codec: VideoCodec(rawValue: track.parameters.codecName), width: track.parameters.width,
       height: track.parameters.height, rotation: track.rotation, frames: frames, format: track)
   }
 
@@ -268,7 +268,7 @@ struct AssetIndex {
       origin = start
     }
     return AudioTrack(
-      codec: track.parameters.codecName, sampleRate: rate,
+      codec: AudioCodec(rawValue: track.parameters.codecName), sampleRate: rate,
       channelCount: track.parameters.channelCount, sampleCount: endSample - start,
       startSample: start - origin, format: track, originSample: origin)
   }

@@ -14,6 +14,9 @@ public struct FrameReader: ~Copyable {
   private var last: (index: Int, picture: MediaFrame)?
   /// Which frames will be asked for; all of them where nil.
   private var wanted: [Bool]?
+  /// What frames are converted with, and the format that it was made for.
+  var converter: FrameConverter?
+  var converterFormat: PixelFormat?
   private let threadCount: Int
   private let undecodable: UndecodableFramePolicy
   /// Frames that could not be decoded, whether asked for or tried as substitutes.
@@ -68,7 +71,7 @@ public struct FrameReader: ~Copyable {
 
   /// The number of the frame that is shown at a time: the last that starts at or before it.
   ///
-  /// - Throws: `MediaError` with `.outsideAsset` before the first frame and from the end on.
+  /// - Throws: `MediaError` with `.outsideSource` before the first frame and from the end on.
   public func index(at time: MediaTime) throws(MediaError) -> Int {
     guard let index = track.frames.index(at: time) else {
       throw MediaError(
@@ -80,7 +83,7 @@ public struct FrameReader: ~Copyable {
 
   /// The picture of a frame by its number in order of presentation, from 0.
   ///
-  /// - Throws: `MediaError` with `.outsideAsset` for a frame that is not there, `.invalidData`
+  /// - Throws: `MediaError` with `.outsideSource` for a frame that is not there, `.invalidData`
   ///   for one that cannot be decoded.
   package mutating func picture(at index: Int) throws(MediaError) -> MediaFrame {
     guard track.frames.entries.indices.contains(index) else {

@@ -69,8 +69,8 @@ public struct FrameTable: Sendable {
 
   /// The time of a frame; the end for the number after the last.
   ///
-  /// - Throws: `MediaError` with `.outsideAsset` for a frame that is not there.
-  public func time(ofFrame index: Int64) throws -> MediaTime {
+  /// - Throws: `MediaError` with `.outsideSource` for a frame that is not there.
+  public func time(ofFrame index: Int64) throws(MediaError) -> MediaTime {
     guard index >= 0, index <= entries.count else {
       throw MediaError(
         .outsideSource, "there is no frame \(index) among \(entries.count)",

@@ -18,11 +18,8 @@ public struct RawFrameWriter: ~Copyable {
   ///     are as they are stored. At 90 and 270 degrees a row has ``VideoTrack/height`` pixels.
   /// - Throws: `MediaError` for a format that libswscale does not make.
   public init(_ format: PixelFormat, appliesRotation: Bool = true) throws(MediaError) {
-    guard let target = LibAVPixelFormat(format), target.isConversionTarget else {
-      throw MediaError(reading: LibAVError("write", "frames as \(format.rawValue)", code: -22))
-    }
     self.appliesRotation = appliesRotation
-    converter = FrameConverter(to: target, isFullRange: target.isFullRange)
+    converter = try FrameConverter(frames: format)
   }
 
   /// The bytes of a frame.

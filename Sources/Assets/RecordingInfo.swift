@@ -61,13 +61,23 @@ extension Asset {
     return try? decoder.decode(RecordingInfo.self, from: Data(text.utf8))
   }
 
-  /// The rate at which the frames were captured, and the tag that says so; nil where none does.
-  public var captureFrameRate: (rate: FrameRate, source: String)? {
+  /// The rate at which frames were captured, as a tag says it.
+  public struct CaptureFrameRate: Hashable, Sendable {
+    /// The rate.
+    public let rate: FrameRate
+    /// The tag.
+    public let source: String
+  }
+
+  /// The rate at which the frames were captured; nil where no tag says so.
+  public var captureFrameRate: CaptureFrameRate? {
     for key in [Self.captureRateKey, Self.androidRateKey] {
       guard let text = metadata[key] else { continue }
       // Android's is a number of 32 bits, which readers tell with more digits than it has.
       let number = key == Self.androidRateKey ? Float(text).map { "\($0)" } : nil
-      if let rate = try? FrameRate(parsing: number ?? text) { return (rate, key) }
+      if let rate = try? FrameRate(parsing: number ?? text) {
+        return CaptureFrameRate(rate: rate, source: key)
+      }
     }
     return nil
   }
@@ -94,14 +104,14 @@ extension Asset {
   /// and times; otherwise they follow from its first frame's and from the gaps.
   ///
   /// - Throws: `MediaError` for times that do not fit.
-  public func frameTimingRows() throws -> [FrameTimingRow] {
+  public func frameTimingRows() throws(MediaError) -> [FrameTimingRow] {
     guard let frames = videoTrack?.frames else { return [] }
     let recording = recording
     let missing = recording?.missing(frameCount: frames.entries.count)
     var sequence = missing == nil ? nil : recording?.firstSequence
     var records = LedgerBox.read(from: path)?.filter { $0.outcome == .taken }
     if let count = records?.count, count < frames.entries.count { records = nil }
-    return try frames.entries.enumerated().map { index, entry in
+    return try frames.entries.enumerated().map { (index, entry) throws(MediaError) in
       let time = try MediaTime(entry.ticks, over: frames.timescale)
         .nanoseconds(.halfAwayFromZero)
       let length = try MediaTime(entry.duration, over: frames.timescale)

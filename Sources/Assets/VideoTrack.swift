@@ -5,8 +5,8 @@ public import OvercrankMediaCore
 
 /// The picture track of an asset.
 public struct VideoTrack: Sendable {
-  /// FFmpeg's name of the codec.
-  public let codec: String
+  /// The codec.
+  public let codec: VideoCodec
   /// Pixels from left to right, as stored.
   public let width: Int
   /// Pixels from top to bottom, as stored.
@@ -31,8 +31,8 @@ public struct VideoTrack: Sendable {
 
 /// The sound track of an asset.
 public struct AudioTrack: Sendable {
-  /// FFmpeg's name of the codec.
-  public let codec: String
+  /// The codec.
+  public let codec: AudioCodec
   /// Samples per second and channel.
   public let sampleRate: Int
   /// The number of channels.

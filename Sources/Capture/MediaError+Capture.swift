@@ -22,8 +22,6 @@ extension MediaError.Code {
   public static let controlReadOnly = Self(rawValue: "control_read_only")
   /// The control has no effect while an automatic mode is on.
   public static let controlInactive = Self(rawValue: "control_inactive")
-  /// The image cannot be converted.
-  public static let notConvertible = Self(rawValue: "not_convertible")
   /// Inputs and outputs that do not go together.
   public static let badConfiguration = Self(rawValue: "bad_configuration")
 }

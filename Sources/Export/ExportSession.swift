@@ -15,7 +15,7 @@ public import OvercrankMediaCore
 /// var slow = try Composition(asset)
 /// try slow.scaleTimeRange(range, toDuration: MediaTime(seconds: 8))
 /// let session = ExportSession(slow, of: asset)
-/// let report = try session.export(ExportSettings(path: "slow.mov", mode: .passthrough))
+/// let report = try session.export(ExportSettings(path: "slow.mov", mode: .passthrough()))
 /// ```
 public struct ExportSession: Sendable {
   /// What is exported.
@@ -180,16 +180,16 @@ public struct ExportSession: Sendable {
       captureFrameRate: settings.captureFrameRate, audio: audio, isCancelled: isCancelled)
     var report = plan.report
     switch plan.pictures {
-    case .copied(let frames):
+    case .copied(let frames, let crf):
       report.undecodable = try PassthroughExport(
-        plan: frames, assets: plan.assets, track: plan.track, crf: settings.crf,
+        plan: frames, assets: plan.assets, track: plan.track, crf: crf,
         undecodable: settings.undecodableFrames
       )
       .write(to: &output, progress)
-    case .rendered(let frames, let geometry):
+    case .rendered(let frames, let geometry, let rendering):
       let written = try ConstantRateExport(
-        plan: frames, assets: plan.assets, track: plan.track, settings: settings,
-        geometry: geometry
+        plan: frames, assets: plan.assets, track: plan.track, settings: rendering,
+        undecodable: settings.undecodableFrames, geometry: geometry
       )
       .write(to: &output, progress)
       report.undecodable = written.undecodable

@@ -5,19 +5,6 @@ import Glibc
 package import OvercrankLinuxSystem
 package import OvercrankMediaCore
 
-/// A chapter of a file, in seconds.
-package struct Chapter: Sendable {
-  package let title: String
-  package let start: Rational
-  package let end: Rational
-
-  package init(title: String, start: Rational, end: Rational) {
-    self.title = title
-    self.start = start
-    self.end = end
-  }
-}
-
 /// Where a packet lies in its file, and what the index says of it.
 package struct PacketLocation: Sendable {
   /// Bytes from the beginning of the file.

@@ -17,6 +17,16 @@ extension AVPixelFormat {
   /// The format of a name that FFmpeg knows, or nil.
   package init?(_ format: PixelFormat) { self.init(named: format.rawValue) }
 
+  /// The format of a name.
+  ///
+  /// - Throws: `LibAVError` for "find" where FFmpeg does not know it.
+  package init(finding format: PixelFormat) throws(LibAVError) {
+    guard let found = AVPixelFormat(format) else {
+      throw LibAVError("find", "the pixel format \(format.rawValue)", code: CFFmpeg_EINVAL)
+    }
+    self = found
+  }
+
   /// 4:2:0 in three planes, video range.
   package static var yuv420p: AVPixelFormat { AV_PIX_FMT_YUV420P }
   /// 4:2:0 in three planes, full range, as JPEG has it.

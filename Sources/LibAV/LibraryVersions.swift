@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CFFmpeg
+package import OvercrankMediaCore
 
 /// The versions of FFmpeg's libraries that the process runs with.
 package enum LibraryVersions {
-  /// Name and version of each library.
-  package static var all: [(name: String, version: String)] {
+  /// Each library.
+  package static var all: [LibraryVersion] {
     [
-      ("libavformat", text(avformat_version())), ("libavcodec", text(avcodec_version())),
-      ("libavutil", text(avutil_version())), ("libswscale", text(swscale_version())),
-      ("libswresample", text(swresample_version())),
+      LibraryVersion("libavformat", text(avformat_version())),
+      LibraryVersion("libavcodec", text(avcodec_version())),
+      LibraryVersion("libavutil", text(avutil_version())),
+      LibraryVersion("libswscale", text(swscale_version())),
+      LibraryVersion("libswresample", text(swresample_version())),
     ]
   }
 

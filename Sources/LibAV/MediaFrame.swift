@@ -160,31 +160,6 @@ package final class MediaFrame: @unchecked Sendable {
     }
   }
 
-  /// The planes' bytes packed without padding, as `av_image_copy_to_buffer` lays them out.
-  package func packedBytes() throws(LibAVError) -> [UInt8] {
-    let size = LibAVLog.during {
-      av_image_get_buffer_size(pixelFormat, pointer.pointee.width, pointer.pointee.height, 1)
-    }
-    try LibAVError.check(result: size, "measure", "a picture")
-    var result = [UInt8](repeating: 0, count: Int(size))
-    let frame = pointer
-    let written = result.withUnsafeMutableBytes { target in
-      withUnsafePointer(to: &frame.pointee.data) { data in
-        data.withMemoryRebound(to: UnsafePointer<UInt8>?.self, capacity: 8) { planes in
-          withUnsafePointer(to: &frame.pointee.linesize) { lines in
-            lines.withMemoryRebound(to: Int32.self, capacity: 8) { strides in
-              av_image_copy_to_buffer(
-                target.bindMemory(to: UInt8.self).baseAddress, size, planes, strides,
-                AVPixelFormat(frame.pointee.format), frame.pointee.width, frame.pointee.height, 1)
-            }
-          }
-        }
-      }
-    }
-    try LibAVError.check(result: written, "copy", "a picture")
-    return result
-  }
-
   /// The samples of each channel as numbers around -1...1, whatever the decoder gave.
   ///
   /// Planar and interleaved, floats of 32 and 64 bits, integers of 8, 16 and 32; nil for others.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import CFFmpeg
+package import OvercrankMediaCore
 
 /// Converts pictures to one size and pixel format with libswscale.
 package struct Scaler: ~Copyable {
@@ -86,6 +87,17 @@ package struct FrameConverter: ~Copyable {
     self.target = target
     self.isFullRange = isFullRange
     if let width, let height { size = (width, height) } else { size = nil }
+  }
+
+  /// Prepares a conversion to the range that a format usually has: RGB and gray the full one.
+  ///
+  /// - Throws: `LibAVError` for "find" where libswscale does not make the format.
+  package init(to format: PixelFormat) throws(LibAVError) {
+    let target = try LibAVPixelFormat(finding: format)
+    guard target.isConversionTarget else {
+      throw LibAVError("find", "the pixel format \(format.rawValue)", code: CFFmpeg_EINVAL)
+    }
+    self.init(to: target, isFullRange: target.isFullRange)
   }
 
   /// The picture in the target format and size; the frame itself where it has both.

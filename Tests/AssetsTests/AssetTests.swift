@@ -24,7 +24,7 @@ struct AssetTests {
     let video = try #require(asset.videoTrack)
     #expect(asset.container == "mov")
     #expect(asset.duration == MediaTime(seconds: 4))
-    #expect(video.codec == "mjpeg")
+    #expect(video.codec == .mjpeg)
     #expect(video.width == PaintedBlocks.width && video.height == PaintedBlocks.height)
     #expect(video.frameCount == 960)
     #expect(video.timescale == 1_000_000)

@@ -76,6 +76,49 @@ struct FrameReaderTests {
     #expect(try PaintedBlocks.number(in: reader.picture(at: 9)) == 9)
   }
 
+  /// The number in an image of one byte, or four, a pixel.
+  private func number(in image: PixelBuffer) -> Int {
+    (0..<16).reduce(0) { number, block in
+      let pixel =
+        image.planes[0].bytesPerRow * 4 + (block * 8 + 4) * image.bytes.count / image.width
+        / image.height
+      return number | (image.bytes[pixel] > 120 ? 1 << block : 0)
+    }
+  }
+
+  @Test func `Images are given by number and by time, in the format that is asked for`() throws {
+    let asset = try asset(MovieRecipe.constant(240, count: 60).h264(gop: 20, reordered: true))
+    let frames = try #require(asset.videoTrack).frames
+    var reader = try FrameReader(asset)
+    for index in [40, 3, 59] {
+      let image = try reader.pixelBuffer(ofFrame: index)
+      #expect(image.format == .bgra && image.bytes.count == image.width * image.height * 4)
+      #expect(number(in: image) == index)
+      let gray = try reader.pixelBuffer(at: frames.time(ofFrame: Int64(index)), as: .gray)
+      #expect(number(in: gray) == index)
+    }
+    var gray = PixelBuffer(format: .gray)
+    var places: Set<UnsafeRawPointer?> = []
+    for index in 10..<20 {
+      try reader.copyFrame(at: index, into: &gray)
+      #expect(number(in: gray) == index)
+      places.insert(gray.withUnsafeBytes(ofPlane: 0) { $0.baseAddress })
+    }
+    #expect(places.count == 1)
+    for format in ["none such", "pal8", "vaapi"] {
+      let code: MediaError.Code?
+      do throws(MediaError) {
+        _ = try reader.pixelBuffer(ofFrame: 0, as: PixelFormat(rawValue: format))
+        code = nil
+      } catch { code = error.code }
+      #expect(code == .notConvertible, "\(format)")
+    }
+    do throws(MediaError) {
+      _ = try reader.pixelBuffer(at: MediaTime(seconds: 1))
+      Issue.record("there is no frame at the end")
+    } catch { #expect(error.code == .outsideSource) }
+  }
+
   @Test func `A movie of sound alone has no frames to read`() throws {
     var recipe = MovieRecipe()
     recipe.audio = MovieRecipe.Audio()

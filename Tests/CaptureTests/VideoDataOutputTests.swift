@@ -277,6 +277,49 @@ private struct ScriptedSession {
     }
   }
 
+  @Test(arguments: ["mjpg", "yuyv"])
+  func `Frames are converted into one buffer, by several threads at a time`(
+    fourcc: String
+  ) async throws {
+    let device = try CaptureDevice.named("synthetic:320x240@240")
+    let session = try CaptureSession(
+      device: device, format: device.format(matching: ModeRequest(parsing: "/\(fourcc)")))
+    let output = VideoDataOutput()
+    try session.addOutput(output)
+    try await session.startRunning()
+    var samples: [SampleBuffer] = []
+    for await sample in output.frames {
+      samples.append(sample)
+      if samples.count == 4 { break }
+    }
+    var buffer = PixelBuffer(format: .yuv420p)
+    #expect(buffer.planes == [] && buffer.bytes == [])
+    var places: Set<UnsafeRawPointer?> = []
+    for sample in samples {
+      try sample.convert(into: &buffer)
+      places.insert(buffer.withUnsafeBytes(ofPlane: 0) { $0.baseAddress })
+      #expect(try buffer == sample.pixelBuffer(as: .yuv420p))
+    }
+    #expect(places.count == 1)
+    #expect(buffer.width == 320 && buffer.height == 240)
+    #expect(buffer.planes.map(\.offset) == [0, 76_800, 96_000])
+    #expect(buffer.planes.map(\.bytesPerRow) == [320, 160, 160])
+    #expect(buffer.planes.map(\.rowCount) == [240, 120, 120])
+    #expect(buffer.withUnsafeBytes(ofPlane: 2) { $0.elementsEqual(buffer.bytes[96_000...]) })
+    await withThrowingTaskGroup { group in
+      for sample in samples + samples {
+        group.addTask {
+          let gray = try sample.pixelBuffer(as: .gray)
+          let number = FrameNumberPattern.read(width: gray.width, height: gray.height) {
+            gray.bytes[$1 * gray.width + $0]
+          }
+          #expect(number == Int(sample.attachments.sequence))
+        }
+      }
+    }
+    await session.stopRunning()
+  }
+
   @Test(arguments: [("mjpg", 2.0), ("yuyv", 1.0), ("grey", 1.0)])
   func `A picture is the same in every layout`(fourcc: String, tolerance: Double) async throws {
     let device = try CaptureDevice.named("synthetic:320x240@30")

@@ -73,7 +73,7 @@ struct CompositionTests {
   }
 
   @Test func `The nearest segment answers outside the composition`() throws {
-    let composition = try Composition.retimed(clip, changes: [(.of(1, 2), .of(1, 8))])
+    let composition = try Composition.retimed(clip, changes: [.init(.of(1, 8), in: .of(1, 2))])
     let segments = composition.segments
     for (time, index) in [(-1, 0), (0, 0), (1, 1), (8, 1), (9, 2), (11, 2), (99, 2)] {
       #expect(composition.segment(at: MediaTime(seconds: Int64(time))) == segments[index])
@@ -140,7 +140,7 @@ struct RetimedCompositionTests {
   init() throws { clip = try MediaSource(path: "clip.mov", duration: MediaTime(seconds: 4)) }
 
   @Test func `One second of four at an eighth makes exactly eleven`() throws {
-    let composition = try Composition.retimed(clip, changes: [(.of(1, 2), .of(1, 8))])
+    let composition = try Composition.retimed(clip, changes: [.init(.of(1, 8), in: .of(1, 2))])
     #expect(composition.duration == MediaTime(seconds: 11))
     #expect(
       composition.segments.map(\.description) == [
@@ -156,13 +156,13 @@ struct RetimedCompositionTests {
   func anyOrder(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let cuts = Set((0..<8).map { _ in Int64.random(in: 0...960, using: &random) }).sorted()
-    var changes: [(range: TimeRange, speed: Speed)] = []
+    var changes: [Composition.SpeedChange] = []
     var expected = clip.duration.seconds
     for (start, end) in zip(cuts, cuts.dropFirst()) where Bool.random(using: &random) {
       let speed = try Speed.of(
         .random(in: 1...5, using: &random), .random(in: 1...8, using: &random))
       let range = try TimeRange.of(start, end, per: 240)
-      changes.append((range, speed))
+      changes.append(.init(speed, in: range))
       expected = expected - range.duration + range.duration / speed.fraction
     }
     let ordered = try Composition.retimed(clip, changes: changes)
@@ -170,34 +170,38 @@ struct RetimedCompositionTests {
     #expect(try Composition.retimed(clip, changes: changes) == ordered)
     #expect(ordered.duration.seconds == expected)
     try ordered.validateSegments()
-    for (range, speed) in changes {
-      let starting = ordered.segments.first { $0.mapping?.sourceStart == range.start.seconds }
-      #expect(try starting?.speed() == speed)
-      #expect(starting?.mapping?.line?.source == range)
+    for change in changes {
+      let starting = ordered.segments.first {
+        $0.mapping?.sourceStart == change.range.start.seconds
+      }
+      #expect(try starting?.speed() == change.speed)
+      #expect(starting?.mapping?.line?.source == change.range)
     }
   }
 
   @Test func `Ranges that overlap are named, both of them`() throws {
     let ranges = try [TimeRange.of(2, 4), TimeRange.of(1, 3)]
     let error = #expect(throws: MediaError.self) {
-      try Composition.retimed(clip, changes: ranges.map { ($0, .normal) })
+      try Composition.retimed(clip, changes: ranges.map { .init(.normal, in: $0) })
     }
     #expect(error?.code == .overlappingRanges)
     #expect(error?.ranges == [ranges[1], ranges[0]])
     #expect(error?.description == "the ranges 1..3 and 2..4 of clip.mov overlap")
     // Touching is not overlapping.
     #expect(
-      try Composition.retimed(clip, changes: [(.of(0, 1), .of(2)), (.of(1, 2), .of(4))])
-        .duration.seconds == Rational(11, over: 4))
+      try Composition.retimed(
+        clip, changes: [.init(.of(2), in: .of(0, 1)), .init(.of(4), in: .of(1, 2))]
+      )
+      .duration.seconds == Rational(11, over: 4))
   }
 
   @Test func `Ranges outside the source are refused`() throws {
     let outside = #expect(throws: MediaError.self) {
-      try Composition.retimed(clip, changes: [(.of(3, 5), .normal)])
+      try Composition.retimed(clip, changes: [.init(.normal, in: .of(3, 5))])
     }
     #expect(outside?.code == .outsideSource)
     let empty = #expect(throws: MediaError.self) {
-      try Composition.retimed(clip, changes: [(.of(3, 3), .normal)])
+      try Composition.retimed(clip, changes: [.init(.normal, in: .of(3, 3))])
     }
     #expect(empty?.code == .emptyRange)
   }

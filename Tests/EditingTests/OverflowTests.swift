@@ -115,7 +115,7 @@ struct OverflowTests {
       let rate = FrameRate(1 + Int(random.next() % 1_000_000), over: 1 + Int(random.next() % 1_001))
       composition = try .conformed(source, frameCount: .max >> Int64(random.next() % 63), to: rate)
     default:
-      composition = try .retimed(source, changes: [(range: range, speed: random.extremeSpeed())])
+      composition = try .retimed(source, changes: [.init(random.extremeSpeed(), in: range)])
     }
   }
 }

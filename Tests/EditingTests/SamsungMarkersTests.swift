@@ -34,8 +34,8 @@ struct SamsungMarkersTests {
     let markers = try #require(try SlowMotionMarkers(samsungTrailer: tail))
     #expect(
       markers.changes == [
-        .init(range: try .of(1, 2), speed: try .of(1, 8)),
-        .init(range: try .of(5, 6, per: 2), speed: .normal),
+        .init(try .of(1, 8), in: try .of(1, 2)),
+        .init(.normal, in: try .of(5, 6, per: 2)),
       ])
     let source = try MediaSource(path: "a.mp4", duration: MediaTime(seconds: 4))
     #expect(try markers.composition(of: source).duration == MediaTime(seconds: 11))
@@ -45,7 +45,7 @@ struct SamsungMarkersTests {
     let tail = trailer(("SlowMotion_Data", "8000:16000:4"))
     let eight = try Speed.of(8)
     let markers = try #require(try SlowMotionMarkers(samsungTrailer: tail, elsewhere: eight))
-    #expect(markers.changes == [.init(range: try .of(8, 16), speed: .normal)])
+    #expect(markers.changes == [.init(.normal, in: try .of(8, 16))])
     let source = try MediaSource(path: "a.mp4", duration: MediaTime(seconds: 32))
     let composition = try markers.composition(of: source)
     #expect(

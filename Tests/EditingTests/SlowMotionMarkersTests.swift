@@ -55,7 +55,7 @@ struct SlowMotionMarkersTests {
       let range = try TimeRange(
         start: MediaTime(268, over: 600),
         duration: MediaTime(737, over: 600))
-      #expect(markers.changes == [.init(range: range, speed: try .of(1, 8))])
+      #expect(markers.changes == [.init(try .of(1, 8), in: range)])
       let source = try MediaSource(path: "IMG.MOV", duration: MediaTime(seconds: 3))
       let composition = try markers.composition(of: source)
       // 3 s, of which 737/600 s last eight times as long.
@@ -128,8 +128,8 @@ struct SlowMotionMarkersTests {
     let markers = try SlowMotionMarkers(android: bytes, duration: MediaTime(seconds: 4))
     #expect(
       markers.changes == [
-        .init(range: try .of(2, 5, per: 2), speed: try .of(1, 8)),
-        .init(range: try .of(5, 8, per: 2), speed: try .of(3, 10)),
+        .init(try .of(1, 8), in: try .of(2, 5, per: 2)),
+        .init(try .of(3, 10), in: try .of(5, 8, per: 2)),
       ])
     for damaged in [[], Array(bytes.dropLast()), [0, 0, 0, 0, 255, 255, 255, 255]] as [[UInt8]] {
       #expect(throws: MediaError.self) {

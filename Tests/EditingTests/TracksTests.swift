@@ -77,7 +77,7 @@ struct TracksTests {
   }
 
   @Test func `A composition can be inserted into another`() throws {
-    let slow = try Composition.retimed(clip, changes: [(.of(1, 2), .of(1, 2))])
+    let slow = try Composition.retimed(clip, changes: [.init(.of(1, 2), in: .of(1, 2))])
     var composition = Composition(clip)
     try composition.insertTimeRange(.of(2, 4), of: slow, at: MediaTime(seconds: 3))
     #expect(
@@ -94,11 +94,14 @@ struct TracksTests {
     let whole = Composition(clip)
     var composition = whole
     try composition.insertTimeRanges(
-      [(.of(0, 1), silent), (.of(0, 2), nil), (.of(3, 4), clip)], at: MediaTime(seconds: 4))
+      [
+        .init(.of(0, 1), of: silent), .init(.of(0, 2), of: nil), .init(.of(3, 4), of: clip),
+      ], at: MediaTime(seconds: 4))
     #expect(composition.duration == MediaTime(seconds: 8))
     composition = whole
     let error = #expect(throws: MediaError.self) {
-      try composition.insertTimeRanges([(.of(0, 1), silent), (.of(3, 5), clip)], at: .zero)
+      try composition.insertTimeRanges(
+        [.init(.of(0, 1), of: silent), .init(.of(3, 5), of: clip)], at: .zero)
     }
     #expect(error?.code == .outsideSource)
     #expect(composition == whole)

@@ -60,7 +60,9 @@ struct TrimmedCompositionTests {
       let (one, other) = (speeds[Int(next(0...4))], speeds[Int(next(0...4))])
       let whole: Composition =
         switch number % 3 {
-        case 0: try .retimed(source, changes: [(self.range(a, b), one), (self.range(b, c), other)])
+        case 0:
+          try .retimed(
+            source, changes: [.init(one, in: self.range(a, b)), .init(other, in: self.range(b, c))])
         case 1:
           try .ramped(
             source,

@@ -18,7 +18,7 @@ struct AsyncExportTests {
     return try ExportSession(Composition(asset))
   }
 
-  private func settings(_ mode: ExportMode = .passthrough) -> ExportSettings {
+  private func settings(_ mode: ExportMode = .passthrough()) -> ExportSettings {
     ExportSettings(path: folder.file("a.mov"), mode: mode)
   }
 

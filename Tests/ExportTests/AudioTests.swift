@@ -42,7 +42,7 @@ struct AudioTests {
     isCopy: Bool = true
   ) throws -> ExportSettings {
     var settings = ExportSettings(
-      path: folder.file(name), mode: isCopy ? .passthrough : .constant(FrameRate(30)))
+      path: folder.file(name), mode: isCopy ? .passthrough() : .constant(FrameRate(30)))
     settings.audioTimePitchAlgorithm = algorithm
     settings.overwrites = true
     return settings
@@ -76,7 +76,7 @@ struct AudioTests {
     #expect(report.avEndDifferenceNanoseconds == 0)
     let result = try Asset(path: report.path)
     let track = try #require(result.audioTrack)
-    #expect(track.codec == kind.codec)
+    #expect(track.codec.rawValue == kind.codec)
     #expect(track.startSample == 0 && track.sampleCount == 528_000)
     #expect(track.channelCount == 2)
     let planes = try result.audio()
@@ -230,7 +230,7 @@ struct AudioTests {
       let report = try ExportSession(composition, of: asset)
         .export(settings(.varispeed, "out.mp4"))
       let track = try #require(try Asset(path: report.path).audioTrack)
-      #expect(track.codec == "aac")
+      #expect(track.codec == .aac)
       #expect(MediaTime.milliseconds(track.sampleCount * 1_000 / 48_000) == composition.duration)
     }
   }
@@ -241,7 +241,7 @@ struct AudioTests {
     let composition = try asset.retimed([(range(0, 1_000), speed(1, 2))])
     let report = try ExportSession(composition, of: asset).export(settings())
     let result = try Asset(path: report.path)
-    #expect(result.audioTrack?.codec == codec)
+    #expect(result.audioTrack?.codec.rawValue == codec)
     #expect(try result.audio()[0][96_000...].elementsEqual(asset.audio()[0][48_000...]))
   }
 

@@ -36,8 +36,8 @@ struct BoundaryTests {
   }
 
   private func settings(_ boundary: CutPolicy) -> ExportSettings {
-    var settings = ExportSettings(path: folder.file("cut.mov"), mode: .passthrough)
-    settings.boundary = boundary
+    var settings = ExportSettings(path: folder.file("cut.mov"), mode: .passthrough())
+    settings.mode = .passthrough(boundary: boundary)
     settings.overwrites = true
     return settings
   }

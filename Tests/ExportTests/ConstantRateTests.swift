@@ -15,12 +15,12 @@ struct ConstantRateTests {
   init() throws { folder = try Scratch() }
 
   private func settings(
-    _ numerator: Int64, _ denominator: Int64 = 1, _ codec: ExportCodec = .h264
+    _ numerator: Int64, _ denominator: Int64 = 1, _ codec: VideoEncoding = .h264()
   ) throws -> ExportSettings {
     var settings = ExportSettings(
       path: folder.file("out.mov"),
       mode: .constant(FrameRate(Int(numerator), over: Int(denominator))))
-    settings.codec = codec
+    settings.render { $0.encoding = codec }
     settings.overwrites = true
     return settings
   }
@@ -31,7 +31,7 @@ struct ConstantRateTests {
     _ composition: Composition, of asset: Asset, _ settings: ExportSettings, count: Int,
     sourceLocation: SourceLocation = #_sourceLocation
   ) throws -> (asset: Asset, report: ExportReport) {
-    guard case .constant(let rate) = settings.mode else {
+    guard case .constant(let rate, _) = settings.mode else {
       throw Unexpected(description: "no constant rate")
     }
     let session = ExportSession(composition, of: asset)
@@ -70,7 +70,7 @@ struct ConstantRateTests {
     let asset = try Asset.made(.constant(240, count: 960), in: folder)
     let composition = try asset.retimed([(range(1_000, 2_000), speed(1, 8))])
     let (result, _) = try export(composition, of: asset, settings(30), count: 330)
-    #expect(result.videoTrack?.codec == "h264")
+    #expect(result.videoTrack?.codec == .h264)
     #expect(result.duration == MediaTime(seconds: 11))
     #expect(
       try await FFmpeg.probe(result.path, "stream=r_frame_rate,nb_frames,pix_fmt", stream: "v")
@@ -88,14 +88,13 @@ struct ConstantRateTests {
     #expect(report.framesSkipped == 630)
   }
 
-  @Test(arguments: ExportCodec.allCases)
-  func `Every codec stores every frame`(codec: ExportCodec) throws {
+  @Test(arguments: VideoEncoding.all)
+  func `Every codec stores every frame`(codec: VideoEncoding) throws {
     let asset = try Asset.made(.constant(100, count: 100), in: folder)
     let composition = try asset.retimed([(range(200, 400), speed(1, 4))])
     let (result, _) = try export(
       composition, of: asset, settings(60_000, 1_001, codec), count: 96)
-    let names = [ExportCodec.h264: "h264", .hevc: "hevc", .mjpeg: "mjpeg", .ffv1: "ffv1"]
-    #expect(result.videoTrack?.codec == names[codec])
+    #expect(result.videoTrack?.codec == codec.codec)
   }
 
   /// Frames of 10 ms: 333 ms make 9.99 slots of 30 fps, and so on.
@@ -149,7 +148,7 @@ struct ConstantRateTests {
     let asset = try Asset.made(.constant(100, count: 20), in: folder)
     var composition = try Composition(asset)
     try composition.insertEmptyTimeRange(range(100, 150))
-    for codec in ExportCodec.allCases {
+    for codec in VideoEncoding.all {
       let report = try ExportSession(composition, of: asset).export(settings(100, 1, codec))
       #expect(report.framesEncoded == 25)
       let result = try Asset(path: report.path)
@@ -167,21 +166,21 @@ struct ConstantRateTests {
     }
   }
 
-  @Test(arguments: ExportCodec.allCases)
-  func `Odd sizes keep every pixel`(codec: ExportCodec) throws {
+  @Test(arguments: VideoEncoding.all)
+  func `Odd sizes keep every pixel`(codec: VideoEncoding) throws {
     var recipe = MovieRecipe.constant(50, count: 10)
     recipe.width = PaintedBlocks.width + 1
     recipe.height = PaintedBlocks.height + 1
     let asset = try Asset.made(recipe, in: folder)
     let (result, _) = try export(Composition(asset), of: asset, settings(50, 1, codec), count: 10)
     let video = try #require(result.videoTrack)
-    #expect(video.width == recipe.width + (codec == .h264 || codec == .hevc ? 1 : 0))
-    #expect(video.height == recipe.height + (codec == .h264 || codec == .hevc ? 1 : 0))
+    #expect(video.width == recipe.width + (codec == .h264() || codec == .hevc() ? 1 : 0))
+    #expect(video.height == recipe.height + (codec == .h264() || codec == .hevc() ? 1 : 0))
   }
 
   /// Painted code values 32 and 208 of JPEG's full range, and what they must look like after.
-  @Test(arguments: ExportCodec.allCases)
-  func `Grey levels survive the change of codec and range`(codec: ExportCodec) throws {
+  @Test(arguments: VideoEncoding.all)
+  func `Grey levels survive the change of codec and range`(codec: VideoEncoding) throws {
     let asset = try Asset.made(.constant(30, count: 6, timescale: 90_000), in: folder)
     let report = try ExportSession(Composition(asset), of: asset).export(settings(30, 1, codec))
     var reader = try FrameReader(try Asset(path: report.path))

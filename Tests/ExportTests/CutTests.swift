@@ -20,8 +20,8 @@ struct CutTests {
   }
 
   private func settings(_ boundary: CutPolicy) -> ExportSettings {
-    var settings = ExportSettings(path: folder.file("cut.mov"), mode: .passthrough)
-    settings.boundary = boundary
+    var settings = ExportSettings(path: folder.file("cut.mov"), mode: .passthrough())
+    settings.mode = .passthrough(boundary: boundary)
     return settings
   }
 

@@ -32,7 +32,7 @@ struct DamagedFrameTests {
   ) throws -> ExportReport {
     var settings = ExportSettings(
       path: folder.file("\(policy).mov"), mode: .constant(FrameRate(30)))
-    settings.codec = .mjpeg
+    settings.render { $0.encoding = .mjpeg }
     settings.undecodableFrames = policy
     return try ExportSession(Composition(asset), of: asset).export(settings)
   }
@@ -109,7 +109,7 @@ struct DamagedFrameTests {
     #expect((10..<59).contains(count))
     #expect(try Asset(path: whole, allowsTruncation: true).truncation == nil)
 
-    let settings = ExportSettings(path: folder.file("there.mov"), mode: .passthrough)
+    let settings = ExportSettings(path: folder.file("there.mov"), mode: .passthrough())
     let report = try await ExportSession(Composition(asset), of: asset).export(settings)
     #expect(report.framesCopied == Int64(count))
     // Among the last ones some may wait for a frame that is lost.

@@ -72,8 +72,8 @@ struct EditListTests {
       try composition.insertTimeRange(
         range(start, end), of: asset.mediaSource(), at: composition.duration)
     }
-    var settings = ExportSettings(path: folder.file("copy.mov"), mode: .passthrough)
-    settings.boundary = boundary
+    var settings = ExportSettings(path: folder.file("copy.mov"), mode: .passthrough())
+    settings.mode = .passthrough(boundary: boundary)
     settings.overwrites = true
     return (try ExportSession(composition, of: asset).export(settings), composition, asset)
   }
@@ -214,7 +214,7 @@ struct EditListTests {
     let settings = ExportSettings(
       path: folder.file("plain.mov"), mode: .constant(FrameRate(30)))
     var lossless = settings
-    lossless.codec = .ffv1
+    lossless.render { $0.encoding = .ffv1 }
     let asset = try Asset(path: path)
     let report = try await ExportSession(Composition(asset), of: asset).export(lossless)
     let shown = try await CopyJudge.frames(of: path, countsHidden: true)
@@ -248,7 +248,7 @@ struct EditListTests {
         try composition.scaleTimeRange(
           range(start * 1_000, end * 1_000),
           toDuration: MediaTime(seconds: (end - start) * 4))
-        var settings = ExportSettings(path: folder.file("slow.mov"), mode: .passthrough)
+        var settings = ExportSettings(path: folder.file("slow.mov"), mode: .passthrough())
         settings.overwrites = true
         let report = try await ExportSession(composition, of: asset).export(settings)
         let shown = try await FFmpeg.probe(report.path, "packet=flags", stream: "v:0")

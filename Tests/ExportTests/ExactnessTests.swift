@@ -268,8 +268,8 @@ private struct Plan {
     var outcome = Outcome(
       seed: seed, name: "\(source.name), \(composition.segments.count) ranges, \(boundary)")
     let folder = try Scratch()
-    var settings = ExportSettings(path: folder.file("out.mov"), mode: .passthrough)
-    settings.boundary = boundary
+    var settings = ExportSettings(path: folder.file("out.mov"), mode: .passthrough())
+    settings.mode = .passthrough(boundary: boundary)
     let report: ExportReport
     do throws(MediaError) {
       report = try await ExportSession(composition, of: source.asset).export(settings)

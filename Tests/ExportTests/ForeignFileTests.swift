@@ -18,19 +18,19 @@ struct ForeignFileTests {
 
   private func copy(_ path: String, as name: String = "copy.mov") throws -> ExportReport {
     let asset = try Asset(path: path)
-    var settings = ExportSettings(path: folder.file(name), mode: .passthrough)
+    var settings = ExportSettings(path: folder.file(name), mode: .passthrough())
     settings.overwrites = true
     return try ExportSession(Composition(asset), of: asset).export(settings)
   }
 
   private func render(
-    _ path: String, _ codec: ExportCodec, as name: String = "made.mov",
+    _ path: String, _ codec: VideoEncoding, as name: String = "made.mov",
     _ change: (inout ExportSettings) -> Void = { _ in }
   ) throws -> ExportReport {
     let asset = try Asset(path: path)
     var settings = ExportSettings(
       path: folder.file(name), mode: .constant(FrameRate(30)))
-    settings.codec = codec
+    settings.render { $0.encoding = codec }
     settings.overwrites = true
     change(&settings)
     return try ExportSession(Composition(asset), of: asset).export(settings)
@@ -52,7 +52,7 @@ struct ForeignFileTests {
           try await FFmpeg.probe(copied.path, "stream=sample_aspect_ratio") == [aspect],
           "\(path) as \(container)")
       }
-      let made = try render(path, .h264)
+      let made = try render(path, .h264())
       #expect(try await FFmpeg.probe(made.path, "stream=sample_aspect_ratio") == [aspect])
     }
   }
@@ -72,7 +72,7 @@ struct ForeignFileTests {
     for container in ["mov", "mp4"] {
       let reports = [
         try copy(profiled, as: "copy.\(container)"),
-        try render(profiled, .h264, as: "made.\(container)"),
+        try render(profiled, .h264(), as: "made.\(container)"),
       ]
       for report in reports {
         #expect(report.lostMetadata == [])
@@ -116,7 +116,7 @@ struct ForeignFileTests {
       let asset = try Asset(path: vp8)
       let error = try refusal(
         Composition(asset), of: asset,
-        ExportSettings(path: folder.file("a.\(container)"), mode: .passthrough))
+        ExportSettings(path: folder.file("a.\(container)"), mode: .passthrough()))
       #expect(error.code == .unsupportedContainer)
       #expect(error.message.contains("vp8") && error.message.contains(container.uppercased()))
     }
@@ -125,7 +125,7 @@ struct ForeignFileTests {
     let asset = try Asset(path: h264)
     var settings = ExportSettings(
       path: folder.file("a.mp4"), mode: .constant(FrameRate(30)))
-    settings.codec = .ffv1
+    settings.render { $0.encoding = .ffv1 }
     #expect(
       try refusal(Composition(asset), of: asset, settings).code == .unsupportedContainer)
     let raw = folder.file("clip.h264")
@@ -284,8 +284,8 @@ struct ForeignFileTests {
     #expect(keys == (coding[0] == "h263" ? [0] : [0, 12, 24, 36]))
     var composition = Composition()
     try composition.insertTimeRange(range(700, 1_200), of: asset.mediaSource(), at: .zero)
-    var settings = ExportSettings(path: folder.file("cut.mov"), mode: .passthrough)
-    settings.boundary = .squeeze
+    var settings = ExportSettings(path: folder.file("cut.mov"), mode: .passthrough())
+    settings.mode = .passthrough(boundary: .squeeze)
     let report = try await ExportSession(composition, of: asset).export(settings)
     #expect(report.framesHidden > 0)
     let expected = try composition.shownTimes(of: asset).map {

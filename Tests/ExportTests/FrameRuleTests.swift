@@ -53,8 +53,8 @@ struct FrameRuleTests {
     }
     let composition = try asset.retimed(changes)
     var settings = ExportSettings(path: folder.file("out.mov"), mode: .constant(rate))
-    settings.codec = .ffv1
-    settings.sampling = seed % 3 == 0 ? .nearest : .hold
+    let sampling = seed % 3 == 0 ? FrameSampling.nearest : .hold
+    settings.render { ($0.encoding, $0.sampling) = (.ffv1, sampling) }
     let report = try ExportSession(composition, of: asset).export(settings)
 
     let numbers = try Asset(path: report.path).numbers()
@@ -62,17 +62,17 @@ struct FrameRuleTests {
     let exact = try Int(slots.rounded(.towardPositiveInfinity))
     // The remainder may be less than a tick of the source where it plays last.
     #expect(numbers.count == exact || numbers.count == exact - 1)
-    let shown = try composition.shownTimes(of: asset, isForSlots: settings.sampling == .hold)
+    let shown = try composition.shownTimes(of: asset, isForSlots: sampling == .hold)
     let times = numbers.indices.map { Rational(Int128($0 * below), over: Int128(above)) }
     var due = times.map { time in
       let held = shown.lastIndex { $0.time <= time } ?? 0
       // Past the middle to the next one it is nearer.
       let isNearer =
-        settings.sampling == .nearest && held + 1 < shown.count
+        sampling == .nearest && held + 1 < shown.count
         && shown[held + 1].time - time < time - shown[held].time
       return isNearer ? held + 1 : held
     }
-    if settings.sampling == .hold {
+    if sampling == .hold {
       let perSlot = Rational(Int128(below), over: Int128(above))
       try Self.spread(&due, times, shown.map(\.time), over: composition, perSlot) {
         shown[$0].segment
@@ -135,7 +135,7 @@ struct FrameRuleTests {
       ])
       var settings = ExportSettings(
         path: folder.file("\(slowness)-\(rate).mov"), mode: .constant(FrameRate(Int(rate))))
-      settings.codec = .mjpeg
+      settings.render { $0.encoding = .mjpeg }
       let report = try ExportSession(composition, of: asset).export(settings)
       let numbers = try Asset(path: report.path).numbers()
       #expect(report.framesSkipped == 0)
@@ -151,8 +151,8 @@ struct FrameRuleTests {
     for sampling in FrameSampling.allCases {
       var settings = ExportSettings(
         path: folder.file("\(sampling).mov"), mode: .constant(FrameRate(30)))
-      settings.codec = .mjpeg
-      settings.sampling = sampling
+      settings.render { $0.encoding = .mjpeg }
+      settings.render { $0.sampling = sampling }
       let report = try ExportSession(composition, of: asset).export(settings)
       #expect(try Asset(path: report.path).numbers() == (0..<60).map { $0 })
       #expect(report.framesDuplicated == 0 && report.framesSkipped == 0 && report.sparse == [])

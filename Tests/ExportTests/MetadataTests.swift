@@ -65,7 +65,7 @@ struct MetadataTests {
     let composition = try asset.retimed([(range(200, 700), speed(1, 4))])
     let source = try await facts(asset.path)
     for container in ["mov", "mp4"] {
-      for mode in [ExportMode.passthrough, .constant(FrameRate(30))] {
+      for mode in [ExportMode.passthrough(), .constant(FrameRate(30))] {
         var settings = ExportSettings(path: folder.file("out.\(container)"), mode: mode)
         settings.overwrites = true
         let report = try await ExportSession(composition, of: asset).export(settings)
@@ -160,7 +160,7 @@ struct MetadataTests {
       let asset = try Asset.made(recipe, in: folder, language)
       for container in ["mov", "mp4"] {
         var settings = ExportSettings(
-          path: folder.file("out.\(container)"), mode: .passthrough)
+          path: folder.file("out.\(container)"), mode: .passthrough())
         settings.overwrites = true
         let report = try await ExportSession(Composition(asset), of: asset).export(settings)
         let isNamed = report.lostMetadata == ["language=\(language)"]
@@ -179,7 +179,7 @@ struct MetadataTests {
         "mov_text", "-timecode", "01:02:03:04",
       ])
     let report = try ExportSession(Composition(subtitled), of: subtitled)
-      .plan(ExportSettings(path: folder.file("out.mov"), mode: .passthrough))
+      .plan(ExportSettings(path: folder.file("out.mov"), mode: .passthrough()))
     #expect(report.lostMetadata == ["subtitle track (mov_text)", "timecode track"])
   }
 
@@ -214,7 +214,7 @@ struct MetadataTests {
       ("the hit", 1_900, 2_050), ("after", 2_050, 2_150),
     ]
     for container in ["mov", "mp4"] {
-      for mode in [ExportMode.passthrough, .constant(FrameRate(30))] {
+      for mode in [ExportMode.passthrough(), .constant(FrameRate(30))] {
         var settings = ExportSettings(path: folder.file("out.\(container)"), mode: mode)
         settings.overwrites = true
         let report = try await ExportSession(composition, of: asset).export(settings)
@@ -225,7 +225,7 @@ struct MetadataTests {
         #expect(result.chapters.map(\.end) == (expected.map { Rational($0.2, over: 1_000) }))
         // A copy of the copy has them still, and the track of their names is no track to miss.
         settings.path = folder.file("again.\(container)")
-        settings.mode = .passthrough
+        settings.mode = .passthrough()
         let again = try await ExportSession(Composition(result), of: result).export(settings)
         #expect(again.lostMetadata.isEmpty)
         #expect(try Asset(path: again.path).chapters.count == expected.count)

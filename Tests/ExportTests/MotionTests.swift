@@ -16,7 +16,7 @@ struct MotionTests {
 
   init() throws { folder = try Scratch() }
 
-  private func settings(_ mode: ExportMode = .passthrough) -> ExportSettings {
+  private func settings(_ mode: ExportMode = .passthrough()) -> ExportSettings {
     var settings = ExportSettings(path: folder.file("moved.mov"), mode: mode)
     settings.overwrites = true
     return settings

@@ -21,7 +21,7 @@ struct OutputTests {
     return try .made(recipe, in: folder)
   }
 
-  private func settings(_ name: String, _ mode: ExportMode = .passthrough) -> ExportSettings {
+  private func settings(_ name: String, _ mode: ExportMode = .passthrough()) -> ExportSettings {
     ExportSettings(path: folder.file(name), mode: mode)
   }
 
@@ -85,7 +85,7 @@ struct OutputTests {
   @Test(arguments: [true, false], [0, 1, 40, 49])
   func `A cancelled export leaves nothing behind`(isCopy: Bool, after count: Int) throws {
     let asset = try asset()
-    let mode = isCopy ? ExportMode.passthrough : .constant(FrameRate(50))
+    let mode = isCopy ? ExportMode.passthrough() : .constant(FrameRate(50))
     let session = ExportSession(try Composition(asset), of: asset)
     var done: Int64 = 0
     do throws(MediaError) {
@@ -109,8 +109,8 @@ struct OutputTests {
       $0.audio?.sampleCount = 48_000
     }
     let composition = try asset.retimed([(range(0, 500), speed(1, 8))])
-    var settings = settings("a.mp4", isCopy ? .passthrough : .constant(FrameRate(50)))
-    settings.codec = .mjpeg
+    let settings = settings(
+      "a.mp4", isCopy ? .passthrough() : .constant(50, RenderSettings(encoding: .mjpeg)))
     var questions = 0
     let error = #expect(throws: MediaError.self) {
       try ExportSession(composition, of: asset).export(
@@ -127,7 +127,7 @@ struct OutputTests {
   @Test(arguments: [true, false])
   func `Progress never goes back and ends with all`(isCopy: Bool) throws {
     let asset = try asset()
-    let mode = isCopy ? ExportMode.passthrough : .constant(FrameRate(50))
+    let mode = isCopy ? ExportMode.passthrough() : .constant(FrameRate(50))
     var told: [Int64] = []
     var totals: Set<Int64> = []
     let report = try ExportSession(Composition(asset), of: asset).export(
@@ -145,7 +145,7 @@ struct OutputTests {
     let asset = try asset { $0.hasIndexInFront = true }
     let session = ExportSession(try Composition(asset), of: asset)
     let content = try bytes(of: asset.path)
-    for mode in [ExportMode.passthrough, .constant(FrameRate(100))] {
+    for mode in [ExportMode.passthrough(), .constant(FrameRate(100))] {
       _ = try folder.write(Array(content.dropLast(2_000)), as: "clip.mov")
       #expect(throws: MediaError.self) { try session.export(settings("a.mov", mode)) }
       try FileManager.default.removeItem(atPath: asset.path)
@@ -168,7 +168,7 @@ struct OutputTests {
       $0.language = "deu"
     }
     let composition = try asset.retimed([(range(0, 500), speed(1, 2))])
-    for mode in [ExportMode.passthrough, .constant(FrameRate(50))] {
+    for mode in [ExportMode.passthrough(), .constant(FrameRate(50))] {
       var settings = settings("a.\(container)", mode)
       settings.overwrites = true
       let report = try await ExportSession(composition, of: asset).export(settings)

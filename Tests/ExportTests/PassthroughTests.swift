@@ -15,7 +15,7 @@ struct PassthroughTests {
   init() throws { folder = try Scratch() }
 
   private func settings(_ name: String = "slow.mov") -> ExportSettings {
-    ExportSettings(path: folder.file(name), mode: .passthrough)
+    ExportSettings(path: folder.file(name), mode: .passthrough())
   }
 
   /// Exports, and checks what holds of every passthrough of one continuous run.

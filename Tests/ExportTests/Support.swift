@@ -15,6 +15,20 @@ extension MediaTime {
   }
 }
 
+extension ExportSettings {
+  /// Changes how pictures at a constant rate are rendered.
+  mutating func render(_ change: (inout RenderSettings) -> Void) {
+    guard case .constant(let rate, var rendering) = mode else { preconditionFailure("copied") }
+    change(&rendering)
+    mode = .constant(rate, rendering)
+  }
+}
+
+extension VideoEncoding {
+  /// One of each codec.
+  static let all = [VideoEncoding.h264(), .hevc(), .ffv1, .mjpeg]
+}
+
 /// A range in thousandths of a second.
 func range(_ start: Int64, _ end: Int64) throws -> TimeRange {
   try TimeRange(start: .milliseconds(start), end: .milliseconds(end))
@@ -37,7 +51,8 @@ extension Asset {
 
   /// A composition that plays all of the asset, some ranges at other speeds.
   func retimed(_ changes: [(range: TimeRange, speed: Speed)]) throws -> Composition {
-    try .retimed(try mediaSource(), changes: changes)
+    try .retimed(
+      try mediaSource(), changes: changes.map { Composition.SpeedChange($0.speed, in: $0.range) })
   }
 
   /// The times of all frames, in seconds.

@@ -51,8 +51,8 @@ struct UntimedPacketTests {
     let seconds = (0...90 as ClosedRange<Int64>).map { Rational(Int128($0), over: 30) }
     #expect(
       try (0...90 as ClosedRange<Int64>).map { try frames.time(ofFrame: $0).seconds } == seconds)
-    var settings = ExportSettings(path: folder.file("copy.mov"), mode: .passthrough)
-    settings.boundary = .keyframe
+    var settings = ExportSettings(path: folder.file("copy.mov"), mode: .passthrough())
+    settings.mode = .passthrough(boundary: .keyframe)
     // The judge's own times of such a file are guesses: these are the clip's.
     let report = try await ExportSession(Composition(asset), of: asset).export(settings)
     #expect(report.framesCopied == 90 && report.framesHidden == 0)
@@ -69,7 +69,7 @@ struct UntimedPacketTests {
     let asset = try await clip(kind)
     var settings = ExportSettings(
       path: folder.file("frames.mov"), mode: .constant(FrameRate(30)))
-    settings.codec = .ffv1
+    settings.render { $0.encoding = .ffv1 }
     let report = try await ExportSession(Composition(asset), of: asset).export(settings)
     let shown = try await CopyJudge.frames(of: asset.path, countsHidden: true)
     let made = try await CopyJudge.frames(of: report.path, countsHidden: true)
@@ -92,8 +92,8 @@ struct UntimedPacketTests {
       try composition.insertTimeRange(range(start, end), of: source, at: composition.duration)
     }
     try composition.scaleTimeRange(range(600, 700), toDuration: .milliseconds(800))
-    var settings = ExportSettings(path: folder.file("cut.mov"), mode: .passthrough)
-    settings.boundary = .squeeze
+    var settings = ExportSettings(path: folder.file("cut.mov"), mode: .passthrough())
+    settings.mode = .passthrough(boundary: .squeeze)
     let report = try await ExportSession(composition, of: asset).export(settings)
     let expected = try composition.shownTimes(of: asset).map {
       CopyJudge.Expectation(index: $0.index, time: $0.time)

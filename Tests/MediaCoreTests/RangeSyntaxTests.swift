@@ -121,8 +121,9 @@ struct RangeSyntaxTests {
 
 /// In a source of 10 s and 2400 frames.
 private func resolved(_ written: TimeRangeExpression) throws -> TimeRange {
-  try written.resolved(sourceDuration: MediaTime(seconds: 10), frameCount: 2400) { frame in
-    try #require((0..<2400).contains(frame))
+  try written.resolved(sourceDuration: MediaTime(seconds: 10), frameCount: 2400) {
+    (frame) throws(MediaError) in
+    #expect((0..<2400).contains(frame))
     return MediaTime(frame, over: 240)
   }
 }

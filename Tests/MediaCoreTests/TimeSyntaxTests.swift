@@ -114,25 +114,26 @@ struct TimeSyntaxTests {
   }
 
   @Test func `Frames are only asked for where they are needed, and their failures pass`() throws {
-    struct NoIndex: Error {}
+    let noIndex = MediaError(.readFailed, "no index")
+    let noCount = MediaError(.readFailed, "no count")
     for text in ["1.5", "end", "-2s", "start", "1:00"] {
       let written = try TimeExpression(parsing: text)
       #expect(!written.needsFrames)
-      _ = try written.resolved(sourceDuration: MediaTime(seconds: 10), frameCount: fail()) { _ in
-        throw NoIndex()
+      _ = try written.resolved(sourceDuration: MediaTime(seconds: 10), frameCount: fail()) {
+        (_) throws(MediaError) in throw noIndex
       }
     }
     for text in ["1f", "-1f"] {
       let written = try TimeExpression(parsing: text)
       #expect(written.needsFrames)
-      #expect(throws: NoIndex.self) {
-        try written.resolved(sourceDuration: MediaTime(seconds: 10), frameCount: 3) { _ in
-          throw NoIndex()
+      #expect(throws: noIndex) {
+        try written.resolved(sourceDuration: MediaTime(seconds: 10), frameCount: 3) {
+          (_) throws(MediaError) in throw noIndex
         }
       }
-      #expect(throws: CancellationError.self) { try resolved(written, frameCount: fail()) }
+      #expect(throws: noCount) { try resolved(written, frameCount: fail()) }
     }
-    func fail() throws -> Int64 { throw CancellationError() }
+    func fail() throws(MediaError) -> Int64 { throw noCount }
   }
 
   @Test(
@@ -178,10 +179,11 @@ struct TimeSyntaxTests {
 
 /// In a source of 10 s and 2400 frames.
 private func resolved(
-  _ written: TimeExpression, frameCount: @autoclosure () throws -> Int64 = 2400
-) throws -> MediaTime {
-  try written.resolved(sourceDuration: MediaTime(seconds: 10), frameCount: frameCount()) { frame in
-    try #require((0..<2400).contains(frame))
+  _ written: TimeExpression, frameCount: @autoclosure () throws(MediaError) -> Int64 = 2400
+) throws(MediaError) -> MediaTime {
+  try written.resolved(sourceDuration: MediaTime(seconds: 10), frameCount: frameCount()) {
+    (frame) throws(MediaError) in
+    #expect((0..<2400).contains(frame))
     return MediaTime(frame, over: 240)
   }
 }

@@ -30,16 +30,16 @@ struct AssetWriterTests {
     }
   }
 
-  @Test(arguments: [RecordingCodec.auto, .h264, .ffv1], [false, true])
+  @Test(arguments: [VideoOutputSettings.automatic, .h264, .ffv1], [false, true])
   func `Pictures are stored at their times, and the file is plain`(
-    codec: RecordingCodec, inRealTime: Bool
+    codec: VideoOutputSettings, inRealTime: Bool
   ) throws {
     let scratch = try Scratch()
     let path = scratch.file("a.mov")
     let pictures = try ScriptedCamera(100).pictures(0..<40)
     let writer = AssetWriter(path: path, metadata: ["title": "Mine"])
     let input = try AssetWriterInput(
-      formatDescription: Self.format, frameRate: FrameRate(100), codec: codec,
+      formatDescription: Self.format, frameRate: FrameRate(100), video: codec,
       expectsMediaDataInRealTime: inRealTime)
     #expect(!input.isReadyForMoreMediaData && writer.status == .unknown)
     try writer.add(input)
@@ -71,7 +71,7 @@ struct AssetWriterTests {
     let pictures = try ScriptedCamera(100).pictures(0..<6)
     let writer = AssetWriter(path: path)
     let input = try AssetWriterInput(
-      formatDescription: Self.format, frameRate: FrameRate(100), codec: .h264)
+      formatDescription: Self.format, frameRate: FrameRate(100), video: .h264)
     try writer.add(input)
     #expect(Self.append(pictures[0], Self.time(0), to: input) == .wrongState)
     try writer.startWriting()
@@ -132,7 +132,7 @@ struct AssetWriterTests {
         try AssetWriterInput(
           formatDescription: FormatDescription(
             mediaSubType: .pixels(format), width: 64, height: 64),
-          frameRate: FrameRate(100), codec: .raw)
+          frameRate: FrameRate(100), video: .raw)
       }
       #expect(refusal?.code == .codecRefused)
     }

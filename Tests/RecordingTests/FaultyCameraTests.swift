@@ -14,8 +14,8 @@ import Testing
 
 /// What cameras do that they should not.
 struct FaultyCameraTests {
-  @Test(arguments: [RecordingCodec.h264, .ffv1])
-  func `A damaged JPEG costs its own frame and not the take`(codec: RecordingCodec) throws {
+  @Test(arguments: [VideoOutputSettings.codec(.h264), .ffv1])
+  func `A damaged JPEG costs its own frame and not the take`(codec: VideoOutputSettings) throws {
     let scratch = try Scratch()
     let camera = try ScriptedCamera(100)
     var steps = try camera.frames(0..<60)
@@ -48,8 +48,8 @@ struct FaultyCameraTests {
     #expect(lines.first?.captureNanoseconds == 5_010_000_000)
   }
 
-  @Test(arguments: [RecordingCodec.h264, .ffv1])
-  func `A picture of another size than agreed is a damaged one`(codec: RecordingCodec) throws {
+  @Test(arguments: [VideoOutputSettings.codec(.h264), .ffv1])
+  func `A picture of another size than agreed is a damaged one`(codec: VideoOutputSettings) throws {
     let scratch = try Scratch()
     var camera = try ScriptedCamera(100)
     (camera.width, camera.height) = (320, 240)

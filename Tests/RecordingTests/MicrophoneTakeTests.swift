@@ -100,7 +100,7 @@ struct MicrophoneTakeTests {
     }
     #expect(report.problem == nil && report.isPlayable && report.ledger.stored == 150)
     let audio = try #require(report.audio)
-    #expect(audio.codec == codec.encoderName && audio.sampleRate == 48_000)
+    #expect(audio.codec == codec && audio.sampleRate == 48_000)
     #expect(audio.channelCount == 2 && audio.sampleCount == 72_000)
     #expect(audio.startOffsetNanoseconds == 0 && audio.gaps == [])
     // Half a sample, which is what cutting off whole ones leaves.
@@ -202,7 +202,8 @@ struct MicrophoneTakeTests {
     (settings.audioCodec, settings.isBurst) = (.pcm, isBurst)
     let control = CaptureControl()
     let take = MovieTake(
-      input: input, settings: settings, plan: try VideoPipelinePlan(.auto, for: input.delivery),
+      input: input, settings: settings,
+      plan: try VideoPipelinePlan(.automatic, for: input.delivery),
       control: control, audio: TakeAudio(feed: feed, device: "card", known: nil),
       beginsWithStream: true)
     let queue = try take.makeQueue()
@@ -245,7 +246,7 @@ struct MicrophoneTakeTests {
     #expect(error?.code == .codecRefused && error?.recoverySuggestion.contains("PCM") == true)
     #expect(try scratch.names() == [])
     let report = try take([.samples(400_000)], beginsAt: 0, rate: 192_000, to: path) { _ in }
-    #expect(report.problem == nil && report.audio?.codec == "pcm_s16le")
+    #expect(report.problem == nil && report.audio?.codec == .pcm)
     #expect(report.audio?.sampleCount == 288_000)
     #expect(try Asset(path: path).audioTrack?.sampleCount == 288_000)
   }
@@ -283,7 +284,7 @@ struct ClickAndFlashTests {
     let report = try withExtendedLifetime(session) {
       try MovieFileOutput(session: session, settings: settings).record()
     }
-    #expect(report.problem == nil && report.audio?.codec == "aac")
+    #expect(report.problem == nil && report.audio?.codec == .aac)
     let asset = try Asset(path: path)
     let flashes = try flashes(asset)
     let clicks = try clicks(asset)

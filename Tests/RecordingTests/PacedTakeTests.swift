@@ -25,11 +25,11 @@ import Testing
   }
 
   private func record(
-    _ name: String, _ mode: String = "/mjpg", codec: RecordingCodec, to path: String,
+    _ name: String, _ mode: String = "/mjpg", codec: VideoOutputSettings, to path: String,
     seconds: Int64? = nil
   ) throws -> RecordingReport {
     var settings = RecordingSettings(path: path)
-    settings.codec = codec
+    settings.video = codec
     settings.limit = CaptureLimit(duration: seconds.map { MediaTime(seconds: $0) })
     let session = try session(name, mode)
     return try withExtendedLifetime(session) {
@@ -37,9 +37,9 @@ import Testing
     }
   }
 
-  @Test(arguments: [RecordingCodec.copy, .h264])
+  @Test(arguments: [VideoOutputSettings.passthrough, .h264])
   func `A file's frames last as long as in the file, the last one too`(
-    codec: RecordingCodec
+    codec: VideoOutputSettings
   ) throws {
     let scratch = try Scratch()
     var recipe = MovieRecipe.constant(30, count: 20, timescale: 30_000)
@@ -62,10 +62,10 @@ import Testing
   }
 
   @Test(arguments: [
-    ("/yuyv", RecordingCodec.h264), ("/yuyv", .ffv1), ("/mjpg", .copy),
+    ("/yuyv", VideoOutputSettings.codec(.h264)), ("/yuyv", .ffv1), ("/mjpg", .passthrough),
   ])
   func `A camera that waits for its encoder loses no frame`(
-    mode: String, codec: RecordingCodec
+    mode: String, codec: VideoOutputSettings
   ) throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
@@ -92,7 +92,7 @@ import Testing
   {
     let scratch = try Scratch()
     var settings = RecordingSettings(path: scratch.file("take.mov"))
-    settings.codec = .copy
+    settings.video = .passthrough
     let session = try session("synthetic:640x480@240?pace=max")
     let output = try MovieFileOutput(session: session, settings: settings)
     var isHeld = false

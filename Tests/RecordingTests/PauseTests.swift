@@ -178,7 +178,7 @@ struct PauseTests {
     let session = CaptureSession(
       DeviceInput(
         device: device, format: try device.fastestFormat(), driver: ScriptedDriver(steps),
-        delivery: try FrameDelivery(layout: .compressed("h264"), width: 128, height: 96),
+        delivery: try FrameDelivery(layout: .compressed(.h264), width: 128, height: 96),
         negotiatedFrameRate: camera.rate, maximumByteCount: 1 << 16))
     let output = try MovieFileOutput(
       session: session, settings: RecordingSettings(path: scratch.file("take.mov")))
@@ -188,7 +188,7 @@ struct PauseTests {
     #expect(report.ledger.corrupt == 1)
     #expect(report.ledger.lostStart == Int64(next - 40))
     #expect(report.ledger.stored == Int64(100 - 10 - (next - 40) - 1))
-    #expect(report.video?.codec == "h264" && report.video?.level != nil)
+    #expect(report.video?.codec == .h264 && report.video?.level != nil)
     #expect(try holdsBox("moof", scratch.file("take.mov")) == false)
   }
 

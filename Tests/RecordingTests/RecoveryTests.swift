@@ -31,13 +31,13 @@ struct RecoveryTests {
     let path = scratch.file("left.mov")
     try Data(EmptyMovie.bytes).write(to: URL(fileURLWithPath: path))
     let delivery = try FrameDelivery(
-      layout: .compressed("mjpeg"), width: camera.width, height: camera.height)
+      layout: .compressed(.mjpeg), width: camera.width, height: camera.height)
     let base = camera.base
     var left = Left(bytes: [])
     do {
       var writer = TakeWriter(
         into: try RandomAccessFile(opening: path).file,
-        plan: try VideoPipelinePlan(.copy, for: delivery),
+        plan: try VideoPipelinePlan(.passthrough, for: delivery),
         delivery: delivery,
         frameRate: camera.rate, audio: audio ? try camera.audio(in: scratch) : nil,
         audioCodec: .aac,
@@ -102,7 +102,7 @@ struct RecoveryTests {
     #expect(try paintedNumbers(asset) == (0..<130).map { $0 })
     let times = left.frames.map { $0.microseconds * 1_000 }
     #expect(try asset.frameTimingRows().map(\.captureNanoseconds) == times)
-    #expect(asset.audioTrack?.codec == "aac")
+    #expect(asset.audioTrack?.codec == .aac)
     #expect(try !holdsBox("moof", path))
     // What is plain is left alone.
     let before = try bytes(of: path)
@@ -117,11 +117,11 @@ struct RecoveryTests {
     let pictures = try camera.streamPictures(140, in: scratch)
     let path = scratch.file("left.mov")
     try Data(EmptyMovie.bytes).write(to: URL(fileURLWithPath: path))
-    let delivery = try FrameDelivery(layout: .compressed("h264"), width: 128, height: 96)
+    let delivery = try FrameDelivery(layout: .compressed(.h264), width: 128, height: 96)
     let base = camera.base
     do {
       var writer = TakeWriter(
-        into: try RandomAccessFile(opening: path).file, plan: .copy(codec: "h264"),
+        into: try RandomAccessFile(opening: path).file, plan: .copy(.h264),
         delivery: delivery,
         frameRate: camera.rate,
         audio: nil, audioCodec: .pcm,

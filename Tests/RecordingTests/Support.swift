@@ -61,7 +61,7 @@ struct ScriptedCamera {
       "synthetic:\(width)x\(height)@\(rate.numerator)")
     let delivered: FrameDelivery.Layout =
       switch layout {
-      case .mjpeg: .compressed("mjpeg")
+      case .mjpeg: .compressed(.mjpeg)
       case .yuyv: .raw(LibAVPixelFormat(named: "yuyv422") ?? .gray8, bytesPerRow: 0)
       case .gray: .raw(.gray8, bytesPerRow: 0)
       }
@@ -105,13 +105,13 @@ struct ScriptedCamera {
 
   /// Records a script.
   func take(
-    _ steps: [ScriptedDriver.Step], codec: RecordingCodec = .auto, to path: String,
+    _ steps: [ScriptedDriver.Step], codec: VideoOutputSettings = .automatic, to path: String,
     configure: (inout RecordingSettings) -> Void = { _ in },
     progress: (MovieFileOutput.Progress) -> Void = { _ in }
   ) throws -> (report: RecordingReport, driver: ScriptedDriver) {
     let driver = ScriptedDriver(steps)
     var settings = RecordingSettings(path: path)
-    settings.codec = codec
+    settings.video = codec
     configure(&settings)
     let session = try session(driver)
     let output = try MovieFileOutput(session: session, settings: settings)
@@ -149,4 +149,11 @@ enum SmallDisk {
   }
 
   static func unmount(_ path: String) { umount2(path, Int32(MNT_DETACH)) }
+}
+
+extension VideoOutputSettings {
+  static let h264 = codec(.h264)
+  static let ffv1 = codec(.ffv1)
+  static let mjpeg = codec(.mjpeg)
+  static let raw = codec(.rawVideo)
 }

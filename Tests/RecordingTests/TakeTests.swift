@@ -15,26 +15,27 @@ import Testing
 
 /// Records the synthetic camera, which loses no frame to a busy machine: `device` says `pace=max`.
 private func take(
-  _ device: String, mode: String, codec: RecordingCodec, seconds: MediaTime, to path: String
+  _ device: String, mode: String, codec: VideoOutputSettings, seconds: MediaTime, to path: String
 ) throws -> RecordingReport {
   let camera = try CaptureDevice.named(device)
   let session = try CaptureSession(
     device: camera, format: camera.format(matching: ModeRequest(parsing: mode)))
   var settings = RecordingSettings(path: path)
-  settings.codec = codec
+  settings.video = codec
   settings.limit = CaptureLimit(duration: seconds)
   return try MovieFileOutput(session: session, settings: settings).record()
 }
 
 struct TakeTests {
   @Test(arguments: [
-    ("mjpg", RecordingCodec.auto, "mjpeg"), ("mjpg", .copy, "mjpeg"), ("mjpg", .h264, "h264"),
-    ("yuyv", .auto, "mjpeg"), ("yuyv", .h264, "h264"), ("yuyv", .ffv1, "ffv1"),
-    ("yuyv", .raw, "rawvideo"), ("grey", .auto, "mjpeg"), ("grey", .h264, "h264"),
-    ("grey", .ffv1, "ffv1"), ("grey", .raw, "rawvideo"),
+    ("mjpg", VideoOutputSettings.automatic, VideoCodec.mjpeg), ("mjpg", .passthrough, .mjpeg),
+    ("mjpg", .h264, .h264),
+    ("yuyv", .automatic, .mjpeg), ("yuyv", .h264, .h264), ("yuyv", .ffv1, .ffv1),
+    ("yuyv", .raw, .rawVideo), ("grey", .automatic, .mjpeg), ("grey", .h264, .h264),
+    ("grey", .ffv1, .ffv1), ("grey", .raw, .rawVideo),
   ])
   func `Every codec stores the frames that were captured, and they are read back`(
-    fourcc: String, codec: RecordingCodec, stored: String
+    fourcc: String, codec: VideoOutputSettings, stored: VideoCodec
   ) throws {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
@@ -54,7 +55,7 @@ struct TakeTests {
     #expect(asset.duration == (MediaTime(1, over: 2)))
     // Beside what is lossless the sound is, too.
     #expect(
-      asset.audioTrack?.codec == (codec == .ffv1 || codec == .raw ? "pcm_s16le" : "aac"))
+      asset.audioTrack?.codec == (codec == .ffv1 || codec == .raw ? .pcm : .aac))
     #expect(asset.audioTrack?.sampleCount == 24_000)
   }
 
@@ -88,7 +89,8 @@ struct TakeTests {
     defer { SmallDisk.unmount(scratch.path) }
     let path = scratch.file("take.mov")
     let report = try take(
-      "synthetic:320x240@240?pace=max", mode: "/mjpg", codec: .copy, seconds: MediaTime(seconds: 4),
+      "synthetic:320x240@240?pace=max", mode: "/mjpg", codec: .passthrough,
+      seconds: MediaTime(seconds: 4),
       to: path)
     #expect(report.stoppedBy == .diskFull)
     #expect(report.problem?.code == .diskFull)
@@ -158,7 +160,8 @@ struct TakeTests {
     let before = try frameBytes(path)
     let error = #expect(throws: MediaError.self) {
       try take(
-        "synthetic:128x96@60?pace=max", mode: "/mjpg", codec: .auto, seconds: seconds, to: path)
+        "synthetic:128x96@60?pace=max", mode: "/mjpg", codec: .automatic, seconds: seconds, to: path
+      )
     }
     #expect(error?.code == .outputExists)
     #expect(try frameBytes(path) == before)
@@ -168,7 +171,8 @@ struct TakeTests {
 
 struct PlanTests {
   @Test func `Codecs that do not go with the camera are refused, with what to choose`() throws {
-    func refusal(_ codec: RecordingCodec, _ layout: FrameDelivery.Layout) throws -> MediaError? {
+    func refusal(_ codec: VideoOutputSettings, _ layout: FrameDelivery.Layout) throws -> MediaError?
+    {
       let delivery = try FrameDelivery(layout: layout, width: 64, height: 64)
       do throws(MediaError) {
         _ = try VideoPipelinePlan(codec, for: delivery)
@@ -184,8 +188,8 @@ struct PlanTests {
       #expect(error?.recoverySuggestion.contains("FFV1") == true)
       #expect(try refusal(.ffv1, .raw(format, bytesPerRow: 0)) == nil)
     }
-    #expect(try refusal(.copy, .raw(planar, bytesPerRow: 0))?.code == .codecRefused)
-    #expect(try refusal(.raw, .compressed("mjpeg"))?.code == .codecRefused)
+    #expect(try refusal(.passthrough, .raw(planar, bytesPerRow: 0))?.code == .codecRefused)
+    #expect(try refusal(.raw, .compressed(.mjpeg))?.code == .codecRefused)
     for name in ["yuyv422", "uyvy422", "rgb24", "gray"] {
       let format = try #require(LibAVPixelFormat(named: name))
       #expect(try refusal(.raw, .raw(format, bytesPerRow: 0)) == nil)

@@ -130,7 +130,7 @@ struct PaintedSlotTests {
       plans.append(
         (
           ["--speed", "1/\(slowness)"], slowness,
-          try .retimed(source, changes: [(TimeRange(duration: asset.duration), speed)])
+          try .retimed(source, changes: [.init(speed, in: TimeRange(duration: asset.duration))])
         ))
     }
     for plan in plans {

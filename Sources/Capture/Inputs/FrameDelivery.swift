@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import OvercrankLibAV
+package import OvercrankMediaCore
 
 /// What the frames of a session are, as the driver granted it.
 package struct FrameDelivery: Sendable {
   /// How the bytes of a frame are to be read.
   package enum Layout: Sendable, Equatable {
-    /// A picture compressed by the camera; FFmpeg's name of the codec.
-    case compressed(String)
+    /// A picture compressed by the camera.
+    case compressed(VideoCodec)
     /// Pixels, with the bytes from row to row of the first plane (0 where rows are packed).
     case raw(LibAVPixelFormat, bytesPerRow: Int)
   }
@@ -29,7 +30,7 @@ package struct FrameDelivery: Sendable {
     self.height = height
     switch layout {
     case .compressed(let codec):
-      integrityCheck = FrameIntegrityCheck(byteCount: nil, isJPEG: codec == "mjpeg")
+      integrityCheck = FrameIntegrityCheck(byteCount: nil, isJPEG: codec == .mjpeg)
     case .raw(let format, let bytesPerRow):
       let count = try MediaFrame.byteCount(
         width: width, height: height, pixelFormat: format, bytesPerRow: bytesPerRow)

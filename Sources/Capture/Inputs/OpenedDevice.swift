@@ -157,13 +157,11 @@ struct OpenedDevice: Sendable {
       switch subType {
       case .codec(let codec):
         return try FrameDelivery(
-          layout: .compressed(codec.rawValue), width: width, height: height)
+          layout: .compressed(codec), width: width, height: height)
       case .pixels(let name):
-        guard let format = LibAVPixelFormat(name) else {
-          throw LibAVError("find", "the pixel format \(name.rawValue)", code: -22)
-        }
         return try FrameDelivery(
-          layout: .raw(format, bytesPerRow: bytesPerRow), width: width, height: height)
+          layout: .raw(LibAVPixelFormat(finding: name), bytesPerRow: bytesPerRow), width: width,
+          height: height)
       }
     } catch {
       throw MediaError(

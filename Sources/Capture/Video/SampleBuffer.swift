@@ -75,13 +75,13 @@ public final class SampleBuffer: Sendable {
   private let pool: BufferPool
   private let storage: Mutex<Storage>
   private let options: DataSink.Options
-  let converters: FrameConverters
+  let converters: ConverterPool
 
   init(
     _ observation: FrameObservation, _ exposure: ExposureInForce,
     _ heldBuffer: BufferPool.HeldBuffer,
     of pool: BufferPool, format: FormatDescription, duration: MediaTime, options: DataSink.Options,
-    converters: FrameConverters
+    converters: ConverterPool
   ) {
     formatDescription = format
     presentationTimeStamp = MediaTime(microseconds: observation.microseconds)
@@ -165,7 +165,7 @@ extension FormatDescription {
     height = delivery.height
     switch delivery.layout {
     case .compressed(let codec):
-      mediaSubType = .codec(VideoCodec(rawValue: codec))
+      mediaSubType = .codec(codec)
       bytesPerRow = 0
     case .raw(let format, let bytes):
       mediaSubType = .pixels(PixelFormat(rawValue: format.name))

@@ -14,7 +14,7 @@ final class VideoSampleQueue: SampleQueue {
   private let options: DataSink.Options
   private let counters: DataOutputCounters
   private let drops: EventHub<DroppedFrame>
-  private let converters = FrameConverters()
+  private let converters = ConverterPool()
 
   init(
     _ ring: VideoSampleRing, from input: DeviceInput, _ options: DataSink.Options,

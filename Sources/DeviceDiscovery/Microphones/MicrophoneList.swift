@@ -2,7 +2,7 @@
 
 import OvercrankALSA
 import OvercrankLinuxSystem
-import OvercrankMediaCore
+public import OvercrankMediaCore
 import OvercrankV4L2
 
 /// The microphones that were found, and what is to be said about them.
@@ -48,8 +48,8 @@ extension MicrophoneList {
 
 extension CaptureDevice {
   /// The library behind the microphones, and the version that the process runs with.
-  public static var audioLibraryVersion: (name: String, version: String) {
-    ("alsa-lib", AudioLibrary.version)
+  public static var audioLibraryVersion: LibraryVersion {
+    LibraryVersion("alsa-lib", AudioLibrary.version)
   }
 
   /// A capture device of a card that told what it is.

@@ -3,27 +3,40 @@
 public import OvercrankMediaCore
 
 extension Composition {
+  /// A range of a source, and the speed at which it plays.
+  public struct SpeedChange: Hashable, Sendable {
+    /// In the time of the source.
+    public let range: TimeRange
+    /// The speed in it.
+    public let speed: Speed
+
+    /// Makes a change.
+    public init(_ speed: Speed, in range: TimeRange) {
+      self.range = range
+      self.speed = speed
+    }
+  }
+
   /// Makes a composition that plays a whole source, some ranges of it at other speeds.
   ///
   /// What lies outside every range keeps speed 1.
   ///
   /// - Parameters:
   ///   - source: What is played.
-  ///   - changes: Ranges in the time of the source, in any order, each with the speed at which
-  ///     it plays. They may touch, but not overlap.
+  ///   - changes: In any order; their ranges may touch, but not overlap.
   /// - Returns: The composition; its duration is exact, 11 s for 4 s of which one plays at 1/8.
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideSource`, `.overlappingRanges` (which
   ///   names both), or `.notExact` when a boundary does not fit a `MediaTime`.
   public static func retimed(
-    _ source: MediaSource, changes: [(range: TimeRange, speed: Speed)]
+    _ source: MediaSource, changes: [SpeedChange]
   ) throws(MediaError) -> Composition {
     for change in changes { try source.check(change.range) }
     try checkApart(changes.map(\.range), of: source)
     let ordered = changes.sorted { $0.range.start < $1.range.start }
     var composition = Composition(source)
     // From the last to the first: what lies before a range still plays at its source time.
-    for (range, speed) in ordered.reversed() {
-      try composition.setSpeed(speed, in: range)
+    for change in ordered.reversed() {
+      try composition.setSpeed(change.speed, in: change.range)
     }
     return composition
   }

@@ -197,21 +197,35 @@ extension Composition {
     }
   }
 
+  /// A range to be inserted.
+  public struct Part: Hashable, Sendable {
+    /// In the time of the source.
+    public let range: TimeRange
+    /// What it is a range of; nil for time that plays nothing.
+    public let source: MediaSource?
+
+    /// Makes a part.
+    public init(_ range: TimeRange, of source: MediaSource?) {
+      self.range = range
+      self.source = source
+    }
+  }
+
   /// Inserts several ranges one after the other, all or none of them.
   ///
   /// - Parameters:
-  ///   - ranges: Each with its source, or with nil for time that plays nothing.
+  ///   - parts: What they play.
   ///   - time: Where the first one starts, in the time of the composition; zero or later.
   /// - Throws: `MediaError` as ``insertTimeRange(_:of:at:)-(_,MediaSource,_)`` does.
   public mutating func insertTimeRanges(
-    _ ranges: [(range: TimeRange, source: MediaSource?)], at time: MediaTime
+    _ parts: [Part], at time: MediaTime
   ) throws(MediaError) {
     try edit { (composition) throws(MediaError) in
       var position = time
-      for (range, source) in ranges {
-        let target = try Self.space(for: range, at: position)
-        if let source {
-          try composition.insertTimeRange(range, of: source, at: position)
+      for part in parts {
+        let target = try Self.space(for: part.range, at: position)
+        if let source = part.source {
+          try composition.insertTimeRange(part.range, of: source, at: position)
         } else {
           try composition.insertEmptyTimeRange(target)
         }

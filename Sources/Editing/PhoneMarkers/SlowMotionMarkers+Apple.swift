@@ -45,14 +45,14 @@ extension SlowMotionMarkers {
     guard let data = sidecar.adjustmentData, let motion = Self.motion(data), motion.rate > 0,
       motion.rate < 1_000
     else { throw .invalidMarkers("its adjustmentData cannot be read") }
-    var changes: [Change] = []
+    var changes: [Composition.SpeedChange] = []
     for region in motion.regions ?? [] {
       guard let start = Self.time(region.timeRange.start),
         let duration = Self.time(region.timeRange.duration),
         let range = try? TimeRange(start: start, duration: duration), !range.isEmpty,
         start >= .zero, let speed = Self.speed(motion.rate)
       else { throw .invalidMarkers("it names a region that is no range of time") }
-      changes.append(Change(range: range, speed: speed))
+      changes.append(Composition.SpeedChange(speed, in: range))
     }
     self.init(changes: changes)
   }

@@ -49,8 +49,8 @@ extension SlowMotionMarkers {
 
   private static func changes(
     samsung text: String, _ elsewhere: Speed
-  ) throws(MediaError) -> [Change] {
-    var changes: [Change] = []
+  ) throws(MediaError) -> [Composition.SpeedChange] {
+    var changes: [Composition.SpeedChange] = []
     for part in text.split(separator: "*") {
       let numbers = part.split(separator: ":", omittingEmptySubsequences: false).map { Int64($0) }
       guard numbers.count == 3, let start = numbers[0], let end = numbers[1],
@@ -62,7 +62,7 @@ extension SlowMotionMarkers {
       else {
         throw .invalidMarkers("it names a range of slow motion that is none: \(part.prefix(60))")
       }
-      changes.append(Change(range: range, speed: speed))
+      changes.append(Composition.SpeedChange(speed, in: range))
     }
     return changes
   }

@@ -9,26 +9,12 @@ public import OvercrankMediaCore
 /// from each one on, the clip plays so many times slower. Samsung appends ranges to the movie.
 public struct SlowMotionMarkers: Hashable, Sendable {
   /// Ranges in the time of the clip, with the speed in each.
-  public let changes: [Change]
+  public let changes: [Composition.SpeedChange]
   /// The speed outside them: 1, unless the whole clip is stored slower than it was.
   public let elsewhere: Speed
 
-  /// A range and its speed.
-  public struct Change: Hashable, Sendable {
-    /// In the time of the clip.
-    public let range: TimeRange
-    /// The speed in it.
-    public let speed: Speed
-
-    /// Makes a change.
-    public init(range: TimeRange, speed: Speed) {
-      self.range = range
-      self.speed = speed
-    }
-  }
-
   /// Makes markers out of what a phone says.
-  init(changes: [Change], elsewhere: Speed = .normal) {
+  init(changes: [Composition.SpeedChange], elsewhere: Speed = .normal) {
     self.changes = changes
     self.elsewhere = elsewhere
   }
@@ -61,10 +47,10 @@ public struct SlowMotionMarkers: Hashable, Sendable {
       marks.append((time, speed))
     }
     let ends = marks.dropFirst().map(\.time) + [duration]
-    var changes: [Change] = []
+    var changes: [Composition.SpeedChange] = []
     for (mark, end) in zip(marks, ends) where mark.speed != .normal && mark.time < duration {
       if let range = try? TimeRange(start: mark.time, end: min(end, duration)) {
-        changes.append(Change(range: range, speed: mark.speed))
+        changes.append(Composition.SpeedChange(mark.speed, in: range))
       }
     }
     self.init(changes: changes)
@@ -78,23 +64,23 @@ public struct SlowMotionMarkers: Hashable, Sendable {
   /// - Returns: The composition.
   /// - Throws: `MediaError` as ``Composition/retimed(_:changes:)`` does.
   public func composition(of source: MediaSource) throws(MediaError) -> Composition {
-    var inside: [(range: TimeRange, speed: Speed)] = []
+    var inside: [Composition.SpeedChange] = []
     for change in changes {
       guard let whole = try? TimeRange(duration: source.duration),
         let range = change.range.intersection(whole)
       else { continue }
-      inside.append((range, change.speed))
+      inside.append(Composition.SpeedChange(change.speed, in: range))
     }
     if elsewhere != .normal {
       var end = MediaTime.zero
-      for (range, _) in inside.sorted(by: { $0.range.start < $1.range.start }) {
+      for range in inside.map(\.range).sorted(by: { $0.start < $1.start }) {
         if let before = try? TimeRange(start: end, end: range.start), !before.isEmpty {
-          inside.append((before, elsewhere))
+          inside.append(Composition.SpeedChange(elsewhere, in: before))
         }
         end = max(end, range.end)
       }
       if let rest = try? TimeRange(start: end, end: source.duration), !rest.isEmpty {
-        inside.append((rest, elsewhere))
+        inside.append(Composition.SpeedChange(elsewhere, in: rest))
       }
     }
     return try .retimed(source, changes: inside)

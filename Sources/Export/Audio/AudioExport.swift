@@ -112,12 +112,12 @@ final class AudioExport {
 
   private static func render(
     _ plan: AudioExportPlan, _ segments: [AudioSegment], _ retimer: AudioRetimer,
-    _ codec: String, to belt: BoundedBlockingQueue<Made>
+    _ codec: AudioCodec, to belt: BoundedBlockingQueue<Made>
   ) throws {
     let track = plan.track
     let readers = try plan.assets.map { try AudioSource($0, $0.audioTrack ?? track) }
     var encoder = try Encoder(
-      audioCodec: codec, sampleRate: track.sampleRate, channelCount: track.channelCount)
+      audioCodec: codec.rawValue, sampleRate: track.sampleRate, channelCount: track.channelCount)
     let blockLength = encoder.frameSize > 0 ? encoder.frameSize : 4_096
     // And those before the first sample and after the last.
     let most = Int(clamping: plan.report.samples / Int64(blockLength)) + 8

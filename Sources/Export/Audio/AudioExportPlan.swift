@@ -13,7 +13,7 @@ struct AudioExportPlan: Sendable {
     /// The packets of the one source are copied.
     case copied
     /// Rendered from these pieces, and encoded.
-    case rendered([AudioSegment], AudioRetimer, codec: String)
+    case rendered([AudioSegment], AudioRetimer, codec: AudioCodec)
   }
 
   /// The assets that are heard; the first says what the sound is like.
@@ -55,14 +55,14 @@ struct AudioExportPlan: Sendable {
     language = composed.language
     duration = max(composed.duration, session.composition.track(.video)?.duration ?? .zero)
     let rate = Int128(track.sampleRate)
-    if settings.audioCodec == .pcm, container != "mov" {
+    if settings.audioCodec?.isUncompressed == true, container != "mov" {
       throw MediaError(
         .unsupportedContainer, "\(settings.path) cannot hold uncompressed sound",
         recovery: "name it .mov, or choose AAC")
     }
     if session.composition.isWhole(of: first),
-      Self.codec(for: track, container, settings.audioCodec).hasPrefix(track.codec)
-        || settings.audioCodec == .auto,
+      settings.audioCodec == nil
+        || Self.codec(for: track, container, settings.audioCodec) == track.codec,
       try Self.isStorable(first, track, container: container)
     {
       method = .copied
@@ -89,8 +89,8 @@ struct AudioExportPlan: Sendable {
   private static func isStorable(
     _ asset: Asset, _ track: AudioTrack, container: String
   ) throws -> Bool {
-    if track.codec.hasPrefix("pcm_") { return container == "mov" }
-    if ["aac", "alac", "mp3", "ac3", "eac3"].contains(track.codec) { return true }
+    if track.codec.isUncompressed { return container == "mov" }
+    if ["aac", "alac", "mp3", "ac3", "eac3"].contains(track.codec.rawValue) { return true }
     var demuxer = try Demuxer(opening: asset.path)
     while let packet = try demuxer.nextPacket() {
       guard packet.trackIndex == track.format.index else { continue }
@@ -103,14 +103,14 @@ struct AudioExportPlan: Sendable {
 
   /// The encoder for sound that is rendered: uncompressed stays so where it can.
   private static func codec(
-    for track: AudioTrack, _ container: String, _ asked: ExportAudioCodec
-  ) -> String {
-    let isUncompressed = track.codec.hasPrefix("pcm_") && container == "mov"
-    guard asked == .pcm || (asked == .auto && isUncompressed) else { return "aac" }
+    for track: AudioTrack, _ container: String, _ asked: AudioCodec?
+  ) -> AudioCodec {
+    let isUncompressed = track.codec.isUncompressed && container == "mov"
+    guard asked?.isUncompressed ?? isUncompressed else { return .aac }
     let kept = [
       "pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s24be", "pcm_s32le", "pcm_s32be", "pcm_f32le",
       "pcm_f32be",
     ]
-    return kept.contains(track.codec) ? track.codec : "pcm_s16le"
+    return kept.contains(track.codec.rawValue) ? track.codec : .pcm
   }
 }

@@ -16,7 +16,8 @@ struct ConstantRateExport {
   let plan: ConstantRatePlan
   let assets: [Asset]
   let track: VideoTrack
-  let settings: ExportSettings
+  let settings: RenderSettings
+  let undecodable: UndecodableFramePolicy
   let geometry: FrameGeometry
 
   /// Writes the frames.
@@ -28,7 +29,7 @@ struct ConstantRateExport {
     let work = FrameWork(
       plan: plan, assets: assets, geometry: geometry,
       colors: Encoder.ColorTags(track.format.parameters, storedAs: geometry.format),
-      settings: settings)
+      settings: settings, undecodable: undecodable)
     defer { work.stop() }
     guard case .ready(let parameters, let timescale, let ticksPerSlot)? = try output.next(of: work)
     else { throw MediaError.exportCancelled }
@@ -86,17 +87,19 @@ private final class FrameWork: Sendable {
   private let assets: [Asset]
   private let geometry: FrameGeometry
   private let colors: Encoder.ColorTags
-  private let settings: ExportSettings
+  private let settings: RenderSettings
+  private let policy: UndecodableFramePolicy
 
   init(
     plan: ConstantRatePlan, assets: [Asset], geometry: FrameGeometry, colors: Encoder.ColorTags,
-    settings: ExportSettings
+    settings: RenderSettings, undecodable policy: UndecodableFramePolicy
   ) {
     self.plan = plan
     self.assets = assets
     self.geometry = geometry
     self.colors = colors
     self.settings = settings
+    self.policy = policy
     start("decode", decoded) { try $0.decode() }
     start("paint", painted) { try $0.paint() }
     start("encode", encoded) { try $0.encode() }
@@ -127,7 +130,6 @@ private final class FrameWork: Sendable {
     for item in plan.items {
       for case let frame? in item.parts.map(\.frame) { wanted[frame.source][frame.index] = true }
     }
-    let policy = settings.undecodableFrames
     let readers = zip(assets, wanted).map { FrameSource($0, wanted: $1, policy) }
     defer { undecodable.withLock { $0 = readers.flatMap(\.failed) } }
     for (position, item) in plan.items.enumerated() {
@@ -183,13 +185,13 @@ private final class FrameWork: Sendable {
         recovery: "choose a rate such as 30")
     }
     var picture = Encoder.VideoSettings(
-      codec: settings.codec.encoderName, width: geometry.encoded.width,
+      codec: settings.encoding.encoderName, width: geometry.encoded.width,
       height: geometry.encoded.height, pixelFormat: geometry.format, timescale: timescale)
     picture.frameRate = rate
     picture.isFullRange = geometry.isFullRange
     picture.colors = colors
     picture.pixelAspect = geometry.pixelAspect
-    settings.codec.configure(&picture, settings)
+    settings.encoding.configure(&picture)
     var encoder = try Encoder(video: picture)
     let ticksPerSlot = Int64(rate.denominator) * factor
     guard

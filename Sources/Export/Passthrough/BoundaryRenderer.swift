@@ -24,11 +24,11 @@ struct BoundaryRenderer {
   static func refusal(_ track: VideoTrack?) -> String? {
     guard let track else { return "there are no pictures" }
     let parameters = track.format.parameters
-    guard track.codec == "h264" else {
+    guard track.codec == .h264 else {
       // x265 3.5 writes each of the three numbers, and the one by which a slice names its set, as
       // a literal 0, and no option changes them (source/encoder/entropy.cpp: codeVPS, codeSPS,
       // codePPS, codeSliceHeader).
-      return track.codec == "hevc"
+      return track.codec == .hevc
         ? "HEVC cannot be encoded beside copies yet, because libx265 gives all its parameter "
           + "sets the number 0, as most encoders do, and so they would take the place of the "
           + "source's own"

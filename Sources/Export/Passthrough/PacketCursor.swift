@@ -52,7 +52,7 @@ final class PacketCursor {
     // Other containers learn of their tracks only by reading on.
     let opened = try Demuxer(opening: asset.path, probes: asset.container != "mov")
     if asset.container == "mov", let track = asset.videoTrack,
-      ["h264", "hevc"].contains(track.codec) || track.format.parameters.isIntraOnly
+      [.h264, .hevc].contains(track.codec) || track.format.parameters.isIntraOnly
     {
       opened.readAsStored()
     }

@@ -8,7 +8,7 @@ import OvercrankMediaCore
 /// Where the chapters of the sources come to lie in a composition.
 struct ChapterMap {
   /// A chapter of the result, in ticks.
-  struct Chapter: Equatable {
+  struct PlacedChapter: Equatable {
     let title: String
     let start: Int64
     var end: Int64
@@ -17,7 +17,7 @@ struct ChapterMap {
   /// Ticks per second.
   let timescale: Int32
   /// In ascending order; they do not overlap.
-  private(set) var chapters: [Chapter] = []
+  private(set) var chapters: [PlacedChapter] = []
   /// What could not be kept, in words.
   private(set) var lost: [String] = []
 
@@ -27,7 +27,7 @@ struct ChapterMap {
     /// A piece of a source's chapter, to tell one that goes on from one that comes again.
     struct Piece {
       let source: (asset: Int, chapter: Int)
-      var chapter: Chapter
+      var chapter: PlacedChapter
     }
     self.timescale = timescale
     guard assets.contains(where: { !$0.chapters.isEmpty }) else { return }
@@ -42,7 +42,8 @@ struct ChapterMap {
         found.append(
           Piece(
             source: (position, number),
-            chapter: Chapter(title: chapter.title, start: ticks.lowerBound, end: ticks.upperBound)))
+            chapter: PlacedChapter(
+              title: chapter.title, start: ticks.lowerBound, end: ticks.upperBound)))
       }
       pieces += found.sorted {
         ($0.chapter.start, $0.chapter.end) < ($1.chapter.start, $1.chapter.end)
@@ -69,25 +70,22 @@ struct ChapterMap {
   }
 
   /// A file's chapters in the time of its asset, whose zero is the first picture.
-  private static func chapters(
-    of asset: Asset
-  ) throws -> [(title: String, start: Rational, end: Rational)] {
+  private static func chapters(of asset: Asset) throws -> [Chapter] {
     guard let video = asset.videoTrack else { return [] }
     let ticks = Rational(video.frames.originTicks)
     let origin = try (ticks * video.format.timeBase).checked("the origin of \(asset.path)")
     let end = asset.duration.seconds
     return try asset.chapters.map { chapter in
       let name = "the chapter \(chapter.title)"
-      return (
-        chapter.title, max(0, try (chapter.start - origin).checked(name)),
-        min(end, try (chapter.end - origin).checked(name))
-      )
+      return Chapter(
+        title: chapter.title, start: max(0, try (chapter.start - origin).checked(name)),
+        end: min(end, try (chapter.end - origin).checked(name)))
     }
   }
 
   /// Where a mapping plays something of a chapter; nil where it does not.
   private static func ticks(
-    of chapter: (title: String, start: Rational, end: Rational), in mapping: PlaybackMapping,
+    of chapter: Chapter, in mapping: PlaybackMapping,
     _ timescale: Int32
   ) throws -> Range<Int64>? {
     let target = mapping.target

@@ -11,8 +11,8 @@ import OvercrankRetiming
 struct ExportPlan {
   /// Where the pictures come from.
   enum Pictures {
-    case copied(PassthroughPlan)
-    case rendered(ConstantRatePlan, FrameGeometry)
+    case copied(PassthroughPlan, crf: Int)
+    case rendered(ConstantRatePlan, FrameGeometry, RenderSettings)
   }
 
   let container: String
@@ -48,11 +48,11 @@ struct ExportPlan {
     report.path = settings.path
     report.segments = track.segments
     switch settings.mode {
-    case .passthrough:
+    case .passthrough(let boundary, let crf):
       try Self.checkAlike(assets)
       try Self.checkStorable(video, asset, container)
-      let plan = try PassthroughPlan(track, assets, boundary: settings.boundary)
-      pictures = .copied(plan)
+      let plan = try PassthroughPlan(track, assets, boundary: boundary)
+      pictures = .copied(plan, crf: crf)
       chapters = try ChapterMap(track, assets, timescale: plan.timescale)
       report.framesCopied = Int64(plan.frames.count) - plan.hiddenCount - plan.encodedCount
       report.framesEncoded = plan.encodedCount
@@ -65,15 +65,16 @@ struct ExportPlan {
       report.duration = MediaTime(plan.endTicks, over: plan.timescale)
       report.maxTimeErrorNanoseconds = try Self.nanoseconds(
         plan.maxTimeError, .towardPositiveInfinity)
-    case .constant(let rate):
-      guard container == "mov" || settings.codec != .ffv1 else {
+    case .constant(let rate, let rendering):
+      guard container == "mov" || rendering.encoding != .ffv1 else {
         throw MediaError(
           .unsupportedContainer, "MP4 cannot hold ffv1 frames",
           recovery: Recovery("name it .mov, or choose H.264", .change(.codec)))
       }
-      let plan = try ConstantRatePlan(track, rate, settings.sampling, assets)
+      let plan = try ConstantRatePlan(track, rate, rendering.sampling, assets)
       let matrix = ExportOutput.displayMatrix(session.asset.videoTrack?.format, track)
-      pictures = .rendered(plan, try FrameGeometry(video, matrix: matrix, settings))
+      pictures = .rendered(
+        plan, try FrameGeometry(video, matrix: matrix, rendering), rendering)
       chapters = try ChapterMap(track, assets, timescale: 240_000)
       report.framesEncoded = plan.slots.count
       report.framesDuplicated = plan.duplicatedCount
@@ -81,7 +82,7 @@ struct ExportPlan {
       report.sparse = plan.sparse
       report.duration = try MediaTime(plan.slots.seconds(of: plan.slots.count))
     }
-    keepsRecording = settings.mode == .passthrough && composition.isWhole(of: asset)
+    keepsRecording = settings.mode.isPassthrough && composition.isWhole(of: asset)
     if let audio = try AudioExportPlan(session, settings, container) {
       report.audio = audio.report
       report.avEndDifferenceNanoseconds = try Self.nanoseconds(
@@ -138,7 +139,7 @@ struct ExportPlan {
   private static func checkStorable(
     _ track: VideoTrack, _ asset: Asset, _ container: String
   ) throws(MediaError) {
-    guard !["h264", "hevc", "mjpeg"].contains(track.codec),
+    guard ![.h264, .hevc, .mjpeg].contains(track.codec),
       !MovieWriter.accepts(
         track.format.parameters, timescale: track.timescale, container: container)
     else { return }
@@ -160,7 +161,7 @@ struct ExportPlan {
   /// say it.
   private static func sideData(of asset: Asset, _ mode: ExportMode) throws -> [TrackSideData] {
     guard let format = asset.videoTrack?.format else { return [] }
-    guard mode != .passthrough, format.sideData.isEmpty, format.parameters.isPerceptuallyQuantized
+    guard !mode.isPassthrough, format.sideData.isEmpty, format.parameters.isPerceptuallyQuantized
     else { return format.sideData }
     var reader = try FrameReader(asset)
     return TrackSideData.all(of: try reader.picture(at: 0))

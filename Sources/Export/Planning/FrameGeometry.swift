@@ -22,7 +22,7 @@ struct FrameGeometry: Sendable {
   private let sourceAspect: Encoder.PixelAspect?
 
   /// Decides it for a track whose display matrix is this.
-  init(_ track: VideoTrack, matrix: [Int32], _ settings: ExportSettings) throws(MediaError) {
+  init(_ track: VideoTrack, matrix: [Int32], _ settings: RenderSettings) throws(MediaError) {
     let source = track.format.parameters
     let asked = FrameRotation(displayMatrix: matrix)
     if settings.appliesRotation, asked == nil {
@@ -31,20 +31,20 @@ struct FrameGeometry: Sendable {
         recovery: Recovery("keep the rotation as it is stored", .change(.rotation)))
     }
     turn = settings.appliesRotation ? asked ?? .none : .none
-    let chosen = settings.codec.pixelFormat(for: source.pixelFormat, profile: settings.profile)
+    let chosen = settings.encoding.pixelFormat(for: source.pixelFormat)
     format = turn.isTransposed ? chosen.withEvenChroma : chosen
     // Lossless is the same numbers; the others are stored as most players expect them.
     isFullRange =
-      format.isFullRange || (settings.codec == .ffv1 && !format.isRGB && source.keepsRange)
+      format.isFullRange || (settings.encoding == .ffv1 && !format.isRGB && source.keepsRange)
     sourceAspect = source.pixelAspect
-    let needsEven = PixelComponents(format)?.chromaShift.y == 1 && settings.codec.needsEvenSides
+    let needsEven = PixelComponents(format)?.chromaShift.y == 1 && settings.encoding.needsEvenSides
     if let box = settings.box {
       guard (1...16_384).contains(box.width), (1...16_384).contains(box.height),
         !needsEven || (box.width % 2 == 0 && box.height % 2 == 0)
       else {
         throw MediaError(
           .boxRefused,
-          "a box of \(box.width)x\(box.height) cannot be stored as \(settings.codec)",
+          "a box of \(box.width)x\(box.height) cannot be stored as \(settings.encoding.codec)",
           recovery: "choose even sides, such as 1280x720")
       }
       // What is asked for is what is seen, whether turned here or by the player.

@@ -33,6 +33,8 @@ extension MediaError.Code {
   public static let emptyRange = Self(rawValue: "empty_range")
   /// A time, a range or a frame is not in the source.
   public static let outsideSource = Self(rawValue: "outside_source")
+  /// The image cannot be converted.
+  public static let notConvertible = Self(rawValue: "not_convertible")
   /// The text is not in the expected syntax.
   public static let syntax = Self(rawValue: "syntax")
 }

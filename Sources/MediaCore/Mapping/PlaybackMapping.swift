@@ -213,7 +213,7 @@ extension PlaybackMapping {
   ///
   /// - Throws: `MediaError` with `.emptyRange` for an instant that is not inside, `.overflow`
   ///   when the source time of the cut cannot be said exactly.
-  public func split(
+  package func split(
     at time: MediaTime
   ) throws(MediaError) -> (before: PlaybackMapping, after: PlaybackMapping) {
     let first = try TimeRange(start: target.start, end: time)

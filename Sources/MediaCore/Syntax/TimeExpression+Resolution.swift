@@ -26,9 +26,9 @@ extension TimeExpression {
   ///   and `frameTime` throw.
   public func resolved(
     sourceDuration: MediaTime,
-    frameCount: @autoclosure () throws -> Int64,
-    frameTime: (Int64) throws -> MediaTime
-  ) throws -> MediaTime {
+    frameCount: @autoclosure () throws(MediaError) -> Int64,
+    frameTime: (Int64) throws(MediaError) -> MediaTime
+  ) throws(MediaError) -> MediaTime {
     switch form {
     case .afterStart(let time): return time
     case .beforeEnd(let duration):
@@ -62,8 +62,8 @@ extension TimeExpression {
 
   static func time(
     ofFrame index: Int64, sourceDuration: MediaTime, frameCount: Int64,
-    frameTime: (Int64) throws -> MediaTime
-  ) throws -> MediaTime {
+    frameTime: (Int64) throws(MediaError) -> MediaTime
+  ) throws(MediaError) -> MediaTime {
     guard index <= frameCount else {
       throw MediaError.afterEnd("frame \(index) in a source of \(frameCount) frames")
     }

@@ -144,9 +144,9 @@ extension TimeRangeExpression {
   ///   ``TimeExpression/resolved(sourceDuration:frameCount:frameTime:)`` does.
   public func resolved(
     sourceDuration: MediaTime,
-    frameCount: @autoclosure () throws -> Int64,
-    frameTime: (Int64) throws -> MediaTime
-  ) throws -> TimeRange {
+    frameCount: @autoclosure () throws(MediaError) -> Int64,
+    frameTime: (Int64) throws(MediaError) -> MediaTime
+  ) throws(MediaError) -> TimeRange {
     let first = try start.resolved(
       sourceDuration: sourceDuration, frameCount: frameCount(), frameTime: frameTime)
     let last: MediaTime

@@ -12,7 +12,7 @@ public final class AssetWriterInput: Sendable {
   /// How many pictures a second there are to be; the last one is shown for so long.
   public let frameRate: FrameRate
   /// How they are stored.
-  public let codec: RecordingCodec
+  public let video: VideoOutputSettings
   /// Whether pictures come from a source that does not wait.
   ///
   /// They are then copied and stored by a thread of its own, and ``append(_:)`` never waits for the
@@ -30,17 +30,18 @@ public final class AssetWriterInput: Sendable {
   /// - Parameters:
   ///   - formatDescription: What the bytes of each picture are.
   ///   - frameRate: How many a second there are to be.
-  ///   - codec: How they are stored.
+  ///   - video: How they are stored.
   ///   - expectsMediaDataInRealTime: Whether they come from a source that does not wait.
   /// - Throws: `MediaError` with `.codecRefused` for pictures of an unknown format, or ones
-  ///   that the codec does not go with.
+  ///   that they cannot be stored so.
   public init(
-    formatDescription: FormatDescription, frameRate: FrameRate, codec: RecordingCodec = .auto,
+    formatDescription: FormatDescription, frameRate: FrameRate,
+    video: VideoOutputSettings = .automatic,
     expectsMediaDataInRealTime: Bool = false
   ) throws(MediaError) {
     self.formatDescription = formatDescription
     self.frameRate = frameRate
-    self.codec = codec
+    self.video = video
     self.expectsMediaDataInRealTime = expectsMediaDataInRealTime
     guard [formatDescription.width, formatDescription.height].allSatisfy((1...65_535).contains),
       (0...(1 << 24)).contains(formatDescription.bytesPerRow)
@@ -53,7 +54,7 @@ public final class AssetWriterInput: Sendable {
     }
     let layout: FrameDelivery.Layout
     switch formatDescription.mediaSubType {
-    case .codec(let codec): layout = .compressed(codec.rawValue)
+    case .codec(let codec): layout = .compressed(codec)
     case .pixels(let name):
       guard let format = LibAVPixelFormat(name) else {
         throw MediaError(
@@ -66,7 +67,7 @@ public final class AssetWriterInput: Sendable {
       delivery = try FrameDelivery(
         layout: layout, width: formatDescription.width, height: formatDescription.height)
     } catch { throw MediaError(recording: error) }
-    _ = try VideoPipelinePlan(codec, for: delivery)
+    _ = try VideoPipelinePlan(video, for: delivery)
   }
 
   /// Whether a picture may be appended now: the writer writes, and its queue has room to spare.

@@ -54,7 +54,7 @@ final class FrameStore: Sendable {
       RecordingTags.metadata(frameRate: rate, recording: nil).merging(metadata) { $1 }
     }
     self.tags = tags
-    let plan = try VideoPipelinePlan(input.codec, for: delivery, in: path)
+    let plan = try VideoPipelinePlan(input.video, for: delivery, in: path)
     queue = input.expectsMediaDataInRealTime ? try Self.makeQueue(input) : nil
     let file: MovieFile
     do throws(MovieFile.CreationError) {

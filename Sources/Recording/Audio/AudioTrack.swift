@@ -47,7 +47,7 @@ struct AudioTrack: ~Copyable {
     source: TakeAudio, codec: AudioCodec, originMicroseconds: Int64
   ) throws(LibAVError) {
     let encoder = try Encoder(
-      audioCodec: codec.encoderName, sampleRate: source.sampleRate,
+      audioCodec: codec.rawValue, sampleRate: source.sampleRate,
       channelCount: source.channelCount)
     let audio = try source.aligned(fromMicroseconds: originMicroseconds)
     (rate, channelCount) = (source.sampleRate, source.channelCount)
@@ -62,7 +62,7 @@ struct AudioTrack: ~Copyable {
   /// What became of the sound, so far.
   var account: RecordedAudio {
     var account = audio.account.joined(to: earlier, atSample: start, rate: rate)
-    account.codec = codec.encoderName
+    account.codec = codec
     account.sampleRate = rate
     account.channelCount = channelCount
     account.sampleCount = sampleCount

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankCapture
-import OvercrankMediaCore
+public import OvercrankMediaCore
 
 /// What became of the sound of a take.
 public struct RecordedAudio: Hashable, Sendable {
   /// Where it was heard: a microphone, or a camera that hears.
   public var device = ""
-  /// The codec, by FFmpeg's name.
-  public var codec = ""
+  /// The codec.
+  public var codec = AudioCodec.pcm
   /// Samples a second in the file.
   public var sampleRate = 0
   /// Channels in the file.

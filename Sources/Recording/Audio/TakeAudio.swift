@@ -46,7 +46,7 @@ struct TakeAudio: Sendable {
     if let codec = settings.audioCodec, !source.suits(codec) {
       throw MediaError(
         .codecRefused,
-        "\(codec.encoderName) takes no \(source.channelCount) channels of \(source.sampleRate) "
+        "\(codec.rawValue) takes no \(source.channelCount) channels of \(source.sampleRate) "
           + "samples a second, as \(source.device) gives them",
         recovery: Recovery("store the audio uncompressed, as PCM", .change(.audioCodec)))
     }
@@ -70,7 +70,7 @@ struct TakeAudio: Sendable {
   private func suits(_ codec: AudioCodec) -> Bool {
     do throws(LibAVError) {
       _ = try Encoder(
-        audioCodec: codec.encoderName, sampleRate: sampleRate, channelCount: channelCount)
+        audioCodec: codec.rawValue, sampleRate: sampleRate, channelCount: channelCount)
       return true
     } catch { return false }
   }

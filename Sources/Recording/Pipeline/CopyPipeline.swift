@@ -9,16 +9,16 @@ import OvercrankMovieFormat
 /// Stores a camera's compressed frames untouched.
 struct CopyPipeline: VideoPipeline {
   private(set) var parameters: CodecParameters?
-  private let codec: String
+  private let codec: VideoCodec
   private let delivery: FrameDelivery
   private var headerFinder: FilterBox?
 
-  init(codec: String, delivery: FrameDelivery) throws(LibAVError) {
+  init(codec: VideoCodec, delivery: FrameDelivery) throws(LibAVError) {
     self.codec = codec
     self.delivery = delivery
     let plain = try CodecParameters(
-      videoCodec: codec, width: delivery.width, height: delivery.height)
-    if codec == "h264" {
+      videoCodec: codec.rawValue, width: delivery.width, height: delivery.height)
+    if codec == .h264 {
       // MOV keeps SPS and PPS beside the track: they are taken from the first key frame.
       headerFinder = FilterBox(try BitstreamFilter(named: "extract_extradata", parameters: plain))
     } else {
@@ -30,8 +30,8 @@ struct CopyPipeline: VideoPipeline {
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
   ) throws(LibAVError) -> FrameOutcome {
     // Bytes without a single unit are no picture, and no sample either.
-    if codec == "h264", !AnnexB.holdsUnit(bytes) { return .corrupt }
-    let isKeyFrame = codec == "mjpeg" || AnnexB.holdsKeyFrame(bytes)
+    if codec == .h264, !AnnexB.holdsUnit(bytes) { return .corrupt }
+    let isKeyFrame = codec == .mjpeg || AnnexB.holdsKeyFrame(bytes)
     if let headerFinder, parameters == nil {
       let packet = try Packet(
         copying: bytes, pts: microseconds, dts: microseconds, duration: 0, isKeyFrame: isKeyFrame)
@@ -39,7 +39,8 @@ struct CopyPipeline: VideoPipeline {
       // Nothing before the first key frame can be shown.
       guard isKeyFrame, !headers.isEmpty else { return .unshowable }
       parameters = try CodecParameters(
-        videoCodec: codec, width: delivery.width, height: delivery.height, extradata: headers)
+        videoCodec: codec.rawValue, width: delivery.width, height: delivery.height,
+        extradata: headers)
     }
     try store(bytes, microseconds, isKeyFrame, parameters)
     return .taken

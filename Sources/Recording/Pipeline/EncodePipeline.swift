@@ -33,34 +33,35 @@ struct EncodePipeline: VideoPipeline {
   private static let keyFrameMicroseconds: Int64 = 250_000
 
   init(
-    encoder name: String, delivery: FrameDelivery, frameRate: FrameRate
+    codec: VideoCodec, delivery: FrameDelivery, frameRate: FrameRate
   ) throws(LibAVError) {
     self.delivery = delivery
-    isH264 = name == "libx264"
+    isH264 = codec == .h264
     let sourceFormat: LibAVPixelFormat
     var decoder: Decoder?
     switch delivery.layout {
     case .raw(let format, _): sourceFormat = format
     case .compressed(let codec):
-      sourceFormat = codec == "mjpeg" ? .yuvj422p : .yuv420p
+      sourceFormat = codec == .mjpeg ? .yuvj422p : .yuv420p
       decoder = try Decoder(
         parameters: CodecParameters(
-          videoCodec: codec, width: delivery.width, height: delivery.height),
+          videoCodec: codec.rawValue, width: delivery.width, height: delivery.height),
         subject: "the camera's \(codec)", threadCount: 1)
     }
-    let target = Self.pixelFormat(for: name, source: sourceFormat)
+    let target = Self.pixelFormat(for: codec, source: sourceFormat)
     var settings = Encoder.VideoSettings(
-      codec: name, width: delivery.width, height: delivery.height, pixelFormat: target,
+      codec: isH264 ? "libx264" : codec.rawValue, width: delivery.width, height: delivery.height,
+      pixelFormat: target,
       timescale: 1_000_000)
     settings.frameRate = frameRate
     settings.threadCount = 2
     settings.isFullRange = target.isFullRange
     settings.hasReorderedFrames = false
-    switch name {
-    case "mjpeg":
+    switch codec {
+    case .mjpeg:
       settings.quantizer = 3
       settings.options = ["huffman": "default"]
-    case "libx264":
+    case .h264:
       settings.options = ["preset": "veryfast", "crf": "18", "tune": "zerolatency"]
       if let level = Self.level(for: delivery, frameRate) {
         // No more than a decoder of this level must take in a second, and can keep.
@@ -71,7 +72,7 @@ struct EncodePipeline: VideoPipeline {
       // Floor: a group of frames never lasts longer than a quarter of a second.
       settings.keyFrameInterval = max(
         1, Int(frameRate.numerator) / (4 * Int(frameRate.denominator)))
-    case "ffv1":
+    case .ffv1:
       settings.options = ["level": "3"]
       settings.keyFrameInterval = 1  // By default others lean on the coder state of the last.
     default: break
@@ -95,13 +96,14 @@ struct EncodePipeline: VideoPipeline {
   }
 
   /// The format to encode: full-range for JPEG, the most portable for H.264, else the nearest.
-  private static func pixelFormat(for encoder: String, source: LibAVPixelFormat) -> LibAVPixelFormat
+  private static func pixelFormat(for codec: VideoCodec, source: LibAVPixelFormat)
+    -> LibAVPixelFormat
   {
-    switch encoder {
-    case "mjpeg": source.isWideChroma ? .yuvj422p : .yuvj420p
-    case "libx264": .yuv420p
-    case "rawvideo": source
-    default: Encoder.nearestPixelFormat(to: source, forCodec: encoder) ?? .yuv420p
+    switch codec {
+    case .mjpeg: source.isWideChroma ? .yuvj422p : .yuvj420p
+    case .h264: .yuv420p
+    case .rawVideo: source
+    default: Encoder.nearestPixelFormat(to: source, forCodec: codec.rawValue) ?? .yuv420p
     }
   }
 
@@ -147,7 +149,7 @@ struct EncodePipeline: VideoPipeline {
       $0.width == delivery.width && $0.height == delivery.height
     }
     // JPEG gives a picture for each packet; H.264 may keep one back.
-    let isMissing = frames.isEmpty && packet != nil && delivery.layout == .compressed("mjpeg")
+    let isMissing = frames.isEmpty && packet != nil && delivery.layout == .compressed(.mjpeg)
     return isWhole && !isMissing ? frames : nil
   }
 

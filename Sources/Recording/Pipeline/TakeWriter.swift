@@ -90,7 +90,7 @@ struct TakeWriter: ~Copyable {
     let headers = pipeline.parameters.flatMap { H264Headers($0) }
     let seconds = Double(max(1, endMicroseconds)) / 1_000_000
     return RecordedVideo(
-      codec: plan.codecName, profile: headers?.profileName, level: headers?.levelName,
+      codec: plan.codec, profile: headers?.profileName, level: headers?.levelName,
       bitRate: Int64(saturating: (Double(frameBytes) * 8 / seconds).rounded()),
       maximumBitRate: pipeline.maximumBitRate)
   }
@@ -194,7 +194,7 @@ struct TakeWriter: ~Copyable {
 
   private mutating func take(_ frame: QueuedFrame) throws(LibAVError) -> FrameOutcome {
     let observation = frame.observation
-    if isInterrupted, delivery.layout == .compressed("h264"), !frame.isKeyFrame {
+    if isInterrupted, delivery.layout == .compressed(.h264), !frame.isKeyFrame {
       return .unshowable
     }
     isInterrupted = false

@@ -55,53 +55,58 @@ extension VideoPipeline {
 /// Which pipeline a take needs, from what the camera delivers and what the user wants.
 enum VideoPipelinePlan: Equatable {
   /// The camera's packets as they are.
-  case copy(codec: String)
-  /// Encoded by one of libav's encoders, decoded first where the camera compresses.
-  case encode(encoder: String)
+  case copy(VideoCodec)
+  /// Encoded by libav, decoded first where the camera compresses.
+  case encode(VideoCodec)
 
   /// The plan for a file, whose name says which container it is.
   init(
-    _ codec: RecordingCodec, for delivery: FrameDelivery, in path: String
+    _ video: VideoOutputSettings, for delivery: FrameDelivery, in path: String
   ) throws(MediaError) {
-    try self.init(codec, for: delivery)
-    guard MovieContainer(path: path) != .mp4 || Self.storableInMP4.contains(codecName) else {
-      throw Self.refusal(of: codecName, in: path)
+    try self.init(video, for: delivery)
+    guard MovieContainer(path: path) != .mp4 || Self.storableInMP4.contains(codec) else {
+      throw Self.refusal(of: codec.rawValue, in: path)
     }
   }
 
-  init(_ codec: RecordingCodec, for delivery: FrameDelivery) throws(MediaError) {
-    switch (codec, delivery.layout) {
-    case (.auto, .compressed(let name)), (.copy, .compressed(let name)):
-      self = .copy(codec: name)
-    case (.mjpeg, .compressed("mjpeg")): self = .copy(codec: "mjpeg")
-    case (.h264, .compressed("h264")): self = .copy(codec: "h264")
-    case (.auto, .raw), (.mjpeg, _): self = .encode(encoder: "mjpeg")
-    case (.h264, _): self = .encode(encoder: "libx264")
-    case (.ffv1, _): self = .encode(encoder: "ffv1")
-    case (.raw, .raw(let format, _)) where Self.readableInMOV.contains(format.name):
-      self = .encode(encoder: "rawvideo")
-    case (.raw, .raw(let format, _)):
+  init(_ video: VideoOutputSettings, for delivery: FrameDelivery) throws(MediaError) {
+    switch (video, delivery.layout) {
+    case (.automatic, .compressed(let codec)), (.passthrough, .compressed(let codec)):
+      self = .copy(codec)
+    case (.codec(let wanted), .compressed(let codec))
+    where wanted == codec && [.mjpeg, .h264].contains(codec):
+      self = .copy(codec)
+    case (.automatic, .raw): self = .encode(.mjpeg)
+    case (.codec(let codec), _) where [.mjpeg, .h264, .ffv1].contains(codec):
+      self = .encode(codec)
+    case (.codec(.rawVideo), .raw(let format, _)) where Self.readableInMOV.contains(format.name):
+      self = .encode(.rawVideo)
+    case (.codec(.rawVideo), .raw(let format, _)):
       throw MediaError(
         .codecRefused, "uncompressed \(format.name) cannot be read back from a MOV file",
         recovery: Recovery("store it losslessly as FFV1", .change(.codec)))
-    case (.raw, .compressed(let name)):
+    case (.codec(.rawVideo), .compressed(let name)):
       throw MediaError(
         .codecRefused, "the camera delivers \(name) in this mode, not uncompressed pictures",
         recovery: Recovery(
           "choose an uncompressed format, or copy", .change(.format), .change(.codec)))
-    case (.copy, .raw(let format, _)):
+    case (.passthrough, .raw(let format, _)):
       throw MediaError(
         .codecRefused, "the camera delivers uncompressed \(format.name), which has nothing to copy",
+        recovery: Recovery("choose raw, FFV1, MJPEG or H.264", .change(.codec)))
+    case (.codec(let codec), _):
+      throw MediaError(
+        .codecRefused, "takes cannot be encoded as \(codec)",
         recovery: Recovery("choose raw, FFV1, MJPEG or H.264", .change(.codec)))
     }
   }
 
   /// The codecs of cameras and encoders that MP4 has a place for.
-  private static let storableInMP4 = ["h264", "hevc", "mjpeg", "mpeg4"]
+  private static let storableInMP4 = [.h264, .hevc, .mjpeg, VideoCodec(rawValue: "mpeg4")]
 
-  static func refusal(of codec: String, in path: String) -> MediaError {
+  static func refusal(of content: String, in path: String) -> MediaError {
     MediaError(
-      .codecRefused, "\(path): MP4 has no place for \(codec)",
+      .codecRefused, "\(path): MP4 has no place for \(content)",
       recovery: "name the file .mov, or choose another codec")
   }
 
@@ -113,25 +118,23 @@ enum VideoPipelinePlan: Equatable {
   ) throws(LibAVError) -> any VideoPipeline {
     switch self {
     case .copy(let codec): return try CopyPipeline(codec: codec, delivery: delivery)
-    case .encode(let encoder):
-      if encoder == "rawvideo",
+    case .encode(let codec):
+      if codec == .rawVideo,
         let storing = try StorePipeline(delivery: delivery, frameRate: frameRate)
       {
         return storing
       }
-      return try EncodePipeline(encoder: encoder, delivery: delivery, frameRate: frameRate)
+      return try EncodePipeline(codec: codec, delivery: delivery, frameRate: frameRate)
     }
   }
 
-  /// FFmpeg's name of the codec that the file holds.
-  var codecName: String {
+  /// The codec that the file holds.
+  var codec: VideoCodec {
     switch self {
-    case .copy(let codec): codec
-    case .encode("libx264"): "h264"
-    case .encode(let encoder): encoder
+    case .copy(let codec), .encode(let codec): codec
     }
   }
 
   /// Whether the stored pictures are those the camera saw, bit for bit.
-  var isLossless: Bool { self == .encode(encoder: "ffv1") || self == .encode(encoder: "rawvideo") }
+  var isLossless: Bool { self == .encode(.ffv1) || self == .encode(.rawVideo) }
 }

@@ -27,7 +27,7 @@ extension MovieTake {
     report.startupNanoseconds = writer.account.startupNanoseconds
     report.stoppedBy = end.stopReason
     report.cost = end.cost
-    report.codec = plan.codecName
+    report.codec = plan.codec
     report.video = writer.video
     report.measuredFrameRate = writer.account.measuredFrameRate
     report.proof = proof

@@ -77,9 +77,9 @@ extension VideoPipelinePlan {
   fileprivate func typicalBytesPerFrame(of delivery: FrameDelivery, largest: Int) -> Double {
     let pixels = Double(delivery.width) * Double(delivery.height)
     switch self {
-    case .encode("rawvideo"): return Double(largest)
-    case .encode("ffv1"): return Double(largest) / 2
-    case .encode("libx264"), .copy("h264"): return pixels * 0.3 / 8
+    case .encode(.rawVideo): return Double(largest)
+    case .encode(.ffv1): return Double(largest) / 2
+    case .encode(.h264), .copy(.h264): return pixels * 0.3 / 8
     case .encode, .copy: return pixels / 8
     }
   }

@@ -41,8 +41,8 @@ public struct RecordingReport: Sendable {
   public var stoppedBy = StopReason.signal
   /// Whether the file can be played, as reading it back has shown.
   public var isPlayable = false
-  /// The codec of the pictures, by FFmpeg's name.
-  public var codec = ""
+  /// The codec of the pictures.
+  public var codec: VideoCodec?
   /// How the pictures are encoded; nil where there is no file.
   public var video: RecordedVideo?
   /// What became of the sound; nil where the take has none.
@@ -94,8 +94,8 @@ extension RecordingReport {
 
 /// How the pictures of a take are encoded.
 public struct RecordedVideo: Hashable, Sendable {
-  /// The codec, by FFmpeg's name.
-  public var codec: String
+  /// The codec.
+  public var codec: VideoCodec
   /// The profile of H.264 by libx264's name, such as `high`; nil for other codecs.
   public var profile: String?
   /// The level of H.264, such as `4.2`; nil for other codecs.

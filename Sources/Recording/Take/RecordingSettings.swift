@@ -5,49 +5,30 @@ public import OvercrankCapture
 public import OvercrankDeviceDiscovery
 import OvercrankLibAV
 import OvercrankLinuxSystem
-import OvercrankMediaCore
+public import OvercrankMediaCore
 import OvercrankMovieFormat
 
 /// How the pictures of a take are stored.
-public enum RecordingCodec: String, Hashable, Sendable, CaseIterable {
+public enum VideoOutputSettings: Hashable, Sendable {
   /// A camera's compressed frames as they are; uncompressed ones as MJPEG.
-  case auto
+  case automatic
   /// A camera's compressed frames as they are.
-  case copy
-  /// H.264 by libx264: closed groups, no B-frames, a key frame at least every 0.25 s.
-  case h264
-  /// JPEG pictures, each by itself.
-  case mjpeg
-  /// FFV1: lossless, each picture by itself.
-  case ffv1
-  /// Uncompressed, where MOV readers read it back.
-  case raw
+  case passthrough
+  /// By a codec, which encodes them unless they are of it: `h264` by libx264 (closed groups, no
+  /// B-frames, a key frame at least every 0.25 s), `mjpeg`, `ffv1`, or `rawVideo` where MOV readers
+  /// read it back.
+  case codec(VideoCodec)
 }
 
-extension RecordingCodec {
-  /// Whether pictures of this mode are stored by this codec as well as it can.
+extension VideoOutputSettings {
+  /// Whether pictures of this mode are stored so as well as they can be.
   ///
   /// Copying needs a camera that compresses; what is to be without loss needs one that does not.
   public func suits(_ format: CaptureFormat) -> Bool {
     switch self {
-    case .auto, .h264, .mjpeg: true
-    case .copy: format.isCompressed
-    case .ffv1, .raw: !format.isCompressed
-    }
-  }
-}
-
-/// How the sound of a take is stored.
-public enum AudioCodec: String, Hashable, Sendable, CaseIterable {
-  /// AAC at 96 kbit/s per channel.
-  case aac
-  /// Uncompressed 16-bit samples.
-  case pcm
-
-  var encoderName: String {
-    switch self {
-    case .aac: "aac"
-    case .pcm: "pcm_s16le"
+    case .passthrough: format.isCompressed
+    case .codec(.ffv1), .codec(.rawVideo): !format.isCompressed
+    case .automatic, .codec: true
     }
   }
 }
@@ -57,7 +38,7 @@ public struct RecordingSettings: Sendable {
   /// The file; MP4 by its contents where it is named `.mp4` or `.m4v`, else MOV.
   public var path: String
   /// How pictures are stored.
-  public var codec = RecordingCodec.auto
+  public var video = VideoOutputSettings.automatic
   /// How sound is stored; nil takes AAC, and PCM beside lossless pictures.
   public var audioCodec: AudioCodec?
   /// Whether the sound of a source that has one is recorded.
@@ -90,7 +71,7 @@ public struct RecordingSettings: Sendable {
 
   /// How pictures that come like this are stored in this file.
   func plan(for delivery: FrameDelivery) throws(MediaError) -> VideoPipelinePlan {
-    let plan = try VideoPipelinePlan(codec, for: delivery, in: path)
+    let plan = try VideoPipelinePlan(video, for: delivery, in: path)
     if audioCodec == .pcm, MovieContainer(path: path) == .mp4 {
       throw VideoPipelinePlan.refusal(of: "uncompressed sound", in: path)
     }

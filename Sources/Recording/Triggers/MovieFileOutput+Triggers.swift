@@ -123,15 +123,19 @@ extension MovieFileOutput {
         .codecRefused, "motion cannot be seen in pictures that need each other, as this mode's do",
         recovery: Recovery("choose a format of MJPEG or uncompressed images", .change(.format)))
     }
-    let detector = Mutex(MotionTrigger.Detector(motion))
+    let detector = Mutex((motion: MotionTrigger.Detector(motion), gray: PixelBuffer(format: .gray)))
     watcher.setSampleBufferHandler { [weak self] sample in
-      // A damaged picture shows no motion.
-      guard let gray = try? sample.pixelBuffer(as: .gray),
+      guard
         let time = try? sample.presentationTimeStamp.converted(
           to: 1_000_000, rounding: .towardNegativeInfinity
         ).value
       else { return }
-      if detector.withLock({ $0.see(gray, at: time) }) {
+      let isMotion = detector.withLock { detector in
+        // A damaged picture shows no motion.
+        guard (try? sample.convert(into: &detector.gray)) != nil else { return false }
+        return detector.motion.see(detector.gray, at: time)
+      }
+      if isMotion {
         self?.trigger(CaptureTrigger(source: .motion, microseconds: time))
       }
     }

@@ -110,10 +110,12 @@ public struct TriggeredReport: Sendable {
   public var startupNanoseconds: Int64?
   /// The mode that was recorded, as `modes` names it.
   public var mode = ""
-  /// The codec of the pictures, by FFmpeg's name.
-  public var codec = ""
-  /// Bytes that the ring might take, and the most it held.
-  public var ring = (capacity: 0, peak: 0)
+  /// The codec of the pictures.
+  public var codec: VideoCodec?
+  /// Bytes that the ring might take.
+  public var ringCapacity = 0
+  /// The most bytes that the ring held.
+  public var ringPeak = 0
   /// What was measured before the capture began; nil where nothing was.
   public var proof: FrameRateVerification?
   /// Why the capture ended.

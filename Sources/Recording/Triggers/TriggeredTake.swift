@@ -33,7 +33,7 @@ struct TriggeredTake {
   private static let batch = 32
 
   /// Whether a clip may have to begin with frames from before it.
-  private var needsKeyFrames: Bool { input.delivery.layout == .compressed("h264") }
+  private var needsKeyFrames: Bool { input.delivery.layout == .compressed(.h264) }
 
   /// How far the work has come.
   private struct Progress {
@@ -103,7 +103,7 @@ struct TriggeredTake {
       // Those that come from now on are no part of the capture, however many they are.
       takesTriggers = !isClosed
       let isIdle = advance(queue, isClosed ? end() : nil, &state, tell)
-      state.report.ring.peak = max(state.report.ring.peak, queue.boundBytes)
+      state.report.ringPeak = max(state.report.ringPeak, queue.boundBytes)
       if isClosed, isIdle, state.clips.isEmpty { break }
       if let newest { evict(from: queue, newest: newest, &state) }
       if isIdle { queue.pause(at: queue.endNumber) }
@@ -122,8 +122,8 @@ struct TriggeredTake {
       requestedFrameRate: input.requestedFrameRate,
       negotiatedFrameRate: input.negotiatedFrameRate)
     report.mode = input.modeName
-    report.codec = plan.codecName
-    report.ring.capacity = queue.capacity
+    report.codec = plan.codec
+    report.ringCapacity = queue.capacity
     report.proof = proof
     return Progress(account: account, report: report)
   }
@@ -330,7 +330,7 @@ struct TriggeredTake {
     if report.problem?.code == .diskFull { report.stoppedBy = .diskFull }
     if let held = state.shortened {
       report.warnings.append(
-        "the ring of \(report.ring.capacity / 1_048_576) MiB held only the last \(held / 1_000) ms "
+        "the ring of \(report.ringCapacity / 1_048_576) MiB held only the last \(held / 1_000) ms "
           + "instead of \(Int(triggers.preDuration.doubleValue * 1_000)) ms")
     }
     return report

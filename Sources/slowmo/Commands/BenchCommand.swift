@@ -51,7 +51,7 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
   var duration: MediaTime?
 
   @Option(help: "How to store pictures: auto, copy, h264, mjpeg, ffv1 or raw.")
-  var codec = RecordingCodec.auto
+  var codec = VideoOutputSettings.automatic
 
   @Option(
     help: "Where the file is written meanwhile; /dev/shm, or else the folder of TMPDIR.",
@@ -98,7 +98,7 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     _ camera: CaptureDevice, _ format: CaptureFormat, _ path: String
   ) throws -> BenchRun {
     var settings = RecordingSettings(path: path)
-    settings.codec = codec
+    settings.video = codec
     settings.overwrites = true
     settings.limit = CaptureLimit(duration: duration ?? MediaTime(seconds: 5))
     let session = try CaptureSession(device: camera, format: format)

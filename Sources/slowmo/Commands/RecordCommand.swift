@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import ArgumentParser
+import ArgumentParser
 import Overcrank
 import OvercrankLinuxSystem
 
@@ -56,7 +56,7 @@ struct RecordCommand: ParsableCommand, Verb {
   var frames: Int64?
 
   @Option(help: "How to store pictures: auto, copy, h264, mjpeg, ffv1 or raw.")
-  var codec = RecordingCodec.auto
+  var codec = VideoOutputSettings.automatic
 
   @Option(help: "Record this microphone beside it, or none; else what the camera itself hears.")
   var audio: String?
@@ -135,7 +135,7 @@ struct RecordCommand: ParsableCommand, Verb {
     let format = try chooseFormat(of: device)
     let audio = try AudioSource(named: audio)
     var settings = RecordingSettings(path: output)
-    settings.codec = codec
+    settings.video = codec
     settings.audioCodec = audioCodec
     settings.recordsAudio = audio.isWanted
     settings.overwrites = writing.overwrite
@@ -207,12 +207,12 @@ struct RecordCommand: ParsableCommand, Verb {
     do {
       return try fastestFormat(of: device, suiting: codec)
     } catch let error as MediaError where error.code == .noMatchingFormat {
-      return try fastestFormat(of: device, suiting: .auto)
+      return try fastestFormat(of: device, suiting: .automatic)
     }
   }
 
   private func fastestFormat(
-    of device: CaptureDevice, suiting codec: RecordingCodec
+    of device: CaptureDevice, suiting codec: VideoOutputSettings
   ) throws -> CaptureFormat {
     guard let mode else { return try device.fastestFormat(where: codec.suits) }
     return try device.format(matching: mode, where: codec.suits)
@@ -230,7 +230,7 @@ struct RecordCommand: ParsableCommand, Verb {
     let document = RecordPlanDocument(
       file: output, device: device.address, mode: format.id,
       requestedFps: format.maxFrameRate.description,
-      requestedFpsValue: format.maxFrameRate.doubleValue, codec: codec.rawValue,
+      requestedFpsValue: format.maxFrameRate.doubleValue, codec: codec.defaultValueDescription,
       audio: audio.microphone?.address)
     if common.json {
       try Output.document(document)
@@ -287,9 +287,6 @@ struct RecordCommand: ParsableCommand, Verb {
     return .done
   }
 }
-
-extension RecordingCodec: ExpressibleByArgument {}
-extension AudioCodec: ExpressibleByArgument {}
 
 /// A duration above zero.
 @Sendable func positiveDuration(_ text: String) throws -> MediaTime {

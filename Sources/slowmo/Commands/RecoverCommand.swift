@@ -74,7 +74,7 @@ struct RecoverCommand: ParsableCommand, Verb {
         .badData, code: "invalid_data", "\(file) is not cut off: all its frames can be read",
         hint: "recover it in place, without -o, or copy it with slowmo retime")
     }
-    var settings = ExportSettings(path: output, mode: .passthrough)
+    var settings = ExportSettings(path: output, mode: .passthrough())
     settings.overwrites = overwrite
     let report = try ExportSession(Composition(asset), of: asset).export(
       settings, isCancelled: { Interrupt.isRequested })

@@ -215,16 +215,18 @@ struct RetimeCommand: ParsableCommand, Verb {
   /// The ranges with their speeds, in the time of the source.
   private func changes(
     _ asset: Asset, _ kept: [TimeRange]
-  ) throws -> [(range: TimeRange, speed: Speed)] {
+  ) throws -> [Composition.SpeedChange] {
     guard !range.isEmpty else {
-      return try speed.map { (try TimeRange(duration: asset.duration), $0) }
+      return try speed.map {
+        Composition.SpeedChange($0, in: try TimeRange(duration: asset.duration))
+      }
     }
     return try zip(range, speed).map { range, speed in
       let resolved = try asset.resolve(range)
       guard kept.isEmpty || kept.contains(where: resolved.overlaps) else {
         throw Self.notKept("--range \(range)")
       }
-      return (resolved, speed)
+      return Composition.SpeedChange(speed, in: resolved)
     }
   }
 }

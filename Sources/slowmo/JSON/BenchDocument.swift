@@ -136,7 +136,7 @@ struct BenchDocument: Encodable {
     device = run.device.address
     deviceKind = run.device.kind.rawValue
     mode = report.mode
-    codec = report.codec
+    codec = report.codec?.rawValue ?? ""
     durationNs = report.durationNanoseconds
     measuredFps = report.measuredFrameRate?.description
     measuredFpsValue = report.measuredFrameRate?.doubleValue

@@ -73,14 +73,14 @@ struct InfoDocument: Encodable {
     }
     audio = asset.audioTrack.map {
       Audio(
-        codec: $0.codec, sampleRate: $0.sampleRate, channels: $0.channelCount,
+        codec: $0.codec.rawValue, sampleRate: $0.sampleRate, channels: $0.channelCount,
         sampleCount: $0.sampleCount)
     }
     let capture = asset.captureFrameRate
     video = asset.videoTrack.map { track in
       let average = track.frames.averageFrameRate
       return Video(
-        codec: track.codec, width: track.width, height: track.height,
+        codec: track.codec.rawValue, width: track.width, height: track.height,
         frameCount: track.frameCount, nominalFps: track.nominalFrameRate?.description,
         nominalFpsValue: track.nominalFrameRate?.doubleValue, averageFps: average?.description,
         averageFpsValue: average?.doubleValue, variable: track.frames.isVariable,

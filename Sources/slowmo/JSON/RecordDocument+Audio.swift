@@ -23,7 +23,7 @@ extension RecordDocument {
 
     init(_ audio: RecordedAudio) {
       device = audio.device
-      codec = audio.codec
+      codec = audio.codec.rawValue
       sampleRate = audio.sampleRate
       channels = audio.channelCount
       samples = audio.sampleCount

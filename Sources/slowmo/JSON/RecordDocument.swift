@@ -100,7 +100,7 @@ struct RecordDocument: Encodable {
     @Nullable var maxBitRate: Int64?
 
     init(_ video: RecordedVideo) {
-      codec = video.codec
+      codec = video.codec.rawValue
       profile = video.profile
       level = video.level
       bitRate = video.bitRate
@@ -223,7 +223,7 @@ struct RecordDocument: Encodable {
   ) {
     file = report.path
     mode = report.mode
-    codec = report.codec
+    codec = report.codec?.rawValue ?? ""
     requestedFps = report.requestedFrameRate.description
     requestedFpsValue = report.requestedFrameRate.doubleValue
     negotiatedFps = report.negotiatedFrameRate.description
@@ -241,7 +241,7 @@ struct RecordDocument: Encodable {
     stoppedBy = report.stoppedBy.rawValue
     playable = report.isPlayable
     trigger = report.trigger.map(Trigger.init)
-    ring = capture.map { Ring(capacityBytes: $0.ring.capacity, peakBytes: $0.ring.peak) }
+    ring = capture.map { Ring(capacityBytes: $0.ringCapacity, peakBytes: $0.ringPeak) }
     ignoredTriggers = capture?.ignoredTriggerCount
     refusedTriggers = capture?.refusedTriggerCount
     self.preflight = Preflight(preflight)

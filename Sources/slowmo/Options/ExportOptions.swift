@@ -22,7 +22,7 @@ struct ExportOptions: ParsableArguments {
   var sampling = FrameSampling.hold
 
   @Option(help: "The codec with --fps: h264, hevc, ffv1 or mjpeg.")
-  var codec = ExportCodec.h264
+  var codec = RenderedVideo.h264
 
   @Option(
     help: "The quality of h264 and hevc with --fps, from 0 (lossless) to 51; 18 looks the same.")
@@ -45,7 +45,7 @@ struct ExportOptions: ParsableArguments {
   @Option(help: .onError) var onError = UndecodableFramePolicy.stop
 
   @Option(help: "How rendered sound is stored: auto, aac or pcm.")
-  var audioCodec = ExportAudioCodec.auto
+  var audioCodec = RenderedAudio.auto
 
   @Option(
     help: """
@@ -57,10 +57,10 @@ struct ExportOptions: ParsableArguments {
   func validate() throws {
     if copy && fps != nil { throw ValidationError("--copy and --fps exclude each other") }
     if let crf, !(0...51).contains(crf) { throw ValidationError("--crf \(crf) is not 0 to 51") }
-    if let encoderPreset, !ExportSettings.encoderPresets.contains(encoderPreset) {
+    if let encoderPreset, !EncoderSettings.presets.contains(encoderPreset) {
       throw ValidationError(
         "--encoder-preset \(encoderPreset) is none of "
-          + ExportSettings.encoderPresets.joined(separator: ", "))
+          + EncoderSettings.presets.joined(separator: ", "))
     }
     let needsRendering = [
       ("--crf", crf != nil), ("--encoder-preset", encoderPreset != nil),
@@ -84,6 +84,19 @@ struct ExportOptions: ParsableArguments {
     }
   }
 
+  private var mode: ExportMode {
+    guard let fps else { return .passthrough(boundary: boundary) }
+    var encoder = EncoderSettings()
+    encoder.crf = crf ?? encoder.crf
+    encoder.preset = encoderPreset ?? encoder.preset
+    encoder.profile = profile
+    return .constant(
+      fps,
+      RenderSettings(
+        encoding: codec.encoding(encoder), sampling: sampling, box: box,
+        appliesRotation: rotation == .apply))
+  }
+
   /// Opens a movie as `--on-error` has it.
   func asset(_ path: String) throws -> Asset { try openAsset(path, onError) }
 
@@ -97,17 +110,9 @@ struct ExportOptions: ParsableArguments {
       return try writeProject(composition, output, verb: verb, writing, common)
     }
     let session = try ExportSession(composition, of: assets)
-    var settings = ExportSettings(path: output, mode: fps.map { .constant($0) } ?? .passthrough)
+    var settings = ExportSettings(path: output, mode: mode)
     settings.audioTimePitchAlgorithm = pitch
-    settings.boundary = boundary
-    settings.codec = codec
-    settings.crf = crf ?? settings.crf
-    settings.encoderPreset = encoderPreset ?? settings.encoderPreset
-    settings.profile = profile
-    settings.sampling = sampling
-    settings.box = box
-    settings.appliesRotation = rotation == .apply
-    settings.audioCodec = audioCodec
+    settings.audioCodec = audioCodec.codec
     settings.undecodableFrames = onError
     settings.overwrites = writing.overwrite
     change(&settings)
@@ -258,6 +263,4 @@ func noteUndecodable(
 extension UndecodableFramePolicy: ExpressibleByArgument {}
 extension AudioTimePitchAlgorithm: ExpressibleByArgument {}
 extension CutPolicy: ExpressibleByArgument {}
-extension ExportCodec: ExpressibleByArgument {}
-extension ExportAudioCodec: ExpressibleByArgument {}
 extension FrameSampling: ExpressibleByArgument {}

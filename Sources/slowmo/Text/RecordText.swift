@@ -9,7 +9,7 @@ enum RecordText {
     let measured = report.measuredFrameRate.map { decimal($0.doubleValue, 3) } ?? "unknown"
     var lines = [
       "\(report.path): \(ledger.stored) frames in "
-        + "\(decimal(Double(report.durationNanoseconds) / 1e9, 3)) s, \(report.codec), "
+        + "\(decimal(Double(report.durationNanoseconds) / 1e9, 3)) s, \(report.codec?.rawValue ?? "nothing"), "
         + "mode \(report.mode)",
       "rate: asked \(decimal(report.requestedFrameRate.doubleValue, 3)), "
         + "granted \(decimal(report.negotiatedFrameRate.doubleValue, 3)), measured \(measured)"
@@ -42,7 +42,7 @@ enum RecordText {
       "capture: \(ledger.expected) frames, of which \(ledger.stored) are in \(capture.clips.count) "
         + "\(capture.clips.count == 1 ? "clip" : "clips"), \(ledger.evicted) left the ring and "
         + "\(ledger.dropped) are missing; the ring held up to "
-        + "\(decimal(Double(capture.ring.peak) / 1_048_576, 1)) MiB"
+        + "\(decimal(Double(capture.ringPeak) / 1_048_576, 1)) MiB"
         + (capture.ignoredTriggerCount == 0
           ? "" : "; \(capture.ignoredTriggerCount) triggers were ignored")
     ]

@@ -231,13 +231,13 @@ struct FuzzCases {
   ) async throws -> String {
     let session = try ExportSession(composition, of: [asset])
     let container = Bool.random(using: &random) ? "mov" : "mp4"
-    var settings = ExportSettings(path: folder.file("out.\(container)"), mode: .passthrough)
+    var settings = ExportSettings(path: folder.file("out.\(container)"), mode: .passthrough())
     settings.overwrites = true
-    settings.boundary = CutPolicy.allCases.randomElement(using: &random) ?? .auto
+    settings.mode = .passthrough(
+      boundary: CutPolicy.allCases.randomElement(using: &random) ?? .auto)
     settings.audioTimePitchAlgorithm = [.varispeed, .mute].randomElement(using: &random) ?? .mute
     if Int.random(in: 0..<4, using: &random) == 0 {
-      settings.mode = .constant(FrameRate(30))
-      settings.codec = .mjpeg
+      settings.mode = .constant(30, RenderSettings(encoding: .mjpeg))
     }
     // What is shown for years takes years to write: the user may give up, and so do we.
     var asked = 0
@@ -254,7 +254,7 @@ struct FuzzCases {
       throw error
     }
     let result = try Asset(path: report.path)
-    if settings.mode == .passthrough, assets.contains(where: { $0.path == asset.path }) {
+    if settings.mode.isPassthrough, assets.contains(where: { $0.path == asset.path }) {
       try await judge(report, asset)
     }
     return "exported \(result.duration.doubleValue) s"

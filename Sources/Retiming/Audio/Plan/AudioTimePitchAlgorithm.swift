@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRubberBand
+public import OvercrankMediaCore
 
 /// What happens to the pitch of sound that plays at another speed.
 ///
@@ -40,8 +41,8 @@ public enum AudioTimePitchAlgorithm: String, Hashable, Sendable, CaseIterable {
 }
 
 extension AudioRetimer {
-  /// Name and version of the library behind `spectral`.
-  public static var libraryVersion: (name: String, version: String) {
-    ("librubberband", RUBBERBAND_VERSION)
+  /// The library behind `spectral`.
+  public static var libraryVersion: LibraryVersion {
+    LibraryVersion("librubberband", RUBBERBAND_VERSION)
   }
 }

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+import OvercrankMediaCore
+import Synchronization
+
+/// Decoders and converters that are made once and used for one frame after the other, a set of them
+/// for each thread that converts at a time.
+final class ConverterPool: Sendable {
+  /// What one frame at a time is converted with.
+  ///
+  /// What a decoder holds cannot be sent from thread to thread by type; a set is in the pool, or
+  /// with the one thread that took it out.
+  private final class Converters: @unchecked Sendable {
+    private var decoder: Decoder?
+    private var converters: [PixelFormat: Box] = [:]
+
+    private final class Box {
+      var converter: FrameConverter
+      init(_ converter: consuming FrameConverter) { self.converter = converter }
+    }
+
+    func convert(
+      _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription, to format: PixelFormat
+    ) throws(LibAVError) -> MediaFrame {
+      let frame = try frame(bytes, description)
+      if let box = converters[format] { return try box.converter.convert(frame) }
+      let box = Box(try FrameConverter(to: format))
+      converters[format] = box
+      return try box.converter.convert(frame)
+    }
+
+    private func frame(
+      _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription
+    ) throws(LibAVError) -> MediaFrame {
+      switch description.mediaSubType {
+      case .pixels(let name):
+        return try MediaFrame.picture(
+          copying: bytes, width: description.width, height: description.height,
+          pixelFormat: LibAVPixelFormat(finding: name), bytesPerRow: description.bytesPerRow)
+      case .codec(let codec):
+        guard codec == .mjpeg else {
+          throw LibAVError("decode", "one frame of \(codec)", code: -22)
+        }
+        if decoder == nil {
+          decoder = try Decoder(
+            parameters: CodecParameters(
+              videoCodec: codec.rawValue, width: description.width, height: description.height),
+            subject: "the camera's \(codec)", threadCount: 1)
+        }
+        try decoder?.send(Packet(copying: bytes, pts: 0, dts: 0, duration: 1, isKeyFrame: true))
+        guard let frame = try decoder?.nextFrame() else {
+          throw LibAVError("decode", "a frame of \(codec)", code: -22)
+        }
+        return frame
+      }
+    }
+  }
+
+  private let idle = Mutex<[Converters]>([])
+
+  /// Converts a frame to a pixel format.
+  ///
+  /// - Throws: `LibAVError` for a frame that cannot be decoded, and formats that libswscale does not
+  ///   read or make.
+  func convert(
+    _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription, to format: PixelFormat
+  ) throws(LibAVError) -> MediaFrame {
+    let converters = idle.withLock { $0.popLast() } ?? Converters()
+    defer { idle.withLock { $0.append(converters) } }
+    return try converters.convert(bytes, description, to: format)
+  }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankLibAV
+import OvercrankMediaCore
+
+extension VideoEncoding {
+  /// libavcodec's name of the encoder.
+  var encoderName: String {
+    switch self {
+    case .h264: "libx264"
+    case .hevc: "libx265"
+    case .ffv1, .mjpeg: codec.rawValue
+    }
+  }
+
+  /// Whether players expect pictures of even sides.
+  var needsEvenSides: Bool {
+    switch self {
+    case .h264, .hevc: true
+    case .ffv1, .mjpeg: false
+    }
+  }
+
+  /// The format in which pictures are stored: the most portable that keeps their depth, for FFV1
+  /// the nearest.
+  func pixelFormat(for source: LibAVPixelFormat) -> LibAVPixelFormat {
+    switch self {
+    case .h264(let settings):
+      portableFormat(
+        for: source, keepsDepth: [nil, "high10", "high422", "high444"].contains(settings.profile))
+    case .hevc(let settings):
+      portableFormat(for: source, keepsDepth: [nil, "main10"].contains(settings.profile))
+    case .mjpeg: source.isWideChroma ? .yuvj422p : .yuvj420p
+    case .ffv1: Encoder.nearestPixelFormat(to: source, forCodec: "ffv1") ?? .yuv420p
+    }
+  }
+
+  private func portableFormat(
+    for source: LibAVPixelFormat, keepsDepth: Bool
+  ) -> LibAVPixelFormat {
+    guard source.depth > 8, keepsDepth, let format = LibAVPixelFormat(named: "yuv420p10le")
+    else { return .yuv420p }
+    return format
+  }
+
+  /// What the encoder is told.
+  func configure(_ picture: inout Encoder.VideoSettings) {
+    switch self {
+    case .h264(let settings): picture.options = settings.options
+    case .hevc(let settings):
+      picture.options = settings.options
+      // It writes to stderr by itself.
+      picture.options["x265-params"] = "log-level=none"
+    case .mjpeg: picture.quantizer = 3
+    case .ffv1: picture.options = ["level": "3"]
+    }
+  }
+}
+
+extension EncoderSettings {
+  fileprivate var options: [String: String] {
+    var options = ["preset": preset, "crf": "\(crf)"]
+    options["profile"] = profile
+    return options
+  }
+}

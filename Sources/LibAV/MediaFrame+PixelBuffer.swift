@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CFFmpeg
+package import OvercrankMediaCore
+
+extension MediaFrame {
+  /// The planes' bytes packed without padding, as `av_image_copy_to_buffer` lays them out.
+  package func packedBytes() throws(LibAVError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: try packedByteCount())
+    try LibAVError.check(result: bytes.withUnsafeMutableBytes(pack), "copy", "a picture")
+    return bytes
+  }
+
+  /// Copies the picture, which is of the buffer's format; no memory is asked for where the last
+  /// picture was of the same size.
+  ///
+  /// - Throws: `LibAVError` for "measure" or "copy".
+  package func copy(into buffer: inout PixelBuffer) throws(LibAVError) {
+    if buffer.width != width || buffer.height != height {
+      let count = try packedByteCount()
+      buffer.resize(width: width, height: height, planes: try packedPlanes(), byteCount: count)
+    }
+    try LibAVError.check(result: buffer.withUnsafeMutableBytes(pack), "copy", "a picture")
+  }
+
+  private func packedByteCount() throws(LibAVError) -> Int {
+    let size = LibAVLog.during {
+      av_image_get_buffer_size(pixelFormat, pointer.pointee.width, pointer.pointee.height, 1)
+    }
+    try LibAVError.check(result: size, "measure", "a picture")
+    return Int(size)
+  }
+
+  private func packedPlanes() throws(LibAVError) -> [PixelBuffer.Plane] {
+    var (strides, sizes) = ([Int32](repeating: 0, count: 4), [Int](repeating: 0, count: 4))
+    try LibAVError.check(
+      av_image_fill_linesizes(&strides, pixelFormat, pointer.pointee.width), "measure", "a picture")
+    try LibAVError.check(
+      av_image_fill_plane_sizes(
+        &sizes, pixelFormat, pointer.pointee.height, strides.map { Int($0) }),
+      "measure", "a picture")
+    var offset = 0
+    return zip(strides, sizes).prefix { $0.1 > 0 }.map { stride, size in
+      defer { offset += size }
+      return PixelBuffer.Plane(
+        offset: offset, bytesPerRow: Int(stride), rowCount: stride > 0 ? size / Int(stride) : 1)
+    }
+  }
+
+  /// Writes the packed bytes.
+  ///
+  /// - Returns: Their number, or libav's error.
+  private func pack(into target: UnsafeMutableRawBufferPointer) -> Int32 {
+    let frame = pointer
+    return withUnsafePointer(to: &frame.pointee.data) { data in
+      data.withMemoryRebound(to: UnsafePointer<UInt8>?.self, capacity: 8) { planes in
+        withUnsafePointer(to: &frame.pointee.linesize) { lines in
+          lines.withMemoryRebound(to: Int32.self, capacity: 8) { strides in
+            av_image_copy_to_buffer(
+              target.bindMemory(to: UInt8.self).baseAddress, Int32(clamping: target.count), planes,
+              strides, pixelFormat, frame.pointee.width, frame.pointee.height, 1)
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Overcrank
+
+/// The codecs of rendered pictures.
+enum RenderedVideo: String, CaseIterable, ExpressibleByArgument {
+  case h264, hevc, ffv1, mjpeg
+
+  func encoding(_ settings: EncoderSettings) -> VideoEncoding {
+    switch self {
+    case .h264: .h264(settings)
+    case .hevc: .hevc(settings)
+    case .ffv1: .ffv1
+    case .mjpeg: .mjpeg
+    }
+  }
+}
+
+/// The codecs of rendered sound.
+enum RenderedAudio: String, CaseIterable, ExpressibleByArgument {
+  case auto, aac, pcm
+
+  /// Nil for the source's.
+  var codec: AudioCodec? {
+    switch self {
+    case .auto: nil
+    case .aac: .aac
+    case .pcm: .pcm
+    }
+  }
+}
