@@ -76,8 +76,8 @@ for name in "${names[@]}"; do
         SampleClockTests 'SampleClockTests.swift'
       ;;
     key)
-      plant "a key that is renamed" Sources/slowmo/JSON/RecordDocument.swift \
-        's/maxBitRate/topBitRate/' DocumentTests 'max_bit_rate'
+      plant "a key that is renamed" Sources/Recording/Take/RecordingReport.swift \
+        's/"maxBitRate"/"topBitRate"/' DocumentTests 'max_bit_rate'
       ;;
     exit)
       plant "an exit code that is changed" Sources/slowmo/JSON/CommandError.swift \

@@ -86,14 +86,14 @@ extension Asset {
   public struct FrameTimingRow: Hashable, Sendable {
     /// The number of the frame, from 0.
     public let index: Int
-    /// When it is shown, in nanoseconds from the first.
-    public let ptsNanoseconds: Int64
-    /// When it was captured, in nanoseconds of the driver's clock; nil where unknown.
-    public let captureNanoseconds: Int64?
+    /// When it is shown, in the time of the file.
+    public let time: MediaTime
+    /// When it was captured, by the driver's clock; nil where unknown.
+    public let captureTime: MediaTime?
     /// The driver's number; nil where unknown.
     public let sequence: Int64?
-    /// How long it is shown, in nanoseconds.
-    public let durationNanoseconds: Int64
+    /// How long it is shown.
+    public let duration: MediaTime
     /// Frames missing just before it; nil where unknown.
     public let lostBefore: Int64?
   }
@@ -112,20 +112,19 @@ extension Asset {
     var records = LedgerBox.read(from: path)?.filter { $0.outcome == .taken }
     if let count = records?.count, count < frames.entries.count { records = nil }
     return try frames.entries.enumerated().map { (index, entry) throws(MediaError) in
-      let time = try MediaTime(entry.ticks, over: frames.timescale)
-        .nanoseconds(.halfAwayFromZero)
-      let length = try MediaTime(entry.duration, over: frames.timescale)
-        .nanoseconds(.halfAwayFromZero)
+      let time = MediaTime(entry.ticks, over: frames.timescale)
       let lost = missing?[index]
       if index > 0 { sequence = sequence.map { $0 &+ 1 } }
       sequence = sequence.map { $0 &+ (lost ?? 0) }
       let record = records?[index]
+      let late = try recording.map { (recording) throws(MediaError) in
+        try MediaTime(MediaTime(nanoseconds: recording.firstCaptureNs) + time)
+      }
       return FrameTimingRow(
-        index: index, ptsNanoseconds: time,
-        captureNanoseconds: record.map { $0.microseconds &* 1_000 }
-          ?? recording.map { $0.firstCaptureNs &+ time },
-        sequence: record.map { Int64($0.sequence) } ?? sequence, durationNanoseconds: length,
-        lostBefore: lost)
+        index: index, time: time,
+        captureTime: record.map { MediaTime(microseconds: $0.microseconds) } ?? late,
+        sequence: record.map { Int64($0.sequence) } ?? sequence,
+        duration: MediaTime(entry.duration, over: frames.timescale), lostBefore: lost)
     }
   }
 }

@@ -167,7 +167,7 @@ public struct ExportSession: Sendable {
     } catch let error as LibAVError { throw file.told(error) }
     try file.finish()
     report.audio = audio?.report
-    report.wallNanoseconds = Self.nanoseconds(ContinuousClock.now - started)
+    report.elapsed = ContinuousClock.now - started
     return report
   }
 
@@ -198,10 +198,6 @@ public struct ExportSession: Sendable {
     try output.checkCancelled()
     try output.finish()
     return report
-  }
-
-  private static func nanoseconds(_ duration: Duration) -> Int64 {
-    duration.components.seconds * 1_000_000_000 + duration.components.attoseconds / 1_000_000_000
   }
 }
 

@@ -31,7 +31,7 @@ package struct FrameAccount {
   /// Periods after the last frame taken, all of them missing.
   package private(set) var periodsSinceTaken: Int64 = 0
   /// From switching the stream on to the first period that the driver claims.
-  package private(set) var startupNanoseconds: Int64?
+  package private(set) var startupDuration: Duration?
 
   private let switchedOn: @Sendable () -> Int64
   private var beginsWithStream: Bool
@@ -166,8 +166,7 @@ package struct FrameAccount {
     ledger.expected += lost
     enter(.lostStart, lost, due: 0)
     let before = Int64(saturating: (Double(lost) * timeline.period * 1_000).rounded())
-    startupNanoseconds =
-      (frame.microseconds &- switchedOn).saturatingMultiplied(by: 1_000) &- before
+    startupDuration = .microseconds(frame.microseconds &- switchedOn) - .nanoseconds(before)
   }
 
   /// Enters frames that never arrived, in the order in which they can have been lost.
@@ -220,9 +219,9 @@ package struct FrameAccount {
       gaps[gaps.count - 1].count += count
       return
     }
-    let nanoseconds = max(0, clock.time(ofMicroseconds: due)).saturatingMultiplied(by: 1_000)
+    let time = MediaTime(microseconds: max(0, clock.time(ofMicroseconds: due)))
     gaps.append(
-      FrameGap(afterIndex: after, count: count, nanoseconds: nanoseconds, cause: cause))
+      FrameGap(afterIndex: after, count: count, time: time, cause: cause))
   }
 
   /// When a period after a frame was due, in microseconds of the driver's clock.

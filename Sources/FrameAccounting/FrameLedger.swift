@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import OvercrankMediaCore
+
 /// What became of every frame period of a take.
 ///
 /// `expected` counts frame periods, which sequence numbers and time stamps together tell; the
 /// categories count frames, each where it is known what became of it. The ledger adds up when
 /// the two agree.
-public struct FrameLedger: Hashable, Sendable {
+public struct FrameLedger: Hashable, Sendable, Codable {
   /// Frame periods from the first that the driver claims to the end of the take.
   public var expected: Int64 = 0
   /// Frames that are in the file.
@@ -45,9 +47,9 @@ public struct FrameLedger: Hashable, Sendable {
 }
 
 /// Frames missing between two stored ones, or after the last.
-public struct FrameGap: Hashable, Sendable {
+public struct FrameGap: Hashable, Sendable, Codable {
   /// Why frames are missing.
-  public enum Cause: String, Hashable, Sendable, CaseIterable {
+  public enum Cause: String, Hashable, Sendable, CaseIterable, Codable {
     /// They arrived damaged.
     case corrupt
     /// Lost before the first frame arrived.
@@ -68,16 +70,21 @@ public struct FrameGap: Hashable, Sendable {
   public let afterIndex: Int64
   /// How many are missing for this cause.
   public var count: Int64
-  /// When the first missing frame was due, in nanoseconds after the first stored frame.
-  public let nanoseconds: Int64
+  /// When the first missing frame was due, in the time of the file, which begins with the first stored frame.
+  public let time: MediaTime
   /// Why they are missing.
   public let cause: Cause
 
+  private enum CodingKeys: String, CodingKey {
+    case afterIndex, count, cause
+    case time = "at"
+  }
+
   /// Makes a gap.
-  public init(afterIndex: Int64, count: Int64, nanoseconds: Int64, cause: Cause) {
+  public init(afterIndex: Int64, count: Int64, time: MediaTime, cause: Cause) {
     self.afterIndex = afterIndex
     self.count = count
-    self.nanoseconds = nanoseconds
+    self.time = time
     self.cause = cause
   }
 }

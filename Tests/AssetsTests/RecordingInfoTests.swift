@@ -32,9 +32,9 @@ struct RecordingInfoTests {
     #expect(lines.map(\.lostBefore) == [0, 0, 3, 0, 4, 0])
     #expect(lines.map(\.sequence) == [100, 101, 105, 106, 111, 112])
     let times = [0, 4_167_000, 8_333_000, 12_500_000, 16_667_000, 20_833_000] as [Int64]
-    #expect(lines.map(\.ptsNanoseconds) == times)
-    #expect(lines.map(\.captureNanoseconds) == times.map { 5_000_000_000 + $0 })
-    #expect(lines.map(\.durationNanoseconds).reduce(0, +) == 25_000_000)
+    #expect(lines.map(\.time.wholeNanoseconds) == times)
+    #expect(lines.map(\.captureTime?.wholeNanoseconds) == times.map { 5_000_000_000 + $0 })
+    #expect(lines.map(\.duration.wholeNanoseconds).reduce(0, +) == 25_000_000)
   }
 
   @Test func `A newer recorder may say more`() throws {
@@ -55,7 +55,7 @@ struct RecordingInfoTests {
     #expect(asset.recording == nil)
     let lines = try asset.frameTimingRows()
     #expect(lines.count == 6)
-    #expect(lines.allSatisfy { $0.sequence == nil && $0.captureNanoseconds == nil })
+    #expect(lines.allSatisfy { $0.sequence == nil && $0.captureTime == nil })
     #expect(lines.allSatisfy { $0.lostBefore == nil })
   }
 

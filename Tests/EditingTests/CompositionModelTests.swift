@@ -34,6 +34,7 @@ struct CompositionModelTests {
       try composition.validateSegments()
       try Self.compare(composition, model, &random)
     }
+    #expect(try throughJSON(composition) == composition)
     #expect(refused <= 2)
   }
 
@@ -61,6 +62,7 @@ struct CompositionModelTests {
       changed += 1
       model = edited
       try composition.validateSegments()
+      #expect(try throughJSON(composition) == composition)
       #expect(composition.duration.seconds == model.duration)
       for _ in 0..<12 {
         // Inside a segment, since at a cut what plays backwards shows what is on just before.

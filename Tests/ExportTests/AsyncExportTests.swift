@@ -39,6 +39,7 @@ struct AsyncExportTests {
     for await step in second { late.append(step) }
     #expect(late == [last])
     #expect(try await Asset(path: report.path).videoTrack?.frameCount == 30)
+    #expect(try await throughJSON(report) == report)
   }
 
   @Test func `A task that is cancelled leaves nothing behind, and its steps end`() async throws {

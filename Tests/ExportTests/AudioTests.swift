@@ -73,7 +73,7 @@ struct AudioTests {
     #expect(audio.samples == 528_000)
     #expect(audio.lengthErrorSamples == 0)
     #expect(planned.audio == audio)
-    #expect(report.avEndDifferenceNanoseconds == 0)
+    #expect(report.avEndDifference?.wholeNanoseconds == 0)
     let result = try Asset(path: report.path)
     let track = try #require(result.audioTrack)
     #expect(track.codec.rawValue == kind.codec)
@@ -265,8 +265,8 @@ struct AudioTests {
     let composition = try asset.retimed([(range(500, 1_500), speed(1, 2))])
     let report = try ExportSession(composition, of: asset).export(settings())
     #expect(report.audio?.samples == 144_000)
-    #expect(report.avEndDifferenceNanoseconds == 0)
+    #expect(report.avEndDifference?.wholeNanoseconds == 0)
     let copied = try ExportSession(Composition(asset), of: asset).export(settings())
-    #expect(copied.avEndDifferenceNanoseconds == -1_000_000_000)
+    #expect(copied.avEndDifference?.wholeNanoseconds == -1_000_000_000)
   }
 }

@@ -120,7 +120,7 @@ struct BoundaryTests {
     let asset = try asset(reordered: reordered)
     // Off at both ends, back in time, and inside one group.
     let report = try await check(asset, [(1_300, 2_500), (100, 1_410), (250, 300)])
-    #expect(report.framesHidden == 0 && report.hiddenNanoseconds == 0)
+    #expect(report.framesHidden == 0 && report.hiddenDuration.wholeNanoseconds == 0)
     #expect(report.cuts.filter(\.isStart).map(\.frames) == [70, 90, 5])
     #expect(report.cuts.filter(\.isStart).map(\.method) == [.rendered, .rendered, .rendered])
     #expect(report.cuts[0].freeBefore == .milliseconds(1_000))

@@ -61,7 +61,7 @@ struct ConstantRateTests {
     #expect(
       report.framesSkipped == Int64(shown.count - used.count), sourceLocation: sourceLocation)
     #expect(result.duration == report.duration, sourceLocation: sourceLocation)
-    #expect(report.maxTimeErrorNanoseconds == 0, sourceLocation: sourceLocation)
+    #expect(report.maxTimeError.wholeNanoseconds == 0, sourceLocation: sourceLocation)
     return (result, report)
   }
 

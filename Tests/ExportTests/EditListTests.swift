@@ -83,7 +83,7 @@ struct EditListTests {
     let (report, _, asset) = try copy(path, boundary)
     #expect(report.framesEncoded == 0 && report.framesSkipped == 0)
     #expect(report.framesCopied == Int64(asset.videoTrack?.frameCount ?? 0))
-    #expect(report.maxTimeErrorNanoseconds == 0)
+    #expect(report.maxTimeError.wholeNanoseconds == 0)
     let complaints = try await CopyJudge.complaints(about: report.path, of: path)
     #expect(complaints.isEmpty, "\(complaints)")
     return report
@@ -100,7 +100,7 @@ struct EditListTests {
       let path = try edited(clip, [(frames * 100 / 3, 1_024)], "end")
       let report = try await checkWhole(path, frames % 2 == 0 ? .auto : .keyframe)
       hidden.insert(report.framesHidden)
-      #expect(report.hiddenNanoseconds < 50_000)
+      #expect(report.hiddenDuration.wholeNanoseconds < 50_000)
     }
     #expect(hidden.count > 1 && hidden.contains { $0 > 0 }, "\(hidden)")
   }
@@ -158,7 +158,7 @@ struct EditListTests {
       try await FFmpeg.make(trimmed, ["-ss", start, "-i", clip, "-c", "copy"])
       for boundary in [CutPolicy.auto, .squeeze, .keyframe] {
         let report = try await checkWhole(trimmed, boundary)
-        #expect(report.framesHidden > 0 && report.hiddenNanoseconds == 0)
+        #expect(report.framesHidden > 0 && report.hiddenDuration.wholeNanoseconds == 0)
         #expect(report.cuts.isEmpty)
       }
     }
@@ -205,7 +205,9 @@ struct EditListTests {
       try await clip(coding), [(500, 7_680), (700, 26_112)], "jump")
     let report = try await checkWhole(path, .auto)
     #expect(report.framesHidden > 20)
-    #expect(report.hiddenNanoseconds > 0 && report.hiddenNanoseconds < 500_000)
+    #expect(
+      report.hiddenDuration.wholeNanoseconds > 0 && report.hiddenDuration.wholeNanoseconds < 500_000
+    )
   }
 
   @Test func `Frames are read exactly whatever an edit list hides`() async throws {

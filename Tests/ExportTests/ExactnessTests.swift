@@ -294,8 +294,9 @@ private struct Plan {
     let scale = Rational(timescale)
     let exact = (wanted.map(\.time) + [end]).map { $0 * scale }
     outcome.isExact = exact.allSatisfy { $0.denominator == 1 }
-    if outcome.isExact != (report.maxTimeErrorNanoseconds == 0) {
-      outcome.complaints.append("a time error of \(report.maxTimeErrorNanoseconds) ns is told")
+    if outcome.isExact != (report.maxTimeError.wholeNanoseconds == 0) {
+      outcome.complaints.append(
+        "a time error of \(report.maxTimeError.wholeNanoseconds) ns is told")
     }
     if timescale < 240_000 { outcome.complaints.append("\(timescale) ticks a second") }
     // Where an exact timescale fits, there is one: by the least common multiple of all times.

@@ -36,7 +36,7 @@ struct PassthroughTests {
     #expect(planned.segments == composition.segments, sourceLocation: sourceLocation)
     #expect(planned.audio == report.audio, sourceLocation: sourceLocation)
     #expect(
-      planned.maxTimeErrorNanoseconds == report.maxTimeErrorNanoseconds,
+      planned.maxTimeError.wholeNanoseconds == report.maxTimeError.wholeNanoseconds,
       sourceLocation: sourceLocation)
     let wanted = try composition.shownTimes(of: asset).map(\.time)
     let found = try result.times()
@@ -50,7 +50,7 @@ struct PassthroughTests {
     let nanoseconds = try (worst * Rational(1_000_000_000))
       .rounded(.towardPositiveInfinity)
     #expect(
-      nanoseconds <= Int128(report.maxTimeErrorNanoseconds), "off by \(nanoseconds) ns",
+      nanoseconds <= Int128(report.maxTimeError.wholeNanoseconds), "off by \(nanoseconds) ns",
       sourceLocation: sourceLocation)
     return (result, report)
   }
@@ -69,8 +69,9 @@ struct PassthroughTests {
         == ["11.000000,960"])
     #expect(try frameBytes(result.path) == frameBytes(asset.path))
     #expect(report.framesCopied == 960 && report.framesSkipped == 0 && report.framesEncoded == 0)
-    #expect(report.maxTimeErrorNanoseconds == 0 && report.hiddenNanoseconds == 0)
-    #expect(report.audio == nil && report.avEndDifferenceNanoseconds == nil)
+    #expect(
+      report.maxTimeError.wholeNanoseconds == 0 && report.hiddenDuration.wholeNanoseconds == 0)
+    #expect(report.audio == nil && report.avEndDifference == nil)
     // Written out, without any mapping: before, inside and after the slow second.
     let times = try result.times()
     for (number, tick) in recipe.times.enumerated() {
@@ -98,7 +99,7 @@ struct PassthroughTests {
         try before.picture(at: index).packedBytes() == after.picture(at: index).packedBytes()
       #expect(same, "frame \(index)")
     }
-    #expect(report.maxTimeErrorNanoseconds == 0)
+    #expect(report.maxTimeError.wholeNanoseconds == 0)
   }
 
   /// Where the last frames have other durations than those before, decoding order shows.
@@ -124,14 +125,14 @@ struct PassthroughTests {
     let asset = try Asset.made(.constant(240, count: 240), in: folder)
     let composition = try asset.retimed([(range(0, 1_000), speed(997, 101))])
     let (result, report) = try export(composition, of: asset)
-    #expect(report.maxTimeErrorNanoseconds > 0)
-    #expect(report.maxTimeErrorNanoseconds <= 500)
+    #expect(report.maxTimeError.wholeNanoseconds > 0)
+    #expect(report.maxTimeError.wholeNanoseconds <= 500)
     #expect(result.videoTrack?.timescale == 1_000_000)
     let coarse = try Asset.made(.constant(30, count: 60, timescale: 15_360), in: folder, "coarse")
     let other = try export(
       coarse.retimed([(range(0, 1_000), speed(997, 101))]), of: coarse, "other.mov")
     #expect(other.asset.videoTrack?.timescale == 240_000)
-    #expect(other.report.maxTimeErrorNanoseconds <= 2_084)
+    #expect(other.report.maxTimeError.wholeNanoseconds <= 2_084)
   }
 
   @Test(arguments: [
@@ -148,7 +149,7 @@ struct PassthroughTests {
       #expect(result.videoTrack?.timescale == 240_000)
     } else {
       #expect(result.videoTrack?.timescale == expected)
-      #expect(report.maxTimeErrorNanoseconds == 0)
+      #expect(report.maxTimeError.wholeNanoseconds == 0)
     }
   }
 
@@ -181,7 +182,7 @@ struct PassthroughTests {
       let (result, report) = try export(composition, of: asset, "random-\(number).mov")
       #expect(try frameBytes(result.path) == packets)
       #expect(report.framesSkipped == 0)
-      if report.maxTimeErrorNanoseconds == 0 {
+      if report.maxTimeError.wholeNanoseconds == 0 {
         #expect(result.duration == composition.duration)
       }
     }
@@ -194,7 +195,7 @@ struct PassthroughTests {
     let composition = try asset.retimed([(range(250, 500), speed(1, 4))])
     let (result, report) = try export(composition, of: asset)
     #expect(result.duration == .milliseconds(1_750))
-    #expect(report.maxTimeErrorNanoseconds == 0)
+    #expect(report.maxTimeError.wholeNanoseconds == 0)
     #expect(try frameBytes(result.path) == frameBytes(asset.path))
   }
 

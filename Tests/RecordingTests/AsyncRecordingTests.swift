@@ -31,6 +31,7 @@ struct AsyncRecordingTests {
     let report = try await output.record()
     #expect(report.ledger.stored == 60 && report.isPlayable)
     #expect(try paintedNumbers(Asset(path: report.path)) == Array(0..<60))
+    #expect(try throughJSON(report) == report)
     let last = await steps.first { _ in true }
     #expect(last?.stored == 60)
   }
@@ -81,6 +82,7 @@ struct AsyncRecordingTests {
     }
     let report = try await task.value
     #expect(finished.count == 1 && report.clips.count == 1)
+    #expect(try throughJSON(report) == report)
     #expect(finished.first?.isPlayable == true)
   }
 }

@@ -120,7 +120,7 @@ struct AudioAlignerTests {
       let window = second * rate..<(second + 1) * rate
       let time = Double(second)
       if placer.gaps.contains(where: {
-        let begin = Double($0.nanoseconds) / 1e9
+        let begin = $0.time.doubleValue
         return begin < time + 1.1 && begin + Double($0.sampleCount) / Double(rate) > time - 0.1
       }) {
         last = nil
@@ -228,9 +228,9 @@ struct AudioAlignerTests {
     for (gap, (start, count)) in zip(
       gaps, [(first, 4_000), (second, 24_000), (third, 800)] as [(Int64, Int64)])
     {
-      #expect(abs(gap.nanoseconds - card.nanoseconds(start)) < 1_000_000)
+      #expect(abs(gap.time.wholeNanoseconds - card.nanoseconds(start)) < 1_000_000)
       #expect(abs(gap.sampleCount - count) <= 8)
-      let begin = Int(gap.nanoseconds * 8 / 1_000_000)
+      let begin = Int(gap.time.wholeNanoseconds * 8 / 1_000_000)
       let silence = output[begin + 70..<begin + Int(gap.sampleCount) - 70]
       #expect(silence.allSatisfy { abs($0) < 0.000_1 })
     }

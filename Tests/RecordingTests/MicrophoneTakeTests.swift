@@ -102,9 +102,9 @@ struct MicrophoneTakeTests {
     let audio = try #require(report.audio)
     #expect(audio.codec == codec && audio.sampleRate == 48_000)
     #expect(audio.channelCount == 2 && audio.sampleCount == 72_000)
-    #expect(audio.startOffsetNanoseconds == 0 && audio.gaps == [])
+    #expect(audio.startOffset?.wholeNanoseconds == 0 && audio.gaps == [])
     // Half a sample, which is what cutting off whole ones leaves.
-    #expect(try #require(audio.maxSyncErrorNanoseconds) <= 10_417)
+    #expect(try #require(audio.maxSyncError?.wholeNanoseconds) <= 10_417)
     let asset = try Asset(path: path)
     #expect(asset.audioTrack?.sampleCount == 72_000 && asset.audioTrack?.channelCount == 2)
     #expect(asset.duration == (MediaTime(3, over: 2)))
@@ -119,7 +119,7 @@ struct MicrophoneTakeTests {
     let scratch = try Scratch()
     let path = scratch.file("take.mov")
     let report = try take([.samples(200_000)], beginsAt: 500_000_000, channels: 1, to: path)
-    #expect(report.audio?.startOffsetNanoseconds == 500_000_000)
+    #expect(report.audio?.startOffset?.wholeNanoseconds == 500_000_000)
     #expect(report.audio?.gaps == [] && report.audio?.sampleCount == 72_000)
     let asset = try Asset(path: path)
     #expect(try isSilent(asset, 0..<23_900))
@@ -140,7 +140,7 @@ struct MicrophoneTakeTests {
     let gaps = try #require(report.audio?.gaps)
     #expect(gaps.map(\.cause) == [.overrun, .suspended, .ended])
     #expect(gaps.map(\.sampleCount) == [4_800, 2_400, 24_000])
-    #expect(gaps.map(\.nanoseconds) == [400_000_000, 700_000_000, 1_000_000_000])
+    #expect(gaps.map(\.time.wholeNanoseconds) == [400_000_000, 700_000_000, 1_000_000_000])
     let asset = try Asset(path: path)
     #expect(asset.audioTrack?.sampleCount == 72_000)
     for (heard, silence) in [
@@ -159,7 +159,7 @@ struct MicrophoneTakeTests {
       to: scratch.file("take.mov"))
     let gaps = try #require(report.audio?.gaps)
     #expect(gaps.map(\.cause) == [.overrun] && gaps.map(\.sampleCount) == [24_000])
-    #expect(gaps.map(\.nanoseconds) == [1_000_000_000])
+    #expect(gaps.map(\.time.wholeNanoseconds) == [1_000_000_000])
   }
 
   @Test func `Sound that begins behind the end of the take was not heard`() throws {
@@ -168,8 +168,8 @@ struct MicrophoneTakeTests {
       [.samples(9_600)], beginsAt: 1_500_000_000, to: scratch.file("take.mov"),
       comesForSure: false)
     let audio = try #require(report.audio)
-    #expect(audio.startOffsetNanoseconds == nil && audio.sampleCount == 72_000)
-    #expect(audio.gaps == [RecordedAudioGap(nanoseconds: 0, sampleCount: 72_000, cause: .late)])
+    #expect(audio.startOffset == nil && audio.sampleCount == 72_000)
+    #expect(audio.gaps == [RecordedAudioGap(time: .zero, sampleCount: 72_000, cause: .late)])
   }
 
   @Test(arguments: [false, true])
@@ -232,8 +232,8 @@ struct MicrophoneTakeTests {
     let report = try take([.unplugged], beginsAt: 0, to: path)
     #expect(report.problem == nil && report.isPlayable)
     let audio = try #require(report.audio)
-    #expect(audio.startOffsetNanoseconds == nil && audio.maxSyncErrorNanoseconds == nil)
-    #expect(audio.gaps == [RecordedAudioGap(nanoseconds: 0, sampleCount: 72_000, cause: .ended)])
+    #expect(audio.startOffset == nil && audio.maxSyncError == nil)
+    #expect(audio.gaps == [RecordedAudioGap(time: .zero, sampleCount: 72_000, cause: .ended)])
     #expect(try isSilent(Asset(path: path), 0..<72_000))
   }
 
@@ -290,7 +290,7 @@ struct ClickAndFlashTests {
     let clicks = try clicks(asset)
     let frame = 1 / report.negotiatedFrameRate.doubleValue
     // A flash may be among the frames that are dropped on purpose.
-    let expected = Int(report.durationNanoseconds / 1_000_000_000)
+    let expected = Int(report.duration.wholeNanoseconds / 1_000_000_000)
     #expect(clicks.count >= expected && flashes.count >= expected - 1, "\(clicks) \(flashes)")
     var apart: [Double] = []
     for flash in flashes {
@@ -311,7 +311,7 @@ struct ClickAndFlashTests {
       let picture = try converter.convert(try reader.picture(at: index))
       let luma = try #require(picture.planeData(0))
       guard luma[row * picture.bytesPerRow(0) + 120] > 128 else { return nil }
-      return Double(lines[index].ptsNanoseconds) / 1e9
+      return Double(lines[index].time.wholeNanoseconds) / 1e9
     }
   }
 

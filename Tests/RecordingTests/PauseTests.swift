@@ -100,14 +100,14 @@ struct PauseTests {
     #expect(report.ledger.lostDevice == Int64(model.lost))
     #expect(
       report.ledger.expected == Int64(model.stored.count + model.corrupt + model.lost))
-    #expect(report.pauses.map(\.nanoseconds) == model.pauses.map { $0.time * 1_000 })
+    #expect(report.pauses.map(\.time.wholeNanoseconds) == model.pauses.map { $0.time * 1_000 })
     #expect(
-      report.pauses.map(\.durationNanoseconds)
+      report.pauses.map(\.duration?.wholeNanoseconds)
         == model.pauses.map { $0.duration.map { $0 * 1_000 } })
     let asset = try Asset(path: scratch.file("take.mov"))
     #expect(try paintedNumbers(asset) == model.stored.map { $0 })
     let lines = try asset.frameTimingRows()
-    #expect(lines.map(\.ptsNanoseconds) == model.times.map { $0 * 1_000 })
+    #expect(lines.map(\.time.wholeNanoseconds) == model.times.map { $0 * 1_000 })
     #expect(lines.map(\.sequence) == model.stored.map { Int64($0) })
     #expect(lines.compactMap(\.lostBefore).reduce(0, +) <= Int64(model.lost + model.corrupt))
     // The sound of each part is that of its pictures.
@@ -144,7 +144,7 @@ struct PauseTests {
     #expect(
       account.ledger.isBalanced && account.ledger.stored == 7 && account.ledger.expected == 10)
     #expect(account.gaps.map(\.afterIndex) == [2, 3, 5])
-    #expect(account.gaps.map(\.nanoseconds) == [30_000_000, 50_000_000, 80_000_000])
+    #expect(account.gaps.map(\.time.wholeNanoseconds) == [30_000_000, 50_000_000, 80_000_000])
     #expect(account.measuredFrameRate == (Rational(100)))
     // A pause before the first frame is none of the take's.
     account = FrameAccount(frameRate: FrameRate(100), trustsCounter: false) { 0 }

@@ -97,11 +97,11 @@ struct RecoveryTests {
     // Three fragments of 150 ms are closed, the fourth is open.
     #expect(report.frameCountBefore == 108)
     #expect(report.frameCount == 130 && report.isPlayable)
-    #expect(report.lostFrameCount == 0 && report.lostNanoseconds == 0)
+    #expect(report.lostFrameCount == 0 && report.lostDuration.wholeNanoseconds == 0)
     let asset = try Asset(path: path)
     #expect(try paintedNumbers(asset) == (0..<130).map { $0 })
     let times = left.frames.map { $0.microseconds * 1_000 }
-    #expect(try asset.frameTimingRows().map(\.captureNanoseconds) == times)
+    #expect(try asset.frameTimingRows().map(\.captureTime?.wholeNanoseconds) == times)
     #expect(asset.audioTrack?.codec == .aac)
     #expect(try !holdsBox("moof", path))
     // What is plain is left alone.
@@ -157,7 +157,7 @@ struct RecoveryTests {
     #expect(report.frameCount == 130 && report.isPlayable)
     #expect(report.ledger?.stored == 130)
     #expect(report.ledger?.isBalanced == true)
-    #expect(report.durationNanoseconds == 541_667_000)
+    #expect(report.duration.wholeNanoseconds == 541_667_000)
     let asset = try Asset(path: recovered)
     #expect(try paintedNumbers(asset) == (10..<140).map { $0 })
     #expect(asset.duration == (MediaTime(541_667, over: 1_000_000)))
@@ -176,6 +176,7 @@ struct RecoveryTests {
     #expect(ledger.stored == 74 && ledger.corrupt == 1 && ledger.lostStart == 2)
     #expect(ledger.lostDevice == 3 && ledger.expected == 80)
     #expect(report.gaps.map(\.afterIndex) == [-1, 29, 48])
+    #expect(try throughJSON(report) == report)
     #expect(report.gaps.map(\.cause) == [.lostStart, .corrupt, .lostDevice])
     #expect(report.device == "scripted" && report.mode == "mode")
     let records = try #require(LedgerBox.read(from: path))

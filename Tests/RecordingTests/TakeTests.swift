@@ -200,11 +200,12 @@ struct PlanTests {
     #expect(FrameIntervals(microseconds: []) == nil)
     #expect(FrameIntervals(microseconds: [5]) == nil)
     let one = try #require(FrameIntervals(microseconds: [0, 10]))
-    #expect([one.p50, one.p95, one.p99, one.max] == [10_000, 10_000, 10_000, 10_000])
+    #expect([one.p50, one.p95, one.p99, one.max] == Array(repeating: .microseconds(10), count: 4))
     // 100 intervals of 1 ... 100 µs.
     let times = (0...100).map { Int64($0 * ($0 + 1) / 2) }
     let many = try #require(FrameIntervals(microseconds: times))
-    #expect([many.p50, many.p95, many.p99, many.max] == [50_000, 95_000, 99_000, 100_000])
+    #expect(
+      [many.p50, many.p95, many.p99, many.max] == [50, 95, 99, 100].map { .microseconds($0) })
   }
 
   @Test func `Frames that never reached the disk are taken back, gaps and all`() throws {
@@ -215,14 +216,14 @@ struct PlanTests {
     report.ledger.lostWriter = 2
     report.ledger.expected = 15
     report.gaps = [
-      FrameGap(afterIndex: 1, count: 1, nanoseconds: 0, cause: .lostDevice),
-      FrameGap(afterIndex: 7, count: 2, nanoseconds: 0, cause: .lostDevice),
-      FrameGap(afterIndex: 9, count: 2, nanoseconds: 0, cause: .lostWriter),
+      FrameGap(afterIndex: 1, count: 1, time: .zero, cause: .lostDevice),
+      FrameGap(afterIndex: 7, count: 2, time: .zero, cause: .lostDevice),
+      FrameGap(afterIndex: 9, count: 2, time: .zero, cause: .lostWriter),
     ]
     report.keep(first: 4, of: (0..<10).map { $0 * 10_000 })
     #expect(report.ledger.isBalanced)
     #expect(report.ledger.stored == 4 && report.ledger.lostWriter == 8)
-    #expect(report.durationNanoseconds == 40_000_000)
+    #expect(report.duration.wholeNanoseconds == 40_000_000)
     #expect(report.gaps.map(\.afterIndex) == [1, 3, 3])
     #expect(report.gaps.last?.count == 8)
   }

@@ -105,12 +105,12 @@ struct TriggeredTakeTests {
       #expect(clip.ledger.isBalanced)
       #expect(clip.isPlayable)
       let mark = try #require(clip.trigger)
-      let shown = wanted.lastIndex { $0.microseconds <= mark.trigger.microseconds }
+      let shown = wanted.lastIndex { $0.microseconds <= mark.captureTime.wholeMicroseconds }
       #expect(mark.frameIndex == shown.map(Int64.init))
       let lines = try Asset(path: clip.path).frameTimingRows()
       #expect(lines.map(\.sequence) == wanted.map { Int64($0.sequence) })
       #expect(
-        lines.map(\.ptsNanoseconds)
+        lines.map(\.time.wholeNanoseconds)
           == wanted.map {
             ($0.microseconds - wanted[0].microseconds) * 1_000
           })
@@ -123,7 +123,7 @@ struct TriggeredTakeTests {
     #expect(report.ledger.evicted == Int64(frames.count - damaged - stored.count))
     #expect(report.ledger.lostQueue == 0)
     #expect(report.ringPeak <= report.ringCapacity)
-    let marks = report.clips.compactMap { $0.trigger?.trigger.microseconds }
+    let marks = report.clips.compactMap { $0.trigger?.captureTime.wholeMicroseconds }
     let steps = zip(marks, marks.dropFirst()).map { $1 - $0 }
     #expect(steps.contains { $0 < 4_000 })
     print(
@@ -153,7 +153,7 @@ struct TriggeredTakeTests {
     #expect(clip.ledger.lostQueue == 0)
     let mark = try #require(clip.trigger)
     // Less than asked for, and yet nearly all that the memory holds.
-    #expect(mark.nanoseconds < 2_900_000_000)
+    #expect(mark.time.wholeNanoseconds < 2_900_000_000)
     #expect(queue.capacity <= 1 << 19)
     #expect(Double(report.ringPeak) > 0.7 * Double(queue.capacity))
     #expect(report.ringPeak <= queue.capacity)
@@ -323,7 +323,7 @@ struct TriggeredTakeTests {
       #expect(try paintedNumbers(asset) == wanted.map { Int($0.sequence) })
       let first = try #require(wanted.first).microseconds
       let times: [Int64] = wanted.map { ($0.microseconds - first) * 1_000 }
-      #expect(try asset.frameTimingRows().map(\.ptsNanoseconds) == times)
+      #expect(try asset.frameTimingRows().map(\.time.wholeNanoseconds) == times)
       // What stock players see.
       var demuxer = try Demuxer(opening: clip.path)
       while let packet = try demuxer.nextPacket() { if packet.isDiscarded { hiddenCount += 1 } }
@@ -397,7 +397,7 @@ struct MotionTriggerTests {
     triggers.motion = MotionTrigger(share: 0.001)
     let report = try withExtendedLifetime(session) { try output.record(on: triggers) }
     let clip = try #require(report.clips.first)
-    #expect(clip.trigger?.trigger.source == .motion && clip.isPlayable)
+    #expect(clip.trigger?.source == .motion && clip.isPlayable)
     #expect(clip.ledger.stored > 24 && clip.ledger.isBalanced && clip.ledger.dropped == 0)
     #expect(report.ledger.lostQueue == 0 && report.ledger.lostKernel == 0)
     #expect(session.outputs.isEmpty)

@@ -118,7 +118,7 @@ private struct ZoomRamp: Sendable {
     var last: Int64?
     // By the clock and not by counting: a camera that is slow to answer does not slow the ramp.
     while true {
-      let elapsed = (began.duration(to: clock.now)).seconds
+      let elapsed = began.duration(to: clock.now).doubleValue
       guard elapsed < seconds else { break }
       let factor = start * exp2(direction * rate * elapsed)
       let wanted = control.zoomValue(factor)
@@ -150,13 +150,5 @@ extension DeviceControl {
   /// The driver's value that is nearest to a factor.
   fileprivate func zoomValue(_ factor: Double) -> Int64 {
     nearestValue(to: Int64(saturating: (Double(minimum) * factor).rounded()))
-  }
-}
-
-extension Duration {
-  /// Seconds, for signals and not for deciding what time it is.
-  fileprivate var seconds: Double {
-    let (seconds, attoseconds) = components
-    return Double(seconds) + Double(attoseconds) / 1e18
   }
 }

@@ -4,7 +4,7 @@ import OvercrankFrameAccounting
 public import OvercrankMediaCore
 
 /// Why a device's rate is not the one that was asked for.
-public enum FrameRateMismatchReason: String, Hashable, Sendable {
+public enum FrameRateMismatchReason: String, Hashable, Sendable, Codable {
   /// The driver granted another rate.
   case driverClamp = "driver_clamp"
   /// The camera exposes longer than a frame, because it is dark and it may.
@@ -21,7 +21,7 @@ public enum FrameRateMismatchReason: String, Hashable, Sendable {
 ///
 /// The three are told apart because each is known to differ from the others: drivers round what
 /// they are asked, and cameras do not keep what their drivers say.
-public struct FrameRateVerification: Hashable, Sendable {
+public struct FrameRateVerification: Hashable, Sendable, Codable {
   /// The rate that was asked for.
   public let requested: FrameRate
   /// The rate that the driver granted, read back from it.

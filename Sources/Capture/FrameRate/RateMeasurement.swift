@@ -4,16 +4,21 @@ public import OvercrankFrameAccounting
 public import OvercrankMediaCore
 
 /// What a device delivered while it was watched: the only proof of its rate.
-public struct RateMeasurement: Hashable, Sendable {
+public struct RateMeasurement: Hashable, Sendable, Codable {
   /// The rate of the device, losses included; nil for fewer than two frames.
   public var frameRate: Rational?
   /// How far from the median the interval from one frame to the next is, or from a multiple of it
-  /// where frames are missing, in nanoseconds: 95 in 100 are not farther.
-  public var jitterNanoseconds: Int64 = 0
-  /// The longest interval, in nanoseconds.
-  public var longestNanoseconds: Int64 = 0
+  /// where frames are missing: 95 in 100 are not farther.
+  public var jitter = Duration.zero
+  /// The longest interval.
+  public var longestInterval = Duration.zero
   /// What became of each frame period; what arrived whole counts as stored.
   public var ledger = FrameLedger()
+
+  private enum CodingKeys: String, CodingKey {
+    case frameRate = "fps"
+    case jitter, longestInterval, ledger
+  }
 
   /// Makes a measurement without frames.
   public init() {}
@@ -71,9 +76,8 @@ extension RateMeasurement {
     guard let longest = intervals.last else { return }
     let median = intervals[intervals.count / 2]
     let deviations = intervals.map { Self.deviation($0, from: max(1, median)) }.sorted()
-    jitterNanoseconds = deviations[(deviations.count * 95 + 99) / 100 - 1]
-      .saturatingMultiplied(by: 1_000)
-    longestNanoseconds = longest.saturatingMultiplied(by: 1_000)
+    jitter = .microseconds(deviations[(deviations.count * 95 + 99) / 100 - 1])
+    longestInterval = .microseconds(longest)
   }
 }
 

@@ -7,7 +7,7 @@ package import OvercrankMediaCore
 package import Synchronization
 
 /// Why a capture ended.
-public enum StopReason: String, Hashable, Sendable {
+public enum StopReason: String, Hashable, Sendable, Codable {
   /// The duration asked for is reached, or a file camera was played to its end.
   case duration
   /// The number of frames asked for is reached.
@@ -118,7 +118,7 @@ struct CaptureLoop: CaptureWork {
     }
     pool.stop()
     end.cost = observer.latencies.cost
-    end.cost.captureThread = CaptureStatistics.threadNanoseconds()
+    end.cost.captureThread = CaptureStatistics.threadTime()
     close()
     return end
   }

@@ -4,28 +4,28 @@ import Glibc
 import Histogram
 
 /// What capturing cost: how long buffers were kept from the driver, and how much work it was.
-public struct CaptureStatistics: Hashable, Sendable {
-  /// Half of the buffers were back with the driver after this long, in nanoseconds.
-  public var p50: Int64 = 0
+public struct CaptureStatistics: Hashable, Sendable, Codable {
+  /// Half of the buffers were back with the driver after this long.
+  public var p50 = Duration.zero
   /// 99 in 100 were.
-  public var p99: Int64 = 0
+  public var p99 = Duration.zero
   /// 999 in 1 000 were.
-  public var p999: Int64 = 0
+  public var p999 = Duration.zero
   /// All were.
-  public var max: Int64 = 0
-  /// Processor time of the capture thread, in nanoseconds.
-  public var captureThread: Int64 = 0
-  /// Processor time of the thread that stores, in nanoseconds.
-  public var writerThread: Int64 = 0
+  public var max = Duration.zero
+  /// Processor time of the capture thread.
+  public var captureThread = Duration.zero
+  /// Processor time of the thread that stores.
+  public var writerThread = Duration.zero
 
   /// Makes costs of nothing.
   public init() {}
 
-  /// The processor time of the calling thread so far, in nanoseconds.
-  package static func threadNanoseconds() -> Int64 {
+  /// The processor time of the calling thread so far.
+  package static func threadTime() -> Duration {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
   }
 }
 
@@ -44,11 +44,11 @@ struct LatencyRecorder {
   var cost: CaptureStatistics {
     var cost = CaptureStatistics()
     guard histogram.totalCount > 0 else { return cost }
-    func nanoseconds(_ percentile: Double) -> Int64 {
-      Int64(histogram.valueAtPercentile(percentile)) * 1_000
+    func latency(_ percentile: Double) -> Duration {
+      .microseconds(histogram.valueAtPercentile(percentile))
     }
-    (cost.p50, cost.p99, cost.p999) = (nanoseconds(50), nanoseconds(99), nanoseconds(99.9))
-    cost.max = Int64(histogram.max) * 1_000
+    (cost.p50, cost.p99, cost.p999) = (latency(50), latency(99), latency(99.9))
+    cost.max = .microseconds(histogram.max)
     return cost
   }
 }

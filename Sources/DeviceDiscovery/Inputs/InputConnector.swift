@@ -3,9 +3,9 @@
 import OvercrankV4L2
 
 /// A socket of a device that pictures come in by: a webcam has one, a television card several.
-public struct InputConnector: Hashable, Sendable, Identifiable {
+public struct InputConnector: Hashable, Sendable, Codable, Identifiable {
   /// What the pictures come from.
-  public enum Kind: String, Hashable, Sendable {
+  public enum Kind: String, Hashable, Sendable, Codable {
     /// An aerial, through a tuner.
     case tuner
     /// A camera, a player, a computer: whatever is behind the socket.
@@ -17,7 +17,7 @@ public struct InputConnector: Hashable, Sendable, Identifiable {
   }
 
   /// What keeps a picture from coming in.
-  public enum Problem: String, Hashable, Sendable {
+  public enum Problem: String, Hashable, Sendable, Codable {
     case noPower = "no_power"
     case noSignal = "no_signal"
     case noLock = "no_lock"

@@ -10,7 +10,7 @@ public import OvercrankMediaCore
 /// made all or none by ``edit(_:)``.
 ///
 /// The counterpart of `AVMutableComposition`.
-public struct Composition: Hashable, Sendable {
+public struct Composition: Hashable, Sendable, Codable {
   /// The tracks; an export takes the first of each kind.
   public var tracks: [CompositionTrack]
   /// Notes, in the time of the composition; edits leave them where they are.

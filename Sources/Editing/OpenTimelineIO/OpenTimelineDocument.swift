@@ -78,7 +78,7 @@ public struct OpenTimelineDocument: Hashable, Sendable {
 }
 
 /// A note at a stretch of a composition.
-public struct CompositionMarker: Hashable, Sendable {
+public struct CompositionMarker: Hashable, Sendable, Codable {
   /// What it says.
   public var name: String
   /// Where it is, in the time of the composition; may be empty.

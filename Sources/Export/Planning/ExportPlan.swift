@@ -59,11 +59,11 @@ struct ExportPlan {
       report.copies = plan.copies
       report.cuts = plan.cuts
       report.framesHidden = plan.hiddenCount
-      report.hiddenNanoseconds = try Self.nanoseconds(
+      report.hiddenDuration = try Self.duration(
         Rational(Int128(plan.hiddenTicks), over: Int128(plan.timescale)), .towardPositiveInfinity)
       report.framesSkipped = plan.skippedCount
       report.duration = MediaTime(plan.endTicks, over: plan.timescale)
-      report.maxTimeErrorNanoseconds = try Self.nanoseconds(
+      report.maxTimeError = try Self.duration(
         plan.maxTimeError, .towardPositiveInfinity)
     case .constant(let rate, let rendering):
       guard container == "mov" || rendering.encoding != .ffv1 else {
@@ -85,7 +85,7 @@ struct ExportPlan {
     keepsRecording = settings.mode.isPassthrough && composition.isWhole(of: asset)
     if let audio = try AudioExportPlan(session, settings, container) {
       report.audio = audio.report
-      report.avEndDifferenceNanoseconds = try Self.nanoseconds(
+      report.avEndDifference = try Self.duration(
         audio.end - report.duration.seconds, .halfAwayFromZero)
       self.audio = audio
     } else {
@@ -179,7 +179,9 @@ struct ExportPlan {
     return lost
   }
 
-  private static func nanoseconds(_ seconds: Rational, _ rounding: TimeRounding) throws -> Int64 {
-    Int64(clamping: try (seconds * 1_000_000_000).rounded(rounding))
+  private static func duration(
+    _ seconds: Rational, _ rounding: TimeRounding
+  ) throws(MediaError) -> Duration {
+    .nanoseconds(Int64(clamping: try (seconds * 1_000_000_000).rounded(rounding)))
   }
 }

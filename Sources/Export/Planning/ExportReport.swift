@@ -5,9 +5,9 @@ public import OvercrankMediaCore
 public import OvercrankRetiming
 
 /// What an export did, or what it would do.
-public struct ExportReport: Hashable, Sendable {
+public struct ExportReport: Hashable, Sendable, Codable {
   /// The sound of an export.
-  public struct Audio: Hashable, Sendable {
+  public struct Audio: Hashable, Sendable, Codable {
     /// The algorithm that made what plays at other speeds, `copy` where all was copied.
     public let algorithm: String
     /// The samples of each channel.
@@ -20,7 +20,7 @@ public struct ExportReport: Hashable, Sendable {
   }
 
   /// A segment in which the source has fewer frames than a constant rate asks for.
-  public struct LowRateRange: Hashable, Sendable {
+  public struct LowRateRange: Hashable, Sendable, Codable {
     /// Where, in the time of the composition.
     public let range: TimeRange
     /// How many of the source's frames start there in a second.
@@ -28,29 +28,40 @@ public struct ExportReport: Hashable, Sendable {
   }
 
   /// Packets that are copied one after the other.
-  public struct Copy: Hashable, Sendable {
+  public struct Copy: Hashable, Sendable, Codable {
     /// The source.
     public let path: String
     /// The first of them, counted from 0 in the order in which the source stores them.
     public let firstPacket: Int64
     /// How many.
     public internal(set) var packetCount: Int64
+
+    private enum CodingKeys: String, CodingKey {
+      case firstPacket, packetCount
+      case path = "file"
+    }
   }
 
   /// A frame that could not be decoded, and that the settings let be held or skipped.
-  public struct UndecodableFrame: Hashable, Sendable {
+  public struct UndecodableFrame: Hashable, Sendable, Codable {
     /// The source.
     public let path: String
     /// Its number in the source, from 0.
     public let index: Int
     /// When the source shows it.
     public let time: MediaTime
+
+    private enum CodingKeys: String, CodingKey {
+      case index
+      case path = "file"
+      case time = "pts"
+    }
   }
 
   /// A place where a source starts or ends to play without being at its own start or end.
-  public struct Cut: Hashable, Sendable {
+  public struct Cut: Hashable, Sendable, Codable {
     /// What a cut takes.
-    public enum Method: String, Hashable, Sendable {
+    public enum Method: String, Hashable, Sendable, Codable {
       /// Nothing: decoding can start or end there.
       case free
       /// Frames that others need are copied along, and on for a tick each.
@@ -103,16 +114,27 @@ public struct ExportReport: Hashable, Sendable {
   /// Where the source has fewer frames than the constant rate, so that some are repeated or, with
   /// `blend`, stand still.
   public internal(set) var sparse: [LowRateRange] = []
-  /// How long pictures are shown that no one asked for, in nanoseconds.
-  public internal(set) var hiddenNanoseconds: Int64 = 0
-  /// The farthest that a frame's time is from its exact one, in nanoseconds, rounded up.
-  public internal(set) var maxTimeErrorNanoseconds: Int64 = 0
+  /// How long pictures are shown that no one asked for, rounded up to nanoseconds.
+  public internal(set) var hiddenDuration = Duration.zero
+  /// The farthest that a frame's time is from its exact one, rounded up to nanoseconds.
+  public internal(set) var maxTimeError = Duration.zero
   /// The sound; nil where there is none.
   public internal(set) var audio: Audio?
-  /// By how much the sound outlasts the picture, in nanoseconds; nil without sound.
-  public internal(set) var avEndDifferenceNanoseconds: Int64?
+  /// By how much the sound outlasts the picture, to the nearest nanosecond; nil without sound.
+  public internal(set) var avEndDifference: Duration?
   /// What of the source's tags and tracks is not in the output.
   public internal(set) var lostMetadata: [String] = []
-  /// How long the export took, in nanoseconds; zero for a plan.
-  public internal(set) var wallNanoseconds: Int64 = 0
+  /// How long the export took; nil for a plan.
+  public internal(set) var elapsed: Duration?
+
+  private enum CodingKeys: String, CodingKey {
+    case path = "file"
+    case segments = "plan"
+    case duration, framesCopied, framesHidden, copies, cuts, framesEncoded, framesDuplicated
+    case framesSkipped, maxTimeError, audio, avEndDifference, lostMetadata
+    case undecodable = "undecodableFrames"
+    case sparse = "sparseFrames"
+    case hiddenDuration = "hidden"
+    case elapsed = "wall"
+  }
 }

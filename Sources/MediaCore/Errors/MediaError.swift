@@ -4,9 +4,9 @@
 ///
 /// Every public function that throws, throws this type. Programs decide by ``code``; people read
 /// ``message`` and ``recovery``.
-public struct MediaError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct MediaError: Error, Hashable, Sendable, Codable, CustomStringConvertible {
   /// A kind of failure; each module adds its kinds in an extension, and new ones may be added.
-  public struct Code: RawRepresentable, Hashable, Sendable {
+  public struct Code: RawRepresentable, Hashable, Sendable, Codable {
     /// The name that documents carry, such as `device_busy`.
     public let rawValue: String
 
@@ -15,7 +15,7 @@ public struct MediaError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The failed call below this library.
-  public struct Cause: Hashable, Sendable {
+  public struct Cause: Hashable, Sendable, Codable {
     /// The call or the step, such as `open`.
     public let operation: String
     /// The file, device or codec it was tried on.

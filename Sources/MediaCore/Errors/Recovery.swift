@@ -4,9 +4,9 @@
 ///
 /// A program words the steps in its own terms: a command names its verbs and options, a window has
 /// buttons. A string literal is an instruction without steps.
-public struct Recovery: Hashable, Sendable, CustomStringConvertible {
+public struct Recovery: Hashable, Sendable, Codable, CustomStringConvertible {
   /// A step that a program can take or offer.
-  public enum Step: Hashable, Sendable {
+  public enum Step: Hashable, Sendable, Codable {
     /// List the capture devices.
     case listDevices
     /// List the inputs, formats and frame rates of a device.
@@ -22,7 +22,7 @@ public struct Recovery: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// A setting of a capture, a recording or an export, by the name of its property.
-  public enum Setting: String, Hashable, Sendable, CaseIterable {
+  public enum Setting: String, Hashable, Sendable, CaseIterable, Codable {
     /// The capture format and its frame rate.
     case format
     /// How images are stored.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What is known of a track of a movie before it is edited, and travels along with its content.
-public struct SourceTrack: Hashable, Sendable {
+public struct SourceTrack: Hashable, Sendable, Codable {
   /// What it carries.
   public let mediaType: MediaType
   /// Degrees by which a player turns the picture clockwise: 0, 90, 180, 270.
@@ -20,7 +20,7 @@ public struct SourceTrack: Hashable, Sendable {
 /// A movie to take ranges from: where it is, how long it plays, and what tracks it has.
 ///
 /// A value; nothing is opened. Its playable range starts at zero, in the time of the source.
-public struct MediaSource: Hashable, Sendable {
+public struct MediaSource: Hashable, Sendable, Codable {
   /// The file, as the user named it.
   public private(set) var path: String
   /// How long it plays, longer than zero.
@@ -42,6 +42,21 @@ public struct MediaSource: Hashable, Sendable {
     self.duration = duration
     self.tracks = tracks
   }
+
+  /// Reads a source.
+  ///
+  /// - Throws: `DecodingError`, also for a duration that is not above zero.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    let path = try container.decode(String.self, forKey: .path)
+    let duration = try container.decode(MediaTime.self, forKey: .duration)
+    let tracks = try container.decode([SourceTrack].self, forKey: .tracks)
+    self = try decoder.checked { () throws(MediaError) in
+      try MediaSource(path: path, duration: duration, tracks: tracks)
+    }
+  }
+
+  private enum CodingKeys: CodingKey { case path, duration, tracks }
 
   /// The same source under another path.
   package func replacingPath(_ path: String) -> MediaSource {

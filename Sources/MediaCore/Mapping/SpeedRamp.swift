@@ -13,9 +13,9 @@
 /// | `easeInOut` | from + (to − from)·(3u² − 2u³) | U·(from·u + (to − from)·(u³ − u⁴/2)) |
 ///
 /// Either way a ramp takes `U·(from + to)/2` of the source.
-public struct SpeedRamp: Hashable, Sendable {
+public struct SpeedRamp: Hashable, Sendable, Codable {
   /// How the speed goes from one to the other.
-  public enum Easing: String, Hashable, Sendable, CaseIterable {
+  public enum Easing: String, Hashable, Sendable, CaseIterable, Codable {
     /// By the same amount each instant.
     case linear
     /// Slowly at first and at last, so that the change itself has no jolt.

@@ -41,12 +41,12 @@ final class AlignedMicrophone: AlignedAudio {
   var account: RecordedAudio {
     var account = RecordedAudio()
     account.device = device
-    account.startOffsetNanoseconds = placer.startOffset
+    account.startOffset = placer.startOffset.map { .nanoseconds($0) }
     account.gaps = placer.gaps
     account.driftPPM = placer.driftPPM
     if placer.startOffset != nil {
-      account.maxSyncErrorNanoseconds = Int64(
-        saturating: (placer.worstError * 1_000_000_000).rounded())
+      account.maxSyncError = .nanoseconds(
+        Int64(saturating: (placer.worstError * 1_000_000_000).rounded()))
     }
     return account
   }

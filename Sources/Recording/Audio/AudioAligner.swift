@@ -194,7 +194,8 @@ struct AudioAligner: ~Copyable {
     } else {
       gaps.append(
         RecordedAudioGap(
-          nanoseconds: nanoseconds(ofSample: start), sampleCount: end - start, cause: cause))
+          time: MediaTime(nanoseconds: nanoseconds(ofSample: start)), sampleCount: end - start,
+          cause: cause))
     }
     lastGapEnd = end
   }

@@ -135,13 +135,12 @@ private final class AlignedSyntheticAudio: AlignedAudio {
     offset = AudioTrack.sample(
       atMicroseconds: originMicroseconds, rate: SyntheticAudio.sampleRate)
     account.device = device
-    account.startOffsetNanoseconds = 0
+    account.startOffset = .zero
     account.driftPPM = 0
     // What rounding to a whole sample moved it.
     let exact = originMicroseconds.saturatingMultiplied(by: 1_000)
-    let rounded = MediaTime(exactly: offset, over: SyntheticAudio.sampleRate)
-      .flatMap { try? $0.nanoseconds(.halfAwayFromZero) }
-    account.maxSyncErrorNanoseconds = rounded.map { Int64(clamping: ($0 &- exact).magnitude) }
+    account.maxSyncError = MediaTime(exactly: offset, over: SyntheticAudio.sampleRate)
+      .map { .nanoseconds(Int64(clamping: ($0.wholeNanoseconds &- exact).magnitude)) }
   }
 
   func samplesReady(before end: Int64) -> Int64 { end }

@@ -163,8 +163,8 @@ struct TakeWriter: ~Copyable {
     guard first != nil else { return }
     pauses.append(
       RecordingPause(
-        nanoseconds: account.clock.time(ofMicroseconds: time).saturatingMultiplied(by: 1_000),
-        driverMicroseconds: time))
+        time: MediaTime(microseconds: account.clock.time(ofMicroseconds: time)),
+        captureTime: MediaTime(microseconds: time)))
   }
 
   /// Goes on after a pause, with the sound of then.

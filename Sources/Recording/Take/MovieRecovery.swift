@@ -168,7 +168,7 @@ public enum MovieRecovery {
     let places = try source.packetPlaces()[track.index]?.places ?? []
     report.frameCount = Int64(places.count)
     report.frameCountBefore = report.frameCount
-    report.durationNanoseconds = (source.statedMicroseconds ?? 0).saturatingMultiplied(by: 1_000)
+    report.duration = MediaTime(microseconds: source.statedMicroseconds ?? 0)
     if let tag = metadata[RecordingTags.recording].flatMap(RecordingTags.Recording.init) {
       (report.device, report.mode) = (tag.device, tag.mode)
     }
@@ -196,8 +196,7 @@ public enum MovieRecovery {
     let leadIn = Int64(repair.leadIn)
     let audio = samples.last { $0.track != 0 }
     guard let last = shown.last else { throw invalid(path, "holds no pictures") }
-    report.durationNanoseconds = (last.ticks &- leadIn &+ Int64(last.duration))
-      .saturatingMultiplied(by: 1_000)
+    report.duration = MediaTime(microseconds: last.ticks &- leadIn &+ Int64(last.duration))
     report.intervals = FrameIntervals(microseconds: shown.map(\.ticks))
     if let rate, let tag, !repair.frames.isEmpty {
       rebuildLedger(repair, rate, tag, pictures: Int64(shown.count), &report)
@@ -208,7 +207,7 @@ public enum MovieRecovery {
     metadata[RecordingTags.recording] = tag?.text
     report.frameCount =
       try MovieFinalizer.finish(
-        file, videoEnd: report.durationNanoseconds / 1_000,
+        file, videoEnd: report.duration.wholeMicroseconds,
         audioEnd: .afterFirst(audio.map { $0.ticks &+ Int64($0.duration) } ?? 0),
         metadata: metadata) - leadIn
     report.isPlayable = report.frameCount == Int64(shown.count)
@@ -247,7 +246,7 @@ public enum MovieRecovery {
     var kept = RecordingReport(requestedFrameRate: rate, negotiatedFrameRate: rate)
     kept.ledger = account.ledger
     kept.gaps = account.gaps
-    kept.durationNanoseconds = report.durationNanoseconds
+    kept.duration = report.duration
     let times = takeTimes(repair.frames)
     kept.keep(first: pictures, of: times)
     report.ledger = kept.ledger
@@ -256,9 +255,9 @@ public enum MovieRecovery {
     let period = Int64(saturating: rate.frameDuration.doubleValue * 1e9)
     if report.lostFrameCount > 0 {
       let end = times.last?.saturatingMultiplied(by: 1_000) ?? 0
-      let known = Int64(times.count) > pictures ? end &- kept.durationNanoseconds : 0
-      report.lostNanoseconds = max(0, known) &+ period
-      report.durationNanoseconds = kept.durationNanoseconds
+      let known = Int64(times.count) > pictures ? end &- kept.duration.wholeNanoseconds : 0
+      report.lostDuration = MediaTime(nanoseconds: max(0, known) &+ period)
+      report.duration = kept.duration
     }
   }
 }

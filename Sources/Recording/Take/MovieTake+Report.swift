@@ -23,8 +23,8 @@ extension MovieTake {
     report.gaps = writer.account.gaps
     report.pauses = writer.pauses
     report.intervals = FrameIntervals(microseconds: writer.storedMicroseconds)
-    report.durationNanoseconds = writer.endMicroseconds.saturatingMultiplied(by: 1_000)
-    report.startupNanoseconds = writer.account.startupNanoseconds
+    report.duration = MediaTime(microseconds: writer.endMicroseconds)
+    report.startupDuration = writer.account.startupDuration
     report.stoppedBy = end.stopReason
     report.cost = end.cost
     report.codec = plan.codec
@@ -62,9 +62,9 @@ extension MovieTake {
     guard let trigger, let first = writer.first else { return nil }
     let time = trigger.microseconds &- first.microseconds
     return TriggerMark(
-      trigger: trigger,
+      source: trigger.source, captureTime: trigger.time,
       frameIndex: writer.storedMicroseconds.lastIndex { $0 <= time }.map(Int64.init),
-      nanoseconds: time.saturatingMultiplied(by: 1_000))
+      time: MediaTime(microseconds: time))
   }
 
   /// Says why the take's rate is not the one asked for, if it is not, and which controls the
@@ -96,7 +96,7 @@ extension MovieTake {
     let rate = taggedRate(&report)
     do throws(LibAVError) {
       let images = try MovieFinalizer.finish(
-        file.file, videoEnd: report.durationNanoseconds / 1_000,
+        file.file, videoEnd: report.duration.wholeMicroseconds,
         audioEnd: .sample(writer.audioSampleCount),
         metadata: tags(
           first, leadIn: Int(writer.leadInCount), frameRate: rate, gaps: report.gaps))

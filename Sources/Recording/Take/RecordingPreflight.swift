@@ -7,7 +7,7 @@ import OvercrankLinuxSystem
 public import OvercrankMediaCore
 
 /// What a take will need, and what its disk and the memory have: known before it begins.
-public struct RecordingPreflight: Hashable, Sendable {
+public struct RecordingPreflight: Hashable, Sendable, Codable {
   /// Bytes that a second of the take has: exact for uncompressed pictures, else what pictures of
   /// this size and codec usually take; busy pictures take up to twice as much.
   public let bytesPerSecond: Int64
@@ -18,6 +18,11 @@ public struct RecordingPreflight: Hashable, Sendable {
   public let freeBytes: Int64?
   /// The longest take that memory surely holds with ``RecordingSettings/isBurst``.
   public let maximumBurstDuration: MediaTime
+
+  private enum CodingKeys: String, CodingKey {
+    case bytesPerSecond, diskBytesPerSecond, freeBytes
+    case maximumBurstDuration = "longestBurst"
+  }
 
   /// How long the disk's free space lasts; nil where it is not known.
   public var freeDuration: MediaTime? {

@@ -6,7 +6,7 @@ import OvercrankLibAV
 public import OvercrankMediaCore
 
 /// What a finished take is, and what became of each of its frames.
-public struct RecordingReport: Sendable {
+public struct RecordingReport: Hashable, Sendable, Codable {
   /// The file.
   public var path = ""
   /// The mode that was recorded, as `modes` names it.
@@ -21,10 +21,10 @@ public struct RecordingReport: Sendable {
   public var proof: FrameRateVerification?
   /// Why the rate of the take is not the one that was asked for; nil where it is.
   public var rateCause: FrameRateMismatchReason?
-  /// How long the file plays, in nanoseconds.
-  public var durationNanoseconds: Int64 = 0
-  /// From switching the stream on to the first period that the driver claims, in nanoseconds.
-  public var startupNanoseconds: Int64?
+  /// How long the file plays.
+  public var duration = MediaTime.zero
+  /// From switching the stream on to the first period that the driver claims.
+  public var startupDuration: Duration?
   /// What became of every frame period.
   public var ledger = FrameLedger()
   /// Where frames are missing, in order.
@@ -52,6 +52,18 @@ public struct RecordingReport: Sendable {
   /// What the user should know although nothing failed.
   public var warnings: [String] = []
 
+  private enum CodingKeys: String, CodingKey {
+    case path = "file"
+    case mode, proof, rateCause, duration, ledger, gaps, pauses, intervals, cost, trigger
+    case requestedFrameRate = "requestedFps"
+    case negotiatedFrameRate = "negotiatedFps"
+    case measuredFrameRate = "measuredFps"
+    case startupDuration = "startup"
+    case stoppedBy, codec, video, audio, warnings
+    case isPlayable = "playable"
+    case problem = "error"
+  }
+
   /// Makes the report of a take of which nothing is known yet but its rates.
   public init(requestedFrameRate: FrameRate, negotiatedFrameRate: FrameRate) {
     self.requestedFrameRate = requestedFrameRate
@@ -71,12 +83,11 @@ extension RecordingReport {
     ledger.stored = count
     ledger.lostWriter += lost
     if times.indices.contains(Int(count)) {
-      durationNanoseconds = times[Int(count)].saturatingMultiplied(by: 1_000)
+      duration = MediaTime(microseconds: times[Int(count)])
     }
-    let end = durationNanoseconds
     intervals = FrameIntervals(microseconds: Array(times.prefix(Int(count))))
     // What was missing among the lost ones is now missing after the last that is left.
-    var after = FrameGap(afterIndex: count - 1, count: lost, nanoseconds: end, cause: .lostWriter)
+    var after = FrameGap(afterIndex: count - 1, count: lost, time: duration, cause: .lostWriter)
     var kept: [FrameGap] = []
     for gap in gaps {
       if gap.cause == .lostWriter {
@@ -85,7 +96,7 @@ extension RecordingReport {
         kept.append(
           FrameGap(
             afterIndex: min(gap.afterIndex, count - 1), count: gap.count,
-            nanoseconds: gap.nanoseconds, cause: gap.cause))
+            time: gap.time, cause: gap.cause))
       }
     }
     gaps = kept + [after]
@@ -93,7 +104,7 @@ extension RecordingReport {
 }
 
 /// How the pictures of a take are encoded.
-public struct RecordedVideo: Hashable, Sendable {
+public struct RecordedVideo: Hashable, Sendable, Codable {
   /// The codec.
   public var codec: VideoCodec
   /// The profile of H.264 by libx264's name, such as `high`; nil for other codecs.
@@ -105,47 +116,60 @@ public struct RecordedVideo: Hashable, Sendable {
   /// The most bits a second that the encoder was allowed; nil where it had no limit or none was
   /// used.
   public var maximumBitRate: Int64?
+
+  private enum CodingKeys: String, CodingKey {
+    case codec, profile, level, bitRate
+    case maximumBitRate = "maxBitRate"
+  }
 }
 
 /// A time in which a take was paused, and its frames left out.
-public struct RecordingPause: Hashable, Sendable {
-  /// Where in the file it is, in nanoseconds from the first frame.
-  public let nanoseconds: Int64
+public struct RecordingPause: Hashable, Sendable, Codable {
+  /// Where in the file it is.
+  public let time: MediaTime
   /// How long it was, from the first frame that was left out to the next that was not; nil where
   /// the take ended before that.
-  public private(set) var durationNanoseconds: Int64?
-  private let driverMicroseconds: Int64
+  public private(set) var duration: MediaTime?
+  /// When it began, by the driver's clock.
+  public let captureTime: MediaTime
 
-  init(nanoseconds: Int64, driverMicroseconds: Int64) {
-    self.nanoseconds = nanoseconds
-    self.driverMicroseconds = driverMicroseconds
+  private enum CodingKeys: String, CodingKey {
+    case duration
+    case captureTime = "capture"
+    case time = "at"
+  }
+
+  init(time: MediaTime, captureTime: MediaTime) {
+    self.time = time
+    self.captureTime = captureTime
   }
 
   mutating func end(atMicroseconds time: Int64) {
-    durationNanoseconds = (time &- driverMicroseconds).saturatingMultiplied(by: 1_000)
+    duration = MediaTime(microseconds: time &- captureTime.wholeMicroseconds)
   }
 }
 
-/// How far apart stored frames are, in nanoseconds: what half, 95 and 99 in 100 do not exceed.
-public struct FrameIntervals: Hashable, Sendable {
+/// How far apart stored frames are: what half, 95 and 99 in 100 do not exceed.
+public struct FrameIntervals: Hashable, Sendable, Codable {
   /// The median.
-  public let p50: Int64
+  public let p50: Duration
   /// The 95th percentile.
-  public let p95: Int64
+  public let p95: Duration
   /// The 99th percentile.
-  public let p99: Int64
+  public let p99: Duration
   /// The longest.
-  public let max: Int64
+  public let max: Duration
 
   /// Measures the times of frames in microseconds; nil for fewer than two frames.
   ///
   /// A percentile is the smallest interval that at least so many in 100 do not exceed.
   public init?(microseconds times: [Int64]) {
-    let sorted = zip(times.dropFirst(), times).map { ($0 &- $1) &* 1_000 }.sorted()
+    let sorted = zip(times.dropFirst(), times).map { $0 &- $1 }.sorted()
     guard let longest = sorted.last else { return nil }
-    func percentile(_ percent: Int) -> Int64 {
-      sorted[Swift.max(0, (sorted.count * percent + 99) / 100 - 1)]
+    func percentile(_ percent: Int) -> Duration {
+      .microseconds(sorted[Swift.max(0, (sorted.count * percent + 99) / 100 - 1)])
     }
-    (p50, p95, p99, max) = (percentile(50), percentile(95), percentile(99), longest)
+    (p50, p95, p99) = (percentile(50), percentile(95), percentile(99))
+    max = .microseconds(longest)
   }
 }

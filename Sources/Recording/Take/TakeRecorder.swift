@@ -12,7 +12,7 @@ struct TakeRecorder: ~Copyable {
   private let take: MovieTake
   private var file: MovieFile
   private var writer: TakeWriter
-  private let startOfWriting = CaptureStatistics.threadNanoseconds()
+  private let startOfWriting = CaptureStatistics.threadTime()
   /// What the disk or the encoder refused; nothing is stored after it.
   private(set) var failure: LibAVError?
   private var limits: FileLimits
@@ -103,7 +103,7 @@ struct TakeRecorder: ~Copyable {
       end = CaptureEnd(stopReason: limit.reason)
       end.frames.next = limit.next
     }
-    end.cost.writerThread = CaptureStatistics.threadNanoseconds() - startOfWriting
+    end.cost.writerThread = CaptureStatistics.threadTime() - startOfWriting
     writer.close(end)
     do throws(LibAVError) { try writer.finish() } catch { failure = failure ?? error }
     if writer.storedCount > 0 {

@@ -46,7 +46,7 @@ public struct TriggerSettings: Sendable {
 /// The instant around which a clip is recorded.
 public struct CaptureTrigger: Hashable, Sendable {
   /// What gave the trigger.
-  public enum Source: String, Hashable, Sendable, CaseIterable {
+  public enum Source: String, Hashable, Sendable, CaseIterable, Codable {
     /// A call of the library.
     case call
     /// A signal of the system.
@@ -63,30 +63,38 @@ public struct CaptureTrigger: Hashable, Sendable {
 
   /// What gave the trigger.
   public let source: Source
-  /// When, in microseconds of the camera's clock.
-  public let microseconds: Int64
+  /// When, by the camera's clock.
+  public var time: MediaTime { MediaTime(microseconds: microseconds) }
+  /// The same in microseconds, which are all that a driver tells.
+  package let microseconds: Int64
 
-  /// Makes a trigger.
-  public init(source: Source, microseconds: Int64) {
+  package init(source: Source, microseconds: Int64) {
     self.source = source
     self.microseconds = microseconds
   }
 }
 
 /// Where in a clip its trigger is.
-public struct TriggerMark: Hashable, Sendable {
-  /// The trigger.
-  public let trigger: CaptureTrigger
+public struct TriggerMark: Hashable, Sendable, Codable {
+  /// What gave the trigger.
+  public let source: CaptureTrigger.Source
+  /// When it came, by the camera's clock.
+  public let captureTime: MediaTime
   /// The stored frame that was the latest when the trigger came, from 0; nil where it came before
   /// the first of them.
   public let frameIndex: Int64?
-  /// The trigger's time in the clip, in nanoseconds after the first stored frame; negative where
-  /// it came before.
-  public let nanoseconds: Int64
+  /// The trigger's time in the clip; below zero where it came before the first stored frame.
+  public let time: MediaTime
+
+  private enum CodingKeys: String, CodingKey {
+    case source, frameIndex
+    case captureTime = "capture"
+    case time = "at"
+  }
 }
 
 /// What a capture that waited for triggers was, and all its clips.
-public struct TriggeredReport: Sendable {
+public struct TriggeredReport: Hashable, Sendable, Codable {
   /// The clips in the order of their triggers.
   public var clips: [RecordingReport] = []
   /// How many triggers came for which a clip was begun.
@@ -106,8 +114,8 @@ public struct TriggeredReport: Sendable {
   public var negotiatedFrameRate: FrameRate
   /// The rate that the device delivered, losses included; nil for fewer than two frames.
   public var measuredFrameRate: Rational?
-  /// From switching the stream on to the first period that the driver claims, in nanoseconds.
-  public var startupNanoseconds: Int64?
+  /// From switching the stream on to the first period that the driver claims.
+  public var startupDuration: Duration?
   /// The mode that was recorded, as `modes` names it.
   public var mode = ""
   /// The codec of the pictures.

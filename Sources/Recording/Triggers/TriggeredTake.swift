@@ -245,8 +245,9 @@ struct TriggeredTake {
         .converted(to: 1_000_000_000, rounding: .towardPositiveInfinity)
     else { return nil }
     // A frame's time may be off by some of its period.
-    guard mark.nanoseconds < asked.value - 2 * period.value else { return nil }
-    return "\(clip.path) holds \(max(0, mark.nanoseconds) / 1_000_000) ms from before its trigger "
+    let held = mark.time.wholeNanoseconds
+    guard held < asked.value - 2 * period.value else { return nil }
+    return "\(clip.path) holds \(max(0, held) / 1_000_000) ms from before its trigger "
       + "instead of \(asked.value / 1_000_000) ms: "
       + (isRingTooSmall ? "the ring is too small" : "the camera had not run for longer")
   }
@@ -315,7 +316,7 @@ struct TriggeredTake {
     report.ledger = state.account.ledger
     report.gaps = state.account.gaps
     report.measuredFrameRate = state.account.measuredFrameRate
-    report.startupNanoseconds = state.account.startupNanoseconds
+    report.startupDuration = state.account.startupDuration
     report.stoppedBy = end.stopReason
     // What a clip's file lost in the end is in no other, unless clips overlap.
     let lost = min(

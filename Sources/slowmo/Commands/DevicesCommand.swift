@@ -29,15 +29,15 @@ struct DevicesCommand: ParsableCommand, Verb {
   struct Document: Encodable {
     struct Device: Encodable {
       let id: String
-      @Nullable var path: String?
+      let path: String?
       let name: String
-      @Nullable var driver: String?
-      @Nullable var bus: String?
+      let driver: String?
+      let bus: String?
       let kind: String
       let media: [String]
       let deviceType: String
       let position: String
-      @Nullable var problem: String?
+      let problem: String?
 
       init(_ device: CaptureDevice) {
         id = device.id
@@ -63,8 +63,8 @@ struct DevicesCommand: ParsableCommand, Verb {
     let schema = schemaName("devices.event")
     let event: String
     let id: String
-    @Nullable var path: String?
-    @Nullable var device: Document.Device?
+    let path: String?
+    let device: Document.Device?
 
     enum CodingKeys: CodingKey { case schema, event, id, path, device }
 

@@ -72,12 +72,11 @@ struct FramesCommand: ParsableCommand, Verb {
     }
     let schema = schemaName("frames")
     let file: String
-    @Nullable var csv: String?
+    let csv: String?
     let frames: [Frame]
     /// The numbers of frames that could not be decoded; with `skip` they have no file.
     let undecodableFrames: [Int]
-    /// Only with `--dry-run`.
-    let dryRun: Bool?
+    let dryRun: Bool
 
     enum CodingKeys: CodingKey { case schema, file, csv, frames, undecodableFrames, dryRun }
   }
@@ -108,7 +107,7 @@ struct FramesCommand: ParsableCommand, Verb {
       try Output.document(
         Document(
           file: file, csv: csv, frames: written, undecodableFrames: undecodable,
-          dryRun: writing.dryRun ? true : nil))
+          dryRun: writing.dryRun))
     } else if output != standardOutput && csv != standardOutput {
       for frame in written { Output.line(frame.path) }
       if let csv { Output.line(csv) }
@@ -154,17 +153,17 @@ struct FramesCommand: ParsableCommand, Verb {
     guard let output else { return [] }
     guard output != standardOutput else {
       return indices.map {
-        Document.Frame(index: $0, ptsNs: lines[$0].ptsNanoseconds, path: output)
+        Document.Frame(index: $0, ptsNs: lines[$0].time.wholeNanoseconds, path: output)
       }
     }
     let template = try NameTemplate(output, fields: ["index", "us", "ms", "name"])
     var seen: Set<String> = []
     return try indices.map { index in
-      let line = lines[index]
+      let nanoseconds = lines[index].time.wholeNanoseconds
       let path = template.name([
         "index": .number(Int64(index)), "name": .text(NameTemplate.stem(of: file)),
         // Rounded down to the unit.
-        "us": .number(line.ptsNanoseconds / 1_000), "ms": .number(line.ptsNanoseconds / 1_000_000),
+        "us": .number(nanoseconds / 1_000), "ms": .number(nanoseconds / 1_000_000),
       ])
       guard seen.insert(path).inserted else {
         throw CommandError.usage(
@@ -173,7 +172,7 @@ struct FramesCommand: ParsableCommand, Verb {
       }
       try names.add(path)
       try Files.refuseExisting(path, overwrites: writing.overwrite)
-      return Document.Frame(index: index, ptsNs: line.ptsNanoseconds, path: path)
+      return Document.Frame(index: index, ptsNs: nanoseconds, path: path)
     }
   }
 

@@ -23,7 +23,7 @@ struct InfoCommand: ParsableCommand, Verb {
 
   func perform() throws -> ExitStatus {
     let asset = try Asset(path: file, allowsTruncation: true)
-    let document = try InfoDocument(asset)
+    let document = InfoDocument(asset)
     if common.json {
       try Output.document(document)
     } else {

@@ -50,15 +50,13 @@ struct ModesCommand: ParsableCommand, Verb {
 
   struct Document: Encodable {
     struct Measured: Encodable {
-      @Nullable var fps: String?
-      @Nullable var fpsValue: Double?
-      let jitterNs: Int64
+      let fps: Rational?
+      let jitter: Duration
       let dropped: Int64
 
       init(_ measurement: RateMeasurement) {
-        fps = measurement.frameRate?.description
-        fpsValue = measurement.frameRate?.doubleValue
-        jitterNs = measurement.jitterNanoseconds
+        fps = measurement.frameRate
+        jitter = measurement.jitter
         dropped = measurement.dropped
       }
     }
@@ -75,8 +73,8 @@ struct ModesCommand: ParsableCommand, Verb {
       let minFps: String
       let minFpsValue: Double
       let highFrameRate: Bool
-      @Nullable var measured: Measured?
-      @Nullable var frameDurationStep: String?
+      let measured: Measured?
+      let frameDurationStep: String?
       let emulated: Bool
       let beyondSource: Bool
 
@@ -102,10 +100,10 @@ struct ModesCommand: ParsableCommand, Verb {
     let schema = schemaName("modes")
     let device: String
     let modes: [Mode]
-    @Nullable var fastest: String?
+    let fastest: String?
     let sizeRanges: [SizeRangeDocument]
-    @Nullable var input: CurrentInputDocument?
-    let inputs: [InputDocument]
+    let input: CurrentInputDocument?
+    let inputs: [InputConnector]
 
     enum CodingKeys: CodingKey {
       case schema, device, modes, fastest, sizeRanges, input, inputs
@@ -146,7 +144,7 @@ struct ModesCommand: ParsableCommand, Verb {
         modes: formats.map { Document.Mode($0, measurements[$0.id]) }, fastest: fastest?.id,
         sizeRanges: list.sizeRanges.map(SizeRangeDocument.init),
         input: list.inputs.flatMap(CurrentInputDocument.init),
-        inputs: (list.inputs?.all ?? []).map(InputDocument.init)))
+        inputs: list.inputs?.all ?? []))
     return Interrupt.isRequested ? Interrupt.status : .done
   }
 
@@ -165,7 +163,7 @@ struct ModesCommand: ParsableCommand, Verb {
 
   private static func text(_ measurement: RateMeasurement) -> String {
     let rate = measurement.frameRate.map { "\(($0.doubleValue * 1_000).rounded() / 1_000)" }
-    let jitter = measurement.jitterNanoseconds / 1_000
+    let jitter = measurement.jitter.wholeNanoseconds / 1_000
     return "measured \(rate ?? "no") fps, jitter \(jitter) us, \(measurement.dropped) dropped"
   }
 }

@@ -229,8 +229,7 @@ struct RecordCommand: ParsableCommand, Verb {
   ) throws -> ExitStatus {
     let document = RecordPlanDocument(
       file: output, device: device.address, mode: format.id,
-      requestedFps: format.maxFrameRate.description,
-      requestedFpsValue: format.maxFrameRate.doubleValue, codec: codec.defaultValueDescription,
+      requestedFps: format.maxFrameRate, codec: codec.defaultValueDescription,
       audio: audio.microphone?.address)
     if common.json {
       try Output.document(document)

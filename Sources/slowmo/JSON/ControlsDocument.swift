@@ -39,13 +39,13 @@ struct ControlsDocument: Encodable {
     let name: String
     let title: String
     let type: String
-    @Nullable var minimum: Int64?
-    @Nullable var maximum: Int64?
-    @Nullable var step: Int64?
-    @Nullable var `default`: Int64?
-    @Nullable var value: Value?
-    @Nullable var valueNs: Int64?
-    @Nullable var unit: String?
+    let minimum: Int64?
+    let maximum: Int64?
+    let step: Int64?
+    let `default`: Int64?
+    let value: Value?
+    let valueNs: Int64?
+    let unit: String?
     let flags: [String]
     let menu: [Item]
   }
@@ -68,7 +68,7 @@ extension ControlsDocument.Control {
     maximum = control.maximum
     step = control.step
     `default` = control.defaultValue
-    valueNs = control.time.flatMap { try? $0.nanoseconds(.halfAwayFromZero) }
+    valueNs = control.time?.wholeNanoseconds
     unit = control.unit
     flags = control.flags
     menu = control.menu.map { Item(index: $0.index, name: $0.name) }

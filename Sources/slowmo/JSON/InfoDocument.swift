@@ -9,15 +9,12 @@ struct InfoDocument: Encodable {
     let width: Int
     let height: Int
     let frameCount: Int
-    @Nullable var nominalFps: String?
-    @Nullable var nominalFpsValue: Double?
-    @Nullable var averageFps: String?
-    @Nullable var averageFpsValue: Double?
+    let nominalFps: FrameRate?
+    let averageFps: Rational?
     let variable: Bool
     let timescale: Int
-    @Nullable var captureFps: String?
-    @Nullable var captureFpsValue: Double?
-    @Nullable var captureFpsSource: String?
+    let captureFps: FrameRate?
+    let captureFpsSource: String?
     let rotation: Int
   }
   struct Audio: Encodable {
@@ -49,23 +46,23 @@ struct InfoDocument: Encodable {
   let schema = schemaName("info")
   let file: String
   let container: String
-  let durationNs: Int64
-  @Nullable var video: Video?
-  @Nullable var audio: Audio?
+  let duration: MediaTime
+  let video: Video?
+  let audio: Audio?
   let metadata: [String: String]
   let chapters: [Chapter]
   /// Of a file that is cut off, what can be read.
-  @Nullable var truncation: Truncation?
+  let truncation: Truncation?
 
   enum CodingKeys: CodingKey {
-    case schema, file, container, durationNs, video, audio, metadata, chapters, truncation
+    case schema, file, container, duration, video, audio, metadata, chapters, truncation
   }
 
-  init(_ asset: Asset) throws {
+  init(_ asset: Asset) {
     file = asset.path
     container = asset.container
     truncation = asset.truncation.map(Truncation.init)
-    durationNs = try asset.duration.nanoseconds(.halfAwayFromZero)
+    duration = asset.duration
     metadata = asset.metadata
     chapters = asset.chapters.map { chapter in
       Chapter(
@@ -78,23 +75,20 @@ struct InfoDocument: Encodable {
     }
     let capture = asset.captureFrameRate
     video = asset.videoTrack.map { track in
-      let average = track.frames.averageFrameRate
-      return Video(
+      Video(
         codec: track.codec.rawValue, width: track.width, height: track.height,
-        frameCount: track.frameCount, nominalFps: track.nominalFrameRate?.description,
-        nominalFpsValue: track.nominalFrameRate?.doubleValue, averageFps: average?.description,
-        averageFpsValue: average?.doubleValue, variable: track.frames.isVariable,
-        timescale: Int(track.timescale), captureFps: capture?.rate.description,
-        captureFpsValue: capture?.rate.doubleValue, captureFpsSource: capture?.source,
-        rotation: track.rotation)
+        frameCount: track.frameCount, nominalFps: track.nominalFrameRate,
+        averageFps: track.frames.averageFrameRate, variable: track.frames.isVariable,
+        timescale: Int(track.timescale), captureFps: capture?.rate,
+        captureFpsSource: capture?.source, rotation: track.rotation)
     }
   }
 
   /// The same for people.
   var lines: [String] {
-    var lines = ["\(file): \(container), \(decimal(Double(durationNs) / 1e9, 6)) s"]
+    var lines = ["\(file): \(container), \(decimal(duration.doubleValue, 6)) s"]
     if let video {
-      let average = video.averageFpsValue.map { decimal($0, 3) } ?? "unknown"
+      let average = video.averageFps.map { decimal($0.doubleValue, 3) } ?? "unknown"
       lines.append(
         "video: \(video.codec) \(video.width)x\(video.height), \(video.frameCount) frames, "
           + "\(average) fps on average\(video.variable ? ", variable" : "")"

@@ -2,44 +2,26 @@
 
 import Overcrank
 
-/// One of a device's inputs.
-struct InputDocument: Encodable {
-  let index: Int
-  let name: String
-  let kind: String
-  let problems: [String]
-  let hasTimings: Bool
-  let hasStandards: Bool
-
-  init(_ input: InputConnector) {
-    index = input.index
-    name = input.name
-    kind = input.kind.rawValue
-    problems = input.problems.map(\.rawValue)
-    hasTimings = input.hasTimings
-    hasStandards = input.hasStandards
-  }
-}
-
 /// The input in force, and what is known of its timings.
 struct CurrentInputDocument: Encodable {
-  let index: Int
-  let name: String
-  let kind: String
-  let problems: [String]
-  @Nullable var timings: TimingsDocument?
-  @Nullable var detectedTimings: TimingsDocument?
-  @Nullable var detectionProblem: String?
+  private enum CodingKeys: CodingKey { case timings, detectedTimings, detectionProblem }
+
+  private let input: InputConnector
+  private let inputs: InputConnectors
 
   init?(_ inputs: InputConnectors) {
     guard let input = inputs.current else { return nil }
-    index = input.index
-    name = input.name
-    kind = input.kind.rawValue
-    problems = input.problems.map(\.rawValue)
-    timings = inputs.timings.map(TimingsDocument.init)
-    detectedTimings = inputs.detectedTimings.map(TimingsDocument.init)
-    detectionProblem = inputs.detectionProblem
+    self.input = input
+    self.inputs = inputs
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    try input.encode(to: encoder)
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encodeIfPresent(inputs.timings.map(TimingsDocument.init), forKey: .timings)
+    try container.encodeIfPresent(
+      inputs.detectedTimings.map(TimingsDocument.init), forKey: .detectedTimings)
+    try container.encodeIfPresent(inputs.detectionProblem, forKey: .detectionProblem)
   }
 }
 
@@ -51,8 +33,7 @@ struct TimingsDocument: Encodable {
   let pixelClock: UInt64
   let totalWidth: Int
   let totalHeight: Int
-  @Nullable var fps: String?
-  @Nullable var fpsValue: Double?
+  let fps: FrameRate?
 
   init(_ timings: VideoTimings) {
     width = timings.width
@@ -61,8 +42,7 @@ struct TimingsDocument: Encodable {
     pixelClock = timings.pixelClock
     totalWidth = timings.totalWidth
     totalHeight = timings.totalHeight
-    fps = timings.frameRate?.description
-    fpsValue = timings.frameRate?.doubleValue
+    fps = timings.frameRate
   }
 }
 

@@ -2,99 +2,134 @@
 
 import Overcrank
 
-/// A frame that could not be decoded.
-struct UndecodableFrameDocument: Encodable {
-  let file: String
-  let index: Int
-  let ptsNs: Int64
+/// What `retime` and `edit` say of what they did or would do, or of a project that they wrote.
+struct RetimeDocument: Encodable, TextDocument {
+  /// What there is to tell.
+  private enum Content {
+    /// An export.
+    case done(ExportReport)
+    /// What an export would do.
+    case plan(ExportReport)
+    /// A project, which is not exported.
+    case project(path: String, isDryRun: Bool)
+  }
 
-  init(_ frame: ExportReport.UndecodableFrame) throws {
-    file = frame.path
-    index = frame.index
-    ptsNs = try frame.time.nanoseconds(.towardNegativeInfinity)
+  private enum CodingKeys: String, CodingKey, CaseIterable {
+    case schema, dryRun, file, duration, plan, cuts, lostMetadata
+    // Of a project, all of these are unknown.
+    case copies, framesCopied, framesHidden, framesEncoded, framesDuplicated, framesSkipped
+    case hiddenNs, maxTimeErrorNs, audio, avEndDifferenceNs, sparseFrames
+
+    static let unknownOfProject: [Self] = [
+      .cuts, .copies, .framesCopied, .framesHidden, .framesEncoded, .framesDuplicated,
+      .framesSkipped, .hiddenNs, .maxTimeErrorNs, .audio, .avEndDifferenceNs, .sparseFrames,
+    ]
+  }
+
+  private let verb: String
+  private let content: Content
+  private let duration: MediaTime
+  private let segments: [SegmentDocument]
+
+  /// Tells of an export.
+  init(_ verb: String, _ report: ExportReport) throws {
+    self.verb = verb
+    content = .done(report)
+    duration = report.duration
+    segments = try report.segments.map(SegmentDocument.init)
+  }
+
+  /// Tells what an export would do.
+  init(_ verb: String, plan: ExportReport, _ composition: Composition) throws {
+    self.verb = verb
+    content = .plan(plan)
+    duration = composition.duration
+    segments = try plan.segments.map(SegmentDocument.init)
+  }
+
+  /// Tells of a project.
+  init(_ verb: String, _ file: String, _ composition: Composition, isDryRun: Bool) throws {
+    self.verb = verb
+    content = .project(path: file, isDryRun: isDryRun)
+    duration = composition.duration
+    segments = try composition.segments.map(SegmentDocument.init)
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    switch content {
+    case .done(let report), .plan(let report):
+      try report.encode(to: encoder)
+      try container.encode(report.cuts.map(CutDocument.init), forKey: .cuts)
+      try container.encode(report.sparse.map(SparseDocument.init), forKey: .sparseFrames)
+      if case .plan = content { try container.encode(true, forKey: .dryRun) }
+    case .project(let path, let isDryRun):
+      for key in CodingKeys.unknownOfProject { try container.encodeNil(forKey: key) }
+      try container.encode(path, forKey: .file)
+      try container.encode(isDryRun, forKey: .dryRun)
+      try container.encode([String](), forKey: .lostMetadata)
+    }
+    try container.encode(schemaName(verb), forKey: .schema)
+    try container.encode(segments, forKey: .plan)
+    try container.encode(duration, forKey: .duration)
   }
 }
 
-/// What `retime` and `edit` say of what they did.
-struct RetimeDocument: Encodable, TextDocument {
-  struct Audio: Encodable {
-    let algorithm: String
-    let samples: Int64
-    let lengthErrorSamples: Int64
+// MARK: For people
 
-    init(_ audio: ExportReport.Audio) {
-      algorithm = audio.algorithm
-      samples = audio.samples
-      lengthErrorSamples = audio.lengthErrorSamples
-    }
-  }
-
-  let schema: String
-  let file: String
-  let durationNs: Int64
-  let plan: [SegmentDocument]
-  let copies: [CopyDocument]
-  let cuts: [CutDocument]
-  let framesCopied: Int64
-  let framesHidden: Int64
-  let framesEncoded: Int64
-  let framesDuplicated: Int64
-  let framesSkipped: Int64
-  let hiddenNs: Int64
-  let maxTimeErrorNs: Int64
-  @Nullable var audio: Audio?
-  @Nullable var avEndDifferenceNs: Int64?
-  let sparseFrames: [SparseDocument]
-  let undecodableFrames: [UndecodableFrameDocument]
-  let lostMetadata: [String]
-  let wallNs: Int64
-
-  enum CodingKeys: CodingKey {
-    case sparseFrames, undecodableFrames
-    case schema, file, durationNs, plan, copies, cuts, framesCopied, framesHidden, framesEncoded
-    case framesDuplicated
-    case framesSkipped, hiddenNs, maxTimeErrorNs, audio, avEndDifferenceNs, lostMetadata, wallNs
-  }
-
-  init(_ verb: String, _ report: ExportReport) throws {
-    schema = schemaName(verb)
-    file = report.path
-    durationNs = try report.duration.nanoseconds(.halfAwayFromZero)
-    plan = try report.segments.map(SegmentDocument.init)
-    copies = report.copies.map(CopyDocument.init)
-    cuts = report.cuts.map(CutDocument.init)
-    framesCopied = report.framesCopied
-    framesHidden = report.framesHidden
-    framesEncoded = report.framesEncoded
-    framesDuplicated = report.framesDuplicated
-    framesSkipped = report.framesSkipped
-    hiddenNs = report.hiddenNanoseconds
-    maxTimeErrorNs = report.maxTimeErrorNanoseconds
-    audio = report.audio.map(Audio.init)
-    avEndDifferenceNs = report.avEndDifferenceNanoseconds
-    sparseFrames = report.sparse.map(SparseDocument.init)
-    undecodableFrames = try report.undecodable.map(UndecodableFrameDocument.init)
-    lostMetadata = report.lostMetadata
-    wallNs = report.wallNanoseconds
-  }
-
+extension RetimeDocument {
   var lines: [String] {
-    var lines = plan.map(\.line) + cuts.map(\.line)
+    let seconds = decimal(duration.doubleValue, 6)
+    switch content {
+    case .done(let report): return segments.map(\.line) + Self.lines(report, seconds)
+    case .plan(let report):
+      return segments.map(\.line) + Self.planLines(report)
+        + ["\(report.path): would play \(seconds) s; nothing was written"]
+    case .project(let path, let isDryRun):
+      return segments.map(\.line) + [
+        isDryRun
+          ? "\(path): would play \(seconds) s; nothing was written"
+          : "\(path): a project of \(seconds) s"
+      ]
+    }
+  }
+
+  private static func lines(_ report: ExportReport, _ seconds: String) -> [String] {
     var counts: [String] = []
-    if framesCopied > 0 { counts.append("\(framesCopied) frames copied") }
-    if framesHidden > 0 {
-      counts.append("\(framesHidden) more hidden (\(hiddenNs) ns)")
+    if report.framesCopied > 0 { counts.append("\(report.framesCopied) frames copied") }
+    if report.framesHidden > 0 {
+      counts.append(
+        "\(report.framesHidden) more hidden (\(report.hiddenDuration.wholeNanoseconds) ns)")
     }
-    if framesEncoded > 0 {
-      counts.append("\(framesEncoded) frames encoded (\(framesDuplicated) of them repeated)")
+    if report.framesEncoded > 0 {
+      counts.append(
+        "\(report.framesEncoded) frames encoded (\(report.framesDuplicated) of them repeated)")
     }
-    if framesSkipped > 0 { counts.append("\(framesSkipped) frames skipped") }
+    if report.framesSkipped > 0 { counts.append("\(report.framesSkipped) frames skipped") }
+    var lines = report.cuts.map { CutDocument($0).line }
     lines.append(
-      "\(file): \(decimal(Double(durationNs) / 1e9, 6)) s, \(counts.joined(separator: ", ")), "
-        + "largest time error \(maxTimeErrorNs) ns")
-    if let audio { lines.append("sound: \(audio.algorithm), \(audio.samples) samples") }
-    if !lostMetadata.isEmpty {
-      lines.append("not kept: \(lostMetadata.joined(separator: ", "))")
+      "\(report.path): \(seconds) s, \(counts.joined(separator: ", ")), "
+        + "largest time error \(report.maxTimeError.wholeNanoseconds) ns")
+    if let audio = report.audio {
+      lines.append("sound: \(audio.algorithm), \(audio.samples) samples")
+    }
+    if !report.lostMetadata.isEmpty {
+      lines.append("not kept: \(report.lostMetadata.joined(separator: ", "))")
+    }
+    return lines
+  }
+
+  private static func planLines(_ plan: ExportReport) -> [String] {
+    var lines = plan.cuts.map { CutDocument($0).line }
+    if plan.framesCopied > 0 { lines.append("\(plan.framesCopied) frames to copy") }
+    if plan.framesHidden > 0 {
+      lines.append(
+        "\(plan.framesHidden) frames to hide, for \(plan.hiddenDuration.wholeNanoseconds) ns in all"
+      )
+    }
+    if plan.framesEncoded > 0 { lines.append("\(plan.framesEncoded) frames to encode") }
+    if !plan.lostMetadata.isEmpty {
+      lines.append("would not be kept: \(plan.lostMetadata.joined(separator: ", "))")
     }
     return lines
   }

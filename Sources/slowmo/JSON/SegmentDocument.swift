@@ -14,36 +14,30 @@ struct SegmentDocument: Encodable {
     }
   }
   /// The file that is played.
-  @Nullable var file: String?
-  @Nullable var source: Range?
+  let file: String?
+  let source: Range?
   let target: Range
   /// Of a ramp the mean.
-  @Nullable var speed: String?
-  @Nullable var speedValue: Double?
+  let speed: Speed?
   /// `constant`, `ramp`, `hold` or `empty`.
   let motion: String
   let reversed: Bool
   /// The speeds at the ends of a ramp.
-  @Nullable var startSpeed: String?
-  @Nullable var startSpeedValue: Double?
-  @Nullable var endSpeed: String?
-  @Nullable var endSpeedValue: Double?
+  private(set) var startSpeed: Rational?
+  private(set) var endSpeed: Rational?
 
   /// The same for people.
   let line: String
 
   enum CodingKeys: CodingKey {
-    case file, source, target, speed, speedValue, motion, reversed
-    case startSpeed, startSpeedValue, endSpeed, endSpeedValue
+    case file, source, target, speed, motion, reversed, startSpeed, endSpeed
   }
 
   init(_ segment: TrackSegment) throws {
     file = segment.source?.path
     source = segment.mapping.map { Range($0.sourceStart, $0.sourceEnd) }
     target = Range(segment.target.start.seconds, segment.target.end.seconds)
-    let speed = try segment.speed()
-    self.speed = speed?.description
-    speedValue = speed?.fraction.doubleValue
+    speed = try segment.speed()
     reversed = segment.mapping?.isReversed ?? false
     var words = "speed \(speed?.description ?? "none")"
     switch segment.mapping?.motion {
@@ -52,11 +46,9 @@ struct SegmentDocument: Encodable {
     case nil: motion = "empty"
     case .ramp:
       motion = "ramp"
-      let start = try segment.mapping?.speed(at: segment.target.start.seconds)
-      let end = try segment.mapping?.speed(at: segment.target.end.seconds)
-      (startSpeed, startSpeedValue) = (start?.description, start?.doubleValue)
-      (endSpeed, endSpeedValue) = (end?.description, end?.doubleValue)
-      words = "speed \(Self.text(start)) to \(Self.text(end))"
+      startSpeed = try segment.mapping?.speed(at: segment.target.start.seconds)
+      endSpeed = try segment.mapping?.speed(at: segment.target.end.seconds)
+      words = "speed \(Self.text(startSpeed)) to \(Self.text(endSpeed))"
     }
     let from = segment.mapping.map(Self.words) ?? "nothing plays"
     line = "plan: \(from) at \(segment.target.displayText), \(words)"

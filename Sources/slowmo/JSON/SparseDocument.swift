@@ -6,14 +6,12 @@ import Overcrank
 struct SparseDocument: Encodable {
   let start: String
   let end: String
-  let fps: String
-  let fpsValue: Double
+  let fps: Rational
 
   init(_ sparse: ExportReport.LowRateRange) {
     start = sparse.range.start.seconds.description
     end = sparse.range.end.seconds.description
-    fps = "\(sparse.framesPerSecond.numerator)/\(sparse.framesPerSecond.denominator)"
-    fpsValue = sparse.framesPerSecond.doubleValue
+    fps = sparse.framesPerSecond
   }
 }
 

@@ -119,7 +119,7 @@ struct ExportOptions: ParsableArguments {
     if writing.dryRun {
       let plan = try session.plan(settings)
       note(plan.sparse, output)
-      return try tell(RetimePlanDocument(verb, plan, composition), common)
+      return try tell(RetimeDocument(verb, plan: plan, composition), common)
     }
     let progress = ProgressReporter(writing.progress)
     progress.start(file: output)
@@ -160,7 +160,7 @@ struct ExportOptions: ParsableArguments {
       if output == standardOutput { return .done }
     }
     return try tell(
-      RetimePlanDocument(
+      RetimeDocument(
         verb, output, composition, isDryRun: writing.dryRun), common)
   }
 

@@ -87,15 +87,14 @@ enum Output {
     line(String(decoding: try encode(document, isPretty: true), as: UTF8.self))
   }
 
-  /// A document's bytes: keys in snake case and in order, so that two runs can be compared.
+  /// A document's bytes, as ``DocumentEncoder`` writes it; keys are in order, so that two runs can be compared.
   ///
   /// Bytes of names that are no text are U+FFFD.
   static func encode(_ document: some Encodable, isPretty: Bool) throws -> Data {
     let encoder = JSONEncoder()
-    encoder.keyEncodingStrategy = .convertToSnakeCase
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     if isPretty { encoder.outputFormatting.insert(.prettyPrinted) }
-    let data = try encoder.encode(document)
+    let data = try encoder.encode(DocumentEncoder.tree(of: document))
     return Data(String(decoding: data, as: UTF8.self).repaired.utf8)
   }
 
@@ -104,21 +103,6 @@ enum Output {
     _ = WholeFile.writeAll(bytes, to: descriptor)
   }
 }
-
-/// A value that is written as `null` when it is unknown, instead of being left out.
-@propertyWrapper
-struct Nullable<Value: Encodable>: Encodable {
-  var wrappedValue: Value?
-
-  init(wrappedValue: Value?) { self.wrappedValue = wrappedValue }
-
-  func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    if let wrappedValue { try container.encode(wrappedValue) } else { try container.encodeNil() }
-  }
-}
-
-extension Nullable: Sendable where Value: Sendable {}
 
 /// What a document says when its verb failed.
 struct ErrorDetails: Encodable, Sendable {

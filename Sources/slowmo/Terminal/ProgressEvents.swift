@@ -8,49 +8,33 @@ import Synchronization
 enum ProgressEvents {
   struct Event: Encodable, Sendable {
     var event: String
-    @Nullable var frame: Int64?
-    @Nullable var totalFrames: Int64?
-    @Nullable var ptsNs: Int64?
-    @Nullable var fps: Double?
-    @Nullable var speed: Double?
-    @Nullable var drops: Int64?
-    @Nullable var bytes: Int64?
-    @Nullable var queueFill: Double?
-    @Nullable var peakDbfs: [Double]?
-    @Nullable var file: String?
-    @Nullable var message: String?
-    /// Only of the event `end`: the exit code, and what failed.
-    var end: End?
-
-    enum CodingKeys: CodingKey {
-      case event, frame, totalFrames, ptsNs, fps, speed, drops, bytes, queueFill, peakDbfs, file
-      case message, status, error
-    }
-
-    func encode(to encoder: any Encoder) throws {
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encode(event, forKey: .event)
-      try container.encode(frame, forKey: .frame)
-      try container.encode(totalFrames, forKey: .totalFrames)
-      try container.encode(ptsNs, forKey: .ptsNs)
-      try container.encode(fps, forKey: .fps)
-      try container.encode(speed, forKey: .speed)
-      try container.encode(drops, forKey: .drops)
-      try container.encode(bytes, forKey: .bytes)
-      try container.encode(queueFill, forKey: .queueFill)
-      try container.encode(peakDbfs, forKey: .peakDbfs)
-      try container.encode(file, forKey: .file)
-      try container.encode(message, forKey: .message)
-      if let end {
-        try container.encode(end.status.rawValue, forKey: .status)
-        try container.encode(end.error, forKey: .error)
-      }
-    }
+    var frame: Int64?
+    var totalFrames: Int64?
+    var ptsNs: Int64?
+    var fps: Double?
+    var speed: Double?
+    var drops: Int64?
+    var bytes: Int64?
+    var queueFill: Double?
+    var peakDbfs: [Double]?
+    var file: String?
+    var message: String?
   }
 
-  struct End: Sendable {
+  /// The last event, with the exit code, and what failed.
+  private struct End: Encodable {
+    let event: Event
     let status: ExitStatus
     let error: ErrorDetails?
+
+    enum CodingKeys: CodingKey { case status, error }
+
+    func encode(to encoder: any Encoder) throws {
+      try event.encode(to: encoder)
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(status.rawValue, forKey: .status)
+      try container.encode(error, forKey: .error)
+    }
   }
 
   private struct State {
@@ -79,7 +63,7 @@ enum ProgressEvents {
   }
 
   /// Writes an event.
-  static func tell(_ event: Event) {
+  static func tell(_ event: some Encodable) {
     guard areOn, let data = try? Output.encode(event, isPretty: false) else { return }
     Output.write(Array(data) + [UInt8(ascii: "\n")], to: STDERR_FILENO)
   }
@@ -102,8 +86,7 @@ enum ProgressEvents {
         var event = state.last
         event.event = "end"
         event.message = event.message ?? state.error?.message
-        event.end = End(status: status, error: state.error)
-        return event
+        return End(event: event, status: status, error: state.error)
       })
   }
 }

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Glibc
+import Overcrank
 
 /// How a verb tells how far it is.
 enum ProgressStyle: String, CaseIterable, ExpressibleByArgument {
@@ -181,8 +182,7 @@ final class ProgressReporter {
 
   /// Seconds since the work began, above zero.
   private var elapsedSeconds: Double {
-    let duration = (ContinuousClock.now - started).components
-    return max(0.001, Double(duration.seconds) + Double(duration.attoseconds) / 1e18)
+    max(0.001, (ContinuousClock.now - started).doubleValue)
   }
 }
 

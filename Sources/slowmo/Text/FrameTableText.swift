@@ -12,8 +12,8 @@ enum FrameTableText {
       // A recording never repeats a frame; of other files it is not known.
       let duplicate = line.sequence == nil ? "" : "0"
       text +=
-        "\(line.index),\(line.ptsNanoseconds),\(field(line.captureNanoseconds)),"
-        + "\(field(line.sequence)),\(line.durationNanoseconds),\(field(line.lostBefore)),"
+        "\(line.index),\(line.time.wholeNanoseconds),\(field(line.captureTime?.wholeNanoseconds)),"
+        + "\(field(line.sequence)),\(line.duration.wholeNanoseconds),\(field(line.lostBefore)),"
         + "\(duplicate)\n"
     }
     try Files.write(path, Data(text.utf8), overwrites: overwrites)

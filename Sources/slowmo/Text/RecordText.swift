@@ -9,7 +9,7 @@ enum RecordText {
     let measured = report.measuredFrameRate.map { decimal($0.doubleValue, 3) } ?? "unknown"
     var lines = [
       "\(report.path): \(ledger.stored) frames in "
-        + "\(decimal(Double(report.durationNanoseconds) / 1e9, 3)) s, \(report.codec?.rawValue ?? "nothing"), "
+        + "\(decimal(report.duration.doubleValue, 3)) s, \(report.codec?.rawValue ?? "nothing"), "
         + "mode \(report.mode)",
       "rate: asked \(decimal(report.requestedFrameRate.doubleValue, 3)), "
         + "granted \(decimal(report.negotiatedFrameRate.doubleValue, 3)), measured \(measured)"
@@ -19,14 +19,14 @@ enum RecordText {
     if let video = report.video { lines.append(line(video)) }
     lines += gapLines(report.gaps)
     if let intervals = report.intervals {
-      func milliseconds(_ value: Int64) -> String { decimal(Double(value) / 1e6, 3) }
+      func milliseconds(_ time: Duration) -> String { decimal(time.doubleValue * 1e3, 3) }
       lines.append(
         "intervals: median \(milliseconds(intervals.p50)) ms, p99 "
           + "\(milliseconds(intervals.p99)) ms, longest \(milliseconds(intervals.max)) ms")
     }
     if let mark = report.trigger {
       lines.append(
-        "trigger: \(mark.trigger.source.rawValue) at \(decimal(Double(mark.nanoseconds) / 1e9, 6)) s, "
+        "trigger: \(mark.source.rawValue) at \(decimal(mark.time.doubleValue, 6)) s, "
           + (mark.frameIndex.map { "frame \($0)" } ?? "before the first frame"))
     }
     if let audio = report.audio { lines += self.lines(audio) }
@@ -70,7 +70,7 @@ extension RecordText {
   static func gapLines(_ gaps: [FrameGap]) -> [String] {
     var lines = gaps.prefix(10).map { gap in
       "gap: \(gap.count) after frame \(gap.afterIndex) at "
-        + "\(decimal(Double(gap.nanoseconds) / 1e9, 6)) s, \(gap.cause.rawValue)"
+        + "\(decimal(gap.time.doubleValue, 6)) s, \(gap.cause.rawValue)"
     }
     if gaps.count > 10 { lines.append("gap: and \(gaps.count - 10) more") }
     return lines

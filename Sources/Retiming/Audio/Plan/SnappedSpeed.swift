@@ -12,7 +12,7 @@ public enum UnsupportedSpeedPolicy: Hashable, Sendable {
 }
 
 /// Sound that plays at another speed than was asked for.
-public struct SnappedSpeed: Hashable, Sendable {
+public struct SnappedSpeed: Hashable, Sendable, Codable {
   /// When it plays, in the composition.
   public let target: TimeRange
   /// Source seconds for each second of output, as asked for.

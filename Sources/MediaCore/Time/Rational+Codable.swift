@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Exact numbers are coded as fractions in text, such as "1001/240000": a number of JSON is binary
+// floating point to most readers, and would round them.
+
+extension Rational: Codable {
+  /// Reads a fraction such as `"1/8"`, or a whole number such as `"2"`.
+  ///
+  /// - Throws: `DecodingError` for anything else.
+  public init(from decoder: any Decoder) throws {
+    self = try decoder.fraction("a fraction") { Rational($0, over: $1) }
+  }
+
+  /// Writes the fraction as `"1/8"`.
+  ///
+  /// - Throws: `EncodingError` for ``invalid``.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    guard isValid else {
+      throw EncodingError.invalidValue(
+        self, .init(codingPath: encoder.codingPath, debugDescription: "the number is invalid"))
+    }
+    try container.encode(description)
+  }
+}
+
+extension MediaTime: Codable {
+  /// Reads a time such as `"1001/240000"`, whose lower number becomes the timescale.
+  ///
+  /// - Throws: `DecodingError` for anything else, and where a number does not fit.
+  public init(from decoder: any Decoder) throws {
+    self = try decoder.fraction("a time") { MediaTime(exactly: $0, over: $1) }
+  }
+
+  /// Writes the value over the timescale, in seconds: `"1001/240000"`.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(description)
+  }
+}
+
+extension FrameRate: Codable {
+  /// Reads a rate such as `"60000/1001"`.
+  ///
+  /// - Throws: `DecodingError` for anything else, and for a rate that is not above zero.
+  public init(from decoder: any Decoder) throws {
+    self = try decoder.fraction("a frame rate") { FrameRate(exactly: Rational($0, over: $1)) }
+  }
+
+  /// Writes the rate as `"60000/1001"`.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(description)
+  }
+}
+
+extension Speed: Codable {
+  /// Reads a speed such as `"1/8"`.
+  ///
+  /// - Throws: `DecodingError` for anything else, and for a speed that is not above zero.
+  public init(from decoder: any Decoder) throws {
+    self = try decoder.fraction("a speed") { Speed(exactly: Rational($0, over: $1)) }
+  }
+
+  /// Writes the speed as `"1/8"`.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(description)
+  }
+}
+
+extension TimeRange: Codable {
+  private enum CodingKeys: CodingKey { case start, end }
+
+  /// Reads the start and the end.
+  ///
+  /// - Throws: `DecodingError`, also where the end is before the start.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    let start = try container.decode(MediaTime.self, forKey: .start)
+    let end = try container.decode(MediaTime.self, forKey: .end)
+    self = try decoder.checked { () throws(MediaError) in try TimeRange(start: start, end: end) }
+  }
+
+  /// Writes the start and the end.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(start, forKey: .start)
+    try container.encode(end, forKey: .end)
+  }
+}
+
+extension Decoder {
+  /// Reads the one text as a whole number over another, and makes a value of them.
+  fileprivate func fraction<Value>(
+    _ kind: String, _ make: (Int128, Int128) -> Value?
+  ) throws -> Value {
+    let text = try singleValueContainer().decode(String.self)
+    let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+    guard let first = parts.first, parts.count <= 2, let numerator = Int128(first),
+      let denominator = parts.count == 1 ? 1 : Int128(parts[1]), denominator > 0,
+      let value = make(numerator, denominator)
+    else {
+      throw DecodingError.dataCorrupted(
+        .init(codingPath: codingPath, debugDescription: "\"\(text)\" is not \(kind)"))
+    }
+    return value
+  }
+
+  /// Makes a value of what was read; its error says which part of the input is to blame.
+  package func checked<Value>(_ make: () throws(MediaError) -> Value) throws -> Value {
+    do { return try make() } catch {
+      throw DecodingError.dataCorrupted(
+        .init(
+          codingPath: codingPath, debugDescription: error.message, underlyingError: error))
+    }
+  }
+}

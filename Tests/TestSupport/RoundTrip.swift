@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A value as it comes back from JSON.
+public func throughJSON<Value: Codable>(_ value: Value) throws -> Value {
+  try JSONDecoder().decode(Value.self, from: JSONEncoder().encode(value))
+}
+
+/// Decodes text of JSON.
+public func decode<Value: Decodable>(_ type: Value.Type, _ text: String) throws -> Value {
+  try JSONDecoder().decode(type, from: Data(text.utf8))
+}
