@@ -4,6 +4,7 @@ import PackageDescription
 extension Target.Dependency {
   static let algorithms = product(name: "Algorithms", package: "swift-algorithms")
   static let deque = product(name: "DequeModule", package: "swift-collections")
+  static let logging = product(name: "Logging", package: "swift-log")
   static let systemPackage = product(name: "SystemPackage", package: "swift-system")
 }
 
@@ -34,6 +35,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-algorithms", from: "1.2.1"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     .package(url: "https://github.com/attaswift/BigInt", from: "6.0.1"),
     // Without its Foundation trait, which links ICU.
@@ -57,7 +59,7 @@ let package = Package(
     .systemLibrary(name: "CLinuxSystem"),
 
     // Values of time, which every module below may import.
-    .module("MediaCore"),
+    .module("MediaCore", with: [.logging]),
     // Files, threads and clocks, as the system has them.
     .module("LinuxSystem", on: ["MediaCore"], with: ["CLinuxSystem", .deque, .systemPackage]),
     // What became of each frame: values only.
@@ -78,13 +80,13 @@ let package = Package(
       on: [
         "DeviceDiscovery", "FrameAccounting", "V4L2", "ALSA", "LibAV", "LinuxSystem", "MediaCore",
       ],
-      with: [.product(name: "Histogram", package: "hdrhistogram-swift")]),
+      with: [.logging, .product(name: "Histogram", package: "hdrhistogram-swift")]),
     .module(
       "Recording",
       on: [
         "Capture", "DeviceDiscovery", "FrameAccounting", "LibAV", "LinuxSystem", "MediaCore",
         "MovieFormat",
-      ]),
+      ], with: [.logging]),
     .module(
       "Assets", on: ["FrameAccounting", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat"],
       with: [.algorithms]),
@@ -94,7 +96,7 @@ let package = Package(
       "Export",
       on: [
         "Editing", "Assets", "Retiming", "LibAV", "LinuxSystem", "MediaCore", "MovieFormat",
-      ], with: [.algorithms]),
+      ], with: [.algorithms, .logging]),
 
     // The faces: one import for library users, one command for everyone else.
     .target(

@@ -88,7 +88,7 @@ extension Asset {
     public let index: Int
     /// When it is shown, in the time of the file.
     public let time: MediaTime
-    /// When it was captured, by the driver's clock; nil where unknown.
+    /// When it was captured, by the driver's clock; nil where unknown, or where it does not fit.
     public let captureTime: MediaTime?
     /// The driver's number; nil where unknown.
     public let sequence: Int64?
@@ -102,23 +102,21 @@ extension Asset {
   ///
   /// Of a recording that brings the records of its frames along, they are the driver's own numbers
   /// and times; otherwise they follow from its first frame's and from the gaps.
-  ///
-  /// - Throws: `MediaError` for times that do not fit.
-  public func frameTimingRows() throws(MediaError) -> [FrameTimingRow] {
+  public func frameTimingRows() -> [FrameTimingRow] {
     guard let frames = videoTrack?.frames else { return [] }
     let recording = recording
     let missing = recording?.missing(frameCount: frames.entries.count)
     var sequence = missing == nil ? nil : recording?.firstSequence
     var records = LedgerBox.read(from: path)?.filter { $0.outcome == .taken }
     if let count = records?.count, count < frames.entries.count { records = nil }
-    return try frames.entries.enumerated().map { (index, entry) throws(MediaError) in
+    return frames.entries.enumerated().map { index, entry in
       let time = MediaTime(entry.ticks, over: frames.timescale)
       let lost = missing?[index]
       if index > 0 { sequence = sequence.map { $0 &+ 1 } }
       sequence = sequence.map { $0 &+ (lost ?? 0) }
       let record = records?[index]
-      let late = try recording.map { (recording) throws(MediaError) in
-        try MediaTime(MediaTime(nanoseconds: recording.firstCaptureNs) + time)
+      let late = recording.flatMap {
+        MediaTime(exactly: MediaTime(nanoseconds: $0.firstCaptureNs) + time)
       }
       return FrameTimingRow(
         index: index, time: time,

@@ -25,7 +25,7 @@ public final class ExportProgress: Sendable {
   public init() {}
 
   /// The steps from now on, which end when the export does; a slow listener gets the newest alone.
-  public var steps: AsyncStream<Step> { hub.events() }
+  public var steps: some AsyncSequence<Step, Never> & Sendable { hub.events() }
 
   func send(done: Int64, of total: Int64) { hub.send(Step(done: done, total: total)) }
 

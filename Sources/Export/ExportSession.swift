@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Logging
 public import OvercrankAssets
 public import OvercrankEditing
 import OvercrankLibAV
@@ -24,6 +25,10 @@ public struct ExportSession: Sendable {
   public let asset: Asset
   /// The assets that its segments play.
   public let assets: [Asset]
+  /// Where exports say what they did, and what of the sources they did not keep; quiet until set.
+  ///
+  /// An error that is thrown is not told.
+  public var logger = Logger.quiet
 
   /// Makes a session for a composition whose segments all play one asset.
   public init(_ composition: Composition, of asset: Asset) {
@@ -168,6 +173,7 @@ public struct ExportSession: Sendable {
     try file.finish()
     report.audio = audio?.report
     report.elapsed = ContinuousClock.now - started
+    report.log(to: logger)
     return report
   }
 

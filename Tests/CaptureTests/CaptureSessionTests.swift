@@ -75,7 +75,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
       var iterator = output.frames.makeAsyncIterator()
       var count = 0
       // More than there are buffers: a buffer that was not kept would be overwritten.
-      while count < 80, let sample = await iterator.next() {
+      while count < 80, let sample = await iterator.next(isolation: #isolation) {
         count += 1
         if round == 0, count == 10 { kept = sample }
       }
@@ -101,11 +101,11 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
       let second = VideoDataOutput()
       try session.addOutput(second)
       var iterator = second.frames.makeAsyncIterator()
-      #expect(await iterator.next() != nil)
+      #expect(try await iterator.next() != nil)
       session.removeOutput(second)
       let offered = second.ledger.offered
       var other = first.frames.makeAsyncIterator()
-      for _ in 0..<5 { #expect(await other.next() != nil) }
+      for _ in 0..<5 { #expect(try await other.next() != nil) }
       #expect(second.ledger.offered == offered)
     }
     await session.stopRunning()
@@ -132,7 +132,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     try await session.startRunning()
     func width() async -> Int? {
       var iterator = output.frames.makeAsyncIterator()
-      return await iterator.next()?.formatDescription.width
+      return await iterator.next(isolation: #isolation)?.formatDescription.width
     }
     #expect(await width() == 128)
     session.beginConfiguration()
@@ -190,7 +190,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     try await session.startRunning()
     var kept: SampleBuffer?
     var iterator = output.frames.makeAsyncIterator()
-    kept = await iterator.next()
+    kept = await iterator.next(isolation: #isolation)
     let (lost, bytes) = (input.pool, try #require(kept).withBytes { Array($0) })
     var seen: [SessionEvent] = []
     for await event in events {
@@ -211,8 +211,8 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(try #require(kept).withBytes { $0.elementsEqual(bytes) })
     let offered = output.ledger.offered
     // The first may still be one of before, which waited for someone to take it.
-    repeat { _ = await iterator.next() } while output.ledger.offered == offered
-    _ = await iterator.next()
+    repeat { _ = await iterator.next(isolation: #isolation) } while output.ledger.offered == offered
+    _ = await iterator.next(isolation: #isolation)
     await session.stopRunning()
     #expect(lost.heldCount == 1 && lost !== input.pool)
     kept = nil
@@ -272,15 +272,15 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(inputs[0].format.width * inputs[0].format.height == largest)
     try await session.startRunning()
     var iterator = output.frames.makeAsyncIterator()
-    var kept = await iterator.next()
+    var kept = await iterator.next(isolation: #isolation)
     try session.setSessionPreset(.low)
     #expect(session.isRunning && session.sessionPreset == .low)
     let smallest = formats.map { $0.width * $0.height }.min()
     #expect(inputs[0].format.width * inputs[0].format.height == smallest)
     // What is kept is of the mode before; new frames are of the new one.
-    var sample = await iterator.next()
+    var sample = await iterator.next(isolation: #isolation)
     while let next = sample, next.formatDescription.width != inputs[0].format.width {
-      sample = await iterator.next()
+      sample = await iterator.next(isolation: #isolation)
     }
     let old = try #require(kept?.formatDescription)
     #expect(sample != nil && old.width * old.height == largest)
@@ -309,10 +309,10 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     #expect(session.isInterrupted)
     session.setPressure(false, on: outputs[1])
     #expect(!session.isInterrupted)
-    #expect(await events.next() == .wasInterrupted(.systemPressure))
-    #expect(await events.next() == .interruptionEnded(.systemPressure))
+    #expect(try await events.next() == .wasInterrupted(.systemPressure))
+    #expect(try await events.next() == .interruptionEnded(.systemPressure))
     try await session.startRunning()
-    #expect(await events.next() == .didStartRunning)
+    #expect(try await events.next() == .didStartRunning)
     await session.stopRunning()
   }
 
@@ -339,7 +339,7 @@ private func synthetic(_ name: String = "synthetic:128x96@240") throws -> Device
     try session.addOutput(output)
     try await session.startRunning()
     var iterator = output.frames.makeAsyncIterator()
-    #expect(await iterator.next() != nil)
+    #expect(try await iterator.next() != nil)
     await session.stopRunning()
   }
 }

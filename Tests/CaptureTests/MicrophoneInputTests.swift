@@ -151,7 +151,7 @@ struct MicrophoneInputTests {
     #expect(
       block.gapBefore
         == AudioGap(cause: .outOfBuffers, position: 480 * 200, sampleCount: 480 * 100))
-    while let block = await iterator.next() {
+    while let block = await iterator.next(isolation: #isolation) {
       #expect(block.gapBefore == nil)
       if block.position == 480 * 309 { break }
     }

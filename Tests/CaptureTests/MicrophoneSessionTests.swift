@@ -46,7 +46,7 @@ struct MicrophoneSessionTests {
     #expect(card.isOpen)
     try await listening?.session.startRunning()
     var blocks = listening?.output.blocks.makeAsyncIterator()
-    #expect(await blocks?.next() != nil)
+    #expect(try await blocks?.next() != nil)
     await listening?.session.stopRunning()
     (listening, blocks) = (nil, nil)
     #expect(!card.isOpen)
@@ -70,7 +70,7 @@ struct MicrophoneSessionTests {
     connections[0].isEnabled = false
     try await listening.session.startRunning()
     var iterator = images.frames.makeAsyncIterator()
-    for _ in 0..<10 { #expect(await iterator.next() != nil) }
+    for _ in 0..<10 { #expect(try await iterator.next() != nil) }
     await listening.session.stopRunning()
     #expect(listening.output.ledger == DataOutputLedger() && images.ledger.delivered >= 10)
   }
@@ -95,7 +95,7 @@ struct MicrophoneSessionTests {
       if event == .wasInterrupted(.deviceGone) {
         #expect(session.isRunning && session.isInterrupted)
         var frames = images.frames.makeAsyncIterator()
-        for _ in 0..<3 { #expect(await frames.next() != nil) }
+        for _ in 0..<3 { #expect(try await frames.next() != nil) }
         card.plugIn()
       }
       if case .interruptionEnded = event { break }

@@ -47,7 +47,7 @@ struct SampleAttachmentTests {
     // And it is read anew when the stream starts.
     await session.stopRunning()
     try await session.startRunning()
-    #expect(await iterator.next()?.attachments.exposureDuration == wanted)
+    #expect(try await iterator.next()?.attachments.exposureDuration == wanted)
     try controls.setExposureMode(.continuousAutoExposure)
     while sample.attachments.isExposureCustom == true {
       sample = try #require(await iterator.next())

@@ -52,7 +52,7 @@ import Testing
 /// A session on a machine of two fake cameras, and what is done to it.
 private final class SessionSequence {
   private(set) var frameCount = 0
-  let events: AsyncStream<SessionEvent>
+  let events: any AsyncSequence<SessionEvent, Never> & Sendable
   private let seed: UInt64
   private var random: SeededGenerator
   private let machine: FakeVideoSystemCalls

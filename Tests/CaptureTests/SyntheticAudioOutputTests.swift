@@ -41,7 +41,7 @@ struct SyntheticAudioOutputTests {
     // Again, and from the beginning.
     try await session.startRunning()
     // What still waited of before comes first; what was lost at the beginning is a gap from 0.
-    while let block = await blocks.next(),
+    while let block = try await blocks.next(),
       block.position != block.gapBefore?.sampleCount ?? 0
     {}
     await session.stopRunning()
@@ -55,10 +55,10 @@ struct SyntheticAudioOutputTests {
       let audio = AudioDataOutput()
       try session.addOutput(audio)
       var blocks = audio.blocks.makeAsyncIterator()
-      for _ in 0..<3 { #expect(await blocks.next() != nil) }
+      for _ in 0..<3 { #expect(try await blocks.next() != nil) }
       session.removeOutput(audio)
       let offered = audio.ledger.offered
-      while await blocks.next() != nil {}
+      while try await blocks.next() != nil {}
       #expect(audio.ledger.offered == offered && audio.ledger.isBalanced)
     }
     await session.stopRunning()

@@ -111,7 +111,9 @@ struct DeviceChangesTests {
   @Test func `A microphone comes and goes with its node`() async throws {
     let devices = try ScratchDevices()
     var changes = try devices.with { try CaptureDevice.changes() }.makeAsyncIterator()
-    func next() async -> String { await changes.next().map(ScratchDevices.text) ?? "end" }
+    func next() async -> String {
+      await changes.next(isolation: #isolation).map(ScratchDevices.text) ?? "end"
+    }
     #expect(await next() == "+synthetic Synthetic camera")
     try devices.setAudioNode("pcmC0D0p", isThere: true)
     try devices.setAudioNode("pcmC0D0c", isThere: true)
@@ -129,7 +131,9 @@ struct DeviceChangesTests {
     try devices.driver.plug(1, "other")
     try devices.driver.plug(0, "camera")
     var changes = try devices.with { try CaptureDevice.changes() }.makeAsyncIterator()
-    func next() async -> String { await changes.next().map(ScratchDevices.text) ?? "end" }
+    func next() async -> String {
+      await changes.next(isolation: #isolation).map(ScratchDevices.text) ?? "end"
+    }
     #expect(await next() == "+video0 Camera")
     #expect(await next() == "+video1 Other")
     #expect(await next() == "+synthetic Synthetic camera")
@@ -150,7 +154,9 @@ struct DeviceChangesTests {
     let devices = try ScratchDevices()
     try devices.driver.plug(0, "camera")
     var changes = try devices.with { try CaptureDevice.changes() }.makeAsyncIterator()
-    func next() async -> String { await changes.next().map(ScratchDevices.text) ?? "end" }
+    func next() async -> String {
+      await changes.next(isolation: #isolation).map(ScratchDevices.text) ?? "end"
+    }
     #expect(await next() == "+video0 Camera")
     #expect(await next() == "+synthetic Synthetic camera")
     for _ in 0..<20 {
@@ -165,14 +171,14 @@ struct DeviceChangesTests {
     let devices = try ScratchDevices()
     let changes = try devices.with { try CaptureDevice.changes() }
     var iterator = changes.makeAsyncIterator()
-    #expect(await iterator.next().map(ScratchDevices.text) == "+synthetic Synthetic camera")
+    #expect(try await iterator.next().map(ScratchDevices.text) == "+synthetic Synthetic camera")
     // As the kernel makes it; then as udev gives it to the group.
     try devices.driver.plug(0, "forbidden", mode: 0o600)
     try devices.driver.plug(1, "camera")
-    #expect(await iterator.next().map(ScratchDevices.text) == "+video1 Camera")
+    #expect(try await iterator.next().map(ScratchDevices.text) == "+video1 Camera")
     try devices.link(0, as: "usb-Maker_Camera_7-video-index0")
     try devices.driver.plug(0, "camera")
-    guard case .added(let device) = await iterator.next() else {
+    guard case .added(let device) = await iterator.next(isolation: #isolation) else {
       Issue.record("no device was added")
       return
     }
@@ -181,8 +187,8 @@ struct DeviceChangesTests {
     #expect(device.problem == nil)
     // Permission taken away is told, too, and is not absence.
     try devices.driver.plug(0, "forbidden", mode: 0o660)
-    #expect(await iterator.next() == .removed(id: "usb-Maker_Camera_7", path: device.path))
-    guard case .added(let forbidden) = await iterator.next() else {
+    #expect(try await iterator.next() == .removed(id: "usb-Maker_Camera_7", path: device.path))
+    guard case .added(let forbidden) = await iterator.next(isolation: #isolation) else {
       Issue.record("no device was added")
       return
     }

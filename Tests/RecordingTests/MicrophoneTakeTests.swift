@@ -305,7 +305,7 @@ struct ClickAndFlashTests {
   private func flashes(_ asset: Asset) throws -> [Double] {
     var reader = try FrameReader(asset)
     var converter = FrameConverter(to: .gray8, isFullRange: true)
-    let lines = try asset.frameTimingRows()
+    let lines = asset.frameTimingRows()
     let row = FrameNumberPattern.Layout(width: 128).height + 1
     return try lines.indices.compactMap { index in
       let picture = try converter.convert(try reader.picture(at: index))

@@ -106,7 +106,7 @@ struct PauseTests {
         == model.pauses.map { $0.duration.map { $0 * 1_000 } })
     let asset = try Asset(path: scratch.file("take.mov"))
     #expect(try paintedNumbers(asset) == model.stored.map { $0 })
-    let lines = try asset.frameTimingRows()
+    let lines = asset.frameTimingRows()
     #expect(lines.map(\.time.wholeNanoseconds) == model.times.map { $0 * 1_000 })
     #expect(lines.map(\.sequence) == model.stored.map { Int64($0) })
     #expect(lines.compactMap(\.lostBefore).reduce(0, +) <= Int64(model.lost + model.corrupt))

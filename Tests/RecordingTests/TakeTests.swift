@@ -50,7 +50,7 @@ struct TakeTests {
     #expect(asset.videoTrack?.codec == stored)
     #expect(asset.videoTrack?.frameCount == Int(report.ledger.stored))
     let painted = try paintedNumbers(asset).map { $0.map(Int64.init) }
-    let sequences = try asset.frameTimingRows().map(\.sequence)
+    let sequences = asset.frameTimingRows().map(\.sequence)
     #expect(painted == sequences)
     #expect(asset.duration == (MediaTime(1, over: 2)))
     // Beside what is lossless the sound is, too.

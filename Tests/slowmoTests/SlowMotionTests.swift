@@ -14,7 +14,7 @@ struct SlowMotionTests {
     let report = try document(path + ".json")
     let asset = try Asset(path: path)
     let painted = try paintedNumbers(asset).map { try #require($0) }
-    let lines = try asset.frameTimingRows()
+    let lines = asset.frameTimingRows()
     #expect(painted.map(Int64.init) == lines.map(\.sequence))
     let ledger = try #require(report["ledger"] as? [String: Int])
     #expect(ledger["stored"] == painted.count)

@@ -18,6 +18,9 @@ import Synchronization
 /// try session.startRunning()
 /// for await block in output.blocks { print(block.presentationTimeStamp, output.levels) }
 /// ```
+///
+/// All calls may come from any thread, and none of them waits for the microphone. The closure is
+/// called on the executor it was set with, or on a thread of the output's own, one block at a time.
 public final class AudioDataOutput: FrameOutput {
   /// The most seconds of sound that wait.
   static let longestWait = 2
@@ -46,7 +49,9 @@ public final class AudioDataOutput: FrameOutput {
   public var levels: [AudioLevel] { current.withLock { $0?.meter }?.levels ?? [] }
 
   /// The blocks in order, for one task at a time; they end when the output leaves its session.
-  public var blocks: AudioBlocks { AudioBlocks(delivery) }
+  public var blocks: some AsyncSequence<AudioSampleBuffer, Never> & Sendable {
+    SampleSequence(delivery)
+  }
 
   /// Has a closure called with each block, one at a time and in order.
   ///

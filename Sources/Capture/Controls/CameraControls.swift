@@ -21,6 +21,9 @@ import Synchronization
 ///     duration: MediaTime(microseconds: 4_000), gain: nil, rounding: .towardZero)
 /// }
 /// ```
+///
+/// All calls may come from any thread. A call that reads or sets waits for the driver, which may ask
+/// the camera over its bus; two calls at once are made one after the other.
 public final class CameraControls: Sendable {
   /// The handle, or nil for a device that has no settings.
   let node: ControlledNode?

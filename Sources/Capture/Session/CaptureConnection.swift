@@ -5,6 +5,8 @@ public import OvercrankMediaCore
 import Synchronization
 
 /// A way from an input to an output; formed by the session for each pair that goes together.
+///
+/// All calls may come from any thread, also while frames pass; none of them waits.
 public final class CaptureConnection: Sendable {
   /// Where frames or sound come from.
   public let input: any CaptureInput

@@ -103,7 +103,10 @@ extension CaptureSession {
       return wasPressed == state.pressed.isEmpty
     }
     guard isNews else { return }
-    hub.send(isPressed ? .wasInterrupted(.systemPressure) : .interruptionEnded(.systemPressure))
+    let event: SessionEvent =
+      isPressed ? .wasInterrupted(.systemPressure) : .interruptionEnded(.systemPressure)
+    hub.send(event)
+    log([event])
   }
 }
 

@@ -168,6 +168,7 @@ extension CaptureSession {
     let reason = end.error.flatMap(SessionEvent.InterruptionReason.init)
     let news = reason.map(SessionEvent.wasInterrupted) ?? end.error.map(SessionEvent.runtimeError)
     if reason == .deviceGone { input.close() }
+    var told: [SessionEvent] = []
     let isAwaited = state.withLock { state in
       state.running.removeAll { $0.input === input }
       let isAwaited =
@@ -180,9 +181,11 @@ extension CaptureSession {
       } else {
         if state.running.isEmpty { events.append(state.endOfRunning(of: self)) }
         for event in events { hub.send(event) }
+        told = events
       }
       return isAwaited
     }
+    log(told)
     if isAwaited { awaitReturn(of: input) }
   }
 
@@ -198,8 +201,8 @@ extension CaptureSession {
   ///
   /// - Parameter news: What is to be told first.
   func endChange(_ news: [SessionEvent] = []) {
-    state.withLock { state in
-      guard let change = state.change.take() else { return }
+    let told = state.withLock { state -> [SessionEvent] in
+      guard let change = state.change.take() else { return [] }
       var events = news
       if change.hasStarted, !change.wasRunning { events.append(.didStartRunning) }
       events += change.events
@@ -207,7 +210,9 @@ extension CaptureSession {
         events.append(state.endOfRunning(of: self))
       }
       for event in events { hub.send(event) }
+      return events
     }
+    log(told)
   }
 
   /// Makes a graph the one in force, or leaves the one that is.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Logging
 public import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 import Synchronization
@@ -62,6 +63,7 @@ public final class CaptureSession: Sendable {
   /// Taken by who starts, stops or changes what runs; never while `state` is.
   let work = Mutex(())
   let hub = EventHub<SessionEvent>()
+  let journal = Mutex(Logger.quiet)
   /// How often an input that was interrupted is tried again, in milliseconds.
   let retryMilliseconds: Int
 
@@ -103,7 +105,7 @@ public final class CaptureSession: Sendable {
   }
 
   /// What happens to the session, from now on.
-  public var events: AsyncStream<SessionEvent> { hub.events() }
+  public var events: some AsyncSequence<SessionEvent, Never> & Sendable { hub.events() }
 
   /// Whether frames flow from an input.
   public var isRunning: Bool { state.withLock { !$0.running.isEmpty } }

@@ -9,6 +9,9 @@ import Synchronization
 ///
 /// A session opens it anew, in the same mode, when the device was gone and is there again; a
 /// session's preset opens it in another mode.
+///
+/// All calls may come from any thread. Opening waits for the driver; measuring waits for frames, and
+/// needs the device for itself: no session may capture from the input meanwhile.
 public final class DeviceInput: Sendable {
   /// What is heard beside the pictures, when its sample 0 sounds on the capture clock, and the
   /// clock of frames that do not wait for their time; nil for those that do.

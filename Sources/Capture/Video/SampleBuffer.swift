@@ -36,6 +36,9 @@ public struct FormatDescription: Hashable, Sendable {
 ///
 /// The buffer goes back to the camera with the last reference: keep a few, not many, or the
 /// output drops frames with ``FrameDropReason/outOfBuffers``.
+///
+/// All calls may come from any thread, and several at once: what is read never changes, and each
+/// conversion at a time has a converter of its own.
 public final class SampleBuffer: Sendable {
   private enum Storage {
     case held(BufferPool.HeldBuffer)

@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The frames of a ``VideoDataOutput``, in order of capture.
-public typealias VideoFrames = SampleSequence<SampleBuffer>
-/// The blocks of an ``AudioDataOutput``, in order.
-public typealias AudioBlocks = SampleSequence<AudioSampleBuffer>
-
 /// What a data output hands over, one after the other, to one task at a time.
-public struct SampleSequence<Sample: Sendable>: AsyncSequence, Sendable {
+struct SampleSequence<Sample: Sendable>: AsyncSequence, Sendable {
   private let delivery: SampleDeliverer<Sample>
 
   init(_ delivery: SampleDeliverer<Sample>) { self.delivery = delivery }
 
   /// Takes one after the other.
-  public struct AsyncIterator: AsyncIteratorProtocol {
+  struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate let delivery: SampleDeliverer<Sample>
 
     /// The next, as soon as there is one; nil when the task is cancelled or no more come.
-    public mutating func next(
+    mutating func next(
       isolation actor: isolated (any Actor)? = #isolation
     ) async throws(Never) -> Sample? { await delivery.next() }
   }
 
   /// An iterator; each frame or block goes to one.
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(delivery: delivery) }
+  func makeAsyncIterator() -> AsyncIterator { AsyncIterator(delivery: delivery) }
 }

@@ -16,6 +16,9 @@ import Synchronization
 /// try session.startRunning()
 /// for await sample in output.frames { print(sample.presentationTimeStamp) }
 /// ```
+///
+/// All calls may come from any thread, and none of them waits for the camera. The closure is called
+/// on the executor it was set with, or on a thread of the output's own, one frame at a time.
 public final class VideoDataOutput: FrameOutput {
   private let counters = DataOutputCounters()
   private let options = DataSink.Options()
@@ -79,10 +82,12 @@ public final class VideoDataOutput: FrameOutput {
 
   /// The frames in order of capture, for one task at a time; it ends when the output leaves its
   /// session.
-  public var frames: VideoFrames { VideoFrames(delivery) }
+  public var frames: some AsyncSequence<SampleBuffer, Never> & Sendable {
+    SampleSequence(delivery)
+  }
 
   /// The frames that were dropped, from now on; of those that nobody takes, the newest 256.
-  public var drops: AsyncStream<DroppedFrame> { dropEvents.events() }
+  public var drops: some AsyncSequence<DroppedFrame, Never> & Sendable { dropEvents.events() }
 
   /// Has a closure called with each frame, one at a time and in order.
   ///

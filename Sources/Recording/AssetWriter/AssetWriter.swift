@@ -18,6 +18,8 @@ import Synchronization
 /// ```
 ///
 /// Finish it or give it up: one that is dropped before gives its file up.
+///
+/// All calls may come from any thread. Creating and finishing the file wait for the disk.
 public final class AssetWriter: Sendable {
   /// How far the writer is.
   public enum Status: Hashable, Sendable {

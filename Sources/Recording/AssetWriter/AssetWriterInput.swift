@@ -6,6 +6,9 @@ public import OvercrankMediaCore
 import Synchronization
 
 /// Pictures on their way into the file of an ``AssetWriter``.
+///
+/// All calls may come from any thread. Pictures are stored in the order in which they are appended,
+/// so one thread at a time should do so.
 public final class AssetWriterInput: Sendable {
   /// What the bytes of each picture are.
   public let formatDescription: FormatDescription

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Logging
 public import OvercrankCapture
 import OvercrankDeviceDiscovery
 import OvercrankLibAV
@@ -17,6 +18,10 @@ import Synchronization
 /// let output = try MovieFileOutput(session: session, settings: RecordingSettings(path: "a.mov"))
 /// let report = try output.record()
 /// ```
+///
+/// All calls may come from any thread. ``record(progress:)`` blocks the calling thread until the
+/// take has ended, and its `async` form suspends its task instead; ``stop()``, ``pause()``,
+/// ``resume()`` and triggers return at once.
 public final class MovieFileOutput: FrameOutput {
   struct State {
     weak var session: CaptureSession?
@@ -111,13 +116,13 @@ public final class MovieFileOutput: FrameOutput {
 
   /// What happens to recordings from now on, for any number of listeners; of events that nobody
   /// takes the newest 256 are kept.
-  public var events: AsyncStream<Event> { hub.events() }
+  public var events: some AsyncSequence<Event, Never> & Sendable { hub.events() }
 
   /// How far takes are, from now on.
   ///
   /// A step comes when the frames that waited are stored, or those of a fiftieth of a second. A
   /// slow listener gets the newest alone.
-  public var progress: AsyncStream<Progress> { progressHub.events() }
+  public var progress: some AsyncSequence<Progress, Never> & Sendable { progressHub.events() }
 
   /// Ends the take; may be called from any thread, also before it has begun.
   public func stop() { state.withLock { $0.control }.stop(.signal) }
@@ -269,7 +274,9 @@ public final class MovieFileOutput: FrameOutput {
     // On the thread that stores: meanwhile frames wait in the queue.
     take.controls = input.controlValues()
     hub.send(.didStart(path: settings.path))
-    return try take.write(
+    session.logger.info(
+      "the recording began", metadata: ["path": "\(settings.path)", "mode": "\(input.modeName)"])
+    let report = try take.write(
       from: queue, of: begun.sink, into: file, proof: begun.proof,
       pressure: { session.setPressure($0, on: self) },
       paused: { hub.send($0 ? .didPause(path: settings.path) : .didResume(path: settings.path)) },
@@ -277,6 +284,8 @@ public final class MovieFileOutput: FrameOutput {
         progressHub.send(step)
         progress(step)
       })
+    report.log(to: session.logger)
+    return report
   }
 
   /// Has the session's sound come here, from when it is next started or refreshed on; also that of

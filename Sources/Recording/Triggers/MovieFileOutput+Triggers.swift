@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Logging
 import OvercrankCapture
 import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
@@ -61,6 +62,8 @@ extension MovieFileOutput {
       from: ring, end: { begun.sink.end ?? CaptureEnd() },
       takeTriggers: { state.withLock { ($0.triggers.take(), $0.isLastTrigger) } }, tell: events)
     state.withLock { report.count($0.triggers) }
+    for clip in report.clips { clip.log(to: session.logger) }
+    for warning in report.warnings { session.logger.warning("\(warning)") }
     return report
   }
 

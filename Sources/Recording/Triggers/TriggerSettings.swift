@@ -68,6 +68,15 @@ public struct CaptureTrigger: Hashable, Sendable {
   /// The same in microseconds, which are all that a driver tells.
   package let microseconds: Int64
 
+  /// Makes a trigger.
+  ///
+  /// - Parameters:
+  ///   - source: What gave it.
+  ///   - time: When, by the camera's clock; rounded to the nearest microsecond.
+  public init(source: Source, time: MediaTime) {
+    self.init(source: source, microseconds: time.wholeMicroseconds)
+  }
+
   package init(source: Source, microseconds: Int64) {
     self.source = source
     self.microseconds = microseconds

@@ -91,7 +91,7 @@ struct FramesCommand: ParsableCommand, Verb {
         .badData, code: "invalid_data", "\(file) holds no pictures", hint: "see slowmo info \(file)"
       )
     }
-    let lines = try asset.frameTimingRows()
+    let lines = asset.frameTimingRows()
     let indices = try chosenFrames(asset, table)
     let planned = try plan(indices, lines, &names)
     var undecodable: [Int] = []

@@ -124,7 +124,7 @@ struct FuzzCases {
     random = mutation.random
     if hasMistakes { return "\(try PlantedMistakes.boxCount(in: bytes[...])) boxes" }
     let asset = try Asset(path: path)
-    _ = try asset.frameTimingRows()
+    _ = asset.frameTimingRows()
     if let frames = asset.videoTrack?.frames {
       var reader = try FrameReader(asset)
       for _ in 0..<3 {

@@ -13,6 +13,8 @@ import Synchronization
 /// ```
 ///
 /// No other program can record from the device while the input lives.
+///
+/// All calls may come from any thread; opening waits for the sound card.
 public final class MicrophoneInput: CapturingInput {
   /// How its samples are given.
   public let format: AudioFormat

@@ -16,32 +16,6 @@ public enum CaptureDeviceChange: Hashable, Sendable {
   case removed(id: String, path: String?)
 }
 
-/// The devices that are there, then those that come and go, for as long as somebody asks.
-///
-/// There is no end but cancelling the task that asks. Changes that nobody has asked for yet are
-/// kept; only one task at a time may ask.
-public struct CaptureDeviceChanges: AsyncSequence, Sendable {
-  /// A device that came or went.
-  public typealias Element = CaptureDeviceChange
-  /// Watching does not fail once it has begun.
-  public typealias Failure = Never
-
-  fileprivate let stream: AsyncStream<CaptureDeviceChange>
-
-  /// What the `for` loop asks.
-  public struct AsyncIterator: AsyncIteratorProtocol {
-    fileprivate var iterator: AsyncStream<CaptureDeviceChange>.AsyncIterator
-
-    /// Waits for the next change; nil once the task is cancelled.
-    public mutating func next() async -> CaptureDeviceChange? { await iterator.next() }
-  }
-
-  /// Makes what the `for` loop asks.
-  public func makeAsyncIterator() -> AsyncIterator {
-    AsyncIterator(iterator: stream.makeAsyncIterator())
-  }
-}
-
 extension CaptureDevice {
   /// Watches devices come and go: first an `.added` for each that is there, in the order of
   /// ``discover()``, then every change.
@@ -51,8 +25,13 @@ extension CaptureDevice {
   /// of when udev has given it to more than its owner; one that is taken out and put
   /// back is removed and added, even if it comes back as it was.
   ///
+  /// There is no end but cancelling the task that asks. Changes that nobody has asked for yet are
+  /// kept; only one task at a time may ask.
+  ///
   /// - Throws: `MediaError` with `.deviceFailed` when this user watches too many files.
-  public static func changes() throws(MediaError) -> CaptureDeviceChanges {
+  public static func changes() throws(MediaError)
+    -> some AsyncSequence<CaptureDeviceChange, Never> & Sendable
+  {
     let calls = DeviceSystem.calls
     let watch: DirectoryWatcher
     do throws(SystemError) {
@@ -75,7 +54,7 @@ extension CaptureDevice {
       for change in monitor.begin() { continuation.yield(change) }
       cancellable.activate()
     }
-    return CaptureDeviceChanges(stream: stream)
+    return stream
   }
 }
 

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import OvercrankCapture
+import OvercrankDeviceDiscovery
+import OvercrankMediaCore
+import OvercrankRecording
+import Synchronization
+import TestSupport
+import Testing
+
+/// What a session and its movies say to a program's log.
+struct LoggingTests {
+  /// Keeps each message with its level and its metadata.
+  private struct Recorder: LogHandler {
+    final class Lines: Sendable {
+      let all = Mutex<[String]>([])
+    }
+
+    let lines = Lines()
+    var logLevel = Logger.Level.trace
+    var metadata = Logger.Metadata()
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+      get { metadata[key] }
+      set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+      let values = (event.metadata ?? [:]).sorted { $0.key < $1.key }
+        .filter { $0.key != "path" }.map { "\($0.key)=\($0.value)" }
+      let line = ["\(event.level):", "\(event.message)"] + values
+      lines.all.withLock { $0.append(line.joined(separator: " ")) }
+    }
+  }
+
+  private func record(_ frames: Int64, logger: Logger?) throws {
+    let scratch = try Scratch()
+    let session = try CaptureSession(
+      CaptureDevice.named("synthetic:128x96@240?pace=max&drop=5%&seed=3"))
+    if let logger { session.logger = logger }
+    var settings = RecordingSettings(path: scratch.file("take.mov"))
+    settings.limit = CaptureLimit(frameCount: frames)
+    _ = try MovieFileOutput(session: session, settings: settings).record()
+  }
+
+  @Test func `A take is told by its beginning and its end, whatever its length`() throws {
+    for frames in [20, 400] as [Int64] {
+      let recorder = Recorder()
+      try record(frames, logger: Logger(label: "test") { _ in recorder })
+      let lines = recorder.lines.all.withLock { $0 }
+      #expect(lines.filter { $0.contains("the session runs") }.count == 1)
+      #expect(lines.filter { $0.contains("the session stopped") }.count == 1)
+      #expect(
+        lines.contains { $0.hasPrefix("info: the recording began mode=128x96@240/") }, "\(lines)")
+      #expect(
+        lines.contains {
+          $0.hasPrefix("info: the recording ended dropped=")
+            && $0.hasSuffix("isPlayable=true stoppedBy=frames stored=\(frames)")
+        }, "\(lines)")
+      // No line for a frame, and none for a frame that was dropped.
+      #expect(lines.count == 4, "\(lines)")
+    }
+  }
+
+  @Test func `Nothing is said unless a program asks`() async throws {
+    // In a process of its own, whose standard error is all that a session says.
+    let scratch = try Scratch()
+    let finished = try await run(
+      slowmoPath,
+      [
+        "record", "synthetic:128x96@240?pace=max&drop=5%&seed=3", "--frames", "20", "--progress",
+        "none", "-o", scratch.file("take.mov"),
+      ])
+    #expect(finished.status == 0)
+    #expect(finished.errors == "", "\(finished.errors)")
+  }
+}
