@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Looks at each frame of a camera at 240 fps while it is captured, without a copy: how bright the
-// brightest of 240 frames is.
+// Looks at each frame of a camera at 240 fps while it is captured, without a copy and without a
+// request for memory: how bright the brightest of 240 frames is.
 //
 //   LiveAnalysis [DEVICE]
 import Overcrank
@@ -12,7 +12,8 @@ let output = VideoDataOutput()
 try session.addOutput(output)
 try session.startRunning()
 var brightest = 0
-for await frame in output.frames.prefix(240) {
-  brightest = max(brightest, frame.withBytes { $0.reduce(0) { $0 + Int($1) } / $0.count })
+for _ in 0..<240 {
+  let mean = output.withNextFrame { $0.withBytes { $0.reduce(0) { $0 + Int($1) } / $0.count } }
+  brightest = max(brightest, mean ?? 0)
 }
 print("the brightest of 240 frames has a mean of \(brightest)")

@@ -62,6 +62,15 @@ public final class SampleBuffer: Sendable {
     public var exposureDuration: MediaTime?
     /// The gain, in the driver's unit, likewise.
     public var gain: Int64?
+
+    init(_ observation: FrameObservation, _ exposure: ExposureInForce) {
+      sequence = observation.sequence
+      isAfterClockJump = observation.isClockJump
+      arrivalTime = MediaTime(microseconds: observation.arrival)
+      isExposureCustom = exposure.isByHand
+      exposureDuration = exposure.duration
+      gain = exposure.gainValue
+    }
   }
 
   /// What the bytes are.
@@ -89,11 +98,7 @@ public final class SampleBuffer: Sendable {
     formatDescription = format
     presentationTimeStamp = MediaTime(microseconds: observation.microseconds)
     self.duration = duration
-    attachments = Attachments(
-      sequence: observation.sequence, isAfterClockJump: observation.isClockJump,
-      arrivalTime: MediaTime(microseconds: observation.arrival),
-      isExposureCustom: exposure.isByHand, exposureDuration: exposure.duration,
-      gain: exposure.gainValue)
+    attachments = Attachments(observation, exposure)
     self.pool = pool
     storage = Mutex(.held(heldBuffer))
     self.options = options

@@ -5,7 +5,7 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 
-/// Where samples wait for whoever takes them; the deliverer's thread alone takes them out.
+/// Where samples wait for whoever takes them; one thread at a time takes them out.
 protocol SampleQueue<Sample>: AnyObject, Sendable {
   associatedtype Sample: Sendable
 
@@ -29,8 +29,10 @@ extension SampleQueue {
   func dropSurplus() -> Bool { false }
 }
 
-/// The program's end of a data output: a thread that takes samples out of a queue and hands them
-/// over, one at a time, to whoever asks or to a closure.
+/// The program's end of a data output.
+///
+/// A thread takes samples out of a queue and hands them over, one at a time, to whoever asks or to a
+/// closure; a thread that waits for one takes it out itself.
 final class SampleDeliverer<Sample: Sendable>: Sendable {
   private struct State {
     var queues: [any SampleQueue<Sample>] = []
@@ -38,6 +40,8 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     /// Who waits for a sample, and the number of its call.
     var waiting: (number: Int, continuation: CheckedContinuation<Sample?, Never>)?
     var callCount = 0
+    /// Threads that wait to take a sample out themselves.
+    var pullerCount = 0
     var hasThread = false
     /// Whether no more samples will come, until the output joins a session again.
     var isFinished = false
@@ -49,6 +53,10 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   /// Whether anyone has ever asked for samples.
   let hasTaker = Atomic<Bool>(false)
   private let state = Mutex(State())
+  /// Held by who takes something out of a queue, and by nobody for long.
+  private let taking = Mutex(())
+  /// Signalled for a thread that waits.
+  private let pulled = DispatchSemaphore(value: 0)
 
   /// Takes samples from a queue from now on, after those of queues before.
   ///
@@ -100,6 +108,8 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
       number == nil || state.waiting?.number == number ? state.waiting.take() : nil
     }
     waiting?.continuation.resume(returning: nil)
+    guard number == nil else { return }
+    for _ in 0..<state.withLock({ $0.pullerCount }) { pulled.signal() }
   }
 
   /// The next sample for a task that asks.
@@ -126,6 +136,36 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     }
   }
 
+  /// Waits until there is a sample, and takes it out on the calling thread.
+  ///
+  /// - Parameter take: Takes the oldest entry out of a queue; nil where that is no sample.
+  /// - Returns: Nil when no more samples come.
+  func waitForNext<Taken: ~Copyable & Sendable>(
+    _ take: (any SampleQueue<Sample>) -> Taken?
+  ) -> Taken? {
+    hasTaker.store(true, ordering: .releasing)
+    while true {
+      while let queue = currentQueue(), queue.count > 0 {
+        let taken = taking.withLock { _ in
+          while queue.passNoteOn() || queue.dropSurplus() {}
+          return take(queue)
+        }
+        if let taken { return taken }
+      }
+      let hasEnded = state.withLock { state in
+        if !state.isStopped, !state.isFinished || state.queues.contains(where: { $0.count > 0 }) {
+          state.pullerCount += 1
+          return false
+        }
+        return true
+      }
+      if hasEnded { return nil }
+      wake.signal()
+      pulled.wait()
+      state.withLock { $0.pullerCount -= 1 }
+    }
+  }
+
   private func run() {
     while true {
       wake.wait()
@@ -133,26 +173,35 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
       let (isFinished, isStopped) = state.withLock { ($0.isFinished, $0.isStopped) }
       if isFinished || isStopped { dismiss() }
       if isStopped {
-        for queue in state.withLock({ $0.queues }) { queue.drain() }
+        for queue in state.withLock({ $0.queues }) { taking.withLock { _ in queue.drain() } }
         return
       }
     }
   }
 
+  /// The queue whose samples come next.
+  private func currentQueue() -> (any SampleQueue<Sample>)? {
+    state.withLock { state in
+      if state.queues.count > 1, state.queues[0].count == 0 { state.queues.removeFirst() }
+      return state.queues.first
+    }
+  }
+
   /// Hands over the oldest entry, if there is one and someone to take it.
   private func deliverOne() -> Bool {
-    let (queue, handler) = state.withLock { state in
-      if state.queues.count > 1, state.queues[0].count == 0 { state.queues.removeFirst() }
-      return (state.queues.first, state.handler)
+    guard let queue = currentQueue(), queue.count > 0 else { return false }
+    let (handler, pullerCount) = state.withLock { ($0.handler, $0.pullerCount) }
+    if pullerCount > 0 {
+      pulled.signal()
+      return false
     }
-    guard let queue, queue.count > 0 else { return false }
-    if queue.passNoteOn() || queue.dropSurplus() { return true }
+    if taking.withLock({ _ in queue.passNoteOn() || queue.dropSurplus() }) { return true }
     if let handler {
-      if let sample = queue.take() { handler(sample) }
+      if let sample = taking.withLock({ _ in queue.take() }) { handler(sample) }
     } else {
       // Who asks is known before a sample is taken for it: one that was cancelled takes none.
       guard let waiting = state.withLock({ $0.waiting.take() }) else { return false }
-      waiting.continuation.resume(returning: queue.take())
+      waiting.continuation.resume(returning: taking.withLock { _ in queue.take() })
     }
     return true
   }

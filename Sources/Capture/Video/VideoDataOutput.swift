@@ -22,7 +22,7 @@ import Synchronization
 public final class VideoDataOutput: FrameOutput {
   private let counters = DataOutputCounters()
   private let options = DataSink.Options()
-  private let delivery = SampleDeliverer<SampleBuffer>()
+  let delivery = SampleDeliverer<SampleBuffer>()
   private let dropEvents = EventHub<DroppedFrame>()
   private let sinks = Mutex<[ObjectIdentifier: DataSink]>([:])
   private struct Membership {

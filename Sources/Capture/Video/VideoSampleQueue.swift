@@ -68,6 +68,18 @@ final class VideoSampleQueue: SampleQueue {
       options: options, converters: converters)
   }
 
+  /// Takes the oldest frame out for as long as it is looked at; nil where there is none.
+  func lend() -> CapturedFrame? {
+    guard case .held(let heldBuffer, let observation, let exposure)? = ring.pop() else {
+      return nil
+    }
+    options.waiting.wrappingSubtract(1, ordering: .releasing)
+    counters.delivered.wrappingAdd(1, ordering: .releasing)
+    return CapturedFrame(
+      observation, exposure, heldBuffer, of: pool, format: format, duration: duration,
+      options: options)
+  }
+
   func drain() {
     while let entry = ring.pop() {
       if case .held(let heldBuffer, _, _) = entry { giveBack(heldBuffer) }

@@ -123,6 +123,7 @@ try DeviceSystem.$calls.withValue(machine) {
       "V4L2 640x360@240/mjpg with faults",
       try take(input("/dev/fakevideo0", "640x360@240/mjpg"), frames: 5_000, machine: machine)))
 }
+proofs.append(isProved("live analysis, the whole process", try LiveFrames.look(frames: 480)))
 proofs.append(isProved("microphone", try listen(blocks: 2_000)))
 let three = try ThreeOutputs(frames: frameCount)
 print(three.description)

@@ -16,6 +16,7 @@
 
 #ifdef IS_SANITIZED
 int64_t allocation_count(void) { return -1; }
+int64_t allocation_total(void) { return -1; }
 #else
 
 void *__libc_malloc(size_t size);
@@ -26,25 +27,33 @@ void *__libc_memalign(size_t alignment, size_t size);
 // In the program's own block of its threads' data, so that the counting allocates nothing.
 static _Thread_local int64_t count __attribute__((tls_model("initial-exec")));
 
+static _Atomic int64_t total;
+
 int64_t allocation_count(void) { return count; }
+int64_t allocation_total(void) { return total; }
+
+static void note(void) {
+  count++;
+  total++;
+}
 
 void *malloc(size_t size) {
-  count++;
+  note();
   return __libc_malloc(size);
 }
 
 void *calloc(size_t number, size_t size) {
-  count++;
+  note();
   return __libc_calloc(number, size);
 }
 
 void *realloc(void *memory, size_t size) {
-  count++;
+  note();
   return __libc_realloc(memory, size);
 }
 
 void *memalign(size_t alignment, size_t size) {
-  count++;
+  note();
   return __libc_memalign(alignment, size);
 }
 

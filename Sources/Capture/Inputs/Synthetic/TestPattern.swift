@@ -45,8 +45,12 @@ struct TestPattern: Sendable {
     let line = (y - layout.height - 2) / scale
     guard y - layout.height >= 2, line < Figures.height else { return }
     var x = 8
-    for figure in Figures.decimal(number) {
-      let dots = Figures.dots(of: figure, line: line)
+    // The place of the highest figure, and then of each below it.
+    var place = 1
+    while number / place >= 10 { place *= 10 }
+    while place > 0 {
+      let dots = Figures.dots(of: number / place % 10, line: line)
+      place /= 10
       for column in 0..<Figures.width {
         if dots >> (Figures.width - 1 - column) & 1 == 1 {
           for pixel in x..<min(width, x + scale) { row[pixel] = ink }
@@ -99,9 +103,5 @@ private enum Figures {
       default: 0b01110_10001_10001_01111_00001_00010_01100
       }
     return lines >> UInt64(width * (height - 1 - line)) & 0b11111
-  }
-
-  static func decimal(_ number: Int) -> [Int] {
-    String(number).compactMap(\.wholeNumberValue)
   }
 }

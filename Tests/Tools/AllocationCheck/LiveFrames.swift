@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import AllocationCounter
+import OvercrankCapture
+import OvercrankDeviceDiscovery
+import OvercrankMediaCore
+
+/// A program that looks at each frame as it comes, by the blocking form.
+enum LiveFrames {
+  /// Looks at frames of the synthetic camera, and counts the requests for memory of the whole
+  /// process: those of the camera, of the session and of the program.
+  static func look(frames: Int) throws -> Outcome {
+    let session = try CaptureSession(
+      CaptureDevice.named("synthetic:320x240/grey"), frameRate: FrameRate(240))
+    let output = VideoDataOutput()
+    try session.addOutput(output)
+    try session.startRunning()
+    defer { session.stopRunning() }
+    var outcome = Outcome()
+    var sum = 0
+    var before: Int64 = 0
+    for number in 0..<frames {
+      if number == warmUp { before = allocation_total() }
+      output.withNextFrame { frame in
+        sum &+= frame.withBytes { $0.reduce(0) { $0 &+ Int($1) } }
+      }
+      if waste > 0, number % waste == 0 {
+        UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1).deallocate()
+      }
+    }
+    outcome.requests = allocation_total() - before
+    outcome.frames = sum > 0 ? frames - warmUp : 0
+    return outcome
+  }
+}
