@@ -42,7 +42,7 @@ func mappings(_ legs: [String], sampleRate: Int32) throws -> [TimeMapping] {
       start: MediaTime(fields[0], over: sampleRate),
       duration: MediaTime(fields[1], over: sampleRate))
     let length = try MediaTime(source.duration / speed.fraction)
-    defer { end = (try? end + length) ?? end }
+    defer { end = MediaTime(exactly: end + length) ?? end }
     return try TimeMapping(source: source, target: TimeRange(start: end, duration: length))
   }
 }

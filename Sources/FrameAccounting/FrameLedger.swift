@@ -33,9 +33,11 @@ public struct FrameLedger: Hashable, Sendable, Codable {
   public init() {}
 
   /// The sum of all categories, which must equal ``expected``.
+  ///
+  /// It wraps where it does not fit, which only numbers can that somebody made up.
   public var accounted: Int64 {
-    stored + corrupt + lostStart + lostDevice + lostKernel + lostQueue + lostWriter + evicted
-      + unknown
+    stored &+ corrupt &+ lostStart &+ lostDevice &+ lostKernel &+ lostQueue &+ lostWriter
+      &+ evicted &+ unknown
   }
 
   /// Whether every expected period is accounted for exactly once.
@@ -43,7 +45,7 @@ public struct FrameLedger: Hashable, Sendable, Codable {
 
   /// Frames that were due during the take and are not in the file: all but the stored, the
   /// evicted and those before the first.
-  public var dropped: Int64 { accounted - stored - evicted - lostStart }
+  public var dropped: Int64 { accounted &- stored &- evicted &- lostStart }
 }
 
 /// Frames missing between two stored ones, or after the last.

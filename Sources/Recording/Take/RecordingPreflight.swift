@@ -34,7 +34,7 @@ public struct RecordingPreflight: Hashable, Sendable, Codable {
   /// What the user should know before a take of so long, or one without a limit.
   public func warnings(for duration: MediaTime?) -> [String] {
     var warnings: [String] = []
-    func megabytes(_ bytes: Int64) -> String { "\((bytes + 500_000) / 1_000_000) MB" }
+    func megabytes(_ bytes: Int64) -> String { "\((bytes &+ 500_000) / 1_000_000) MB" }
     if let disk = diskBytesPerSecond, disk < bytesPerSecond {
       warnings.append(
         "the disk takes \(megabytes(disk)) a second and the take needs about "
