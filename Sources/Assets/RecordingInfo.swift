@@ -20,8 +20,9 @@ public struct RecordingInfo: Hashable, Sendable, Decodable {
   public let device: String
   /// The mode it was recorded in.
   public let mode: String
-  /// The driver's time of the first frame, in nanoseconds of its clock.
-  public let firstCaptureNs: Int64
+  /// When the first frame was captured, by the driver's clock.
+  public var firstCaptureTime: MediaTime { MediaTime(nanoseconds: firstCaptureNs) }
+  private let firstCaptureNs: Int64
   /// The driver's number of the first frame.
   public let firstSequence: Int64
   /// What the camera's settings held when the take began, by the names that `slowmo controls` lists;
@@ -116,7 +117,7 @@ extension Asset {
       sequence = sequence.map { $0 &+ (lost ?? 0) }
       let record = records?[index]
       let late = recording.flatMap {
-        MediaTime(exactly: MediaTime(nanoseconds: $0.firstCaptureNs) + time)
+        MediaTime(exactly: $0.firstCaptureTime + time)
       }
       return FrameTimingRow(
         index: index, time: time,

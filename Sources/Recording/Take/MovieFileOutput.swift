@@ -51,8 +51,8 @@ public final class MovieFileOutput: FrameOutput {
     public var stored: Int64
     /// Frames missing so far, of any cause.
     public var missing: Int64
-    /// Seconds of the take so far, for display.
-    public var seconds: Double
+    /// How long the file plays so far.
+    public var duration: MediaTime
     /// How full the queue to the writer is, from 0 to 1, for display.
     public var queueFill: Double
     /// Bytes written so far.

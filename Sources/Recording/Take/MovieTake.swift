@@ -75,7 +75,8 @@ struct MovieTake {
       progress(
         MovieFileOutput.Progress(
           stored: count, missing: 0,
-          seconds: Double(count) / input.negotiatedFrameRate.doubleValue,
+          duration: MediaTime(exactly: input.negotiatedFrameRate.frameDuration * Rational(count))
+            ?? .zero,
           queueFill: queue.fillLevel, bytes: 0, levels: audio?.feed.levels ?? []))
     }
   }

@@ -84,7 +84,7 @@ struct TakeRecorder: ~Copyable {
   func progress(queueFill: Double) -> MovieFileOutput.Progress {
     MovieFileOutput.Progress(
       stored: writer.storedCount, missing: writer.account.ledger.dropped,
-      seconds: writer.seconds, queueFill: queueFill,
+      duration: MediaTime(microseconds: writer.endMicroseconds), queueFill: queueFill,
       bytes: writer.byteCount, levels: take.audio?.feed.levels ?? [])
   }
 

@@ -107,7 +107,7 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     var memory = MemorySamples()
     let before = ProcessCost.now()
     let report = try withExtendedLifetime(session) {
-      try movie.record { state in memory.note(at: state.seconds) }
+      try movie.record { state in memory.note(at: state.duration.doubleValue) }
     }
     if let problem = report.problem { throw CommandError(problem) }
     return BenchRun(

@@ -183,7 +183,7 @@ struct RecordCommand: ParsableCommand, Verb {
       try movie.record { state in
         progress.update(
           ProgressReporter.State(
-            frame: state.stored, totalFrames: total, seconds: state.seconds,
+            frame: state.stored, totalFrames: total, seconds: state.duration.doubleValue,
             drops: state.missing, bytes: state.bytes,
             // The memory of a burst is there to be filled.
             queueFill: fillsMemory ? nil : state.queueFill,

@@ -29,7 +29,7 @@ struct TriggeredRecording {
         case .progress(let state):
           progress.update(
             ProgressReporter.State(
-              frame: state.stored, seconds: state.seconds, drops: state.missing,
+              frame: state.stored, seconds: state.duration.doubleValue, drops: state.missing,
               bytes: state.bytes, queueFill: state.queueFill, peaks: state.levels.map(\.peakDBFS)))
         case .finished(let clip):
           progress.file(clip.path)
