@@ -4,21 +4,21 @@ import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 import OvercrankV4L2
 
-/// A setting of a camera as its driver has it: what it is, what it takes, what it holds.
+/// A V4L2 control of a camera: its description and its value when it was read.
 ///
-/// For settings that ``CameraControls`` has no property for, and for lists. Names are spelled as
-/// v4l2-ctl does.
+/// Use this type to list controls and to reach those without a property in ``CameraControls``.
+/// Control names are spelled as v4l2-ctl spells them.
 public struct CameraControl: Hashable, Sendable, Identifiable {
-  /// What sort of value a control holds.
+  /// The data type of a control, after `enum v4l2_ctrl_type`.
   public enum Kind: Hashable, Sendable {
     case integer
-    /// Zero or one.
+    /// A switch: 0 or 1.
     case boolean
-    /// One of named items, by number.
+    /// A menu of named items. The value is the index of an item.
     case menu
-    /// One of items that are numbers, by their place in the list.
+    /// A menu of numbers. The value is the index of an item, not its number.
     case integerMenu
-    /// Does something when it is set, and holds nothing.
+    /// A button: setting it triggers an action. It has no value.
     case button
     case integer64
     case text
@@ -29,10 +29,10 @@ public struct CameraControl: Hashable, Sendable, Identifiable {
     case unsigned32
     case area
     case rectangle
-    /// A structure of the driver's.
+    /// A data structure that only the driver defines.
     case unknown
 
-    /// The kind in v4l2-ctl's word: `int`, `intmenu`, `u8`.
+    /// The kind as v4l2-ctl prints it, such as `int`, `intmenu` or `u8`.
     public var v4l2Name: String {
       switch self {
       case .integer: "int"
@@ -53,50 +53,56 @@ public struct CameraControl: Hashable, Sendable, Identifiable {
     }
   }
 
-  /// What a control holds.
+  /// The value of a control.
   public enum Value: Hashable, Sendable {
     case number(Int64)
     case text(String)
-    /// The elements of an array; the width and height of an area.
+    /// The elements of an array, or the width and height of an area.
     case numbers([Int64])
-    /// A part of the sensor, in its pixels.
+    /// A rectangle on the sensor, in sensor pixels.
     case rectangle(left: Int64, top: Int64, width: Int64, height: Int64)
   }
 
   /// An item of a menu.
   public struct MenuItem: Hashable, Sendable {
-    /// The value that chooses it.
+    /// The control's value that selects this item.
     public let index: Int64
-    /// Its name, or its number as text.
+    /// The item's name, or its number as text for an integer menu.
     public let name: String
   }
 
-  /// The driver's number for it, `V4L2_CID_…`.
+  /// The control's V4L2 number, `V4L2_CID_…`.
   public let id: UInt32
-  /// The name by which it is set: `exposure_time_absolute`.
+  /// The name that sets the control, such as `exposure_time_absolute`.
   public let name: String
-  /// The driver's name for people: `Exposure Time, Absolute`.
+  /// The driver's human-readable name, such as `Exposure Time, Absolute`.
   public let title: String
-  /// What sort of value it holds.
+  /// The control's data type.
   public let kind: Kind
-  /// The least value; of text the least number of bytes; nil where there is no range.
+  /// The smallest value, or nil where the control has no range.
+  ///
+  /// For text controls, the smallest number of bytes.
   public let minimum: Int64?
-  /// The greatest value; of text the greatest number of bytes; nil where there is no range.
+  /// The greatest value, or nil where the control has no range.
+  ///
+  /// For text controls, the greatest number of bytes.
   public let maximum: Int64?
-  /// From one value to the next; nil where there is no range.
+  /// The distance between neighboring values, or nil where the control has no range.
   public let step: Int64?
-  /// What it held when the driver was loaded; nil where that is no number.
+  /// The driver's default value, or nil where the value is not a number.
   public let defaultValue: Int64?
-  /// The items there are; a menu may have holes.
+  /// The menu items of a menu control.
+  ///
+  /// Their indices may have gaps.
   public let menu: [MenuItem]
-  /// What it holds, or nil where it holds nothing that can be read.
+  /// The value when the control was read, or nil if the control has no readable value.
   public let value: Value?
-  /// What may be done with it now, in v4l2-ctl's words: `inactive`, `read-only`, `volatile`.
+  /// The control's current flags as v4l2-ctl prints them: `inactive`, `read-only`, `volatile`.
   public let flags: [String]
-  /// What its number counts, such as `100 µs`; nil where that is the driver's affair.
+  /// The unit of the value, such as `100 µs`, or nil where V4L2 defines none.
   public let unit: String?
 
-  /// The time it holds, of controls whose unit is one.
+  /// The value as a time, or nil where the control's unit is not a time.
   public var time: MediaTime? {
     guard case .number(let number) = value else { return nil }
     return ControlID(rawValue: id).time(of: number)
@@ -154,14 +160,14 @@ extension CameraControl.Kind {
 }
 
 extension DeviceControl.Kind {
-  /// Whether it is a number that only arrays have, with a range for each element.
+  /// Whether V4L2 uses this type only in arrays, with the range given for each element.
   fileprivate var isArrayOnly: Bool {
     self == .unsigned8 || self == .unsigned16 || self == .unsigned32
   }
 }
 
 extension DeviceControl.Flags {
-  /// The flags in v4l2-ctl's words.
+  /// The names of the flags as v4l2-ctl prints them.
   fileprivate var words: [String] {
     let names: [(DeviceControl.Flags, String)] = [
       (.grabbed, "grabbed"), (.readOnly, "read-only"), (.update, "update"),
@@ -175,7 +181,7 @@ extension DeviceControl.Flags {
 }
 
 extension ControlID {
-  /// What the control's number counts, where V4L2 says so.
+  /// The unit that V4L2 defines for the control's value, or nil.
   var unit: String? {
     switch self {
     case .exposureTime: "100 µs"
@@ -193,7 +199,7 @@ extension ControlID {
     }
   }
 
-  /// Units a second, of controls whose number is a time.
+  /// Units per second, or nil where the control's value is not a time.
   var timescale: Int32? {
     switch self {
     case .exposureTime: CameraControls.exposureTimescale
@@ -202,7 +208,7 @@ extension ControlID {
     }
   }
 
-  /// The time that a number of the control's means, or nil where it means none.
+  /// A value of this control as a time, or nil where its unit is not a time.
   func time(of number: Int64) -> MediaTime? {
     guard let timescale else { return nil }
     return MediaTime(number, over: timescale)
@@ -210,23 +216,23 @@ extension ControlID {
 }
 
 extension CameraControls {
-  /// The camera's controls as its driver lists them, with what they hold.
+  /// Lists the camera's controls with their current values.
   ///
-  /// Those of its LED are among them, also where that has a node of its own. Headlines and
-  /// controls that are switched off for good are left out. A value that the camera
-  /// fails to give is nil.
+  /// The list includes the controls of the camera's LED, even if the LED has a device node of its
+  /// own. Control classes and permanently disabled controls are left out. If the camera fails to
+  /// return a value, that control's value is nil.
   ///
-  /// - Returns: The controls; none of a device that has none.
+  /// - Returns: The controls, or an empty array for a device without controls.
   /// - Throws: `MediaError` with `.deviceLost`, `.deviceFailed`.
   public func list() throws(MediaError) -> [CameraControl] {
     try described().map { control throws(MediaError) in try read(control) }
   }
 
-  /// The controls that can be read or set, as the driver describes them.
+  /// The driver's descriptions of all controls that can be read or set.
   func described() throws(MediaError) -> [DeviceControl] {
     guard let node else { return [] }
     var all = try node.use { device throws(DeviceError) in try device.controls() }
-    // An LED that fails must not hide what the camera has.
+    // An LED that fails must not hide the controls of the camera.
     if let led,
       let its = try? led.use({ device throws(DeviceError) in try device.controls() })
     {
@@ -244,7 +250,7 @@ extension CameraControls {
     } catch  where error.code == .deviceLost {
       throw error
     } catch {
-      // One control that a camera stumbles over must not hide the others.
+      // A read error of one control must not hide the other controls.
       return CameraControl(control, nil)
     }
   }

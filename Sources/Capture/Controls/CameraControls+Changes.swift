@@ -5,32 +5,32 @@ public import OvercrankMediaCore
 import OvercrankV4L2
 import Synchronization
 
-/// A setting that changed, by whoever's doing.
+/// A change of a camera control by this program, another program or the camera itself.
 public struct CameraControlChange: Hashable, Sendable {
-  /// The control's name, as ``CameraControl/name`` has it.
+  /// The control's name, as in ``CameraControl/name``.
   public let name: String
-  /// Its value now, or nil where it holds no number.
+  /// The new value, or nil where the value is not a number.
   public let value: Int64?
-  /// Whether an automatic now decides, so that setting it has no effect.
+  /// Whether an automatic mode overrides the control, so that setting it has no effect.
   public let isInactive: Bool
-  /// Whether the range or the default is another one than before.
+  /// Whether the control's range or default value changed.
   public let changesRange: Bool
 }
 
 extension CameraControls {
-  /// The changes of settings as they happen: by this program, by others, by the camera.
+  /// Observes changes of controls by this program, other programs and the camera.
   ///
-  /// Values that a camera changes all the time are told of only where its driver tells. A thread
-  /// waits for them on a handle of its own until the sequence is dropped or its task is
-  /// cancelled, and ends at most a tenth of a second later. Of changes that nobody takes, the
-  /// newest 256 are kept.
+  /// A camera changes some values continually. Such changes are reported only if the driver sends
+  /// events for them. A background thread waits for events on a handle of its own. The thread ends
+  /// at most 0.1 s after the sequence is released or its task is cancelled. The sequence buffers
+  /// the newest 256 changes.
   ///
-  /// - Parameter names: The controls to be told of, as ``CameraControl/name`` has them; all, where
-  ///   none is named. Those of an LED that has a node of its own are none of them.
-  /// - Returns: A sequence that ends with a `MediaError` when the device is gone, and never
-  ///   otherwise.
-  /// - Throws: `MediaError` with `.controlNotSupported` for a name that the device has not, and
-  ///   where its driver tells of none.
+  /// - Parameter names: The controls to observe, as in ``CameraControl/name``. Default: all.
+  ///   Controls of an LED with a device node of its own are not observed.
+  /// - Returns: A sequence that never ends normally. It throws a `MediaError` when the device is
+  ///   lost.
+  /// - Throws: `MediaError` with `.controlNotSupported` if the device lacks a named control, or if
+  ///   the driver sends no control events.
   public func changes(
     of names: [String] = []
   ) throws(MediaError) -> AsyncThrowingStream<CameraControlChange, any Error> {
@@ -40,7 +40,7 @@ extension CameraControls {
     let controls = try watched.use { device throws(DeviceError) in try device.controls() }
     for control in controls
     where control.kind != .heading && (names.isEmpty || names.contains(control.spelledName)) {
-      // Some controls have no events although others do.
+      // A driver may support events for some controls only.
       let isTold: Void? = try? watched.use { device throws(DeviceError) in
         try device.subscribe(to: .control(control.id))
       }
@@ -60,7 +60,7 @@ extension CameraControls {
   }
 }
 
-/// What the thread does that waits for changes.
+/// The thread that waits for control events and forwards them to the sequence.
 private final class ControlWatch: Sendable {
   private let node: ControlledNode
   private let names: [ControlID: String]

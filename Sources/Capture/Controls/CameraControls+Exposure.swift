@@ -5,10 +5,10 @@ import OvercrankV4L2
 import Synchronization
 
 extension CameraControls {
-  /// The unit of `V4L2_CID_EXPOSURE_ABSOLUTE` is 100 µs.
+  /// Units per second of `V4L2_CID_EXPOSURE_ABSOLUTE`: one unit is 100 µs.
   static let exposureTimescale: Int32 = 10_000
 
-  /// Whether the camera has a mode of exposure.
+  /// Whether the camera supports an exposure mode.
   public func isExposureModeSupported(_ mode: ExposureMode) -> Bool {
     switch mode {
     case .locked: canLock(.exposure) || manualExposureItem != nil
@@ -18,9 +18,9 @@ extension CameraControls {
     }
   }
 
-  /// The mode of exposure, or nil where the camera does not say.
+  /// The current exposure mode, or nil where the camera does not report one.
   ///
-  /// A camera set by hand says ``ExposureMode/custom``, whoever set it.
+  /// A camera with manual exposure reports ``ExposureMode/custom``, even if another program set it.
   public var exposureMode: ExposureMode? {
     get throws(MediaError) {
       if try isLocked(.exposure) { return .locked }
@@ -31,17 +31,19 @@ extension CameraControls {
     }
   }
 
-  /// Sets the mode of exposure: `V4L2_CID_EXPOSURE_AUTO`, `V4L2_CID_3A_LOCK`.
+  /// Sets the exposure mode: `V4L2_CID_EXPOSURE_AUTO`, `V4L2_CID_3A_LOCK`.
   ///
-  /// Where the camera has no lock, locking sets by hand what the camera had chosen.
+  /// If the camera has no exposure lock, `.locked` switches to manual exposure and sets the values
+  /// that the camera had chosen.
   ///
-  /// - Throws: `MediaError` with `.controlNotSupported` for a mode that the camera has not.
+  /// - Throws: `MediaError` with `.controlNotSupported` for a mode that the camera lacks.
   public func setExposureMode(_ mode: ExposureMode) throws(MediaError) {
     guard isExposureModeSupported(mode) else { throw missing("exposure mode \(mode.rawValue)") }
     switch mode {
     case .locked where canLock(.exposure): try setLock(.exposure, true)
     case .locked, .custom:
-      // The camera's choice is read first: by hand it would go back to what was set before.
+      // The automatic values are read before the switch to manual exposure. The switch would
+      // restore the last manual values instead.
       let chosen = try exposure
       try setByHand()
       if let duration = chosen.duration?.value, let control = try find(.exposureTime) {
@@ -59,7 +61,7 @@ extension CameraControls {
     }
   }
 
-  /// What is in force: the duration and gain that were set, or that the camera has chosen.
+  /// The exposure duration and gain in effect, set manually or chosen by the camera.
   public var exposure: ExposureSetting {
     get throws(MediaError) {
       let gain: Int64? =
@@ -68,17 +70,17 @@ extension CameraControls {
     }
   }
 
-  /// How long each frame is exposed, exactly, or nil where the camera does not say.
+  /// The exposure time of each frame, or nil where the camera does not report it.
   public var exposureDuration: MediaTime? {
     get throws(MediaError) {
       try number(.exposureTime).flatMap(Self.duration)
     }
   }
 
-  /// The durations that the camera takes; nil where it takes none.
+  /// The exposure durations that the camera supports, or nil where duration cannot be set.
   ///
-  /// Some cameras change it with the frame rate, and none exposes longer than a frame lasts
-  /// without losing the rate.
+  /// Some cameras change this range with the frame rate. An exposure longer than the frame duration
+  /// lowers the frame rate.
   public var exposureDurationRange: ClosedRange<MediaTime>? {
     get throws(MediaError) {
       guard let control = try find(.exposureTime), control.minimum <= control.maximum else {
@@ -88,7 +90,7 @@ extension CameraControls {
     }
   }
 
-  /// The gains that the camera takes, in the driver's unit; nil where it takes none.
+  /// The gains that the camera supports, in the driver's unit, or nil where gain cannot be set.
   public var gainRange: ClosedRange<Int64>? {
     get throws(MediaError) {
       guard let control = try gainControl, control.minimum <= control.maximum else { return nil }
@@ -96,17 +98,17 @@ extension CameraControls {
     }
   }
 
-  /// Sets duration and gain by hand.
+  /// Sets exposure duration and gain manually.
   ///
-  /// The automatics of exposure and gain are switched off first: `V4L2_CID_EXPOSURE_AUTO`,
+  /// Automatic exposure and automatic gain are switched off first: `V4L2_CID_EXPOSURE_AUTO`,
   /// `V4L2_CID_AUTOGAIN`.
   ///
   /// - Parameters:
-  ///   - duration: How long each frame is exposed; nil keeps what is in force.
-  ///   - gain: The gain in the driver's unit; nil keeps what is in force.
-  ///   - rounding: How a duration becomes a whole number of 100 µs, the unit of cameras.
-  /// - Returns: What the driver then holds.
-  /// - Throws: `MediaError` with `.controlOutOfRange`, and nothing was changed;
+  ///   - duration: The exposure time of each frame. Nil keeps the duration in effect.
+  ///   - gain: The gain in the driver's unit. Nil keeps the gain in effect.
+  ///   - rounding: How to round the duration to a multiple of 100 µs, the unit of V4L2.
+  /// - Returns: The duration and gain that the driver then reports.
+  /// - Throws: `MediaError` with `.controlOutOfRange` before anything is changed, or
   ///   `.controlNotSupported`.
   @discardableResult
   public func setExposureModeCustom(
@@ -134,14 +136,16 @@ extension CameraControls {
     return try exposure
   }
 
-  /// The ISO values that the camera takes, in the order of its menu; none where it has none.
+  /// The ISO values that the camera supports, in menu order.
+  ///
+  /// Empty where ISO cannot be set.
   public var isoValues: [Double] {
     get throws(MediaError) {
       try find(.isoSensitivity)?.menu.compactMap(\.number).map { Double($0) / 1000 } ?? []
     }
   }
 
-  /// The ISO value in force, or nil where the camera does not say.
+  /// The current ISO value, or nil where the camera does not report it.
   public var iso: Double? {
     get throws(MediaError) {
       guard let control = try find(.isoSensitivity) else { return nil }
@@ -150,7 +154,7 @@ extension CameraControls {
     }
   }
 
-  /// Sets the ISO value by hand: `V4L2_CID_ISO_SENSITIVITY`.
+  /// Sets the ISO value manually: `V4L2_CID_ISO_SENSITIVITY`.
   ///
   /// - Parameter iso: One of ``isoValues``.
   /// - Throws: `MediaError` with `.controlOutOfRange`, `.controlNotSupported`.
@@ -165,9 +169,10 @@ extension CameraControls {
     try set(control, item.index)
   }
 
-  /// How much brighter than it would choose the camera exposes, in thousandths of an EV.
+  /// The exposure compensation, in thousandths of an EV.
   ///
-  /// Nil where the camera cannot be told; 1000 is twice the light.
+  /// Positive values are brighter: 1000 doubles the light. Nil where the camera has no
+  /// compensation.
   public var exposureTargetBias: Int64? {
     get throws(MediaError) {
       guard let control = try find(.exposureBias) else { return nil }
@@ -177,9 +182,10 @@ extension CameraControls {
     }
   }
 
-  /// The biases that the camera takes, in thousandths of an EV, from the darkest.
+  /// The supported exposure compensations, in thousandths of an EV, darkest first.
   ///
-  /// The first and the last where it takes all between them in steps; none where it takes none.
+  /// Contains only the two limits if the camera supports a stepped range. Empty if the camera has
+  /// no compensation.
   public var exposureTargetBiases: [Int64] {
     get throws(MediaError) {
       guard let control = try find(.exposureBias) else { return [] }
@@ -188,12 +194,11 @@ extension CameraControls {
     }
   }
 
-  /// Sets how much brighter than it would choose the camera exposes.
+  /// Sets the exposure compensation: `V4L2_CID_AUTO_EXPOSURE_BIAS`.
   ///
-  /// - Parameter bias: In thousandths of an EV; the value nearest to it that the camera takes is
-  ///   set.
-  /// - Returns: The bias that is then in force.
-  /// - Throws: `MediaError` with `.controlOutOfRange` beyond the darkest and the brightest,
+  /// - Parameter bias: Thousandths of an EV. The nearest supported value is set.
+  /// - Returns: The compensation then in effect, in thousandths of an EV.
+  /// - Throws: `MediaError` with `.controlOutOfRange` beyond the supported limits, or
   ///   `.controlNotSupported`.
   @discardableResult
   public func setExposureTargetBias(_ bias: Int64) throws(MediaError) -> Int64 {
@@ -217,10 +222,11 @@ extension CameraControls {
     return try exposureTargetBias ?? bias
   }
 
-  /// Whether the camera is still changing its exposure, or nil where nobody can tell.
+  /// Whether automatic exposure is still changing, or nil where this cannot be determined.
   ///
-  /// No V4L2 camera says so: the duration it has chosen is compared with that of the question
-  /// before, so ask twice. Nil at the first question, and where the camera hides its choice.
+  /// V4L2 does not report this state. Each read compares the current exposure duration with that of
+  /// the read before, so read the property twice. The first read returns nil, as does a camera that
+  /// does not report its automatic duration.
   public var isAdjustingExposure: Bool? {
     get throws(MediaError) {
       guard let control = try find(.exposureTime), control.flags.contains(.volatile),
@@ -235,7 +241,7 @@ extension CameraControls {
 }
 
 extension CameraControls {
-  /// The whole number of 100 µs that a duration becomes, if the camera takes it.
+  /// Converts an exposure duration to V4L2 units of 100 µs and checks it against the range.
   private func exposureUnits(
     _ duration: MediaTime, _ rounding: TimeRounding, _ control: DeviceControl
   ) throws(MediaError) -> Int64 {
@@ -249,19 +255,19 @@ extension CameraControls {
     return units
   }
 
-  /// A number of 100 µs as a time.
+  /// Converts V4L2 exposure units of 100 µs to a time.
   static func duration(_ units: Int64) -> MediaTime {
     MediaTime(units, over: exposureTimescale)
   }
 
-  /// Switches the automatics of exposure and gain off.
+  /// Switches automatic exposure and automatic gain off.
   private func setByHand() throws(MediaError) {
     try setLock(.exposure, false)
     if let item = manualExposureItem { try set(.automaticExposure, item) }
     try setIfPresent(.automaticGain, 0)
   }
 
-  /// The gain that a camera has: of the picture, or of the sensor.
+  /// The camera's gain control: the general one, or else the sensor's analogue gain.
   private var gainControl: DeviceControl? {
     get throws(MediaError) {
       if let control = try find(.gain) { return control }
@@ -269,12 +275,12 @@ extension CameraControls {
     }
   }
 
-  /// The item of the menu by which the camera chooses; webcams rarely have all four.
+  /// The menu item for automatic exposure, or else for aperture priority.
   private var automaticExposureItem: Int64? {
     item(ControlItem.exposureAutomatic, else: ControlItem.exposureAperturePriority)
   }
 
-  /// The item of the menu by which the duration is set by hand.
+  /// The menu item for manual exposure, or else for shutter priority.
   private var manualExposureItem: Int64? {
     item(ControlItem.exposureManual, else: ControlItem.exposureShutterPriority)
   }
@@ -285,7 +291,7 @@ extension CameraControls {
 }
 
 extension Int64 {
-  /// How far two numbers are apart, whatever they are.
+  /// The absolute difference of two numbers, without overflow.
   fileprivate func distance(from other: Int64) -> UInt128 {
     (Int128(self) - Int128(other)).magnitude
   }

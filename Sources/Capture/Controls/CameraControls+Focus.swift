@@ -3,18 +3,18 @@
 public import OvercrankMediaCore
 import OvercrankV4L2
 
-/// Who decides where the lens is focused.
+/// The focus mode of a camera: fixed, once or continuous.
 public enum FocusMode: String, Hashable, Sendable, CaseIterable {
-  /// The lens stays where it is.
+  /// The lens stays at its position.
   case locked
-  /// The camera focuses once, and the lens then stays.
+  /// The camera focuses once, then the lens stays at its position.
   case autoFocus
-  /// The camera focuses whenever it needs to.
+  /// The camera refocuses whenever it needs to.
   case continuousAutoFocus
 }
 
 extension CameraControls {
-  /// Whether the camera has a mode of focus.
+  /// Whether the camera supports a focus mode.
   public func isFocusModeSupported(_ mode: FocusMode) -> Bool {
     switch mode {
     case .locked: has(.automaticFocus) || has(.focus) || canLock(.focus)
@@ -23,7 +23,7 @@ extension CameraControls {
     }
   }
 
-  /// The mode of focus, or nil of a camera whose focus is fixed.
+  /// The current focus mode, or nil for a camera with fixed focus.
   public var focusMode: FocusMode? {
     get throws(MediaError) {
       let isContinuous = try number(.automaticFocus)
@@ -33,9 +33,9 @@ extension CameraControls {
     }
   }
 
-  /// Sets the mode of focus: `V4L2_CID_FOCUS_AUTO`, `V4L2_CID_AUTO_FOCUS_START`.
+  /// Sets the focus mode: `V4L2_CID_FOCUS_AUTO`, `V4L2_CID_AUTO_FOCUS_START`.
   ///
-  /// - Throws: `MediaError` with `.controlNotSupported` for a mode that the camera has not.
+  /// - Throws: `MediaError` with `.controlNotSupported` for a mode that the camera lacks.
   public func setFocusMode(_ mode: FocusMode) throws(MediaError) {
     guard isFocusModeSupported(mode) else { throw missing("focus mode \(mode.rawValue)") }
     switch mode {
@@ -46,7 +46,7 @@ extension CameraControls {
         try setLock(.focus, true)
       }
     case .autoFocus:
-      // A lens that focuses all the time cannot be told to focus once.
+      // V4L2 does not define a single autofocus run during continuous autofocus.
       try setIfPresent(.automaticFocus, 0)
       try setLock(.focus, false)
       try set(.automaticFocusStart, 1)
@@ -56,14 +56,15 @@ extension CameraControls {
     }
   }
 
-  /// Whether the lens can be moved by hand.
+  /// Whether the lens position can be set manually.
   public var isLockingFocusWithLensPositionSupported: Bool {
     (try? find(.focus)).map { $0.minimum < $0.maximum } ?? false
   }
 
-  /// Where the lens is: 0 focuses as close as it can, 1 as far as it can; nil where it does not say.
+  /// The lens position, from 0 (closest focus) to 1 (farthest focus).
   ///
-  /// The unit of `V4L2_CID_FOCUS_ABSOLUTE` is the driver's, and greater is closer.
+  /// Nil where the camera does not report the position. `V4L2_CID_FOCUS_ABSOLUTE` uses a
+  /// driver-specific unit in which greater values are closer.
   public var lensPosition: Double? {
     get throws(MediaError) {
       guard let control = try find(.focus), let number = try value(control).number else {
@@ -73,10 +74,10 @@ extension CameraControls {
     }
   }
 
-  /// Stops the camera from focusing, and moves the lens.
+  /// Switches autofocus off and moves the lens: `V4L2_CID_FOCUS_ABSOLUTE`.
   ///
-  /// - Parameter lensPosition: From 0, as close as it can, to 1; the driver's unit nearest to it
-  ///   is set.
+  /// - Parameter lensPosition: From 0 (closest focus) to 1 (farthest focus). The nearest position
+  ///   that the driver supports is set.
   /// - Throws: `MediaError` with `.controlOutOfRange`, `.controlNotSupported`.
   public func setFocusModeLocked(lensPosition: Double) throws(MediaError) {
     guard (0...1).contains(lensPosition) else {
@@ -88,7 +89,7 @@ extension CameraControls {
     try set(control, control.value(at: 1 - lensPosition))
   }
 
-  /// Whether the lens is moving to focus, or nil where the camera does not tell.
+  /// Whether the lens is moving to focus, or nil where the camera does not report it.
   ///
   /// The source is `V4L2_CID_AUTO_FOCUS_STATUS`, which few cameras have.
   public var isAdjustingFocus: Bool? {
@@ -107,7 +108,9 @@ extension CameraControls {
     static let focus = Lock(bit: ControlBit.lockFocus)
   }
 
-  /// Whether the camera has the lock; of a device that is gone, false.
+  /// Whether the camera has this lock.
+  ///
+  /// False if the device is lost.
   func canLock(_ lock: Lock) -> Bool { (try? isLockPresent(lock)) ?? false }
 
   func isLockPresent(_ lock: Lock) throws(MediaError) -> Bool {
@@ -119,7 +122,9 @@ extension CameraControls {
     (try number(.lock3A) ?? 0) & lock.bit != 0
   }
 
-  /// Sets or clears a lock, and leaves the others; nothing happens where the camera has none.
+  /// Sets or clears one lock and keeps the others.
+  ///
+  /// Does nothing if the camera lacks the lock.
   func setLock(_ lock: Lock, _ isOn: Bool) throws(MediaError) {
     guard let control = try find(.lock3A), control.maximum & lock.bit != 0 else { return }
     let bits = try value(control).number ?? 0

@@ -3,76 +3,78 @@
 public import OvercrankMediaCore
 import OvercrankV4L2
 
-/// The mains whose light would flicker in the picture.
+/// The mains frequency whose flicker the camera suppresses.
 public enum PowerLineFrequency: Int, Hashable, Sendable, CaseIterable {
-  /// Nothing is done against flicker.
+  /// The camera does not suppress flicker.
   case off = 0
   case hertz50 = 1
   case hertz60 = 2
-  /// The camera finds out.
+  /// The camera detects the mains frequency.
   case automatic = 3
 }
 
 extension CameraControls {
-  /// Whether automatic exposure may lower the frame rate in poor light; nil where it cannot be told.
+  /// Whether automatic exposure may lower the frame rate in poor light.
   ///
-  /// What Apple calls low-light boost, and automatic frame rate. It must be off for a steady rate,
-  /// but many webcams come with it on.
+  /// Corresponds to low-light boost and automatic frame rate in AVFoundation. A steady frame rate
+  /// requires false, but many webcams start with true. Nil where the camera lacks the control.
   public var isAutoVideoFrameRateEnabled: Bool? {
     get throws(MediaError) { try flag(.exposureMayLowerRate) }
   }
 
   /// Allows automatic exposure to lower the frame rate: `V4L2_CID_EXPOSURE_AUTO_PRIORITY`.
   ///
-  /// - Throws: `MediaError` with `.controlNotSupported`; `.controlOutOfRange` or `.deviceFailed`
-  ///   from cameras that take it only while exposure is automatic.
+  /// - Throws: `MediaError` with `.controlNotSupported`. Some cameras accept the change only while
+  ///   exposure is automatic; others throw `.controlOutOfRange` or `.deviceFailed`.
   public func setAutoVideoFrameRateEnabled(_ isEnabled: Bool) throws(MediaError) {
     try set(.exposureMayLowerRate, isEnabled ? 1 : 0)
   }
 
-  /// Whether the camera widens its dynamic range; nil where it cannot.
+  /// Whether the camera extends its dynamic range (HDR), or nil where it cannot.
   ///
-  /// Often by combining two exposures, which costs frame rate: off for high rates.
+  /// Many cameras combine two exposures for this, which lowers the frame rate. Use false for high
+  /// rates.
   public var isVideoHDREnabled: Bool? {
     get throws(MediaError) { try flag(.wideDynamicRange) }
   }
 
-  /// Widens the dynamic range, or not: `V4L2_CID_WIDE_DYNAMIC_RANGE`.
+  /// Switches the extended dynamic range (HDR) on or off: `V4L2_CID_WIDE_DYNAMIC_RANGE`.
   ///
   /// - Throws: `MediaError` with `.controlNotSupported`.
   public func setVideoHDREnabled(_ isEnabled: Bool) throws(MediaError) {
     try set(.wideDynamicRange, isEnabled ? 1 : 0)
   }
 
-  /// Whether the camera steadies the picture; nil where it cannot.
+  /// Whether the camera stabilizes the image, or nil where it cannot.
   public var isVideoStabilizationEnabled: Bool? {
     get throws(MediaError) { try flag(.imageStabilization) }
   }
 
-  /// Steadies the picture, or not: `V4L2_CID_IMAGE_STABILIZATION`.
+  /// Switches image stabilization on or off: `V4L2_CID_IMAGE_STABILIZATION`.
   ///
   /// - Throws: `MediaError` with `.controlNotSupported`.
   public func setVideoStabilizationEnabled(_ isEnabled: Bool) throws(MediaError) {
     try set(.imageStabilization, isEnabled ? 1 : 0)
   }
 
-  /// What the camera does against the flicker of mains light; nil where it does not say.
+  /// The flicker suppression for mains light, or nil where the camera does not report it.
   ///
-  /// It limits how the camera chooses its exposure.
+  /// Flicker suppression restricts the durations that automatic exposure may choose.
   public var powerLineFrequency: PowerLineFrequency? {
     get throws(MediaError) {
       try number(.powerLineFrequency).flatMap { PowerLineFrequency(rawValue: Int($0)) }
     }
   }
 
-  /// Whether the camera can be set to these mains.
+  /// Whether the camera can suppress flicker at a mains frequency.
   public func isPowerLineFrequencySupported(_ frequency: PowerLineFrequency) -> Bool {
     has(.powerLineFrequency, item: Int64(frequency.rawValue))
   }
 
-  /// Sets the mains whose flicker is fought: `V4L2_CID_POWER_LINE_FREQUENCY`.
+  /// Sets the mains frequency for flicker suppression: `V4L2_CID_POWER_LINE_FREQUENCY`.
   ///
-  /// - Throws: `MediaError` with `.controlNotSupported`, also for mains that its menu lacks.
+  /// - Throws: `MediaError` with `.controlNotSupported` if the camera lacks the control or the
+  ///   frequency.
   public func setPowerLineFrequency(_ frequency: PowerLineFrequency) throws(MediaError) {
     guard isPowerLineFrequencySupported(frequency) else {
       throw missing("power line frequency \(frequency)")
@@ -80,31 +82,33 @@ extension CameraControls {
     try set(.powerLineFrequency, Int64(frequency.rawValue))
   }
 
-  /// Whether the shutter before the lens is closed, so that frames are black; nil where the camera
-  /// does not say.
+  /// Whether the privacy shutter is closed, which makes all frames black.
+  ///
+  /// Nil where the camera does not report it. The source is `V4L2_CID_PRIVACY`.
   public var isPrivacyShutterClosed: Bool? {
     get throws(MediaError) { try flag(.privacy) }
   }
 
-  /// Whether the picture is mirrored left to right; nil where the camera cannot.
+  /// Whether the image is mirrored left to right, or nil where the camera cannot mirror.
   public var isVideoMirrored: Bool? {
     get throws(MediaError) {
       guard let isMirrored = try flag(.isMirrored) else { return nil }
-      // Flipped both ways is turned upside down, and not mirrored.
+      // A flip in both directions is a rotation by 180 degrees, not a mirroring.
       return try isMirrored != (flag(.isFlipped) ?? false)
     }
   }
 
-  /// Mirrors the picture left to right, or not, and leaves its rotation: `V4L2_CID_HFLIP`.
+  /// Switches left-to-right mirroring on or off and keeps the rotation: `V4L2_CID_HFLIP`.
   ///
-  /// - Throws: `MediaError` with `.controlNotSupported`; `.deviceBusy` from cameras that cannot
-  ///   while frames stream.
+  /// - Throws: `MediaError` with `.controlNotSupported`, or `.deviceBusy` from cameras that cannot
+  ///   change mirroring while they stream.
   public func setVideoMirrored(_ isMirrored: Bool) throws(MediaError) {
     try set(.isMirrored, isMirrored != (flag(.isFlipped) ?? false) ? 1 : 0)
   }
 
-  /// By how many degrees the camera turns the picture, clockwise, from 0 to 359; nil where it
-  /// cannot.
+  /// The clockwise rotation of the image, from 0 to 359 degrees.
+  ///
+  /// Nil where the camera cannot rotate the image.
   public var videoRotationAngle: Int64? {
     get throws(MediaError) {
       let rotated = try number(.rotation)
@@ -114,7 +118,7 @@ extension CameraControls {
     }
   }
 
-  /// Whether the camera can turn the picture by so many degrees.
+  /// Whether the camera can rotate the image clockwise by an angle in degrees.
   public func isVideoRotationAngleSupported(_ angle: Int64) -> Bool {
     if let control = try? find(.rotation) {
       return control.minimum <= angle && angle <= control.maximum
@@ -123,14 +127,14 @@ extension CameraControls {
     return (angle == 0 || angle == 180) && has(.isMirrored) && has(.isFlipped)
   }
 
-  /// Turns the picture, and leaves whether it is mirrored.
+  /// Rotates the image and keeps its mirroring.
   ///
-  /// The corresponding controls are `V4L2_CID_ROTATE`, or `V4L2_CID_HFLIP` and `V4L2_CID_VFLIP`
-  /// together. A quarter turn may change the size of frames.
+  /// Uses `V4L2_CID_ROTATE`, or `V4L2_CID_HFLIP` and `V4L2_CID_VFLIP` together. A rotation by 90 or
+  /// 270 degrees may change the frame size.
   ///
-  /// - Parameter angle: Clockwise, in degrees.
-  /// - Throws: `MediaError` with `.controlNotSupported`, also for angles that the camera lacks;
-  ///   `.deviceBusy` from cameras that cannot while frames stream.
+  /// - Parameter angle: The clockwise rotation, in degrees.
+  /// - Throws: `MediaError` with `.controlNotSupported` if the camera lacks the angle, or
+  ///   `.deviceBusy` from cameras that cannot rotate while they stream.
   public func setVideoRotationAngle(_ angle: Int64) throws(MediaError) {
     guard isVideoRotationAngleSupported(angle) else {
       throw missing("rotation by \(angle) degrees")
@@ -143,7 +147,7 @@ extension CameraControls {
     try setIfPresent(.isMirrored, isMirrored != isFlipped ? 1 : 0)
   }
 
-  /// Whether a control is on, or nil where the device has none.
+  /// Whether a switch is on, or nil if the device lacks the control.
   private func flag(_ id: ControlID) throws(MediaError) -> Bool? {
     try number(id).map { $0 != 0 }
   }

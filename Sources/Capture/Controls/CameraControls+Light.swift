@@ -3,7 +3,7 @@
 public import OvercrankMediaCore
 import OvercrankV4L2
 
-/// Whether the torch is on.
+/// The state of the torch, the camera's continuous light.
 public enum TorchMode: String, Hashable, Sendable, CaseIterable {
   case off
   case on
@@ -15,17 +15,17 @@ public enum FlashMode: String, Hashable, Sendable, CaseIterable {
   case on
 }
 
-// An LED is most often a device of its own, `/dev/v4l-subdev…`, of the same media device as the
-// camera's node, which then has none of its controls. It is opened when light is first asked for, or
-// all controls are listed; some drivers switch their LED off when nobody has it open any more.
+// A camera's LED is usually a device of its own, `/dev/v4l-subdev…`, in the same media device. The
+// camera's node then has no LED controls. The LED's node is opened at the first use of a light, or
+// when all controls are listed. Some drivers switch the LED off when its last handle is closed.
 extension CameraControls {
-  /// Whether the camera has a torch that this user may open.
+  /// Whether the camera has a torch that this user has permission to open.
   public var hasTorch: Bool { has(.flashMode, item: ControlItem.ledLights) }
 
-  /// Whether the camera has a flash that this user may open.
+  /// Whether the camera has a flash that this user has permission to open.
   public var hasFlash: Bool { has(.flashMode, item: ControlItem.ledFlashes) }
 
-  /// Whether the torch is on, or nil where there is none.
+  /// The state of the torch, or nil if the camera has none.
   public var torchMode: TorchMode? {
     get throws(MediaError) {
       guard hasTorch, let mode = try number(.flashMode) else { return nil }
@@ -33,9 +33,9 @@ extension CameraControls {
     }
   }
 
-  /// How bright the torch is, from 0 to 1; 0 while it is off, nil where there is none.
+  /// The torch brightness from 0 to 1, or nil if the camera has no torch.
   ///
-  /// An LED of one brightness is at 1 while it lights.
+  /// The value is 0 while the torch is off. It is 1 for a lit torch without adjustable brightness.
   public var torchLevel: Double? {
     get throws(MediaError) {
       guard let mode = try torchMode else { return nil }
@@ -55,10 +55,10 @@ extension CameraControls {
     try setLED(mode == .on ? ControlItem.ledLights : ControlItem.ledOff)
   }
 
-  /// Switches the torch on with a brightness: `V4L2_CID_FLASH_TORCH_INTENSITY`.
+  /// Switches the torch on at a brightness: `V4L2_CID_FLASH_TORCH_INTENSITY`.
   ///
-  /// - Parameter level: Above 0, to 1, as a share of the torch's greatest current; the nearest
-  ///   current that it takes is set.
+  /// - Parameter level: The fraction of the torch's greatest current, above 0 and at most 1. The
+  ///   nearest supported current is set.
   /// - Throws: `MediaError` with `.controlOutOfRange`, `.controlNotSupported`.
   public func setTorchModeOn(level: Double) throws(MediaError) {
     guard hasTorch else { throw missing("torch") }
@@ -72,7 +72,7 @@ extension CameraControls {
     try setLED(ControlItem.ledLights)
   }
 
-  /// Whether the flash is on, or nil where it cannot.
+  /// The flash mode, or nil if the camera has no flash.
   public var flashMode: FlashMode? {
     get throws(MediaError) {
       guard hasFlash, let mode = try number(.flashMode) else { return nil }
@@ -88,10 +88,10 @@ extension CameraControls {
     try setLED(mode == .on ? ControlItem.ledFlashes : ControlItem.ledOff)
   }
 
-  /// Flashes now: `V4L2_CID_FLASH_STROBE`.
+  /// Fires the flash once: `V4L2_CID_FLASH_STROBE`.
   ///
-  /// - Throws: `MediaError` with `.controlNotSupported` where software cannot; `.deviceFailed`
-  ///   where the LED is too hot or not ready.
+  /// - Throws: `MediaError` with `.controlNotSupported` if software cannot fire the flash, or
+  ///   `.deviceFailed` if the LED is too hot or not ready.
   public func fireFlash() throws(MediaError) { try set(.flashStrobe, 1) }
 
   private func setLED(_ mode: Int64) throws(MediaError) {

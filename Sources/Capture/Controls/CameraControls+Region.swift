@@ -3,60 +3,64 @@
 public import OvercrankMediaCore
 import OvercrankV4L2
 
-/// A place in the picture: (0, 0) is its upper left corner, (1, 1) its lower right.
+/// A point in the image.
+///
+/// (0, 0) is the upper left corner, (1, 1) the lower right corner.
 public struct PointOfInterest: Hashable, Sendable {
-  /// From the left edge, 0, to the right, 1.
+  /// The horizontal position, from 0 (left edge) to 1 (right edge).
   public var x: Double
-  /// From the upper edge, 0, to the lower, 1.
+  /// The vertical position, from 0 (upper edge) to 1 (lower edge).
   public var y: Double
 
-  /// Makes a place in the picture.
+  /// Creates a point from fractions of the image's width and height.
   public init(x: Double, y: Double) {
     self.x = x
     self.y = y
   }
 }
 
-// USB cameras have one region, and bits that tell which automatics look at it; so the two points
-// below are one and the same place.
+// USB cameras have one region of interest, and one bit for each automatic mode that uses it. The
+// exposure point and the focus point below are therefore the same point.
 extension CameraControls {
-  /// An automatic that may look at the region: a bit of `V4L2_CID_UVC_REGION_OF_INTEREST_AUTO`.
+  /// An automatic mode that can use the region: a bit of `V4L2_CID_UVC_REGION_OF_INTEREST_AUTO`.
   private struct Automatic {
     let bit: Int64
     static let exposure = Automatic(bit: ControlBit.regionExposure)
     static let focus = Automatic(bit: ControlBit.regionFocus)
   }
 
-  /// Whether exposure can be told where to look.
+  /// Whether automatic exposure supports a point of interest.
   public var isExposurePointOfInterestSupported: Bool { canLook(.exposure) }
 
-  /// Whether focus can be told where to look.
+  /// Whether autofocus supports a point of interest.
   public var isFocusPointOfInterestSupported: Bool { canLook(.focus) }
 
-  /// Where exposure looks: the middle of the camera's region; nil where it looks at everything.
+  /// The center of the region that automatic exposure measures, or nil if it measures the whole
+  /// image.
   public var exposurePointOfInterest: PointOfInterest? {
     get throws(MediaError) { try point(.exposure) }
   }
 
-  /// Where focus looks: the middle of the camera's region; nil where it looks at everything.
+  /// The center of the region that autofocus measures, or nil if it measures the whole image.
   public var focusPointOfInterest: PointOfInterest? {
     get throws(MediaError) { try point(.focus) }
   }
 
-  /// Tells exposure where to look: a quarter of the picture's width and height about the point.
+  /// Sets the region that automatic exposure measures.
   ///
-  /// The corresponding controls are `V4L2_CID_UVC_REGION_OF_INTEREST_RECT` and `…_AUTO`, of Linux
-  /// 6.15 and later. Focus shares the region where it looks at one.
+  /// The region is a quarter of the image's width and height, around the point. Uses
+  /// `V4L2_CID_UVC_REGION_OF_INTEREST_RECT` and `…_AUTO`, of Linux 6.15 and later. Autofocus uses
+  /// the same region if it measures a region.
   ///
-  /// - Throws: `MediaError` with `.controlOutOfRange` outside the picture,
+  /// - Throws: `MediaError` with `.controlOutOfRange` for a point outside the image, or
   ///   `.controlNotSupported`.
   public func setExposurePointOfInterest(_ point: PointOfInterest) throws(MediaError) {
     try look(at: point, .exposure)
   }
 
-  /// Tells focus where to look, as ``setExposurePointOfInterest(_:)`` does.
+  /// Sets the region that autofocus measures, as ``setExposurePointOfInterest(_:)`` does.
   ///
-  /// - Throws: `MediaError` with `.controlOutOfRange` outside the picture,
+  /// - Throws: `MediaError` with `.controlOutOfRange` for a point outside the image, or
   ///   `.controlNotSupported`.
   public func setFocusPointOfInterest(_ point: PointOfInterest) throws(MediaError) {
     try look(at: point, .focus)
@@ -99,7 +103,7 @@ extension CameraControls {
     try set(.regionOfInterestAutomatics, bits | automatic.bit)
   }
 
-  /// A quarter of a side, about a place on it, and within it.
+  /// A quarter of an image side, centered on a point and moved to lie inside the image.
   private static func part(
     of side: UInt32, from start: Int32, about center: Double
   ) -> (start: Int32, length: UInt32) {
@@ -110,11 +114,11 @@ extension CameraControls {
     return (Int32(clamping: Int64(start) + Int64(saturating: inside)), length)
   }
 
-  /// All that the camera sees, in the unit of the region; nil where it says nothing sensible.
+  /// The region that covers the whole image, or nil if the driver reports an empty one.
   private func wholeRegion(_ control: DeviceControl) throws(MediaError) -> ControlRectangle? {
     guard let node else { return nil }
-    // Kernels that have the control, but not the question for its greatest value, have the
-    // default, which is everything.
+    // Older kernels have this control but cannot report its maximum. Their default value is the
+    // whole image.
     for kind in [ControlValueKind.maximum, .default] {
       let answer = try? node.use { device throws(DeviceError) in try device.value(of: control, kind)
       }

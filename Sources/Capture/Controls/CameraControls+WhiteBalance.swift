@@ -4,18 +4,18 @@ public import OvercrankMediaCore
 import OvercrankV4L2
 import Synchronization
 
-/// Who decides which light is white.
+/// The white balance mode of a camera: fixed, once or continuous.
 public enum WhiteBalanceMode: String, Hashable, Sendable, CaseIterable {
-  /// The balance stays as it is.
+  /// The white balance stays fixed.
   case locked
-  /// The camera measures once, and the balance then stays.
+  /// The camera measures once, then the white balance stays fixed.
   case autoWhiteBalance
-  /// The camera measures whenever the light changes.
+  /// The camera adjusts the white balance whenever the light changes.
   case continuousAutoWhiteBalance
 }
 
 extension CameraControls {
-  /// Whether the camera has a mode of white balance.
+  /// Whether the camera supports a white balance mode.
   public func isWhiteBalanceModeSupported(_ mode: WhiteBalanceMode) -> Bool {
     switch mode {
     case .locked:
@@ -28,7 +28,7 @@ extension CameraControls {
     }
   }
 
-  /// The mode of white balance, or nil where the camera does not say.
+  /// The current white balance mode, or nil where the camera does not report one.
   public var whiteBalanceMode: WhiteBalanceMode? {
     get throws(MediaError) {
       if try isLocked(.whiteBalance) { return .locked }
@@ -41,9 +41,9 @@ extension CameraControls {
     }
   }
 
-  /// Sets the mode of white balance: `V4L2_CID_AUTO_WHITE_BALANCE`, `V4L2_CID_DO_WHITE_BALANCE`.
+  /// Sets the white balance mode: `V4L2_CID_AUTO_WHITE_BALANCE`, `V4L2_CID_DO_WHITE_BALANCE`.
   ///
-  /// - Throws: `MediaError` with `.controlNotSupported` for a mode that the camera has not.
+  /// - Throws: `MediaError` with `.controlNotSupported` for a mode that the camera lacks.
   public func setWhiteBalanceMode(_ mode: WhiteBalanceMode) throws(MediaError) {
     guard isWhiteBalanceModeSupported(mode) else {
       throw missing("white balance mode \(mode.rawValue)")
@@ -53,7 +53,7 @@ extension CameraControls {
     case .locked: try setAutomaticWhiteBalance(false)
     case .autoWhiteBalance:
       try setLock(.whiteBalance, false)
-      // While the camera measures all the time, the button does nothing.
+      // `V4L2_CID_DO_WHITE_BALANCE` has no effect during continuous white balance.
       try setIfPresent(.automaticWhiteBalance, 0)
       try set(.whiteBalanceOnce, 1)
     case .continuousAutoWhiteBalance:
@@ -62,12 +62,12 @@ extension CameraControls {
     }
   }
 
-  /// The colour of the light that is shown as white, in kelvin, or nil where the camera does not say.
+  /// The color temperature shown as white, in kelvin, or nil where the camera does not report it.
   public var whiteBalanceTemperature: Int64? {
     get throws(MediaError) { try number(.whiteBalanceTemperature) }
   }
 
-  /// The temperatures that the camera takes, in kelvin; nil where it takes none.
+  /// The supported color temperatures, in kelvin, or nil where the temperature cannot be set.
   public var whiteBalanceTemperatureRange: ClosedRange<Int64>? {
     get throws(MediaError) {
       guard let control = try find(.whiteBalanceTemperature), control.minimum <= control.maximum
@@ -76,10 +76,10 @@ extension CameraControls {
     }
   }
 
-  /// Sets the colour of the light by hand: `V4L2_CID_WHITE_BALANCE_TEMPERATURE`.
+  /// Sets the color temperature manually: `V4L2_CID_WHITE_BALANCE_TEMPERATURE`.
   ///
-  /// - Parameter temperature: In kelvin; the value nearest to it that the camera takes is set.
-  /// - Returns: The temperature that is then in force.
+  /// - Parameter temperature: The color temperature in kelvin. The nearest supported value is set.
+  /// - Returns: The color temperature then in effect, in kelvin.
   /// - Throws: `MediaError` with `.controlOutOfRange`, `.controlNotSupported`.
   @discardableResult
   public func setWhiteBalanceModeLocked(temperature: Int64) throws(MediaError) -> Int64 {
@@ -96,10 +96,10 @@ extension CameraControls {
     return try set(control, control.nearestValue(to: temperature))
   }
 
-  /// Whether the camera is still changing its white balance, or nil where nobody can tell.
+  /// Whether automatic white balance is still changing, or nil where this cannot be determined.
   ///
-  /// The temperature it has chosen is compared with that of the question before, as
-  /// ``isAdjustingExposure`` does.
+  /// Each read compares the current color temperature with that of the read before, as
+  /// ``isAdjustingExposure`` does with the duration.
   public var isAdjustingWhiteBalance: Bool? {
     get throws(MediaError) {
       guard let control = try find(.whiteBalanceTemperature), control.flags.contains(.volatile),

@@ -6,14 +6,14 @@ import OvercrankV4L2
 import Synchronization
 
 extension CameraControls {
-  /// Whether the camera zooms.
+  /// Whether the camera has a zoom with a usable range.
   public var isVideoZoomSupported: Bool { (try? zoomControl) != nil }
 
-  /// How much larger than at its least zoom the camera shows things; nil where it does not zoom.
+  /// The zoom relative to the least zoom of the camera, or nil where it cannot zoom.
   ///
-  /// It is the value of `V4L2_CID_ZOOM_ABSOLUTE`, whose unit is the driver's, over the minimum.
-  /// A camera whose minimum is not above zero does not tell how its values compare, and counts as
-  /// one without zoom; its control can still be set by name.
+  /// The factor is the value of `V4L2_CID_ZOOM_ABSOLUTE` divided by its minimum. The control's unit
+  /// is driver-specific, so a minimum of zero or less gives no factor. Such a camera counts as one
+  /// without zoom, but its control can still be set by name.
   public var videoZoomFactor: Double? {
     get throws(MediaError) {
       guard let control = try zoomControl, let number = try value(control).number else {
@@ -23,15 +23,15 @@ extension CameraControls {
     }
   }
 
-  /// The zoom factors that the camera takes, from 1; nil where it does not zoom.
+  /// The supported zoom factors, from 1, or nil where the camera cannot zoom.
   public var videoZoomFactorRange: ClosedRange<Double>? {
     get throws(MediaError) { try zoomControl?.zoomFactors }
   }
 
-  /// Sets the zoom, at once; a ramp under way ends.
+  /// Sets the zoom at once and cancels a running ramp.
   ///
-  /// - Parameter factor: One of ``videoZoomFactorRange``; the driver's value nearest to it is set.
-  /// - Returns: The factor that is then in force.
+  /// - Parameter factor: A factor in ``videoZoomFactorRange``. The nearest supported value is set.
+  /// - Returns: The zoom factor then in effect.
   /// - Throws: `MediaError` with `.controlOutOfRange`, `.controlNotSupported`.
   @discardableResult
   public func setVideoZoomFactor(_ factor: Double) throws(MediaError) -> Double {
@@ -40,17 +40,18 @@ extension CameraControls {
     return Double(try set(control, control.zoomValue(factor))) / Double(control.minimum)
   }
 
-  /// Zooms smoothly, at a rate that looks even: powers of two per second.
+  /// Zooms smoothly at a constant rate in powers of two per second.
   ///
-  /// At rate 1 the factor doubles, or halves, each second. A ramp under way ends where it is. The
-  /// call does not wait; the ramp ends with this object.
+  /// At rate 1 the factor doubles, or halves, each second. A ramp that is already running stops at
+  /// its current factor. The call returns at once. The ramp is cancelled when this object is
+  /// released.
   ///
   /// - Parameters:
-  ///   - factor: One of ``videoZoomFactorRange``.
+  ///   - factor: The target, a factor in ``videoZoomFactorRange``.
   ///   - rate: Powers of two per second, above zero.
-  ///   - clock: What tells how long the ramp has run.
-  /// - Returns: The ramp, whose value is the factor at its end, and whose error is a
-  ///   `MediaError` or, after ``cancelVideoZoomRamp()``, a `CancellationError`.
+  ///   - clock: The clock that measures the ramp.
+  /// - Returns: A task with the factor at the end of the ramp. The task throws a `MediaError`, or a
+  ///   `CancellationError` after ``cancelVideoZoomRamp()``.
   /// - Throws: `MediaError` with `.controlOutOfRange`, `.controlNotSupported`.
   @discardableResult
   public func rampToVideoZoomFactor<RampClock: Clock>(
@@ -61,7 +62,7 @@ extension CameraControls {
       throw outOfRange("the zoom rate", "\(rate)", takes: "numbers above 0")
     }
     guard let node, let first = try value(control).number else { throw missing("zoom") }
-    // A driver may hold anything; a ramp begins inside the range.
+    // Some drivers report a value below the minimum. The ramp starts at factor 1 then.
     let start = max(Double(first) / Double(control.minimum), 1)
     let ramp = ZoomRamp(control: control, node: node, start: start, end: factor, rate: rate)
     let task = Task { try await ramp.run(clock) }
@@ -72,7 +73,9 @@ extension CameraControls {
     return task
   }
 
-  /// Ends a ramp where it is; nothing happens where none is under way.
+  /// Stops a running ramp at its current factor.
+  ///
+  /// Does nothing if no ramp is running.
   public func cancelVideoZoomRamp() {
     state.withLock { state in
       state.zoomRamp?.cancel()
@@ -80,7 +83,7 @@ extension CameraControls {
     }
   }
 
-  /// The control, if its minimum makes its values comparable.
+  /// The zoom control, or nil if its range does not allow a zoom factor.
   private var zoomControl: DeviceControl? {
     get throws(MediaError) {
       guard let control = try find(.zoom), control.zoomFactors != nil else { return nil }
@@ -99,7 +102,7 @@ extension CameraControls {
   }
 }
 
-/// A zoom on its way from one factor to another.
+/// A gradual zoom from one factor to another.
 private struct ZoomRamp: Sendable {
   let control: DeviceControl
   let node: ControlledNode
@@ -107,16 +110,17 @@ private struct ZoomRamp: Sendable {
   let end: Double
   let rate: Double
 
-  /// Sets the zoom again and again until the end is reached, and returns the factor there.
+  /// Updates the zoom until the end of the ramp and returns the final factor.
   func run<RampClock: Clock>(
     _ clock: RampClock
   ) async throws -> Double where RampClock.Duration == Duration {
     let began = clock.now
-    // Of a rate so low that the ramp would never end, the end is as good as never.
+    // The limit of 1e9 s prevents overflow for very low rates.
     let seconds = min(abs(log2(end / start)) / rate, 1e9)
     let direction = end < start ? -1.0 : 1.0
     var last: Int64?
-    // By the clock and not by counting: a camera that is slow to answer does not slow the ramp.
+    // The factor depends on elapsed time, not on a count of steps. A slow camera therefore does not
+    // slow the ramp.
     while true {
       let elapsed = began.duration(to: clock.now).doubleValue
       guard elapsed < seconds else { break }
@@ -141,13 +145,13 @@ private struct ZoomRamp: Sendable {
 }
 
 extension DeviceControl {
-  /// The factors from the minimum to the maximum, or nil where they cannot be told.
+  /// The factors from the minimum to the maximum, or nil where the range gives no factor.
   fileprivate var zoomFactors: ClosedRange<Double>? {
     guard minimum > 0, minimum < maximum else { return nil }
     return 1...Double(maximum) / Double(minimum)
   }
 
-  /// The driver's value that is nearest to a factor.
+  /// The driver's value nearest to a zoom factor.
   fileprivate func zoomValue(_ factor: Double) -> Int64 {
     nearestValue(to: Int64(saturating: (Double(minimum) * factor).rounded()))
   }

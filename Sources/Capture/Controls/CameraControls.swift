@@ -5,14 +5,15 @@ public import OvercrankMediaCore
 package import OvercrankV4L2
 import Synchronization
 
-/// The settings of a camera: focus, exposure, white balance, zoom, light.
+/// The controls of a camera: focus, exposure, white balance, zoom and light.
 ///
-/// The counterpart of those properties of `AVCaptureDevice`, with their meaning. It holds a handle
-/// of its own on the device until it goes, so that settings may be read and changed while a
-/// session captures. What is set stays with the camera, also after the program has ended.
+/// Properties have the names and meaning of those of `AVCaptureDevice`. Each object has a device
+/// handle of its own, so controls can be changed while a session captures. The camera keeps its
+/// settings after the program ends.
 ///
-/// A camera has some of these settings and not others: each has a question that tells, and using
-/// one that is not there throws. The synthetic camera and files have none.
+/// A camera supports only some of these controls. Each control has a property or method that
+/// reports whether it is supported. Setting an unsupported control throws. Files and the synthetic
+/// camera have no controls.
 ///
 /// ```swift
 /// let controls = try CameraControls(device: camera)
@@ -22,25 +23,27 @@ import Synchronization
 /// }
 /// ```
 ///
-/// All calls may come from any thread. A call that reads or sets waits for the driver, which may ask
-/// the camera over its bus; two calls at once are made one after the other.
+/// All calls may come from any thread. A call blocks while the driver communicates with the camera.
+/// Concurrent calls run one after the other.
 public final class CameraControls: Sendable {
-  /// The handle, or nil for a device that has no settings.
+  /// The open device, or nil for a device without controls.
   let node: ControlledNode?
-  /// How messages name the device.
+  /// The device's name in error messages.
   let deviceName: String
   let state = Mutex(State())
 
-  /// What is remembered between calls.
+  /// State that is kept between calls.
   struct State {
     var zoomRamp: Task<Double, any Error>?
     var lastExposure: Int64?
     var lastTemperature: Int64?
-    /// The LED's own node, once it was looked for; nil where the camera has none.
+    /// The LED's own node, set after the first search.
+    ///
+    /// The inner nil means that no such node exists.
     var led: ControlledNode??
   }
 
-  /// Opens a device for its settings.
+  /// Opens a device to control it.
   ///
   /// - Parameter device: The camera, which may be capturing.
   /// - Throws: `MediaError` with `.deviceLost`, `.noPermission`.
@@ -53,7 +56,7 @@ public final class CameraControls: Sendable {
     }
   }
 
-  /// Opens a node for its settings.
+  /// Opens a device node to control it.
   package init(path: String) throws(MediaError) {
     deviceName = path
     node = try ControlledNode(path)
@@ -61,7 +64,7 @@ public final class CameraControls: Sendable {
 
   deinit { state.withLock { $0.zoomRamp?.cancel() } }
 
-  /// Calls a closure with the open device, for what this type does not cover.
+  /// Calls a closure with the open device, for operations without a method of their own.
   ///
   /// - Returns: What `body` returns; nil where there is no device.
   package func withDevice<Result>(
@@ -70,20 +73,22 @@ public final class CameraControls: Sendable {
     try node?.use(body)
   }
 
-  /// The highest priority that any program has on the device, or nil where it keeps none.
+  /// The highest priority of any handle on the device, or nil if the driver has no priorities.
   package func priority() throws(MediaError) -> DevicePriority? {
     let answer = try withDevice { device throws(DeviceError) in try device.priority() }
     return answer ?? nil
   }
 
-  /// Sets the priority of this handle: `.record` keeps others from changing the device.
+  /// Sets the priority of this handle.
+  ///
+  /// `.record` prevents other programs from changing the device.
   package func setPriority(_ priority: DevicePriority) throws(MediaError) {
     guard let node else { throw missing("priorities") }
     try node.use { device throws(DeviceError) in try device.setPriority(priority) }
   }
 }
 
-/// An open device that several owners of settings share.
+/// An open device node that several objects share to control it.
 final class ControlledNode: Sendable {
   private let device: VideoDevice
 
@@ -104,7 +109,7 @@ final class ControlledNode: Sendable {
     }
   }
 
-  /// Opens the first LED among the device's parts; nil where it has none that this user may open.
+  /// Opens the first LED of the device, or returns nil if this user can open none.
   func led() -> ControlledNode? {
     for path in device.leds() {
       guard let part = try? VideoDevice(openingSubdevice: path, of: device),
@@ -117,7 +122,7 @@ final class ControlledNode: Sendable {
 
   private init(_ device: consuming VideoDevice) { self.device = device }
 
-  /// Calls a closure with the device; its errors become those of a capture.
+  /// Calls a closure with the device and converts its errors to `MediaError`.
   func use<Result>(
     _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
   ) throws(MediaError) -> Result {
@@ -130,14 +135,16 @@ final class ControlledNode: Sendable {
 }
 
 extension CameraControls {
-  /// Where a control is to be found: an LED may have a node of its own beside the camera's.
+  /// The node that has a control.
+  ///
+  /// An LED may have a node of its own.
   func node(for id: ControlID) -> ControlledNode? { id.isOfLED ? led ?? node : node }
 
-  /// The LED's own node; nil where the camera's node has its controls, or nobody does.
+  /// The LED's own node, or nil if the camera's node has the LED controls or no LED exists.
   var led: ControlledNode? {
     state.withLock { state in
       if let led = state.led { return led }
-      // A camera that cannot be asked now is asked again.
+      // The search is repeated at the next call if the camera cannot be queried now.
       guard let node, let own = try? node.use(Self.ownLED) else { return nil }
       let led = own ? nil : node.led()
       state.led = .some(led)
@@ -145,52 +152,58 @@ extension CameraControls {
     }
   }
 
-  /// Whether the camera's own node has the controls of an LED.
+  /// Whether the camera's own node has LED controls.
   private static func ownLED(_ device: borrowing VideoDevice) throws(DeviceError) -> Bool {
     try device.control(.flashMode) != nil
   }
 
-  /// The control of that number, or nil where the device has none.
+  /// The description of a control, or nil if the device lacks it.
   func find(_ id: ControlID) throws(MediaError) -> DeviceControl? {
     guard let node = node(for: id) else { return nil }
     return try node.use { device throws(DeviceError) in try device.control(id) }
   }
 
-  /// The control of that number, or the error that there is none.
+  /// The description of a control.
+  ///
+  /// Throws if the device lacks it.
   func require(_ id: ControlID) throws(MediaError) -> DeviceControl {
     guard let control = try find(id) else { throw missing(id.wellKnownName) }
     return control
   }
 
-  /// Whether the device has the control; of a device that is gone, false.
+  /// Whether the device has a control.
+  ///
+  /// False if the device is lost.
   func has(_ id: ControlID) -> Bool { (try? find(id)) != nil }
 
-  /// Whether the device has the control, with an item of that number in its menu.
+  /// Whether the device has a menu control with an item of this index.
   func has(_ id: ControlID, item: Int64) -> Bool {
     guard let control = try? find(id) else { return false }
     return control.menu.contains { $0.index == item }
   }
 
-  /// The number that the control holds, or nil where the device has no such control.
+  /// The value of a control as a number, or nil if the device lacks the control.
   func number(_ id: ControlID) throws(MediaError) -> Int64? {
     guard let control = try find(id) else { return nil }
     return try value(control).number
   }
 
-  /// What a control holds; of one that holds nothing, the number zero.
+  /// The value of a control, or zero for a control without a value.
   func value(_ control: DeviceControl) throws(MediaError) -> ControlValue {
     guard let node = node(for: control.id) else { return .number(0) }
     let value = try node.use { device throws(DeviceError) in try device.value(of: control) }
     return value ?? .number(0)
   }
 
-  /// Sets a control that must be there; returns what the driver took.
+  /// Sets a control and returns the value that the driver chose.
+  ///
+  /// Throws if the device lacks it.
   @discardableResult
   func set(_ id: ControlID, _ number: Int64) throws(MediaError) -> Int64 {
     try set(require(id), number)
   }
 
-  /// Sets a control; returns what the driver took.
+  /// Sets a control and returns the value that the driver chose.
   @discardableResult
   func set(_ control: DeviceControl, _ number: Int64) throws(MediaError) -> Int64 {
     guard let node = node(for: control.id) else { throw missing(control.spelledName) }
@@ -200,19 +213,19 @@ extension CameraControls {
     return granted.number ?? number
   }
 
-  /// Sets a control where the device has it.
+  /// Sets a control if the device has it.
   func setIfPresent(_ id: ControlID, _ number: Int64) throws(MediaError) {
     if let control = try find(id) { try set(control, number) }
   }
 
-  /// The error that the device has no such setting.
+  /// The error for a control that the device lacks.
   func missing(_ what: String) -> MediaError {
     MediaError(
       .controlNotSupported, "\(deviceName) has no \(what)",
       recovery: Recovery("choose a control that it has", .listControls(device: deviceName)))
   }
 
-  /// The error that a setting does not take a value.
+  /// The error for a value outside the control's range.
   func outOfRange(_ what: String, _ value: String, takes range: String) -> MediaError {
     MediaError(
       .controlOutOfRange, "\(what) of \(deviceName) cannot be \(value)",
@@ -221,13 +234,15 @@ extension CameraControls {
 }
 
 extension DeviceControl {
-  /// The value at a place of the range, where 0 is the minimum and 1 the maximum.
+  /// The control's value at a fraction of its range: 0 is the minimum, 1 the maximum.
   func value(at fraction: Double) -> Int64 {
     let span = Double(maximum) - Double(minimum)
     return nearestValue(to: Int64(saturating: (Double(minimum) + span * fraction).rounded()))
   }
 
-  /// The place of a value in the range, from 0 to 1; nil where the range is none.
+  /// The fraction of the control's range at a value, from 0 to 1.
+  ///
+  /// Nil if the range is empty.
   func fraction(of value: Int64) -> Double? {
     guard minimum < maximum else { return nil }
     let span = Double(maximum) - Double(minimum)

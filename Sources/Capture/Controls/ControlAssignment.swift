@@ -4,7 +4,7 @@ import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 import OvercrankV4L2
 
-/// A control and the value it is to get, as somebody wrote them: `exposure_time_absolute=4ms`.
+/// A control and its new value in text form, such as `exposure_time_absolute=4ms`.
 ///
 /// | The control is | The value is written |
 /// |---|---|
@@ -17,20 +17,20 @@ import OvercrankV4L2
 /// | a rectangle | `640x480+0+0`: width, height, left, top |
 /// | a button | anything |
 ///
-/// `default` sets a number back to what it was when the driver was loaded.
+/// `default` restores the driver's default for a number.
 public struct ControlAssignment: Hashable, Sendable {
-  /// The control, as ``CameraControl/name`` has it, or its number: `0x009a0902`.
+  /// The control's name, as in ``CameraControl/name``, or its number, such as `0x009a0902`.
   public let name: String
-  /// The value as it was written.
+  /// The new value in text form.
   public let text: String
 
-  /// Makes an assignment.
+  /// Creates an assignment from a name and a value.
   public init(name: String, text: String) {
     self.name = name
     self.text = text
   }
 
-  /// Reads `NAME=VALUE`.
+  /// Parses `NAME=VALUE`.
   ///
   /// - Throws: `MediaError` with `.badAssignment` for text without a name and an equals sign.
   public init(parsing text: String) throws(MediaError) {
@@ -45,18 +45,19 @@ public struct ControlAssignment: Hashable, Sendable {
 }
 
 extension CameraControls {
-  /// Sets controls by name, all or none.
+  /// Sets several controls by name, all or none.
   ///
-  /// Everything is checked before the first is written: names, values, ranges, and whether an
-  /// automatic stands in the way that the same call does not switch off. Automatics are written
-  /// before what they govern, the others in their order. Where the camera then refuses one after
-  /// all, those before it are set back.
+  /// All assignments are checked first: names, values, ranges and flags. A control that an
+  /// automatic mode overrides is accepted only if the same call switches that mode off. Automatic
+  /// modes are set first, the other controls in the given order. If the camera rejects an
+  /// assignment, the earlier ones are undone.
   ///
-  /// - Parameter assignments: The controls and their values, each control once.
-  /// - Returns: What the driver then holds, in the order of the assignments.
+  /// - Parameter assignments: The controls and their values, each control at most once.
+  /// - Returns: The controls with the values the driver then reports, in the order of
+  ///   `assignments`.
   /// - Throws: `MediaError` with `.controlNotFound`, `.controlOutOfRange`, `.controlReadOnly`,
   ///   `.controlInactive`, `.badAssignment`; `.deviceBusy`, `.deviceLost` or `.deviceFailed` when
-  ///   the camera refuses.
+  ///   the camera rejects an assignment.
   @discardableResult
   public func set(_ assignments: [ControlAssignment]) throws(MediaError) -> [CameraControl] {
     let controls = try described()
@@ -119,7 +120,7 @@ extension CameraControls {
     guard control.flags.contains(.inactive) else { return }
     let automatic = controls.first { $0.id == control.id.automatic }
     if let automatic {
-      // The same call may switch the automatic off.
+      // The same call may switch the automatic mode off.
       let planned = settings.first { $0.control.id == automatic.id }?.value.number
       if let planned, automatic.id.isManual(at: planned) { return }
     }
@@ -128,7 +129,9 @@ extension CameraControls {
       recovery: automatic.flatMap(\.advice) ?? "another control switches it off")
   }
 
-  /// Automatics first; what they govern would be refused otherwise.
+  /// Sorts automatic modes first.
+  ///
+  /// The driver would reject controls that an automatic mode overrides.
   private func inOrder(_ settings: [ControlSetting]) -> [ControlSetting] {
     let automatics = Set(settings.compactMap(\.control.id.automatic))
     return settings.filter { automatics.contains($0.control.id) }
@@ -141,14 +144,15 @@ extension CameraControls {
       for setting in settings {
         guard let node = node(for: setting.control.id) else { continue }
         changes.append((node, ControlChanges()))
-        // Described anew: the one before may have changed its range.
+        // The control is described again because the previous assignment may have changed its
+        // range.
         _ = try node.use { device throws(DeviceError) in
           let control = try device.control(setting.control.id) ?? setting.control
           return try changes[changes.count - 1].made.set(control, to: setting.value, on: device)
         }
       }
     } catch {
-      // What cannot be set back is told by the error that began it.
+      // Undoing is best effort. The caller gets the original error.
       for (node, made) in changes.reversed() {
         var made = made
         _ = try? node.use { device throws(DeviceError) in made.restore(on: device) }
@@ -159,7 +163,7 @@ extension CameraControls {
 }
 
 extension DeviceControl {
-  /// How to switch this automatic off, where it says so.
+  /// Advice on how to switch this automatic mode off, or nil if its menu has no manual item.
   fileprivate var advice: Recovery? {
     if kind.isMenu {
       guard let item = menu.first(where: { id.isManual(at: $0.index) }) else { return nil }
@@ -169,21 +173,23 @@ extension DeviceControl {
   }
 }
 
-/// Which of many names somebody may have meant.
+/// Suggestions for misspelled names.
 enum Spelling {
-  /// The names that need the fewest changes, or hold the text; at most three.
+  /// The names closest to a text by edit distance, at most three.
+  ///
+  /// A name that contains the text counts as distance 1.
   static func nearest(to text: String, among names: [String]) -> [String] {
     let limit = max(2, text.utf8.count / 3)
     let scored = names.map { name in
       (name, name.contains(text) || text.contains(name) ? 1 : distance(text, name))
     }
-    // Sorting is not stable: of equals, the driver's order decides.
+    // The sort also compares offsets, because `sorted` need not be stable.
     return scored.enumerated().filter { $0.element.1 <= limit }
       .sorted { ($0.element.1, $0.offset) < ($1.element.1, $1.offset) }
       .prefix(3).map(\.element.0)
   }
 
-  /// How many letters must be put in, taken out or exchanged (Levenshtein).
+  /// The Levenshtein distance of two texts, in UTF-8 bytes.
   static func distance(_ left: String, _ right: String) -> Int {
     let right = Array(right.utf8)
     var row = Array(0...right.count)

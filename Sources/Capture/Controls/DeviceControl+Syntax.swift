@@ -4,15 +4,15 @@ import OvercrankMediaCore
 import OvercrankV4L2
 
 extension DeviceControl {
-  /// Reads a value as somebody wrote it for this control, and refuses one that it does not take.
+  /// Parses a value for this control and checks its range, step and menu.
   ///
   /// - Parameters:
-  ///   - text: The value, as ``ControlAssignment`` describes.
-  ///   - device: How the error names the device.
-  /// - Returns: A value within the range, on a step, and an item that the menu has.
+  ///   - text: The value in the syntax of ``ControlAssignment``.
+  ///   - device: The device's name in error messages.
+  /// - Returns: A value that the control supports.
   /// - Throws: `MediaError` with `.controlOutOfRange`.
   func value(parsing text: String, of device: String) throws(MediaError) -> ControlValue {
-    /// The error for this text.
+    /// The error for an invalid value.
     func refused(_ recovery: Recovery) -> MediaError {
       MediaError(
         .controlOutOfRange, "\(spelledName) of \(device) cannot be \"\(text)\"", recovery: recovery)
@@ -39,7 +39,7 @@ extension DeviceControl {
     }
   }
 
-  /// What the control takes, in words.
+  /// Advice that lists the values the control supports.
   private var advice: Recovery {
     switch kind {
     case .boolean: return "write on or off"
@@ -63,7 +63,7 @@ extension DeviceControl {
   ) throws(MediaError) -> Int64? {
     if kind == .boolean, let isOn = Self.flag(text) { return isOn ? 1 : 0 }
     if kind.isMenu {
-      // A name may look like a number: then it is the item's number that counts.
+      // An item's name may look like a number. The item's index takes precedence.
       let index = Int64(literal: text)
       let lowered = text.lowercased()
       return menu.first { $0.index == index }?.index
@@ -84,11 +84,13 @@ extension DeviceControl {
         : "the nearest values it takes are \(below) and \(above)")
   }
 
-  /// A time as a number of the control's unit; nil where the control or the text is none.
+  /// Parses a time in the control's unit.
+  ///
+  /// Nil if the control's unit is not a time, or the text is not one.
   private func units(
     _ text: String, _ refused: (Recovery) -> MediaError
   ) throws(MediaError) -> Int64? {
-    // A number without its unit would be read as seconds.
+    // The time must have a unit suffix, since `MediaTime` would parse a bare number as seconds.
     guard let timescale = id.timescale, let last = text.unicodeScalars.last,
       last.properties.isAlphabetic, let time = try? MediaTime(parsing: text),
       let below = try? time.converted(to: timescale, rounding: .towardNegativeInfinity),
@@ -130,7 +132,7 @@ extension DeviceControl {
 }
 
 extension Int64 {
-  /// Reads `40`, `-3` or `0x1f`.
+  /// Parses `40`, `-3` or `0x1f`.
   fileprivate init?(literal text: String) {
     let isHexadecimal = text.hasPrefix("0x") || text.hasPrefix("0X")
     self.init(isHexadecimal ? String(text.dropFirst(2)) : text, radix: isHexadecimal ? 16 : 10)
@@ -138,7 +140,7 @@ extension Int64 {
 }
 
 extension ControlRectangle {
-  /// Reads `640x480+0+0`.
+  /// Parses a rectangle such as `640x480+0+0`.
   fileprivate init?(parsing text: String) {
     let parts = text.split(separator: "+", omittingEmptySubsequences: false)
     guard parts.count == 3, let left = Int32(parts[1]), let top = Int32(parts[2]) else {

@@ -4,22 +4,22 @@ public import OvercrankMediaCore
 import OvercrankV4L2
 import Synchronization
 
-/// Who decides how bright the picture is.
+/// The exposure mode of a camera: fixed, automatic or manual.
 public enum ExposureMode: String, Hashable, Sendable, CaseIterable {
-  /// What the camera last chose stays.
+  /// The exposure stays at the last automatic values.
   case locked
-  /// The camera chooses once; no V4L2 camera can be told so.
+  /// The camera adjusts once, then stays. V4L2 has no such mode.
   case autoExpose
-  /// The camera chooses whenever the light changes.
+  /// The camera adjusts the exposure whenever the light changes.
   case continuousAutoExposure
-  /// Duration and gain are set by hand.
+  /// Exposure duration and gain are set manually.
   case custom
 }
 
-/// How long each frame is exposed, and how much the signal is amplified.
+/// The exposure duration and gain of a camera.
 public struct ExposureSetting: Hashable, Sendable {
-  /// The duration, or nil where the camera does not say.
+  /// The exposure time of each frame, or nil where the camera does not report it.
   public let duration: MediaTime?
-  /// The gain in the driver's unit, or nil where the camera does not say.
+  /// The gain in the driver's unit, or nil where the camera does not report it.
   public let gain: Int64?
 }
