@@ -4,15 +4,16 @@ import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 import Synchronization
 
-/// A way from an input to an output; formed by the session for each pair that goes together.
+/// A connection that carries one media type from an input to an output.
 ///
-/// All calls may come from any thread, also while frames pass; none of them waits.
+/// A session creates a connection for each input and output that match. All calls may come from any
+/// thread, also while frames flow. No call blocks.
 public final class CaptureConnection: Sendable {
-  /// Where frames or sound come from.
+  /// The source of the frames or audio.
   public let input: any CaptureInput
-  /// Where they go.
+  /// The destination of the frames or audio.
   public let output: any CaptureOutput
-  /// What is carried.
+  /// The media type that the connection carries.
   public let mediaType: MediaType
   let gate = ConnectionGate()
 
@@ -22,19 +23,23 @@ public final class CaptureConnection: Sendable {
     self.mediaType = mediaType
   }
 
-  /// The camera that frames come from; nil for another input.
+  /// The camera at the input, or nil if the input is not a camera.
   package var camera: DeviceInput? { input as? DeviceInput }
-  /// How the samples of the sound are given; nil for pictures.
+  /// The audio format at the input, or nil for a video connection.
   var audioFormat: AudioFormat? { input.ports.first { $0.mediaType == mediaType }?.audioFormat }
 
-  /// Whether frames or sound pass; may be changed at any time, and holds from the next on.
+  /// Whether frames or audio pass through the connection.
+  ///
+  /// A change takes effect with the next frame or audio block.
   public var isEnabled: Bool {
     get { gate.isOpen.load(ordering: .relaxed) }
     set { gate.isOpen.store(newValue, ordering: .relaxed) }
   }
 }
 
-/// Whether a connection lets anything through, for sinks, which must not keep what they serve.
+/// The enabled state of a connection.
+///
+/// Sinks keep this object, since a reference to the connection would retain their own output.
 final class ConnectionGate: Sendable {
   let isOpen = Atomic<Bool>(true)
 }

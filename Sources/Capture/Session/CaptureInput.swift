@@ -3,21 +3,21 @@
 public import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 
-/// Where a session's media come from; ``DeviceInput`` and ``MicrophoneInput`` are such.
+/// A source of media for a session, such as ``DeviceInput`` or ``MicrophoneInput``.
 ///
-/// Inputs are this library's own: a session refuses those of others.
+/// Only this library's inputs conform. A session rejects other conforming types.
 public protocol CaptureInput: AnyObject, Sendable {
-  /// The device behind the input.
+  /// The device that the input captures from.
   var device: CaptureDevice { get }
-  /// What it gives, a port for each kind of media.
+  /// The input's ports, one for each media type.
   var ports: [InputPort] { get }
 }
 
-/// A kind of media that an input gives.
+/// A media type that an input provides.
 public struct InputPort: Hashable, Sendable {
-  /// What comes out of it.
+  /// The port's media type.
   public let mediaType: MediaType
-  /// How the samples are given; nil for pictures.
+  /// The format of the audio samples, or nil for video.
   public let audioFormat: AudioFormat?
 
   init(mediaType: MediaType, audioFormat: AudioFormat? = nil) {
@@ -26,63 +26,75 @@ public struct InputPort: Hashable, Sendable {
   }
 }
 
-/// What a session asks of its inputs.
+/// The requirements of an input that a session can run.
 package protocol CapturingInput: CaptureInput {
-  /// Makes what captures, which waits to begin.
+  /// Creates a capture that waits for ``InputCapture/begin()``.
   ///
   /// - Parameters:
-  ///   - connections: Those of the input, with the outputs that the media go to.
-  ///   - control: Ends the capture.
-  ///   - whenEnded: Called on the capture thread when a stream that was on is off.
-  /// - Returns: What captures, not begun yet.
-  /// - Throws: `MediaError` with `.outOfMemory` when there is no thread to be had.
+  ///   - connections: The input's connections, with the outputs that receive its media.
+  ///   - control: The control that stops the capture.
+  ///   - whenEnded: Called on the capture thread after a running stream has stopped.
+  /// - Returns: The capture, not yet running.
+  /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   func makeCapture(
     into connections: [CaptureConnection], control: CaptureControl,
     whenEnded: @escaping @Sendable (CaptureEnd) -> Void
   ) throws(MediaError) -> any InputCapture
 
-  /// Where the device is reached.
+  /// The system calls that reach the device.
   var reach: DeviceEnvironment { get }
 
-  /// Whether the device can be opened again; not where a driver of the caller's stands for it.
+  /// Whether the device can be reopened.
+  ///
+  /// False if the caller supplied the driver.
   var canReopen: Bool { get }
 
-  /// Closes the device, which is gone: what is open of it is of no use when it is back.
+  /// Closes a lost device.
+  ///
+  /// Its open handle is useless after the device returns.
   func close()
 
-  /// Opens the device where it was closed.
+  /// Opens the device if it is closed.
   ///
-  /// - Throws: `MediaError` as the device says; the input stays closed then.
+  /// - Throws: `MediaError` from the device. The input then stays closed.
   func openIfClosed() throws(MediaError)
 
-  /// Opens the device anew as it was set, where it is now; it must not stream.
+  /// Reopens the device at its current location, in the same mode.
   ///
-  /// - Throws: `MediaError` as the device says; the input is closed then.
+  /// The device must not be streaming.
+  ///
+  /// - Throws: `MediaError` from the device. The input is then closed.
   func reopen(at device: CaptureDevice) throws(MediaError)
 }
 
-/// An input while it runs.
+/// A capture from one input.
 package protocol InputCapture: AnyObject, Sendable {
-  /// Switches the stream on; to be called once.
+  /// Starts the stream.
   ///
-  /// - Throws: `MediaError` as the device says.
+  /// Call this method at most once.
+  ///
+  /// - Throws: `MediaError` from the device.
   func begin() throws(MediaError)
 
-  /// Ends what waits for ``begin()``, which then is not to be called.
+  /// Ends a capture that has not begun.
+  ///
+  /// Do not call ``begin()`` afterwards.
   func cancel()
 
-  /// Sends the media over these connections from now on; false where the capture has ended.
+  /// Replaces the connections that receive the media.
   ///
-  /// - Throws: `MediaError` with `.outOfMemory` when there is no memory or thread for one of them.
+  /// - Returns: False if the capture has ended.
+  /// - Throws: `MediaError` with `.outOfMemory` if memory or a thread for a connection is
+  ///   unavailable.
   func connect(_ connections: [CaptureConnection]) throws(MediaError) -> Bool
 
-  /// Waits for the capture to end, and tells what it knows.
+  /// Blocks until the capture ends, and returns its final state.
   @discardableResult
   func waitUntilEnded() -> CaptureEnd
 }
 
 extension CapturingInput {
-  /// Whether both stand for the same node of the system.
+  /// Whether both inputs use the same device node.
   func isSameNode(as other: any CapturingInput) -> Bool {
     (device.kind == .v4l2 || device.kind == .alsa) && device.path == other.device.path
   }

@@ -3,32 +3,36 @@
 import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 
-/// Where captured frames and sound go; ``VideoDataOutput``, ``AudioDataOutput`` and
-/// `MovieFileOutput` are such.
+/// A destination for captured frames and audio.
 ///
-/// An output belongs to one session at a time. Outputs are this library's own: a session refuses
-/// those of others, which get frames and sound through the data outputs.
+/// Examples are ``VideoDataOutput``, ``AudioDataOutput`` and `MovieFileOutput`. An output belongs
+/// to one session at a time. Only this library's outputs conform, and a session rejects other
+/// conforming types. Programs receive frames and audio from the data outputs.
 public protocol CaptureOutput: AnyObject, Sendable {
-  /// What the output can take.
+  /// The media types that the output accepts.
   var mediaTypes: [MediaType] { get }
 }
 
-/// What a session asks of its outputs.
+/// The requirements of an output that a session can feed.
 package protocol FrameOutput: CaptureOutput {
-  /// Where the frames of a connection go; nil while the output wants none.
+  /// The sink for the frames of a connection, or nil while the output needs no frames.
   ///
-  /// - Throws: `MediaError` with `.outOfMemory` when there is no memory or thread for them.
+  /// - Throws: `MediaError` with `.outOfMemory` if memory or a thread is unavailable.
   func sink(for connection: CaptureConnection) throws(MediaError) -> (any FrameSink)?
 
-  /// Whether the output takes sound block by block; only then is it connected to what hears.
+  /// Whether the output accepts audio blocks.
+  ///
+  /// Otherwise a session does not connect audio to it.
   var takesAudioBlocks: Bool { get }
 
-  /// Where the sound of a connection goes; nil while the output wants none.
+  /// The sink for the audio of a connection, or nil while the output needs no audio.
   ///
-  /// - Throws: `MediaError` with `.outOfMemory` when there is no memory or thread for it.
+  /// - Throws: `MediaError` with `.outOfMemory` if memory or a thread is unavailable.
   func audioSink(for connection: CaptureConnection) throws(MediaError) -> (any AudioSink)?
 
-  /// Learns the session that it now belongs to; nil when it was taken out.
+  /// Called when the output joins a session.
+  ///
+  /// Nil means that the output was removed.
   func didJoin(_ session: CaptureSession?)
 }
 

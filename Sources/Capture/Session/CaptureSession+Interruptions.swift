@@ -6,7 +6,7 @@ import OvercrankMediaCore
 import Synchronization
 
 extension SessionEvent.InterruptionReason {
-  /// The reason that an error is, where it may pass.
+  /// The interruption reason for an error that may be temporary, or nil for any other error.
   init?(_ error: MediaError) {
     switch error.code {
     case .deviceLost: self = .deviceGone
@@ -16,7 +16,7 @@ extension SessionEvent.InterruptionReason {
   }
 }
 
-/// An input that was interrupted, and what waits for it.
+/// An interrupted input and the watch for the return of its device.
 struct Interruption: Sendable {
   let input: any CapturingInput
   var reason: SessionEvent.InterruptionReason
@@ -27,12 +27,12 @@ struct Interruption: Sendable {
     self.reason = reason
   }
 
-  /// Waits no more.
+  /// Stops waiting for the device.
   func end() { watch.cancel() }
 }
 
 extension CaptureSession {
-  /// Starts an input again as soon as its device is there, and nobody else has it.
+  /// Restarts an input as soon as its device is present and no other program uses it.
   func awaitReturn(of input: any CapturingInput) {
     let watch = state.withLock { state in
       state.interruptions.first { $0.input === input }?.watch
@@ -42,9 +42,9 @@ extension CaptureSession {
     }
   }
 
-  /// Tries to start an input that was interrupted.
+  /// Tries to restart an interrupted input.
   ///
-  /// - Returns: Whether there is nothing to wait for any more.
+  /// - Returns: Whether the watch can end.
   private func resume(_ input: any CapturingInput, at device: CaptureDevice) -> Bool {
     work.withLock { _ in
       let (graph, interruption) = state.withLock { state in
@@ -52,7 +52,7 @@ extension CaptureSession {
       }
       guard let interruption else { return true }
       beginChange()
-      // Taken out first: it may be interrupted anew at once.
+      // The entry is removed first because the input may be interrupted again at once.
       state.withLock { state in state.interruptions.removeAll { $0.input === input } }
       do throws(MediaError) {
         try input.reopen(at: device)
@@ -65,13 +65,14 @@ extension CaptureSession {
     }
   }
 
-  /// Learns why an input does not come back yet.
+  /// Records why an input could not restart.
   ///
-  /// - Returns: Whether it never will.
+  /// - Returns: Whether the input will never restart.
   private func stillInterrupted(_ interruption: Interruption, by error: MediaError) -> Bool {
     var interruption = interruption
     let reason = SessionEvent.InterruptionReason(error)
-    // udev gives a node that has just appeared to its group a moment later.
+    // A new device node may lack its group permissions until udev has set them. `.noPermission` is
+    // therefore retried.
     guard reason != nil || error.code == .noPermission else {
       state.withLock { state in
         if state.running.isEmpty, state.interruptions.isEmpty { state.isWanted = false }
@@ -83,7 +84,7 @@ extension CaptureSession {
     let isNews = reason != nil && reason != interruption.reason
     interruption.reason = reason ?? interruption.reason
     let isWanted = state.withLock { state in
-      // Stopped meanwhile: then nobody waits.
+      // The session may have been stopped meanwhile. Then no input waits.
       if state.isWanted { state.interruptions.append(interruption) }
       return state.isWanted
     }
@@ -91,7 +92,7 @@ extension CaptureSession {
     return !isWanted
   }
 
-  /// Learns whether the queue of an output is full.
+  /// Records whether the queue of an output is full.
   package func setPressure(_ isPressed: Bool, on output: any CaptureOutput) {
     let isNews = state.withLock { state in
       let wasPressed = !state.pressed.isEmpty
@@ -110,21 +111,23 @@ extension CaptureSession {
   }
 }
 
-/// Calls when a device may be there again: when it appears, and every now and then, because a
-/// device that another program has closed tells nobody.
+/// Detects the return of a device by directory events and by periodic retries.
+///
+/// The retries are needed because a device closed by another program causes no event.
 private final class ReturnWatch: Sendable {
   private let queue = DispatchQueue(label: "device returns")
   private let isOver = Atomic<Bool>(false)
   private let changes = Mutex<Task<Void, Never>?>(nil)
 
-  /// Calls `attempt` until it says that it is done.
+  /// Calls `attempt` whenever the device may be back, until `attempt` returns true.
   func begin(
     for input: any CapturingInput, everyMilliseconds interval: Int,
     _ attempt: @escaping @Sendable (CaptureDevice) -> Bool
   ) {
     let (device, reach) = (input.device, input.reach)
-    // The folder is watched by the system's means; where it cannot be, there are the retries.
-    // Two devices without serial numbers may have one id: one that stayed is not the one that went.
+    // Directory events come from the system, so test drivers rely on the retries. Devices without
+    // serial numbers may share an id. An address that was present before the loss is therefore not
+    // the lost device.
     let there = reach.addresses().subtracting([device.address])
     let watching = reach.perform { try? CaptureDevice.changes() }
     if let watching {
@@ -157,7 +160,7 @@ private final class ReturnWatch: Sendable {
   ) {
     queue.asyncAfter(deadline: .now() + .milliseconds(interval)) { [weak self] in
       guard let self, !isOver.load(ordering: .acquiring) else { return }
-      // Opening a node may wake its device, so that one is looked at whose node is there.
+      // Opening a node may wake its device. Only a node that is present is opened.
       if reach.addresses().contains(device.address) {
         let found = reach.perform { try? CaptureDevice.named(device.address) }
         if let found, found.id == device.id { call(attempt, found.choosing(device.choice)) }

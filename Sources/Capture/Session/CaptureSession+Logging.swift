@@ -5,12 +5,13 @@ import OvercrankMediaCore
 import Synchronization
 
 extension CaptureSession {
-  /// Where the session, and every movie that records from it, says what happens; quiet until it is
-  /// set.
+  /// The logger of the session and of movies recorded from it.
   ///
-  /// Starts and ends are told as `info`, interruptions and warnings as `warning`, errors that end
-  /// something as `error`. A frame is never told of, and neither is an error that is thrown. The
-  /// handler is called on the thread on which it happened, while nothing is locked.
+  /// Silent by default.
+  ///
+  /// Starts and ends are logged as `info`, interruptions and warnings as `warning`, and errors that
+  /// end an operation as `error`. Single frames and thrown errors are not logged. The log handler
+  /// is called on the thread of the event, without any lock held.
   public var logger: Logger {
     get { journal.withLock { $0 } }
     set { journal.withLock { $0 = newValue } }

@@ -6,26 +6,25 @@ public import OvercrankMediaCore
 import Synchronization
 
 extension CaptureSession {
-  /// Starts every input; blocks until their streams are on.
+  /// Starts every input and blocks until all streams are on.
   ///
-  /// In a session that runs, those are started that have failed; those that were interrupted are
-  /// waited for as before. An input whose device goes away from here on comes back by itself when
-  /// the device does.
+  /// In a running session this restarts the inputs that failed. Interrupted inputs keep waiting for
+  /// their devices. From now on, an input restarts automatically when its lost device returns.
   ///
-  /// - Throws: `MediaError` with `.badConfiguration` where there is no input, or as the devices
-  ///   say; none runs then, but for those that ran before.
+  /// - Throws: `MediaError` with `.badConfiguration` if the session has no input, or an error from
+  ///   a device. Then only the inputs that ran before are running.
   public func startRunning() throws(MediaError) {
     _ = try run(with: CaptureControl(), resumes: true)
   }
 
-  /// Starts every input, and suspends the task until their streams are on.
+  /// Starts every input and suspends the task until all streams are on.
   ///
-  /// - Throws: `MediaError` as the form that blocks.
+  /// - Throws: `MediaError` as the blocking form does.
   public func startRunning() async throws(MediaError) {
     try await offload { () throws(MediaError) in try self.startRunning() }
   }
 
-  /// Stops every input, and waits for none any more; blocks until their streams are off.
+  /// Stops every input, including interrupted ones, and blocks until all streams are off.
   public func stopRunning() { stopAll() }
 
   private func stopAll() {
@@ -39,21 +38,21 @@ extension CaptureSession {
     for entry in running { entry.capture.waitUntilEnded() }
   }
 
-  /// Stops every input, and suspends the task until their streams are off.
+  /// Stops every input and suspends the task until all streams are off.
   public func stopRunning() async {
     do throws(MediaError) {
       try await offload { () throws(MediaError) in self.stopAll() }
-    } catch { stopAll() }  // There is no thread that may wait but this one.
+    } catch { stopAll() }  // No thread could be created, so this thread blocks.
   }
 
-  /// Commits as the form that blocks does, and suspends the task meanwhile.
+  /// Commits the configuration as the blocking form does, but suspends the task meanwhile.
   ///
-  /// - Throws: `MediaError` as the form that blocks.
+  /// - Throws: `MediaError` as the blocking form does.
   public func commitConfiguration() async throws(MediaError) {
     try await offload { () throws(MediaError) in try self.commitConfiguration() }
   }
 
-  /// Does what waits for a device on a thread that may wait.
+  /// Runs a blocking call on a thread of its own.
   private func offload(
     _ body: @escaping @Sendable () throws(MediaError) -> Void
   ) async throws(MediaError) {
@@ -64,13 +63,14 @@ extension CaptureSession {
     try result.get()
   }
 
-  /// Starts the session, the first camera with a control of the caller's, or the first input where
-  /// there is no camera.
+  /// Starts the session with the caller's control for one input.
+  ///
+  /// The control belongs to the first camera, or to the first input if there is no camera.
   ///
   /// - Parameters:
-  ///   - control: Ends the first input's capture.
-  ///   - resumes: Whether an input that is interrupted is to come back.
-  /// - Returns: Whether it does; false where it ran already.
+  ///   - control: The control that stops the capture of that input.
+  ///   - resumes: Whether interrupted inputs restart when their devices return.
+  /// - Returns: True if the session started, false if it was already running.
   /// - Throws: `MediaError` as ``startRunning()``.
   package func run(
     with control: CaptureControl, resumes: Bool = false
@@ -93,7 +93,7 @@ extension CaptureSession {
         }
         do throws(MediaError) { try startAll(graph, control) } catch {
           stopRunning()
-          // A session that could not start was never running.
+          // The session never ran, so no event reports an end.
           state.withLock { $0.change = nil }
           throw error
         }
@@ -113,17 +113,17 @@ extension CaptureSession {
     }
   }
 
-  /// The first camera, or the first input where there is no camera.
+  /// The first camera, or the first input if there is no camera.
   private func firstInput(of graph: SessionGraph) throws(MediaError) -> any CapturingInput {
     if let first = graph.cameras.first ?? graph.inputs.first { return first }
     throw MediaError(
       .badConfiguration, "the session has no input", recovery: "add one with addInput")
   }
 
-  /// Asks an output anew where its frames and its sound go, while the session runs.
+  /// Queries an output for new sinks while the session runs.
   ///
-  /// - Returns: Whether frames go there now.
-  /// - Throws: `MediaError` with `.outOfMemory` when there is no memory or thread for them.
+  /// - Returns: Whether frames now flow to the output.
+  /// - Throws: `MediaError` with `.outOfMemory` if memory or a thread is unavailable.
   package func refresh(_ output: any CaptureOutput) throws(MediaError) -> Bool {
     let result = work.withLock { _ in
       Result { () throws(MediaError) -> Bool in
@@ -133,7 +133,7 @@ extension CaptureSession {
         func connect(_ entry: Running) throws(MediaError) -> Bool {
           try entry.capture.connect(graph.connections(from: entry.input))
         }
-        // Who hears first misses nothing of what is seen.
+        // Audio is connected before video, so that audio covers the first frame.
         for entry in wanted where !(entry.input is DeviceInput) { _ = try connect(entry) }
         return try wanted.filter { $0.input is DeviceInput }.map(connect).contains(true)
       }
@@ -141,8 +141,9 @@ extension CaptureSession {
     return try result.get()
   }
 
-  /// Starts an input, which is opened anew where it has to be; nothing where the session was
-  /// stopped meanwhile.
+  /// Starts an input and reopens its device if necessary.
+  ///
+  /// Does nothing if the session was stopped meanwhile.
   func start(
     _ input: any CapturingInput, in graph: SessionGraph,
     control: CaptureControl = CaptureControl()
@@ -163,7 +164,7 @@ extension CaptureSession {
     state.withLock { $0.change?.hasStarted = true }
   }
 
-  /// On the capture thread, when the stream of an input is off.
+  /// Handles the end of an input's stream, on the capture thread.
   private func didEnd(_ input: any CapturingInput, _ end: CaptureEnd) {
     let reason = end.error.flatMap(SessionEvent.InterruptionReason.init)
     let news = reason.map(SessionEvent.wasInterrupted) ?? end.error.map(SessionEvent.runtimeError)
@@ -189,17 +190,17 @@ extension CaptureSession {
     if isAwaited { awaitReturn(of: input) }
   }
 
-  /// Begins to start or exchange inputs.
+  /// Begins to start or replace inputs.
   ///
-  /// What happens to them is told in the end, so that no end comes before its beginning. To be
-  /// called under `work`.
+  /// Events are collected until ``endChange(_:)``, so that an end is never reported before its
+  /// start. Call this method with the `work` lock held.
   func beginChange() {
     state.withLock { $0.change = Change(wasRunning: !$0.running.isEmpty) }
   }
 
-  /// After inputs were started or exchanged.
+  /// Sends the events that were collected since ``beginChange()``.
   ///
-  /// - Parameter news: What is to be told first.
+  /// - Parameter news: Events to send first.
   func endChange(_ news: [SessionEvent] = []) {
     let told = state.withLock { state -> [SessionEvent] in
       guard let change = state.change.take() else { return [] }
@@ -215,7 +216,7 @@ extension CaptureSession {
     log(told)
   }
 
-  /// Makes a graph the one in force, or leaves the one that is.
+  /// Puts a new graph into effect, or keeps the current one if an error occurs.
   func apply(_ graph: SessionGraph) throws(MediaError) {
     let result = work.withLock { _ in
       Result { () throws(MediaError) in
@@ -234,10 +235,10 @@ extension CaptureSession {
           endInterruptions(notIn: graph)
         } catch {
           put(before, insteadOf: graph)
-          // One that cannot go back is opened when it is next started.
+          // An input that cannot return to its mode stays closed until the next start.
           for change in formats { try? set(change.input, to: change.before) }
           guard isWanted else { throw error }
-          // What ran before is asked to run again; where it does not, its end is an event.
+          // The previous inputs are started again. A failure is reported as an event.
           do throws(MediaError) { try adjust(to: before, starting: running) } catch {
             let second = error
             state.withLock { $0.change?.events.append(.runtimeError(second)) }
@@ -249,7 +250,7 @@ extension CaptureSession {
     try result.get()
   }
 
-  /// Sets an input that may run to another mode; it is off then.
+  /// Switches an input to another mode, which stops its stream.
   private func set(_ input: DeviceInput, to format: CaptureFormat) throws(MediaError) {
     guard input.format.id != format.id else { return }
     for entry in state.withLock({ $0.runningNow }) where entry.input === input {
@@ -272,7 +273,7 @@ extension CaptureSession {
     }
   }
 
-  /// Waits no more for inputs that were taken out.
+  /// Stops waiting for inputs that were removed.
   private func endInterruptions(notIn graph: SessionGraph) {
     let gone = state.withLock { state in
       state.interruptions.removeAndReturnAll { interruption in
@@ -282,17 +283,17 @@ extension CaptureSession {
     for interruption in gone { interruption.end() }
   }
 
-  /// Has no other inputs run than those of a graph, into its outputs.
+  /// Runs exactly the inputs of a graph, connected to its outputs.
   ///
   /// - Parameters:
-  ///   - graph: What is to be.
-  ///   - candidates: Those of its inputs that are to run. One that has failed is left alone: it
-  ///     may fail again, which is no reason to refuse a change that is not about it.
-  /// - Throws: `MediaError` where one of them cannot be started.
+  ///   - graph: The new graph.
+  ///   - candidates: The inputs to start. Other inputs that have failed stay stopped, so that their
+  ///     errors do not reject an unrelated change.
+  /// - Throws: `MediaError` if an input cannot be started.
   private func adjust(
     to graph: SessionGraph, starting candidates: [any CapturingInput]
   ) throws(MediaError) {
-    // A device must have stopped before another that shares its bus can start.
+    // Devices on one bus share its bandwidth. Removed inputs stop before new ones start.
     for entry in state.withLock({ $0.runningNow })
     where !graph.inputs.contains(where: { $0 === entry.input }) {
       entry.control.stop(.signal)
@@ -311,7 +312,9 @@ extension CaptureSession {
 }
 
 extension CaptureSession.State {
-  /// The last input has ended; unless one is waited for, the session has, too.
+  /// The event after the last input has ended.
+  ///
+  /// The session ends too, unless it waits for an interrupted input.
   fileprivate mutating func endOfRunning(of session: CaptureSession) -> SessionEvent {
     if interruptions.isEmpty { isWanted = false }
     retain(session)
@@ -320,7 +323,7 @@ extension CaptureSession.State {
 }
 
 extension CaptureSession {
-  /// What happens while inputs are started or exchanged.
+  /// The events and state collected while inputs are started or replaced.
   struct Change {
     let wasRunning: Bool
     var hasStarted = false
@@ -329,7 +332,7 @@ extension CaptureSession {
 }
 
 extension Array {
-  /// Takes out the elements for which it is true, and answers with them.
+  /// Removes the elements that satisfy a predicate, and returns them.
   mutating func removeAndReturnAll(where isOut: (Element) -> Bool = { _ in true }) -> [Element] {
     let out = filter(isOut)
     removeAll(where: isOut)

@@ -5,7 +5,7 @@ public import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 import Synchronization
 
-/// Joins cameras and microphones to what uses their frames and their sound.
+/// A session that connects cameras and microphones to outputs.
 ///
 /// ```
 ///                startRunning               device gone or taken
@@ -16,58 +16,63 @@ import Synchronization
 ///    └────────────────────── stopRunning, runtimeError ───────────────────┘
 /// ```
 ///
-/// Each input goes this way by itself: the others go on while one is interrupted, and then the
-/// session is both. It starts none of them where one cannot be started. Full queues of a movie
-/// interrupt nothing but that movie.
+/// Each input has this state on its own. The other inputs continue while one is interrupted; the
+/// session is then both running and interrupted. If one input cannot start, the session starts
+/// none. A full movie queue interrupts only that movie.
 ///
-/// Inputs, outputs and the connections between them may be changed in every state; between
-/// ``beginConfiguration()`` and ``commitConfiguration()`` changes wait, and then take effect
-/// together. All calls may come from any thread; those that wait for a device say so, and have a
-/// form beside them that suspends its task instead.
+/// Inputs, outputs and connections may be changed in every state. Changes between
+/// ``beginConfiguration()`` and ``commitConfiguration()`` take effect together. All calls may come
+/// from any thread. Calls that block on a device are documented as such and have an asynchronous
+/// form.
 public final class CaptureSession: Sendable {
-  /// An input that runs.
+  /// A running input.
   typealias Running = (
     input: any CapturingInput, capture: any InputCapture, control: CaptureControl
   )
 
   struct State {
     var graph = SessionGraph()
-    /// The graph as it is being changed, and how often the change was begun.
+    /// The graph under configuration, and the nesting depth of the configuration calls.
     var draft: (graph: SessionGraph, depth: Int)?
     var running: [Running] = []
-    /// Those that run, in a list of their own: the sanitizer for threads cannot see that shared
-    /// memory of a list is only changed when its last reader has counted itself out.
+    /// A copy of `running`.
+    ///
+    /// Copy-on-write of the shared array would trigger a false positive in the thread sanitizer.
     var runningNow: [Running] { running.map { $0 } }
-    /// Whether frames are to flow, and whether inputs that are interrupted are to come back.
+    /// Whether the session should run, and whether interrupted inputs restart.
     var (isWanted, resumes) = (false, false)
-    /// The session itself while frames are to flow into outputs; see ``retain(_:)``.
+    /// The session itself while it should run and has outputs.
+    ///
+    /// See ``retain(_:)``.
     private(set) var retained: CaptureSession?
     var interruptions: [Interruption] = []
-    /// What is told when inputs have been started or exchanged; nil while none are.
+    /// Events collected while inputs are started or replaced, or nil at other times.
     var change: Change?
-    /// Outputs whose queues are full.
+    /// The outputs with full queues.
     var pressed: Set<ObjectIdentifier> = []
-    /// The graph as it is, or is to be.
+    /// The graph under configuration, or else the graph in effect.
     var latest: SessionGraph { draft?.graph ?? graph }
 
-    /// Keeps the session alive as long as it runs and has outputs, and no longer.
+    /// Keeps the session alive while it runs and has outputs.
     ///
-    /// To be called by a method of the session after either has changed, so that it is never freed
-    /// in here.
+    /// Call this after either condition changes, from a method of the session. The method's own
+    /// reference prevents deallocation inside this call.
     mutating func retain(_ session: CaptureSession) {
       retained = isWanted && !graph.outputs.isEmpty ? session : nil
     }
   }
 
   let state = Mutex(State())
-  /// Taken by who starts, stops or changes what runs; never while `state` is.
+  /// Serializes starts, stops and changes of inputs.
+  ///
+  /// Never locked while `state` is locked.
   let work = Mutex(())
   let hub = EventHub<SessionEvent>()
   let journal = Mutex(Logger.quiet)
-  /// How often an input that was interrupted is tried again, in milliseconds.
+  /// The interval between restart attempts of an interrupted input, in milliseconds.
   let retryMilliseconds: Int
 
-  /// Makes a session without inputs and outputs.
+  /// Creates a session without inputs and outputs.
   public init() { retryMilliseconds = 1_000 }
 
   package init(_ input: any CaptureInput, retryMilliseconds: Int) {
@@ -77,13 +82,13 @@ public final class CaptureSession: Sendable {
 
   deinit { for interruption in state.withLock({ $0.interruptions }) { interruption.end() } }
 
-  /// Makes a session of one camera in the fastest of its formats that can be stored.
+  /// Creates a session with one camera in its fastest format that a movie can store.
   ///
   /// - Parameters:
-  ///   - camera: The camera, which is opened.
-  ///   - frameRate: The rate to lock; the highest where nil.
+  ///   - camera: The camera to open.
+  ///   - frameRate: The frame rate to lock. Nil selects the highest.
   /// - Throws: `MediaError` as ``CaptureDevice/format(matching:where:)`` and
-  ///   ``DeviceInput/init(device:format:)``.
+  ///   ``DeviceInput/init(device:format:)`` do.
   public convenience init(
     _ camera: CaptureDevice, frameRate: FrameRate? = nil
   ) throws(MediaError) {
@@ -91,25 +96,25 @@ public final class CaptureSession: Sendable {
     try self.init(device: camera, format: camera.format(matching: request))
   }
 
-  /// Makes a session of one camera in one mode.
+  /// Creates a session with one camera in a given mode.
   ///
-  /// - Throws: `MediaError` as ``DeviceInput/init(device:format:)``.
+  /// - Throws: `MediaError` as ``DeviceInput/init(device:format:)`` does.
   public convenience init(device: CaptureDevice, format: CaptureFormat) throws(MediaError) {
     self.init(try DeviceInput(device: device, format: format))
   }
 
-  /// Makes a session of one camera.
+  /// Creates a session with one input.
   public convenience init(_ input: any CaptureInput) {
     self.init()
     state.withLock { try? $0.graph.add(input) }
   }
 
-  /// What happens to the session, from now on.
+  /// The session's events from the time of this call.
   public var events: some AsyncSequence<SessionEvent, Never> & Sendable { hub.events() }
 
-  /// Whether frames flow from an input.
+  /// Whether at least one input is running.
   public var isRunning: Bool { state.withLock { !$0.running.isEmpty } }
-  /// Whether an input was interrupted, and is waited for; or a movie's queue is full.
+  /// Whether an input waits for its interruption to end, or a movie's queue is full.
   public var isInterrupted: Bool {
     state.withLock { !$0.interruptions.isEmpty || !$0.pressed.isEmpty }
   }
@@ -117,61 +122,65 @@ public final class CaptureSession: Sendable {
   public var inputs: [any CaptureInput] { state.withLock { $0.graph.inputs } }
   /// The outputs, in the order in which they were added.
   public var outputs: [any CaptureOutput] { state.withLock { $0.graph.outputs } }
-  /// The ways from inputs to outputs.
+  /// The connections from inputs to outputs.
   public var connections: [CaptureConnection] { state.withLock { $0.graph.connections } }
 
   // MARK: - The graph
 
-  /// Whether ``addInput(_:)`` would take it.
+  /// Whether ``addInput(_:)`` would accept an input.
   public func canAddInput(_ input: any CaptureInput) -> Bool {
     state.withLock { $0.latest.refusal(of: input) == nil }
   }
 
-  /// Whether ``addOutput(_:)`` would take it.
+  /// Whether ``addOutput(_:)`` would accept an output.
   public func canAddOutput(_ output: any CaptureOutput) -> Bool {
     state.withLock { $0.latest.refusal(of: output) == nil }
   }
 
-  /// Adds an input, and connects it to every output that has no camera, or no microphone, yet.
+  /// Adds an input and connects it to every output that has no input of this media type yet.
   ///
-  /// - Throws: `MediaError` with `.badConfiguration`; while the session runs also where the
-  ///   device cannot be started.
+  /// In a running session the input is started, which blocks.
+  ///
+  /// - Throws: `MediaError` with `.badConfiguration`. In a running session, also the error of a
+  ///   device that cannot start.
   public func addInput(_ input: any CaptureInput) throws(MediaError) {
     try change { graph throws(MediaError) in try graph.add(input) }
   }
 
-  /// Adds an output, and connects it to the first camera, or microphone, that it takes.
+  /// Adds an output and connects it to the first camera or microphone that it accepts.
   ///
   /// - Throws: `MediaError` with `.badConfiguration`.
   public func addOutput(_ output: any CaptureOutput) throws(MediaError) {
     try change { graph throws(MediaError) in try graph.add(output) }
   }
 
-  /// Takes an input out, with its connections.
+  /// Removes an input and its connections.
   public func removeInput(_ input: any CaptureInput) {
-    // Nothing has to be started for it, so that nothing can fail.
+    // A removal starts no device, so the change cannot fail.
     try? change { graph throws(MediaError) in graph.remove(input) }
   }
 
-  /// Takes an output out, with its connections.
+  /// Removes an output and its connections.
   public func removeOutput(_ output: any CaptureOutput) {
     try? change { graph throws(MediaError) in graph.remove(output) }
   }
 
-  /// Has changes wait until they are committed; may be nested.
+  /// Defers changes until ``commitConfiguration()``.
+  ///
+  /// Calls may be nested.
   public func beginConfiguration() {
     state.withLock { state in
       state.draft = (state.latest, (state.draft?.depth ?? 0) + 1)
     }
   }
 
-  /// Makes all changes since the first ``beginConfiguration()`` take effect, or none.
+  /// Applies all changes since the outermost ``beginConfiguration()``, or none.
   ///
-  /// While the session runs it waits for the capture threads to take the change, a tenth of a
-  /// second at most, and for devices that come in to start.
+  /// In a running session this call blocks until the capture threads use the new connections, at
+  /// most 0.1 s, and until new devices have started.
   ///
-  /// - Throws: `MediaError` where a device that comes in cannot be started; everything is then
-  ///   as it was.
+  /// - Throws: `MediaError` if a new device cannot be started. The previous configuration then
+  ///   stays in effect.
   public func commitConfiguration() throws(MediaError) {
     let graph: SessionGraph? = state.withLock { state in
       guard let draft = state.draft else { return nil }
@@ -193,7 +202,7 @@ public final class CaptureSession: Sendable {
       }
     }
     do throws(MediaError) { try result.get() } catch {
-      try commitConfiguration()  // Of what was to be changed, this changed nothing.
+      try commitConfiguration()  // Ends the nested configuration without a change.
       throw error
     }
     try commitConfiguration()

@@ -3,18 +3,18 @@
 import OvercrankALSA
 import OvercrankV4L2
 
-/// Where devices are reached: kept by what opens one again on another thread than its own.
+/// The system calls that reach devices, saved to reopen a device on another thread.
 package struct DeviceEnvironment: Sendable {
   private let cameras: any VideoSystemCalls
   private let microphones: any ALSACalls
 
-  /// Where they are reached from here.
+  /// Saves the system calls of the current task.
   package init() {
     cameras = DeviceSystem.calls
     microphones = ALSASystem.calls
   }
 
-  /// Reaches devices there during the call.
+  /// Runs a closure with the saved system calls.
   package func perform<Outcome, Failure: Error>(
     _ body: () throws(Failure) -> Outcome
   ) throws(Failure) -> Outcome {
@@ -26,7 +26,9 @@ package struct DeviceEnvironment: Sendable {
     return try result.get()
   }
 
-  /// The addresses of the nodes that are there now; none of them is opened.
+  /// The addresses of the device nodes that are present.
+  ///
+  /// No node is opened.
   func addresses() -> Set<String> {
     let microphones = microphones.nodes().compactMap(AudioNode.init(named:)).map(\.hardwareName)
     return Set(cameras.nodes() + microphones)

@@ -4,7 +4,7 @@ import OvercrankDeviceDiscovery
 package import OvercrankMediaCore
 
 extension DeviceInput: CapturingInput {
-  /// Pictures, and the sound beside them where the camera hears.
+  /// A video port, and an audio port if the camera has audio.
   public var ports: [InputPort] {
     let images = InputPort(mediaType: .video)
     guard let driver = audioDriver else { return [images] }
@@ -28,7 +28,9 @@ extension DeviceInput: CapturingInput {
       control: control, whenEnded: whenEnded)
   }
 
-  /// Where the frames of these connections go, and how many of them each may keep.
+  /// The sinks for the frames of connections.
+  ///
+  /// Each gets its share of the buffers that may be held.
   fileprivate func frameSinks(
     for connections: [CaptureConnection]
   ) throws(MediaError) -> [any FrameSink] {
@@ -43,7 +45,7 @@ extension DeviceInput: CapturingInput {
   }
 }
 
-/// A camera while it runs, with the sound beside its pictures.
+/// A running camera with its audio.
 private final class DeviceCapture: InputCapture {
   private let input: DeviceInput
   private let thread: CaptureThread

@@ -5,53 +5,61 @@ import OvercrankLibAV
 public import OvercrankMediaCore
 import Synchronization
 
-/// A device opened in one mode, its frame duration locked, ready to deliver frames.
+/// A capture device opened in one mode with a locked frame duration.
 ///
-/// A session opens it anew, in the same mode, when the device was gone and is there again; a
-/// session's preset opens it in another mode.
+/// A session reopens a lost device in the same mode when it returns. A session preset reopens the
+/// device in another mode.
 ///
-/// All calls may come from any thread. Opening waits for the driver; measuring waits for frames, and
-/// needs the device for itself: no session may capture from the input meanwhile.
+/// All calls may come from any thread. Opening blocks until the driver answers. Measuring blocks
+/// until frames arrive and needs the device exclusively: no session may use the input meanwhile.
 public final class DeviceInput: Sendable {
-  /// What is heard beside the pictures, when its sample 0 sounds on the capture clock, and the
-  /// clock of frames that do not wait for their time; nil for those that do.
+  /// The camera's audio and its timing.
+  ///
+  /// - `source`: The audio signal.
+  /// - `epochMicroseconds`: The time of sample 0 on the capture clock.
+  /// - `frameClock`: The clock of frames delivered without real-time pacing, or nil for real-time
+  ///   frames.
   package typealias Audio = (
     source: SyntheticAudio, epochMicroseconds: @Sendable () -> Int64, frameClock: FrameClock?
   )
 
-  /// What was opened last.
+  /// The device as it was last opened.
   private let opened: Mutex<OpenedDevice>
   package let reach: DeviceEnvironment
-  /// Whether other programs may change the device meanwhile; nil where it cannot be opened anew.
+  /// Whether other programs may change device settings.
+  ///
+  /// Nil if the device cannot be reopened.
   private let sharesSettings: Bool?
   private var current: OpenedDevice { opened.withLock { $0 } }
-  /// The mode that the input was made with.
+  /// The mode that the input was created with.
   let originalFormat: CaptureFormat
   package var canReopen: Bool { sharesSettings != nil }
 
-  /// The device that was opened.
+  /// The open device.
   public var device: CaptureDevice { current.device }
-  /// The mode that was asked for.
+  /// The mode that was requested.
   public var format: CaptureFormat { current.format }
-  /// The rate that was asked for.
+  /// The frame rate that was requested.
   public var requestedFrameRate: FrameRate { current.requestedFrameRate }
-  /// The rate that the device granted, read back from it.
+  /// The frame rate that the driver reports after the request.
   public var negotiatedFrameRate: FrameRate { current.negotiatedFrameRate }
   package var delivery: FrameDelivery { current.delivery }
-  /// The driver with its pool of buffers.
+  /// The driver and its buffer pool.
   package var pool: BufferPool { current.pool }
-  /// The most bytes that a frame can take.
+  /// The maximum size of a frame, in bytes.
   package var maximumByteCount: Int { current.maximumByteCount }
   package var audio: Audio? { current.audio }
 
   package var driver: any FrameDriver { pool.driver }
-  /// The mode as `modes` names it.
+  /// The name of the mode, as in ``CaptureFormat/id``.
   package var modeName: String { format.id }
 
-  /// Opens a device in a mode and locks its frame duration to the mode's shortest.
+  /// Opens a device in a mode and locks the mode's shortest frame duration.
   ///
-  /// - Throws: `MediaError` when the device is busy, gone or not permitted, or grants another
-  ///   mode than it offered.
+  /// Blocks.
+  ///
+  /// - Throws: `MediaError` if the device is busy, lost or not permitted, or if it selects another
+  ///   mode than requested.
   public convenience init(device: CaptureDevice, format: CaptureFormat) throws(MediaError) {
     var locked = try device.lockForConfiguration()
     try locked.setActiveFormat(format)
@@ -59,7 +67,7 @@ public final class DeviceInput: Sendable {
     try self.init(locked, sharesSettings: true)
   }
 
-  /// Takes over a device that was set to a mode.
+  /// Takes ownership of a configured device.
   init(_ locked: consuming DeviceConfiguration, sharesSettings: Bool) throws(MediaError) {
     reach = DeviceEnvironment()
     self.sharesSettings = sharesSettings
@@ -68,7 +76,9 @@ public final class DeviceInput: Sendable {
     opened = Mutex(first)
   }
 
-  /// Joins a driver of any make to the device and the mode that it plays; it is not opened.
+  /// Creates an input from a custom driver and the mode that it simulates.
+  ///
+  /// No device is opened.
   package init(
     device: CaptureDevice, format: CaptureFormat, driver: any FrameDriver,
     delivery: FrameDelivery, negotiatedFrameRate: FrameRate, maximumByteCount: Int,
@@ -84,7 +94,7 @@ public final class DeviceInput: Sendable {
         audio: audio))
   }
 
-  /// The modes that the device has.
+  /// The modes that the device supports.
   func knownFormats() throws(MediaError) -> [CaptureFormat] {
     let device = device
     return try reach.perform { () throws(MediaError) in try device.formats() }
@@ -96,15 +106,15 @@ public final class DeviceInput: Sendable {
 
   package func reopen(at device: CaptureDevice) throws(MediaError) { try open(at: device) }
 
-  /// Opens the device anew, which must not stream.
+  /// Reopens the device, which must not be streaming.
   ///
   /// Buffers that are still held stay readable.
   ///
   /// - Parameters:
-  ///   - newDevice: The same device where it is now; nil where it was.
-  ///   - format: Another mode, at its highest rate; nil for the one that it had.
-  /// - Throws: `MediaError` as ``init(device:format:)``; the input cannot be started then until
-  ///   it was opened.
+  ///   - newDevice: The same device at its current location. Nil keeps the location.
+  ///   - format: Another mode, used at its highest rate. Nil keeps the mode and its rate.
+  /// - Throws: `MediaError` as ``init(device:format:)`` does. The input then cannot start until it
+  ///   is opened.
   func open(
     at newDevice: CaptureDevice? = nil, as format: CaptureFormat? = nil
   ) throws(MediaError) {
@@ -114,7 +124,7 @@ public final class DeviceInput: Sendable {
         recovery: "make another input of it")
     }
     let before = current
-    // A driver takes no other mode while it has buffers of the one before.
+    // The driver rejects a new mode while buffers of the previous mode are allocated.
     before.pool.close()
     try reach.perform { () throws(MediaError) in
       var locked = try (newDevice ?? before.device).lockForConfiguration()

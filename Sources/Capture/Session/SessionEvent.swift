@@ -2,26 +2,30 @@
 
 public import OvercrankMediaCore
 
-/// What happens to a session.
+/// A state change of a session.
 public enum SessionEvent: Hashable, Sendable {
-  /// Frames flow.
+  /// The session started, and frames flow.
   case didStartRunning
-  /// Frames flow no more; nobody has to do anything about it.
+  /// The session stopped, and no input is running.
   case didStopRunning
-  /// Frames of an input or to an output flow no more, for a reason that may pass.
+  /// The session was interrupted for a reason that may be temporary.
   case wasInterrupted(InterruptionReason)
-  /// The reason has passed, and frames flow again.
+  /// The interruption ended, and frames flow again.
   case interruptionEnded(InterruptionReason)
-  /// An input stopped because of an error; ``CaptureSession/startRunning()`` starts it again.
+  /// An input stopped with an error.
+  ///
+  /// ``CaptureSession/startRunning()`` restarts it.
   case runtimeError(MediaError)
 
-  /// Why a session does not run although it was told to.
+  /// The reason for an interruption.
   public enum InterruptionReason: String, Hashable, Sendable {
-    /// Another program has the device.
+    /// Another program uses the device.
     case deviceInUse = "device_in_use"
     /// The device was unplugged.
     case deviceGone = "device_gone"
-    /// A movie's writer did not follow, and its queue is full: frames are missing in the movie.
+    /// A movie writer is too slow and its queue is full.
+    ///
+    /// Frames are missing in the movie.
     case systemPressure = "system_pressure"
   }
 }

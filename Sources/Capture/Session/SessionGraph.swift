@@ -3,32 +3,33 @@
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 
-/// The inputs, outputs and connections of a session, as a value: changes are made to a copy and
-/// then take effect together, or not at all.
+/// The inputs, outputs and connections of a session, as a value.
+///
+/// Changes are made to a copy, which takes effect as a whole or not at all.
 struct SessionGraph {
-  /// Which modes the cameras are set to.
+  /// The preset that selects the cameras' modes.
   var preset = SessionPreset.inputPriority
   private(set) var inputs: [any CapturingInput] = []
-  /// The inputs that give pictures.
+  /// The inputs that are cameras.
   var cameras: [DeviceInput] { inputs.compactMap { $0 as? DeviceInput } }
   private(set) var outputs: [any FrameOutput] = []
   private(set) var connections: [CaptureConnection] = []
 
-  /// Why a device cannot come in, or nil.
+  /// The error if an input cannot be added, or nil.
   func refusal(of input: any CaptureInput) -> MediaError? {
     guard let input = input as? any CapturingInput else {
       return MediaError(
         .badConfiguration, "an input of another make gives nothing",
         recovery: "make a DeviceInput or a MicrophoneInput")
     }
-    // Two handles of one node could not both stream.
+    // A device node can stream through one handle only.
     guard inputs.contains(where: { $0 === input || $0.isSameNode(as: input) }) else { return nil }
     return MediaError(
       .badConfiguration, "\(input.device.address) is an input of the session already",
       recovery: "remove the other input first")
   }
 
-  /// Why an output cannot come in, or nil.
+  /// The error if an output cannot be added, or nil.
   func refusal(of output: any CaptureOutput) -> MediaError? {
     guard output is any FrameOutput else {
       return MediaError(
@@ -64,7 +65,7 @@ struct SessionGraph {
     connections.removeAll { $0.output === output }
   }
 
-  /// The connections that come from an input.
+  /// The connections of an input.
   func connections(from input: any CaptureInput) -> [CaptureConnection] {
     connections.filter { $0.input === input }
   }
@@ -72,7 +73,7 @@ struct SessionGraph {
   private mutating func connect(_ input: any CapturingInput, _ output: any FrameOutput) {
     for port in input.ports where output.mediaTypes.contains(port.mediaType) {
       if port.mediaType == .audio, !output.takesAudioBlocks { continue }
-      // An output takes each kind of media from one input: the first.
+      // An output accepts each media type from one input only, the first one.
       let isTaken = connections.contains {
         $0.output === output && $0.mediaType == port.mediaType
       }

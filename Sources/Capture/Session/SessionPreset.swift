@@ -4,14 +4,17 @@ public import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 import Synchronization
 
-/// Which mode the cameras of a session are set to; the counterpart of
-/// `AVCaptureSession.Preset`.
+/// A preset that selects the modes of a session's cameras.
+///
+/// Corresponds to `AVCaptureSession.Preset`.
 public enum SessionPreset: String, Hashable, Sendable, CaseIterable {
-  /// The largest picture at 24 frames a second or more; among equals the highest rate.
+  /// The largest frame size at 24 fps or more.
+  ///
+  /// Among equal sizes, the highest rate.
   case high
-  /// The picture nearest to 480x360, at its highest rate.
+  /// The frame size nearest to 480x360, at its highest rate.
   case medium
-  /// The picture nearest to 192x144, at its highest rate.
+  /// The frame size nearest to 192x144, at its highest rate.
   case low
   /// 640x480, at its highest rate.
   case vga640x480
@@ -19,12 +22,13 @@ public enum SessionPreset: String, Hashable, Sendable, CaseIterable {
   case hd1280x720
   /// The mode with the highest rate, as `CaptureDevice.fastestFormat()` chooses it.
   case highFrameRate
-  /// The mode that each input was made with.
+  /// The mode that each input was created with.
   case inputPriority
 
-  /// The mode to use out of those that a camera has; nil where it has none such.
+  /// Selects the mode for this preset, or nil if no mode matches.
   ///
-  /// Modes that are emulated, larger than what comes in, or cannot be stored are never chosen.
+  /// Emulated modes, modes that upscale the sensor image, and modes that a movie cannot store are
+  /// never selected.
   public func format(among formats: [CaptureFormat]) -> CaptureFormat? {
     switch self {
     case .inputPriority: return nil
@@ -45,11 +49,11 @@ public enum SessionPreset: String, Hashable, Sendable, CaseIterable {
     FormatSelection.fastest(among: formats) { ($0.width, $0.height) == size }
   }
 
-  /// The fastest mode of the size whose pixels are nearest in number.
+  /// The fastest mode of the frame size whose pixel count is nearest to `count`.
   private static func nearest(to count: Int, among formats: [CaptureFormat]) -> CaptureFormat? {
-    // Sides fit 32 bits, so that a difference of areas fits 64.
+    // Width and height fit 32 bits each. The difference of two areas therefore fits 64 bits.
     func distance(_ format: CaptureFormat) -> Int { abs(count - format.width * format.height) }
-    // What may be chosen at all is the selection's to say.
+    // The shared selection decides which modes are usable.
     let usable = formats.filter { FormatSelection.fastest(among: [$0]) != nil }
     guard let best = usable.min(by: { distance($0) < distance($1) }) else { return nil }
     return fastest(of: (best.width, best.height), among: usable)
@@ -57,35 +61,37 @@ public enum SessionPreset: String, Hashable, Sendable, CaseIterable {
 }
 
 extension CaptureSession {
-  /// Which mode the cameras are set to; ``SessionPreset/inputPriority`` unless set otherwise.
+  /// The preset for the cameras' modes.
+  ///
+  /// Default: ``SessionPreset/inputPriority``.
   public var sessionPreset: SessionPreset { state.withLock { $0.latest.preset } }
 
   /// Whether every camera of the session has a mode for a preset.
   ///
-  /// The cameras are asked for their modes.
+  /// Blocks while the cameras report their modes.
   public func canSetSessionPreset(_ preset: SessionPreset) -> Bool {
     let inputs = state.withLock { $0.latest.cameras }
     return inputs.allSatisfy { (try? $0.format(for: preset)) != nil }
   }
 
-  /// Sets the cameras to modes of a preset, also those that are added later.
+  /// Sets all cameras to modes of a preset, including cameras added later.
   ///
-  /// In a session that runs, cameras whose mode changes stop and start again; a movie that is
-  /// being recorded is finished first. Between ``beginConfiguration()`` and
-  /// ``commitConfiguration()`` it waits for the latter, which then throws what is said here.
+  /// In a running session, cameras whose mode changes stop and start again. A movie that is being
+  /// recorded is finished first. Between ``beginConfiguration()`` and ``commitConfiguration()`` the
+  /// change is deferred, and errors are thrown by the latter.
   ///
-  /// - Throws: `MediaError` with `.badConfiguration` where a camera has no such mode, or as
-  ///   ``DeviceInput/init(device:format:)``; everything is then as it was.
+  /// - Throws: `MediaError` with `.badConfiguration` if a camera has no matching mode, or as
+  ///   ``DeviceInput/init(device:format:)`` does. The previous configuration then stays in effect.
   public func setSessionPreset(_ preset: SessionPreset) throws(MediaError) {
     try change { graph throws(MediaError) in graph.preset = preset }
   }
 }
 
 extension SessionGraph {
-  /// The cameras whose mode is another than the preset's, with both: of those that come in, or of
-  /// all where the preset is another one than before.
+  /// The cameras whose mode must change, with their old and new modes.
   ///
-  /// The others are not asked: they may be gone just now, which is no reason to refuse a change.
+  /// After a change of the preset, all cameras are checked; otherwise only the new ones. The others
+  /// are not queried, because a device that is temporarily missing must not reject the change.
   func formatChanges(since before: SessionGraph) throws(MediaError) -> [FormatChange] {
     var changes: [FormatChange] = []
     for input in cameras
@@ -99,7 +105,7 @@ extension SessionGraph {
   }
 }
 
-/// A camera that is to have another mode.
+/// A camera's change from one mode to another.
 struct FormatChange {
   let input: DeviceInput
   let before: CaptureFormat
@@ -107,7 +113,7 @@ struct FormatChange {
 }
 
 extension DeviceInput {
-  /// The mode of a preset.
+  /// The camera's mode for a preset.
   fileprivate func format(for preset: SessionPreset) throws(MediaError) -> CaptureFormat {
     if preset == .inputPriority { return originalFormat }
     let formats = try knownFormats()
