@@ -120,8 +120,8 @@ public final class DeviceInput: Sendable {
   ) throws(MediaError) {
     guard let sharesSettings else {
       throw MediaError(
-        .badConfiguration, "\(device.address) cannot be opened anew",
-        recovery: "make another input of it")
+        .badConfiguration, "\(device.address) cannot be reopened: its driver was supplied by the caller",
+        recovery: "create another input")
     }
     let before = current
     // The driver rejects a new mode while buffers of the previous mode are allocated.

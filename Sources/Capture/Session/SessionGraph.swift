@@ -19,13 +19,13 @@ struct SessionGraph {
   func refusal(of input: any CaptureInput) -> MediaError? {
     guard let input = input as? any CapturingInput else {
       return MediaError(
-        .badConfiguration, "an input of another make gives nothing",
-        recovery: "make a DeviceInput or a MicrophoneInput")
+        .badConfiguration, "the session does not support this type of input",
+        recovery: "use a DeviceInput or a MicrophoneInput")
     }
     // A device node can stream through one handle only.
     guard inputs.contains(where: { $0 === input || $0.isSameNode(as: input) }) else { return nil }
     return MediaError(
-      .badConfiguration, "\(input.device.address) is an input of the session already",
+      .badConfiguration, "\(input.device.address) is already an input of the session",
       recovery: "remove the other input first")
   }
 
@@ -33,12 +33,12 @@ struct SessionGraph {
   func refusal(of output: any CaptureOutput) -> MediaError? {
     guard output is any FrameOutput else {
       return MediaError(
-        .badConfiguration, "an output of another make takes nothing",
-        recovery: "take frames and sound from a VideoDataOutput and an AudioDataOutput")
+        .badConfiguration, "the session does not support this type of output",
+        recovery: "use a VideoDataOutput and an AudioDataOutput")
     }
     guard outputs.contains(where: { $0 === output }) else { return nil }
     return MediaError(
-      .badConfiguration, "the output is in the session already", recovery: "add it once")
+      .badConfiguration, "the output is already in the session", recovery: "add it once")
   }
 
   mutating func add(_ input: any CaptureInput) throws(MediaError) {

@@ -55,8 +55,8 @@ package final class BufferPool: Sendable {
       Result { () throws(MediaError) in
         guard stream != .closed else {
           throw MediaError(
-            .deviceLost, "the device was closed and could not be opened again",
-            recovery: "look whether it is there, and start again")
+            .deviceLost, "the device was closed and could not be reopened",
+            recovery: "reconnect the device and start again")
         }
         let held = (0..<capacity).filter { !slots[$0].isFree.load(ordering: .acquiring) }
         try driver.start(keeping: held.map { slots[$0].index })

@@ -173,7 +173,7 @@ struct CaptureLoop: CaptureWork {
       try frame.finish(in: pool)
       return nil
     }
-    try? frame.finish(in: pool)  // The take is whole; nobody needs this buffer again.
+    try? frame.finish(in: pool)  // The take is complete, so an error no longer matters.
     return reason
   }
 }

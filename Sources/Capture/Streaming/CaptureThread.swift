@@ -99,7 +99,7 @@ package final class CaptureThread: Sendable {
   @discardableResult
   package func waitUntilEnded() -> CaptureEnd {
     progress.isOver.wait()
-    progress.isOver.signal()  // Whoever asks again must see it too.
+    progress.isOver.signal()  // Lets later callers pass, too.
     return progress.outcome.withLock { $0.end }
   }
 }

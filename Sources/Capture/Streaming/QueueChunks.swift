@@ -129,7 +129,7 @@ struct QueueChunks: ~Copyable {
   /// Learns that all frames before those of a chunk were released, on the taker's thread.
   func didRelease(upTo chunk: Int) {
     guard chunk != takenFrom.pointee else { return }
-    _ = free.push(takenFrom.pointee)  // It has room for all chunks.
+    _ = free.push(takenFrom.pointee)  // The ring has space for all chunks.
     takenFrom.pointee = chunk
   }
 

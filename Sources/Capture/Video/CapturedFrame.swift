@@ -4,14 +4,13 @@ import OvercrankFrameAccounting
 public import OvercrankMediaCore
 import Synchronization
 
-/// A captured picture in the camera's own buffer, for as long as
-/// ``VideoDataOutput/withNextFrame(_:)`` shows it.
+/// A captured frame in the camera's own buffer, valid during ``VideoDataOutput/withNextFrame(_:)``.
 ///
-/// It has what a ``SampleBuffer`` has, and is no object: to take one asks for no memory.
+/// The type has the same properties as ``SampleBuffer``, but its use allocates no memory.
 public struct CapturedFrame: ~Copyable, Sendable {
-  /// What the bytes are.
+  /// The pixel format or codec, and the size.
   public let formatDescription: FormatDescription
-  /// How long a frame lasts at the rate that the device granted.
+  /// The frame duration at the rate that the driver reports.
   public let duration: MediaTime
   private let observation: FrameObservation
   private let exposure: ExposureInForce
@@ -38,15 +37,15 @@ public struct CapturedFrame: ~Copyable, Sendable {
     pool.release(heldBuffer)
   }
 
-  /// When the frame was captured, in the capture clock (CLOCK_MONOTONIC), as the driver says.
+  /// The capture time of the frame from the driver, on the capture clock (`CLOCK_MONOTONIC`).
   public var presentationTimeStamp: MediaTime { MediaTime(microseconds: observation.microseconds) }
 
-  /// What else is known of the frame.
+  /// Further information about the frame.
   public var attachments: SampleBuffer.Attachments {
     SampleBuffer.Attachments(observation, exposure)
   }
 
-  /// Shows the bytes, which are valid inside the closure.
+  /// Calls a closure with the bytes, which are valid only during the call.
   public func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -55,16 +54,17 @@ public struct CapturedFrame: ~Copyable, Sendable {
 }
 
 extension VideoDataOutput {
-  /// Waits for the next frame, and shows it to a closure.
+  /// Blocks until the next frame arrives and calls a closure with it.
   ///
-  /// The blocking form of ``frames``, which asks for no memory and stays on the calling thread. The
-  /// buffer goes back to the camera when the closure returns; while it works, frames are late. One
-  /// thread at a time may ask, and none while a task or a closure takes the frames.
+  /// The blocking form of ``frames``. It allocates no memory and stays on the calling thread. The
+  /// buffer returns to the camera when the closure returns. Frames that arrive meanwhile may be
+  /// dropped. One thread at a time may call this method, and only while no task or handler receives
+  /// the frames.
   ///
-  /// - Parameter body: Shown the frame, on the calling thread.
-  /// - Returns: What the closure returns; nil once the output has left its session and no frame
-  ///   waits.
-  /// - Throws: What the closure throws.
+  /// - Parameter body: Called with the frame on the calling thread.
+  /// - Returns: The closure's result. Nil once the output has left its session and no frame is
+  ///   queued.
+  /// - Throws: The error that the closure throws.
   public func withNextFrame<Result, Failure: Error>(
     _ body: (borrowing CapturedFrame) throws(Failure) -> Result
   ) throws(Failure) -> Result? {

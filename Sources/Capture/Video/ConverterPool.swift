@@ -4,13 +4,13 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import Synchronization
 
-/// Decoders and converters that are made once and used for one frame after the other, a set of them
-/// for each thread that converts at a time.
+/// A pool of decoders and converters, one set for each thread that converts at the same time.
+///
+/// Sets are created once and reused for every frame.
 final class ConverterPool: Sendable {
-  /// What one frame at a time is converted with.
+  /// The decoder and the converters for one frame at a time.
   ///
-  /// What a decoder holds cannot be sent from thread to thread by type; a set is in the pool, or
-  /// with the one thread that took it out.
+  /// The decoder is not `Sendable`. A set is either in the pool or used by one thread.
   private final class Converters: @unchecked Sendable {
     private var decoder: Decoder?
     private var converters: [PixelFormat: Box] = [:]
@@ -61,8 +61,8 @@ final class ConverterPool: Sendable {
 
   /// Converts a frame to a pixel format.
   ///
-  /// - Throws: `LibAVError` for a frame that cannot be decoded, and formats that libswscale does not
-  ///   read or make.
+  /// - Throws: `LibAVError` for a frame that cannot be decoded, or a format that libswscale does
+  ///   not support.
   func convert(
     _ bytes: UnsafeRawBufferPointer, _ description: FormatDescription, to format: PixelFormat
   ) throws(LibAVError) -> MediaFrame {

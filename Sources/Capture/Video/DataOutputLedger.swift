@@ -2,34 +2,36 @@
 
 import Synchronization
 
-/// Why an output did not get a frame, or a block of sound, that arrived.
+/// The reason why a data output dropped a frame or an audio block that had arrived.
 public enum FrameDropReason: String, Hashable, Sendable, CaseIterable {
-  /// A frame before it was still waiting, and late ones are discarded.
+  /// A previous frame was still waiting, and the output discards late frames.
   case frameWasLate = "frame_was_late"
-  /// As many frames are kept, or blocks wait, as may be.
+  /// The output already holds the greatest permitted number of frames or audio blocks.
   case outOfBuffers = "out_of_buffers"
-  /// It arrived damaged.
+  /// The frame arrived damaged.
   case corrupt
-  /// It came sooner than the shortest frame duration that was asked for.
+  /// The frame came earlier than the output's minimum frame duration allows.
   case tooSoon = "too_soon"
 }
 
-/// What became of the frames, or the blocks of sound, that were offered to an output.
+/// The counts of frames or audio blocks of a data output, by outcome.
 public struct DataOutputLedger: Hashable, Sendable {
-  /// Frames that came while the connection was enabled.
+  /// Frames that arrived while the connection was enabled.
   public var offered: Int64 = 0
-  /// Frames that were handed over.
+  /// Frames delivered to the program.
   public var delivered: Int64 = 0
-  /// Frames that still wait.
+  /// Frames that wait in the queue.
   public var waiting: Int64 = 0
-  /// Frames that were not handed over, by reason.
+  /// Dropped frames, by reason.
   public var dropped: [FrameDropReason: Int64] = [:]
 
-  /// Whether each frame offered is in just one of the other figures.
+  /// Whether every offered frame is counted as exactly one of delivered, waiting or dropped.
   public var isBalanced: Bool { offered == delivered + waiting + dropped.values.reduce(0, +) }
 }
 
-/// The figures behind a ledger, one thread each.
+/// The counters of a data output.
+///
+/// Each counter is written by one thread only.
 final class DataOutputCounters: Sendable {
   let offered = Atomic<Int64>(0)
   let delivered = Atomic<Int64>(0)
@@ -47,10 +49,12 @@ final class DataOutputCounters: Sendable {
     }
   }
 
-  /// The ledger now; what is under way at this moment counts as waiting.
+  /// A snapshot of the counters.
+  ///
+  /// Frames in transit count as waiting.
   var ledger: DataOutputLedger {
     var ledger = DataOutputLedger()
-    // What was handed over before it is asked how many were offered: never more than those.
+    // `delivered` is read before `offered`, so that it never exceeds `offered`.
     ledger.delivered = delivered.load(ordering: .acquiring)
     ledger.dropped = [
       .frameWasLate: late.load(ordering: .relaxed),

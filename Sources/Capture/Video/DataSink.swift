@@ -4,30 +4,32 @@ import Dispatch
 import OvercrankFrameAccounting
 import Synchronization
 
-/// The capture thread's end of a data output: holds each frame, or notes why not.
+/// The capture thread's side of a data output, which holds or drops each frame.
 final class DataSink: FrameSink {
   private let gate: ConnectionGate
-  /// Where the frames come from.
+  /// The buffer pool of the camera.
   let pool: BufferPool
   let ring: VideoSampleRing
   let counters: DataOutputCounters
   let options: Options
   private let wake: DispatchSemaphore
-  // The capture thread's own: when the next frame is due, in microseconds.
+  // Due time of the next frame, in microseconds. Used only by the capture thread.
   private nonisolated(unsafe) var due: Int64?
 
-  /// What the output's user may change while frames flow.
+  /// Settings and counters that other threads may access while frames flow.
   final class Options: Sendable {
     let discardsLate = Atomic<Bool>(true)
-    /// In microseconds; 0 for every frame.
+    /// The shortest frame interval in microseconds, or 0 to accept every frame.
     let minFrameDuration = Atomic<Int64>(0)
-    /// Frames that wait or are in the user's hands.
+    /// Frames that wait in the queue or are held by the program.
     let kept = Atomic<Int>(0)
-    /// Frames that wait.
+    /// Frames that wait in the queue.
     let waiting = Atomic<Int>(0)
-    /// The most that may be kept: with the other outputs' shares no more than can be held.
+    /// The number of frames that this output may hold.
+    ///
+    /// Other outputs hold the rest.
     let maximumKept = Atomic<Int>(0)
-    /// Whether more is kept than may be, and some of it waits.
+    /// Whether the output holds more frames than its share, some of them still in the queue.
     var isOverShare: Bool {
       waiting.load(ordering: .relaxed) > 0
         && kept.load(ordering: .relaxed) > maximumKept.load(ordering: .relaxed)
@@ -54,7 +56,7 @@ final class DataSink: FrameSink {
     if ring.push(entry) {
       wake.signal()
     } else if case .held(let heldBuffer, _, _) = entry {
-      // There is room for all that can be held, unless notes took it.
+      // The ring has space for all buffers that can be held, unless drop notes fill it.
       options.kept.wrappingSubtract(1, ordering: .relaxed)
       options.waiting.wrappingSubtract(1, ordering: .relaxed)
       pool.cancelHold(heldBuffer)
@@ -85,9 +87,9 @@ final class DataSink: FrameSink {
     guard frame.isWhole else { return .dropped(.corrupt, observation) }
     let time = observation.microseconds
     let duration = options.minFrameDuration.load(ordering: .relaxed)
-    // A driver's times jitter: what comes a little too soon is in time.
+    // Driver timestamps jitter. A frame up to 1/8 of the interval early is accepted.
     if let due, duration > 0, time &+ duration / 8 < due { return .dropped(.tooSoon, observation) }
-    // One is in the user's hands, and none may wait behind it.
+    // The program holds one frame. No further frame may wait behind it.
     if options.discardsLate.load(ordering: .relaxed), options.waiting.load(ordering: .acquiring) > 0
     {
       return .dropped(.frameWasLate, observation)
@@ -97,7 +99,8 @@ final class DataSink: FrameSink {
     else { return .dropped(.outOfBuffers, observation) }
     options.kept.wrappingAdd(1, ordering: .relaxed)
     options.waiting.wrappingAdd(1, ordering: .relaxed)
-    // From the last due time, so that a rate that is no part of the camera's does not sink.
+    // The next due time counts from the last due time. The average rate is then correct even if the
+    // camera's rate is no multiple of it.
     due = duration > 0 ? max((due ?? time) &+ duration, time &+ duration / 2) : nil
     return .held(heldBuffer, observation, frame.exposure)
   }

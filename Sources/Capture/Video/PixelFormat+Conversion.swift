@@ -4,11 +4,11 @@ import OvercrankLibAV
 import OvercrankMediaCore
 
 extension PixelFormat {
-  /// The formats that many programs use and frames can be converted to, the one that takes the
-  /// least work first.
+  /// Common pixel formats that frames can be converted to, in ascending order of cost.
   ///
-  /// The same format takes a copy alone. The order of the others was measured at 640x480 with
-  /// libswscale 6.7; from YUYV it is 0.15, 0.65, 0.69 and 2.0 ms.
+  /// The source format comes first, since it needs only a copy. The order of the others was
+  /// measured at 640x480 with libswscale 6.7. From YUYV, the conversions take 0.15, 0.65, 0.69 and
+  /// 2.0 ms.
   static func available(from subType: MediaSubType) -> [PixelFormat] {
     let source: LibAVPixelFormat
     switch subType {
@@ -25,7 +25,7 @@ extension PixelFormat {
       } else if source == .gray8 {
         [.gray, .bgra, .yuv420p, .nv12]
       } else if source.isFullRange {
-        // Luma stays as it is.
+        // Gray comes first because a full-range source needs no scaling of its luma.
         [.gray, .yuv420p, .nv12, .bgra]
       } else {
         [.yuv420p, .nv12, .gray, .bgra]

@@ -4,17 +4,17 @@ import Glibc
 import OvercrankMediaCore
 
 extension SampleBuffer {
-  /// What is known of the picture by Exif's names, as Exif tools write the values.
+  /// The frame's Exif metadata, with values formatted as Exif tools write them.
   ///
   /// | Key | Value |
   /// |---|---|
   /// | `PixelXDimension`, `PixelYDimension` | pixels |
-  /// | `DateTimeOriginal`, `SubSecTimeOriginal`, `OffsetTimeOriginal` | when it was captured, in UTC by the wall clock as it is now, to the microsecond |
-  /// | `ExposureMode` | `0` where the camera chooses, `1` where exposure is set by hand; none where it does not say |
-  /// | `ExposureTime` | in seconds, as a fraction; only where exposure is set by hand |
+  /// | `DateTimeOriginal`, `SubSecTimeOriginal`, `OffsetTimeOriginal` | capture time in UTC with microseconds, converted with the current offset of the wall clock |
+  /// | `ExposureMode` | `0` for automatic, `1` for manual exposure; absent if the camera does not report it |
+  /// | `ExposureTime` | seconds as a fraction; only for manual exposure |
   ///
-  /// The counterpart of the attachment `{Exif}`. The gain has no unit, and so no key: it is in
-  /// ``attachments``.
+  /// Corresponds to the attachment `{Exif}` in AVFoundation. The gain has no defined unit and
+  /// therefore no key. Its value is in ``attachments``.
   public var exif: [String: String] {
     var keys = Self.captureDate(presentationTimeStamp)
     keys["PixelXDimension"] = "\(formatDescription.width)"
@@ -26,7 +26,7 @@ extension SampleBuffer {
     return keys
   }
 
-  /// A time of the capture clock as Exif writes dates.
+  /// A capture-clock time as Exif date keys.
   private static func captureDate(_ time: MediaTime) -> [String: String] {
     var (wall, steady) = (timespec(), timespec())
     clock_gettime(CLOCK_REALTIME, &wall)
@@ -36,7 +36,7 @@ extension SampleBuffer {
     return exifDate(microseconds: captured.value &+ wall.microseconds &- steady.microseconds)
   }
 
-  /// Microseconds since 1970 as Exif writes dates, in UTC.
+  /// Microseconds since 1970 as Exif date keys, in UTC.
   static func exifDate(microseconds: Int64) -> [String: String] {
     let time = MediaTime(microseconds: microseconds)
     guard let seconds = try? time.converted(to: 1, rounding: .towardNegativeInfinity).value

@@ -4,33 +4,33 @@ import OvercrankLibAV
 public import OvercrankMediaCore
 
 extension SampleBuffer {
-  /// The frame in another pixel format, of the same size; decoded where it is compressed.
+  /// Converts the frame to another pixel format of the same size, and decodes it if compressed.
   ///
-  /// Any thread may call it; several at a time do not wait for one another. Code values are those of
-  /// the video range for 4:2:0 formats, and 0 to 255 for RGB and gray (libswscale, BT.601 where the
-  /// camera does not say). H.264 cannot be converted frame by frame.
+  /// Any thread may call this method, and calls run concurrently. Values use video range for 4:2:0
+  /// formats, and 0 to 255 for RGB and gray. The conversion uses libswscale, with BT.601 if the
+  /// camera reports no color space. H.264 frames cannot be converted one by one.
   ///
-  /// - Throws: `MediaError` with `.notConvertible` where the frame is damaged or of a codec whose
-  ///   frames need each other, and for a format that libswscale does not make.
+  /// - Throws: `MediaError` with `.notConvertible` for a damaged frame, a codec with inter-frame
+  ///   prediction, or a format that libswscale does not support.
   public func pixelBuffer(as format: PixelFormat) throws(MediaError) -> PixelBuffer {
     var buffer = PixelBuffer(format: format)
     try convert(into: &buffer)
     return buffer
   }
 
-  /// Has a buffer hold the frame, in the buffer's pixel format.
+  /// Converts the frame into an existing buffer, in the buffer's pixel format.
   ///
-  /// It asks for no new memory for the pixels while frames are of one size: use one buffer for all.
-  /// What it held before is gone, also where this fails.
+  /// Frames of equal size reuse the buffer's memory. The previous content is lost even if the
+  /// conversion fails.
   ///
-  /// - Throws: `MediaError` as ``pixelBuffer(as:)``.
+  /// - Throws: `MediaError` as ``pixelBuffer(as:)`` does.
   public func convert(into buffer: inout PixelBuffer) throws(MediaError) {
     try converted(to: buffer.format) { frame throws(LibAVError) in try frame.copy(into: &buffer) }
   }
 
-  /// The frame as a PNG file, in RGB with 8 bits each.
+  /// Encodes the frame as a PNG file in RGB with 8 bits per channel.
   ///
-  /// - Throws: `MediaError` as ``pixelBuffer(as:)``.
+  /// - Throws: `MediaError` as ``pixelBuffer(as:)`` does.
   public func pngData() throws(MediaError) -> [UInt8] {
     try converted(to: .rgb24) { frame throws(LibAVError) in try frame.pngBytes() }
   }
@@ -44,8 +44,8 @@ extension SampleBuffer {
       }
     } catch {
       throw MediaError(
-        .notConvertible, "a captured frame cannot be had as \(format.rawValue): \(error)",
-        recovery: "take the bytes as they are, or choose another mode")
+        .notConvertible, "could not convert a captured frame to \(format.rawValue): \(error)",
+        recovery: "use the original bytes, or choose another mode")
     }
   }
 }

@@ -151,7 +151,7 @@ public final class SampleBuffer: Sendable {
         storage = .own(copy)
       }
       guard case .own(var bytes) = storage else { return }
-      storage = .own([])  // So that there is one reference, and nothing is copied again.
+      storage = .own([])  // Leaves one reference to the bytes, so that no copy is made.
       bytes.withUnsafeMutableBytes { buffer in
         outcome = Swift.Result { () throws(Failure) in try body(buffer) }
       }

@@ -74,8 +74,8 @@ public final class MicrophoneInput: CapturingInput {
   ) throws(MediaError) -> any InputCapture {
     guard let driver = opened.withLock({ $0.driver }) else {
       throw MediaError(
-        .deviceLost, "\(device.address) was closed, and could not be opened again",
-        recovery: "look whether it is there, and start again")
+        .deviceLost, "\(device.address) was closed, and could not be reopened",
+        recovery: "reconnect the device and start again")
     }
     return try RunningAudio(
       driver, counters, into: try connections.audioSinks, control: control, whenEnded: whenEnded)
