@@ -125,7 +125,7 @@ private final class ReturnWatch: Sendable {
     _ attempt: @escaping @Sendable (CaptureDevice) -> Bool
   ) {
     let (device, reach) = (input.device, input.reach)
-    // If the system has no directory events, only the retries. Devices without
+    // Without a directory watcher, only the retries find the device. Devices without
     // serial numbers may share an id. An address that was present before the loss is therefore not
     // the lost device.
     let there = reach.addresses().subtracting([device.address])

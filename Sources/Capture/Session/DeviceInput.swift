@@ -120,7 +120,7 @@ public final class DeviceInput: Sendable {
   ) throws(MediaError) {
     guard let sharesSettings else {
       throw MediaError(
-        .badConfiguration, "\(device.address) cannot be reopened: its driver was supplied by the caller",
+        .badConfiguration, "\(device.address) cannot be reopened",
         recovery: "create another input")
     }
     let before = current

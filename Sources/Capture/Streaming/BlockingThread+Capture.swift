@@ -4,13 +4,13 @@ package import OvercrankLinuxSystem
 package import OvercrankMediaCore
 
 extension BlockingThread {
-  /// Starts a thread of a capture.
+  /// Starts a capture thread.
   ///
   /// - Parameters:
-  ///   - urgency: Whether it asks to run before ordinary ones.
-  ///   - body: What it runs once.
+  ///   - urgency: The scheduling priority of the thread.
+  ///   - body: The closure that the thread runs once.
   /// - Returns: The thread, to be joined or detached.
-  /// - Throws: `MediaError` with `.outOfMemory` when the system has no thread left.
+  /// - Throws: `MediaError` with `.outOfMemory` if the system cannot create a thread.
   package static func started(
     urgency: Urgency = .ordinary, _ body: @escaping @Sendable () -> Void
   ) throws(MediaError) -> BlockingThread {

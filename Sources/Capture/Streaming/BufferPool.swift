@@ -4,30 +4,32 @@ import OvercrankDeviceDiscovery
 package import OvercrankMediaCore
 import Synchronization
 
-/// The driver's buffers that others than the capture thread hold.
+/// The driver's buffers that are held outside the capture thread.
 ///
-/// A frame may be held by several; the last who releases it gives its buffer back to the driver.
-/// The capture thread hands out and releases without a lock and without asking for memory. Others
-/// release under a lock, which the capture thread takes only when it switches the stream on or
-/// off: a buffer that is still held then is not handed to the driver.
+/// Several holders may share a frame. The last holder to release it returns the buffer to the
+/// driver. The capture thread holds and releases frames without a lock or allocation. Other threads
+/// release under a lock, which the capture thread takes only to start and stop the stream. A buffer
+/// that is held at a start is not queued in the driver.
 package final class BufferPool: Sendable {
   /// A slot for a held frame.
   private struct Slot: ~Copyable {
     let isFree = Atomic<Bool>(true)
     let holders = Atomic<Int>(0)
-    // Written by the capture thread while the slot is free.
+    // The index is written by the capture thread while the slot is free.
     var index = 0
     var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
   }
 
-  /// The number of a held frame.
+  /// A reference to a held frame.
   package struct HeldBuffer: Sendable { fileprivate let slot: Int }
 
   package let driver: any FrameDriver
-  /// How many frames may be held at a time: the driver keeps the other half of its buffers, so
-  /// that none is lost for want of one.
+  /// The number of frames that may be held at a time.
+  ///
+  /// The driver keeps the other half of its buffers, so that frames are not lost for lack of a
+  /// buffer.
   package let capacity: Int
-  // Its fields say who may touch them when.
+  // The fields of a slot define which thread may access them.
   private nonisolated(unsafe) let slots: UnsafeMutablePointer<Slot>
   private enum Stream { case off, on, closed }
   private let stream = Mutex(Stream.off)
@@ -44,12 +46,12 @@ package final class BufferPool: Sendable {
     slots.deallocate()
   }
 
-  /// Frames that are held now.
+  /// The number of frames held now.
   package var heldCount: Int {
     (0..<capacity).count { !slots[$0].isFree.load(ordering: .acquiring) }
   }
 
-  /// Switches the stream on, without the buffers that are still held.
+  /// Starts the stream without the buffers that are still held.
   package func start() throws(MediaError) {
     let result = stream.withLock { stream in
       Result { () throws(MediaError) in
@@ -66,7 +68,9 @@ package final class BufferPool: Sendable {
     try result.get()
   }
 
-  /// Switches the stream off; what is held stays readable.
+  /// Stops the stream.
+  ///
+  /// Held frames stay readable.
   package func stop() {
     stream.withLock { stream in
       if stream == .on { stream = .off }
@@ -74,8 +78,9 @@ package final class BufferPool: Sendable {
     }
   }
 
-  /// Takes the driver's buffers from it for good, so that its device may be opened anew; what is
-  /// held stays readable, and keeps the driver until it is released.
+  /// Releases the driver's buffers for good, so that the device can be reopened.
+  ///
+  /// Held frames stay readable and keep the driver alive until they are released.
   func close() {
     stream.withLock { stream in
       guard stream != .closed else { return }
@@ -85,12 +90,14 @@ package final class BufferPool: Sendable {
     }
   }
 
-  /// Whether the driver can stream no more.
+  /// Whether the pool was closed and the driver can no longer stream.
   var isClosed: Bool { stream.withLock { $0 == .closed } }
 
-  /// Hands a frame to its first holder besides the capture thread; nil when too many are held.
+  /// Holds a frame for the capture thread and one other holder.
   ///
-  /// On the capture thread only.
+  /// Nil if too many are held.
+  ///
+  /// Call this only on the capture thread.
   func hold(_ bytes: UnsafeRawBufferPointer, index: Int) -> HeldBuffer? {
     for slot in 0..<capacity where slots[slot].isFree.load(ordering: .acquiring) {
       slots[slot].index = index
@@ -102,36 +109,42 @@ package final class BufferPool: Sendable {
     return nil
   }
 
-  /// Adds a holder to a frame that is held.
+  /// Adds a holder to a held frame.
   func hold(_ heldBuffer: HeldBuffer) {
     slots[heldBuffer.slot].holders.wrappingAdd(1, ordering: .relaxed)
   }
 
-  /// Whether nobody else holds a frame, and thus nobody else can: only a holder adds another.
+  /// Whether the caller is the only holder.
+  ///
+  /// Only a holder can add another, so true stays true.
   func hasOneHolder(_ heldBuffer: HeldBuffer) -> Bool {
     slots[heldBuffer.slot].holders.load(ordering: .acquiring) == 1
   }
 
-  /// The bytes of a frame, valid while it is held.
+  /// The bytes of a frame, valid while the frame is held.
   package func bytes(of heldBuffer: HeldBuffer) -> UnsafeRawBufferPointer {
     slots[heldBuffer.slot].bytes
   }
 
-  /// Takes a sink's hold away during its call, while the capture thread's own lasts.
+  /// Cancels a sink's hold during `take(_:)`, while the capture thread still holds the frame.
   func cancelHold(_ heldBuffer: HeldBuffer) { _ = releaseHold(heldBuffer) }
 
-  /// Ends the capture thread's own hold; true when it was the last, and the buffer is its again.
+  /// Ends the capture thread's hold.
+  ///
+  /// Returns true if it was the last and the buffer is free.
   func endHolding(_ heldBuffer: HeldBuffer) -> Bool {
     guard releaseHold(heldBuffer) else { return false }
     slots[heldBuffer.slot].isFree.store(true, ordering: .releasing)
     return true
   }
 
-  /// Releases a frame, from any thread but the one that captures.
+  /// Releases a frame.
+  ///
+  /// Call this on any thread except the capture thread.
   package func release(_ heldBuffer: HeldBuffer) {
     guard releaseHold(heldBuffer) else { return }
     stream.withLock { stream in
-      // A driver that does not take it has failed, which the capture thread learns by itself.
+      // If requeueing fails, the driver has failed. The capture thread detects that on its own.
       if stream == .on { try? driver.requeue(slots[heldBuffer.slot].index) }
       slots[heldBuffer.slot].isFree.store(true, ordering: .releasing)
       if stream == .closed, heldCount == 0 { driver.abandon() }

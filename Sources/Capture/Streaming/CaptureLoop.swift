@@ -6,34 +6,34 @@ import OvercrankLinuxSystem
 package import OvercrankMediaCore
 package import Synchronization
 
-/// Why a capture ended.
+/// The reason why a capture ended.
 public enum StopReason: String, Hashable, Sendable, Codable {
-  /// The duration asked for is reached, or a file camera was played to its end.
+  /// The requested duration was reached, or a file camera reached its end.
   case duration
-  /// The number of frames asked for is reached.
+  /// The requested number of frames was reached.
   case frames
-  /// Someone asked for it: Ctrl-C, or a call.
+  /// A stop was requested, by Ctrl-C or by a call.
   case signal
-  /// The file has the size asked for, or a burst has filled the memory.
+  /// The file reached the requested size, or a burst filled its memory.
   case maxSize = "max_size"
-  /// The disk has no more than the free space asked for.
+  /// The free disk space fell to the requested limit.
   case minFree = "min_free"
-  /// As many clips as asked for were recorded around triggers.
+  /// The requested number of triggered clips was recorded.
   case maxClips = "max_clips"
   /// The disk is full.
   case diskFull = "disk_full"
-  /// The device is gone.
+  /// The device was lost.
   case deviceLost = "device_lost"
-  /// Something else failed; the error says what.
+  /// Another error occurred.
   case error
 }
 
-/// What the capture thread knows when it is done.
+/// The final state of a capture thread.
 package struct CaptureEnd: Sendable {
   package var stopReason = StopReason.signal
   package var error: MediaError?
   package var frames = FrameAccount.End()
-  /// How long the last frame of a source that ended lasts, in microseconds, where it says so.
+  /// The duration of the last frame in microseconds, if a finite source ended and defines it.
   package var lastFrameDuration: Int64?
   package var cost = CaptureStatistics()
 
@@ -47,32 +47,38 @@ extension CaptureEnd {
   }
 }
 
-/// What others may read of a running capture, and how they end it.
+/// The control of a running capture, shared with other threads.
 package final class CaptureControl: Sendable {
-  /// When the stream was switched on, in microseconds of the driver's clock.
+  /// The start time of the stream, in microseconds of the driver's clock.
   package let switchedOn = Atomic<Int64>(0)
   private let stopRequest = Mutex<StopReason?>(nil)
   private let isStopRequested = Atomic<Bool>(false)
-  /// Whether frames are to be left out of the take.
+  /// Whether frames are left out of the take.
   package let isPaused = Atomic<Bool>(false)
 
   package init() {}
 
-  /// Ends the capture within a tenth of a second; the first reason given stands.
+  /// Stops the capture within 0.1 s.
+  ///
+  /// The first reason is kept.
   package func stop(_ reason: StopReason) {
     stopRequest.withLock { if $0 == nil { $0 = reason } }
     isStopRequested.store(true, ordering: .releasing)
   }
 
-  /// The reason to stop for, or nil; takes no lock until there is one.
+  /// The reason of a requested stop, or nil.
+  ///
+  /// Takes no lock until a stop is requested.
   package var requestedStop: StopReason? {
     guard isStopRequested.load(ordering: .acquiring) else { return nil }
     return stopRequest.withLock { $0 }
   }
 }
 
-/// The work of the capture thread: dequeue, show to every sink, give back; nothing else, and no
-/// waiting for anyone but the driver and, where that waits for its takers, for them.
+/// The loop of the capture thread: dequeue a frame, pass it to every sink, requeue its buffer.
+///
+/// The loop waits only for the driver. If the driver itself waits for consumers, the loop waits for
+/// free space in the sinks too.
 struct CaptureLoop: CaptureWork {
   let pool: BufferPool
   let integrityCheck: FrameIntegrityCheck
@@ -95,9 +101,9 @@ struct CaptureLoop: CaptureWork {
     observer = FrameObserver(driver: pool.driver, frameRate: frameRate)
   }
 
-  /// Switches the stream on.
+  /// Starts the stream.
   ///
-  /// - Throws: `MediaError` as the driver says; the sinks were told of the end then.
+  /// - Throws: `MediaError` from the driver. The sinks have received their end by then.
   mutating func start() throws(MediaError) {
     control.switchedOn.store(observer.lastArrival, ordering: .relaxed)
     do throws(MediaError) { try pool.start() } catch {
@@ -107,8 +113,9 @@ struct CaptureLoop: CaptureWork {
     }
   }
 
-  /// Captures until a sink ends it, a request, the source's end or a failure, then stops the
-  /// driver.
+  /// Captures until a sink, a stop request, the end of the source or an error ends the loop.
+  ///
+  /// Then stops the driver.
   mutating func run() -> CaptureEnd {
     do throws(MediaError) { end.stopReason = try captureFrames() } catch { end.fail(error) }
     switch end.stopReason {
@@ -141,7 +148,7 @@ struct CaptureLoop: CaptureWork {
         continue
       }
       if pool.driver.waitsForTakers, let reason = waitForSpace(for: buffer.bytes.count) {
-        // The capture ends before this frame.
+        // The capture ends before this frame is passed on.
         end.frames.silence = 0
         return reason
       }
@@ -150,18 +157,22 @@ struct CaptureLoop: CaptureWork {
     }
   }
 
-  /// Waits until every sink has room for a frame; a reason to stop where there is one before that.
+  /// Waits until every sink has space for a frame.
+  ///
+  /// Returns the reason if a stop is requested first.
   private mutating func waitForSpace(for byteCount: Int) -> StopReason? {
     while !sinks.allSatisfy({ $0.hasSpace(for: byteCount) }) {
       if let reason = control.requestedStop { return reason }
       MonotonicClock.pause()
       sinkList.update(&sinks)
     }
-    // A sink that is to end says that it has room, whether it has or not.
+    // A sink that should end reports space even if it has none.
     return control.requestedStop
   }
 
-  /// Shows a frame to the sinks; a reason to stop when it ends the capture.
+  /// Passes a frame to the sinks.
+  ///
+  /// Returns a reason if the frame ends the capture.
   private mutating func show(_ frame: consuming DequeuedBuffer) throws(MediaError) -> StopReason? {
     observer.observe(&frame.observation)
     frame.isWhole = !frame.observation.isMarkedCorrupt && integrityCheck.holds(frame.bytes)

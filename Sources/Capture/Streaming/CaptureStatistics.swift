@@ -3,25 +3,27 @@
 import Glibc
 import Histogram
 
-/// What capturing cost: how long buffers were kept from the driver, and how much work it was.
+/// The latency and processor time of a capture.
+///
+/// The latency is the time from dequeueing a buffer to requeueing it.
 public struct CaptureStatistics: Hashable, Sendable, Codable {
-  /// Half of the buffers were back with the driver after this long.
+  /// The median latency.
   public var p50 = Duration.zero
-  /// 99 in 100 were.
+  /// The 99th percentile of the latency.
   public var p99 = Duration.zero
-  /// 999 in 1 000 were.
+  /// The 99.9th percentile of the latency.
   public var p999 = Duration.zero
-  /// All were.
+  /// The greatest latency.
   public var max = Duration.zero
   /// Processor time of the capture thread.
   public var captureThread = Duration.zero
-  /// Processor time of the thread that stores.
+  /// Processor time of the writer thread.
   public var writerThread = Duration.zero
 
-  /// Makes costs of nothing.
+  /// Creates statistics with zero values.
   public init() {}
 
-  /// The processor time of the calling thread so far.
+  /// The processor time that the calling thread has used so far.
   package static func threadTime() -> Duration {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
@@ -29,9 +31,11 @@ public struct CaptureStatistics: Hashable, Sendable, Codable {
   }
 }
 
-/// Counts how long each buffer was kept, from dequeueing to giving back, without allocating.
+/// Records buffer latencies in a histogram, without allocation.
 struct LatencyRecorder {
-  /// In microseconds; longer ones count as the longest.
+  /// The greatest recordable latency in microseconds.
+  ///
+  /// Longer ones are recorded as this value.
   private static let limit: UInt64 = 10_000_000
   private var histogram = Histogram<UInt32>(
     highestTrackableValue: limit, numberOfSignificantValueDigits: .two)
@@ -40,7 +44,7 @@ struct LatencyRecorder {
     histogram.record(min(Self.limit, UInt64(max(0, microseconds))))
   }
 
-  /// What was recorded; zeros where nothing was.
+  /// The recorded percentiles, or zeros if nothing was recorded.
   var cost: CaptureStatistics {
     var cost = CaptureStatistics()
     guard histogram.totalCount > 0 else { return cost }

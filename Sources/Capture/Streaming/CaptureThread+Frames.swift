@@ -3,14 +3,14 @@
 package import OvercrankMediaCore
 
 extension CaptureThread {
-  /// Makes the capture thread of a camera, which waits for ``begin()``.
+  /// Creates the capture thread of a camera, which waits for ``begin()``.
   ///
   /// - Parameters:
-  ///   - input: The device and its mode.
-  ///   - sinks: Where frames go.
-  ///   - control: Ends the capture.
-  ///   - whenEnded: Called on the capture thread when a stream that was on is off.
-  /// - Throws: `MediaError` with `.outOfMemory` when there is no thread to be had.
+  ///   - input: The open device.
+  ///   - sinks: The sinks that receive the frames.
+  ///   - control: The control that stops the capture.
+  ///   - whenEnded: Called on the capture thread after a running stream has stopped.
+  /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   package convenience init(
     of input: DeviceInput, into sinks: SinkList<any FrameSink>, control: CaptureControl,
     whenEnded: @escaping @Sendable (CaptureEnd) -> Void = { _ in }
@@ -24,10 +24,10 @@ extension CaptureThread {
       }, whenEnded: whenEnded)
   }
 
-  /// Starts a take into a queue, for which alone the stream is on.
+  /// Starts a stream that feeds a single take and ends with it.
   ///
   /// - Returns: The take.
-  /// - Throws: `MediaError` as the device says.
+  /// - Throws: `MediaError` from the device.
   package static func take(
     from input: DeviceInput, limit: CaptureLimit, queue: FrameQueue, control: CaptureControl
   ) throws(MediaError) -> TakeSink {

@@ -5,26 +5,27 @@ import OvercrankLinuxSystem
 package import OvercrankMediaCore
 import Synchronization
 
-/// What a capture thread does.
+/// The work of a capture thread.
 protocol CaptureWork {
-  /// Switches the stream on.
+  /// Starts the stream.
   ///
-  /// - Throws: `MediaError` as the device says; the sinks were told of the end then.
+  /// - Throws: `MediaError` from the device. The sinks have received their end by then.
   mutating func start() throws(MediaError)
 
-  /// Captures until the end, and switches the stream off.
+  /// Captures until the end, then stops the stream.
   mutating func run() -> CaptureEnd
 }
 
-/// A thread that captures from one source: of real-time priority where that is allowed, unless the
-/// source waits.
+/// A thread that captures from one source.
+///
+/// The thread has real-time priority where permitted, unless the source waits for its consumers.
 package final class CaptureThread: Sendable {
   private struct Outcome {
     var startError: MediaError?
     var end = CaptureEnd()
   }
 
-  /// What the thread is to do, once.
+  /// The thread's single job.
   private struct Job: Sendable {
     let makeWork: @Sendable () -> any CaptureWork
     let whenEnded: @Sendable (CaptureEnd) -> Void
@@ -39,10 +40,11 @@ package final class CaptureThread: Sendable {
 
     init(_ job: Job) { self.job = Mutex(job) }
 
-    /// Does the job, and releases all that it held: a device that only one may have is free
-    /// when others learn of the end.
+    /// Runs the job and releases its resources.
     ///
-    /// - Returns: Whether the stream was on.
+    /// An exclusive device is therefore free before other threads see the end.
+    ///
+    /// - Returns: Whether the stream was started.
     func perform() -> Bool {
       guard let job = job.withLock({ $0.take() }) else { return false }
       var work = job.makeWork()
@@ -60,13 +62,14 @@ package final class CaptureThread: Sendable {
 
   private let progress: Progress
 
-  /// Makes the thread, which waits for ``begin()``.
+  /// Creates the thread, which waits for ``begin()``.
   ///
   /// - Parameters:
-  ///   - waits: Whether the source waits for its takers: then none of them is to wait for it.
+  ///   - waits: Whether the source waits for its consumers. Such a thread gets ordinary priority,
+  ///     so that it does not starve them.
   ///   - makeWork: Called on the thread when it begins.
-  ///   - whenEnded: Called on the thread when a stream that was on is off.
-  /// - Throws: `MediaError` with `.outOfMemory` when there is no thread to be had.
+  ///   - whenEnded: Called on the thread after a running stream has stopped.
+  /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   init(
     waits: Bool, _ makeWork: @escaping @Sendable () -> any CaptureWork,
     whenEnded: @escaping @Sendable (CaptureEnd) -> Void
@@ -80,22 +83,26 @@ package final class CaptureThread: Sendable {
     }.detach()
   }
 
-  /// Switches the stream on; to be called once.
+  /// Starts the stream.
   ///
-  /// - Throws: `MediaError` as the device says; the sinks were told of the end then.
+  /// Call this method at most once.
+  ///
+  /// - Throws: `MediaError` from the device. The sinks have received their end by then.
   package func begin() throws(MediaError) {
     progress.go.signal()
     progress.isStarted.wait()
     if let error = progress.outcome.withLock({ $0.startError }) { throw error }
   }
 
-  /// Ends the thread that waits for ``begin()``, which then is not to be called.
+  /// Ends a thread that waits for ``begin()``.
+  ///
+  /// Do not call ``begin()`` afterwards.
   func cancel() {
     progress.job.withLock { $0 = nil }
     progress.go.signal()
   }
 
-  /// Waits for the capture to end, and tells what it knows.
+  /// Blocks until the capture ends and returns its final state.
   @discardableResult
   package func waitUntilEnded() -> CaptureEnd {
     progress.isOver.wait()

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a whole frame is told from one that was cut off, cheaply enough for the capture thread.
+/// A quick check for truncated frames, cheap enough for the capture thread.
 package struct FrameIntegrityCheck: Sendable {
-  /// Bytes of a whole frame of pixels; nil where frames are compressed.
+  /// The size of a complete uncompressed frame in bytes, or nil for compressed frames.
   private let byteCount: Int?
-  /// Whether frames are JPEG pictures, which end in a mark (EOI).
+  /// Whether frames are JPEG images, which end with an EOI marker.
   private let isJPEG: Bool
-  /// Cameras fill their payloads up with zeros, but never by more than this.
+  /// The greatest number of zero bytes that cameras append to a JPEG image.
   private static let paddingLimit = 4_096
 
   package init(byteCount: Int?, isJPEG: Bool) {
@@ -14,7 +14,7 @@ package struct FrameIntegrityCheck: Sendable {
     self.isJPEG = isJPEG
   }
 
-  /// Whether all of a frame is there, as far as its bytes tell.
+  /// Whether a frame is complete, as far as its bytes show.
   package func holds(_ bytes: UnsafeRawBufferPointer) -> Bool {
     if let byteCount { return bytes.count >= byteCount }
     guard isJPEG else { return !bytes.isEmpty }

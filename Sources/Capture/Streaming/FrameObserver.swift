@@ -4,17 +4,19 @@ import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 
-/// What the thread that takes frames from a driver notes of each, without allocating.
+/// Timing records of each captured frame, without allocation.
 struct FrameObserver {
-  /// When the last frame was taken, or the stream switched on; microseconds of the driver's clock.
+  /// The arrival time of the last frame, or the start of the stream.
+  ///
+  /// Microseconds of the driver's clock.
   private(set) var lastArrival: Int64
   private let driver: any FrameDriver
-  /// When the last frame was taken, by a clock that goes on while a frame is held.
+  /// The dequeue time of the last frame, on a clock that advances while the frame is held.
   private var heldSince: Int64 = 0
-  /// A device that is silent for so long, in microseconds, has failed.
+  /// The time without frames after which the device has failed, in microseconds.
   private let timeout: Int64
   private var clock: TimestampUnwrapper
-  /// When the last buffers were given back, as many as there are, in a ring.
+  /// The requeue times of the last buffers, in a ring with one entry per driver buffer.
   private var returns: [Int64]
   private var count = 0
   private(set) var latencies = LatencyRecorder()
@@ -28,18 +30,18 @@ struct FrameObserver {
     lastArrival = driver.microseconds()
   }
 
-  /// Notes when a frame came that was taken just now.
+  /// Records the arrival of a frame that was just dequeued.
   mutating func observe(_ frame: inout FrameObservation) {
     lastArrival = driver.microseconds()
     heldSince = driver.waitsForTakers ? MonotonicClock.microseconds() : lastArrival
     frame.arrival = lastArrival
     (frame.microseconds, frame.isClockJump) = clock.read(frame)
-    // Its place in the ring is that of the frame as many before it as there are buffers.
+    // The ring entry belongs to the frame that was captured `bufferCount` frames earlier.
     frame.oldestReturn = returns[count % returns.count]
     count += 1
   }
 
-  /// Notes that the last frame's buffer was given back just now.
+  /// Records that the last frame's buffer was just requeued.
   mutating func noteReturn() {
     let now = driver.microseconds()
     returns[(count + returns.count - 1) % returns.count] = now
@@ -47,7 +49,7 @@ struct FrameObserver {
     latencies.record(microseconds: end &- heldSince)
   }
 
-  /// Gives a device up that has been silent for too long.
+  /// Throws if the device has delivered no frame for too long.
   func checkSilence() throws(MediaError) {
     guard driver.microseconds() &- lastArrival >= timeout else { return }
     throw MediaError(

@@ -6,19 +6,22 @@ import OvercrankLinuxSystem
 package import OvercrankMediaCore
 import Synchronization
 
-/// A frame in the queue between the capture thread and the writer, or a note that one arrived.
+/// A frame in the queue between the capture thread and the writer, or a note without bytes.
 package struct QueuedFrame {
-  /// What was seen of it.
+  /// The observation of the frame.
   package var observation: FrameObservation
-  /// The bytes, valid until the queue is told to release the frame; none where the frame is not
-  /// in the queue but only noted.
+  /// The frame's bytes, valid until the frame is released.
+  ///
+  /// Empty for a note.
   package var bytes: UnsafeRawBufferPointer
-  /// The driver's buffer in which the bytes lie; nil where they are to be copied.
+  /// The driver's buffer that holds the bytes, or nil if they are copied into the queue.
   package var heldBuffer: BufferPool.HeldBuffer?
-  /// The queue's memory until and with this frame's.
+  /// The end of this frame's memory in the queue.
   fileprivate var end = QueueChunks.Position()
 
-  /// Where this frame's memory begins, as a position; its end where it has none.
+  /// The start of this frame's memory in the queue.
+  ///
+  /// Equals the end if the frame uses no queue memory.
   fileprivate var start: Int {
     end.position - (heldBuffer == nil ? QueueChunks.aligned(bytes.count) : 0)
   }
@@ -32,65 +35,66 @@ package struct QueuedFrame {
     self.heldBuffer = heldBuffer
   }
 
-  /// A note of what arrived, without its bytes.
+  /// A note of a frame that arrived, without its bytes.
   static func note(_ observation: FrameObservation) -> QueuedFrame {
     QueuedFrame(
       observation: observation, bytes: UnsafeRawBufferPointer(start: nil, count: 0))
   }
 }
 
-/// Frames in order of capture, copied once into memory that was reserved beforehand, or left in
-/// the driver's buffers, which are given back when the frame has been taken.
+/// A single-producer, single-consumer queue of frames in capture order.
 ///
-/// One thread pushes and never waits: it shares counters with the other thread, no lock. One
-/// thread takes frames out, either one by one (``withNextFrame(_:)``) or by looking at frames that
-/// stay until it releases them, which makes the queue a ring of the latest frames. A full queue
-/// refuses the frame; room for notes about refused frames is kept longer.
+/// Frames are copied once into memory reserved in advance, or stay in the driver's buffers until
+/// they are released. The producer never blocks and uses no lock. The consumer takes frames one by
+/// one with ``withNextFrame(_:)``. Alternatively it reads frames by number and releases them later,
+/// which makes the queue a ring of the latest frames. A full queue rejects frames, but keeps
+/// reserve space for notes about rejected frames.
 package final class FrameQueue: Sendable {
-  /// Bytes that frames may take.
+  /// The number of bytes available for frames.
   package let capacity: Int
-  // Frames never lie across two chunks, and chunks are used again in any order: so no more memory
-  // is taken than frames ever waited, whatever the capacity.
+  // A frame never spans two chunks, and chunks are reused in any order. Memory use is therefore
+  // bounded by the most frames that ever waited, not by the capacity.
   private nonisolated(unsafe) let chunks: QueueChunks
   private let records: SPSCRing<QueuedFrame>
-  /// Where held buffers are given back; nil where every frame is copied.
+  /// The pool that held buffers return to, or nil if every frame is copied.
   package let pool: BufferPool?
   private let held = Atomic<Int>(0)
   private let isClosedNow = Atomic<Bool>(false)
   private let signal = DispatchSemaphore(value: 0)
-  // Whether the taker sleeps, or is about to.
+  // Whether the consumer sleeps or is about to.
   private let isTakerWaiting = Atomic<Bool>(false)
-  /// Up to where memory was filled, and where that of the first frame that is here begins, as
-  /// positions.
+  /// The end of the filled memory and the start of the oldest frame's memory, as positions.
   private let filled = Atomic<Int>(0)
   private let released = Atomic<Int>(0)
-  // Only the pusher's: when and where it last looked whether the taker sleeps.
+  // The time and position of the last check for a sleeping consumer. Used only by the producer.
   private nonisolated(unsafe) var lastWake = (arrival: Int64.min, position: 0)
-  /// How long frames may wait until the taker is woken, in microseconds of arrival: to wake a
-  /// thread costs as much as to copy a picture, so fast cameras have it done for several frames.
+  /// The longest time that frames wait before the consumer is woken, in microseconds of arrival.
+  ///
+  /// Waking a thread costs as much as copying a frame. At high frame rates, one wake-up covers
+  /// several frames.
   private static let wakeInterval: Int64 = 20_000
-  /// How long the taker sleeps at most, for frames that none followed.
+  /// The consumer's longest sleep, for frames that no other frame follows.
   private static let longestSleep = DispatchTimeInterval.milliseconds(50)
-  /// The share of the queue from which on it is nearly full.
+  /// The fill level from which the queue counts as nearly full.
   package static let nearlyFull = 0.9
-  /// Records that only notes may take.
+  /// The number of records reserved for notes.
   private static let reserve = 4_096
 
-  /// Reserves a queue of about this many bytes.
+  /// Reserves a queue of approximately `capacity` bytes.
   ///
   /// - Parameters:
-  ///   - capacity: The bytes.
-  ///   - largestFrame: The bytes of the largest frame that is to fit; a quarter of the capacity
-  ///     if nil.
-  ///   - recordCount: How many frames may wait, however small.
-  ///   - pool: Where buffers are held, if frames are to wait in the driver's own buffers.
-  /// - Throws: `MediaError` with `.outOfMemory` when the system refuses them.
+  ///   - capacity: The size in bytes.
+  ///   - largestFrame: The size in bytes of the largest frame that must fit. Nil means a quarter of
+  ///     `capacity`.
+  ///   - recordCount: The greatest number of frames that may wait, whatever their size.
+  ///   - pool: The pool of held buffers, if frames may wait in the driver's own buffers.
+  /// - Throws: `MediaError` with `.outOfMemory` if the system cannot reserve the memory.
   package init(
     capacity: Int, largestFrame: Int? = nil, recordCount: Int = 1 << 13, pool: BufferPool? = nil
   ) throws(MediaError) {
     chunks = try QueueChunks(capacity: capacity, largestFrame: largestFrame ?? capacity / 4)
     self.capacity = chunks.capacity
-    // Like the chunks, records take memory only when they are first written.
+    // Pages are allocated at the first write, as in the chunks.
     records = try MediaError.exhausting { () throws(SystemError) in
       try SPSCRing(capacity: recordCount + Self.reserve, takesMemoryNow: false)
     }
@@ -102,15 +106,17 @@ package final class FrameQueue: Sendable {
     while withNextFrame({ _ in }) != nil {}
   }
 
-  /// Frames in held buffers that wait here, or are just being taken.
+  /// The number of frames that wait, or are being read, in the driver's buffers.
   package var heldCount: Int { held.load(ordering: .acquiring) }
 
-  /// Copies a frame in unless its buffer is held, or answers false when there is no room.
+  /// Appends a frame and copies it unless its buffer is held.
+  ///
+  /// Returns false if the queue is full.
   package func push(_ frame: QueuedFrame) -> Bool {
     let waiting = records.count
     let reserve = frame.observation.outcome == .taken ? Self.reserve : 0
     guard waiting + reserve < records.capacity else { return false }
-    // A taker that keeps up has the same memory filled again, which the processor still holds.
+    // An empty queue reuses the same memory, which is likely still in the processor cache.
     if waiting == 0 {
       chunks.rewind()
       released.store(chunks.end.position, ordering: .relaxed)
@@ -136,27 +142,34 @@ package final class FrameQueue: Sendable {
     return true
   }
 
-  /// Whether a frame of so many bytes finds room, or never will; on the pusher's thread.
+  /// Whether a frame of this size fits now, or can never fit.
+  ///
+  /// Call this on the producer's thread.
   package func hasSpace(for byteCount: Int) -> Bool {
     let waiting = records.count
     if waiting == 0 || QueueChunks.aligned(byteCount) > chunks.chunkBytes { return true }
     return waiting + Self.reserve < records.capacity && chunks.hasSpace(for: byteCount)
   }
 
-  /// Wakes the taker if it sleeps; on the pusher's thread.
+  /// Wakes the consumer if it sleeps.
+  ///
+  /// Call this on the producer's thread.
   package func wakeTaker() {
-    // What was pushed is seen by a taker whose wish to sleep is not.
+    // The fence orders the push before the read of the flag. A consumer that is about to sleep sees
+    // either the frame or the wake-up.
     atomicMemoryFence(ordering: .sequentiallyConsistent)
     if isTakerWaiting.exchange(false, ordering: .sequentiallyConsistent) { signal.signal() }
   }
 
-  /// Says that no more frames will come.
+  /// Marks the end of the frames.
   package func close() {
     isClosedNow.store(true, ordering: .sequentiallyConsistent)
     wakeTaker()
   }
 
-  /// Waits for the next frame and shows it; nil once the queue is closed and empty.
+  /// Blocks until the next frame and calls a closure with it.
+  ///
+  /// Nil once the queue is closed and empty.
   package func withNextFrame<Result, Failure: Error>(
     _ body: (QueuedFrame) throws(Failure) -> Result
   ) throws(Failure) -> Result? {
@@ -168,37 +181,43 @@ package final class FrameQueue: Sendable {
 
   // MARK: Frames that stay until they are released, on the taker's thread
 
-  /// The number of the oldest frame that is still here, counted from the first that was pushed.
+  /// The number of the oldest frame in the queue.
+  ///
+  /// The first frame pushed has number 0.
   package var startNumber: Int { records.startNumber }
 
-  /// The number of the frame that comes next.
+  /// The number that the next frame pushed will get.
   package var endNumber: Int { records.endNumber }
 
-  /// A frame by its number, or nil where it has not come yet; one that was released is none.
+  /// The frame with a number, or nil if it is not in the queue.
   package subscript(number: Int) -> QueuedFrame? { records[number] }
 
-  /// Waits until a frame is there; false once the queue is closed and it never will be.
+  /// Blocks until a frame is available.
+  ///
+  /// Returns false if the queue is closed without it.
   package func waitForFrame(at number: Int) -> Bool {
     while number >= endNumber {
-      // Whatever was pushed before the queue was closed is seen by whoever sees it closed.
+      // All frames pushed before the close are visible to a thread that sees the close.
       if isClosed { return number < endNumber }
       sleep(at: number)
     }
     return true
   }
 
-  /// Whether no frame waits; on the taker's thread.
+  /// Whether no frame waits.
+  ///
+  /// Call this on the consumer's thread.
   package var isEmpty: Bool { startNumber >= endNumber }
 
-  /// Whether no more frames will come.
+  /// Whether the end of the frames was marked.
   package var isClosed: Bool { isClosedNow.load(ordering: .acquiring) }
 
-  /// Waits for the next frame to come, but no longer than the taker sleeps anyway.
+  /// Sleeps until the next frame arrives, at most for the consumer's longest sleep.
   package func pause(at number: Int) {
     if number >= endNumber, !isClosed { sleep(at: number) }
   }
 
-  /// Gives the memory of all frames before one back, and the driver's buffers.
+  /// Releases the memory and the driver's buffers of all frames before a number.
   package func release(before end: Int) {
     var number = startNumber
     let end = min(end, endNumber)
@@ -208,16 +227,17 @@ package final class FrameQueue: Sendable {
         held.wrappingSubtract(1, ordering: .releasing)
       }
       number += 1
-      // With the first frame of the next chunk it is known that no other is in this one.
+      // The next frame's chunk shows whether this chunk is still in use.
       let next = records[number]
-      // Before the memory may be filled again: who sees it filled sees it released.
+      // `released` is stored before the memory can be reused. A thread that sees the memory filled
+      // again also sees its release.
       released.store(next?.start ?? frame.end.position, ordering: .relaxed)
       chunks.didRelease(upTo: next?.end.chunk ?? frame.end.chunk)
       records.pop()
     }
   }
 
-  /// Sleeps until the pusher wakes the taker, if there is still nothing to take.
+  /// Sleeps until the producer wakes the consumer, unless a frame is available.
   private func sleep(at number: Int) {
     isTakerWaiting.store(true, ordering: .sequentiallyConsistent)
     atomicMemoryFence(ordering: .sequentiallyConsistent)
@@ -228,21 +248,22 @@ package final class FrameQueue: Sendable {
     isTakerWaiting.store(false, ordering: .relaxed)
   }
 
-  /// How full the queue is, from 0 to 1, for display.
+  /// The fill level from 0 to 1, for display.
   package var fillLevel: Double {
     let records = Double(records.count) / Double(records.capacity - Self.reserve)
     return max(Double(boundBytes) / Double(capacity), records)
   }
 
-  /// Whether so much of the queue is taken that the next frame may find no room.
+  /// Whether the next frame may find the queue full.
   package var isNearlyFull: Bool {
     fillLevel > Self.nearlyFull || boundBytes > capacity - chunks.chunkBytes
   }
 
-  /// Bytes that frames bind, chunks that are not yet free included.
+  /// The bytes in use, including partly released chunks.
   package var boundBytes: Int {
     guard startNumber < endNumber else { return 0 }
-    // Asked by a thread that is neither of the two, the first may be older than the second.
+    // Another thread may read `filled` before `released` advances past it, so the difference may be
+    // negative.
     let end = filled.load(ordering: .acquiring)
     let start = released.load(ordering: .relaxed)
     return max(0, end - start / chunks.chunkBytes * chunks.chunkBytes)

@@ -1,32 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where frames go from the capture thread.
+/// A receiver of frames from the capture thread.
 ///
-/// All calls come from that thread, so they neither wait nor ask for memory.
+/// Except for `allow(keeping:)`, all calls come from the capture thread. Implementations must not
+/// block or allocate memory.
 package protocol FrameSink: AnyObject, Sendable {
-  /// Takes a frame, or leaves it.
+  /// Accepts or ignores a frame.
   ///
-  /// - Returns: Why the capture is to end with this frame, if it is.
+  /// - Returns: The reason to end the capture with this frame, or nil to continue.
   func take(_ frame: inout DequeuedBuffer) -> StopReason?
 
-  /// Whether the sink has room for a frame of so many bytes; asked only for drivers that wait.
+  /// Whether the sink has space for a frame of this size.
+  ///
+  /// Called only for drivers that wait for consumers.
   func hasSpace(for byteCount: Int) -> Bool
 
-  /// Learns that no more frames will come: the stream is off.
+  /// Ends the sink.
+  ///
+  /// The stream is off, and no more frames will come.
   func end(_ end: CaptureEnd)
 
-  /// Whether the sink keeps frames beyond the call.
+  /// Whether the sink keeps frames after the call.
   var keeping: FrameKeeping { get }
 
-  /// Learns how many frames it may keep at a time; from any thread.
+  /// Sets how many frames the sink may hold at a time.
+  ///
+  /// May be called from any thread.
   func allow(keeping count: Int)
 }
 
-/// Whether a sink keeps the driver's buffers.
+/// A sink's use of the driver's buffers.
 package enum FrameKeeping: Sendable {
-  /// It copies what it needs.
+  /// The sink copies the bytes that it needs.
   case never
-  /// It copies beside others that keep frames, since it has use for a buffer but no need of it.
+  /// The sink keeps buffers only if no other sink does, and copies otherwise.
   case whenAlone
   case always
 }
@@ -38,8 +45,9 @@ extension FrameSink {
 }
 
 extension [any FrameSink] {
-  /// Shares out how many frames may be kept at a time, evenly among those that are to keep any: who
-  /// keeps all it may takes nothing from the others.
+  /// Divides the buffers that may be held evenly among the sinks that keep frames.
+  ///
+  /// A sink that holds its whole share takes nothing from the others.
   package func share(_ count: Int) {
     let keepers = filter { $0.keeping != .never }
     let needy = keepers.count == 1 ? keepers : keepers.filter { $0.keeping == .always }

@@ -4,30 +4,37 @@ import Glibc
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 
-/// The memory of a ``FrameQueue``: pieces of equal size that are filled one after the other.
+/// The memory of a ``FrameQueue``, in chunks of equal size.
 ///
-/// The pusher fills them, and takes the longest unused when one is full, a new one only where
-/// none is free. The taker gives back the one that it has left. Neither waits for the other.
+/// The producer fills chunks one after the other. It reuses the chunk that has been free the
+/// longest, and takes new memory only if no chunk is free. The consumer frees a chunk when it has
+/// left it. Neither thread blocks the other.
 struct QueueChunks: ~Copyable {
-  /// Bytes of all chunks.
+  /// The total size of the chunks in bytes.
   let capacity: Int
   let chunkBytes: Int
   private let count: Int
   private let memory: UnsafeMutableRawPointer
-  /// What may be filled again, first in, first out; it has room for all.
+  /// The free chunks, in order of release.
+  ///
+  /// The ring has space for all chunks.
   private let free: SPSCRing<Int>
   private let filling: UnsafeMutablePointer<Filling>
-  /// The chunk that frames were last taken from; the taker's alone.
+  /// The chunk that the consumer reads from.
+  ///
+  /// Used only by the consumer.
   private let takenFrom: UnsafeMutablePointer<Int>
 
-  /// Where frames end.
+  /// The end of a frame in the queue's memory.
   struct Position {
     var chunk = 0
-    /// Bytes from the beginning, had no chunk ever been used again.
+    /// Bytes since the start of the queue, counted as if no chunk were reused.
     var position = 0
   }
 
-  /// Where the next frame goes; the pusher's alone.
+  /// The chunk and position for the next frame.
+  ///
+  /// Used only by the producer.
   private struct Filling {
     var end = Position()
     /// Bytes left in the chunk.
@@ -38,13 +45,15 @@ struct QueueChunks: ~Copyable {
   private static let alignment = 64
   private static let pageBytes = 4_096
 
-  /// Reserves about this many bytes, at least two chunks; frames of the largest size leave none
-  /// of a chunk unused.
+  /// Reserves approximately `capacity` bytes in at least two chunks.
   ///
-  /// - Throws: `MediaError` with `.outOfMemory` when the system refuses them.
+  /// The chunk size is a multiple of the largest frame, rounded up to pages, so that such frames
+  /// waste no space.
+  ///
+  /// - Throws: `MediaError` with `.outOfMemory` if the system cannot reserve the memory.
   init(capacity: Int, largestFrame: Int) throws(MediaError) {
     let frame = Self.aligned(max(1, largestFrame))
-    // As small as frames allow, so that little is bound by the one that is being filled.
+    // Chunks are as small as the frames allow, because a partly filled chunk is not reusable.
     let frames = max(1, min((2 << 20) / frame, capacity / (16 * frame)))
     let chunkBytes = (frames * frame + Self.pageBytes - 1) / Self.pageBytes * Self.pageBytes
     let count = max(2, capacity / chunkBytes)
@@ -71,7 +80,9 @@ struct QueueChunks: ~Copyable {
     takenFrom.deallocate()
   }
 
-  /// Memory whose pages are taken only when they are first written: an idle queue costs nothing.
+  /// Reserves memory whose pages are allocated at the first write.
+  ///
+  /// An idle queue therefore uses none.
   static func reserve(_ bytes: Int) -> UnsafeMutableRawPointer? {
     let memory = mmap(
       nil, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
@@ -84,14 +95,18 @@ struct QueueChunks: ~Copyable {
       recovery: "close other programs or choose a smaller mode")
   }
 
-  /// Whether there is room for a frame that fits a chunk, on the pusher's thread.
+  /// Whether a frame that fits a chunk has space now.
+  ///
+  /// Call this on the producer's thread.
   func hasSpace(for byteCount: Int) -> Bool {
     let needed = Self.aligned(byteCount)
     return needed <= filling.pointee.left || filling.pointee.usedCount < count
       || free.count > 0
   }
 
-  /// Room for a frame, on the pusher's thread; nil where there is none.
+  /// Allocates space for a frame, or returns nil.
+  ///
+  /// Call this on the producer's thread.
   func take(_ byteCount: Int) -> UnsafeMutableRawPointer? {
     let needed = Self.aligned(byteCount)
     guard needed <= chunkBytes else { return nil }
@@ -107,16 +122,19 @@ struct QueueChunks: ~Copyable {
     return memory + filling.pointee.end.chunk * chunkBytes + start
   }
 
-  /// Fills the chunk from its beginning again, on the pusher's thread, where all frames that were
-  /// ever put there were released.
+  /// Restarts the current chunk after all its frames were released.
+  ///
+  /// Call this on the producer's thread.
   func rewind() {
     guard filling.pointee.left < chunkBytes else { return }
-    // As if it were another chunk: a position is never taken twice.
+    // The position advances as for a new chunk, because positions must be unique.
     filling.pointee.end.position += filling.pointee.left
     filling.pointee.left = chunkBytes
   }
 
-  /// Where the last frame ends, on the pusher's thread.
+  /// The end of the last frame.
+  ///
+  /// Call this on the producer's thread.
   var end: Position { filling.pointee.end }
 
   private func nextChunk() -> Int? {
@@ -126,7 +144,9 @@ struct QueueChunks: ~Copyable {
     return filling.pointee.usedCount
   }
 
-  /// Learns that all frames before those of a chunk were released, on the taker's thread.
+  /// Frees the chunk before this one, whose frames were all released.
+  ///
+  /// Call this on the consumer's thread.
   func didRelease(upTo chunk: Int) {
     guard chunk != takenFrom.pointee else { return }
     _ = free.push(takenFrom.pointee)  // The ring has space for all chunks.

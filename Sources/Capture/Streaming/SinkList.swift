@@ -3,10 +3,10 @@
 import Dispatch
 import Synchronization
 
-/// Tells a running capture thread to which sinks its frames, or its sound, go from now on.
+/// The sinks of a running capture thread, replaceable by other threads.
 ///
-/// The thread looks before each of them, by one atomic read; whoever changes the sinks waits until
-/// it did.
+/// The capture thread checks for a new list before each frame or audio block, with one atomic read.
+/// A thread that replaces the sinks waits for that check.
 package final class SinkList<Sink: Sendable>: Sendable {
   private struct State {
     var sinks: [Sink]
@@ -21,14 +21,16 @@ package final class SinkList<Sink: Sendable>: Sendable {
 
   package init(_ sinks: [Sink]) { state = Mutex(State(sinks: sinks)) }
 
-  /// Replaces the sinks, and returns when the capture thread uses the new ones: after a frame,
-  /// or a tenth of a second where none comes.
+  /// Replaces the sinks and blocks until the capture thread uses the new ones.
   ///
-  /// - Returns: Whether it does; false where the capture has ended.
+  /// This takes until the next frame, at most 0.1 s.
+  ///
+  /// - Returns: True if the new sinks are in use, false if the capture has ended.
   @discardableResult
   package func set(_ sinks: [Sink]) -> Bool {
     changes.withLock { _ in
-      // Kept until the capture thread has released them: it is not to give memory back.
+      // The old list is kept until the capture thread has released it, so that memory is not freed
+      // on that thread.
       let before: [Sink]? = state.withLock { state in
         guard !state.isClosed else { return nil }
         defer { state.sinks = sinks }
@@ -45,10 +47,12 @@ package final class SinkList<Sink: Sendable>: Sendable {
     }
   }
 
-  /// On the capture thread: the sinks as they are to be.
+  /// Updates the capture thread's sinks.
   ///
-  /// The lock is free but for the moment in which someone stores a list; a thread that is late for
-  /// that takes the change with the next frame.
+  /// Call this on the capture thread.
+  ///
+  /// The lock is held only while another thread stores a list. If it is unavailable, the change is
+  /// taken over with the next frame.
   func update(_ sinks: inout [Sink]) {
     let version = version.load(ordering: .acquiring)
     guard version != adopted.load(ordering: .relaxed) else { return }
@@ -59,7 +63,9 @@ package final class SinkList<Sink: Sendable>: Sendable {
     adoption.signal()
   }
 
-  /// On the capture thread, at its end: the last sinks, after which there are no others.
+  /// Returns the final sinks at the end of the capture thread.
+  ///
+  /// Later changes have no effect.
   func close(_ sinks: inout [Sink]) {
     state.withLock { state in
       state.isClosed = true

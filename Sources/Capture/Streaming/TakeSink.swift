@@ -4,50 +4,57 @@ import OvercrankFrameAccounting
 public import OvercrankMediaCore
 import Synchronization
 
-/// When a take is over by itself.
+/// The limits at which a take ends on its own.
 public struct CaptureLimit: Hashable, Sendable {
+  /// The longest duration.
+  ///
   /// The take ends at the first frame this long after its first frame, or later.
   public var duration: MediaTime?
-  /// The take ends when this many frames are in hand.
+  /// The number of frames after which the take ends.
   public var frameCount: Int64?
 
-  /// Makes a limit; without any, the take goes on until it is stopped.
+  /// Creates a limit.
+  ///
+  /// Without a duration and a count, the take continues until it is stopped.
   public init(duration: MediaTime? = nil, frameCount: Int64? = nil) {
     self.duration = duration
     self.frameCount = frameCount
   }
 }
 
-/// A take: frames from the first on go into a queue, until a limit or a request.
+/// The sink of a take, which queues frames until a limit or a stop request.
 ///
-/// Where the queue takes loans, a frame stays in the driver's buffer while few others do; the
-/// frames behind it are copied. So a writer that keeps up has nothing copied, and one that stalls
-/// keeps no buffer more from the driver.
+/// With a buffer pool, frames stay in the driver's buffers up to a maximum, and further frames are
+/// copied. A writer that keeps up therefore causes no copies, and a stalled writer cannot take more
+/// buffers from the driver.
 package final class TakeSink: FrameSink {
   private let limit: CaptureLimit
   private let queue: FrameQueue
   private let control: CaptureControl
-  /// Whether the stream is on for this take alone, and ends with it.
+  /// Whether the stream runs only for this take and ends with it.
   private let endsCapture: Bool
-  /// Whether a queue without room is the end of the take, and its frame no part of it.
+  /// Whether a full queue ends the take.
+  ///
+  /// The frame that did not fit is then not part of the take.
   private let endsWhenFull: Bool
-  /// Whether frames are copied beside others that keep them: what is compressed is so small that to
-  /// copy it costs less than a buffer.
+  /// Whether frames are copied if other sinks keep buffers.
+  ///
+  /// Compressed frames are small, so a copy costs less than a buffer.
   private let copiesBesideOthers: Bool
   private let result = Mutex<CaptureEnd?>(nil)
-  /// How many buffers may be held at a time.
+  /// The greatest number of buffers that may be held at a time.
   private let maximumHeld = Atomic<Int>(0)
 
-  // The capture thread's own.
+  // State used only by the capture thread.
   private nonisolated(unsafe) var state = State()
 
   private struct State {
     var end = CaptureEnd()
     var isOver = false
     var queuedCount: Int64 = 0
-    /// Zero at the first frame queued.
+    /// The clock of the take, which is zero at the first queued frame.
     var clock = PausableClock()
-    /// The first frame of a pause of which the queue does not know yet.
+    /// The first frame of a pause that is not yet noted in the queue.
     var pause: FrameObservation?
   }
 
@@ -63,7 +70,7 @@ package final class TakeSink: FrameSink {
     self.copiesBesideOthers = copiesBesideOthers
   }
 
-  /// What the capture thread knew when the take was over; nil while it is not.
+  /// The final state of the take, or nil while it is running.
   package var end: CaptureEnd? { result.withLock { $0 } }
 
   package func take(_ frame: inout DequeuedBuffer) -> StopReason? {
@@ -82,7 +89,7 @@ package final class TakeSink: FrameSink {
   }
 
   package func hasSpace(for byteCount: Int) -> Bool {
-    // A take that is over or is to end is no reason to wait.
+    // A take that has ended or is about to end must not block the driver.
     if state.isOver || endsWhenFull || control.requestedStop != nil
       || queue.hasSpace(for: byteCount)
     {
@@ -97,8 +104,8 @@ package final class TakeSink: FrameSink {
   }
 
   package func allow(keeping count: Int) {
-    // Half of what can be held at most: a camera that captures for a file alone has the more
-    // buffers for moments in which nobody takes its frames.
+    // At most half of the pool is held, so that the camera has spare buffers when the writer
+    // stalls.
     let limit = min(count, (queue.pool?.capacity ?? 0) / 2)
     maximumHeld.store(limit, ordering: .relaxed)
   }
@@ -120,7 +127,9 @@ package final class TakeSink: FrameSink {
     queue.close()
   }
 
-  /// Leaves a frame out; the first of a pause is noted, so that no other is missed.
+  /// Leaves out a frame.
+  ///
+  /// The first frame of a pause is noted in the queue.
   private func pause(_ arrived: borrowing DequeuedBuffer) -> StopReason? {
     if !state.clock.isPaused {
       state.pause = arrived.observation
@@ -130,7 +139,9 @@ package final class TakeSink: FrameSink {
     return nil
   }
 
-  /// Says in the queue that the take was paused; false where there is no room for that yet.
+  /// Notes the pause in the queue.
+  ///
+  /// Returns false if the queue is full.
   private func notesPause() -> Bool {
     guard var frame = state.pause else { return true }
     frame.unnoted = state.end.frames.unnoted
@@ -140,11 +151,13 @@ package final class TakeSink: FrameSink {
     return true
   }
 
-  /// Notes one frame and hands it over; a reason to stop when it ends the take.
+  /// Queues a frame.
+  ///
+  /// Returns a reason if the frame ends the take.
   private func enter(_ arrived: inout DequeuedBuffer) -> StopReason? {
     var frame = arrived.observation
     guard notesPause() else {
-      // Rather one frame more is missing than that the pause is.
+      // The frame is dropped rather than the note of the pause, which must not be lost.
       state.end.frames.unnoted += 1
       return nil
     }
@@ -174,7 +187,7 @@ package final class TakeSink: FrameSink {
     return nil
   }
 
-  /// Puts a frame into the queue, in the driver's buffer where that may be.
+  /// Appends a frame to the queue, in the driver's buffer if permitted.
   private func push(_ arrived: inout DequeuedBuffer, _ observation: FrameObservation) -> Bool {
     var frame = QueuedFrame(observation: observation, bytes: arrived.bytes)
     let maximum = maximumHeld.load(ordering: .relaxed)
@@ -184,7 +197,7 @@ package final class TakeSink: FrameSink {
       if let heldBuffer = frame.heldBuffer { queue.pool?.cancelHold(heldBuffer) }
       return false
     }
-    // Soon enough that the next ones need not be copied.
+    // The consumer is woken early, so that the next frames need no copy.
     if frame.heldBuffer != nil, heldCount + 1 >= maximum * 3 / 4 { queue.wakeTaker() }
     return true
   }

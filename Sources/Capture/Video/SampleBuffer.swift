@@ -5,25 +5,25 @@ import OvercrankLibAV
 public import OvercrankMediaCore
 import Synchronization
 
-/// What the bytes of a sample are.
+/// A video format: its pixel format or codec, and its size.
 public struct FormatDescription: Hashable, Sendable {
-  /// What the bytes are.
+  /// The pixel format or the codec.
   public let mediaSubType: MediaSubType
-  /// Pixels from left to right.
+  /// The width in pixels.
   public let width: Int
-  /// Pixels from top to bottom.
+  /// The height in pixels.
   public let height: Int
-  /// Bytes from row to row of the first plane; 0 where rows are packed or the picture compressed.
+  /// The stride of the first plane in bytes, or 0 for packed rows and compressed frames.
   public let bytesPerRow: Int
 
-  /// Describes pictures.
+  /// Creates a video format.
   ///
   /// - Parameters:
-  ///   - mediaSubType: What their bytes are.
-  ///   - width: Pixels from left to right.
-  ///   - height: Pixels from top to bottom.
-  ///   - bytesPerRow: Bytes from row to row of the first plane; 0 where rows are packed or the
-  ///     pictures compressed.
+  ///   - mediaSubType: The pixel format or the codec.
+  ///   - width: The width in pixels.
+  ///   - height: The height in pixels.
+  ///   - bytesPerRow: The stride of the first plane in bytes. 0 for packed rows and compressed
+  ///     frames.
   public init(mediaSubType: MediaSubType, width: Int, height: Int, bytesPerRow: Int = 0) {
     self.mediaSubType = mediaSubType
     self.width = width
@@ -32,35 +32,40 @@ public struct FormatDescription: Hashable, Sendable {
   }
 }
 
-/// A captured picture with its time, in the camera's own buffer as long as nobody changes it.
+/// A captured frame with its time, in the camera's own buffer until it is modified.
 ///
-/// The buffer goes back to the camera with the last reference: keep a few, not many, or the
-/// output drops frames with ``FrameDropReason/outOfBuffers``.
+/// The buffer returns to the camera with the last reference. A program that keeps many frames
+/// causes drops with ``FrameDropReason/outOfBuffers``.
 ///
-/// All calls may come from any thread, and several at once: what is read never changes, and each
-/// conversion at a time has a converter of its own.
+/// All calls may come from any thread, also concurrently. Properties never change, and each
+/// concurrent conversion uses a converter of its own.
 public final class SampleBuffer: Sendable {
   private enum Storage {
     case held(BufferPool.HeldBuffer)
     case own([UInt8])
   }
 
-  /// What is known of a frame besides its picture.
+  /// Information about a frame besides its image.
   public struct Attachments: Hashable, Sendable {
-    /// The driver's count of frames, which wraps at 2^32.
+    /// The driver's frame counter, which wraps at 2^32.
     public var sequence: UInt32
-    /// Whether the driver's clock jumped just before it, so that time says nothing there.
-    public var isAfterClockJump: Bool
-    /// When it was taken from the driver, in the capture clock (CLOCK_MONOTONIC).
-    public var arrivalTime: MediaTime
-    /// Whether exposure was set by hand when the frame arrived; nil where the camera does not say.
-    public var isExposureCustom: Bool?
-    /// How long the frame was exposed, as the camera was set when it arrived; nil where the camera
-    /// chooses by itself.
+    /// Whether the driver's clock jumped just before this frame.
     ///
-    /// A change is in force some frames after it was made.
+    /// The time from the previous frame is then meaningless.
+    public var isAfterClockJump: Bool
+    /// The time of dequeueing from the driver, on the capture clock (`CLOCK_MONOTONIC`).
+    public var arrivalTime: MediaTime
+    /// Whether exposure was manual when the frame arrived.
+    ///
+    /// Nil if the camera does not report it.
+    public var isExposureCustom: Bool?
+    /// The exposure duration set when the frame arrived, or nil for automatic exposure.
+    ///
+    /// A change of the setting takes effect some frames later.
     public var exposureDuration: MediaTime?
-    /// The gain, in the driver's unit, likewise.
+    /// The gain set when the frame arrived, in the driver's unit.
+    ///
+    /// A change takes effect some frames later.
     public var gain: Int64?
 
     init(_ observation: FrameObservation, _ exposure: ExposureInForce) {
@@ -73,15 +78,17 @@ public final class SampleBuffer: Sendable {
     }
   }
 
-  /// What the bytes are.
+  /// The pixel format or codec, and the size.
   public let formatDescription: FormatDescription
-  /// When the frame was captured, in the capture clock (CLOCK_MONOTONIC), as the driver says.
+  /// The capture time of the frame from the driver, on the capture clock (`CLOCK_MONOTONIC`).
   public let presentationTimeStamp: MediaTime
-  /// How long a frame lasts at the rate that the device granted.
+  /// The frame duration at the rate that the driver reports.
   public let duration: MediaTime
-  /// What else is known of the frame.
+  /// Further information about the frame.
   public let attachments: Attachments
-  /// When it is decoded: frames arrive in the order in which they are shown.
+  /// The decode time.
+  ///
+  /// It equals the presentation time, since frames arrive in display order.
   public var decodeTimeStamp: MediaTime { presentationTimeStamp }
 
   private let pool: BufferPool
@@ -109,11 +116,11 @@ public final class SampleBuffer: Sendable {
     if case .held(let heldBuffer) = storage.withLock({ $0 }) { giveBack(heldBuffer) }
   }
 
-  /// Shows the bytes, which are valid inside the closure.
+  /// Calls a closure with the bytes, which are valid only during the call.
   public func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    // Held during the call: the sample itself may release its buffer meanwhile.
+    // An extra hold keeps the buffer valid if another thread modifies the sample meanwhile.
     let storage = storage.withLock { storage in
       if case .held(let heldBuffer) = storage { pool.hold(heldBuffer) }
       return storage
@@ -130,14 +137,15 @@ public final class SampleBuffer: Sendable {
     }
   }
 
-  /// Lets the bytes be changed, which nobody else sees.
+  /// Calls a closure that may modify the bytes, without effect on other holders of the frame.
   ///
-  /// They are changed in place where nobody else has the frame, and copied first where someone
-  /// has. One change is made at a time.
+  /// The bytes are modified in place if this sample is the only holder of the buffer. Otherwise
+  /// they are copied first. Concurrent modifications run one after the other.
   public func withMutableBytes<Result, Failure: Error>(
     _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    // By a variable: what a lock gives out would have to be sendable.
+    // The result passes through a variable because the return value of `withLock` must be
+    // `Sendable`.
     var outcome: Swift.Result<Result, Failure>?
     storage.withLock { storage in
       if case .held(let heldBuffer) = storage {

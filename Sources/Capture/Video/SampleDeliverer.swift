@@ -5,23 +5,29 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 
-/// Where samples wait for whoever takes them; one thread at a time takes them out.
+/// A queue of samples between a capture thread and their consumer.
+///
+/// One thread at a time removes entries.
 protocol SampleQueue<Sample>: AnyObject, Sendable {
   associatedtype Sample: Sendable
 
-  /// Entries that wait, notes included.
+  /// The number of queued entries, including drop notes.
   var count: Int { get }
 
-  /// Takes the oldest entry out if it is a note, and passes that on; false for a sample.
+  /// Removes the oldest entry and reports it if it is a drop note.
+  ///
+  /// Returns false for a sample.
   func passNoteOn() -> Bool
 
-  /// Drops the oldest sample where more is kept than may be; false where it is not.
+  /// Drops the oldest sample if the output holds more than its share.
+  ///
+  /// Returns false otherwise.
   func dropSurplus() -> Bool
 
-  /// Takes the oldest entry out; nil where there is none to be had.
+  /// Removes and returns the oldest sample, or nil if the oldest entry is no sample.
   func take() -> Sample?
 
-  /// Releases everything: nobody will take it any more.
+  /// Releases all queued samples after the last consumer is gone.
   func drain()
 }
 
@@ -29,38 +35,38 @@ extension SampleQueue {
   func dropSurplus() -> Bool { false }
 }
 
-/// The program's end of a data output.
+/// The program's side of a data output.
 ///
-/// A thread takes samples out of a queue and hands them over, one at a time, to whoever asks or to a
-/// closure; a thread that waits for one takes it out itself.
+/// A thread removes samples from a queue and delivers them one at a time to a waiting task or to a
+/// handler. A thread that blocks for a sample removes the sample itself.
 final class SampleDeliverer<Sample: Sendable>: Sendable {
   private struct State {
     var queues: [any SampleQueue<Sample>] = []
     var handler: (@Sendable (Sample) -> Void)?
-    /// Who waits for a sample, and the number of its call.
+    /// The task that waits for a sample, with the number of its call.
     var waiting: (number: Int, continuation: CheckedContinuation<Sample?, Never>)?
     var callCount = 0
-    /// Threads that wait to take a sample out themselves.
+    /// The number of threads that block for a sample.
     var pullerCount = 0
     var hasThread = false
-    /// Whether no more samples will come, until the output joins a session again.
+    /// Whether no more samples will arrive until the output joins a session again.
     var isFinished = false
     var isStopped = false
   }
 
-  /// Signalled for each entry of the queue, and when something else changed.
+  /// Signaled for each new queue entry and after each change of state.
   let wake = DispatchSemaphore(value: 0)
-  /// Whether anyone has ever asked for samples.
+  /// Whether any task, thread or handler has ever requested samples.
   let hasTaker = Atomic<Bool>(false)
   private let state = Mutex(State())
-  /// Held by who takes something out of a queue, and by nobody for long.
+  /// Held during each removal from a queue, which is short.
   private let taking = Mutex(())
-  /// Signalled for a thread that waits.
+  /// Signaled for a thread that blocks for a sample.
   private let pulled = DispatchSemaphore(value: 0)
 
-  /// Takes samples from a queue from now on, after those of queues before.
+  /// Delivers samples from this queue after those of previous queues.
   ///
-  /// - Throws: `MediaError` with `.outOfMemory` when there is no thread to be had.
+  /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   func begin(_ queue: some SampleQueue<Sample>) throws(MediaError) {
     let result = state.withLock { state in
       Result { () throws(MediaError) in
@@ -74,7 +80,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     try result.get()
   }
 
-  /// Has a closure called with each sample, on an executor or on this thread.
+  /// Sets a handler for each sample, called on an executor or on the delivery thread.
   func setHandler(
     on executor: (any SerialExecutor)?, _ handler: @escaping @Sendable (Sample) -> Void
   ) {
@@ -84,14 +90,18 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     wake.signal()
   }
 
-  /// Ends the thread; whoever waits for a sample gets none.
+  /// Ends the delivery thread.
+  ///
+  /// A waiting consumer gets nil.
   func stop() {
     state.withLock { $0.isStopped = true }
     dismiss()
     wake.signal()
   }
 
-  /// Tells whoever waits for a sample, or will, that no more come than wait already.
+  /// Ends the delivery after the queued samples.
+  ///
+  /// Consumers then get nil.
   func finish() {
     let hasThread = state.withLock { state in
       state.isFinished = true
@@ -100,9 +110,9 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     if hasThread { wake.signal() } else { dismiss() }
   }
 
-  /// Tells whoever waits for a sample that none will come.
+  /// Returns nil to a waiting consumer.
   ///
-  /// - Parameter number: The call that is meant; nil for whichever waits.
+  /// - Parameter number: The number of the call to end. Nil ends any waiting call.
   private func dismiss(_ number: Int? = nil) {
     let waiting = state.withLock { state in
       number == nil || state.waiting?.number == number ? state.waiting.take() : nil
@@ -112,9 +122,9 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     for _ in 0..<state.withLock({ $0.pullerCount }) { pulled.signal() }
   }
 
-  /// The next sample for a task that asks.
+  /// Suspends the task until the next sample arrives.
   ///
-  /// A second task that asks takes the place of the first, which gets none.
+  /// If another task is already waiting, it gets nil.
   func next() async -> Sample? {
     hasTaker.store(true, ordering: .releasing)
     let number = state.withLock { state in
@@ -136,10 +146,10 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     }
   }
 
-  /// Waits until there is a sample, and takes it out on the calling thread.
+  /// Blocks until a sample arrives and removes it on the calling thread.
   ///
-  /// - Parameter take: Takes the oldest entry out of a queue; nil where that is no sample.
-  /// - Returns: Nil when no more samples come.
+  /// - Parameter take: Removes the oldest entry of a queue, or returns nil if it is no sample.
+  /// - Returns: The sample, or nil when no more samples arrive.
   func waitForNext<Taken: ~Copyable & Sendable>(
     _ take: (any SampleQueue<Sample>) -> Taken?
   ) -> Taken? {
@@ -179,7 +189,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     }
   }
 
-  /// The queue whose samples come next.
+  /// The queue that holds the next sample.
   private func currentQueue() -> (any SampleQueue<Sample>)? {
     state.withLock { state in
       if state.queues.count > 1, state.queues[0].count == 0 { state.queues.removeFirst() }
@@ -187,7 +197,9 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     }
   }
 
-  /// Hands over the oldest entry, if there is one and someone to take it.
+  /// Delivers the oldest entry to a waiting consumer.
+  ///
+  /// Returns false without an entry or a consumer.
   private func deliverOne() -> Bool {
     guard let queue = currentQueue(), queue.count > 0 else { return false }
     let (handler, pullerCount) = state.withLock { ($0.handler, $0.pullerCount) }
@@ -199,7 +211,8 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
     if let handler {
       if let sample = taking.withLock({ _ in queue.take() }) { handler(sample) }
     } else {
-      // Who asks is known before a sample is taken for it: one that was cancelled takes none.
+      // The consumer is claimed before a sample is removed, so that a cancelled task loses no
+      // sample.
       guard let waiting = state.withLock({ $0.waiting.take() }) else { return false }
       waiting.continuation.resume(returning: taking.withLock { _ in queue.take() })
     }
@@ -207,7 +220,7 @@ final class SampleDeliverer<Sample: Sendable>: Sendable {
   }
 }
 
-/// Calls a closure on an executor of the caller's.
+/// Calls a handler on the caller's executor.
 private actor HandlerActor<Sample: Sendable> {
   nonisolated let executor: any SerialExecutor
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -220,7 +233,7 @@ private actor HandlerActor<Sample: Sendable> {
 
   func call(_ sample: Sample) { handler(sample) }
 
-  /// A closure that returns when the handler has, on its executor.
+  /// A closure that runs the handler on its executor and blocks until the handler returns.
   static func wrap(
     _ handler: @escaping @Sendable (Sample) -> Void, on executor: any SerialExecutor
   ) -> @Sendable (Sample) -> Void {

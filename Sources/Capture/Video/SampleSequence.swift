@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a data output hands over, one after the other, to one task at a time.
+/// The samples of a data output as an asynchronous sequence for one task at a time.
 struct SampleSequence<Sample: Sendable>: AsyncSequence, Sendable {
   private let delivery: SampleDeliverer<Sample>
 
   init(_ delivery: SampleDeliverer<Sample>) { self.delivery = delivery }
 
-  /// Takes one after the other.
+  /// The iterator of a sample sequence.
   struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate let delivery: SampleDeliverer<Sample>
 
-    /// The next, as soon as there is one; nil when the task is cancelled or no more come.
+    /// The next sample.
+    ///
+    /// Nil when the task is cancelled or no more samples arrive.
     mutating func next(
       isolation actor: isolated (any Actor)? = #isolation
     ) async throws(Never) -> Sample? { await delivery.next() }
   }
 
-  /// An iterator; each frame or block goes to one.
+  /// Creates an iterator.
+  ///
+  /// Concurrent iterators share the samples: each sample goes to one of them.
   func makeAsyncIterator() -> AsyncIterator { AsyncIterator(delivery: delivery) }
 }

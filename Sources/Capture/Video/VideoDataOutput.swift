@@ -4,11 +4,11 @@ import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 import Synchronization
 
-/// Hands captured frames to a program, one after the other, without a copy.
+/// An output that delivers captured frames to a program without a copy.
 ///
-/// Frames are taken from ``frames`` by one task, or by a closure set with
-/// ``setSampleBufferHandler(on:_:)``. Whoever is slow loses frames of this output alone, and each
-/// is counted in ``ledger`` with its reason.
+/// One task receives the frames from ``frames``, or a handler set with
+/// ``setSampleBufferHandler(on:_:)``. A slow consumer loses frames of this output only. ``ledger``
+/// counts each lost frame with its reason.
 ///
 /// ```swift
 /// let output = VideoDataOutput()
@@ -17,8 +17,8 @@ import Synchronization
 /// for await sample in output.frames { print(sample.presentationTimeStamp) }
 /// ```
 ///
-/// All calls may come from any thread, and none of them waits for the camera. The closure is called
-/// on the executor it was set with, or on a thread of the output's own, one frame at a time.
+/// All calls may come from any thread, and none blocks, except ``withNextFrame(_:)``. The handler
+/// is called on its executor, or on a thread of the output, one frame at a time.
 public final class VideoDataOutput: FrameOutput {
   private let counters = DataOutputCounters()
   private let options = DataSink.Options()
@@ -30,25 +30,29 @@ public final class VideoDataOutput: FrameOutput {
   }
   private let membership = Mutex(Membership())
 
-  /// Makes an output that is to be added to a session.
+  /// Creates an output, to be added to a session.
   public init() {}
 
   deinit { delivery.stop() }
 
-  /// Pictures.
+  /// Video only.
   public var mediaTypes: [MediaType] { [.video] }
 
-  /// Whether a frame that comes while another waits is dropped; true unless set otherwise.
+  /// Whether a frame is dropped if a previous one still waits.
   ///
-  /// Otherwise frames wait until the buffers that may be held, half of the camera's, are out.
+  /// Default: true.
+  ///
+  /// If false, frames wait until the output holds its share of the buffers, at most half of the
+  /// camera's.
   public var alwaysDiscardsLateVideoFrames: Bool {
     get { options.discardsLate.load(ordering: .relaxed) }
     set { options.discardsLate.store(newValue, ordering: .relaxed) }
   }
 
-  /// The shortest time from frame to frame; zero for every frame.
+  /// The shortest interval between delivered frames, or zero to deliver every frame.
   ///
-  /// In seconds, in whole microseconds rounded down. Frames that come sooner are left out.
+  /// The interval is rounded down to whole microseconds. Frames that arrive earlier are dropped
+  /// with ``FrameDropReason/tooSoon``.
   public var minFrameDuration: MediaTime {
     get { MediaTime(microseconds: options.minFrameDuration.load(ordering: .relaxed)) }
     set {
@@ -58,42 +62,49 @@ public final class VideoDataOutput: FrameOutput {
     }
   }
 
-  /// What the camera gives and samples carry for nothing; nil while there is no camera.
+  /// The camera's own format, which samples carry without conversion.
+  ///
+  /// Nil without a camera.
   public var nativeFormat: FormatDescription? {
     let session = membership.withLock { $0.session }
     let connection = session?.connections.first { $0.output === self }
     return connection?.camera.map { FormatDescription($0.delivery) }
   }
 
-  /// The formats that ``SampleBuffer/pixelBuffer(as:)`` gives of what comes in, the one that takes
-  /// the least work first; none while there is no camera, or its codec's frames need each other.
+  /// The pixel formats that ``SampleBuffer/pixelBuffer(as:)`` can produce, in ascending order of
+  /// cost.
   ///
-  /// The counterpart of `availableVideoPixelFormatTypes`. Nothing is cheaper than
-  /// ``nativeFormat``.
+  /// Corresponds to `availableVideoPixelFormatTypes` in AVFoundation. Empty without a camera, or if
+  /// its codec uses inter-frame prediction. Only ``nativeFormat`` needs no conversion.
   public var availablePixelFormats: [PixelFormat] {
     nativeFormat.map { PixelFormat.available(from: $0.mediaSubType) } ?? []
   }
 
-  /// What became of the frames so far.
+  /// The counts of frames by outcome so far.
   public var ledger: DataOutputLedger { counters.ledger }
 
-  /// Frames that wait or are kept by the program; each is a buffer that the camera lacks.
+  /// Frames that are queued or held by the program.
+  ///
+  /// Each uses one of the camera's buffers.
   public var keptCount: Int { options.kept.load(ordering: .relaxed) }
 
-  /// The frames in order of capture, for one task at a time; it ends when the output leaves its
-  /// session.
+  /// The frames in capture order, for one task at a time.
+  ///
+  /// The sequence ends when the output leaves its session.
   public var frames: some AsyncSequence<SampleBuffer, Never> & Sendable {
     SampleSequence(delivery)
   }
 
-  /// The frames that were dropped, from now on; of those that nobody takes, the newest 256.
+  /// The frames dropped from the time of this call.
+  ///
+  /// The sequence buffers the newest 256.
   public var drops: some AsyncSequence<DroppedFrame, Never> & Sendable { dropEvents.events() }
 
-  /// Has a closure called with each frame, one at a time and in order.
+  /// Sets a handler that is called with each frame, one at a time and in order.
   ///
   /// - Parameters:
-  ///   - executor: Where it is called; nil for a thread of the output's own.
-  ///   - handler: The closure; while it works, frames are late.
+  ///   - executor: The executor of the handler. Nil selects a thread of the output.
+  ///   - handler: The handler. Frames that arrive during a call may be dropped.
   public func setSampleBufferHandler(
     on executor: (any SerialExecutor)? = nil, _ handler: @escaping @Sendable (SampleBuffer) -> Void
   ) {
@@ -105,9 +116,9 @@ public final class VideoDataOutput: FrameOutput {
     let result = sinks.withLock { sinks in
       Result { () throws(MediaError) -> DataSink in
         let pool = camera.pool
-        // The device may have been opened anew since.
+        // The pool is compared because the device may have been reopened since.
         if let sink = sinks[ObjectIdentifier(connection.gate)], sink.pool === pool { return sink }
-        // Everything that can be held, and as many notes.
+        // The ring has space for all buffers that can be held and as many drop notes.
         let ring = try VideoSampleRing(capacity: max(64, 2 * pool.capacity))
         try delivery.begin(
           VideoSampleQueue(ring, from: camera, options, counters, drops: dropEvents))
@@ -129,12 +140,12 @@ public final class VideoDataOutput: FrameOutput {
   }
 }
 
-/// A frame that an output did not get.
+/// A frame that an output dropped.
 public struct DroppedFrame: Hashable, Sendable {
-  /// When it was captured, in the capture clock (CLOCK_MONOTONIC).
+  /// The capture time, on the capture clock (`CLOCK_MONOTONIC`).
   public let presentationTimeStamp: MediaTime
-  /// The driver's count of frames.
+  /// The driver's frame counter, which wraps at 2^32.
   public let sequence: UInt32
-  /// Why it was not delivered.
+  /// The reason for the drop.
   public let reason: FrameDropReason
 }

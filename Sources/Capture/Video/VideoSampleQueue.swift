@@ -4,12 +4,12 @@ import OvercrankFrameAccounting
 import OvercrankMediaCore
 import Synchronization
 
-/// The frames of one camera that wait in a ring for whoever takes them.
+/// The frames of one camera that wait in a ring for a consumer.
 final class VideoSampleQueue: SampleQueue {
   let ring: VideoSampleRing
   private let pool: BufferPool
   private let format: FormatDescription
-  /// How long a frame lasts.
+  /// The frame duration.
   private let duration: MediaTime
   private let options: DataSink.Options
   private let counters: DataOutputCounters
@@ -21,7 +21,7 @@ final class VideoSampleQueue: SampleQueue {
     _ counters: DataOutputCounters, drops: EventHub<DroppedFrame>
   ) {
     self.ring = ring
-    // As they are now: the device may be opened anew in another mode.
+    // The values are copied because the device may be reopened in another mode.
     pool = input.pool
     format = FormatDescription(input.delivery)
     duration = input.negotiatedFrameRate.frameDuration
@@ -38,8 +38,9 @@ final class VideoSampleQueue: SampleQueue {
     return true
   }
 
-  /// Gives the oldest frame back where more is kept than may be: others have joined, and are to
-  /// get their share.
+  /// Drops the oldest frame if the output holds more than its share of the buffers.
+  ///
+  /// The share shrinks when other outputs join.
   func dropSurplus() -> Bool {
     guard ring.count > 0, !ring.beginsWithNote, options.isOverShare,
       case .held(let heldBuffer, let observation, _)? = ring.pop()
@@ -68,7 +69,9 @@ final class VideoSampleQueue: SampleQueue {
       options: options, converters: converters)
   }
 
-  /// Takes the oldest frame out for as long as it is looked at; nil where there is none.
+  /// Removes the oldest frame for use without allocation.
+  ///
+  /// Nil if the oldest entry is no frame.
   func lend() -> CapturedFrame? {
     guard case .held(let heldBuffer, let observation, let exposure)? = ring.pop() else {
       return nil

@@ -4,9 +4,9 @@ import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 
-/// Held frames, or notes of dropped ones, on their way from the capture thread to one other.
+/// A ring of held frames and drop notes between the capture thread and one consumer.
 final class VideoSampleRing: Sendable {
-  /// A frame that is held, or why one is not.
+  /// A held frame, or a note of a dropped frame with the reason.
   enum Entry {
     case held(BufferPool.HeldBuffer, FrameObservation, ExposureInForce)
     case dropped(FrameDropReason, FrameObservation)
@@ -25,14 +25,16 @@ final class VideoSampleRing: Sendable {
   /// How many entries wait.
   var count: Int { entries.count }
 
-  /// Adds an entry; false where there is no room.
+  /// Appends an entry.
+  ///
+  /// Returns false if the ring is full.
   func push(_ entry: Entry) -> Bool { entries.push(entry) }
 
-  /// Whether the oldest entry, if there is one, is a note.
+  /// Whether the oldest entry is a drop note.
   var beginsWithNote: Bool {
     if case .dropped? = entries[entries.startNumber] { true } else { false }
   }
 
-  /// The oldest entry, or nil.
+  /// Removes and returns the oldest entry, or nil.
   func pop() -> Entry? { entries.pop() }
 }
