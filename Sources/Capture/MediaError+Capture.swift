@@ -6,28 +6,28 @@ public import OvercrankMediaCore
 import OvercrankV4L2
 
 extension MediaError.Code {
-  /// The device refuses the mode, or grants another than it offered.
+  /// The device rejected the mode or selected another one.
   public static let modeRefused = Self(rawValue: "mode_refused")
   /// The device streams but delivers no frames.
   public static let noFrames = Self(rawValue: "no_frames")
-  /// The text does not set a control.
+  /// The text is not a control assignment.
   public static let badAssignment = Self(rawValue: "bad_assignment")
-  /// The device has no control of that name.
+  /// The device has no control with this name.
   public static let controlNotFound = Self(rawValue: "control_not_found")
-  /// The device has no such control, or cannot do what is asked of it.
+  /// The device lacks the control or the requested capability.
   public static let controlNotSupported = Self(rawValue: "control_not_supported")
-  /// The control does not take such a value.
+  /// The value is outside the control's range.
   public static let controlOutOfRange = Self(rawValue: "control_out_of_range")
-  /// The control can only be read.
+  /// The control is read-only.
   public static let controlReadOnly = Self(rawValue: "control_read_only")
   /// The control has no effect while an automatic mode is on.
   public static let controlInactive = Self(rawValue: "control_inactive")
-  /// Inputs and outputs that do not go together.
+  /// The inputs and outputs do not fit together.
   public static let badConfiguration = Self(rawValue: "bad_configuration")
 }
 
 extension MediaError {
-  /// A device that failed, refused or went while it was opened for capture or streamed.
+  /// Converts a V4L2 error from opening, configuring or streaming a device.
   init(capturing error: DeviceError) {
     let code: Code =
       switch error.reason {
@@ -44,14 +44,14 @@ extension MediaError {
     self.init(code, error.description, recovery: error.recovery, cause: error.cause)
   }
 
-  /// A thread or memory for a capture that the system refuses.
+  /// Converts a system error from creating a thread or reserving memory.
   package init(exhausted error: SystemError) {
     self.init(
       .outOfMemory, error.description, recovery: "close other programs and try again",
       cause: Cause(error.operation, on: error.subject, errorNumber: error.errorNumber))
   }
 
-  /// Does work for which the system may refuse a thread or memory.
+  /// Runs a closure and converts its system errors.
   static func exhausting<Result: ~Copyable>(
     _ work: () throws(SystemError) -> Result
   ) throws(MediaError) -> Result {

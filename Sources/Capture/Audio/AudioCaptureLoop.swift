@@ -5,7 +5,7 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import Synchronization
 
-/// What became of the samples of an input, readable while it runs.
+/// Counts of an input's samples and losses, readable while it captures.
 final class AudioCounters: Sendable {
   let samples = Atomic<Int64>(0)
   let overruns = Atomic<Int64>(0)
@@ -13,14 +13,16 @@ final class AudioCounters: Sendable {
   let lostSamples = Atomic<Int64>(0)
 }
 
-/// The work of a sound's capture thread: read, give the samples their number and time, show them
-/// to every sink; nothing else, and no waiting for anyone but the driver and, where that waits for its
-/// takers, for them.
+/// The loop of the audio capture thread: read samples, assign index and time, pass them to every
+/// sink.
+///
+/// The loop waits only for the driver. If the driver itself waits for consumers, the loop waits for
+/// free space in the sinks too.
 struct AudioCaptureLoop: CaptureWork {
-  /// A device that is silent for so long, in nanoseconds, has failed.
+  /// The time without samples after which the device has failed, in nanoseconds.
   static let timeout: Int64 = 5_000_000_000
 
-  /// Memory for one block.
+  /// The memory of one block.
   private final class Memory: Sendable {
     nonisolated(unsafe) let bytes: UnsafeMutableRawBufferPointer
     init(byteCount: Int) { bytes = .allocate(byteCount: byteCount, alignment: 16) }
@@ -36,9 +38,10 @@ struct AudioCaptureLoop: CaptureWork {
   private var sinks: [any AudioSink] = []
   private var end = CaptureEnd()
   private var clock: SampleClock
-  /// The number of the next sample.
+  /// The index of the next sample.
   private var position: Int64 = 0
-  /// Why samples are missing before the next, and when it would have been heard without.
+  /// The reason for lost samples before the next one, and the time expected for the next one
+  /// without loss.
   private var loss: (cause: AudioGap.Cause, expected: Int64?)?
   private var lastTime = Int64.min
   private var lastArrival: Int64
@@ -57,7 +60,7 @@ struct AudioCaptureLoop: CaptureWork {
     lastArrival = driver.nanoseconds()
   }
 
-  /// The most samples of a block: those of 20 ms.
+  /// The greatest number of samples in a block: 20 ms.
   static func blockCapacity(_ format: AudioFormat) -> Int { max(1, format.sampleRate / 50) }
 
   mutating func start() throws(MediaError) {
@@ -100,7 +103,9 @@ struct AudioCaptureLoop: CaptureWork {
     }
   }
 
-  /// Waits until every sink has room; a reason to stop where there is one before that.
+  /// Waits until every sink has space.
+  ///
+  /// Returns the reason if a stop is requested first.
   private mutating func waitForSpace() -> StopReason? {
     while !sinks.allSatisfy({ $0.hasSpace }) {
       if let reason = control.requestedStop { return reason }
@@ -110,7 +115,7 @@ struct AudioCaptureLoop: CaptureWork {
     return nil
   }
 
-  /// Gives a device up that has been silent for too long.
+  /// Throws if the device has delivered no samples for too long.
   private func checkSilence() throws(MediaError) {
     guard driver.nanoseconds() &- lastArrival >= Self.timeout else { return }
     throw MediaError(
@@ -124,7 +129,7 @@ struct AudioCaptureLoop: CaptureWork {
     case .suspended: counters.suspensions.wrappingAdd(1, ordering: .relaxed)
     case .outOfBuffers: break
     }
-    // Of two losses with nothing in between the first tells why and from when on.
+    // Consecutive losses form one gap. The first loss defines its reason and its start.
     if loss == nil {
       loss = (cause, clock.nanoseconds(ofSample: position, rounding: .halfAwayFromZero))
     }
@@ -138,7 +143,7 @@ struct AudioCaptureLoop: CaptureWork {
     loss = nil
     clock.observe(sample: position + Int64(stamp.sample), nanoseconds: stamp.nanoseconds)
     let fitted = clock.nanoseconds(ofSample: position, rounding: .halfAwayFromZero)
-    // While the line still settles it may turn back; time does not.
+    // The fitted line may shift backward while it converges. Block times must increase.
     let time = max(fitted ?? stamp.nanoseconds, lastTime &+ 1)
     lastTime = time
     let block = AudioBlock(
@@ -150,12 +155,12 @@ struct AudioCaptureLoop: CaptureWork {
     counters.samples.wrappingAdd(Int64(count), ordering: .relaxed)
   }
 
-  /// Counts what is missing by the time from where the samples would have gone on.
+  /// Computes the number of lost samples from the time between the expected and the actual next
+  /// sample.
   private mutating func skip(
     _ loss: (cause: AudioGap.Cause, expected: Int64?), _ stamp: SampleStamp
   ) -> AudioGap {
-    // The time from the sample that was due next to the one that the stamp is about, less those
-    // that are here.
+    // The elapsed time covers the lost samples and the samples of this block up to the timestamp.
     let passed = loss.expected.map {
       clock.samples(inNanoseconds: stamp.nanoseconds &- $0) - Int64(stamp.sample)
     }

@@ -5,12 +5,12 @@ import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 import Synchronization
 
-/// Hands captured sound to a program, block by block, and tells how loud it is.
+/// An output that delivers captured audio to a program in blocks, and measures levels.
 ///
-/// Blocks of some 10 ms are taken from ``blocks`` by one task, or by a closure set with
-/// ``setSampleBufferHandler(on:_:)``. Two seconds may wait; what comes while that is full is lost
-/// to this output alone, counted in ``ledger``, and named by the next block's
-/// ``AudioSampleBuffer/gapBefore``.
+/// One task receives blocks of about 10 ms from ``blocks``, or a handler set with
+/// ``setSampleBufferHandler(on:_:)``. The queue holds two seconds. While it is full, this output
+/// drops blocks. ``ledger`` counts them, and ``AudioSampleBuffer/gapBefore`` of the next block
+/// reports the gap.
 ///
 /// ```swift
 /// let output = AudioDataOutput()
@@ -19,45 +19,47 @@ import Synchronization
 /// for await block in output.blocks { print(block.presentationTimeStamp, output.levels) }
 /// ```
 ///
-/// All calls may come from any thread, and none of them waits for the microphone. The closure is
-/// called on the executor it was set with, or on a thread of the output's own, one block at a time.
+/// All calls may come from any thread, and none blocks. The handler is called on its executor, or
+/// on a thread of the output, one block at a time.
 public final class AudioDataOutput: FrameOutput {
-  /// The most seconds of sound that wait.
+  /// The capacity of the queue in seconds.
   static let longestWait = 2
 
   private let counters = DataOutputCounters()
   private let delivery = SampleDeliverer<AudioSampleBuffer>()
   private let current = Mutex<AudioBufferSink?>(nil)
 
-  /// Makes an output that is to be added to a session.
+  /// Creates an output, to be added to a session.
   public init() {}
 
   deinit { delivery.stop() }
 
-  /// Sound.
+  /// Audio only.
   public var mediaTypes: [MediaType] { [.audio] }
 
   package var takesAudioBlocks: Bool { true }
 
-  /// What became of the blocks so far.
+  /// The counts of blocks by outcome so far.
   public var ledger: DataOutputLedger { counters.ledger }
 
-  /// How loud each channel is now, over the last 300 ms; none before sound has come, and silence
-  /// once the stream is off.
+  /// The level of each channel over the last 300 ms.
   ///
-  /// Blocks are measured as they arrive, whether somebody takes them or not.
+  /// Blocks are measured on arrival, even if no consumer takes them. Empty before the first block,
+  /// and silence after the stream has stopped.
   public var levels: [AudioLevel] { current.withLock { $0?.meter }?.levels ?? [] }
 
-  /// The blocks in order, for one task at a time; they end when the output leaves its session.
+  /// The blocks in order, for one task at a time.
+  ///
+  /// The sequence ends when the output leaves its session.
   public var blocks: some AsyncSequence<AudioSampleBuffer, Never> & Sendable {
     SampleSequence(delivery)
   }
 
-  /// Has a closure called with each block, one at a time and in order.
+  /// Sets a handler that is called with each block, one at a time and in order.
   ///
   /// - Parameters:
-  ///   - executor: Where it is called; nil for a thread of the output's own.
-  ///   - handler: The closure; while it works, blocks wait.
+  ///   - executor: The executor of the handler. Nil selects a thread of the output.
+  ///   - handler: The handler. Blocks that arrive during a call wait.
   public func setSampleBufferHandler(
     on executor: (any SerialExecutor)? = nil,
     _ handler: @escaping @Sendable (AudioSampleBuffer) -> Void
@@ -92,7 +94,7 @@ public final class AudioDataOutput: FrameOutput {
   }
 }
 
-/// The blocks of one source that wait for whoever takes them.
+/// The blocks of one source that wait for a consumer.
 private final class AudioQueue: SampleQueue {
   private let ring: AudioRing
   private let format: AudioFormat
@@ -115,15 +117,14 @@ private final class AudioQueue: SampleQueue {
   }
 }
 
-/// The capture thread's end of an output of sound: measures each block and copies it, or counts
-/// why not.
+/// The capture thread's side of an audio output, which measures each block and copies or drops it.
 private final class AudioBufferSink: AudioSink {
   let meter: LevelMeter
   let gate: ConnectionGate
   private let ring: AudioRing
   private let counters: DataOutputCounters
   private let delivery: SampleDeliverer<AudioSampleBuffer>
-  // The capture thread's own.
+  // Used only by the capture thread.
   private nonisolated(unsafe) var missing = AudioGapTracker()
 
   init(
@@ -149,7 +150,7 @@ private final class AudioBufferSink: AudioSink {
     delivery.wake.signal()
   }
 
-  /// Who only looks at the levels is not waited for.
+  /// A program that only reads levels does not hold up the capture.
   var hasSpace: Bool { ring.count == 0 || !delivery.hasTaker.load(ordering: .acquiring) }
 
   func end() {

@@ -1,30 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the capture thread's end of an output knows of sound that it did not pass on.
+/// Tracks samples that an output's sink did not pass on.
+///
+/// Used by the capture thread.
 struct AudioGapTracker {
-  /// The sample that is due next, and why those before it are missing.
+  /// The index of the next expected sample, and the reason for the loss before it.
   private var expected: Int64?
   private var cause: AudioGap.Cause?
 
-  /// What is missing before a block: of several losses in a row the first names the gap.
+  /// The gap before a block.
+  ///
+  /// The first of several consecutive losses defines its reason.
   func gap(before block: AudioBlock) -> AudioGap? {
     guard let cause = cause ?? block.gap?.cause else { return nil }
     let due = expected ?? block.gap?.position ?? block.position
     return AudioGap(cause: cause, position: due, sampleCount: max(0, block.position - due))
   }
 
-  /// Notes that a block was passed on.
+  /// Records that a block was passed on.
   mutating func didPass(_ block: AudioBlock) {
     cause = nil
     expected = block.position + Int64(block.sampleCount)
   }
 
-  /// Notes that there was no room for a block.
+  /// Records that a block was dropped because the queue was full.
   mutating func didRefuse(_ block: AudioBlock) {
     expected = expected ?? block.gap?.position ?? block.position
     cause = cause ?? block.gap?.cause ?? .outOfBuffers
   }
 
-  /// Forgets what was due: what was not asked for is not missing.
+  /// Clears the expected sample.
+  ///
+  /// Samples that were not requested do not count as lost.
   mutating func reset() { self = AudioGapTracker() }
 }

@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The latest blocks of a sound, one behind the other in memory that was reserved beforehand: a
-/// new one takes the place of the oldest.
+/// A history of the latest audio blocks in memory reserved in advance.
 ///
-/// It belongs to who has the lock that it lies behind.
+/// New blocks replace the oldest ones. The owner must protect the history with a lock.
 struct AudioHistory: ~Copyable {
   private struct Block {
     var entry: AudioRing.Entry
-    /// Where its bytes begin, counted from the first byte of all.
+    /// The block's first byte, counted from the first byte ever stored.
     var start: Int
   }
 
   private let memory: UnsafeMutableRawBufferPointer
-  // A ring: block number n lies at n modulo the number of places.
+  // A ring: block n is at index n modulo the capacity.
   private var blocks: [Block?]
-  /// The numbers of the oldest block, and of the next to come.
+  /// The number of the oldest block, and the number of the next block to come.
   private(set) var (oldest, next) = (0, 0)
   private var end = 0
 
-  /// Reserves memory for so many bytes in so many blocks; both above zero.
+  /// Reserves memory for `byteCount` bytes in `blockCount` blocks, both above zero.
   init(byteCount: Int, blockCount: Int) {
     memory = .allocate(byteCount: byteCount, alignment: 16)
-    // Every page is there before the capture thread comes to it.
+    // Writing every page now avoids page faults on the capture thread.
     memory.initializeMemory(as: UInt8.self, repeating: 0)
     blocks = Array(repeating: nil, count: blockCount)
   }
 
   deinit { memory.deallocate() }
 
-  /// Keeps a block, which is not longer than the memory.
+  /// Appends a block.
+  ///
+  /// A block larger than the memory is ignored.
   mutating func append(_ entry: AudioRing.Entry, _ bytes: UnsafeRawBufferPointer) {
     guard bytes.count <= memory.count else { return }
     while oldest < next, let first = blocks[oldest % blocks.count],
@@ -46,12 +47,12 @@ struct AudioHistory: ~Copyable {
     end += bytes.count
   }
 
-  /// What is known of a block that is kept, without its bytes.
+  /// The metadata of a block, or nil if it is not in the history.
   func entry(_ number: Int) -> AudioRing.Entry? {
     (oldest..<next).contains(number) ? blocks[number % blocks.count]?.entry : nil
   }
 
-  /// A copy of the bytes of a block that is kept.
+  /// A copy of a block's bytes, or an empty array if it is not in the history.
   func bytes(_ number: Int) -> [UInt8] {
     guard (oldest..<next).contains(number), let block = blocks[number % blocks.count] else {
       return []

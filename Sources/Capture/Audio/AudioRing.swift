@@ -3,38 +3,42 @@
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 
-/// Blocks of sound on their way from the capture thread to one other, in memory that was reserved
-/// beforehand.
+/// A ring of audio blocks between the capture thread and one consumer.
 ///
-/// Neither side waits or asks for memory to pass a block.
+/// The memory is reserved in advance. Neither side blocks or allocates memory, except for the copy
+/// that `pop()` returns.
 final class AudioRing: Sendable {
-  /// A block without its bytes.
+  /// The metadata of a block.
   struct Entry {
     let position: Int64
     let sampleCount: Int
     let nanoseconds: Int64
     let gap: AudioGap?
     let byteCount: Int
-    /// Which of the streams that came one after the other the block is of.
+    /// The number of the stream that the block belongs to.
+    ///
+    /// Each restart begins a new stream.
     let stream: Int
   }
 
   private let blockSize: Int
   private let entries: SPSCRing<Entry>
-  // A block's bytes lie where its entry's number says.
+  // The number of an entry determines the location of its bytes.
   private nonisolated(unsafe) let memory: UnsafeMutableRawPointer
 
+  /// Reserves memory for the blocks.
+  ///
   /// - Parameters:
-  ///   - capacity: The most blocks that wait.
-  ///   - blockSize: The most bytes of a block.
-  /// - Throws: `MediaError` with `.outOfMemory` when the system refuses the memory.
+  ///   - capacity: The greatest number of waiting blocks.
+  ///   - blockSize: The maximum size of a block in bytes.
+  /// - Throws: `MediaError` with `.outOfMemory` if the system cannot reserve the memory.
   init(capacity: Int, blockSize: Int) throws(MediaError) {
     self.blockSize = blockSize
     entries = try MediaError.exhausting { () throws(SystemError) in
       try SPSCRing(capacity: capacity)
     }
     memory = .allocate(byteCount: max(1, capacity * blockSize), alignment: 16)
-    // Every page is there before the capture thread comes to it.
+    // Writing every page now avoids page faults on the capture thread.
     memory.initializeMemory(as: UInt8.self, repeating: 0, count: capacity * blockSize)
   }
 
@@ -47,7 +51,9 @@ final class AudioRing: Sendable {
     memory + number % entries.capacity * blockSize
   }
 
-  /// Copies a block in; false where there is no room.
+  /// Appends a copy of a block.
+  ///
+  /// Returns false if the ring is full.
   func push(_ block: AudioBlock, gap: AudioGap?, stream: Int = 0) -> Bool {
     guard entries.count < entries.capacity, block.bytes.count <= blockSize else { return false }
     if let source = block.bytes.baseAddress {
@@ -59,14 +65,16 @@ final class AudioRing: Sendable {
         gap: gap, byteCount: block.bytes.count, stream: stream))
   }
 
-  /// The oldest block, copied out; nil where none waits.
+  /// Removes the oldest block and returns a copy, or nil if the ring is empty.
   func pop() -> (entry: Entry, bytes: [UInt8])? {
     var result: (entry: Entry, bytes: [UInt8])?
     popFirst { entry, bytes in result = (entry, Array(bytes)) }
     return result
   }
 
-  /// Shows the oldest block where it lies, and takes it out; false where none waits.
+  /// Calls a closure with the oldest block and removes it.
+  ///
+  /// Returns false if the ring is empty.
   @discardableResult
   func popFirst(_ body: (Entry, UnsafeRawBufferPointer) -> Void) -> Bool {
     let number = entries.startNumber

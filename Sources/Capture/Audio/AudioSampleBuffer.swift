@@ -3,20 +3,22 @@
 public import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 
-/// Captured sound with its time: some samples of all channels, in memory of their own.
+/// A block of captured audio samples with its time, in memory of its own.
 public struct AudioSampleBuffer: Sendable {
-  /// How the samples are stored.
+  /// The sample format.
   public let format: AudioFormat
-  /// The number of the first sample since the stream began, those that are missing counted.
+  /// The index of the first sample since the start of the stream, including lost samples.
   ///
-  /// Without a gap it is the last block's number and its ``sampleCount`` together.
+  /// Without a gap, it equals the previous block's position plus its ``sampleCount``.
   public let position: Int64
-  /// Samples of each channel.
+  /// The number of samples per channel.
   public let sampleCount: Int
-  /// When the first sample was heard, in the capture clock (CLOCK_MONOTONIC), to the nearest
-  /// nanosecond: by the line through the hardware's time stamps.
+  /// The capture time of the first sample, on the capture clock (`CLOCK_MONOTONIC`).
+  ///
+  /// The time is rounded to nanoseconds. It comes from a line fitted through the hardware
+  /// timestamps.
   public let presentationTimeStamp: MediaTime
-  /// What is missing before this block; nil where it follows the block before.
+  /// The gap of lost samples before this block, or nil.
   public let gapBefore: AudioGap?
   private let bytes: [UInt8]
 
@@ -31,13 +33,13 @@ public struct AudioSampleBuffer: Sendable {
     self.bytes = bytes
   }
 
-  /// How long the samples last by the card's label, exactly.
+  /// The exact duration of the samples at the nominal sample rate.
   public var duration: MediaTime {
-    // The rate is above zero, and a block is short.
+    // The rate is above zero, and a block is too short to overflow.
     MediaTime(exactly: sampleCount, over: format.sampleRate) ?? .zero
   }
 
-  /// Shows the bytes, interleaved, which are valid inside the closure.
+  /// Calls a closure with the interleaved bytes, which are valid only during the call.
   public func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -47,8 +49,9 @@ public struct AudioSampleBuffer: Sendable {
     return try result.get()
   }
 
-  /// The samples of a channel, counted from 0, as numbers between -1 and 1; none for a channel
-  /// that there is not.
+  /// The samples of a channel as numbers from -1 to 1.
+  ///
+  /// Channels count from 0. Empty for a channel that does not exist.
   public func samples(ofChannel channel: Int) -> [Float] {
     guard (0..<format.channelCount).contains(channel) else { return [] }
     return bytes.withUnsafeBytes { format.samples(ofChannel: channel, in: $0) }
@@ -56,7 +59,7 @@ public struct AudioSampleBuffer: Sendable {
 }
 
 extension AudioFormat {
-  /// The samples of a channel, as numbers between -1 and 1.
+  /// The samples of a channel as numbers from -1 to 1.
   func samples(ofChannel channel: Int, in bytes: UnsafeRawBufferPointer) -> [Float] {
     let offset = channel * sampleFormat.byteCount
     return (0..<bytes.count / bytesPerSample).map { sample in
@@ -66,14 +69,14 @@ extension AudioFormat {
 }
 
 extension AudioFormat.SampleFormat {
-  /// The sample that begins at a byte, as a number between -1 and 1.
+  /// The sample at a byte offset as a number from -1 to 1.
   func value(in bytes: UnsafeRawBufferPointer, at offset: Int) -> Double {
     func whole<Whole: FixedWidthInteger & BitwiseCopyable>(_ type: Whole.Type) -> Whole {
       Whole(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: type))
     }
     switch self {
     case .s16: return Double(whole(Int16.self)) * 0x1p-15
-    // Shifted up, what the highest byte holds is gone.
+    // The shift discards the unused highest byte.
     case .s24: return Double(whole(Int32.self) &<< 8) * 0x1p-31
     case .s24Packed:
       let low = UInt32(whole(UInt16.self))

@@ -5,18 +5,17 @@ package import OvercrankDeviceDiscovery
 package import OvercrankMediaCore
 import Synchronization
 
-/// The last seconds of what an input hears, for takes to read from any time on: also from before
-/// they began.
+/// A buffer of the last seconds of an input's audio, for takes that start in the past.
 ///
 /// ```
 ///   capture thread ─ take ─▶ ring ─▶ history ◀─ read ─ any number of takes
 /// ```
 ///
-/// The capture thread neither waits nor asks for memory: it leaves each block in a ring, and moves
-/// what lies there into the history unless someone just reads that, who then does it. What the
-/// history has dropped is lost to a reader that comes too late, and to nobody else.
+/// The capture thread neither blocks nor allocates memory. It writes each block to a ring. It then
+/// moves the ring's blocks to the history, unless a reader holds the lock; that reader then moves
+/// them. Blocks that leave the history are lost only to readers that have not read them yet.
 package final class AudioTap: AudioSink {
-  /// How the samples are given.
+  /// The sample format.
   package let format: AudioFormat
   private let gate: ConnectionGate
   private let meter: LevelMeter
@@ -26,20 +25,20 @@ package final class AudioTap: AudioSink {
   private let lastTime = Atomic<Int64>(.max)
   private let waiting = Atomic<Int>(0)
   private let wake = DispatchSemaphore(value: 0)
-  // The capture thread's own; the next stream's begins when the last one's is gone.
+  // Used only by capture threads. A new stream starts after the previous thread has ended.
   private nonisolated(unsafe) var missing = AudioGapTracker()
   private nonisolated(unsafe) var stream = 0
 
-  /// Seconds of sound that may wait between the capture thread and the history: nobody reads a
-  /// block for so long.
+  /// The capacity of the ring in seconds, which exceeds the longest time that a reader holds the
+  /// lock.
   private static let longestRead = 1
 
-  /// Makes the feed of a connection, or nil where that carries no sound.
+  /// Creates the tap of an audio connection, or returns nil for a video connection.
   ///
   /// - Parameters:
-  ///   - connection: What the sound comes over; another one's does not come in here.
-  ///   - seconds: How much is kept; at least one.
-  /// - Throws: `MediaError` with `.outOfMemory` when the system refuses the memory.
+  ///   - connection: The audio connection.
+  ///   - seconds: The length of the history, at least one second.
+  /// - Throws: `MediaError` with `.outOfMemory` if the system cannot reserve the memory.
   package convenience init?(
     _ connection: CaptureConnection, seconds: Int
   ) throws(MediaError) {
@@ -56,20 +55,24 @@ package final class AudioTap: AudioSink {
     let blockSize = AudioCaptureLoop.blockCapacity(format) * format.bytesPerSample
     ring = try AudioRing(capacity: 100 * Self.longestRead, blockSize: blockSize)
     let seconds = max(1, seconds)
-    // Blocks are of some 10 ms; with many more of them the memory would be more note than sound.
+    // Blocks are usually 10 ms long. The limit keeps metadata small if they are shorter.
     history = Mutex(
       AudioHistory(
         byteCount: max(blockSize, seconds * format.sampleRate * format.bytesPerSample),
         blockCount: 400 * seconds))
   }
 
-  /// How loud each channel is now, over the last 300 ms; silence once the stream is off.
+  /// The level of each channel over the last 300 ms.
+  ///
+  /// Silence after the stream has stopped.
   package var levels: [AudioLevel] { meter.levels }
 
-  /// Whether no sound comes any more, unless the device is started again.
+  /// Whether the stream has ended.
+  ///
+  /// A restart of the device makes the value false again.
   package var hasEnded: Bool { isOver.load(ordering: .acquiring) }
 
-  /// Whether the feed is that of a connection.
+  /// Whether this tap belongs to a connection.
   package func isFeed(of connection: CaptureConnection) -> Bool { connection.gate === gate }
 
   // MARK: - The capture thread
@@ -96,34 +99,40 @@ package final class AudioTap: AudioSink {
     wakeReaders()
   }
 
-  /// Takes nothing that is heard after a time of the capture clock.
+  /// Ignores audio after a time in nanoseconds of the capture clock.
   package func end(afterNanoseconds time: Int64) { lastTime.store(time, ordering: .relaxed) }
 
   private func wakeReaders() {
     for _ in 0..<waiting.load(ordering: .acquiring) { wake.signal() }
   }
 
-  /// Moves what lies in the ring into the history; only who has the lock may.
+  /// Moves the ring's blocks to the history.
+  ///
+  /// Call this with the lock held.
   private func settle(_ history: inout AudioHistory) {
     while ring.popFirst({ entry, bytes in history.append(entry, bytes) }) {}
   }
 
   // MARK: - Readers
 
-  /// A reader's place in the sound.
+  /// The position of a reader.
   package struct Cursor: Sendable {
     fileprivate var number: Int
-    /// The stream and the sample that come next if nothing is missing; nil before the first.
+    /// The stream and index of the next sample without a gap.
+    ///
+    /// Nil before the first block.
     fileprivate var due: (stream: Int, position: Int64)?
   }
 
-  /// A block as it was heard.
+  /// A block of audio with its time.
   package struct Piece: Sendable {
-    /// When its first sample was heard, in nanoseconds of the capture clock.
+    /// The capture time of the first sample, in nanoseconds of the capture clock.
     package var nanoseconds: Int64
-    /// Why it does not follow the piece read before; nil where it does, and for the first.
+    /// The reason for a gap since the previous block.
+    ///
+    /// Nil without a gap, and for the first block.
     package var interruption: AudioInterruption?
-    /// The samples of each channel, between -1 and 1.
+    /// The samples of each channel, from -1 to 1.
     package var channels: [[Float]]
 
     package init(
@@ -134,14 +143,11 @@ package final class AudioTap: AudioSink {
       self.channels = channels
     }
 
-    /// Samples of each channel.
+    /// The number of samples per channel.
     package var sampleCount: Int { channels.first?.count ?? 0 }
   }
 
-  /// A place to read from: the first block kept that is heard at a time or later, at least in
-  /// part.
-  ///
-  /// The time is of the capture clock.
+  /// A cursor at the first block that ends at or after a time, in nanoseconds of the capture clock.
   package func cursor(atNanoseconds nanoseconds: Int64) -> Cursor {
     history.withLock { history in
       settle(&history)
@@ -155,13 +161,13 @@ package final class AudioTap: AudioSink {
     }
   }
 
-  /// How long some samples last by the label of the card, in nanoseconds, rounded up.
+  /// The duration of samples at the nominal rate, in nanoseconds, rounded up.
   private func duration(of sampleCount: Int) -> Int64 {
     let rate = Int64(format.sampleRate)
     return (Int64(sampleCount) * 1_000_000_000 + rate - 1) / rate
   }
 
-  /// The next block, or nil where there is none yet.
+  /// The next block, or nil if none is available yet.
   package func read(_ cursor: inout Cursor) -> Piece? {
     var found: (entry: AudioRing.Entry, bytes: [UInt8], isLate: Bool)?
     let number = cursor.number
@@ -193,9 +199,9 @@ package final class AudioTap: AudioSink {
     return piece
   }
 
-  /// Waits until there is a block to read, no more sound comes, or time is up.
+  /// Blocks until a block is available, the stream ends, or the timeout expires.
   ///
-  /// - Returns: Whether there is one.
+  /// - Returns: Whether a block is available.
   package func wait(for cursor: Cursor, milliseconds: Int) -> Bool {
     waiting.wrappingAdd(1, ordering: .acquiringAndReleasing)
     defer { waiting.wrappingSubtract(1, ordering: .acquiringAndReleasing) }
@@ -217,12 +223,12 @@ package final class AudioTap: AudioSink {
   }
 }
 
-/// Why some sound does not follow that before it.
+/// The reason why a block does not follow the previous one.
 package enum AudioInterruption: Hashable, Sendable {
-  /// Samples were lost on the way.
+  /// Samples were lost.
   case missing(AudioGap.Cause)
-  /// The stream was off, and began anew.
+  /// The stream stopped and started again.
   case restart
-  /// The connection carried nothing for a while.
+  /// The connection was disabled for a while.
   case switchedOff
 }

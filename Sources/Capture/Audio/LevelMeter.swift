@@ -4,45 +4,46 @@ import Glibc
 import OvercrankDeviceDiscovery
 import Synchronization
 
-/// How loud a channel is.
+/// The level of an audio channel.
 ///
-/// In decibels of full scale: 0 is the largest sample that there can be, and silence is minus
-/// infinity. A sine whose peak is 0 has an average of -3.01.
+/// Values are in decibels relative to full scale (dBFS). 0 is the greatest possible sample value,
+/// and silence is minus infinity. A full-scale sine has an average of -3.01 dBFS.
 public struct AudioLevel: Hashable, Sendable {
-  /// The power over the last 300 ms, as that of a constant signal.
+  /// The root mean square over the last 300 ms, in dBFS.
   public let averageDBFS: Double
-  /// The largest sample of the last 300 ms.
+  /// The greatest absolute sample value of the last 300 ms, in dBFS.
   public let peakDBFS: Double
 
-  /// Takes the mean of the squares and the largest size of samples between -1 and 1.
+  /// Creates a level from the mean square and the greatest absolute value of samples from -1 to 1.
   init(power: Double, peak: Double) {
     averageDBFS = 10 * log10(power)
     peakDBFS = 20 * log10(peak)
   }
 }
 
-/// Measures blocks on the capture thread, where nobody has to take them for it.
+/// Measures the level of audio blocks on the capture thread.
 ///
-/// What it found is read from other threads without a lock; average and peak of a channel are of
-/// the same instant.
+/// Other threads read the results without a lock. Average and peak of a channel always belong to
+/// the same time.
 final class LevelMeter: Sendable {
-  /// Pieces of 10 ms that make up the window.
+  /// The number of 10 ms segments in the measurement window.
   private static let pieceCount = 30
 
-  /// What a piece of a channel held.
+  /// The sums of one 10 ms segment of a channel.
   private struct Piece {
     var sumOfSquares = 0.0
     var peak = 0.0
   }
 
   private let format: AudioFormat
-  /// Samples of a piece.
+  /// The number of samples in a segment.
   private let pieceLength: Int
-  // The capture thread's own: for each channel the pieces in turn, then the one that is begun.
+  // Used only by the capture thread. Each channel has a ring of segments, followed by the
+  // unfinished one.
   private nonisolated(unsafe) let pieces: UnsafeMutablePointer<Piece>
   private nonisolated(unsafe) var filledPieces = 0
   private nonisolated(unsafe) var samplesInPiece = 0
-  /// For each channel power and peak, as the bits of two floating-point numbers.
+  /// The power and the peak of each channel, as two packed 32-bit floats.
   private nonisolated(unsafe) let results: UnsafeMutablePointer<Atomic<UInt64>>
 
   init(_ format: AudioFormat) {
@@ -71,7 +72,9 @@ final class LevelMeter: Sendable {
     }
   }
 
-  /// Measures the samples of a block; on the capture thread.
+  /// Measures the samples of a block.
+  ///
+  /// Call this on the capture thread.
   func measure(_ bytes: UnsafeRawBufferPointer, sampleCount: Int) {
     var first = 0
     while first < sampleCount {
@@ -83,7 +86,7 @@ final class LevelMeter: Sendable {
     }
   }
 
-  /// Shows silence: no sound comes any more.
+  /// Resets the levels to silence at the end of the stream.
   func reset() {
     pieces.update(repeating: Piece(), count: format.channelCount * (Self.pieceCount + 1))
     (filledPieces, samplesInPiece) = (0, 0)

@@ -3,14 +3,14 @@
 import OvercrankMediaCore
 import Synchronization
 
-/// The capture thread of a sound while it runs.
+/// A running audio capture.
 final class RunningAudio: InputCapture {
   private let thread: CaptureThread
   private let sinkList: SinkList<any AudioSink>
 
-  /// Makes the thread, which waits for ``begin()``.
+  /// Creates the capture thread, which waits for ``begin()``.
   ///
-  /// - Throws: `MediaError` with `.outOfMemory` when there is no thread to be had.
+  /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   init(
     _ driver: any AudioDriver, _ counters: AudioCounters, into sinks: [any AudioSink],
     control: CaptureControl, whenEnded: @escaping @Sendable (CaptureEnd) -> Void = { _ in }
@@ -37,8 +37,9 @@ final class RunningAudio: InputCapture {
   func waitUntilEnded() -> CaptureEnd { thread.waitUntilEnded() }
 }
 
-/// The sound beside the pictures of a camera that hears; it begins when somebody listens, and
-/// ends with the pictures.
+/// The audio of a camera.
+///
+/// It starts with the first consumer and ends with the video.
 final class CameraAudio: Sendable {
   private enum Stage {
     case waiting
@@ -51,26 +52,28 @@ final class CameraAudio: Sendable {
   private let control = CaptureControl()
   private let stage = Mutex(Stage.waiting)
 
+  /// Creates the audio of a camera without starting it.
+  ///
   /// - Parameters:
-  ///   - driver: What hears.
-  ///   - frameClock: The clock of the frames where they do not wait for their time.
+  ///   - driver: The audio driver.
+  ///   - frameClock: The clock of frames without real-time pacing, or nil for real-time frames.
   init(_ driver: any AudioDriver, frameClock: FrameClock?) {
     self.driver = driver
     self.frameClock = frameClock
   }
 
-  /// Says that sound is to go to these outputs from the first frame on, before there is one.
+  /// Prepares the frame clock for audio that starts with the first frame.
   ///
-  /// - Throws: `MediaError` as ``connect(_:)``.
+  /// - Throws: `MediaError` as ``connect(_:)`` does.
   func prepare(_ connections: [CaptureConnection]) throws(MediaError) {
     let isHeard = try !connections.audioSinks.isEmpty
-    // Frames that do not wait for their time would be far ahead before anyone listens.
+    // Frames without real-time pacing must wait for the audio, or they would be far ahead.
     frameClock?.didHear(untilMicroseconds: isHeard ? 0 : .max)
   }
 
-  /// Sends sound to just these outputs from now on.
+  /// Sends audio to exactly these outputs from now on.
   ///
-  /// - Throws: `MediaError` with `.outOfMemory` when there is no thread to be had.
+  /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   func connect(_ connections: [CaptureConnection]) throws(MediaError) {
     let sinks = try connections.audioSinks
     let result = stage.withLock { stage in
@@ -80,7 +83,7 @@ final class CameraAudio: Sendable {
         case .over: return nil
         case .waiting:
           guard !sinks.isEmpty else { return nil }
-          // With these sinks from its first sample on.
+          // The new capture has these sinks from its first sample.
           let audio = try RunningAudio(driver, AudioCounters(), into: sinks, control: control)
           try audio.begin()
           stage = .running(audio)
@@ -91,7 +94,7 @@ final class CameraAudio: Sendable {
     _ = try result.get()?.connect(connections)
   }
 
-  /// Ends the sound; the pictures have ended.
+  /// Ends the audio when the video ends.
   func end() {
     control.stop(.signal)
     let before = stage.withLock { stage in
@@ -103,9 +106,9 @@ final class CameraAudio: Sendable {
 }
 
 extension [CaptureConnection] {
-  /// Where the sound of these connections goes.
+  /// The sinks for the audio of these connections.
   ///
-  /// - Throws: `MediaError` as the outputs say.
+  /// - Throws: `MediaError` from an output.
   var audioSinks: [any AudioSink] {
     get throws(MediaError) {
       var sinks: [any AudioSink] = []

@@ -2,22 +2,25 @@
 
 package import OvercrankMediaCore
 
-/// The line on which a sound card's samples lie in time, fitted through its time stamps.
+/// A linear model of a sound card's sample times, fitted through its timestamps.
 ///
-/// Single stamps jitter by as much as the interrupt that took them was late, and a card's crystal
-/// is not the clock's: the straight line of least squares through many stamps takes care of both.
-/// The fit is in whole numbers throughout, so that the times are exact for the stamps seen, and a
-/// stamp that leaves the window leaves no trace in the sums. It takes no memory after it is made.
+/// Single timestamps jitter with the interrupt latency, and the card's crystal differs from the
+/// system clock. A least-squares line through many timestamps corrects both. The fit uses integers
+/// only. Results are therefore exact, and a timestamp that leaves the window leaves no rounding
+/// error in the sums. Nothing is allocated after creation.
 package struct SampleClock: Sendable {
-  /// The most stamps of a fit.
+  /// The greatest number of timestamps in a fit.
   static let stampCapacity = 1_024
-  /// The most samples, and nanoseconds, from the first to the last stamp of a fit.
+  /// The greatest distance between the first and the last timestamp of a fit.
   static let longestSpan = (samples: Int64(1) << 24, nanoseconds: Int64(1) << 38)
-  /// Until the stamps span so long, in nanoseconds, the rate is that of the card's label, or of
-  /// the fit before: a slope through a few stamps says more of their jitter.
+  /// The shortest span of timestamps that determines the rate, in nanoseconds.
+  ///
+  /// A slope through few timestamps mostly reflects jitter. Until then, the clock uses the nominal
+  /// rate or the rate of the previous fit.
   static let shortestSpan: Int64 = 2_000_000_000
-  /// How far the card's rate may be from its label, in parts of it: what is farther off is no
-  /// crystal's doing.
+  /// The greatest relative deviation from the nominal rate: one in 1,000.
+  ///
+  /// A crystal never deviates more.
   static let rateTolerance: Int128 = 1_000
 
   private struct Stamp {
@@ -25,10 +28,10 @@ package struct SampleClock: Sendable {
     var nanoseconds: Int64
   }
 
-  /// Sums over the stamps, counted from the origin.
+  /// Sums over the timestamps relative to the origin.
   ///
-  /// With at most 2^10 stamps within 2^26 samples and 2^39 ns of it, every product below is less
-  /// than 2^126.
+  /// A fit has at most 2^10 timestamps within 2^26 samples and 2^39 ns of the origin. All products
+  /// below are therefore less than 2^126.
   private struct Sums {
     var x: Int128 = 0
     var y: Int128 = 0
@@ -44,15 +47,15 @@ package struct SampleClock: Sendable {
     }
   }
 
-  /// Nanoseconds (`rise`) in samples (`run`, above zero).
+  /// The ratio of nanoseconds (`rise`) to samples (`run`, above zero).
   private struct Slope {
     var rise: Int128
     var run: Int128
   }
 
-  /// Samples a second by the card's label.
+  /// The nominal sample rate of the card, in samples per second.
   package let nominalRate: Int64
-  // A ring: `count` stamps from `first` on.
+  // A ring of `count` timestamps that starts at `first`.
   private var stamps: [Stamp]
   private var first = 0
   private var count = 0
@@ -60,7 +63,7 @@ package struct SampleClock: Sendable {
   private var sums = Sums()
   private var slope: Slope
 
-  /// Makes the clock of a card that takes so many samples a second by its label, from 1 to 2^20.
+  /// Creates a clock for a nominal sample rate from 1 to 2^20.
   package init(nominalRate: Int64) {
     self.nominalRate = min(max(1, nominalRate), 1 << 20)
     stamps = Array(
@@ -68,19 +71,19 @@ package struct SampleClock: Sendable {
     slope = Slope(rise: 1_000_000_000, run: Int128(self.nominalRate))
   }
 
-  /// Whether there is a stamp to go by.
+  /// Whether the clock has at least one timestamp.
   package var isSet: Bool { count > 0 }
 
-  /// How long a sample lasts, in nanoseconds; within a thousandth of the label's.
+  /// The duration of a sample in nanoseconds, within 1/1000 of the nominal value.
   package var nanosecondsPerSample: Rational {
-    // The run is above zero.
+    // `run` is above zero.
     Rational(slope.rise, over: slope.run)
   }
 
-  /// Takes a stamp: that sample was heard at that time.
+  /// Adds the timestamp of a sample.
   ///
-  /// One that is not about a later sample than the last says nothing new. One that is absurdly
-  /// far from those before begins a new line.
+  /// A timestamp for a sample at or before the last one is ignored. A timestamp beyond the greatest
+  /// distance starts a new fit.
   package mutating func observe(sample: Int64, nanoseconds: Int64) {
     let stamp = Stamp(sample: sample, nanoseconds: nanoseconds)
     if count > 0, sample <= kept(count - 1).sample { return }
@@ -101,15 +104,18 @@ package struct SampleClock: Sendable {
     fit()
   }
 
-  /// Forgets the stamps, but not the rate: samples were lost, nobody knows exactly how many.
+  /// Discards the timestamps and keeps the rate.
+  ///
+  /// Used after a loss of an unknown number of samples.
   package mutating func restart() {
     first = 0
     count = 0
     sums = Sums()
   }
 
-  /// When a sample is heard, in nanoseconds of the stamps' clock; nil before the first stamp, and
-  /// for samples that are farther from the stamps than they may be from each other.
+  /// The time of a sample in nanoseconds of the timestamps' clock.
+  ///
+  /// Nil before the first timestamp, and for samples too far from the timestamps.
   package func nanoseconds(ofSample sample: Int64, rounding: TimeRounding) -> Int64? {
     guard let offset = offset(ofSample: sample) else { return nil }
     guard let rounded = try? offset.rounded(rounding) else { return nil }
@@ -117,22 +123,22 @@ package struct SampleClock: Sendable {
     return overflow ? nil : time
   }
 
-  /// How many samples a time takes, rounded to the nearest; time in nanoseconds, below 2^50.
+  /// The number of samples in a time below 2^50 ns, rounded to the nearest.
   package func samples(inNanoseconds nanoseconds: Int64) -> Int64 {
     let limit = Int64(1) << 50
     let time = Int128(min(max(-limit, nanoseconds), limit))
     let count = Rational(time * slope.run, over: slope.rise)
-    // The rise is above zero, too.
+    // `rise` is above zero, too.
     return (try? Int64(count.rounded(.halfAwayFromZero))) ?? 0
   }
 
-  /// The exact time of a sample after the origin.
+  /// The exact time of a sample relative to the origin, in nanoseconds.
   private func offset(ofSample sample: Int64) -> Rational? {
     guard count > 0 else { return nil }
     let (x, overflow) = sample.subtractingReportingOverflow(origin.sample)
     guard !overflow, x.magnitude <= 4 * Self.longestSpan.samples.magnitude else { return nil }
     let n = Int128(count)
-    // The line goes through the mean of the stamps, (Σx / n, Σy / n).
+    // The line passes through the mean of the timestamps, (Σx / n, Σy / n).
     let above = sums.y * slope.run + slope.rise * (n * Int128(x) - sums.x)
     return Rational(above, over: n * slope.run)
   }
@@ -166,7 +172,7 @@ package struct SampleClock: Sendable {
       && time.magnitude <= Self.longestSpan.nanoseconds.magnitude
   }
 
-  /// Counts from another stamp on, so that the sums stay small.
+  /// Moves the origin to another timestamp, so that the sums stay small.
   private mutating func moveOrigin(to stamp: Stamp) {
     origin = stamp
     sums = Sums()

@@ -2,9 +2,9 @@
 
 package import OvercrankV4L2
 
-/// Where a camera's controls are read and set while its buffers may be running.
+/// Access to a camera's controls while it may be streaming.
 package protocol ControlPort: Sendable {
-  /// What values a control takes, or nil where the camera has none such or it cannot be set.
+  /// The range of a control, or nil if the camera lacks it or it cannot be set.
   func range(of control: ControlID) -> ControlRange?
 
   /// Reads a control.
@@ -14,13 +14,15 @@ package protocol ControlPort: Sendable {
   func set(_ control: ControlID, to value: Int64) throws(DeviceError)
 }
 
-/// The values that a control takes.
+/// The values that a control supports.
 package struct ControlRange: Hashable, Sendable {
   package let minimum: Int64
   package let maximum: Int64
-  /// From value to value, at least 1.
+  /// The distance between neighboring values, at least 1.
   package let step: Int64
-  /// The values of a menu, which may have holes; nil for numbers.
+  /// The items of a menu control, whose values may have gaps.
+  ///
+  /// Nil for numbers.
   package let items: Set<Int64>?
 
   package init(minimum: Int64, maximum: Int64, step: Int64 = 1, items: Set<Int64>? = nil) {
@@ -30,7 +32,7 @@ package struct ControlRange: Hashable, Sendable {
     self.items = items
   }
 
-  /// Whether the control takes a value.
+  /// Whether the control supports a value.
   package func contains(_ value: Int64) -> Bool {
     if let items { return items.contains(value) }
     guard value >= minimum, value <= maximum else { return false }
@@ -38,7 +40,7 @@ package struct ControlRange: Hashable, Sendable {
     return !distance.overflow && distance.partialValue % step == 0
   }
 
-  /// The largest value that the control takes and that is not above a limit.
+  /// The greatest supported value at or below a limit.
   package func largest(notAbove limit: Int64) -> Int64? {
     guard items == nil, limit >= minimum else { return nil }
     let top = min(limit, maximum)

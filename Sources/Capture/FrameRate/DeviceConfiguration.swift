@@ -5,21 +5,20 @@ public import OvercrankMediaCore
 import OvercrankV4L2
 
 extension CaptureDevice {
-  /// Takes the device's settings, so that no other program changes them meanwhile.
+  /// Locks the device for configuration, so that other programs cannot change its settings.
   ///
-  /// Other programs are refused with `EBUSY` until the value goes, or the session that was made of
-  /// it; that is the driver's doing (`VIDIOC_S_PRIORITY` with `V4L2_PRIORITY_RECORD`). Drivers that
-  /// keep no priorities refuse nobody. The corresponding call is
-  /// `AVCaptureDevice.lockForConfiguration()`.
+  /// Other programs get `EBUSY` until the returned value, or an input made from it, is destroyed.
+  /// The driver enforces this (`VIDIOC_S_PRIORITY` with `V4L2_PRIORITY_RECORD`). Drivers without
+  /// priorities do not. Corresponds to `AVCaptureDevice.lockForConfiguration()`.
   ///
-  /// - Throws: `MediaError`: `.deviceBusy` where another program has taken them, `.deviceLost`,
+  /// - Throws: `MediaError` with `.deviceBusy` if another program holds the lock, `.deviceLost` or
   ///   `.noPermission`.
   public func lockForConfiguration() throws(MediaError) -> DeviceConfiguration {
     try DeviceConfiguration(self)
   }
 }
 
-/// A device whose settings this program has taken, to choose its mode.
+/// A device that is locked for configuration.
 ///
 /// ```swift
 /// var locked = try camera.lockForConfiguration()
@@ -28,25 +27,27 @@ extension CaptureDevice {
 /// let input = try locked.makeInput()
 /// ```
 public struct DeviceConfiguration: ~Copyable {
-  /// The device.
+  /// The locked device.
   public let device: CaptureDevice
-  /// The mode that was set, or that the device was found in.
+  /// The mode that was set, or the device's mode before the first change.
   public private(set) var activeFormat: CaptureFormat
-  /// The shortest time from one frame to the next, in seconds, as the driver granted it.
+  /// The minimum frame duration in seconds, as the driver reports it.
   ///
-  /// V4L2 drivers keep one frame duration, so the shortest and the longest are always equal: the
-  /// rate is locked.
+  /// V4L2 drivers have a single frame duration. The minimum and the maximum are therefore equal,
+  /// and the rate is locked.
   public private(set) var activeVideoMinFrameDuration: MediaTime
-  /// The longest time from one frame to the next, in seconds; equal to the shortest.
+  /// The maximum frame duration in seconds, which equals the minimum.
   public var activeVideoMaxFrameDuration: MediaTime { activeVideoMinFrameDuration }
 
-  /// The rate that was asked for last.
+  /// The frame rate of the last request.
   private(set) var requestedFrameRate: FrameRate
-  /// The open node; nil for a camera that is a program.
+  /// The open node, or nil for a synthetic camera and a file.
   var node: VideoDevice?
-  /// What the driver granted; nil where nothing was set yet.
+  /// The format that the driver selected, or nil before the first change.
   private(set) var granted: StreamFormat?
-  /// The frame duration in force before; nil where the driver keeps none.
+  /// The frame duration before the first change.
+  ///
+  /// Nil if the driver has none.
   let durationBefore: MediaTime?
 
   init(_ device: CaptureDevice) throws(MediaError) {
@@ -75,12 +76,13 @@ public struct DeviceConfiguration: ~Copyable {
     self.node = consume node
   }
 
-  /// Sets the device to a mode, at its highest rate.
+  /// Sets the device to a mode at its highest rate.
   ///
-  /// `VIDIOC_S_FMT`, then `VIDIOC_S_PARM`, which the first would reset, then the read-back of both.
+  /// Calls `VIDIOC_S_FMT`, then `VIDIOC_S_PARM`, and reads both back. The order matters because the
+  /// former resets the latter.
   ///
-  /// - Throws: `MediaError` with `.modeRefused` where the device sets itself to another size or
-  ///   pixel format; a rate that it rounds is no error.
+  /// - Throws: `MediaError` with `.modeRefused` if the driver selects another size or pixel format.
+  ///   A rounded rate is not an error.
   public mutating func setActiveFormat(_ format: CaptureFormat) throws(MediaError) {
     if node != nil {
       guard let width = UInt32(exactly: format.width), let height = UInt32(exactly: format.height)
@@ -103,12 +105,12 @@ public struct DeviceConfiguration: ~Copyable {
     requestedFrameRate = format.maxFrameRate
   }
 
-  /// Sets the time from one frame to the next, the shortest and the longest at once.
+  /// Sets the minimum and maximum frame duration to one value.
   ///
-  /// - Parameter duration: In seconds, above zero.
-  /// - Returns: The duration that the driver granted, which may be another: drivers round.
-  /// - Throws: `MediaError` with `.modeRefused` for a duration that the active format does not
-  ///   have, or that is no frame duration at all.
+  /// - Parameter duration: The duration in seconds, above zero.
+  /// - Returns: The duration that the driver then reports. Drivers may round it.
+  /// - Throws: `MediaError` with `.modeRefused` for a duration outside the range of the active
+  ///   format.
   @discardableResult
   public mutating func setActiveVideoFrameDuration(
     _ duration: MediaTime
@@ -129,17 +131,21 @@ public struct DeviceConfiguration: ~Copyable {
     return activeVideoMinFrameDuration
   }
 
-  /// Makes an input of the device as it is set; its settings stay taken as long as it lives.
+  /// Creates an input from the configured device.
   ///
-  /// - Throws: `MediaError` where the device is busy or its frames cannot be read.
+  /// The lock lasts as long as the input.
+  ///
+  /// - Throws: `MediaError` if the device is busy or its frames cannot be read.
   public consuming func makeInput() throws(MediaError) -> DeviceInput {
     try DeviceInput(self, sharesSettings: false)
   }
 
-  /// Gives the settings back to every program; the mode stays set.
+  /// Releases the lock.
+  ///
+  /// The mode stays set.
   public consuming func unlockForConfiguration() {}
 
-  /// Lets other programs change the device again, while this one keeps it open.
+  /// Lets other programs change settings again, while the device stays open.
   func sharingSettings() throws(MediaError) {
     do throws(DeviceError) {
       try node?.setPriority(.interactive)
@@ -152,7 +158,7 @@ public struct DeviceConfiguration: ~Copyable {
     } catch  where error.reason != .notSupported { throw error } catch {}
   }
 
-  /// The frame duration in force; nil where the driver keeps none.
+  /// The current frame duration, or nil if the driver has none.
   private static func durationInForce(
     _ node: borrowing VideoDevice
   ) throws(DeviceError) -> MediaTime? {
@@ -161,7 +167,9 @@ public struct DeviceConfiguration: ~Copyable {
     } catch  where error.keepsNoFrameDuration { return nil }
   }
 
-  /// The rate of a frame duration in force; one frame a second where the driver keeps none.
+  /// The frame rate of a duration.
+  ///
+  /// 1 fps if the driver has no frame duration.
   private static func rate(of duration: MediaTime?) throws(MediaError) -> FrameRate {
     do throws(MediaError) {
       return try FrameRate(frameDuration: duration ?? MediaTime(seconds: 1))
@@ -172,7 +180,9 @@ public struct DeviceConfiguration: ~Copyable {
     }
   }
 
-  /// Asks for a frame duration; a driver that keeps none has the one rate it lists.
+  /// Sets the frame duration.
+  ///
+  /// A driver without frame durations keeps the single rate that it lists.
   private mutating func setDuration(_ duration: MediaTime) throws(DeviceError) -> MediaTime {
     do throws(DeviceError) {
       return try node?.setFrameDuration(duration) ?? duration
@@ -181,7 +191,7 @@ public struct DeviceConfiguration: ~Copyable {
 }
 
 extension CaptureFormat {
-  /// The mode that a driver was found in.
+  /// Creates the description of a driver's current mode.
   fileprivate init(_ found: StreamFormat, _ rate: FrameRate) {
     let fourcc = FourCC(rawValue: found.fourcc)
     self.init(

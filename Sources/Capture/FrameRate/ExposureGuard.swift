@@ -4,39 +4,39 @@ package import OvercrankMediaCore
 import OvercrankV4L2
 import Synchronization
 
-/// Keeps a camera from exposing longer than a frame lasts, and gives every control back.
+/// Prevents exposures longer than a frame, and restores all controls afterwards.
 ///
-/// In low light a camera that may choose exposes for longer, and its rate halves. What it may
-/// choose is taken away in the order that cameras need (some refuse a control that another one
-/// makes inactive): an exposure set by hand is kept below the frame duration, then frame rate
-/// priority and wide dynamic range are off. The power-line setting is the user's and stays.
+/// In low light, automatic exposure may exceed the frame duration, which lowers the frame rate. The
+/// guard shortens a manual exposure to less than a frame. It then switches off the dynamic frame
+/// rate and wide dynamic range. The order matters because some cameras reject controls that another
+/// control makes inactive. The power-line setting is not changed.
 ///
-/// What a camera has not, or refuses, is left as it is: whether the rate holds is for the
-/// measurement to say.
+/// Controls that the camera lacks or rejects stay unchanged. A measurement shows whether the rate
+/// holds.
 package final class ExposureGuard: Sendable {
-  /// Why a rate may not hold although everything was tried.
+  /// A reason why the frame rate may still drop.
   package enum Weakness: Hashable, Sendable {
-    /// The camera may still lower its rate to expose for longer.
+    /// The camera may still lower its rate for longer exposures.
     case keepsDynamicFrameRate
-    /// The exposure set by hand is longer than a frame, and cannot be shortened.
+    /// The manual exposure is longer than a frame and cannot be shortened.
     case keepsLongExposure
   }
 
   private struct State {
-    /// What was changed, oldest first, and what it was before.
+    /// The changed controls with their previous values, oldest first.
     var changes: [(control: ControlID, before: Int64)] = []
     var weaknesses: Set<Weakness> = []
     var isManual = false
-    /// Controls that would not go back to what they were.
+    /// The controls that could not be restored.
     var unrestored: [ControlID] = []
   }
 
   private let port: any ControlPort
-  /// The longest exposure, in the driver's units of 100 µs.
+  /// The longest permitted exposure, in V4L2 units of 100 µs.
   private let longestExposure: Int64
   private let state = Mutex(State())
 
-  /// Guards a camera whose controls are behind a port, for a frame duration.
+  /// Creates a guard for a camera and its frame duration.
   package init(_ port: any ControlPort, frameDuration: MediaTime) {
     self.port = port
     longestExposure = Self.longestExposure(in: frameDuration)
@@ -44,26 +44,28 @@ package final class ExposureGuard: Sendable {
 
   deinit { restore() }
 
-  /// The longest whole number of 100 µs that is shorter than a frame.
+  /// The longest exposure shorter than a frame, in units of 100 µs.
   static func longestExposure(in frameDuration: MediaTime) -> Int64 {
     let units = try? frameDuration.converted(
       to: CameraControls.exposureTimescale, rounding: .towardPositiveInfinity)
     return max(1, (units?.value ?? 1) - 1)
   }
 
-  /// Whether the exposure itself was shortened; some cameras take the old one back only at a
-  /// frame duration that is as long.
+  /// Whether the exposure duration was shortened.
+  ///
+  /// Some cameras accept the previous duration only after a return to a frame duration of that
+  /// length.
   package var hasShortenedExposure: Bool {
     state.withLock { $0.changes.contains { $0.control == .exposureTime } }
   }
 
-  /// What may still lengthen frames.
+  /// The reasons why the frame rate may still drop.
   package var weaknesses: Set<Weakness> { state.withLock { $0.weaknesses } }
 
-  /// The names of the controls that the last ``restore()`` could not give back.
+  /// The names of the controls that the last ``restore()`` could not restore.
   package var unrestored: [String] { state.withLock { $0.unrestored.map(\.wellKnownName) } }
 
-  /// Whether exposure can still be taken out of the camera's hands by ``willExposeManually()``.
+  /// Whether ``willExposeManually()`` can still switch the camera to manual exposure.
   package var canExposeManually: Bool {
     guard !state.withLock({ $0.isManual }), let isManual = isSetByHand, !isManual else {
       return false
@@ -72,7 +74,9 @@ package final class ExposureGuard: Sendable {
       && port.range(of: .exposureTime) != nil
   }
 
-  /// Takes what lengthens frames out of the camera's hands, but for the exposure itself.
+  /// Changes the controls that could lengthen frames.
+  ///
+  /// Exposure stays automatic unless ``willExposeManually()`` was called.
   package func apply() {
     state.withLock { state in
       state.weaknesses = []
@@ -84,7 +88,7 @@ package final class ExposureGuard: Sendable {
       if port.range(of: .exposureMayLowerRate) != nil,
         !set(.exposureMayLowerRate, to: 0, &state), !isSetByHand
       {
-        // Some cameras refuse it where the exposure is set by hand, and it does nothing there.
+        // Some cameras reject this control during manual exposure, where it has no effect.
         state.weaknesses.insert(.keepsDynamicFrameRate)
       }
       if port.range(of: .wideDynamicRange) != nil {
@@ -93,17 +97,18 @@ package final class ExposureGuard: Sendable {
     }
   }
 
-  /// From the next ``apply()`` on, sets the exposure by hand: as long as it was, or as long as a
-  /// frame allows.
+  /// Switches to manual exposure at the next ``apply()``.
+  ///
+  /// The duration is kept, but limited to less than a frame.
   package func willExposeManually() { state.withLock { $0.isManual = true } }
 
-  /// Whether the duration of exposure is set by hand; nil where the camera does not say.
+  /// Whether exposure is manual, or nil if the camera does not report it.
   private var isSetByHand: Bool? {
     (try? port.value(of: .automaticExposure)).map(ControlID.automaticExposure.isManual)
   }
 
   private func limitExposure(_ state: inout State) {
-    // The range is asked for now: some cameras' depends on the rate.
+    // The range is read now because some cameras change it with the frame rate.
     guard let range = port.range(of: .exposureTime),
       let exposure = try? port.value(of: .exposureTime), exposure > longestExposure
     else { return }
@@ -115,11 +120,13 @@ package final class ExposureGuard: Sendable {
     }
   }
 
-  /// Sets a control and remembers what it was; false where the camera does not do it.
+  /// Sets a control and saves its previous value.
+  ///
+  /// Returns false if the camera does not apply the value.
   private func set(_ control: ControlID, to value: Int64, _ state: inout State) -> Bool {
     guard let before = try? port.value(of: control) else { return false }
     if before == value { return true }
-    // Remembered first: a request that fails may have done its work all the same.
+    // The value is saved first, because a failed request may still have changed the control.
     if !state.changes.contains(where: { $0.control == control }) {
       state.changes.append((control, before))
     }
@@ -127,7 +134,7 @@ package final class ExposureGuard: Sendable {
     return (try? port.value(of: control)) == value
   }
 
-  /// Gives every control back as it was, the last one first.
+  /// Restores all controls, the last changed first.
   package func restore() {
     state.withLock { state in
       state.unrestored = state.changes.reversed().filter { !giveBack($0.control, $0.before) }
@@ -137,7 +144,7 @@ package final class ExposureGuard: Sendable {
   }
 
   private func giveBack(_ control: ControlID, _ before: Int64) -> Bool {
-    // What a bus error spoils now may succeed a moment later.
+    // The request is retried because bus errors may be temporary.
     for _ in 0..<3 {
       if (try? port.value(of: control)) == before { return true }
       try? port.set(control, to: before)

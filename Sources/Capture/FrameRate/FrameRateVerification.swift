@@ -3,39 +3,42 @@
 import OvercrankFrameAccounting
 public import OvercrankMediaCore
 
-/// Why a device's rate is not the one that was asked for.
+/// The reason why a device's frame rate differs from the requested one.
 public enum FrameRateMismatchReason: String, Hashable, Sendable, Codable {
-  /// The driver granted another rate.
+  /// The driver selected another rate.
   case driverClamp = "driver_clamp"
-  /// The camera exposes longer than a frame, because it is dark and it may.
+  /// Automatic exposure lengthens the frames in low light.
   case lowLight = "low_light"
-  /// The exposure set by hand is longer than a frame.
+  /// The manual exposure is longer than a frame.
   case exposure
-  /// Frames are lost on the way: the bus, or the camera's own compression, is too slow.
+  /// Frames are lost because the bus or the camera's encoder is too slow.
   case bandwidth
-  /// The driver says that it runs at a rate at which it does not run.
+  /// The driver reports a rate that the camera does not deliver.
   case falseReport = "false_report"
 }
 
-/// A frame rate as it was asked for, as the driver granted it, and as it was measured.
+/// The requested, the negotiated and the measured frame rate of a device.
 ///
-/// The three are told apart because each is known to differ from the others: drivers round what
-/// they are asked, and cameras do not keep what their drivers say.
+/// Each may differ from the others: drivers round requests, and cameras may miss the rate that
+/// their drivers report.
 public struct FrameRateVerification: Hashable, Sendable, Codable {
-  /// The rate that was asked for.
+  /// The requested rate.
   public let requested: FrameRate
-  /// The rate that the driver granted, read back from it.
+  /// The rate that the driver reports after the request.
   public let negotiated: FrameRate
-  /// What the device delivered.
+  /// The measured rate.
   public let measurement: RateMeasurement
-  /// Why the measured rate is not the one asked for; nil where it is, or where none was measured.
+  /// The reason for a wrong rate.
+  ///
+  /// Nil if the rate is right or was not measured.
   public let cause: FrameRateMismatchReason?
 
-  /// Rates nearer to each other than this are the same: crystals differ by some 100 ppm, and
-  /// drivers simplify fractions.
+  /// The relative tolerance when rates are compared.
+  ///
+  /// Crystals deviate by about 100 ppm, and drivers simplify fractions.
   private static let tolerance = 0.005
 
-  /// Whether the rate asked for is the one that is delivered, and every frame in its time.
+  /// Whether the measured rate is the requested one and few frames are lost.
   public var isLocked: Bool { cause == nil && measurement.frameRate != nil }
 
   /// Compares the three rates.
@@ -47,13 +50,13 @@ public struct FrameRateVerification: Hashable, Sendable, Codable {
     self.negotiated = negotiated
     self.measurement = measurement
     let measured = measurement.frameRate?.doubleValue ?? 0
-    // The first and the last frame each may have come half a period early or late.
+    // The times of the first and the last frame may each be wrong by half a period.
     let blur = 1 / Double(max(1, measurement.ledger.expected))
     if Self.areEqual(measured, negotiated.doubleValue, within: Self.tolerance + blur) {
       if !Self.areEqual(negotiated.doubleValue, requested.doubleValue, within: Self.tolerance) {
         cause = .driverClamp
       } else {
-        // The camera keeps its time; what is missing got lost on the way.
+        // The camera keeps its rate. Missing frames were lost in transfer.
         let lost = measurement.ledger.lostDevice + measurement.ledger.corrupt
         cause = lost * 20 > measurement.ledger.expected ? .bandwidth : nil
       }
@@ -72,19 +75,18 @@ public struct FrameRateVerification: Hashable, Sendable, Codable {
 }
 
 extension DeviceInput {
-  /// How long a device is watched before its rate counts as proved, from its first frame on.
+  /// The duration of a rate measurement, from the first frame.
   public static let proofDuration = MediaTime(microseconds: 500_000)
 
-  /// Measures whether the device keeps the rate it granted, and makes it do so if it can.
+  /// Measures whether the device delivers the negotiated rate, and corrects its exposure if not.
   ///
-  /// The stream is on meanwhile, for half a second of frames. Where the camera lowers its rate
-  /// although its controls forbid it, exposure is set by hand, kept below the frame duration,
-  /// and the rate is measured again.
+  /// The stream is on during the call, for 0.5 s of frames. If the camera lowers its rate against
+  /// its controls, the exposure is set manually below the frame duration. The rate is then measured
+  /// again. The call blocks.
   ///
-  /// - Parameter isStopped: Asked after each frame whether to give up.
-  /// - Returns: The three rates, and why they differ if they do; a rate that does not hold is no
-  ///   error.
-  /// - Throws: `MediaError` when the device fails or delivers nothing.
+  /// - Parameter isStopped: Called after each frame. True ends the measurement early.
+  /// - Returns: The three rates and the reason for a difference. A wrong rate does not throw.
+  /// - Throws: `MediaError` if the device fails or delivers no frames.
   public func verifyFrameRate(
     until isStopped: () -> Bool = { false }
   ) throws(MediaError) -> FrameRateVerification {
@@ -100,7 +102,7 @@ extension DeviceInput {
     judge(try measure(for: Self.proofDuration, until: isStopped))
   }
 
-  /// Compares what was measured with what was asked for and granted.
+  /// Compares a measurement with the requested and the negotiated rate.
   package func judge(_ measurement: RateMeasurement) -> FrameRateVerification {
     FrameRateVerification(
       requested: requestedFrameRate, negotiated: negotiatedFrameRate, measurement: measurement,
@@ -109,6 +111,6 @@ extension DeviceInput {
 }
 
 extension DeviceInput {
-  /// The names of the controls that the camera did not take back when the stream ended.
+  /// The names of the controls that the camera did not restore when the stream ended.
   package var unrestoredControls: [String] { driver.exposureGuard?.unrestored ?? [] }
 }

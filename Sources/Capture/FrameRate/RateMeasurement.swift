@@ -3,16 +3,22 @@
 public import OvercrankFrameAccounting
 public import OvercrankMediaCore
 
-/// What a device delivered while it was watched: the only proof of its rate.
+/// A measurement of the frame rate that a device delivers.
 public struct RateMeasurement: Hashable, Sendable, Codable {
-  /// The rate of the device, losses included; nil for fewer than two frames.
+  /// The frame rate of the device, including lost frames.
+  ///
+  /// Nil for fewer than two frames.
   public var frameRate: Rational?
-  /// How far from the median the interval from one frame to the next is, or from a multiple of it
-  /// where frames are missing: 95 in 100 are not farther.
+  /// The 95th percentile of the deviation of frame intervals.
+  ///
+  /// The deviation is measured from the median interval, or from its nearest multiple after lost
+  /// frames.
   public var jitter = Duration.zero
-  /// The longest interval.
+  /// The longest interval between two frames.
   public var longestInterval = Duration.zero
-  /// What became of each frame period; what arrived whole counts as stored.
+  /// The counts of frame periods by outcome.
+  ///
+  /// Complete frames count as stored.
   public var ledger = FrameLedger()
 
   private enum CodingKeys: String, CodingKey {
@@ -20,24 +26,23 @@ public struct RateMeasurement: Hashable, Sendable, Codable {
     case jitter, longestInterval, ledger
   }
 
-  /// Makes a measurement without frames.
+  /// Creates a measurement without frames.
   public init() {}
 
-  /// Frames that were due and did not arrive whole.
+  /// The number of frames that were due but did not arrive complete.
   public var dropped: Int64 { ledger.dropped }
 }
 
 extension RateMeasurement {
-  /// Switches a driver's stream on, watches it for some time, and switches it off.
+  /// Starts a driver's stream, measures for a duration, and stops the stream.
   ///
   /// - Parameters:
-  ///   - pool: The driver, not streaming.
-  ///   - frameRate: The rate that it granted.
-  ///   - integrityCheck: What tells a whole frame from a damaged one.
-  ///   - duration: How long to watch, from the first frame on; longer where the rate is so low
-  ///     that three frames take longer.
-  ///   - isStopped: Asked after each frame whether to give up; what was seen so far counts.
-  /// - Throws: `MediaError` when the device fails or delivers nothing.
+  ///   - pool: The buffer pool of a driver that is not streaming.
+  ///   - frameRate: The negotiated rate.
+  ///   - integrityCheck: The check for truncated frames.
+  ///   - duration: The duration from the first frame. Extended to at least three frames.
+  ///   - isStopped: Called after each frame. True ends the measurement early.
+  /// - Throws: `MediaError` if the device fails or delivers no frames.
   package init(
     of pool: BufferPool, frameRate: FrameRate, integrityCheck: FrameIntegrityCheck,
     for duration: MediaTime, until isStopped: () -> Bool = { false }
@@ -82,7 +87,7 @@ extension RateMeasurement {
 }
 
 extension RateMeasurement {
-  /// How far an interval is from the nearest multiple of the usual one, and be it the first.
+  /// The deviation of an interval from the nearest multiple of the usual interval, at least one.
   private static func deviation(_ interval: Int64, from usual: Int64) -> Int64 {
     let periods = max(1, Int64(saturating: (Double(interval) / Double(usual)).rounded()))
     return abs(Int64(saturating: Double(interval) - Double(periods) * Double(usual)))
@@ -90,15 +95,15 @@ extension RateMeasurement {
 }
 
 extension DeviceInput {
-  /// Watches what the device delivers in this mode, without recording it.
+  /// Measures the frame rate that the device delivers in this mode, without a recording.
   ///
-  /// The stream is on only meanwhile.
+  /// The stream is on only during the call, which blocks.
   ///
   /// - Parameters:
-  ///   - duration: How long to watch, from the first frame on.
-  ///   - isStopped: Asked after each frame whether to give up.
-  /// - Returns: What was seen.
-  /// - Throws: `MediaError` when the device fails or delivers nothing.
+  ///   - duration: The duration from the first frame.
+  ///   - isStopped: Called after each frame. True ends the measurement early.
+  /// - Returns: The measurement.
+  /// - Throws: `MediaError` if the device fails or delivers no frames.
   public func measure(
     for duration: MediaTime, until isStopped: () -> Bool = { false }
   ) throws(MediaError) -> RateMeasurement {

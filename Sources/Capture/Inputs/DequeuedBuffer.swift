@@ -3,19 +3,19 @@
 package import OvercrankFrameAccounting
 package import OvercrankMediaCore
 
-/// A frame in its driver's buffer, on its way past the sinks.
+/// A dequeued driver buffer with a captured frame, passed to the sinks.
 ///
-/// The buffer is given back when this value goes away, unless a sink holds it.
+/// The buffer is requeued when this value is destroyed, unless a sink holds it.
 package struct DequeuedBuffer: ~Copyable {
-  /// What the driver says of the frame, and what the capture thread saw of it.
+  /// The driver's metadata and the capture thread's observations.
   package internal(set) var observation: FrameObservation
-  /// Whether the driver and the bytes agree that the whole frame is there.
+  /// Whether the frame is complete according to the driver and the frame's bytes.
   package internal(set) var isWhole = true
-  /// How the camera exposed when the frame was taken.
+  /// The camera's exposure settings when the frame was dequeued.
   package let exposure: ExposureInForce
   /// The frame's bytes; valid until the buffer is given back.
   package let bytes: UnsafeRawBufferPointer
-  /// The buffer's number, as its driver counts them.
+  /// The driver's index of the buffer.
   package let index: Int
   private let driver: any FrameDriver
   private var heldBuffer: BufferPool.HeldBuffer?
@@ -33,14 +33,14 @@ package struct DequeuedBuffer: ~Copyable {
   }
 
   deinit {
-    // `giveBack` reports an error, and `finish` leaves the buffer to those who hold it.
+    // After `giveBack` or `finish`, the buffer is already requeued or held elsewhere.
     if !isReturned { try? driver.requeue(index) }
   }
 
-  /// Keeps the frame beyond the sink's call, until it is released.
+  /// Holds the frame after the sink's call, until it is released.
   ///
-  /// - Parameter pool: The pool of the frame's driver.
-  /// - Returns: What to release it by; nil when too many are kept.
+  /// - Parameter pool: The buffer pool of the frame's driver.
+  /// - Returns: The reference that releases the frame, or nil if too many frames are held.
   package mutating func hold(in pool: BufferPool) -> BufferPool.HeldBuffer? {
     if let heldBuffer {
       pool.hold(heldBuffer)
@@ -50,17 +50,17 @@ package struct DequeuedBuffer: ~Copyable {
     return heldBuffer
   }
 
-  /// Gives the buffer back now.
+  /// Requeues the buffer now.
   ///
-  /// - Throws: `MediaError` when the driver does not take it.
+  /// - Throws: `MediaError` if the driver rejects the buffer.
   package consuming func giveBack() throws(MediaError) {
     isReturned = true
     try driver.requeue(index)
   }
 
-  /// Gives the buffer back, or leaves that to the last who holds it.
+  /// Requeues the buffer, or leaves that to its last holder.
   ///
-  /// - Throws: `MediaError` when the driver does not take it.
+  /// - Throws: `MediaError` if the driver rejects the buffer.
   consuming func finish(in pool: BufferPool) throws(MediaError) {
     if let heldBuffer, !pool.endHolding(heldBuffer) {
       isReturned = true

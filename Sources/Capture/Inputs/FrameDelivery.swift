@@ -3,20 +3,20 @@
 package import OvercrankLibAV
 package import OvercrankMediaCore
 
-/// What the frames of a session are, as the driver granted it.
+/// The frame format that the driver selected.
 package struct FrameDelivery: Sendable {
-  /// How the bytes of a frame are to be read.
+  /// The interpretation of a frame's bytes.
   package enum Layout: Sendable, Equatable {
-    /// A picture compressed by the camera.
+    /// A frame compressed by the camera.
     case compressed(VideoCodec)
-    /// Pixels, with the bytes from row to row of the first plane (0 where rows are packed).
+    /// Pixels with the stride of the first plane in bytes, or 0 for packed rows.
     case raw(LibAVPixelFormat, bytesPerRow: Int)
   }
 
   package let layout: Layout
   package let width: Int
   package let height: Int
-  /// What tells a whole frame from a damaged one.
+  /// The check that detects truncated frames.
   package let integrityCheck: FrameIntegrityCheck
 
   /// Whether frames are compressed by the camera.

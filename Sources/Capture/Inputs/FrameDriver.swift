@@ -3,53 +3,62 @@
 import OvercrankLinuxSystem
 package import OvercrankMediaCore
 
-/// A source of frames that behaves as V4L2 does: buffers are handed out and must be given back.
+/// A source of frames with the buffer protocol of V4L2: dequeue and requeue.
 ///
-/// One thread dequeues; buffers may be given back from any thread.
+/// One thread dequeues. Any thread may requeue.
 package protocol FrameDriver: AnyObject, Sendable {
-  /// How many buffers the driver fills in turn.
+  /// The number of the driver's buffers.
   var bufferCount: Int { get }
 
-  /// Whether the driver is known to count right, so that times say nothing about losses.
+  /// Whether the driver's sequence numbers are reliable, so that timestamps need no check for
+  /// losses.
   var countsExactly: Bool { get }
-  /// What keeps a camera from lengthening its frames while its stream is on; nil where nothing
-  /// would.
+  /// The guard that prevents exposures longer than a frame while the stream is on.
+  ///
+  /// Nil if the camera needs none.
   var exposureGuard: ExposureGuard? { get }
-  /// Whether the driver waits until its frames are taken: then the capture waits for every taker
-  /// too, and none of them loses a frame.
+  /// Whether the driver waits until its frames are consumed.
+  ///
+  /// If true, the capture waits for every sink, and no sink loses a frame.
   var waitsForTakers: Bool { get }
-  /// Whether the source has no more frames, as a file that was played to its end; known once
-  /// ``dequeue(timeoutMilliseconds:)`` has returned nil.
+  /// Whether the source has no more frames, such as a file played to its end.
+  ///
+  /// The value is valid once ``dequeue(timeoutMilliseconds:)`` has returned nil.
   var hasEnded: Bool { get }
-  /// How long the last frame of a source lasts that has ended, in microseconds; nil where the source
-  /// does not say, and before its end.
+  /// The duration of a finite source's last frame in microseconds, after its end.
+  ///
+  /// Nil before the end, and if the source does not define the duration.
   var lastFrameDuration: Int64? { get }
-  /// The clock that the driver's times are of, in microseconds.
+  /// The current time on the clock of the driver's timestamps, in microseconds.
   func microseconds() -> Int64
 
-  /// Starts the stream; frames become available from here on.
+  /// Starts the stream.
   ///
-  /// - Parameter held: Buffers that are still held, and not to be filled until they are given
-  ///   back.
-  /// - Throws: `MediaError` when the device is busy, gone or fails.
+  /// - Parameter held: The indices of buffers that are still held. The driver must not fill them
+  ///   until they are requeued.
+  /// - Throws: `MediaError` if the device is busy, lost or fails.
   func start(keeping held: [Int]) throws(MediaError)
 
-  /// Waits for the next frame, up to a time limit.
+  /// Waits for the next frame until a timeout.
   ///
-  /// - Returns: The frame, or nil at the time limit and where ``hasEnded`` is true.
-  /// - Throws: `MediaError` when the device is gone or has failed.
+  /// - Returns: The frame. Nil at the timeout, or if ``hasEnded`` is true.
+  /// - Throws: `MediaError` if the device is lost or has failed.
   func dequeue(timeoutMilliseconds: Int32) throws(MediaError) -> DequeuedBuffer?
 
-  /// Gives a buffer back so that the driver can fill it again.
+  /// Returns a buffer to the driver, which may fill it again.
   func requeue(_ index: Int) throws(MediaError)
 
-  /// Ends the stream; buffers that are still held stay readable until the driver goes.
+  /// Stops the stream.
+  ///
+  /// Held buffers stay readable until the driver is destroyed.
   func stop()
 
-  /// Gives the device up for good, so that another driver may be made for it; the stream is off.
+  /// Releases the device for good, so that another driver can open it.
+  ///
+  /// The stream must be off.
   func release()
 
-  /// Releases the memory and the device, too, after ``release()`` and when no buffer is held.
+  /// Releases the memory and the device after ``release()``, once no buffer is held.
   func abandon()
 }
 

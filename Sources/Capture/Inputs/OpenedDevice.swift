@@ -5,7 +5,7 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankV4L2
 
-/// A device of any kind, open and set to a mode, with what it granted.
+/// An open device of any kind in one mode, with the settings that its driver selected.
 struct OpenedDevice: Sendable {
   let device: CaptureDevice
   let format: CaptureFormat
@@ -16,18 +16,18 @@ struct OpenedDevice: Sendable {
   let maximumByteCount: Int
   var audio: DeviceInput.Audio?
 
-  /// Opens what a device stands for, in the mode it was set to.
+  /// Opens a device in its configured mode.
   init(_ locked: consuming DeviceConfiguration) throws(MediaError) {
     switch locked.device.source {
     case .v4l2(let path): try self.init(locked, path: path)
     case .synthetic(let camera): try self.init(camera, locked)
     case .file(let camera): try self.init(camera, locked)
-    // A microphone has no modes, so that none was locked.
+    // Microphones have no video modes. A configured microphone therefore cannot occur.
     case .alsa: throw .unstorable(locked.activeFormat)
     }
   }
 
-  /// Joins a driver of any make to the device and the mode that it plays.
+  /// Creates an open device from a custom driver and the mode that it simulates.
   init(
     device: CaptureDevice, format: CaptureFormat, driver: any FrameDriver,
     delivery: FrameDelivery, negotiatedFrameRate: FrameRate, maximumByteCount: Int,
@@ -43,7 +43,7 @@ struct OpenedDevice: Sendable {
     self.audio = audio
   }
 
-  /// Takes the node of a V4L2 device over; requested, granted and measured rates are told apart.
+  /// Takes ownership of a configured V4L2 node.
   private init(_ locked: consuming DeviceConfiguration, path: String) throws(MediaError) {
     let format = locked.activeFormat
     guard let known = format.known else { throw .unstorable(format) }
@@ -75,8 +75,9 @@ struct OpenedDevice: Sendable {
       bytesPerRow: Int(granted.bytesPerLine))
   }
 
-  /// The bytes of each plane of the picture, where they lie apart and are to be joined; empty
-  /// for a frame in one piece.
+  /// The number of bytes to copy from each plane if the planes are separate and must be joined.
+  ///
+  /// Empty for frames in one contiguous buffer.
   private static func planesToJoin(
     _ granted: StreamFormat, _ known: FourCCFormat, of format: CaptureFormat, _ path: String
   ) throws(MediaError) -> [Int] {

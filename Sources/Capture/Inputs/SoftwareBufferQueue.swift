@@ -6,16 +6,16 @@ import OvercrankFrameAccounting
 import OvercrankMediaCore
 import Synchronization
 
-/// The ring of buffers of a driver that is a program: what V4L2's queue is to a camera.
+/// The buffer queue of a software driver, corresponding to the queue of a V4L2 driver.
 ///
-/// One thread takes free buffers, fills and publishes them; one dequeues; any gives back.
-/// Nothing is allocated after it was made.
+/// One thread takes, fills and publishes free buffers. One thread dequeues them. Any thread returns
+/// them. After initialization nothing is allocated.
 final class SoftwareBufferQueue: Sendable {
   private struct State {
     var free: RingOfIndices
     var filled: RingOfIndices
     var frames: [FrameObservation]
-    /// Whether no more buffers will be filled, and none is.
+    /// Whether no more buffers will be filled and none is waiting.
     var hasEnded = false
     var byteCounts: [Int]
   }
@@ -25,13 +25,14 @@ final class SoftwareBufferQueue: Sendable {
   private let state: Mutex<State>
   private let filledSignal = DispatchSemaphore(value: 0)
   private let freeSignal = DispatchSemaphore(value: 0)
-  // Written only by who took the buffer from `free`, read only by who took it from `filled`.
+  // A buffer is written only by the thread that took it from `free`, and read only by the thread
+  // that took it from `filled`.
   private nonisolated(unsafe) let memory: UnsafeMutableRawPointer
   private let byteCount: Int
 
   /// Reserves the buffers.
   ///
-  /// - Throws: `MediaError` with `.outOfMemory` when the system refuses them.
+  /// - Throws: `MediaError` with `.outOfMemory` if the system cannot reserve the memory.
   init(count: Int, bytesPerBuffer: Int) throws(MediaError) {
     self.count = count
     self.bytesPerBuffer = bytesPerBuffer
@@ -51,7 +52,7 @@ final class SoftwareBufferQueue: Sendable {
 
   deinit { munmap(memory, byteCount) }
 
-  /// Makes every buffer free again that nobody holds, for a new stream.
+  /// Frees all buffers except the held ones, for a new stream.
   func restart(keeping held: [Int]) {
     state.withLock { state in
       state.hasEnded = false
@@ -63,26 +64,28 @@ final class SoftwareBufferQueue: Sendable {
     while freeSignal.wait(timeout: .now()) == .success {}
   }
 
-  /// The whole memory of a buffer.
+  /// The memory of a buffer.
   func memory(of index: Int) -> UnsafeMutableRawBufferPointer {
     UnsafeMutableRawBufferPointer(
       start: memory + index * bytesPerBuffer, count: bytesPerBuffer)
   }
 
-  /// A buffer to fill, or nil when the consumer has them all.
+  /// A free buffer, or nil if the consumer has all buffers.
   func takeFree() -> Int? { state.withLock { $0.free.popFirst() } }
 
-  /// A buffer to fill, waiting until the consumer gives one back; nil once nobody wants it.
+  /// Waits for a free buffer.
+  ///
+  /// Returns nil once `isOver` returns true.
   func waitForFree(orUntil isOver: () -> Bool) -> Int? {
     while !isOver() {
       if let index = takeFree() { return index }
-      // In steps, so that an end is noticed although nothing is given back.
+      // The wait has a timeout of 50 ms, so that an end is noticed even if no buffer is returned.
       _ = freeSignal.wait(timeout: .now() + .milliseconds(50))
     }
     return nil
   }
 
-  /// Hands a filled buffer to the consumer.
+  /// Passes a filled buffer to the consumer.
   func publish(_ index: Int, byteCount: Int, _ frame: FrameObservation) {
     state.withLock {
       $0.frames[index] = frame
@@ -92,15 +95,19 @@ final class SoftwareBufferQueue: Sendable {
     filledSignal.signal()
   }
 
-  /// Says that no more buffers will be filled.
+  /// Marks the end of the stream.
+  ///
+  /// Buffers already filled are still delivered.
   func end() {
     filledSignal.signal()
   }
 
-  /// Whether the end was met: no buffer is filled, and none will be.
+  /// Whether the consumer reached the end of the stream.
   var hasEnded: Bool { state.withLock { $0.hasEnded } }
 
-  /// The oldest filled buffer, waiting for it up to a time limit; nil at the limit and at the end.
+  /// Waits for the oldest filled buffer.
+  ///
+  /// Returns nil at the timeout and at the end.
   func dequeue(timeoutMilliseconds: Int32, for driver: any FrameDriver) -> DequeuedBuffer? {
     if filledSignal.wait(timeout: .now() + .milliseconds(Int(timeoutMilliseconds))) == .timedOut {
       return nil
@@ -113,7 +120,7 @@ final class SoftwareBufferQueue: Sendable {
       return (index, $0.frames[index], $0.byteCounts[index])
     }
     guard let taken else {
-      // Woken without a buffer: that is the end, and whoever asks again must see it too.
+      // A wake-up without a buffer means the end. The signal is repeated for later callers.
       filledSignal.signal()
       return nil
     }
@@ -124,14 +131,14 @@ final class SoftwareBufferQueue: Sendable {
       index: taken.index, driver: driver)
   }
 
-  /// Takes a buffer back.
+  /// Returns a buffer to the free list.
   func giveBack(_ index: Int) {
     state.withLock { $0.free.append(index) }
     freeSignal.signal()
   }
 }
 
-/// A first-in, first-out list of at most `capacity` numbers that never allocates.
+/// A first-in, first-out list of at most `capacity` indices, without allocation after creation.
 private struct RingOfIndices {
   private var slots: [Int]
   private var start = 0

@@ -7,16 +7,16 @@ import OvercrankLinuxSystem
 package import OvercrankMediaCore
 import Synchronization
 
-/// A movie file played as a camera: its frames at their own times, or as fast as they are taken.
+/// A movie file played as a camera, in real time or as fast as frames are consumed.
 ///
-/// MJPEG and H.264 without reordered frames are delivered compressed, H.264 as the byte stream
-/// of Annex B that cameras send; everything else is decoded to planar 4:2:0 (`YU12`).
+/// MJPEG and H.264 without reordered frames are delivered compressed. H.264 is delivered as an
+/// Annex B byte stream, as from cameras. Other codecs are decoded to planar 4:2:0 (`YU12`).
 package final class FileDriver: FrameDriver {
-  /// What the file's frames are when it plays a camera.
+  /// The format of the delivered frames.
   package enum Layout: Sendable { case mjpeg, h264, yuv420p }
 
   package let bufferCount: Int
-  /// A file's frames are as far apart as they are; none of them is lost.
+  /// True: no frame of a file is lost, whatever the intervals between its frames.
   package var countsExactly: Bool { true }
   package var waitsForTakers: Bool { pace == .maximum }
   private let path: String
@@ -29,22 +29,22 @@ package final class FileDriver: FrameDriver {
   private let clock = FrameClock()
   private let lastDuration = Mutex<Int64?>(nil)
 
-  /// Prepares to play a file whose frames have this size, from `bufferCount` buffers.
+  /// Creates a driver for a file whose frames have this size.
   ///
-  /// - Throws: `MediaError` with `.outOfMemory` when there is no memory for the buffers.
+  /// - Throws: `MediaError` with `.outOfMemory` if the buffers cannot be allocated.
   package init(
     path: String, pace: Pace, layout: Layout, width: Int, height: Int, bufferCount: Int = 32
   ) throws(MediaError) {
     self.path = path
     self.pace = pace
     self.layout = layout
-    // A file may state any size. Beyond this one no frame fits, and each says so.
+    // A file may declare any size. Larger frames do not fit the buffers and are marked corrupt.
     let (width, height) = (min(max(0, width), Self.limit), min(max(0, height), Self.limit))
     let chroma = (width + 1) / 2 * ((height + 1) / 2)
     let bytes =
       switch layout {
       case .yuv420p: width * height + 2 * chroma
-      // Noise in the finest JPEG takes about as much as its samples, one for each colour.
+      // A JPEG of noise at the best quality needs about one byte per sample of each color channel.
       case .mjpeg, .h264: 3 * width * height + 65_536
       }
     self.bufferCount = max(2, min(bufferCount, Self.totalByteLimit / max(1, bytes)))
@@ -54,7 +54,7 @@ package final class FileDriver: FrameDriver {
   private static let limit = 16_384
   private static let totalByteLimit = 1 << 30
 
-  /// The most bytes that a frame can take.
+  /// The maximum size of a frame, in bytes.
   package var maximumByteCount: Int { queue.bytesPerBuffer }
 
   package func start(keeping held: [Int]) throws(MediaError) {
@@ -62,7 +62,7 @@ package final class FileDriver: FrameDriver {
     failure.withLock { $0 = nil }
     lastDuration.withLock { $0 = nil }
     queue.restart(keeping: held)
-    // From here on it is the clock of the frames, however long the first of them takes.
+    // The frames' times start here, even if the first frame takes long to decode.
     let base = clock.startOfStream()
     if pace == .maximum { clock.advance(toMicroseconds: base) }
     let started = try BlockingThread.started { [self] in
@@ -149,7 +149,7 @@ package final class FileDriver: FrameDriver {
   }
 }
 
-/// Puts a file's frames into the ring at their times.
+/// Fills the buffers with a file's frames at their times.
 private struct Player {
   let base: Int64
   let timeBase: Rational
@@ -158,7 +158,7 @@ private struct Player {
   private var sequence: UInt32 = 0
   private var overruns: UInt32 = 0
   private var firstTicks: Int64?
-  /// How long the frame delivered last lasts, in microseconds; nil where the file does not say.
+  /// The duration of the last delivered frame in microseconds, or nil if the file defines none.
   private(set) var lastDuration: Int64?
 
   init(base: Int64, timeBase: Rational, queue: SoftwareBufferQueue, pace: Pace) {
@@ -168,21 +168,23 @@ private struct Player {
     self.pace = pace
   }
 
-  /// Delivers one frame, or loses it when nobody gave a buffer back; false once stopped.
+  /// Delivers a frame, or drops it if no buffer is free.
+  ///
+  /// Returns false after a stop.
   mutating func deliver(
     _ bytes: UnsafeRawBufferPointer, at ticks: Int64, for duration: Int64,
     isStopping: borrowing Atomic<Bool>
   ) -> Bool {
     let first = firstTicks ?? ticks
     firstTicks = first
-    // A time that does not fit is a broken file's; it becomes the first frame's.
+    // A damaged file may contain times that overflow. They become the time of the first frame.
     let due = base &+ max(0, microseconds(ticks &- first) ?? 0)
     lastDuration = microseconds(duration).flatMap { $0 > 0 ? $0 : nil }
     defer { sequence &+= 1 }
     var free: Int?
     switch pace {
     case .realTime:
-      // In steps, so that a stop is noticed although the next frame may be far away.
+      // The sleep is divided into steps of 50 ms, so that a stop takes effect soon.
       while MonotonicClock.microseconds() < due {
         if isStopping.load(ordering: .acquiring) { break }
         MonotonicClock.sleep(untilMicroseconds: min(due, MonotonicClock.microseconds() + 50_000))
@@ -199,7 +201,7 @@ private struct Player {
     let buffer = queue.memory(of: index)
     var frame = FrameObservation(sequence: sequence, microseconds: due)
     frame.overrunsBefore = overruns
-    // A frame larger than any picture should be arrives cut, and says so.
+    // A frame larger than its buffer is truncated and marked corrupt.
     frame.isMarkedCorrupt = bytes.count > buffer.count
     overruns = 0
     buffer.copyMemory(
@@ -208,7 +210,9 @@ private struct Player {
     return isAlive
   }
 
-  /// A number of the file's ticks; nil where it does not fit.
+  /// Converts the file's ticks to microseconds.
+  ///
+  /// Nil on overflow.
   private func microseconds(_ ticks: Int64) -> Int64? {
     try? MediaTime(Rational(ticks) * timeBase)
       .converted(to: 1_000_000, rounding: .halfAwayFromZero).value

@@ -5,18 +5,19 @@ import OvercrankALSA
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 
-/// The capture device of a sound card, set up.
+/// A configured ALSA capture device.
 final class ALSADriver: AudioDriver {
   let format: AudioFormat
   private let device: AudioDevice
 
-  /// Opens a device in a format.
+  /// Opens and configures a device.
   ///
-  /// - Throws: `MediaError` when the device is busy, gone or not permitted, or lacks the format.
+  /// - Throws: `MediaError` if the device is busy, lost or not permitted, or does not support the
+  ///   format.
   init(_ node: AudioNode, _ format: AudioFormat) throws(MediaError) {
     do throws(ALSAError) {
       let device = try AudioDevice(opening: node)
-      // 10 ms from interrupt to interrupt; half a second may wait until this program comes.
+      // The period is 10 ms. The buffer holds 0.5 s, for delays of this program.
       _ = try device.configure(
         AudioSettings(
           layout: format.sampleFormat.layout, channelCount: format.channelCount,
@@ -53,7 +54,7 @@ final class ALSADriver: AudioDriver {
     let space = memory.count / format.bytesPerSample
     let (count, loss) = try device.read(into: start, count: min(available, space))
     if let loss { return try recover(from: loss, timeout) }
-    // The sample after those that waited then was due just at that time.
+    // The timestamp belongs to the sample after those that were available.
     return count > 0
       ? .samples(count: count, SampleStamp(sample: available, nanoseconds: time)) : .none
   }
@@ -68,14 +69,14 @@ final class ALSADriver: AudioDriver {
       return .lost(.overrun)
     case .suspended:
       if try device.resume() { return .lost(.suspended) }
-      usleep(UInt32(clamping: timeout) * 100)  // A tenth of the limit; it has still to wake.
+      usleep(UInt32(clamping: timeout) * 100)  // Waits for the resume: a tenth of the timeout.
       return .none
     }
   }
 }
 
 extension MediaError {
-  /// A microphone that failed, refused or went while it was opened for capture or streamed.
+  /// Converts an ALSA error from opening or streaming a microphone.
   init(capturing error: ALSAError) {
     let code: Code =
       switch error.reason {

@@ -3,33 +3,34 @@
 package import OvercrankDeviceDiscovery
 package import OvercrankMediaCore
 
-/// A source of sound that streams: a sound card, or the synthetic camera's ear.
+/// A streaming source of audio: a sound card or the audio of the synthetic camera.
 ///
 /// All calls come from one thread.
 package protocol AudioDriver: AnyObject, Sendable {
-  /// How the samples are given.
+  /// The sample format.
   var format: AudioFormat { get }
 
-  /// Whether the driver waits until its samples are taken: then the capture waits for every taker
-  /// too.
+  /// Whether the driver waits until its samples are consumed.
+  ///
+  /// If true, the capture waits for every sink.
   var waitsForTakers: Bool { get }
 
-  /// The clock that stamps are of, in nanoseconds.
+  /// The current time on the clock of the driver's timestamps, in nanoseconds.
   func nanoseconds() -> Int64
 
   /// Starts the stream.
   ///
-  /// - Throws: `MediaError` when the device is busy, gone or fails.
+  /// - Throws: `MediaError` if the device is busy, lost or fails.
   func start() throws(MediaError)
 
-  /// Waits for samples, up to a time limit, and takes as many as there are and find room.
+  /// Waits for samples until a timeout, and reads the available samples that fit the memory.
   ///
-  /// - Throws: `MediaError` when the device is gone or has failed.
+  /// - Throws: `MediaError` if the device is lost or has failed.
   func read(
     into memory: UnsafeMutableRawBufferPointer, timeoutMilliseconds: Int32
   ) throws(MediaError) -> AudioReading
 
-  /// Ends the stream.
+  /// Stops the stream.
   func stop()
 }
 
@@ -37,21 +38,23 @@ extension AudioDriver {
   package var waitsForTakers: Bool { false }
 }
 
-/// What came of waiting for samples.
+/// The result of waiting for samples.
 package enum AudioReading: Sendable {
-  /// So many samples of each channel, and the stamp that came with them.
+  /// The number of samples per channel, and their timestamp.
   case samples(count: Int, SampleStamp)
-  /// None within the time limit.
+  /// No samples before the timeout.
   case none
-  /// The stream broke off and goes on; samples are missing in between.
+  /// The stream was interrupted and continues.
+  ///
+  /// Samples in between are lost.
   case lost(AudioGap.Cause)
 }
 
-/// When a sample was heard.
+/// The capture time of a sample.
 package struct SampleStamp: Hashable, Sendable {
-  /// Which sample it is about, counted from the first of those that it came with.
+  /// The index of the sample, relative to the first sample of the same reading.
   package var sample: Int
-  /// When it was heard, in nanoseconds of the driver's clock.
+  /// The capture time in nanoseconds of the driver's clock.
   package var nanoseconds: Int64
 
   package init(sample: Int, nanoseconds: Int64) {
@@ -60,52 +63,58 @@ package struct SampleStamp: Hashable, Sendable {
   }
 }
 
-/// Samples that are missing between two blocks.
+/// A gap of lost samples between two audio blocks.
 public struct AudioGap: Hashable, Sendable {
-  /// Why they are missing.
+  /// The reason for a gap.
   public enum Cause: String, Hashable, Sendable, CaseIterable {
-    /// The card's buffer ran over: this program did not come to read it in time.
+    /// The sound card's buffer overflowed because the program did not read it in time.
     case overrun
-    /// The machine slept.
+    /// The system was suspended.
     case suspended
-    /// Too many blocks waited for whoever takes them.
+    /// Too many blocks were waiting for the program.
     case outOfBuffers = "out_of_buffers"
   }
 
-  /// Why the first of them is missing.
+  /// The reason for the first loss in the gap.
   public let cause: Cause
-  /// The number of the first sample that is missing.
+  /// The index of the first lost sample since the start of the stream.
   public let position: Int64
-  /// How many are missing: counted where this program let them go, else the nearest whole number
-  /// by the time stamps before and after.
+  /// The number of lost samples per channel.
+  ///
+  /// The number is exact for ``Cause/outOfBuffers``. Otherwise it is derived from the timestamps
+  /// before and after, rounded to a whole number.
   public let sampleCount: Int64
 }
 
-/// Samples that have just arrived, on their way past the sinks.
+/// A block of captured samples, passed to the sinks.
 package struct AudioBlock {
-  /// The number of the first sample since the stream began, those that are missing counted.
+  /// The index of the first sample since the start of the stream, including lost samples.
   package let position: Int64
-  /// Samples of each channel.
+  /// The number of samples per channel.
   package let sampleCount: Int
-  /// When the first sample was heard, in nanoseconds of the capture clock.
+  /// The capture time of the first sample, in nanoseconds of the capture clock.
   package let nanoseconds: Int64
-  /// What is missing before it.
+  /// The gap before this block.
   package let gap: AudioGap?
-  /// The samples, interleaved; valid during the call.
+  /// The interleaved samples, valid during the call.
   package let bytes: UnsafeRawBufferPointer
 }
 
-/// Where sound goes from its capture thread.
+/// A receiver of audio from its capture thread.
 ///
-/// All calls come from that thread, so they neither wait nor ask for memory.
+/// All calls come from the capture thread. Implementations must not block or allocate memory.
 package protocol AudioSink: AnyObject, Sendable {
-  /// Whether the sink has room for the next block; asked only for drivers that wait.
+  /// Whether the sink has space for the next block.
+  ///
+  /// Called only for drivers that wait for consumers.
   var hasSpace: Bool { get }
 
-  /// Takes a block, or leaves it.
+  /// Accepts or ignores a block.
   func take(_ block: AudioBlock)
 
-  /// Learns that no more sound will come: the stream is off.
+  /// Ends the sink.
+  ///
+  /// The stream is off, and no more audio will come.
   func end()
 }
 

@@ -5,33 +5,33 @@ public import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 import Synchronization
 
-/// A microphone opened in one format, ready to deliver sound to a session's outputs.
+/// A microphone opened in one sample format, as an input of a session.
 ///
 /// ```swift
 /// guard let microphone = CaptureDevice.defaultDevice(for: .audio) else { return }
 /// try session.addInput(MicrophoneInput(device: microphone))
 /// ```
 ///
-/// No other program can record from the device while the input lives.
+/// The input uses the device exclusively: no other program can record from it.
 ///
-/// All calls may come from any thread; opening waits for the sound card.
+/// All calls may come from any thread. Opening blocks until the sound card answers.
 public final class MicrophoneInput: CapturingInput {
-  /// How its samples are given.
+  /// The sample format.
   public let format: AudioFormat
   package let reach: DeviceEnvironment
   package let canReopen: Bool
-  /// The device, and its driver as long as that is open.
+  /// The device, and its driver while the device is open.
   private let opened: Mutex<(device: CaptureDevice, driver: (any AudioDriver)?)>
   private let counters = AudioCounters()
 
   /// Opens a microphone.
   ///
   /// - Parameters:
-  ///   - device: One that gives sound.
-  ///   - format: One of its ``DeviceDiscovery/CaptureDevice/audioFormats()``; nil for that which
-  ///     it prefers.
-  /// - Throws: `MediaError` when the device is busy, gone or not permitted, gives no sound, or
-  ///   lacks the format.
+  ///   - device: A device with audio.
+  ///   - format: One of the device's ``DeviceDiscovery/CaptureDevice/audioFormats()``. Nil selects
+  ///     the preferred format.
+  /// - Throws: `MediaError` if the device is busy, lost, not permitted, no microphone, or does not
+  ///   support the format.
   public convenience init(
     device: CaptureDevice, format: AudioFormat? = nil
   ) throws(MediaError) {
@@ -41,7 +41,7 @@ public final class MicrophoneInput: CapturingInput {
       device: device, driver: try ALSADriver(Self.node(of: device), wanted), canReopen: true)
   }
 
-  /// Joins a driver of any make to the device that it plays.
+  /// Creates an input from a device and a custom driver.
   package convenience init(device: CaptureDevice, driver: any AudioDriver) {
     self.init(device: device, driver: driver, canReopen: false)
   }
@@ -53,19 +53,20 @@ public final class MicrophoneInput: CapturingInput {
     opened = Mutex((device, driver))
   }
 
-  /// The device that was opened.
+  /// The open device.
   public var device: CaptureDevice { opened.withLock { $0.device } }
 
-  /// One port, of sound.
+  /// One audio port.
   public var ports: [InputPort] { [InputPort(mediaType: .audio, audioFormat: format)] }
 
-  /// Samples of each channel that arrived since the input was made.
+  /// The number of samples per channel that arrived since the input was created.
   public var sampleCount: Int64 { counters.samples.load(ordering: .relaxed) }
-  /// How often the card's buffer ran over because this program did not come in time.
+  /// The number of overflows of the sound card's buffer.
   public var overrunCount: Int64 { counters.overruns.load(ordering: .relaxed) }
-  /// How often the machine slept meanwhile.
+  /// The number of system suspensions during capture.
   public var suspensionCount: Int64 { counters.suspensions.load(ordering: .relaxed) }
-  /// Samples of each channel that were lost by both, to the nearest by the time stamps.
+  /// The number of samples per channel lost to overflows and suspensions, estimated from
+  /// timestamps.
   public var lostSampleCount: Int64 { counters.lostSamples.load(ordering: .relaxed) }
 
   package func makeCapture(
@@ -81,7 +82,7 @@ public final class MicrophoneInput: CapturingInput {
       driver, counters, into: try connections.audioSinks, control: control, whenEnded: whenEnded)
   }
 
-  /// The node of a device that gives sound.
+  /// The ALSA node of a microphone.
   private static func node(of device: CaptureDevice) throws(MediaError) -> AudioNode {
     if case .alsa(let node) = device.source { return node }
     throw MediaError(
@@ -96,7 +97,7 @@ public final class MicrophoneInput: CapturingInput {
   }
 
   package func reopen(at device: CaptureDevice) throws(MediaError) {
-    // Nobody can open a card twice, not even who has it.
+    // An ALSA capture device can be opened only once, even by the same program.
     close()
     let driver = try reach.perform { () throws(MediaError) in
       try ALSADriver(Self.node(of: device), format)

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The frame number that the synthetic camera paints into each picture.
+/// The machine-readable frame number in each image of the synthetic camera.
 ///
-/// Thirty-two black or white cells along the top: 26 bits of the number, highest first, then 6
-/// bits of a check value. A cell is wide enough to survive JPEG and H.264, and whoever reads a
-/// damaged or foreign picture gets nil instead of a wrong number.
+/// The pattern has 32 black or white cells along the top edge. They encode 26 bits of the number,
+/// most significant first, and a 6-bit check value. Cells are wide enough to survive JPEG and
+/// H.264. The check value prevents wrong numbers from damaged or foreign images.
 package enum FrameNumberPattern {
-  /// The first number that does not fit; painting goes on from zero there.
+  /// The number of distinct frame numbers.
+  ///
+  /// Larger numbers wrap to zero.
   package static let limit = 1 << 26
-  /// The height of a row of cells: one row of JPEG's blocks.
+  /// The height of a row of cells in pixels, equal to one row of JPEG macroblocks.
   static let rowHeight = 16
   private static let cellCount = 32
 
-  /// Where the cells lie in a picture of some width.
+  /// The arrangement of the cells in an image of a given width.
   struct Layout {
     let cellsPerRow: Int
     let cellWidth: Int
-    /// Pixels from the top that the cells take.
+    /// The height of the cells in pixels, from the top edge.
     var height: Int { (cellCount + cellsPerRow - 1) / cellsPerRow * rowHeight }
     private var cellCount: Int { FrameNumberPattern.cellCount }
 
@@ -26,7 +28,7 @@ package enum FrameNumberPattern {
     }
   }
 
-  /// Whether the cell at a place is white, for the number `number`.
+  /// Whether the cell at a pixel is white for a frame number.
   static func isWhite(x: Int, y: Int, number: Int, layout: Layout) -> Bool {
     let column = min(x / layout.cellWidth, layout.cellsPerRow - 1)
     let cell = y / rowHeight * layout.cellsPerRow + column
@@ -34,13 +36,13 @@ package enum FrameNumberPattern {
     return bits(of: number) >> (cellCount - 1 - cell) & 1 == 1
   }
 
-  /// Reads the number back out of a picture's brightness.
+  /// Decodes the frame number from the luma of an image.
   ///
   /// - Parameters:
-  ///   - width: Pixels from left to right.
-  ///   - height: Pixels from top to bottom.
-  ///   - luma: The brightness of a pixel by column and row, 0 ... 255.
-  /// - Returns: The number, or nil where no number is painted or the picture is too damaged.
+  ///   - width: The image width in pixels.
+  ///   - height: The image height in pixels.
+  ///   - luma: The luma of the pixel in a column and a row, from 0 to 255.
+  /// - Returns: The number, or nil if the image has no frame number or is too damaged.
   package static func read(
     width: Int, height: Int, luma: (_ x: Int, _ y: Int) -> UInt8
   ) -> Int? {
@@ -50,13 +52,13 @@ package enum FrameNumberPattern {
     for cell in 0..<cellCount {
       let left = cell % layout.cellsPerRow * layout.cellWidth
       let top = cell / layout.cellsPerRow * rowHeight
-      // The middle of the cell, away from the ringing at its edges.
+      // Only the middle of a cell is read, to avoid compression artifacts at its edges.
       let columns = (left + layout.cellWidth / 4)..<(left + max(1, layout.cellWidth * 3 / 4))
       let rows = (top + 5)..<(top + 11)
       var sum = 0
       for y in rows { for x in columns { sum += Int(luma(x, y)) } }
       let mean = sum / (columns.count * rows.count)
-      // Grey is neither black nor white: then this is not our picture.
+      // A gray cell means that the image has no frame number.
       guard !(96..<160).contains(mean) else { return nil }
       bits = bits << 1 | (mean >= 160 ? 1 : 0)
     }
@@ -66,7 +68,7 @@ package enum FrameNumberPattern {
 
   private static func bits(of number: Int) -> UInt32 {
     let value = UInt32(truncatingIfNeeded: number) % UInt32(limit)
-    // Never all zero nor all one, so that black and white pictures carry no number.
+    // The check value prevents 32 equal bits, so that black and white images have no frame number.
     return value << 6 | (value % 61 + 1)
   }
 }

@@ -5,16 +5,17 @@ import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import Synchronization
 
-/// A count that other processes may read, and that survives a kill of this one: the only eight bytes
-/// of a file, in the machine's own byte order.
+/// A counter in a memory-mapped file, readable by other processes and after a kill of this one.
+///
+/// The file consists of one 64-bit integer in native byte order.
 final class SharedCounter: Sendable {
   private static let byteCount = 8
 
   private let path: String
-  /// Where the file is mapped; 0 before ``open()``.
+  /// The address of the mapped file, or 0 before ``open()``.
   private let address = Atomic<UInt>(0)
 
-  /// Makes a counter; its file is not touched before ``open()``.
+  /// Creates a counter without opening its file.
   init(path: String) { self.path = path }
 
   deinit {
@@ -22,12 +23,14 @@ final class SharedCounter: Sendable {
     if let memory { munmap(memory, Self.byteCount) }
   }
 
-  /// Creates the file, or reuses one of eight bytes, and counts from 0; does nothing where it is open.
+  /// Creates or reuses the file and resets the counter to 0.
   ///
-  /// An existing file of any other size is not a counter, and a symbolic link may lead to one that is
-  /// not: both stay untouched.
+  /// Does nothing if the file is open.
   ///
-  /// - Throws: `MediaError` with `.deviceFailed` where the file cannot be used.
+  /// An existing file must have exactly 8 bytes and must not be a symbolic link. Other files are
+  /// left unchanged.
+  ///
+  /// - Throws: `MediaError` with `.deviceFailed` if the file cannot be used.
   func open() throws(MediaError) {
     guard address.load(ordering: .relaxed) == 0 else { return }
     let created = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
@@ -48,9 +51,9 @@ final class SharedCounter: Sendable {
     address.store(UInt(bitPattern: memory), ordering: .relaxed)
   }
 
-  /// Opens a file that exists, if it can be a counter.
+  /// Opens an existing file if it is a counter file.
   private func openExisting() throws(MediaError) -> Int32 {
-    // Opening a pipe would wait for its other end.
+    // `O_NONBLOCK` prevents blocking if the path is a named pipe.
     let descriptor = Glibc.open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else {
       throw errno == ELOOP ? failure("it is a symbolic link") : failure(errno)
@@ -75,7 +78,9 @@ final class SharedCounter: Sendable {
       recovery: "name a new file in a folder that can be written to: counter=/dev/shm/frames")
   }
 
-  /// Counts one; only one thread at a time may call it, after ``open()``.
+  /// Increments the counter.
+  ///
+  /// Call this after ``open()``, from one thread at a time.
   func add() {
     let memory = UnsafeMutableRawPointer(bitPattern: address.load(ordering: .relaxed))
     guard let memory else { return }

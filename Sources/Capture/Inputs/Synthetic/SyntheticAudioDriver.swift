@@ -4,16 +4,22 @@ import OvercrankDeviceDiscovery
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 
-/// What the synthetic camera hears, sample by sample as its time comes: by the clock of the machine,
-/// or that of frames that do not wait for theirs, which then wait for the sound.
+/// The driver for the synthetic camera's audio.
+///
+/// Samples are delivered in real time, or on the clock of frames without real-time pacing. In the
+/// latter case, frames and audio wait for each other.
 final class SyntheticAudioDriver: AudioDriver {
   let format = AudioFormat(
     .float, sampleRate: SyntheticAudio.sampleRate, channelCount: SyntheticAudio.channelCount)
   private let source: SyntheticAudio
-  /// When sample 0 is heard, in microseconds of the capture clock; 0 while that is not known.
+  /// The time of sample 0, in microseconds of the capture clock.
+  ///
+  /// 0 while unknown.
   private let epoch: @Sendable () -> Int64
   private let frameClock: FrameClock?
-  /// The next sample, once there was one: the capture thread's own.
+  /// The next sample's index, or nil before the first read.
+  ///
+  /// Used only by the capture thread.
   private nonisolated(unsafe) var next: Int64?
 
   init(
@@ -43,7 +49,7 @@ final class SyntheticAudioDriver: AudioDriver {
       return .none
     }
     let now = nanoseconds() / 1_000
-    // From the first whole 10 ms after now on, which is a whole number of samples.
+    // Audio starts at the next multiple of 10 ms, which is a whole number of samples.
     let first = next ?? max(0, (now - epoch + 9_999) / 10_000) * (rate / 100)
     let count = min(rate / 100, Int64(memory.count / format.bytesPerSample))
     let end = epoch + (first + count) * 1_000_000 / rate

@@ -7,32 +7,34 @@ import OvercrankLinuxSystem
 package import OvercrankMediaCore
 import Synchronization
 
-/// The synthetic camera: a thread that fills buffers at a fixed rate, as a driver's interrupt
-/// does, whether or not anyone takes them.
+/// The synthetic camera: a thread that fills buffers at a fixed rate.
 ///
-/// Frame k is due at the start time plus k frame durations, and carries that time and k as its
-/// sequence number. When no buffer is free at that moment the frame is lost, and the numbers go
-/// on. Faults asked for lose frames before they reach the buffers, as a bad cable does.
+/// Frame k is due at the start time plus k frame durations. Its timestamp is that time, and its
+/// sequence number is k. If no buffer is free at that time, the frame is dropped and its number is
+/// skipped. Simulated faults drop frames before they reach a buffer, as a bad cable does.
 ///
-/// At ``Pace/maximum`` frame k has the same time and number, but comes as soon as a buffer is free
-/// for it; the clock of the driver is then that of its frames.
+/// At ``Pace/maximum``, frames have the same times and numbers, but each is delivered as soon as a
+/// buffer is free. The driver's clock then shows the time of the latest frame.
 package final class SyntheticDriver: FrameDriver {
-  /// What to draw, how fast, and what goes wrong.
+  /// The image format, rate and simulated faults.
   package struct Settings: Sendable {
-    /// The layout of the frames.
+    /// The pixel format or codec of the frames.
     package enum Layout: Sendable { case mjpeg, yuyv, gray }
     package var width: Int
     package var height: Int
     package var frameRate: FrameRate
     package var layout: Layout
-    /// The share of frames lost before they reach a buffer, from 0 to 1.
+    /// The fraction of frames dropped by simulated faults, from 0 to 1.
     package var dropShare = Rational.zero
-    /// Chooses which frames are lost: the same seed loses the same frames.
+    /// The seed of the simulated faults.
+    ///
+    /// The same seed drops the same frames.
     package var seed: UInt64 = 0
-    /// A file in which the frames that were handed over are counted, for who checks what became of
-    /// them; it is opened when the camera starts.
+    /// The path of a file that counts the delivered frames, for tests.
+    ///
+    /// The file is opened when the camera starts.
     package var counterPath: String?
-    /// Whether frames wait for their time.
+    /// Whether frames are delivered in real time.
     package var pace = Pace.realTime
 
     package init(width: Int, height: Int, frameRate: FrameRate, layout: Layout) {
@@ -52,12 +54,12 @@ package final class SyntheticDriver: FrameDriver {
   private let maker: Mutex<(any TestPatternGenerator & Sendable)?>
   private let startMicroseconds = Atomic<Int64>(0)
   private let clock = FrameClock()
-  /// How long the clock stands still at most while frames are lost on purpose, in microseconds.
+  /// The longest time that the clock stands still during simulated drops, in microseconds.
   private static let longestStillness: Int64 = 1_000_000
 
-  /// Draws what can be drawn beforehand and reserves the buffers.
+  /// Prepares the image and reserves the buffers.
   ///
-  /// - Throws: `MediaError` when the picture cannot be made.
+  /// - Throws: `MediaError` if the image cannot be created.
   package init(settings: Settings, bufferCount: Int = 32) throws(MediaError) {
     let picture = TestPattern(width: settings.width, height: settings.height)
     let maker: any TestPatternGenerator & Sendable
@@ -80,12 +82,12 @@ package final class SyntheticDriver: FrameDriver {
     self.maker = Mutex(maker)
   }
 
-  /// The most bytes that a frame can take.
+  /// The maximum size of a frame, in bytes.
   package var maximumByteCount: Int { queue.bytesPerBuffer }
 
   package var waitsForTakers: Bool { settings.pace == .maximum }
   package func microseconds() -> Int64 { clock.microseconds() }
-  /// The clock of frames that do not wait for their time; nil for those that do.
+  /// The clock of frames without real-time pacing, or nil for real-time frames.
   var frameClock: FrameClock? { waitsForTakers ? clock : nil }
 
   /// The capture time of frame 0, in microseconds; 0 before the start.
@@ -99,13 +101,13 @@ package final class SyntheticDriver: FrameDriver {
     }
     isStopping.store(false, ordering: .relaxed)
     queue.restart(keeping: held)
-    // The first frame is complete one frame duration after the stream was switched on.
+    // As on a real sensor, the first frame is complete one frame duration after the start.
     let duration = settings.frameRate.frameDuration
     let switchedOn = clock.startOfStream()
     if waitsForTakers { clock.advance(toMicroseconds: switchedOn) }
     let start = switchedOn &+ Int64(saturating: duration.doubleValue * 1_000_000)
     startMicroseconds.store(start, ordering: .releasing)
-    // Who does not wait would keep others from the processor.
+    // At maximum pace the thread never sleeps, so real-time priority would starve other threads.
     let urgency: BlockingThread.Urgency = waitsForTakers ? .ordinary : .realTime
     let started = try BlockingThread.started(urgency: urgency) { [self] in
       generate(maker, startMicroseconds: start)
@@ -139,13 +141,13 @@ package final class SyntheticDriver: FrameDriver {
     var lastDue = startMicroseconds
     while !isStopping.load(ordering: .acquiring) {
       guard let offset = try? Self.microseconds(ofFrame: number, at: settings.frameRate) else {
-        break  // 292 000 years on.
+        break  // The frame time overflows after 292 000 years.
       }
       let due = startMicroseconds + offset
       if !waitsForTakers { MonotonicClock.sleep(untilMicroseconds: due) }
       defer { number += 1 }
       if isDropped(number) {
-        // Nobody could tell otherwise that a camera without frames is silent.
+        // The clock must advance without frames, or a silent camera would never reach its timeout.
         if due &- lastDue > Self.longestStillness, waitsForTakers {
           clock.advance(toMicroseconds: due)
         }
@@ -169,7 +171,9 @@ package final class SyntheticDriver: FrameDriver {
     queue.end()
   }
 
-  /// A buffer to fill; nil where the consumer has them all, or once the stream is to end.
+  /// A buffer to fill.
+  ///
+  /// Nil if the consumer has all buffers, or after a stop.
   private func takeBuffer(forFrameAt due: Int64) -> Int? {
     guard waitsForTakers else { return queue.takeFree() }
     let period = Int64(saturating: settings.frameRate.frameDuration.doubleValue * 1_000_000)
@@ -181,9 +185,9 @@ package final class SyntheticDriver: FrameDriver {
     return queue.waitForFree { isStopping.load(ordering: .acquiring) }
   }
 
-  /// The time of frame `number` after frame 0, in whole microseconds as a driver gives them.
+  /// The time of a frame relative to frame 0, in whole microseconds.
   ///
-  /// The kernel cuts its nanoseconds off to microseconds, so this does, too.
+  /// The time is rounded down, as the kernel truncates nanoseconds to microseconds.
   package static func microseconds(
     ofFrame number: Int64, at rate: FrameRate
   ) throws(MediaError) -> Int64 {
@@ -191,7 +195,9 @@ package final class SyntheticDriver: FrameDriver {
       .converted(to: 1_000_000, rounding: .towardNegativeInfinity).value
   }
 
-  /// Whether the fault asked for loses this frame; a function of the seed and the number alone.
+  /// Whether a simulated fault drops this frame.
+  ///
+  /// The result depends only on the seed and the number.
   func isDropped(_ number: Int64) -> Bool {
     guard settings.dropShare > .zero else { return false }
     // SplitMix64 (Steele, Lea and Flood, 2014).
@@ -203,7 +209,7 @@ package final class SyntheticDriver: FrameDriver {
     return Int128(bits >> 32) < threshold
   }
 
-  /// Whether a whole second begins with this frame: the first at or after it.
+  /// Whether this frame is the first at or after a whole second.
   private func isFlash(_ number: Int64) -> Bool {
     let rate = settings.frameRate
     func second(_ number: Int64) -> Int64 {

@@ -3,15 +3,18 @@
 import OvercrankMediaCore
 import OvercrankV4L2
 
-/// How a camera exposes while it streams, as far as its controls tell: what an automatic chooses
-/// for one frame or the next, no V4L2 camera says.
+/// The exposure settings of a streaming camera, as reported by its controls.
+///
+/// V4L2 does not report which values automatic exposure selects for each frame.
 package struct ExposureInForce: Hashable, Sendable {
-  /// The controls that tell; a camera has some of them.
+  /// The controls that define the exposure.
+  ///
+  /// A camera has only some of them.
   static let controls: [ControlID] = [
     .automaticExposure, .exposureTime, .automaticGain, .gain, .analogueGain,
   ]
 
-  // As the driver holds them, 32 bits each; nil where the camera has no such control.
+  // Values as the driver reports them, 32 bits each. Nil for controls that the camera lacks.
   private var mode: Int32?
   private var time: Int32?
   private var automaticGain: Int32?
@@ -20,7 +23,7 @@ package struct ExposureInForce: Hashable, Sendable {
 
   package init() {}
 
-  /// Notes what a control holds.
+  /// Records the value of a control.
   mutating func note(_ control: ControlID, _ value: Int64?) {
     let value = value.flatMap(Int32.init(exactly:))
     switch control {
@@ -33,19 +36,19 @@ package struct ExposureInForce: Hashable, Sendable {
     }
   }
 
-  /// Whether duration and gain are set by hand; nil where the camera tells nothing of exposure.
+  /// Whether exposure is manual, or nil if the camera does not report it.
   var isByHand: Bool? {
     guard let mode else { return time == nil ? nil : true }
     return ControlID.automaticExposure.isManual(at: Int64(mode))
   }
 
-  /// How long a frame is exposed; nil where that is not set by hand.
+  /// The exposure duration of a frame, or nil for automatic exposure.
   var duration: MediaTime? {
     guard isByHand == true, let time else { return nil }
     return CameraControls.duration(Int64(time))
   }
 
-  /// The gain in the driver's unit; nil where that is not set by hand.
+  /// The gain in the driver's unit, or nil for automatic gain.
   var gainValue: Int64? {
     guard isByHand == true, automaticGain ?? 0 == 0 else { return nil }
     return (gain ?? analogueGain).map(Int64.init)

@@ -6,28 +6,29 @@ import OvercrankMediaCore
 import OvercrankV4L2
 import Synchronization
 
-/// A V4L2 device that was set to a mode: its driver's buffers as everyone else sees them.
+/// A V4L2 device in one mode, with its buffer queue.
 final class V4L2Driver: FrameDriver {
   let bufferCount: Int
   let exposureGuard: ExposureGuard?
   private let queue: BufferQueue
-  /// The frame duration that was granted, and the one that was in force before.
+  /// The frame duration that the driver reports.
   private let frameDuration: MediaTime
   private let durationBefore: MediaTime?
-  /// Whether the device is at the duration before, since a control could not go back otherwise.
+  /// Whether the previous frame duration was restored, because a control required it.
   private let isDurationGivenBack = Atomic<Bool>(false)
-  // Of the thread that starts the stream and dequeues.
+  // State used only by the thread that starts the stream and dequeues.
   private nonisolated(unsafe) var exposure = ExposureInForce()
   private nonisolated(unsafe) var isToldOfExposure = false
 
-  /// Takes the device over, whose frame duration was set, and asks for its buffers.
+  /// Takes ownership of a configured device and requests its buffers.
   ///
   /// - Parameters:
   ///   - device: The device, set to its mode.
-  ///   - planes: Where a frame lies in several planes of memory, the bytes to take of each.
-  ///   - frameDuration: The frame duration that was granted, in seconds.
-  ///   - durationBefore: The one that was in force before; nil where it is not known.
-  /// - Throws: `DeviceError` with `.busy` when another program streams from it.
+  ///   - planes: The number of bytes to copy from each plane of a multi-planar frame. Empty for
+  ///     contiguous frames.
+  ///   - frameDuration: The frame duration that the driver reports, in seconds.
+  ///   - durationBefore: The previous frame duration, or nil if unknown.
+  /// - Throws: `DeviceError` with `.busy` if another program streams from the device.
   init(
     _ device: consuming VideoDevice, joining planes: [Int], frameDuration: MediaTime,
     durationBefore: MediaTime?
@@ -46,7 +47,7 @@ final class V4L2Driver: FrameDriver {
       if isDurationGivenBack.exchange(false, ordering: .relaxed) {
         _ = try queue.setFrameDuration(frameDuration)
       }
-      // The controls are the user's again whenever the stream is off.
+      // Controls are adjusted only while the stream is on. They are restored when it stops.
       exposureGuard?.apply()
       readExposure()
       try queue.start(keeping: held)
@@ -56,9 +57,9 @@ final class V4L2Driver: FrameDriver {
     }
   }
 
-  /// Learns how the camera exposes, and asks to be told when somebody changes that.
+  /// Reads the exposure settings and subscribes to their changes.
   ///
-  /// A camera that does not say, or whose driver has no events, has frames without the answer.
+  /// If the camera reports no settings or the driver has no events, frames carry no exposure data.
   private func readExposure() {
     exposure = ExposureInForce()
     for control in ExposureInForce.controls {
@@ -69,8 +70,9 @@ final class V4L2Driver: FrameDriver {
     isToldOfExposure = true
   }
 
-  /// Gives the controls back, at the frame duration that they were set for where they need it;
-  /// what the camera does not take is in the report, by name.
+  /// Restores the controls, at the previous frame duration if a control requires that.
+  ///
+  /// The guard's report names the controls that could not be restored.
   private func giveBackControls() {
     if exposureGuard?.hasShortenedExposure == true, let durationBefore {
       isDurationGivenBack.store(true, ordering: .relaxed)
@@ -87,8 +89,7 @@ final class V4L2Driver: FrameDriver {
       }
     } catch { throw MediaError(capturing: error) }
     guard let dequeued else { return nil }
-    // A clock the driver does not name cannot be compared with ours, and none is no time at all:
-    // then ours is the time.
+    // Timestamps of an unknown clock and zero timestamps are replaced by the current time.
     let isTimed = dequeued.clock == .monotonic && dequeued.microseconds != 0
     var frame = FrameObservation(
       sequence: dequeued.sequence,
@@ -105,7 +106,7 @@ final class V4L2Driver: FrameDriver {
   }
 
   func stop() {
-    // Of a device that is gone there is nothing to stop.
+    // Errors are ignored, because a lost device has no stream to stop.
     Self.insist(on: { () throws(DeviceError) in try queue.stop() })
     giveBackControls()
   }
@@ -114,13 +115,13 @@ final class V4L2Driver: FrameDriver {
 
   func abandon() { queue.abandon() }
 
-  /// Tries what must not fail a few times: what a bus error spoils now may succeed a moment later.
+  /// Calls a closure up to three times until it succeeds, because bus errors may be temporary.
   private static func insist(on body: () throws(DeviceError) -> Void) {
     for _ in 0..<3 where (try? body()) != nil { break }
   }
 }
 
-/// The controls of a device whose buffers run.
+/// The controls of a device whose buffer queue exists.
 private struct QueueControls: ControlPort {
   let queue: BufferQueue
 
