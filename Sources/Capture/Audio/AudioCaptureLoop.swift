@@ -119,7 +119,7 @@ struct AudioCaptureLoop: CaptureWork {
   private func checkSilence() throws(MediaError) {
     guard driver.nanoseconds() &- lastArrival >= Self.timeout else { return }
     throw MediaError(
-      .noFrames, "the microphone delivered no sound for \(Self.timeout / 1_000_000_000) s",
+      .noFrames, "the microphone delivered no audio for \(Self.timeout / 1_000_000_000) s",
       recovery: "unplug it and plug it in again, or choose another format")
   }
 

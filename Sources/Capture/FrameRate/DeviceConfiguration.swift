@@ -121,7 +121,7 @@ public struct DeviceConfiguration: ~Copyable {
     else {
       throw MediaError(
         .modeRefused,
-        "\(name) has no frame duration of \(duration.displayText) s in \(activeFormat.id)",
+        "\(name) does not support a frame duration of \(duration.displayText) s in \(activeFormat.id)",
         recovery: Recovery("choose another format", .listFormats(device: name)))
     }
     do throws(DeviceError) { activeVideoMinFrameDuration = try setDuration(duration) } catch {
@@ -175,7 +175,7 @@ public struct DeviceConfiguration: ~Copyable {
       return try FrameRate(frameDuration: duration ?? MediaTime(seconds: 1))
     } catch {
       throw MediaError(
-        .modeRefused, "the device keeps a frame duration that is no rate: \(error)",
+        .modeRefused, "the device reports an invalid frame duration: \(error)",
         recovery: Recovery("choose a format", .change(.format)))
     }
   }

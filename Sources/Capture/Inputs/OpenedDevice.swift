@@ -52,7 +52,7 @@ struct OpenedDevice: Sendable {
     guard let rate = try? FrameRate(frameDuration: duration) else {
       throw MediaError(
         .modeRefused,
-        "\(path) grants a frame duration of \(duration.displayText) s, which is no rate",
+        "\(path) reports an invalid frame duration of \(duration.displayText) s",
         recovery: Recovery("choose another format", .listFormats(device: path)))
     }
     guard let granted = locked.granted, let node = locked.node.take() else {
@@ -94,7 +94,7 @@ struct OpenedDevice: Sendable {
         .modeRefused,
         "\(path) delivers \(format.fourcc) in \(planes.count) planes that cannot be joined",
         recovery: Recovery(
-          "choose a format whose frames lie in one piece", .listFormats(device: path)))
+          "choose a format with contiguous frames", .listFormats(device: path)))
     }
     return sizes
   }
@@ -184,7 +184,7 @@ extension MediaError {
   ) -> MediaError {
     MediaError(
       .modeRefused,
-      "\(path) was asked for \(format.id) and set itself to "
+      "\(path) selected another mode than \(format.id): "
         + "\(granted.width)x\(granted.height)/\(FourCC(rawValue: granted.fourcc))",
       recovery: Recovery("choose another format", .listFormats(device: path)))
   }

@@ -128,7 +128,7 @@ struct NodeProbe {
         unopened.isForbidden = isForbidden
         device = unopened
         warning = "\(error.description); \(error.recovery)"
-      case .notFound, .notAVideoDevice:  // Gone since, or never one.
+      case .notFound, .notAVideoDevice:  // The node was removed, or is no video device.
         (device, warning) = (nil, nil)
       default:
         (device, warning) = (nil, "\(error.description); \(error.recovery)")

@@ -87,7 +87,7 @@ public final class MicrophoneInput: CapturingInput {
     if case .alsa(let node) = device.source { return node }
     throw MediaError(
       .modeRefused, "\(device.address) is no microphone",
-      recovery: Recovery("choose a microphone that is listed", .listDevices))
+      recovery: Recovery("choose a listed microphone", .listDevices))
   }
 
   package func close() { opened.withLock { $0.driver = nil } }

@@ -63,7 +63,7 @@ final class SharedCounter: Sendable {
       status.st_size == off_t(Self.byteCount)
     else {
       close(descriptor)
-      throw failure("it exists, and is not a counter file of \(Self.byteCount) bytes")
+      throw failure("it exists and is not a counter file of \(Self.byteCount) bytes")
     }
     return descriptor
   }
@@ -74,8 +74,8 @@ final class SharedCounter: Sendable {
 
   private func failure(_ reason: String) -> MediaError {
     MediaError(
-      .deviceFailed, "the synthetic camera cannot count in \(path): \(reason)",
-      recovery: "name a new file in a folder that can be written to: counter=/dev/shm/frames")
+      .deviceFailed, "the synthetic camera cannot write its counter to \(path): \(reason)",
+      recovery: "choose a new file in a writable directory: counter=/dev/shm/frames")
   }
 
   /// Increments the counter.

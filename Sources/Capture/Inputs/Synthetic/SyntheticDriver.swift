@@ -97,7 +97,7 @@ package final class SyntheticDriver: FrameDriver {
     try counter?.open()
     guard let maker = maker.withLock({ $0.take() }) else {
       throw MediaError(
-        .deviceFailed, "the synthetic camera was started twice", recovery: "open it again")
+        .deviceFailed, "the synthetic camera is already running", recovery: "open it again")
     }
     isStopping.store(false, ordering: .relaxed)
     queue.restart(keeping: held)
