@@ -121,7 +121,7 @@ public struct DeviceConfiguration: ~Copyable {
     else {
       throw MediaError(
         .modeRefused,
-        "\(name) does not support a frame duration of \(duration.displayText) s in \(activeFormat.id)",
+        "\(name) does not support frames of \(duration.displayText) s in \(activeFormat.id)",
         recovery: Recovery("choose another format", .listFormats(device: name)))
     }
     do throws(DeviceError) { activeVideoMinFrameDuration = try setDuration(duration) } catch {

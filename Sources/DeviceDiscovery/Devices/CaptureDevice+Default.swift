@@ -3,15 +3,15 @@
 public import OvercrankMediaCore
 
 extension CaptureDevice {
-  /// Finds the devices of some types, those of the first type first.
+  /// Finds the devices of given types, in the order of the types.
   ///
-  /// The counterpart of `AVCaptureDevice.DiscoverySession`.
+  /// Corresponds to `AVCaptureDevice.DiscoverySession`. The call opens device nodes and may block.
   ///
   /// - Parameters:
-  ///   - types: The types, in the order of preference; those that are not named are left out.
-  ///   - mediaType: What the devices are to give; nil for anything.
-  ///   - position: Which way they are to look; unspecified for any.
-  /// - Returns: The devices; those of one type in the order of ``discover()``.
+  ///   - types: The types in order of preference. Devices of other types are left out.
+  ///   - mediaType: The media type that the devices must have. Nil accepts any.
+  ///   - position: The required position of a camera. `.unspecified` accepts any.
+  /// - Returns: The devices. Those of one type are in the order of ``discover()``.
   public static func discover(
     _ types: [DeviceType], for mediaType: MediaType? = nil, at position: Position = .unspecified
   ) -> [CaptureDevice] {
@@ -26,47 +26,47 @@ extension CaptureDevice {
     }
   }
 
-  /// The camera or microphone to take unless another is asked for; nil where there is none.
+  /// The default camera or microphone, or nil if the machine has none.
   ///
-  /// What is plugged in comes before what is built in, as it was plugged in for a reason, then
-  /// devices come in the order of ``discover()``. Those that cannot be opened come after those
-  /// that can, and what plays only what another program hands it last. Nothing stands in for a
-  /// camera that is not there: the synthetic one is taken only by its name.
+  /// External devices come before built-in ones, then the order of ``discover()`` applies. Devices
+  /// that cannot be opened come after those that can. Virtual devices come last. The synthetic
+  /// camera is never the default.
   public static func defaultDevice(for mediaType: MediaType) -> CaptureDevice? {
     best(among: devices(for: mediaType))
   }
 
-  /// What the user's choice leaves to this program: the camera that the user prefers, where it
-  /// can be opened, or else the best that there is.
+  /// The preferred camera of the user if it can be opened, or else the best camera.
   ///
-  /// The counterpart of `AVCaptureDevice.systemPreferredCamera`; nil where there is no camera.
+  /// Corresponds to `AVCaptureDevice.systemPreferredCamera`. Nil if the machine has no camera.
   public static var systemPreferredCamera: CaptureDevice? {
     let cameras = discover().filter { $0.media.contains(.video) }
     return PreferredCameras.current.latest(among: cameras.filter { $0.problem == nil })
       ?? best(among: cameras.filter { $0.kind == .v4l2 })
   }
 
-  /// Whether cameras, or microphones, may be opened.
+  /// The permission of this user to open devices of a media type.
   public enum AuthorizationStatus: String, Hashable, Sendable {
-    /// There is none, so that there is nothing to be allowed or forbidden.
+    /// The machine has no such device, so that permission cannot be determined.
     case notDetermined = "not_determined"
-    /// There are some, and this user may open none of them; their nodes belong to a group.
+    /// This user may not open any of the devices.
+    ///
+    /// Their nodes belong to a group.
     case denied
-    /// There are some that this user may open, even if another program has them now.
+    /// This user may open at least one device, even if another program uses it now.
     case authorized
   }
 
-  /// Whether this user may open cameras, or microphones; tells want of permission from absence.
+  /// Whether this user has permission to open cameras or microphones.
   ///
-  /// Which group is missing says the warning of ``list()``. The synthetic camera needs no
-  /// permission, and does not count.
+  /// The warnings of ``discover()`` name the missing group. The synthetic camera needs no
+  /// permission and does not count.
   public static func authorizationStatus(for mediaType: MediaType) -> AuthorizationStatus {
     let devices = devices(for: mediaType)
     if devices.isEmpty { return .notDetermined }
     return devices.allSatisfy(\.isForbidden) ? .denied : .authorized
   }
 
-  /// The devices of the machine, without the program's own.
+  /// The cameras or microphones of the machine, without the synthetic camera.
   private static func devices(for mediaType: MediaType) -> [CaptureDevice] {
     switch mediaType {
     case .audio: MicrophoneList().devices
@@ -74,7 +74,7 @@ extension CaptureDevice {
     }
   }
 
-  /// The best of some devices; of equals the first.
+  /// The best of several devices, or the first of equals.
   static func best(among devices: [CaptureDevice]) -> CaptureDevice? {
     func rank(_ device: CaptureDevice) -> (Int, Int) {
       (

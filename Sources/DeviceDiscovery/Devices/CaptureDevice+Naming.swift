@@ -6,23 +6,30 @@ public import OvercrankMediaCore
 import OvercrankV4L2
 
 extension CaptureDevice {
-  /// Finds the device that a name means.
+  /// Finds the device with a name.
   ///
-  /// A name is a path (`/dev/video0`, or a link to it), `cam0` (the place in ``discover()``),
-  /// part of an id (`usb-046d_`), `synthetic` with a mode and faults if wanted
-  /// (`synthetic:1280x720@240?drop=5%&seed=7`), a file to play (`file:clip.mp4?pace=max`), or
-  /// a microphone (`hw:0,1`). A part of an id that fits one camera means it, whatever microphones
-  /// it fits too: a webcam has one of nearly the same id.
-  /// A device of several inputs takes `?input=3` (a number, or part of the input's name), and an
-  /// input such as HDMI `timings=query` (those of what comes in), `timings=index=3` (of the
-  /// driver's list) or `timings=cvt,width=640,height=480,fps=120`, with `reduced-blanking=1` or
-  /// `2` if wanted: `/dev/video0?input=3&timings=query`. They are put in force when the device is
-  /// next used, and stay in force; without them nothing is changed.
-  /// Nothing stands in for a device that is not there.
+  /// | Name | Meaning |
+  /// |---|---|
+  /// | `/dev/video0` | a device node, or a link to it |
+  /// | `cam0` | the index in ``discover()`` |
+  /// | `usb-046d_` | part of an id |
+  /// | `synthetic:1280x720@240?drop=5%&seed=7` | the synthetic camera, with an optional mode and faults |
+  /// | `file:clip.mp4?pace=max` | a file played as a camera |
+  /// | `hw:0,1` | a microphone |
   ///
-  /// - Throws: `MediaError`: `.notFound`, `.noPermission`, `.unplugged`; `.notACaptureDevice`
-  ///   for what gives no pictures; `.badName` for a name that is part of several ids, or has
-  ///   options that do not exist.
+  /// A part of an id that fits exactly one camera selects that camera, even if it also fits
+  /// microphones. The reason is that a webcam's microphone has nearly the same id.
+  ///
+  /// A device with several inputs accepts `?input=3`, a number or part of the input's name. An
+  /// input such as HDMI accepts timings: `timings=query` (detected), `timings=index=3` (from the
+  /// driver's list) or `timings=cvt,width=640,height=480,fps=120`. The latter may add
+  /// `reduced-blanking=1` or `2`. Example: `/dev/video0?input=3&timings=query`. These options take
+  /// effect when the device is next used, and they persist. Without them, input and timings stay
+  /// unchanged. A missing device is never replaced by another one.
+  ///
+  /// - Throws: `MediaError` with `.deviceNotFound`, `.noPermission`, `.deviceLost`; `.fileNotFound`
+  ///   or `.invalidData` for a file; `.notACaptureDevice` for a device without video; `.badName`
+  ///   for an ambiguous name or an unknown option.
   public static func named(_ name: String) throws(MediaError) -> CaptureDevice {
     if let camera = try SyntheticCamera(parsing: name) { return CaptureDevice(camera, id: name) }
     if let camera = try FileCamera(parsing: name) { return try file(camera, name) }
@@ -37,7 +44,7 @@ extension CaptureDevice {
       recovery: "leave that out")
   }
 
-  /// Finds a device in a list by its place or a part of its id.
+  /// Finds a device in a list by `cam` index, id or part of an id.
   static func find(
     _ name: String, among devices: [CaptureDevice]
   ) throws(MediaError) -> CaptureDevice {
@@ -80,7 +87,7 @@ extension CaptureDevice {
       recovery: "play it as a camera with: file:\(path)")
   }
 
-  /// The device behind a path.
+  /// The device at a path.
   private static func node(_ path: String) throws(MediaError) -> CaptureDevice {
     do throws(DeviceError) {
       let node = try VideoDevice(opening: path)
@@ -102,7 +109,7 @@ extension CaptureDevice {
       recovery: Recovery("choose another node of the device", .listDevices))
   }
 
-  /// The camera that a file plays, if the file is there.
+  /// The camera that plays a file, if the file exists.
   private static func file(
     _ camera: FileCamera, _ name: String
   ) throws(MediaError) -> CaptureDevice {

@@ -5,21 +5,21 @@ import OvercrankLinuxSystem
 public import OvercrankMediaCore
 import OvercrankV4L2
 
-/// A camera, what plays one, or a microphone.
+/// A camera, a source that simulates one, or a microphone.
 ///
-/// The counterpart of `AVCaptureDevice`: a value that says which device is meant. It holds
-/// nothing open, and the device may be gone by the time it is used.
+/// Corresponds to `AVCaptureDevice`. The value identifies a device without holding it open, so the
+/// device may be lost before it is used.
 ///
 /// ```swift
 /// let camera = try CaptureDevice.named("/dev/video0")
 /// let format = try camera.fastestFormat()      // 320x180@60/ar24
 /// ```
 public struct CaptureDevice: Hashable, Sendable, Identifiable {
-  /// What stands behind a device.
+  /// The kind of hardware or source that a device represents.
   public enum Kind: String, Hashable, Sendable {
-    /// A Video4Linux node.
+    /// A Video4Linux device node.
     case v4l2
-    /// The program's own test picture.
+    /// The synthetic camera with its test pattern.
     case synthetic
     /// A movie file played as a camera.
     case file
@@ -27,40 +27,46 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     case alsa
   }
 
-  /// What a capture of the device opens.
+  /// The source that a capture of the device opens.
   package enum Source: Hashable, Sendable {
-    /// The node at this path.
+    /// The device node at this path.
     case v4l2(path: String)
     case synthetic(SyntheticCamera)
     case file(FileCamera)
     case alsa(AudioNode)
   }
 
-  /// What names the device for good: after a restart, and in another socket of the machine if
-  /// the device has a serial number.
+  /// The persistent identifier of the device.
+  ///
+  /// It stays the same after a restart. If the device has a serial number, it also stays the same
+  /// at another port.
   public internal(set) var id: String
-  /// The device node or file, or what ALSA calls a microphone (`hw:0,0`); nil where there is none.
+  /// The path of the node or file, or the ALSA name of a microphone (`hw:0,0`).
+  ///
+  /// Nil for the synthetic camera.
   public let path: String?
-  /// The device's name for people.
+  /// The human-readable name of the device.
   public let name: String
   /// The name of the driver.
   public let driver: String
-  /// Where the device sits.
+  /// The bus address of the device.
   public let bus: String
-  /// What stands behind the device.
+  /// The kind of hardware or source.
   public let kind: Kind
-  /// What media the device gives.
+  /// The media types that the device provides.
   public let media: [MediaType]
-  /// Why the device cannot be asked what it is, a line for people; nil for all others.
+  /// The reason why the device could not be queried, as one line of text, or nil.
   public internal(set) var problem: String?
-  /// Whether that is for want of permission.
+  /// Whether the reason in ``problem`` is missing permission.
   var isForbidden = false
-  /// How the device came to the machine.
+  /// Whether the device is external, built-in or virtual.
   public internal(set) var deviceType: DeviceType
-  /// Which way the camera looks, where its driver or the firmware says.
+  /// The direction that the camera faces, if the driver or the firmware reports it.
   public internal(set) var position = Position.unspecified
   package let source: Source
-  /// What the device's name says about its input; nil leaves all as it is.
+  /// The input options in the device's name.
+  ///
+  /// Nil keeps the current settings.
   package private(set) var choice: InputChoice?
 
   init(id: String, node path: String, name: String, driver: String, bus: String) {
@@ -115,10 +121,10 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     deviceType = DeviceLocation(of: card, driver: driver, bus: bus).type
   }
 
-  /// What errors and documents call the device: its node or file, or its id where it has none.
+  /// The device's name in errors and documents: its path, or its id without a path.
   public var address: String { path ?? id }
 
-  /// The same device, at the input that was chosen.
+  /// The same device with input options.
   package func choosing(_ choice: InputChoice?) -> CaptureDevice {
     guard let choice, kind == .v4l2 else { return self }
     var device = self
@@ -126,7 +132,7 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
     return device
   }
 
-  /// The name that messages use: the path of a node, or what was written.
+  /// The name for messages: the path with its options, or the id.
   var spokenName: String {
     guard kind == .v4l2 || kind == .alsa, let path else { return id }
     return choice.map { "'\(path)?\($0.text)'" } ?? path
@@ -136,18 +142,18 @@ public struct CaptureDevice: Hashable, Sendable, Identifiable {
 extension CaptureDevice {
   /// Lists the modes of the device, in the driver's order.
   ///
-  /// Only enumeration is used, so another program may stream meanwhile; input and timings are set
-  /// where the device's name chooses them. Of a range of sizes those that matter are listed:
-  /// ``FormatList/formats`` tells which.
+  /// Other programs may stream meanwhile, because the call only enumerates. It sets input and
+  /// timings if the device's name selects them. For a range of sizes, only selected sizes are
+  /// listed, as ``FormatList/formats`` describes. The call blocks.
   ///
-  /// - Throws: `MediaError`: `.notFound`, `.noPermission`, `.unplugged`,
-  ///   `.notACaptureDevice`, `.noSignal`; for a file `.fileNotFound` or `.badFile`.
+  /// - Throws: `MediaError` with `.deviceNotFound`, `.noPermission`, `.deviceLost`,
+  ///   `.notACaptureDevice`, `.noSignal`; for a file `.fileNotFound` or `.invalidData`.
   public func formats() throws(MediaError) -> [CaptureFormat] { try formatList().formats }
 
-  /// Lists the modes of the device, its inputs, and what of the driver's answers makes no sense.
+  /// Lists the modes of the device, its inputs, and warnings about invalid driver data.
   ///
-  /// - Parameter size: A size to list, too, where it lies in a range of sizes.
-  /// - Returns: The modes, with their ranges of sizes, and the inputs.
+  /// - Parameter size: A size to list in addition, if it lies in a range of sizes.
+  /// - Returns: The modes with their size ranges, and the inputs.
   /// - Throws: `MediaError` as ``formats()`` does.
   public func formatList(
     including size: ModeRequest.Size? = nil
@@ -173,12 +179,11 @@ extension CaptureDevice {
     }
   }
 
-  /// The fastest mode that can be stored; ``FormatSelection`` tells what counts.
+  /// The fastest mode that a movie can store, by the rules of ``FormatSelection``.
   ///
-  /// - Parameter isWanted: Says which modes are considered at all; all, unless it is given.
+  /// - Parameter isWanted: A filter for the modes. Default: all modes.
   /// - Returns: One of ``formats()``.
-  /// - Throws: `MediaError` with `.noMatchingFormat` when there is none, and as
-  ///   ``formats()`` does.
+  /// - Throws: `MediaError` with `.noMatchingFormat` if no mode fits, or as ``formats()`` does.
   public func fastestFormat(
     where isWanted: (CaptureFormat) -> Bool = { _ in true }
   ) throws(MediaError) -> CaptureFormat {
@@ -190,19 +195,19 @@ extension CaptureDevice {
     return format
   }
 
-  /// The fastest mode that fits a request, at the rate asked for.
+  /// The fastest mode that matches a request, at the requested rate.
   ///
-  /// A range of rates is narrowed to that rate. Where no mode has the rate exactly, one that is
-  /// nearer to it than 60 is to 59.94 fits too: drivers simplify their fractions. The synthetic
-  /// camera fits every size and rate that it can draw, listed or not, and so does a device whose
-  /// sizes come as a range: its driver is asked for the rates at the size wanted.
+  /// A range of rates is narrowed to that rate. Drivers simplify fractions, so without an exact
+  /// match a rate also matches if it is nearer than 60 is to 59.94. The synthetic camera matches
+  /// every size and rate that it can draw. A device with a range of sizes is queried for its rates
+  /// at the requested size.
   ///
   /// - Parameters:
-  ///   - request: The size, rate and pixel format wanted, as far as they matter.
-  ///   - isWanted: Says which modes are considered at all; all, unless it is given.
-  /// - Returns: The mode; its ``CaptureFormat/maxFrameRate`` is the rate to set.
-  /// - Throws: `MediaError` with `.noMatchingFormat`, whose recovery names the nearest mode, and
-  ///   as ``formats()`` does.
+  ///   - request: The requested size, rate and pixel format, each optional.
+  ///   - isWanted: A filter for the modes. Default: all modes.
+  /// - Returns: The mode. Its ``CaptureFormat/maxFrameRate`` is the rate to set.
+  /// - Throws: `MediaError` with `.noMatchingFormat`, whose recovery names the nearest mode, or as
+  ///   ``formats()`` does.
   public func format(
     matching request: ModeRequest, where isWanted: (CaptureFormat) -> Bool = { _ in true }
   ) throws(MediaError) -> CaptureFormat {
@@ -236,7 +241,7 @@ extension CaptureDevice {
 }
 
 extension ModeRequest {
-  /// What to try instead of a request that nothing fits.
+  /// Advice for a request that no mode matches.
   fileprivate func advice(
     among formats: [CaptureFormat], _ sizeRanges: [FrameSizeRange], of device: String
   ) -> Recovery {

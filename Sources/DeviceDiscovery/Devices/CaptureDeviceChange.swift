@@ -7,28 +7,28 @@ public import OvercrankMediaCore
 import OvercrankV4L2
 import Synchronization
 
-/// A device that came, or one that went.
+/// The arrival or the removal of a device.
 public enum CaptureDeviceChange: Hashable, Sendable {
-  /// The device is there now.
+  /// The device is present now.
   case added(CaptureDevice)
-  /// The device of that id, at that node, is gone; one that comes back has the same id if it has
-  /// a serial number, and perhaps another path.
+  /// The device with this id and path was removed.
+  ///
+  /// A device that returns has the same id if it has a serial number. Its path may differ.
   case removed(id: String, path: String?)
 }
 
 extension CaptureDevice {
-  /// Watches devices come and go: first an `.added` for each that is there, in the order of
-  /// ``discover()``, then every change.
+  /// Observes the arrival and removal of devices.
   ///
-  /// The folder of the nodes is watched before it is listed, so that nothing is missed in between,
-  /// and nothing is asked again and again. A node that appears and may not be opened yet is told
-  /// of when udev has given it to more than its owner; one that is taken out and put
-  /// back is removed and added, even if it comes back as it was.
+  /// The sequence starts with `.added` for each present device, in the order of ``discover()``. It
+  /// watches the device directory before it lists the devices, so no change is missed. There is no
+  /// polling. A new node without permission is reported after udev has set its permissions. A
+  /// device that is unplugged and plugged in again is reported as removed and added.
   ///
-  /// There is no end but cancelling the task that asks. Changes that nobody has asked for yet are
-  /// kept; only one task at a time may ask.
+  /// The sequence ends only when its task is cancelled. Changes are buffered without limit. Only
+  /// one task may iterate.
   ///
-  /// - Throws: `MediaError` with `.deviceFailed` when this user watches too many files.
+  /// - Throws: `MediaError` with `.deviceFailed` if the user's limit of inotify watches is reached.
   public static func changes() throws(MediaError)
     -> some AsyncSequence<CaptureDeviceChange, Never> & Sendable
   {
@@ -45,9 +45,9 @@ extension CaptureDevice {
     let queue = DispatchQueue(label: "devices")
     let source = DispatchSource.makeReadSource(fileDescriptor: watch.descriptor, queue: queue)
     source.setEventHandler { for change in monitor.update() { continuation.yield(change) } }
-    // The descriptor must stay open until nobody waits for it.
+    // The descriptor must stay open until the dispatch source is cancelled.
     source.setCancelHandler { withExtendedLifetime(watch) {} }
-    // A dispatch source may be cancelled from any thread.
+    // `DispatchSource.cancel()` may be called from any thread.
     nonisolated(unsafe) let cancellable = source
     continuation.onTermination = { _ in cancellable.cancel() }
     queue.async {
@@ -58,15 +58,17 @@ extension CaptureDevice {
   }
 }
 
-/// What is known of the devices while they are watched; used by one queue.
+/// The known devices while changes are observed.
+///
+/// Used on one queue only.
 final class DeviceMonitor: Sendable {
   private struct State {
-    /// The cameras by their node, with the ids that they have by themselves.
+    /// The cameras by node path, with ids that may not be unique yet.
     var cameras: [String: CaptureDevice] = [:]
-    /// Nodes that appeared without permission, which udev is about to give.
+    /// New nodes without permission, until udev sets it.
     var held: Set<String> = []
     var microphones: [CaptureDevice] = []
-    /// What was told, ids made different.
+    /// The devices as last reported, with unique ids.
     var told: [CaptureDevice] = []
   }
 
@@ -90,7 +92,7 @@ final class DeviceMonitor: Sendable {
     return [folder, "\(folder)/by-id", "\(folder)/by-path"]
   }
 
-  /// Begins to watch, and answers with what is there.
+  /// Begins to watch and reports the present devices.
   func begin() -> [CaptureDeviceChange] {
     watch.add(folder)
     return state.withLock { state in
@@ -102,13 +104,13 @@ final class DeviceMonitor: Sendable {
     }
   }
 
-  /// Answers with what has changed since.
+  /// Reports the changes since the last call.
   func update() -> [CaptureDeviceChange] {
     let events = watch.take()
     return state.withLock { state in
       var replaced: Set<String> = []
       watchLinks()
-      // One or two nodes that take no time to ask: all are looked at again.
+      // Queries all microphones again, since there are few and they answer quickly.
       if events?.contains(where: isAboutAudio) != false { inspectMicrophones(&state) }
       DeviceSystem.$calls.withValue(calls) {
         guard let events else {
@@ -125,7 +127,7 @@ final class DeviceMonitor: Sendable {
           inspect(path, identity, &state)
         }
         replaced = nodes.gone
-        // udev's links come after the node, and name it.
+        // udev creates its links after the node. The links determine the id.
         for (path, camera) in state.cameras {
           let node = SystemFiles.resolved(path) ?? path
           state.cameras[path] = camera.renamed(
@@ -136,7 +138,7 @@ final class DeviceMonitor: Sendable {
     }
   }
 
-  /// Folders of links come with the first camera and go with the last.
+  /// Watches the link directories, which exist only while a camera is present.
   private func watchLinks() {
     for folder in linkFolders { watch.add(folder) }
   }
@@ -146,8 +148,9 @@ final class DeviceMonitor: Sendable {
       || "\(event.folder)/\(event.name)" == audioCalls.nodeFolder
   }
 
-  /// The microphones, but for those that may not be opened and that udev is about to give to more
-  /// than their owner, which is a change of the folder.
+  /// Lists the microphones, except new ones whose permissions udev has not set yet.
+  ///
+  /// The permission change triggers another event.
   private func inspectMicrophones(_ state: inout State) {
     let list = ALSASystem.$calls.withValue(audioCalls) { MicrophoneList() }
     state.microphones = list.devices.filter { device in
@@ -163,8 +166,7 @@ final class DeviceMonitor: Sendable {
     for path in calls.nodes() { state.cameras[path] = NodeProbe(path, identity).device }
   }
 
-  /// The nodes that events are about, and those of them that went, even if others came in their
-  /// place since.
+  /// The nodes that events refer to, and those that were removed, even if replaced since.
   private func nodes(
     _ events: [DirectoryWatcher.Event], _ state: State
   ) -> (touched: Set<String>, gone: Set<String>) {
@@ -186,8 +188,8 @@ final class DeviceMonitor: Sendable {
   }
 
   private func inspect(_ path: String, _ identity: DeviceIdentity, _ state: inout State) {
-    // As the kernel makes it, a node is its owner's alone; udev gives it to others next. Looked at
-    // first: whatever changes after this is an event to come.
+    // The kernel creates a node for its owner only, then udev opens it to others. The mode is read
+    // before the probe, so that any later change causes another event.
     let isForOwnerOnly = SystemFiles.isForOwnerOnly(path)
     let node = NodeProbe(path, identity)
     if node.isForbidden, state.cameras[path] == nil, isForOwnerOnly {

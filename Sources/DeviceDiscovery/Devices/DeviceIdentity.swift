@@ -3,21 +3,21 @@
 import OvercrankLinuxSystem
 import OvercrankV4L2
 
-/// The lasting name of a device node, whose number changes with every restart.
+/// The persistent name of a device node, whose number may change at a restart.
 struct DeviceIdentity {
-  /// The names that udev made of the device's own words, by the node they point to.
+  /// udev's names from the device's own strings, by node path.
   private let links: [String: String]
-  /// The names that udev made of the socket it is plugged in to.
+  /// udev's names from the device's port, by node path.
   private let places: [String: String]
 
-  /// Reads udev's links, as they are now.
+  /// Reads the current links of udev.
   ///
-  /// - Parameter nodeFolder: The folder that nodes are in, `/dev`.
+  /// - Parameter nodeFolder: The directory of the device nodes, usually `/dev`.
   init(nodeFolder: String) {
     self.init(linksIn: "\(nodeFolder)/v4l/by-id", placesIn: "\(nodeFolder)/v4l/by-path")
   }
 
-  /// Reads the links of folders such as `/dev/v4l/by-id` and `/dev/v4l/by-path`.
+  /// Reads the links in directories such as `/dev/v4l/by-id` and `/dev/v4l/by-path`.
   init(linksIn folder: String, placesIn other: String? = nil) {
     links = Self.links(in: folder)
     places = other.map(Self.links(in:)) ?? [:]
@@ -25,7 +25,7 @@ struct DeviceIdentity {
 
   private static func links(in folder: String) -> [String: String] {
     var links: [String: String] = [:]
-    // Sorted, so that of two links to one node the same wins each time.
+    // The order makes the choice between several links to one node deterministic.
     for name in SystemFiles.entries(in: folder).sorted() {
       guard let node = SystemFiles.resolved("\(folder)/\(name)"), links[node] == nil else {
         continue
@@ -35,14 +35,16 @@ struct DeviceIdentity {
     return links
   }
 
-  /// The name of a node: udev's, or the same made of the USB device's own words, or udev's name
-  /// of the socket it is in, or what is sure to exist, driver and bus.
+  /// The persistent name of a node.
+  ///
+  /// The name comes from the first source that exists: udev's `by-id` link, the USB device's own
+  /// strings, udev's `by-path` link, or driver and bus.
   ///
   /// - Parameters:
   ///   - node: The path without symbolic links.
   ///   - driver: The driver's name.
-  ///   - bus: Where the device sits, as the driver says.
-  /// - Returns: The name, of letters that a command line leaves alone.
+  ///   - bus: The bus address from the driver.
+  /// - Returns: A name without characters that a shell interprets.
   func name(of node: String, driver: String, bus: String) -> String {
     if let link = links[node] { return Self.withoutFirstIndex(link) }
     if let name = Self.usbName(of: node) { return name }
@@ -50,15 +52,18 @@ struct DeviceIdentity {
     return Self.cleaned("\(driver)-\(bus)")
   }
 
-  /// `usb-046d_HD_Pro_Webcam_C920_A1B2C3-video-index0` without its end; others of the same
-  /// camera (`index2`) keep theirs.
+  /// Removes the suffix `-video-index0` from a link name such as
+  /// `usb-046d_HD_Pro_Webcam_C920_A1B2C3-video-index0`.
+  ///
+  /// Other nodes of the same camera, such as `index2`, keep their suffix.
   static func withoutFirstIndex(_ link: String) -> String {
     let end = "-video-index0"
     return link.hasSuffix(end) ? String(link.dropLast(end.count)) : link
   }
 
-  /// What udev would say where it does not run; nil for a device without a serial number, which
-  /// its words do not tell from another of its kind.
+  /// The name that udev would create, for systems without udev.
+  ///
+  /// Nil for a device without a serial number, because its name would not be unique.
   private static func usbName(of node: String) -> String? {
     let last = node.lastPathComponent
     let device = "/sys/class/video4linux/\(last)/device/.."
@@ -72,7 +77,7 @@ struct DeviceIdentity {
     return withoutFirstIndex(cleaned("usb-\(maker)_\(model)_\(serial)-video-index\(index)"))
   }
 
-  /// The text with `_` for everything that a name on a command line should not hold.
+  /// Replaces characters that are unsafe on a command line with `_`.
   static func cleaned(_ text: String) -> String {
     let allowed = Set("#+-.:=@_".utf8)
     return String(

@@ -3,17 +3,17 @@
 import OvercrankLinuxSystem
 import OvercrankV4L2
 
-/// The devices that were found, and what is to be said about them.
+/// The devices of the machine, with warnings about nodes that could not be queried.
 public struct DeviceList: RandomAccessCollection, Sendable {
-  /// The cameras by the number of their node, then the synthetic camera, then the microphones by
-  /// the numbers of card and device.
+  /// The cameras by node number, then the synthetic camera, then the microphones by card and device
+  /// number.
   public let devices: [CaptureDevice]
-  /// Nodes that could not be asked what they are, a line each.
+  /// One line for each node that could not be queried.
   public let warnings: [String]
 
   /// The index of the first device.
   public var startIndex: Int { devices.startIndex }
-  /// The index behind the last device.
+  /// The index after the last device.
   public var endIndex: Int { devices.endIndex }
 
   /// The device at an index.
@@ -21,15 +21,14 @@ public struct DeviceList: RandomAccessCollection, Sendable {
 }
 
 extension CaptureDevice {
-  /// Finds the cameras of this machine, the synthetic camera, and the microphones, and tells what
-  /// could not be asked.
+  /// Finds the cameras of the machine, the synthetic camera and the microphones.
   ///
-  /// Cameras are the nodes `/dev/video…` that give pictures of their own by their own
-  /// capabilities; a webcam has another node, for metadata, that does not, and neither do outputs,
-  /// touch pads and codecs. A camera that one has no permission for is there all the same: a node
-  /// that may not be opened, and so cannot be asked what it gives, is listed with a warning, with
-  /// its ``problem``, and with what the kernel tells about it to everyone, if it is the first node
-  /// of its device. Microphones are the capture devices of the sound cards.
+  /// A camera is a node `/dev/video…` with video capture capability. Metadata nodes, outputs, touch
+  /// devices and codecs are left out. A node without permission cannot be queried. It is still
+  /// listed if it is the first node of its device, with a warning and a ``CaptureDevice/problem``.
+  /// Its name then comes from sysfs. Microphones are the capture devices of sound cards.
+  ///
+  /// The call opens device nodes and may block. It may come from any thread.
   public static func discover() -> DeviceList {
     let calls = DeviceSystem.calls
     let identity = DeviceIdentity(nodeFolder: calls.nodeFolder)
@@ -41,10 +40,10 @@ extension CaptureDevice {
       warnings: nodes.compactMap(\.warning) + microphones.warnings)
   }
 
-  /// The camera that is always there.
+  /// The synthetic camera, which is always present.
   static var synthetic: CaptureDevice { CaptureDevice(SyntheticCamera(), id: "synthetic") }
 
-  /// Nodes by the numbers that their names end in.
+  /// Sorts nodes by the number at the end of their names.
   static func inOrder(_ nodes: some Sequence<String>) -> [String] {
     func key(_ path: String) -> (UInt64, String) {
       let digits = path.reversed().prefix { $0.isASCII && $0.isNumber }.reversed()
@@ -53,7 +52,7 @@ extension CaptureDevice {
     return nodes.sorted { key($0) < key($1) }
   }
 
-  /// A node that was opened and told what it is.
+  /// Creates a camera from an open node.
   init(_ device: borrowing VideoDevice, _ identity: DeviceIdentity) {
     let capabilities = device.capabilities
     self.init(
@@ -66,7 +65,7 @@ extension CaptureDevice {
     if reported != .unspecified { position = reported }
   }
 
-  /// A node that would not open, as the kernel describes it to everyone.
+  /// Creates a camera from the sysfs entry of a node that could not be opened.
   fileprivate init(unopenedNode path: String, _ identity: DeviceIdentity, problem: String) {
     let node = path.lastPathComponent
     let entry = "/sys/class/video4linux/\(node)"
@@ -81,7 +80,7 @@ extension CaptureDevice {
     self.problem = problem
   }
 
-  /// The same device by another id.
+  /// The same device with another id.
   func renamed(_ id: String) -> CaptureDevice {
     guard kind == .v4l2 || kind == .alsa else { return self }
     var device = self
@@ -89,7 +88,7 @@ extension CaptureDevice {
     return device
   }
 
-  /// The devices with different ids: nodes of one device on one bus are told apart by a number.
+  /// Makes ids unique: a second node with the same id gets the suffix `-2`.
   static func withUniqueIDs(_ devices: [CaptureDevice]) -> [CaptureDevice] {
     var seen: [String: Int] = [:]
     return devices.map { device in
@@ -100,16 +99,18 @@ extension CaptureDevice {
   }
 }
 
-/// What a node is found to be.
+/// The result of probing a device node.
 struct NodeProbe {
-  /// The camera that the node is; nil for anything else, and for what is gone.
+  /// The camera of the node.
+  ///
+  /// Nil for other devices and for a node that is gone.
   let device: CaptureDevice?
-  /// Why the node could not be asked.
+  /// The reason why the node could not be queried, or nil.
   let warning: String?
-  /// Whether it is for want of permission that it could not be asked.
+  /// Whether the reason is missing permission.
   let isForbidden: Bool
 
-  /// Opens a node, asks it what it is, and closes it.
+  /// Opens a node, queries its capabilities, and closes it.
   init(_ path: String, _ identity: DeviceIdentity) {
     do throws(DeviceError) {
       let node = try VideoDevice(opening: path)
@@ -128,7 +129,7 @@ struct NodeProbe {
         unopened.isForbidden = isForbidden
         device = unopened
         warning = "\(error.description); \(error.recovery)"
-      case .notFound, .notAVideoDevice:  // The node was removed, or is no video device.
+      case .notFound, .notAVideoDevice:  // No node, or no video device.
         (device, warning) = (nil, nil)
       default:
         (device, warning) = (nil, "\(error.description); \(error.recovery)")
@@ -136,7 +137,7 @@ struct NodeProbe {
     }
   }
 
-  /// Whether a node is the first of its device, which is the one that gives pictures.
+  /// Whether a node is the first of its device, which is the one with video.
   private static func isFirstNode(_ path: String) -> Bool {
     let name = path.lastPathComponent
     return SystemFiles.firstLine(of: "/sys/class/video4linux/\(name)/index") ?? "0" == "0"

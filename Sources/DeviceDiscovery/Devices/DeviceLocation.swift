@@ -4,40 +4,41 @@ import OvercrankLinuxSystem
 import OvercrankV4L2
 
 extension CaptureDevice {
-  /// Which way a camera looks.
+  /// The direction that a camera faces.
   public enum Position: String, Hashable, Sendable, CaseIterable {
-    /// Nobody says, or the camera is no part of the machine.
+    /// The direction is unknown, or the camera is external.
     case unspecified
-    /// At whoever looks at the screen.
+    /// The camera faces the user, like the screen.
     case front
-    /// Away from whoever looks at the screen.
+    /// The camera faces away from the user.
     case back
   }
 
-  /// How a device came to the machine.
+  /// The relation of a device to the machine.
   public enum DeviceType: String, Hashable, Sendable, CaseIterable {
-    /// It is plugged in from outside.
+    /// The device is plugged in.
     case external
-    /// It is a part of the machine.
+    /// The device is a fixed part of the machine.
     case builtIn = "built_in"
-    /// It is a program, or gives what a program hands it: the synthetic camera, a file, the
-    /// kernel's own test devices and loopbacks.
+    /// The device is software: the synthetic camera, a file, a kernel test device or a loopback
+    /// device.
     case virtual
   }
 }
 
-/// What the kernel tells everyone about where a device sits in the machine.
+/// The location of a device according to sysfs, which every user can read.
 struct DeviceLocation {
   let type: CaptureDevice.DeviceType
-  /// The side of the housing that a built-in device is on, where the firmware says.
+  /// The side of the housing with a built-in device, if the firmware reports it.
   let position: CaptureDevice.Position
 
-  /// Reads it from a folder of `/sys`.
+  /// Reads the location from a directory in `/sys`.
   ///
   /// - Parameters:
-  ///   - folder: That of the device, links included; what is missing there says nothing.
+  ///   - folder: The device's directory. Symbolic links are resolved. Missing files count as
+  ///     unknown.
   ///   - driver: The driver's name.
-  ///   - bus: Where the device sits, as the driver says.
+  ///   - bus: The bus address from the driver.
   init(of folder: String, driver: String, bus: String) {
     let real = SystemFiles.resolved(folder) ?? ""
     guard !Self.virtualDrivers.contains(driver), !real.hasPrefix("/sys/devices/virtual/") else {
@@ -49,20 +50,20 @@ struct DeviceLocation {
     case "removable": type = .external
     default: type = bus.hasPrefix("usb") ? .external : .builtIn
     }
-    // A socket has a side, too, which says nothing about what is plugged in there.
+    // A port has a panel position, too. It says nothing about the device plugged in there.
     let panel = type == .builtIn ? Self.nearest("physical_location/panel", from: real) : nil
     position = panel.flatMap { CaptureDevice.Position(rawValue: $0) } ?? .unspecified
   }
 
-  /// Drivers whose devices are programs.
+  /// The drivers of virtual devices.
   private static let virtualDrivers: Set = [
     "vivid", "vimc", "v4l2 loopback", "Loopback", "Dummy", "snd_aloop", "snd_dummy",
   ]
 
-  /// The first line of a file in a folder, or in the nearest one above it that has such a file.
+  /// The first line of a file in a directory, or in its nearest parent with such a file.
   private static func nearest(_ file: String, from folder: String) -> String? {
     var parts = folder.split(separator: "/")
-    // The devices of all machines lie below /sys/devices/.
+    // All devices are below `/sys/devices/`.
     while parts.count > 2 {
       if let line = SystemFiles.firstLine(of: "/\(parts.joined(separator: "/"))/\(file)") {
         return line
@@ -74,9 +75,9 @@ struct DeviceLocation {
 }
 
 extension CaptureDevice.Position {
-  /// What a camera's driver says: `V4L2_CID_CAMERA_ORIENTATION`.
+  /// Reads a camera's orientation: `V4L2_CID_CAMERA_ORIENTATION`.
   ///
-  /// A driver that fails to say so says nothing.
+  /// A read error counts as unspecified.
   init(askedOf device: borrowing VideoDevice) {
     switch try? device.number(of: .cameraOrientation) {
     case 0: self = .front

@@ -2,22 +2,23 @@
 
 import OvercrankMediaCore
 
-/// The name of a source that needs no hardware, taken apart: `file:clip.mp4?pace=max`.
+/// The parsed name of a source without hardware, such as `file:clip.mp4?pace=max`.
 struct DeviceSpecifier {
   /// The whole name.
   let name: String
-  /// What stands between the kind and the options; empty when nothing does.
+  /// The text between the kind and the options.
+  ///
+  /// May be empty.
   let subject: String
-  /// The options in the order they are written.
+  /// The options in the order of the text.
   let options: [(key: String, value: String)]
 
-  /// Takes a name of this kind apart; nil when it is of another kind.
+  /// Parses a name of this kind, or returns nil for another kind.
   ///
-  /// Options begin behind the last question mark. A file whose own name has one is written
-  /// with another at the end: `file:what?.mp4?`.
+  /// Options follow the last question mark. A file name with a question mark needs another one at
+  /// the end: `file:what?.mp4?`.
   ///
-  /// - Throws: `MediaError` with `.badName` for options that are no `key=value`, or that
-  ///   say something twice.
+  /// - Throws: `MediaError` with `.badName` for an option that is not `key=value` or is repeated.
   init?(_ name: String, kind: String) throws(MediaError) {
     self.name = name
     guard name.hasPrefix(kind) else { return nil }
@@ -48,7 +49,7 @@ struct DeviceSpecifier {
     self.options = options
   }
 
-  /// The error for something in the name.
+  /// The error for an invalid name.
   func failure(_ what: String, recovery: Recovery?) -> MediaError {
     MediaError(.badName, "\"\(name)\" is no device name: \(what)", recovery: recovery)
   }

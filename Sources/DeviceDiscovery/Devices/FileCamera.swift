@@ -5,13 +5,13 @@ import OvercrankLibAV
 package import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// A movie file that plays a camera: `file:clip.mp4?pace=max`.
+/// The description of a file played as a camera: `file:clip.mp4?pace=max`.
 ///
-/// This describes the camera; reading and timing its frames is capture's work.
+/// The capture module reads and times the frames.
 package struct FileCamera: Hashable, Sendable {
-  /// The file, as it was written.
+  /// The path as given by the user.
   package let path: String
-  /// How its frames are paced.
+  /// The pacing of the frames.
   package let pace: Pace
 
   package init(path: String, pace: Pace) {
@@ -19,9 +19,9 @@ package struct FileCamera: Hashable, Sendable {
     self.pace = pace
   }
 
-  /// Reads a device name; nil when it names something else.
+  /// Parses a device name, or returns nil for a name of another kind.
   ///
-  /// - Throws: `MediaError` with `.badName` for options it does not know.
+  /// - Throws: `MediaError` with `.badName` for an unknown option.
   init?(parsing name: String) throws(MediaError) {
     guard name.hasPrefix("file:"), let parts = try DeviceSpecifier(name, kind: "file") else {
       return nil
@@ -40,13 +40,13 @@ package struct FileCamera: Hashable, Sendable {
     self.init(path: parts.subject, pace: pace)
   }
 
-  /// The one mode that the file has: its size and average rate, as capture delivers it.
+  /// The file's single mode: its size and its average frame rate.
   ///
-  /// MJPEG, and H.264 without reordered frames, arrive compressed; everything else decoded, in
-  /// three planes (`YU12`).
+  /// MJPEG and H.264 without reordered frames are delivered compressed. Other codecs are decoded to
+  /// planar 4:2:0 (`YU12`).
   ///
-  /// - Throws: `MediaError` with `.fileNotFound`, `.noPermission`, or `.badFile` for a file
-  ///   without moving pictures.
+  /// - Throws: `MediaError` with `.fileNotFound`, `.noPermission`, or `.invalidData` for a file
+  ///   without video.
   package func formats() throws(MediaError) -> [CaptureFormat] {
     let tracks: [TrackFormat]
     do throws(LibAVError) {
@@ -84,7 +84,7 @@ package struct FileCamera: Hashable, Sendable {
   }
 
   private func failure(_ error: LibAVError) -> MediaError {
-    // libav words its errors to stand inside a sentence.
+    // LibAV errors start with a lowercase letter.
     let message = error.description.prefix(1).uppercased() + error.description.dropFirst()
     switch error.systemErrorNumber {
     case ENOENT:

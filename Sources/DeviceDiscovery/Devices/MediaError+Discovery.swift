@@ -14,20 +14,20 @@ extension MediaError.Code {
   public static let deviceFailed = Self(rawValue: "device_failed")
   /// The device delivers no video, or no audio.
   public static let notACaptureDevice = Self(rawValue: "not_a_capture_device")
-  /// The device has no such format.
+  /// The device does not support the format.
   public static let noMatchingFormat = Self(rawValue: "no_matching_format")
-  /// No usable signal at the input: none, an unstable one, or one out of range.
+  /// The input has no signal, an unstable one, or one out of range.
   public static let noSignal = Self(rawValue: "no_signal")
-  /// The text is not a device name, or fits several devices.
+  /// The text is not a device name, or it matches several devices.
   public static let badName = Self(rawValue: "bad_name")
-  /// The text is not in the syntax of modes.
+  /// The text is not a valid mode.
   public static let badMode = Self(rawValue: "bad_mode")
   /// The preferred device could not be stored.
   public static let notRemembered = Self(rawValue: "not_remembered")
 }
 
 extension MediaError {
-  /// A device that could not be opened or asked what it can do.
+  /// Converts a V4L2 error from opening or querying a device.
   init(discovering error: DeviceError) {
     let code: Code =
       switch error.reason {

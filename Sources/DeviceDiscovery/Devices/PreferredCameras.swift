@@ -5,23 +5,23 @@ import Glibc
 public import OvercrankMediaCore
 
 extension CaptureDevice {
-  /// The camera that the user chose last of those that are there; where none is, the best other.
+  /// The camera that the user last preferred among those present, or else the default camera.
   ///
-  /// The choices of this user are remembered from program to program, by ``id``; nil where there
-  /// is no camera. The counterpart of `AVCaptureDevice.userPreferredCamera`. A memory that cannot
-  /// be read is none.
+  /// Corresponds to `AVCaptureDevice.userPreferredCamera`. Preferences are stored by ``id`` for
+  /// this user across programs. Nil if the machine has no camera. An unreadable file counts as no
+  /// preference.
   public static var userPreferredCamera: CaptureDevice? {
     PreferredCameras.current.latest(among: discover().filter { $0.media.contains(.video) })
       ?? defaultDevice(for: .video)
   }
 
-  /// Remembers a camera as the one that the user prefers.
+  /// Stores a camera as the user's preferred camera.
   ///
-  /// A few of those before are remembered, too, for when this one is not there. They are lines of
-  /// `$XDG_STATE_HOME/overcrank/preferred-cameras`, by default below `~/.local/state`.
+  /// Up to 8 cameras are stored, for times when the preferred one is missing. The file is
+  /// `$XDG_STATE_HOME/overcrank/preferred-cameras`, by default in `~/.local/state`.
   ///
-  /// - Throws: `MediaError` with `.notACaptureDevice` for a microphone, and for what
-  ///   ``discover()`` does not list; `.notRemembered` where the file cannot be written.
+  /// - Throws: `MediaError` with `.notACaptureDevice` for a microphone or a device that
+  ///   ``discover()`` does not list; `.notRemembered` if the file cannot be written.
   public static func setUserPreferredCamera(_ camera: CaptureDevice) throws(MediaError) {
     let isListed = camera.kind == .v4l2 || camera.id == synthetic.id
     guard camera.media.contains(.video), isListed else {
@@ -33,22 +33,26 @@ extension CaptureDevice {
   }
 }
 
-/// The cameras that a user chose, the latest first, in a file.
+/// The file of a user's preferred cameras, the latest first.
 struct PreferredCameras: Sendable {
-  /// Those that are remembered.
+  /// The greatest number of stored cameras.
   static let capacity = 8
 
-  /// The file; nil where the system names no place for it.
+  /// The path of the file, or nil if neither environment variable is set.
   let path: String?
 
-  /// The user's own, unless a test puts another in its place for its task.
+  /// The current user's file.
+  ///
+  /// Tests replace it for a task.
   @TaskLocal static var current = PreferredCameras(
     stateFolder: getenv("XDG_STATE_HOME").map { String(cString: $0) },
     home: getenv("HOME").map { String(cString: $0) })
 
+  /// Locates the file.
+  ///
   /// - Parameters:
-  ///   - stateFolder: What `XDG_STATE_HOME` says; what is no absolute path says nothing.
-  ///   - home: The user's folder.
+  ///   - stateFolder: The value of `XDG_STATE_HOME`. Ignored unless it is an absolute path.
+  ///   - home: The user's home directory.
   init(stateFolder: String?, home: String?) {
     let isAbsolute = { (path: String) in path.hasPrefix("/") }
     let folder =
@@ -57,14 +61,14 @@ struct PreferredCameras: Sendable {
     path = folder.map { "\($0)/overcrank/preferred-cameras" }
   }
 
-  /// The ids, the latest first.
+  /// The stored ids, the latest first.
   var ids: [String] {
     guard let path, let data = try? Data(contentsOf: URL(filePath: path)) else { return [] }
     let lines = String(decoding: data, as: UTF8.self).split(separator: "\n")
     return Array(lines.prefix(Self.capacity).map(String.init))
   }
 
-  /// The camera of some that was chosen last.
+  /// The camera among these that was stored last.
   func latest(among cameras: [CaptureDevice]) -> CaptureDevice? {
     for id in ids {
       if let camera = cameras.first(where: { $0.id == id }) { return camera }
@@ -72,7 +76,7 @@ struct PreferredCameras: Sendable {
     return nil
   }
 
-  /// Puts a camera before all others.
+  /// Stores a camera before all others.
   func remember(_ camera: CaptureDevice) throws(MediaError) {
     guard let path else {
       throw MediaError(
@@ -82,11 +86,11 @@ struct PreferredCameras: Sendable {
     let lines = ([camera.id] + ids.filter { $0 != camera.id }).prefix(Self.capacity)
     let file = URL(filePath: path)
     do {
-      // Others have no business with what a user does; the standard says 0700.
+      // The XDG base directory specification requires mode 0700.
       try FileManager.default.createDirectory(
         at: file.deletingLastPathComponent(), withIntermediateDirectories: true,
         attributes: [.posixPermissions: 0o700])
-      // Whole or not at all: another program may be reading it.
+      // The write is atomic because another program may read the file.
       try Data(lines.map { "\($0)\n" }.joined().utf8).write(to: file, options: .atomic)
     } catch {
       throw MediaError(

@@ -2,23 +2,28 @@
 
 package import OvercrankMediaCore
 
-/// What a synthetic camera is asked to be: `synthetic:640x480@240?drop=5%&seed=7`.
+/// The description of a synthetic camera: `synthetic:640x480@240?drop=5%&seed=7`.
 ///
-/// This describes the camera; drawing and timing its frames is capture's work.
+/// The capture module draws and times the frames.
 package struct SyntheticCamera: Hashable, Sendable {
-  /// The size, rate and pixel format that the name fixes; open ones are the mode's to choose.
+  /// The size, rate and pixel format in the name.
+  ///
+  /// Missing parts come from the selected mode.
   package let fixed: ModeRequest?
-  /// The share of frames to lose on purpose, from 0 to 1.
+  /// The fraction of frames to drop on purpose, from 0 to 1.
   package let dropShare: Rational
-  /// Chooses which frames are lost: the same seed loses the same frames.
+  /// The seed of the drops.
+  ///
+  /// The same seed drops the same frames.
   package let seed: UInt64
-  /// A file whose first eight bytes are the number of frames handed over so far, in the machine's
-  /// own byte order, kept up while the camera runs; for who checks what became of them.
+  /// The path of a file that counts the delivered frames while the camera runs, for tests.
+  ///
+  /// The count is a 64-bit integer in native byte order.
   package let counterPath: String?
-  /// How its frames are paced.
+  /// The pacing of the frames.
   package let pace: Pace
 
-  /// The pixel formats it draws, its preferred one first.
+  /// The supported pixel formats, the preferred one first.
   package static let fourccs: [FourCC] = [.mjpg, .yuyv, .gray]
   private static let widths = 128...4096
   private static let heights = 96...2304
@@ -26,7 +31,7 @@ package struct SyntheticCamera: Hashable, Sendable {
   private static let limits: Recovery =
     "it draws 128x96 to 4096x2304, both even, at 1 to 2000 frames per second, as MJPG, YUYV or GREY"
 
-  /// A camera without wishes and without faults.
+  /// Creates a camera without a fixed mode and without faults.
   package init() {
     fixed = nil
     dropShare = .zero
@@ -35,10 +40,9 @@ package struct SyntheticCamera: Hashable, Sendable {
     pace = .realTime
   }
 
-  /// Reads a device name; nil when it names something else.
+  /// Parses a device name, or returns nil for a name of another kind.
   ///
-  /// - Throws: `MediaError` with `.badName` for a mode it cannot have, and for options it
-  ///   does not know.
+  /// - Throws: `MediaError` with `.badName` for an unsupported mode or an unknown option.
   init?(parsing name: String) throws(MediaError) {
     guard let parts = try DeviceSpecifier(name, kind: "synthetic") else { return nil }
     if parts.subject.isEmpty {
@@ -97,14 +101,14 @@ package struct SyntheticCamera: Hashable, Sendable {
     self.pace = pace
   }
 
-  /// The modes it lists: three sizes at four rates in three formats, less what its name fixes.
+  /// The listed modes: three sizes, four rates and three formats, restricted by the name.
   package var formats: [CaptureFormat] {
     formats(size: fixed?.size, rate: fixed?.rate, fourcc: fixed?.fourcc)
   }
 
-  /// The modes that a request leaves to choose from, which need not be among the listed ones.
+  /// The modes for a request, which may differ from the listed ones.
   ///
-  /// - Throws: `MediaError` with `.noMatchingFormat` for what it cannot draw.
+  /// - Throws: `MediaError` with `.noMatchingFormat` for an unsupported mode.
   func formats(for request: ModeRequest) throws(MediaError) -> [CaptureFormat] {
     guard Self.canBe(request) else {
       throw MediaError(
@@ -145,14 +149,14 @@ package struct SyntheticCamera: Hashable, Sendable {
     return request.fourcc.map { name in fourccs.contains { $0.isNamed(name) } } ?? true
   }
 
-  /// A share from 0 to 1: `5%`, `0.5%`, `1/20`, `0.05`.
+  /// Parses a fraction from 0 to 1: `5%`, `0.5%`, `1/20`, `0.05`.
   private static func share(_ text: String) -> Rational? {
     let isPercent = text.hasSuffix("%")
     guard let number = try? Rational(parsing: isPercent ? String(text.dropLast()) : text) else {
       return nil
     }
     let share = isPercent ? number / 100 : number
-    // An invalid number is greater than all others.
+    // An invalid rational compares as greater than all others.
     return share >= 0 && share <= 1 ? share : nil
   }
 }

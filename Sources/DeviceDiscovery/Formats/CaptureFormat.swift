@@ -2,35 +2,39 @@
 
 public import OvercrankMediaCore
 
-/// A mode of a camera: a pixel format, a size, and the frame rates it has at that size.
+/// A mode of a camera: a pixel format, a size, and the frame rates at that size.
 ///
-/// The counterpart of `AVCaptureDevice.Format`. A camera that lists single rates has one
-/// format for each; one that gives a range of rates has one format for the range.
+/// Corresponds to `AVCaptureDevice.Format`. A camera with discrete rates has one format for each
+/// rate. A camera with a range of rates has one format for the range.
 public struct CaptureFormat: Hashable, Sendable, Identifiable {
-  /// The mode as it is written to choose it, `320x180@60/yuyv`; unique within its device.
+  /// The text that selects the mode, such as `320x180@60/yuyv`.
   ///
-  /// The rate is the highest of the format, as a fraction where it is not whole.
+  /// Unique within the device.
+  ///
+  /// The rate is the highest of the format, as a fraction if it is not a whole number.
   public let id: String
-  /// The camera's name of the pixel format.
+  /// The V4L2 code of the pixel format.
   public let fourcc: FourCC
-  /// Pixels per line.
+  /// The width in pixels.
   public let width: Int
-  /// Lines.
+  /// The height in pixels.
   public let height: Int
-  /// Whether frames vary in size and must be decoded, as the driver says.
+  /// Whether frames are compressed, according to the driver.
   public let isCompressed: Bool
-  /// Whether a library makes the format from another one; it is then never chosen.
-  public let isEmulated: Bool
-  /// Whether the driver would enlarge what comes in, or claims more than any cable carries.
+  /// Whether libv4l2 emulates the format by conversion.
   ///
-  /// Drivers that scale give the sizes that their scaler can make, whatever the picture: vivid
-  /// lists 16384x8640 for PAL. Such a mode is never chosen unless its size is asked for. It is
-  /// one of a range of sizes, and wider or higher than the digital timings or the television
-  /// standard in force; where neither is known, more than 7680x4320 pixels 60 times a second.
+  /// Emulated formats are never selected.
+  public let isEmulated: Bool
+  /// Whether the size exceeds the incoming signal, so that the driver would upscale.
+  ///
+  /// Drivers with a scaler list every size that the scaler can produce: vivid lists 16384x8640 for
+  /// PAL. Such a mode is selected only if its size is requested. The property is true only for
+  /// sizes from a range. A size exceeds the source if it is larger than the current digital timings
+  /// or television standard. If neither is known, the limit is 7680x4320 pixels at 60 fps.
   public let exceedsSource: Bool
   /// The frame rates of the format.
   public let frameRateRange: FrameRateRange
-  /// The place in the driver's list, from 0, which is its order of preference.
+  /// The index in the driver's list, from 0, in the driver's order of preference.
   public let driverOrder: Int
 
   package init(
@@ -51,28 +55,28 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
       ?? Self.id(width, height, frameRateRange.maxFrameRate, fourcc.description.lowercased())
   }
 
-  /// The frame rates of the format, as a list of the one range.
+  /// The frame rates of the format, as an array with one range.
   public var videoSupportedFrameRateRanges: [FrameRateRange] { [frameRateRange] }
   /// The highest rate.
   public var maxFrameRate: FrameRate { frameRateRange.maxFrameRate }
   /// The lowest rate.
   public var minFrameRate: FrameRate { frameRateRange.minFrameRate }
-  /// The shortest time from one frame to the next, in seconds.
+  /// The shortest frame duration in seconds.
   public var minFrameDuration: MediaTime { frameRateRange.minFrameDuration }
-  /// The longest time from one frame to the next, in seconds.
+  /// The longest frame duration in seconds.
   public var maxFrameDuration: MediaTime { frameRateRange.maxFrameDuration }
   /// Whether the highest rate is above 30 frames per second.
   public var isHighFrameRate: Bool { maxFrameRate.framesPerSecond > Rational(30) }
-  /// What the bytes are, or nil where they cannot be stored.
+  /// The pixel format or codec of the frames, or nil if a movie cannot store them.
   public var mediaSubType: MediaSubType? { known?.mediaSubType }
-  /// What the format shows, or nil where it cannot be stored.
+  /// The color model of the frames, or nil if a movie cannot store them.
   public var colorModel: ColorModel? { known?.colorModel }
-  /// Whether frames can be stored without conversion.
+  /// Whether a movie can store the frames without conversion.
   public var isStorable: Bool { known != nil }
-  /// The format as FFmpeg knows it, if it does.
+  /// The corresponding FFmpeg format, if one exists.
   package var known: FourCCFormat? { FourCCFormat(fourcc) }
 
-  /// The same format at one of its rates, or nil for a rate it does not have.
+  /// The same format at a single rate, or nil for an unsupported rate.
   public func narrowed(to rate: FrameRate) -> CaptureFormat? {
     guard frameRateRange.contains(rate) else { return nil }
     guard frameRateRange != FrameRateRange(rate) else { return self }
@@ -80,7 +84,7 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
       FrameRateRange(rate), id: Self.id(width, height, rate, fourcc.description.lowercased()))
   }
 
-  /// The same format under the id that tells large letters from small.
+  /// The same format with a case-sensitive id.
   func withExactID() -> CaptureFormat {
     withRange(frameRateRange, id: Self.id(width, height, maxFrameRate, fourcc.description))
   }
@@ -101,6 +105,6 @@ public struct CaptureFormat: Hashable, Sendable, Identifiable {
 }
 
 extension FrameRate {
-  /// The rate as modes write it: `60`, `60000/1001`.
+  /// The rate as written in a mode: `60`, `60000/1001`.
   var modeText: String { denominator == 1 ? "\(numerator)" : "\(numerator)/\(denominator)" }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a format shows, the most useful first.
+/// The color model of a format, the most useful first.
 public enum ColorModel: Int, Hashable, Sendable, Comparable {
-  /// Compressed pictures: the only ones that fit many a cable at high rates.
+  /// Compressed frames, often the only ones that a cable can carry at high rates.
   case compressed
-  /// Colours at every pixel, or shared by neighbours.
+  /// Color at every pixel, or shared by neighboring pixels.
   case color
-  /// Brightness only.
+  /// Luma only.
   case gray
-  /// A sensor's mosaic, which needs developing.
+  /// A Bayer mosaic from the sensor, which needs demosaicing.
   case bayer
 
   /// Orders by usefulness: compressed first.

@@ -3,53 +3,53 @@
 import OvercrankMediaCore
 import OvercrankV4L2
 
-/// The formats of a device, and what of the driver's answers was left out of them.
+/// The formats of a device, with warnings about invalid driver data.
 public struct FormatList: Sendable {
   /// The formats in the driver's order.
   ///
-  /// Where sizes come as a range, these are the smallest, the largest, the well-known ones in
-  /// between, that of the picture that comes in where it is known, and the one in force.
+  /// For a range of sizes, these are the smallest, the largest, common sizes in between, the size
+  /// of the incoming signal, and the current size.
   public let formats: [CaptureFormat]
-  /// The ranges of sizes that formats were listed from.
+  /// The size ranges from which formats were derived.
   public let sizeRanges: [FrameSizeRange]
-  /// The device's inputs; nil for a device that does not tell inputs apart.
+  /// The device's inputs, or nil for a device without input selection.
   public internal(set) var inputs: InputConnectors?
-  /// What the driver said that makes no sense, a line each.
+  /// One line for each invalid entry of the driver.
   public internal(set) var warnings: [String]
 }
 
-/// What answers to the questions of discovery: a device, or a table in a test.
+/// A source of format enumerations: a device, or a table in a test.
 protocol FormatSource: ~Copyable {
   borrowing func formats() throws(DeviceError) -> [V4L2PixelFormat]
   borrowing func sizes(of fourcc: UInt32) throws(DeviceError) -> DriverSizes
   borrowing func intervals(
     of fourcc: UInt32, at size: DriverSize
   ) throws(DeviceError) -> DriverIntervals
-  /// The size that the device is set to, where it can tell.
+  /// The current frame size, or nil if the source cannot report it.
   borrowing func sizeInForce() -> DriverSize?
 }
 
 extension VideoDevice: FormatSource {
   borrowing func sizeInForce() -> DriverSize? {
-    // Who cannot tell, or is being unplugged, has none to list; the next question tells.
+    // An error here is ignored. The next call reports a lost device.
     guard let format = try? currentFormat() else { return nil }
     return DriverSize(width: format.width, height: format.height)
   }
 }
 
-/// The picture that comes in at an input, which a device may scale to other sizes.
+/// The size of the incoming video signal, which a device may scale.
 struct IncomingSignal: Hashable, Sendable {
   let size: ModeRequest.Size
 }
 
 extension FormatList {
-  /// Asks a driver for all it has, by enumeration only: no request that reaches the camera.
+  /// Queries all formats of a driver by enumeration only, without requests to the camera.
   ///
   /// - Parameters:
   ///   - source: The driver.
-  ///   - wanted: A size that somebody asks for; listed, too, where it lies in a range.
-  ///   - incoming: The picture that comes in, where it is known.
-  /// - Throws: `DeviceError` when the device is gone.
+  ///   - wanted: A requested size, listed in addition if it lies in a range.
+  ///   - incoming: The size of the incoming signal, if known.
+  /// - Throws: `DeviceError` if the device is lost.
   init(
     asking source: borrowing some FormatSource & ~Copyable, for wanted: ModeRequest.Size? = nil,
     incoming: IncomingSignal? = nil
@@ -99,7 +99,7 @@ extension FormatList {
   init(formats: [CaptureFormat]) { self.init(formats: formats, sizeRanges: [], warnings: []) }
 }
 
-/// Turns a driver's answers into formats, one at a time.
+/// Converts a driver's enumerations to formats, one entry at a time.
 private struct FormatCollector {
   private struct Picture: Hashable {
     let fourcc: UInt32
@@ -145,7 +145,9 @@ private struct FormatCollector {
     }
   }
 
-  /// Keeps a range unless the driver has said as much: UVC cameras list a size several times.
+  /// Adds a range unless a known range contains it.
+  ///
+  /// UVC cameras list some sizes several times.
   private mutating func keep(
     _ range: FrameRateRange, of format: V4L2PixelFormat, _ picture: Picture, exceedsSource: Bool
   ) {
@@ -154,7 +156,7 @@ private struct FormatCollector {
     var range = range
     let fourcc = FourCC(rawValue: format.fourcc)
     let (width, height) = (Int(picture.size.width), Int(picture.size.height))
-    // Two ranges with the same highest rate and different steps would be one mode by name.
+    // Two ranges with the same highest rate would have the same id, so they are merged.
     if let other = known.first(where: { $0.maxFrameRate == range.maxFrameRate }) {
       range = range.joined(other)
     }
@@ -179,7 +181,9 @@ private struct FormatCollector {
     warnings.append("\(FourCC(rawValue: format.fourcc))\(position): \(what); left out")
   }
 
-  /// The formats in order; where two ids differ by large and small letters only, with those.
+  /// The formats in order.
+  ///
+  /// Ids that differ only in case become case-sensitive.
   func withUniqueIDs() -> [CaptureFormat] {
     var counts: [String: Int] = [:]
     for format in formats { counts[format.id, default: 0] += 1 }
@@ -188,7 +192,9 @@ private struct FormatCollector {
 }
 
 extension FrameRateRange {
-  /// The range of a driver's frame durations, the shortest first, if it is one.
+  /// Creates a range from a driver's shortest and longest frame duration.
+  ///
+  /// Nil if the range is invalid.
   fileprivate init?(_ shortest: DriverFraction, _ longest: DriverFraction, step: DriverFraction?) {
     guard let highest = FrameRate(interval: shortest), let lowest = FrameRate(interval: longest),
       lowest <= highest
@@ -200,7 +206,7 @@ extension FrameRateRange {
     self.init(lowest, highest, frameDurationStep: duration)
   }
 
-  /// The range that holds this one and another, which has the same highest rate.
+  /// The smallest range that contains this one and another with the same highest rate.
   fileprivate func joined(_ other: FrameRateRange) -> FrameRateRange {
     let lower = min(minFrameRate, other.minFrameRate)
     let widest = FrameRateRange(lower, maxFrameRate, frameDurationStep: frameDurationStep)
@@ -208,25 +214,26 @@ extension FrameRateRange {
       ? widest : FrameRateRange(lower, maxFrameRate)
   }
 
-  /// Pixels a second that no camera and no cable gives: 8K at 60, the most of HDMI 2.1.
+  /// The greatest pixel rate of HDMI 2.1: 7680x4320 pixels at 60 fps.
   private static let mostPixels = Rational(7680 * 4320 * 60 as Int64)
 
-  /// Whether a size of a range, at this range's highest rate, is more than can come in.
+  /// Whether a size at the highest rate exceeds the incoming signal.
   ///
-  /// Where the picture that comes in is known, no larger one is real. Where it is not, the limit
-  /// is what comes through the widest cable.
+  /// If the incoming size is unknown, the limit is the greatest pixel rate of HDMI 2.1.
   fileprivate func exceedsSource(at size: DriverSize, _ incoming: IncomingSignal?) -> Bool {
     if let known = incoming?.size {
       return size.width > known.width || size.height > known.height
     }
     let area = Rational(Int64(size.width) * Int64(size.height))
-    // What is too large to be counted is greater, too.
+    // On overflow the rational is invalid, and it compares as greater.
     return area * maxFrameRate.framesPerSecond > Self.mostPixels
   }
 }
 
 extension FrameRate {
-  /// The rate of frames that follow each other at a driver's interval, if it is one.
+  /// Creates a rate from a driver's frame interval.
+  ///
+  /// Nil if the interval is invalid.
   fileprivate init?(interval: DriverFraction) {
     self.init(
       exactly: Rational(Int128(interval.denominator), over: Int128(interval.numerator)))

@@ -2,19 +2,18 @@
 
 import OvercrankMediaCore
 
-/// Which of many formats is the fastest.
+/// Selects the fastest of several formats.
 public enum FormatSelection {
-  /// The fastest format that can be stored, or nil where there is none.
+  /// The fastest format that a movie can store, or nil if there is none.
   ///
-  /// The highest rate wins, compared exactly. Among equals the larger picture wins, then
-  /// compressed before colour before grey before a sensor's mosaic, then more bits for each
-  /// pixel, then the driver's order. Emulated formats are never chosen, nor those that are
-  /// larger than what comes in (``CaptureFormat/exceedsSource``).
+  /// The highest rate wins. Among equal rates, the larger frame size wins, then the ``ColorModel``,
+  /// then more bits per pixel, then the driver's order. Emulated formats are never selected, nor
+  /// formats that exceed the incoming signal (``CaptureFormat/exceedsSource``).
   ///
   /// - Parameters:
   ///   - formats: The formats to choose from.
-  ///   - isWanted: Says which formats are considered at all; all, unless it is given.
-  /// - Returns: One of the formats as it was given, a range of rates included.
+  ///   - isWanted: A filter for the formats. Default: all formats.
+  /// - Returns: One of the formats, with its full range of rates.
   public static func fastest(
     among formats: some Sequence<CaptureFormat>,
     where isWanted: (CaptureFormat) -> Bool = { _ in true }
@@ -22,7 +21,7 @@ public enum FormatSelection {
     fastest(among: formats, evenBeyondSource: false, where: isWanted)
   }
 
-  /// The same, where a size that was asked for counts even if it is larger than what comes in.
+  /// The fastest format, optionally including sizes that exceed the incoming signal.
   static func fastest(
     among formats: some Sequence<CaptureFormat>, evenBeyondSource: Bool,
     where isWanted: (CaptureFormat) -> Bool = { _ in true }
@@ -37,7 +36,7 @@ public enum FormatSelection {
     return best?.format
   }
 
-  /// A format beside what FFmpeg knows of it.
+  /// A format with its FFmpeg counterpart.
   private struct Rank {
     let format: CaptureFormat
     let known: FourCCFormat
@@ -65,6 +64,8 @@ public enum FormatSelection {
 }
 
 extension CaptureFormat {
-  /// Pixels in a picture; both sides fit 32 bits, so the product fits.
+  /// The pixels of a frame.
+  ///
+  /// Width and height fit 32 bits each, so the product fits.
   fileprivate var area: Int { width * height }
 }

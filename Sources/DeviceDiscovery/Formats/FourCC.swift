@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The four characters by which Video4Linux names a pixel format, such as `YUYV`.
+/// A V4L2 pixel format code of four characters, such as `YUYV`.
 public struct FourCC: RawRepresentable, Hashable, Sendable {
-  /// The characters, the first in the lowest byte; bit 31 marks a big-endian format.
+  /// The characters, the first in the lowest byte.
+  ///
+  /// Bit 31 marks a big-endian format.
   public let rawValue: UInt32
 
   private static let bigEndian: UInt32 = 1 << 31
   private static let bigEndianMark = "-be"
 
-  /// Makes a code of the number that V4L2 uses.
+  /// Creates a code from its V4L2 number.
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-  /// Reads a code as ``description`` writes it: `YUYV`, `Y16`, `Y16-BE`, `0x00000001`.
+  /// Parses a code in the form of ``description``: `YUYV`, `Y16`, `Y16-BE`, `0x00000001`.
   ///
-  /// Large and small letters are different codes. Answers nil for text that is no code.
+  /// Codes are case-sensitive. Returns nil for invalid text.
   public init?(_ text: String) {
     if text.utf8.count == 10, text.hasPrefix("0x"),
       let number = UInt32(text.dropFirst(2), radix: 16)
@@ -38,12 +40,12 @@ public struct FourCC: RawRepresentable, Hashable, Sendable {
     self.init(rawValue: number)
   }
 
-  /// Whether the text names this code when large and small letters are alike.
+  /// Whether the text names this code if case is ignored.
   ///
-  /// Few codes differ only by that: `pGAA` and `pgAA`, two packed sensor formats.
+  /// Few codes differ only in case. An example is `pGAA` and `pgAA`, two packed Bayer formats.
   public func isNamed(_ text: String) -> Bool { description.lowercased() == text.lowercased() }
 
-  /// Whether a mode such as `640x480@60/yuyv` can hold the character.
+  /// Whether a character may occur in a mode such as `640x480@60/yuyv`.
   private static func isPlain(_ character: UInt8) -> Bool {
     (0x20...0x7e).contains(character) && character != UInt8(ascii: "/")
       && character != UInt8(ascii: "@")
@@ -51,10 +53,10 @@ public struct FourCC: RawRepresentable, Hashable, Sendable {
 }
 
 extension FourCC: CustomStringConvertible {
-  /// The characters as `v4l2-ctl` prints them, without the spaces at the end.
+  /// The characters as `v4l2-ctl` prints them, without trailing spaces.
   ///
-  /// Big-endian formats end in `-BE`. A code that no mode could be written with, because of
-  /// its characters or because all are digits, is a hexadecimal number.
+  /// Big-endian formats end in `-BE`. A code is a hexadecimal number if it consists of digits, or
+  /// of characters that a mode cannot contain.
   public var description: String {
     let characters = (0..<4).map {
       UInt8(truncatingIfNeeded: (rawValue & ~Self.bigEndian) >> (8 * $0))
@@ -75,12 +77,12 @@ extension FourCC: CustomStringConvertible {
 extension FourCC {
   /// Motion JPEG.
   public static let mjpg = FourCC(rawValue: 0x4750_4A4D)
-  /// 4:2:2 in one plane: Y, Cb, Y, Cr.
+  /// Packed 4:2:2 in the order Y, Cb, Y, Cr.
   public static let yuyv = FourCC(rawValue: 0x5659_5559)
-  /// 8-bit grey.
+  /// 8-bit gray.
   public static let gray = FourCC(rawValue: 0x5945_5247)
-  /// 4:2:0 in three planes: Y, Cb, Cr.
+  /// Planar 4:2:0 with three planes: Y, Cb, Cr.
   public static let yu12 = FourCC(rawValue: 0x3231_5559)
-  /// H.264 as a byte stream with start codes.
+  /// H.264 as an Annex B byte stream with start codes.
   public static let h264 = FourCC(rawValue: 0x3436_3248)
 }

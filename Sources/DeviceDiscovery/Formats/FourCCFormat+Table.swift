@@ -3,16 +3,20 @@
 import OvercrankMediaCore
 
 extension FourCCFormat {
-  /// Every V4L2 format whose bytes FFmpeg 5.1 has a name for.
+  /// All V4L2 formats with an identical FFmpeg 5.1 format.
   ///
-  /// The left column is from linux/videodev2.h and the kernel's description of each format, the
-  /// next from libavutil/pixfmt.h. Both sides tell the order in memory, though under names that
-  /// read in opposite directions: V4L2's ABGR32 (`AR24`) is B, G, R, A in memory, FFmpeg's bgra.
+  /// The first name is from linux/videodev2.h, the second from libavutil/pixfmt.h. Both define the
+  /// order in memory, but with opposite naming. V4L2's ABGR32 (`AR24`) is B, G, R, A in memory,
+  /// which FFmpeg calls bgra.
   ///
-  /// Left out on purpose: `YV12` and `YVU9` (the chroma planes are swapped, which FFmpeg has no
-  /// name for), `NV61`, `NM61`, `YM21`, `YM61`, `YM42` and `VYUY` (the same), `Y04` and `Y06`, the packed `Y10B` and `Y10P`,
-  /// sensor mosaics of 10 to 14 bits (FFmpeg has 8 and 16; read as 16 they would be 4 to 64
-  /// times too dark), and HSV.
+  /// These formats are left out:
+  ///
+  /// - `YV12`, `YVU9`, `NV61`, `NM61`, `YM21`, `YM61`, `YM42` and `VYUY`, because FFmpeg has no
+  ///   name for their swapped chroma.
+  /// - `Y04`, `Y06`, and the packed `Y10B` and `Y10P`.
+  /// - Bayer formats of 10 to 14 bits. FFmpeg has only 8 and 16 bits, and as 16 bits they would be
+  ///   4 to 64 times too dark.
+  /// - HSV formats.
   static let table: [FourCCFormat] =
     rows(
       .compressed, 0, of: { .codec(VideoCodec(rawValue: $0)) },
@@ -28,7 +32,7 @@ extension FourCCFormat {
       .color, 12,
       [
         ("YU12", "yuv420p"), ("NV12", "nv12"), ("NV21", "nv21"), ("411P", "yuv411p"),
-        // The same, each plane in a piece of memory of its own.
+        // The same formats, with a separate memory plane for each image plane.
         ("YM12", "yuv420p"), ("NM12", "nv12"), ("NM21", "nv21"),
       ])
     + rows(
@@ -36,12 +40,13 @@ extension FourCCFormat {
       [
         ("YUYV", "yuyv422"), ("UYVY", "uyvy422"), ("YVYU", "yvyu422"),
         ("422P", "yuv422p"), ("NV16", "nv16"), ("YM16", "yuv422p"), ("NM16", "nv16"),
-        // 5 and 6 bits. FFmpeg ignores the top bit of 15, be it alpha (A…) or nothing (X…).
+        // 15-bit and 16-bit RGB. FFmpeg ignores the top bit of 15-bit formats, whether alpha (A…)
+        // or unused (X…).
         ("RGBP", "rgb565le"), ("RGBR", "rgb565be"),
         ("RGBO", "rgb555le"), ("AR15", "rgb555le"), ("XR15", "rgb555le"),
         ("RGBQ", "rgb555be"), ("AR15-BE", "rgb555be"), ("XR15-BE", "rgb555be"),
         ("AB15", "bgr555le"), ("XB15", "bgr555le"),
-        // 4 bits; the same holds for the top four.
+        // 12-bit RGB. FFmpeg ignores the top four bits.
         ("R444", "rgb444le"), ("AR12", "rgb444le"), ("XR12", "rgb444le"),
         ("AB12", "bgr444le"), ("XB12", "bgr444le"),
       ])
@@ -56,7 +61,7 @@ extension FourCCFormat {
     + rows(
       .color, 32,
       [
-        // The old names leave open whether the fourth byte is alpha; it is not relied on.
+        // The legacy names do not define whether the fourth byte is alpha, so it is ignored.
         ("BGR4", "bgr0"), ("RGB4", "0rgb"),
         ("AR24", "bgra"), ("XR24", "bgr0"), ("RA24", "abgr"), ("RX24", "0bgr"),
         ("AB24", "rgba"), ("XB24", "rgb0"), ("BA24", "argb"), ("BX24", "0rgb"),
@@ -93,8 +98,10 @@ extension FourCCFormat {
 }
 
 extension FourCC {
-  /// The planes of memory that a frame of the format lies in: those of linux/videodev2.h whose
-  /// names end in M, where each plane of the picture has its own; 1 for all others.
+  /// The number of memory planes of a frame.
+  ///
+  /// Formats of linux/videodev2.h whose macro names end in M have a separate memory plane for each
+  /// image plane. All others have one.
   var separatePlaneCount: Int {
     switch description {
     case "NM12", "NM21", "NM16", "NM61", "VM12", "MM21": 2

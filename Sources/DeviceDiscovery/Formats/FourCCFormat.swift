@@ -2,24 +2,27 @@
 
 package import OvercrankMediaCore
 
-/// A camera's format as FFmpeg knows it.
+/// A V4L2 pixel format with its FFmpeg counterpart.
 ///
-/// There is one only where the camera's bytes are FFmpeg's, byte for byte, but for the padding at
-/// the ends of lines. A format without one cannot be stored.
+/// A counterpart exists only if the bytes are identical, except for padding at line ends. A format
+/// without a counterpart cannot be stored.
 package struct FourCCFormat: Hashable, Sendable {
-  /// The camera's name of the format.
+  /// The V4L2 code of the format.
   package let fourcc: FourCC
-  /// What the bytes are.
+  /// The FFmpeg pixel format or codec.
   package let mediaSubType: MediaSubType
-  /// Bits for each pixel in memory, unused ones included; 0 for compressed formats.
+  /// Bits per pixel in memory, including unused bits.
+  ///
+  /// 0 for compressed formats.
   package let bitsPerPixel: Int
-  /// What the format shows.
+  /// The color model of the format.
   package let colorModel: ColorModel
-  /// The planes of memory that a frame lies in, where each plane of the picture has its own; 1
-  /// for all other formats.
+  /// The number of memory planes of a frame.
+  ///
+  /// 1 unless each image plane has a memory plane of its own.
   package let separatePlaneCount: Int
 
-  /// Finds a format, or nil for one that FFmpeg has no like of.
+  /// Finds the counterpart of a format, or returns nil if FFmpeg has none.
   package init?(_ fourcc: FourCC) {
     guard let format = Self.byFourCC[fourcc] else { return nil }
     self = format

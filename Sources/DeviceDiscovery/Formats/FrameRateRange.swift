@@ -2,34 +2,34 @@
 
 public import OvercrankMediaCore
 
-/// The frame rates a camera can be set to, from the lowest to the highest, both included.
+/// A closed range of frame rates that a camera supports.
 ///
-/// Cameras that offer single rates have one range for each, whose ends are equal. Where a camera
-/// counts frame durations in steps, the range holds the durations of whole steps from the
-/// shortest, and the longest.
+/// A discrete rate is a range with equal ends. If the camera has a duration step, the range
+/// contains the durations at whole steps from the shortest, and the longest duration.
 public struct FrameRateRange: Hashable, Sendable, CustomStringConvertible {
   /// The lowest rate.
   public let minFrameRate: FrameRate
   /// The highest rate.
   public let maxFrameRate: FrameRate
-  /// What neighbouring frame durations differ by, in seconds; nil where every duration will do,
-  /// and for single rates.
+  /// The difference of neighboring frame durations in seconds.
+  ///
+  /// Nil if every duration in the range is supported, and for a single rate.
   public let frameDurationStep: MediaTime?
 
-  /// Makes the range that holds one rate.
+  /// Creates the range of a single rate.
   public init(_ rate: FrameRate) {
     minFrameRate = rate
     maxFrameRate = rate
     frameDurationStep = nil
   }
 
-  /// Makes the range from one rate to another, in either order.
+  /// Creates the range between two rates, in either order.
   ///
   /// - Parameters:
   ///   - first: One end.
   ///   - second: The other end.
-  ///   - frameDurationStep: What neighbouring durations differ by, in seconds; nil, zero and
-  ///     less mean that every duration will do.
+  ///   - frameDurationStep: The difference of neighboring durations in seconds. Nil, zero or less
+  ///     means that every duration is supported.
   public init(_ first: FrameRate, _ second: FrameRate, frameDurationStep: MediaTime? = nil) {
     minFrameRate = min(first, second)
     maxFrameRate = max(first, second)
@@ -40,20 +40,20 @@ public struct FrameRateRange: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The shortest time from one frame to the next, in seconds: that of the highest rate.
+  /// The shortest frame duration in seconds, which belongs to the highest rate.
   public var minFrameDuration: MediaTime { maxFrameRate.frameDuration }
-  /// The longest time from one frame to the next, in seconds: that of the lowest rate.
+  /// The longest frame duration in seconds, which belongs to the lowest rate.
   public var maxFrameDuration: MediaTime { minFrameRate.frameDuration }
 
-  /// Whether a rate lies in the range, exactly, and on its steps.
+  /// Whether a rate lies exactly in the range and on its steps.
   public func contains(_ rate: FrameRate) -> Bool {
     guard minFrameRate <= rate, rate <= maxFrameRate else { return false }
     guard frameDurationStep != nil, rate != minFrameRate else { return true }
-    // Numbers too large to count in steps are on none.
+    // On overflow the result is invalid and has another denominator.
     return steps(to: rate).denominator == 1
   }
 
-  /// Whether all of another range lies in this one.
+  /// Whether the range contains all rates of another range.
   public func contains(_ other: FrameRateRange) -> Bool {
     guard contains(other.minFrameRate), contains(other.maxFrameRate) else { return false }
     guard let frameDurationStep, other.minFrameRate != other.maxFrameRate else { return true }
@@ -61,21 +61,25 @@ public struct FrameRateRange: Hashable, Sendable, CustomStringConvertible {
     return (others / frameDurationStep.seconds).denominator == 1
   }
 
-  /// The rate of the range whose duration is the nearest; of two as near, the higher rate.
+  /// The supported rate with the nearest frame duration.
+  ///
+  /// Of two equally near, the higher rate.
   public func nearest(to rate: FrameRate) -> FrameRate {
     if contains(rate) { return rate }
     guard rate > minFrameRate else { return minFrameRate }
     guard rate < maxFrameRate, let frameDurationStep else { return maxFrameRate }
     let below = try? rateAfter(steps(to: rate).rounded(.towardNegativeInfinity), frameDurationStep)
     let above = try? rateAfter(steps(to: rate).rounded(.towardPositiveInfinity), frameDurationStep)
-    // The last step may lie beyond the longest duration, which stands for it.
+    // The last step may exceed the longest duration, which then takes its place.
     let slower = max(above ?? minFrameRate, minFrameRate)
     guard let faster = below else { return slower }
     let wanted = rate.frameDuration
     return slower.frameDuration - wanted < wanted - faster.frameDuration ? slower : faster
   }
 
-  /// How many steps a rate's duration lies above the shortest; 0 without steps.
+  /// The number of steps from the shortest duration to a rate's duration.
+  ///
+  /// 0 without a step.
   private func steps(to rate: FrameRate) -> Rational {
     guard let step = frameDurationStep?.seconds else { return .zero }
     return (rate.frameDuration.seconds - minFrameDuration.seconds) / step
@@ -89,7 +93,7 @@ public struct FrameRateRange: Hashable, Sendable, CustomStringConvertible {
       frameDuration: MediaTime(minFrameDuration.seconds + added))
   }
 
-  /// The range as `"1/1...60/1"`, a single rate as `"60/1"`.
+  /// The range as `"1/1...60/1"`, or a single rate as `"60/1"`.
   public var description: String {
     minFrameRate == maxFrameRate ? "\(maxFrameRate)" : "\(minFrameRate)...\(maxFrameRate)"
   }

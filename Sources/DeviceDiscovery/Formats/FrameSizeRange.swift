@@ -2,10 +2,10 @@
 
 import OvercrankV4L2
 
-/// The sizes of a pixel format that come as a range: a grid of pixels.
+/// A range of frame sizes of a pixel format, on a grid of pixels.
 ///
-/// ``CaptureFormat``s are listed for the sizes of the grid that matter; any other size of it can
-/// be asked for, and the driver is then asked for the rates at that size.
+/// ``CaptureFormat``s are listed only for selected sizes. Any other size on the grid can be
+/// requested, and the driver is then queried for its rates.
 public struct FrameSizeRange: Hashable, Sendable, CustomStringConvertible {
   /// The pixel format.
   public let fourcc: FourCC
@@ -13,10 +13,10 @@ public struct FrameSizeRange: Hashable, Sendable, CustomStringConvertible {
   public let smallest: ModeRequest.Size
   /// The largest size.
   public let largest: ModeRequest.Size
-  /// What neighbouring sizes differ by: pixels per line, and lines.
+  /// The horizontal and vertical distance of neighboring sizes, in pixels.
   public let step: ModeRequest.Size
 
-  /// Sizes by the names of people and of monitors, from QQVGA to 8K.
+  /// Common sizes from QQVGA to 8K.
   static let wellKnown: [ModeRequest.Size] = [
     (160, 120), (176, 144), (240, 160), (320, 180), (320, 200), (320, 240), (352, 288),
     (424, 240), (480, 270), (640, 360), (640, 400), (640, 480), (720, 480), (720, 576),
@@ -26,7 +26,9 @@ public struct FrameSizeRange: Hashable, Sendable, CustomStringConvertible {
     (2592, 1944), (3840, 2160), (4096, 2160), (7680, 4320),
   ].map { ModeRequest.Size(width: $0, height: $1) }
 
-  /// Reads a driver's range, or answers nil where it is none.
+  /// Creates a range from a driver's values.
+  ///
+  /// Nil if the range is invalid.
   init?(_ fourcc: FourCC, _ smallest: DriverSize, _ largest: DriverSize, step: DriverSize?) {
     guard smallest.isSensible, largest.isSensible, smallest.width <= largest.width,
       smallest.height <= largest.height
@@ -34,7 +36,7 @@ public struct FrameSizeRange: Hashable, Sendable, CustomStringConvertible {
     self.fourcc = fourcc
     self.smallest = ModeRequest.Size(smallest)
     self.largest = ModeRequest.Size(largest)
-    // Where nothing is between the ends, drivers write steps of 0.
+    // Drivers report a step of 0 if the range has no sizes between its ends.
     let step = ModeRequest.Size(step ?? DriverSize(width: 1, height: 1))
     self.step = ModeRequest.Size(width: max(1, step.width), height: max(1, step.height))
   }
@@ -48,7 +50,7 @@ public struct FrameSizeRange: Hashable, Sendable, CustomStringConvertible {
         && (size.height - smallest.height).isMultiple(of: step.height)
   }
 
-  /// The size of the grid that is the nearest, each side by itself.
+  /// The nearest size on the grid, for width and height separately.
   public func nearest(to size: ModeRequest.Size) -> ModeRequest.Size {
     if contains(size) { return size }
     func side(_ wanted: Int, _ least: Int, _ most: Int, _ step: Int) -> Int {
@@ -61,7 +63,7 @@ public struct FrameSizeRange: Hashable, Sendable, CustomStringConvertible {
       height: side(size.height, smallest.height, largest.height, step.height))
   }
 
-  /// The sizes of the grid to list: its ends, the well-known ones, and those given.
+  /// The sizes to list: both ends, common sizes, and the given sizes that lie on the grid.
   func sizesToList(besides others: [ModeRequest.Size]) -> [ModeRequest.Size] {
     let between = (Self.wellKnown + others).filter {
       contains($0) && $0 != smallest && $0 != largest
@@ -82,10 +84,12 @@ extension ModeRequest.Size: CustomStringConvertible {
   /// The size as `640x480`.
   public var description: String { "\(width)x\(height)" }
 
-  /// Pixels in a picture; both sides fit 32 bits, so the product fits.
+  /// The pixels of a frame.
+  ///
+  /// Width and height fit 32 bits each, so the product fits.
   var area: Int { width * height }
 
-  /// The size as drivers are asked, which counts in 32 bits.
+  /// The size as 32-bit numbers for the driver, or nil on overflow.
   var driverSize: DriverSize? {
     guard let width = UInt32(exactly: width), let height = UInt32(exactly: height) else {
       return nil
@@ -95,7 +99,7 @@ extension ModeRequest.Size: CustomStringConvertible {
 }
 
 extension DriverSize {
-  /// Whether both sides are above zero and fit the 32 bits that everybody else counts in.
+  /// Whether width and height are above zero and fit a signed 32-bit integer.
   var isSensible: Bool {
     let sides = 1...UInt32(Int32.max)
     return sides.contains(width) && sides.contains(height)

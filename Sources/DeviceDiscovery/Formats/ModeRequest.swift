@@ -2,7 +2,9 @@
 
 public import OvercrankMediaCore
 
-/// A wish for a mode, as `[WxH][@rate][/fourcc]` writes it; what is left out is open.
+/// A request for a mode, written as `[WxH][@rate][/fourcc]`.
+///
+/// Missing parts match anything.
 ///
 /// ```
 /// 1280x720@240/mjpg    1280x720@60000/1001/mjpg    @240    /yuyv    640x480
@@ -10,40 +12,49 @@ public import OvercrankMediaCore
 public struct ModeRequest: Hashable, Sendable {
   /// A frame size in pixels.
   public struct Size: Hashable, Sendable {
-    /// Pixels per line, above zero.
+    /// The width in pixels, above zero.
     public let width: Int
-    /// Lines, above zero.
+    /// The height in pixels, above zero.
     public let height: Int
   }
 
-  /// The size asked for, or nil for any.
+  /// The requested size.
+  ///
+  /// Nil matches any.
   public let size: Size?
-  /// The rate asked for, or nil for the highest.
+  /// The requested rate.
+  ///
+  /// Nil means the highest.
   public let rate: FrameRate?
-  /// The name of the pixel format asked for, or nil for any.
+  /// The requested pixel format.
+  ///
+  /// Nil matches any.
   public let fourcc: String?
 
-  /// Every mode.
+  /// A request that matches every mode.
   public static let any = ModeRequest(size: nil, rate: nil, fourcc: nil)
 
-  /// Asks for what matters; a part that is nil does not.
+  /// Creates a request.
+  ///
+  /// A nil part matches anything.
   public init(size: Size? = nil, rate: FrameRate? = nil, fourcc: String? = nil) {
     self.size = size
     self.rate = rate
     self.fourcc = fourcc
   }
 
-  /// Asks for a format's size and pixel format at a rate, which it need not have.
+  /// Creates a request for a format's size and pixel format at a rate that the format need not
+  /// support.
   public init(_ format: CaptureFormat, at rate: FrameRate) {
     self.init(
       size: Size(width: format.width, height: format.height), rate: rate,
       fourcc: format.fourcc.description)
   }
 
-  /// Reads a mode.
+  /// Parses a mode.
   ///
-  /// A number behind the rate's slash is its denominator: `@60000/1001`. No pixel format is
-  /// named by digits alone.
+  /// A number after the rate and a slash is the rate's denominator: `@60000/1001`. Pixel formats
+  /// never consist of digits only.
   ///
   /// - Throws: `MediaError` with `.badMode`.
   public init(parsing text: String) throws(MediaError) {
@@ -86,9 +97,9 @@ public struct ModeRequest: Hashable, Sendable {
     self.fourcc = fourcc.map(String.init)
   }
 
-  /// Whether a format has the size, the rate and the pixel format asked for, exactly.
+  /// Whether a format has exactly the requested size, rate and pixel format.
   ///
-  /// Large and small letters of the pixel format are alike.
+  /// The case of the pixel format is ignored.
   public func matches(_ format: CaptureFormat) -> Bool {
     matchesImage(format) && rate.map(format.frameRateRange.contains) ?? true
   }
@@ -98,17 +109,16 @@ public struct ModeRequest: Hashable, Sendable {
     return fourcc.map(format.fourcc.isNamed) ?? true
   }
 
-  /// The fastest of the formats that match, at the rate asked for; nil where none does.
+  /// The fastest matching format at the requested rate, or nil if none matches.
   ///
-  /// Cameras count in units of 100 ns, and drivers simplify the fraction, so 120 may be listed
-  /// as 120.101. When no format has the rate exactly, the nearest one counts if it is nearer
-  /// than 60 is to 59.94. Among codes that differ only by large and small letters, the one that
-  /// is written the same comes first.
+  /// Cameras count in units of 100 ns and drivers simplify fractions, so 120 may be listed as
+  /// 120.101. Without an exact match, the nearest rate is selected if it is nearer than 60 is to
+  /// 59.94. Among codes that differ only in case, an exact match comes first.
   func choose(from formats: [CaptureFormat]) -> CaptureFormat? {
     var candidates = formats.filter { matchesImage($0) && $0.isStorable && !$0.isEmulated }
     let exact = candidates.filter { $0.fourcc.description == fourcc }
     if !exact.isEmpty { candidates = exact }
-    // A size that is asked for is meant, even where the driver has to enlarge the picture.
+    // A requested size is used even if the driver must upscale the signal.
     func fastest(_ formats: [CaptureFormat]) -> CaptureFormat? {
       FormatSelection.fastest(among: formats, evenBeyondSource: size != nil)
     }
@@ -123,7 +133,7 @@ public struct ModeRequest: Hashable, Sendable {
     return fastest(near.filter { $0.maxFrameRate.distance(to: rate) == nearest })
   }
 
-  /// The mode of the size and pixel format asked for that comes nearest to the rate asked for.
+  /// The mode with the requested size and pixel format and the nearest rate.
   func nearestMode(among formats: [CaptureFormat]) -> CaptureFormat? {
     guard let rate else { return nil }
     let modes = formats.filter { matchesImage($0) && $0.isStorable && !$0.isEmulated }
@@ -145,7 +155,9 @@ public struct ModeRequest: Hashable, Sendable {
 }
 
 extension ModeRequest: CustomStringConvertible {
-  /// The mode as it is written; nothing for ``any``.
+  /// The mode in text form.
+  ///
+  /// Empty for ``any``.
   public var description: String {
     (size.map(\.description) ?? "") + (rate.map { "@\($0.modeText)" } ?? "")
       + (fourcc.map { "/\($0)" } ?? "")
@@ -153,16 +165,16 @@ extension ModeRequest: CustomStringConvertible {
 }
 
 extension FrameRate {
-  /// How far two rates lie apart, in frames per second.
+  /// The absolute difference of two rates, in frames per second.
   fileprivate func distance(to other: FrameRate) -> Rational {
-    // All four numbers fit 32 bits, so the products fit 128.
+    // All four numbers fit 32 bits, so the products fit 128 bits.
     let apart =
       Int128(numerator) * Int128(other.denominator) - Int128(other.numerator) * Int128(denominator)
     let below = Int128(denominator) * Int128(other.denominator)
     return Rational(abs(apart), over: below)
   }
 
-  /// Whether two rates are nearer to each other than 60 is to 60000/1001.
+  /// Whether the relative difference of two rates is less than that of 60 and 60000/1001.
   fileprivate func isNear(_ other: FrameRate) -> Bool {
     distance(to: other) * 1001 < max(self, other).framesPerSecond
   }

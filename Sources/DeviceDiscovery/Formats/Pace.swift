@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether the frames of a camera that needs no hardware wait for their time.
+/// The pacing of frames from a software camera.
 package enum Pace: Hashable, Sendable {
-  /// Frames come at their times; who is late loses frames.
+  /// Frames are delivered at their times.
+  ///
+  /// A slow consumer loses frames.
   case realTime
-  /// Frames come as fast as they are taken; nothing is lost.
+  /// Frames are delivered as fast as they are consumed.
+  ///
+  /// No frame is lost.
   case maximum
 
-  /// The value of the option `pace` of a device name; nil for one that it cannot have.
+  /// Parses the option `pace` of a device name.
+  ///
+  /// Nil for an invalid value.
   init?(option value: String) {
     guard value == "max" else { return nil }
     self = .maximum

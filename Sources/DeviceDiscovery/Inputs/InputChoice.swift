@@ -4,33 +4,37 @@ import OvercrankLinuxSystem
 package import OvercrankMediaCore
 package import OvercrankV4L2
 
-/// What a device's name says about its input: `/dev/video0?input=3&timings=query`.
+/// The input options in a device's name, such as `/dev/video0?input=3&timings=query`.
 package struct InputChoice: Hashable, Sendable {
-  /// Which timings the input is to be set to.
+  /// The timings to set for the input.
   package enum Timings: Hashable, Sendable {
-    /// Those of what comes in.
+    /// The timings of the detected signal.
     case detected
-    /// Those that the driver lists at this place, from 0.
+    /// The timings at this index of the driver's list, from 0.
     case listed(Int)
     case computed(VideoTimings)
   }
 
-  /// The input's number or name, as it was written; nil leaves it as it is.
+  /// The number or the name of the input.
+  ///
+  /// Nil keeps the current input.
   package let input: String?
-  /// The timings; nil leaves them as they are.
+  /// The timings to set.
+  ///
+  /// Nil keeps the current timings.
   package let timings: Timings?
-  /// The options as they were written, without the question mark.
+  /// The options as text, without the question mark.
   let text: String
 
-  /// Takes the options off a device's name.
+  /// Splits the options from a device's name.
   ///
-  /// - Returns: The name without them, and what they say; nil where there are none.
-  /// - Throws: `MediaError` with `.badName` for options that do not exist, or mean nothing.
+  /// - Returns: The name without options, and the parsed options or nil.
+  /// - Throws: `MediaError` with `.badName` for unknown or invalid options.
   static func split(
     _ name: String
   ) throws(MediaError) -> (name: String, choice: InputChoice?) {
     guard let question = name.lastIndex(of: "?"),
-      // A file may be called so; whoever has one means it.
+      // A file may have this name, including the question mark. It takes precedence.
       SystemFiles.kind(of: name) == nil,
       let parts = try DeviceSpecifier(name, kind: String(name[..<question]))
     else { return (name, nil) }
@@ -67,7 +71,9 @@ extension InputChoice.Timings {
     "write timings=query, timings=index=3, or timings=cvt,width=640,height=480,fps=120 with "
       + "reduced-blanking=1 or 2 if wanted")
 
-  /// Reads timings as v4l2-ctl writes them; nil for text that is none.
+  /// Parses timings in the syntax of v4l2-ctl.
+  ///
+  /// Nil for invalid text.
   fileprivate init?(_ text: String) {
     if text == "query" {
       self = .detected
@@ -99,14 +105,13 @@ extension InputChoice.Timings {
 }
 
 extension CaptureDevice {
-  /// Opens the node of the device, and puts in force what its name says of input and timings.
+  /// Opens the device node, and sets input and timings if the device's name selects them.
   ///
-  /// What is in force already is not set again, and what the name leaves open stays as it is.
-  /// The choice remains in force afterwards, as that of any other program does.
+  /// Settings already in effect are not set again. Settings persist after the node is closed.
   ///
-  /// - Throws: `MediaError`: `.notFound`, `.noPermission`, `.busy`, `.unplugged`; `.badName`
-  ///   for an input or timings that the device does not have; `.noSignal` where there is none to
-  ///   take timings from.
+  /// - Throws: `MediaError` with `.deviceNotFound`, `.noPermission`, `.deviceBusy`, `.deviceLost`;
+  ///   `.badName` for an input or timings that the device lacks; `.noSignal` if timings cannot be
+  ///   detected.
   package func openNode(at path: String) throws(MediaError) -> VideoDevice {
     var refusal: MediaError?
     let device: VideoDevice
@@ -129,7 +134,9 @@ extension CaptureDevice {
 }
 
 extension InputChoice {
-  /// Puts the choice in force, or answers what the device does not have of it.
+  /// Applies the options.
+  ///
+  /// Returns an error for an input or timings that the device lacks.
   fileprivate func apply(to device: inout VideoDevice) throws(DeviceError) -> MediaError? {
     if let input {
       let inputs = try device.inputs()
@@ -162,7 +169,9 @@ extension InputChoice {
     return nil
   }
 
-  /// The input that a number or a name means: the whole name, or a part that no other has.
+  /// The index of the input with a number or a name.
+  ///
+  /// A unique part of a name suffices.
   static func index(of text: String, among inputs: [DriverInput]) -> UInt32? {
     if let number = UInt32(text) { return inputs.first { $0.index == number }?.index }
     let name = text.lowercased()

@@ -2,21 +2,23 @@
 
 import OvercrankV4L2
 
-/// A socket of a device that pictures come in by: a webcam has one, a television card several.
+/// A video input of a device.
+///
+/// A webcam has one, a television card several.
 public struct InputConnector: Hashable, Sendable, Codable, Identifiable {
-  /// What the pictures come from.
+  /// The type of source at the input.
   public enum Kind: String, Hashable, Sendable, Codable {
-    /// An aerial, through a tuner.
+    /// An antenna through a tuner.
     case tuner
-    /// A camera, a player, a computer: whatever is behind the socket.
+    /// A camera or another video source, such as a player or a computer.
     case camera
-    /// A touch pad.
+    /// A touch sensor.
     case touch
-    /// None that this program knows.
+    /// A type unknown to this library.
     case other
   }
 
-  /// What keeps a picture from coming in.
+  /// A condition that prevents reception.
   public enum Problem: String, Hashable, Sendable, Codable {
     case noPower = "no_power"
     case noSignal = "no_signal"
@@ -25,20 +27,22 @@ public struct InputConnector: Hashable, Sendable, Codable, Identifiable {
     case protected
   }
 
-  /// The number to choose the input by: `/dev/video0?input=3`.
+  /// The number that selects the input: `/dev/video0?input=3`.
   public let index: Int
-  /// The driver's name of it: `HDMI 0`.
+  /// The driver's name of the input, such as `HDMI 0`.
   public let name: String
-  /// What its pictures come from.
+  /// The type of source.
   public let kind: Kind
-  /// What the driver says against it; drivers know that of the input in force only.
+  /// The conditions that the driver reports.
+  ///
+  /// Most drivers report them only for the current input.
   public let problems: [Problem]
-  /// Whether it is set up by digital timings, as HDMI is.
+  /// Whether the input uses digital timings, as HDMI does.
   public let hasTimings: Bool
-  /// Whether it is set up by a television standard.
+  /// Whether the input uses a television standard.
   public let hasStandards: Bool
 
-  /// The number to choose the input by.
+  /// The number that selects the input.
   public var id: Int { index }
 
   init(_ input: DriverInput) {
@@ -61,22 +65,28 @@ public struct InputConnector: Hashable, Sendable, Codable, Identifiable {
   }
 }
 
-/// The inputs of a device, and what is known of the one in force.
+/// The inputs of a device, with details of the current one.
 public struct InputConnectors: Hashable, Sendable {
-  /// All of them, in the driver's order.
+  /// All inputs, in the driver's order.
   public let all: [InputConnector]
-  /// The one that pictures come in by.
+  /// The current input.
   public let current: InputConnector?
-  /// The timings it is set to; nil for inputs without.
+  /// The current digital timings, or nil for an input without timings.
   public internal(set) var timings: VideoTimings?
-  /// The timings of what comes in, whatever it is set to; nil where nothing is detected.
+  /// The timings of the detected signal, independent of the current timings.
+  ///
+  /// Nil without a signal.
   public internal(set) var detectedTimings: VideoTimings?
-  /// Why nothing is detected, for an input that could: one line.
+  /// The reason why detection failed, as one line of text.
+  ///
+  /// Nil for an input without detection.
   public internal(set) var detectionProblem: String?
 }
 
 extension InputConnectors {
-  /// Asks a device for its inputs, and changes nothing; nil where it does not tell them apart.
+  /// Queries a device for its inputs without changes.
+  ///
+  /// Nil for a device without input selection.
   init?(of device: borrowing VideoDevice) throws(DeviceError) {
     let all = try device.inputs().map(InputConnector.init)
     guard let index = try device.currentInput(), !all.isEmpty else { return nil }
@@ -96,9 +106,9 @@ extension InputConnectors {
     self.current = current
   }
 
-  /// The size of the picture that comes in, by what the input is set to.
+  /// The size of the incoming signal, from the current timings or television standard.
   ///
-  /// - Throws: `DeviceError` when the device is gone.
+  /// - Throws: `DeviceError` if the device is lost.
   func incomingSignal(of device: borrowing VideoDevice) throws(DeviceError) -> IncomingSignal? {
     if let timings, timings.width > 0, timings.height > 0 {
       return IncomingSignal(size: ModeRequest.Size(width: timings.width, height: timings.height))

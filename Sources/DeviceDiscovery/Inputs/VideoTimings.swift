@@ -3,35 +3,37 @@
 public import OvercrankMediaCore
 package import OvercrankV4L2
 
-/// The digital timings of the picture on a cable such as HDMI.
+/// Digital video timings, for interfaces such as HDMI.
 public struct VideoTimings: Hashable, Sendable, CustomStringConvertible {
   package let driver: DriverTimings
 
   package init(_ driver: DriverTimings) { self.driver = driver }
 
-  /// Pixels per line of the picture.
+  /// The active width in pixels.
   public var width: Int { Int(driver.width) }
-  /// Lines of the picture, those of both fields.
+  /// The active height in lines, including both fields.
   public var height: Int { Int(driver.height) }
-  /// Whether the picture comes as two fields of lines.
+  /// Whether frames consist of two interlaced fields.
   public var isInterlaced: Bool { driver.isInterlaced }
-  /// Pixels a second, those that are not seen included.
+  /// The pixel clock in hertz, which includes blanking.
   public var pixelClock: UInt64 { driver.pixelClock }
-  /// Pixels per line, those that are not seen included.
+  /// The total width in pixels, including blanking.
   public var totalWidth: Int { Int(driver.totalWidth) }
-  /// Lines of a frame, those that are not seen included.
+  /// The total height in lines, including blanking.
   public var totalHeight: Int { Int(driver.totalHeight) }
 
-  /// Whole pictures a second, exactly, or nil where the numbers make no rate.
+  /// The exact frame rate, or nil if the timings define none.
   public var frameRate: FrameRate? {
-    // Each is a sum of a few 32-bit numbers, so that the product fits.
+    // The totals are sums of a few 32-bit numbers, so the product fits.
     let pixels = Int128(driver.totalWidth) * Int128(driver.totalHeight)
     let rate = Rational(Int128(driver.pixelClock), over: pixels)
     let isReduced = driver.flags & DriverTimings.reducedRate != 0
     return FrameRate(exactly: isReduced ? rate * 1000 / 1001 : rate)
   }
 
-  /// The picture as monitors show it: `1280x720p 60.000 Hz`, with fields a second for `i`.
+  /// The timings in text form, such as `1280x720p 60.000 Hz`.
+  ///
+  /// Interlaced timings show the field rate.
   public var description: String {
     let rate = (frameRate?.doubleValue ?? 0) * (isInterlaced ? 2 : 1)
     let thousandths = Int((rate * 1000).rounded())
@@ -42,29 +44,28 @@ public struct VideoTimings: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension VideoTimings {
-  /// How much of a line is left to monitors with a beam to lead back.
+  /// The amount of blanking in VESA CVT timings.
   public enum Blanking: Int, Hashable, Sendable {
-    /// Enough for a tube.
+    /// Normal blanking, for cathode-ray tubes.
     case normal = 0
-    /// Less, as flat screens do with: CVT-RB.
+    /// Reduced blanking, CVT-RB, for flat panels.
     case reduced = 1
-    /// The least: CVT-RB version 2.
+    /// Reduced blanking version 2, CVT-RB2, the smallest.
     case reducedTwice = 2
   }
 
-  /// Computes the timings of a picture by VESA's Coordinated Video Timings 1.2.
+  /// Computes timings by VESA Coordinated Video Timings 1.2.
   ///
-  /// The arithmetic is on whole numbers, the length of a line in whole nanoseconds, as v4l2-ctl
-  /// and the kernel compute it, so that their numbers come out: the rate is not quite the one
-  /// asked for (`frameRate` tells it), since the pixel clock goes in steps of 250 kHz, or 1 kHz
-  /// for version 2 of reduced blanking.
+  /// The computation uses integers and whole nanoseconds per line, as v4l2-ctl and the kernel do,
+  /// and gives the same results. The pixel clock is a multiple of 250 kHz, or of 1 kHz for CVT-RB2.
+  /// The resulting rate, `frameRate`, therefore differs slightly from the requested one.
   ///
   /// - Parameters:
   ///   - width: Pixels per line, 1 to 32767.
   ///   - height: Lines, 1 to 32767.
   ///   - framesPerSecond: The rate, 1 to 1000.
-  ///   - blanking: What is left besides the picture.
-  /// - Returns: The timings, or nil for numbers that the formula has no answer for.
+  ///   - blanking: The amount of blanking.
+  /// - Returns: The timings, or nil if the formula has no solution.
   public static func cvt(
     width: Int, height: Int, framesPerSecond: Int, blanking: Blanking = .normal
   ) -> VideoTimings? {
@@ -77,7 +78,9 @@ extension VideoTimings {
   }
 }
 
-/// VESA's formula, with its own constants: lengths in nanoseconds, pixels in cells of eight.
+/// The VESA CVT formula with its constants.
+///
+/// Lengths are in nanoseconds, and a cell is 8 pixels.
 private struct CoordinatedTiming {
   let width: Int
   let height: Int
@@ -86,7 +89,7 @@ private struct CoordinatedTiming {
   private static let cell = 8
   private static let second = 1_000_000_000
 
-  /// Lines of the vertical sync, by which a monitor tells the shape of the picture.
+  /// The number of vertical sync lines, which encodes the aspect ratio.
   private var syncLines: Int {
     let shapes = [(4, 3, 4), (16, 9, 5), (16, 10, 6), (5, 4, 7), (15, 9, 7)]
     let matching = shapes.first { across, down, _ in
@@ -99,12 +102,13 @@ private struct CoordinatedTiming {
 
   func normal() -> DriverTimings? {
     let frontLines = 3
-    // The sync and the back porch take 550 µs together.
+    // The vertical sync and the back porch take at least 550 µs together.
     let retrace = 550_000
     let line = (Self.second - retrace * rate) / ((height + frontLines) * rate)
     guard line > 0, roundedWidth > 0 else { return nil }
     let syncAndBack = max(retrace / line + 1, syncLines + frontLines)
-    // The share of a line that is blank, in thousandths of a percent: 30 less 0.3 a microsecond.
+    // The blanking fraction of a line in 1/1000 percent: 30 % minus 0.3 % per microsecond of line
+    // time.
     let blankShare = max(20_000, 30_000 - 300 * line / 1000)
     let blank =
       (roundedWidth * blankShare / (100_000 - blankShare)) / (2 * Self.cell) * (2 * Self.cell)
@@ -123,12 +127,12 @@ private struct CoordinatedTiming {
     let leastFront = isSecond ? 1 : 3
     let leastBack = isSecond ? 6 : 7
     let blank = isSecond ? 80 : 160
-    // All blank lines take 460 µs together.
+    // The vertical blanking takes at least 460 µs.
     let retrace = 460_000
     let line = (Self.second - retrace * rate) / (height * rate)
     guard line > 0 else { return nil }
     let blankLines = max(retrace / line + 1, leastFront + sync + leastBack)
-    // Version 2 goes by single pixels.
+    // CVT-RB2 does not round the width to whole cells.
     let total = (isSecond ? width : roundedWidth) + blank
     let clock = rate * total * (height + blankLines)
     let front = isSecond ? blankLines - leastBack - sync : leastFront

@@ -3,27 +3,31 @@
 package import OvercrankALSA
 public import OvercrankMediaCore
 
-/// How a microphone gives its sound: the layout of a sample, the rate, and the channels.
+/// The format of a microphone's samples: sample format, sample rate and number of channels.
 ///
-/// The samples of all channels lie interleaved.
+/// The samples of all channels are interleaved.
 public struct AudioFormat: Hashable, Sendable, Identifiable {
-  /// How a sample is stored, always with its low byte first; named as ALSA and FFmpeg do.
+  /// The storage format of a sample, always little-endian, named as in ALSA and FFmpeg.
   public enum SampleFormat: String, Hashable, Sendable, CaseIterable {
-    /// A whole number of 16 bits.
+    /// A signed 16-bit integer.
     case s16
-    /// A whole number of 24 bits in 4 bytes, the highest of which says nothing.
+    /// A signed 24-bit integer in the low 3 of 4 bytes.
+    ///
+    /// The highest byte is undefined.
     case s24
-    /// A whole number of 24 bits in 3 bytes.
+    /// A signed 24-bit integer in 3 bytes.
     case s24Packed = "s24_3"
-    /// A whole number of 32 bits.
+    /// A signed 32-bit integer.
     case s32
-    /// A floating-point number of 32 bits, between -1 and 1.
+    /// A 32-bit floating-point number from -1 to 1.
     case float
 
-    /// Bytes from sample to sample of one channel.
+    /// The size of a sample of one channel, in bytes.
     public var byteCount: Int { layout.byteCount }
 
-    /// Bits that tell loud from quiet; 24 of a floating-point number's.
+    /// The significant bits of a sample.
+    ///
+    /// 24 for floating-point numbers.
     var precision: Int {
       switch self {
       case .s16: 16
@@ -32,7 +36,7 @@ public struct AudioFormat: Hashable, Sendable, Identifiable {
       }
     }
 
-    /// The bridge's name of the same.
+    /// The corresponding type of the ALSA module.
     package var layout: SampleLayout {
       switch self {
       case .s16: .s16
@@ -54,34 +58,38 @@ public struct AudioFormat: Hashable, Sendable, Identifiable {
     }
   }
 
-  /// How a sample is stored.
+  /// The storage format of a sample.
   public let sampleFormat: SampleFormat
-  /// Samples a second of each channel.
+  /// The sample rate in hertz.
   public let sampleRate: Int
   /// The number of channels.
   public let channelCount: Int
 
-  /// Makes a format; rate and channels are at least one.
+  /// Creates a format.
+  ///
+  /// Sample rate and channel count are raised to at least one.
   public init(_ sampleFormat: SampleFormat, sampleRate: Int, channelCount: Int) {
     self.sampleFormat = sampleFormat
     self.sampleRate = max(1, sampleRate)
     self.channelCount = max(1, channelCount)
   }
 
-  /// The format as it is written to choose it: `48000x2/s16`.
+  /// The text that selects the format, such as `48000x2/s16`.
   public var id: String { "\(sampleRate)x\(channelCount)/\(sampleFormat.rawValue)" }
 
-  /// Bytes of one sample of all channels.
+  /// The size of one sample of all channels, in bytes.
   public var bytesPerSample: Int { sampleFormat.byteCount * channelCount }
 }
 
 extension CaptureDevice {
-  /// Lists the formats of a microphone: every layout, number of channels and rate that go together.
+  /// Lists the formats of a microphone: all supported combinations of sample format, rate and
+  /// channels.
   ///
-  /// The device is opened for the moment, without changing anything.
+  /// The call opens the device briefly without changing it.
   ///
-  /// - Throws: `MediaError`: `.notACaptureDevice` for what gives no sound by itself, `.busy`
-  ///   while another program records from it, `.notFound`, `.noPermission`, `.unplugged`.
+  /// - Throws: `MediaError` with `.notACaptureDevice` for a device that is not a microphone,
+  ///   `.deviceBusy` while another program records from it, `.deviceNotFound`, `.noPermission`,
+  ///   `.deviceLost`.
   public func audioFormats() throws(MediaError) -> [AudioFormat] {
     guard case .alsa(let node) = source else {
       throw MediaError(
@@ -93,9 +101,10 @@ extension CaptureDevice {
       var formats: [AudioFormat] = []
       for layout in try device.abilities().layouts {
         let counts = try device.abilities(choosing: AudioChoice(layout: layout)).channelCounts
-        // A card of many channels gives each number of them; those in between are left out.
+        // Cards with many channels support every number of channels. Only up to 8 and the greatest
+        // are listed.
         for count in counts where count <= 8 || count == counts.upperBound {
-          // Some numbers in the range may be none that the card has.
+          // The card may not support every number in the range.
           let choice = AudioChoice(layout: layout, channelCount: count)
           guard let rates = try? device.abilities(choosing: choice).rates else { continue }
           for rate in rates {
@@ -110,10 +119,12 @@ extension CaptureDevice {
     }
   }
 
-  /// The format to record in unless another is asked for: 48000 samples a second or the rate
-  /// nearest to it, two channels or the number nearest to that, and the most bits.
+  /// The default format for recording.
   ///
-  /// - Throws: `MediaError` with `.noMatchingFormat` where there is none, and as
+  /// The format has the rate nearest to 48,000 Hz, then the channel count nearest to two, then the
+  /// most bits.
+  ///
+  /// - Throws: `MediaError` with `.noMatchingFormat` if no format is usable, or as
   ///   ``audioFormats()`` does.
   public func preferredAudioFormat() throws(MediaError) -> AudioFormat {
     func distance(_ format: AudioFormat) -> (Int, Int, Int, String) {

@@ -5,19 +5,19 @@ import OvercrankLinuxSystem
 public import OvercrankMediaCore
 import OvercrankV4L2
 
-/// The microphones that were found, and what is to be said about them.
+/// The microphones of the machine, with warnings about devices that could not be queried.
 struct MicrophoneList {
-  /// By the numbers of card and device.
+  /// The microphones by card and device number.
   let devices: [CaptureDevice]
-  /// Devices that could not be asked what they are, a line each.
+  /// One line for each device that could not be queried.
   let warnings: [String]
 }
 
 extension MicrophoneList {
-  /// Finds the capture devices of the sound cards; a machine without sound cards has none.
+  /// Finds the capture devices of all sound cards.
   ///
-  /// The nodes are seen by everyone, so that a microphone that one has no permission for is told
-  /// from one that is not there.
+  /// Device nodes are visible to every user. A microphone without permission can therefore be
+  /// distinguished from a missing one.
   init() {
     let calls = ALSASystem.calls
     let folder = calls.nodeFolder
@@ -32,7 +32,7 @@ extension MicrophoneList {
         continue
       }
       let error = ALSAError(.describe, node.hardwareName, code: -result)
-      // What went since it was listed is not there; anything else is worth a word.
+      // A device that was removed since the listing is ignored. Other errors become warnings.
       if error.reason == .notFound { continue }
       warnings.append("\(error.description); \(error.recovery)")
       guard error.reason == .noPermission || error.reason == .busy else { continue }
@@ -47,12 +47,12 @@ extension MicrophoneList {
 }
 
 extension CaptureDevice {
-  /// The library behind the microphones, and the version that the process runs with.
+  /// The version of alsa-lib that the process uses.
   public static var audioLibraryVersion: LibraryVersion {
     LibraryVersion("alsa-lib", AudioLibrary.version)
   }
 
-  /// A capture device of a card that told what it is.
+  /// Creates a microphone from the description of its sound card.
   fileprivate init(
     _ node: AudioNode, _ description: AudioDescription, _ identity: DeviceIdentity,
     _ folder: String
@@ -71,7 +71,7 @@ extension CaptureDevice {
       driver: description.driver, bus: bus)
   }
 
-  /// The microphone that a name such as `hw:0,1` means.
+  /// Finds the microphone with a name such as `hw:0,1`.
   static func microphone(_ node: AudioNode) throws(MediaError) -> CaptureDevice {
     let devices = MicrophoneList().devices
     guard let device = devices.first(where: { $0.source == .alsa(node) }) else {
@@ -84,7 +84,7 @@ extension CaptureDevice {
 }
 
 extension AudioDescription {
-  /// What the kernel tells everyone about a card that may not be opened: the same as the card.
+  /// The description of a sound card from procfs and sysfs, which every user can read.
   fileprivate static func fromKernel(_ node: AudioNode) -> AudioDescription {
     let folder = "/proc/asound/card\(node.card)"
     let id =
@@ -99,13 +99,15 @@ extension AudioDescription {
   }
 }
 
-/// A line of `/proc/asound/cards`: ` 0 [Loopback       ]: Loopback - Loopback`.
+/// A line of `/proc/asound/cards`, such as ` 0 [Loopback       ]: Loopback - Loopback`.
 struct AudioCardLine: Hashable {
   let card: UInt32
   let driver: String
   let name: String
 
-  /// Reads a line; nil for the second one of each card, which only names its place.
+  /// Parses a line.
+  ///
+  /// Nil for the second line of each card, which contains only the location.
   init?(_ line: String) {
     guard let (start, rest) = Self.halves(line, at: " ["), let number = UInt32(start.trimmed),
       let (_, words) = Self.halves(rest, at: "]: "),
