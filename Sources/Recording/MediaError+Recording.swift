@@ -8,13 +8,13 @@ public import OvercrankMediaCore
 extension MediaError.Code {
   /// The file was replaced or removed while it was being recorded.
   public static let outputReplaced = Self(rawValue: "output_replaced")
-  /// The codec does not go with what the camera delivers.
+  /// The codec does not support the camera's format.
   public static let codecRefused = Self(rawValue: "codec_refused")
-  /// The output is connected to no camera, or to one that has stopped.
+  /// The output is not connected to a camera, or its camera has stopped.
   public static let notConnected = Self(rawValue: "not_connected")
-  /// No frame arrived that could be stored.
+  /// No frame was stored.
   public static let nothingStored = Self(rawValue: "nothing_stored")
-  /// The recording was cut off before its first frame.
+  /// The recording ended before its first frame.
   public static let nothingToRecover = Self(rawValue: "nothing_to_recover")
   /// The queue to the file is full.
   public static let notReady = Self(rawValue: "not_ready")
@@ -25,7 +25,7 @@ extension MediaError.Code {
 }
 
 extension MediaError {
-  /// A recording that libav or the disk cannot write.
+  /// Converts a libav or disk error from writing a recording.
   init(recording error: LibAVError) {
     if [EAGAIN, ENOMEM].contains(error.systemErrorNumber) {
       self.init(
@@ -42,7 +42,7 @@ extension MediaError {
       cause: error.cause)
   }
 
-  /// The name of a finished recording belongs to another file, or to none.
+  /// The error for a recording whose file was replaced or removed.
   init(replacing file: OpenFile) {
     let isTaken = FileIdentity(ofName: file.path) != nil
     self.init(

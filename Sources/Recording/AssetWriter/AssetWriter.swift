@@ -4,8 +4,10 @@ import Dispatch
 public import OvercrankMediaCore
 import Synchronization
 
-/// Writes pictures that a program brings itself into a movie file, by the recorder's own means: the
-/// file can be played while it grows, survives a kill, and is a plain movie at the end.
+/// Writes frames from the program to a movie file.
+///
+/// As with recordings, the growing file is playable and survives a kill, and it becomes a plain
+/// movie at the end.
 ///
 /// ```swift
 /// let writer = AssetWriter(path: "a.mov")
@@ -17,22 +19,24 @@ import Synchronization
 /// try writer.finishWriting()
 /// ```
 ///
-/// Finish it or give it up: one that is dropped before gives its file up.
+/// Call ``finishWriting()`` or ``cancelWriting()`` at the end. A writer that is released before
+/// removes its file.
 ///
-/// All calls may come from any thread. Creating and finishing the file wait for the disk.
+/// All calls may come from any thread. Creating and finishing the file block on the disk.
 public final class AssetWriter: Sendable {
-  /// How far the writer is.
+  /// The state of the writer.
   public enum Status: Hashable, Sendable {
-    /// Writing has not begun.
+    /// Writing has not started.
     case unknown
-    /// Pictures are taken.
+    /// The writer accepts frames.
     case writing
-    /// The file is whole.
+    /// The file is complete.
     case completed
-    /// Something went wrong; ``AssetWriter/error`` says what. The file holds what was stored, and
-    /// nothing more is taken.
+    /// An error occurred, see ``AssetWriter/error``.
+    ///
+    /// The file contains the frames stored before the error, and further frames are rejected.
     case failed
-    /// The file was given up, and is gone.
+    /// Writing was cancelled and the file removed.
     case cancelled
   }
 
@@ -41,17 +45,20 @@ public final class AssetWriter: Sendable {
     var store: FrameStore?
   }
 
-  /// The file.
+  /// The path of the file.
   public let path: String
   private let overwrites: Bool
   private let metadata: [String: String]
   private let state = Mutex(State())
 
-  /// Prepares to write a file; nothing is touched yet.
+  /// Prepares to write a file.
+  ///
+  /// Does not touch the disk.
   ///
   /// - Parameters:
-  ///   - path: The file; MOV by its contents, whatever its name.
-  ///   - overwrites: Whether a file of this name may be replaced.
+  ///   - path: The path of the file. The container is MP4 for the extensions `.mp4` and `.m4v`,
+  ///     otherwise MOV.
+  ///   - overwrites: Whether an existing file may be replaced.
   ///   - metadata: Tags of the file, such as `title`.
   public init(path: String, overwrites: Bool = false, metadata: [String: String] = [:]) {
     self.path = path
@@ -61,21 +68,23 @@ public final class AssetWriter: Sendable {
 
   deinit { cancelWriting() }
 
-  /// How far the writer is.
+  /// The state of the writer.
   public var status: Status { store?.status ?? .unknown }
 
-  /// What went wrong, where something did.
+  /// The error that stopped the writer, or nil.
   public var error: MediaError? { store?.error }
 
-  /// Pictures stored so far.
+  /// The number of frames stored so far.
   public var storedFrameCount: Int64 { store?.storedCount ?? 0 }
 
   private var store: FrameStore? { state.withLock { $0.store } }
 
-  /// Adds the input of the pictures, before writing begins.
+  /// Adds the video input.
   ///
-  /// - Throws: `MediaError` with `.wrongState` where writing has begun, there is an input
-  ///   already, or it is another writer's.
+  /// Call this before ``startWriting()``.
+  ///
+  /// - Throws: `MediaError` with `.wrongState` if writing has started, the writer already has an
+  ///   input, or the input belongs to another writer.
   public func add(_ input: AssetWriterInput) throws(MediaError) {
     let isTaken = state.withLock { state in
       guard state.store == nil, state.input == nil, input.join(self) else { return false }
@@ -89,8 +98,10 @@ public final class AssetWriter: Sendable {
 
   /// Creates the file.
   ///
-  /// - Throws: `MediaError` when it cannot be created, with `.wrongState` where there is no
-  ///   input or writing has begun.
+  /// Blocks.
+  ///
+  /// - Throws: `MediaError` if the file cannot be created; `.wrongState` without an input, or if
+  ///   writing has started.
   public func startWriting() throws(MediaError) {
     try state.withLock { (state) throws(MediaError) in
       guard state.store == nil, let input = state.input else {
@@ -101,28 +112,31 @@ public final class AssetWriter: Sendable {
     }
   }
 
-  /// Says from when on pictures belong to the file; its zero is the first of them.
+  /// Sets the source time from which frames are stored.
   ///
-  /// - Throws: `MediaError` with `.wrongState` where writing has not begun, or the session
-  ///   has.
+  /// Time zero of the file is the first stored frame.
+  ///
+  /// - Throws: `MediaError` with `.wrongState` if writing has not started, or the session has.
   public func startSession(atSourceTime time: MediaTime) throws(MediaError) {
     guard store?.start(at: time) == true else {
       throw .wrongState("\(path) is not being written, or its session began")
     }
   }
 
-  /// Stores what waits, and makes the file plain; blocks until then.
+  /// Stores the queued frames and finishes the file.
   ///
-  /// - Throws: `MediaError` for what went wrong, also before; `.nothingStored` where there was
-  ///   no picture, and there is no file then; `.wrongState` where nothing is being written.
+  /// Blocks.
+  ///
+  /// - Throws: `MediaError` for this or an earlier failure; `.nothingStored` if no frame was
+  ///   appended, which removes the file; `.wrongState` if nothing is being written.
   public func finishWriting() throws(MediaError) {
     guard let store else { throw .wrongState("the writing of \(path) has not begun") }
     try store.finish()
   }
 
-  /// Finishes as the form that blocks does, and suspends the task meanwhile.
+  /// Finishes as the blocking form does, but suspends the task meanwhile.
   ///
-  /// - Throws: `MediaError` as the form that blocks.
+  /// - Throws: `MediaError` as the blocking form does.
   public func finishWriting() async throws(MediaError) {
     let result = await withCheckedContinuation { continuation in
       DispatchQueue.global().async {
@@ -133,15 +147,17 @@ public final class AssetWriter: Sendable {
     try result.get()
   }
 
-  /// Gives the file up and removes it; does nothing where writing has not begun or is over.
+  /// Cancels writing and removes the file.
   ///
-  /// After a failure the file is finished instead, with what was stored.
+  /// Does nothing before the start and after the end.
+  ///
+  /// After an error, the file is finished with the stored frames instead of being removed.
   public func cancelWriting() { store?.cancel() }
 
-  /// Whether a picture may be appended now.
+  /// Whether a frame may be appended now.
   var isReady: Bool { store?.isReady ?? false }
 
-  /// Takes a picture, into the queue or into the file.
+  /// Appends a frame to the queue or the file.
   func append(_ bytes: UnsafeRawBufferPointer, at time: MediaTime) throws(MediaError) {
     guard let store else { throw .wrongState("the writing of \(path) has not begun") }
     try store.append(bytes, at: time)

@@ -5,21 +5,22 @@ import OvercrankLibAV
 public import OvercrankMediaCore
 import Synchronization
 
-/// Pictures on their way into the file of an ``AssetWriter``.
+/// The video input of an ``AssetWriter``.
 ///
-/// All calls may come from any thread. Pictures are stored in the order in which they are appended,
-/// so one thread at a time should do so.
+/// All calls may come from any thread. Frames are stored in the order of the calls, so only one
+/// thread at a time should append.
 public final class AssetWriterInput: Sendable {
-  /// What the bytes of each picture are.
+  /// The format of the appended frames.
   public let formatDescription: FormatDescription
-  /// How many pictures a second there are to be; the last one is shown for so long.
+  /// The nominal frame rate, which determines the duration of the last frame.
   public let frameRate: FrameRate
-  /// How they are stored.
+  /// The encoding of the frames.
   public let video: VideoOutputSettings
-  /// Whether pictures come from a source that does not wait.
+  /// Whether the source delivers frames in real time.
   ///
-  /// They are then copied and stored by a thread of its own, and ``append(_:)`` never waits for the
-  /// disk or the encoder; otherwise each is stored before ``append(_:)`` returns.
+  /// If true, ``append(_:)`` copies the frame to a queue and never blocks on the disk or the
+  /// encoder. A background thread stores the queue. If false, each frame is stored before
+  /// ``append(_:)`` returns.
   public let expectsMediaDataInRealTime: Bool
 
   let delivery: FrameDelivery
@@ -28,15 +29,15 @@ public final class AssetWriterInput: Sendable {
   }
   private let owner = Mutex(Owner())
 
-  /// Describes pictures that are to be stored.
+  /// Creates an input for frames of one format.
   ///
   /// - Parameters:
-  ///   - formatDescription: What the bytes of each picture are.
-  ///   - frameRate: How many a second there are to be.
-  ///   - video: How they are stored.
-  ///   - expectsMediaDataInRealTime: Whether they come from a source that does not wait.
-  /// - Throws: `MediaError` with `.codecRefused` for pictures of an unknown format, or ones
-  ///   that they cannot be stored so.
+  ///   - formatDescription: The format of the appended frames.
+  ///   - frameRate: The nominal frame rate.
+  ///   - video: The encoding of the frames.
+  ///   - expectsMediaDataInRealTime: Whether the source delivers frames in real time.
+  /// - Throws: `MediaError` with `.codecRefused` for an unknown format, or a format that does not
+  ///   fit the encoding.
   public init(
     formatDescription: FormatDescription, frameRate: FrameRate,
     video: VideoOutputSettings = .automatic,
@@ -73,31 +74,32 @@ public final class AssetWriterInput: Sendable {
     _ = try VideoPipelinePlan(video, for: delivery)
   }
 
-  /// Whether a picture may be appended now: the writer writes, and its queue has room to spare.
+  /// Whether a frame may be appended now: the writer is writing, and its queue is less than 90 %
+  /// full.
   public var isReadyForMoreMediaData: Bool {
     owner.withLock { $0.writer }?.isReady ?? false
   }
 
-  /// Stores a captured picture at its own time.
+  /// Appends a captured frame at its own time.
   ///
-  /// - Throws: As ``append(bytes:at:)``.
+  /// - Throws: As ``append(bytes:at:)`` does.
   public func append(_ sample: SampleBuffer) throws(MediaError) {
     try sample.withBytes { (bytes) throws(MediaError) in
       try append(bytes: bytes, at: sample.presentationTimeStamp)
     }
   }
 
-  /// Stores a picture.
+  /// Appends a frame.
   ///
-  /// Times are kept to the nearest microsecond, and rise. Pictures before the start of the session
-  /// are left out.
+  /// Times are rounded to microseconds and must increase. Frames before the start of the session
+  /// are ignored.
   ///
   /// - Parameters:
-  ///   - bytes: The picture.
-  ///   - time: When it is shown, in the source's time.
-  /// - Throws: `MediaError` with `.wrongState` for an input whose writer does not write,
-  ///   `.notReady` where the queue is full, `.invalidData` for a damaged picture or a time that
-  ///   does not rise, or what became of the file.
+  ///   - bytes: The bytes of the frame.
+  ///   - time: The presentation time in the source's time.
+  /// - Throws: `MediaError` with `.wrongState` if the writer is not writing, `.notReady` if the
+  ///   queue is full, `.invalidData` for a damaged frame or a time that does not increase, or an
+  ///   earlier error of the writer.
   public func append(bytes: UnsafeRawBufferPointer, at time: MediaTime) throws(MediaError) {
     guard let writer = owner.withLock({ $0.writer }) else {
       throw .wrongState("the input is no part of a writer")
@@ -105,7 +107,9 @@ public final class AssetWriterInput: Sendable {
     try writer.append(bytes, at: time)
   }
 
-  /// Says whose input it is; false where it is another's.
+  /// Assigns the input to a writer.
+  ///
+  /// Returns false if it belongs to another writer.
   func join(_ writer: AssetWriter) -> Bool {
     owner.withLock { owner in
       guard owner.writer == nil else { return false }

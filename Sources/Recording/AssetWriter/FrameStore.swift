@@ -8,14 +8,17 @@ import OvercrankMediaCore
 import OvercrankMovieFormat
 import Synchronization
 
-/// The file of an ``AssetWriter`` from its creation to its end: takes pictures in, and stores them
-/// at once or on a thread of its own.
+/// The file of an ``AssetWriter`` from creation to end.
+///
+/// Stores frames at once or on a background thread.
 final class FrameStore: Sendable {
-  /// What is asked for each picture; never held while something is stored.
+  /// State that is read for each frame.
+  ///
+  /// The lock is never held while a frame is stored.
   private struct State {
     var status = AssetWriter.Status.writing
     var error: MediaError?
-    /// Whether pictures are still taken.
+    /// Whether frames are still accepted.
     var isOpen = true
     var start: MediaTime?
     var lastMicroseconds: Int64?
@@ -23,7 +26,7 @@ final class FrameStore: Sendable {
     var storedCount: Int64 = 0
   }
 
-  /// What pictures are stored by.
+  /// The movie file with its writer.
   private struct Writer: ~Copyable {
     var file: MovieFile?
     var writer: TakeWriter?
@@ -33,16 +36,18 @@ final class FrameStore: Sendable {
   private let delivery: FrameDelivery
   private let tags: @Sendable () -> [String: String]
   private let state = Mutex(State())
-  /// Held by who uses ``output``; a mutex of its own takes no picture from outside in.
+  /// Protects `output`.
+  ///
+  /// A mutex with `output` as its value cannot take a frame from outside.
   private let isStoring = Mutex(())
   private nonisolated(unsafe) var output = Writer()
-  /// Where pictures wait for the thread; nil where each is stored before `append` returns.
+  /// The queue for the background thread, or nil if frames are stored at once.
   private let queue: FrameQueue?
   private let thread = Mutex<BlockingThread?>(nil)
 
   /// Creates the file.
   ///
-  /// - Throws: `MediaError` when it cannot be created, or there is no memory for the queue.
+  /// - Throws: `MediaError` if the file cannot be created or the queue's memory is unavailable.
   init(
     creating path: String, overwrites: Bool, metadata: [String: String],
     for input: AssetWriterInput
@@ -69,11 +74,11 @@ final class FrameStore: Sendable {
     try startThread()
   }
 
-  /// A queue for the largest pictures that there may be.
+  /// Creates a queue for the largest possible frames.
   private static func makeQueue(_ input: AssetWriterInput) throws(MediaError) -> FrameQueue {
     let format = input.formatDescription
-    // No format has more than 8 bytes a pixel, and no compressed picture is larger; the input has
-    // seen to it that nothing overflows.
+    // No pixel format has more than 8 bytes per pixel, and compressed frames are smaller. The input
+    // has checked the size, so the product cannot overflow.
     let image = max(4_096, max(format.width * 8, format.bytesPerRow) * format.height)
     return try FrameQueue(
       capacity: RecordingMemory.queueBytes(largestFrame: image, frameRate: input.frameRate),
@@ -97,13 +102,15 @@ final class FrameStore: Sendable {
   var error: MediaError? { state.withLock { $0.error } }
   var storedCount: Int64 { state.withLock { $0.storedCount } }
 
-  /// Whether a picture may be appended now.
+  /// Whether a frame may be appended now.
   var isReady: Bool {
     guard state.withLock({ $0.isOpen && $0.start != nil && $0.error == nil }) else { return false }
     return (queue?.fillLevel ?? 0) < 0.9
   }
 
-  /// Says from when on pictures are taken; false where that was said, or writing is over.
+  /// Sets the start of the session.
+  ///
+  /// Returns false if it was set or writing has ended.
   func start(at time: MediaTime) -> Bool {
     state.withLock { state in
       guard state.isOpen, state.start == nil else { return false }
@@ -112,13 +119,13 @@ final class FrameStore: Sendable {
     }
   }
 
-  /// Takes a picture, into the queue or into the file.
+  /// Appends a frame to the queue or the file.
   ///
-  /// - Throws: `MediaError` as ``AssetWriterInput/append(bytes:at:)``.
+  /// - Throws: `MediaError` as ``AssetWriterInput/append(bytes:at:)`` does.
   func append(_ bytes: UnsafeRawBufferPointer, at time: MediaTime) throws(MediaError) {
     guard delivery.integrityCheck.holds(bytes) else { throw damage }
     if let queue {
-      // One picture after the other, in the order of their times.
+      // The lock keeps frames in the order of their times.
       try state.withLock { (state) throws(MediaError) in
         guard let observation = try observe(at: time, &state) else { return }
         guard queue.push(QueuedFrame(observation: observation, bytes: bytes)) else {
@@ -138,7 +145,7 @@ final class FrameStore: Sendable {
     }
   }
 
-  /// What is known of a picture that arrives; nil where it lies before the session.
+  /// Creates the observation of a frame, or returns nil if the frame is before the session.
   private func observe(
     at time: MediaTime, _ state: inout State
   ) throws(MediaError) -> FrameObservation? {
@@ -165,7 +172,9 @@ final class FrameStore: Sendable {
       recovery: "leave it out, and append the next")
   }
 
-  /// Stores a picture, or tells why not; a damaged one is left out, and the writer goes on.
+  /// Stores a frame and returns an error or nil.
+  ///
+  /// A damaged frame is left out and does not stop the writer.
   @discardableResult
   private func store(
     _ observation: FrameObservation, _ bytes: UnsafeRawBufferPointer
@@ -191,7 +200,9 @@ final class FrameStore: Sendable {
     }
   }
 
-  /// Takes no more pictures, and stores those that wait; false where that was done before.
+  /// Rejects further frames and stores the queued ones.
+  ///
+  /// Returns false after the first call.
   private func close() -> Bool {
     let wasOpen = state.withLock { state in
       defer { state.isOpen = false }
@@ -203,14 +214,14 @@ final class FrameStore: Sendable {
     return true
   }
 
-  /// Stores what waits, and makes the file plain.
+  /// Stores the queued frames and finishes the file.
   ///
-  /// - Throws: `MediaError` for what went wrong, also before.
+  /// - Throws: `MediaError` for this or an earlier failure.
   func finish() throws(MediaError) {
     guard close() else { throw .wrongState("\(path) is finished already, or was given up") }
     let failure = isStoring.withLock { _ in finishFile() }
     let error = state.withLock { state in
-      // What went wrong first is the cause of the rest.
+      // The first error is reported, since it causes the later ones.
       state.error = state.error ?? failure
       state.status = state.error == nil ? .completed : .failed
       return state.error
@@ -241,14 +252,16 @@ final class FrameStore: Sendable {
       }
       return nil
     } catch {
-      // In fragments it holds what was stored.
+      // The fragmented file contains the frames stored so far.
       return MediaError(recording: error)
     }
   }
 
-  /// Gives the file up and removes it; does nothing where it is finished.
+  /// Cancels writing and removes the file.
   ///
-  /// What was stored before something went wrong is finished instead.
+  /// Does nothing after the end.
+  ///
+  /// After an error, the file is finished with the stored frames instead.
   func cancel() {
     guard error == nil else { return (try? finish()) ?? () }
     guard close() else { return }

@@ -5,26 +5,29 @@ import OvercrankDeviceDiscovery
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// A microphone's sound on the time of a take.
+/// The audio of a microphone, aligned to the time of a take.
 final class AlignedMicrophone: AlignedAudio {
-  /// For how long after its time sound is waited for, in seconds; a card's buffer holds half of
-  /// that.
+  /// The time to wait for late audio, in seconds.
   ///
-  /// Tests, whose machine may be busy, wait longer for what is sure to come.
+  /// The sound card's buffer holds half of that.
+  ///
+  /// Tests on busy machines use a longer time.
   @TaskLocal static var timeout: Int64 = 1
 
   private let feed: AudioTap
   private let device: String
   private var cursor: AudioTap.Cursor
   private var placer: AudioAligner
-  /// The samples of each channel that are placed and not taken yet.
+  /// Aligned samples of each channel that have not been taken yet.
   private var ready: [[Float]]
-  /// Whether late sound is worth to wait for: not again after it did not come.
+  /// Whether to wait for late audio.
+  ///
+  /// False after a timeout, until audio arrives again.
   private var waitsLong = true
 
-  /// Begins with what the feed still has of the take's beginning.
+  /// Starts with the audio of the take's beginning, as far as the tap still holds it.
   ///
-  /// - Throws: `LibAVError` when the clock's correction cannot be set up.
+  /// - Throws: `LibAVError` if the resampler cannot be created.
   init(_ feed: AudioTap, device: String, originMicroseconds: Int64) throws(LibAVError) {
     let origin = originMicroseconds.saturatingMultiplied(by: 1_000)
     self.feed = feed
@@ -53,8 +56,8 @@ final class AlignedMicrophone: AlignedAudio {
 
   func samplesReady(before end: Int64) throws(LibAVError) -> Int64 {
     try pull(before: end)
-    // The pictures are that far, so whatever was heard then should long be here; unless they come
-    // faster than they were captured, out of a queue or a file, and nobody had the time to hear it.
+    // The video has been stored up to `end`, so audio up to `end` should have arrived. The wait
+    // applies to video that is stored faster than it was captured, such as from a file.
     let due = end - Self.timeout * Int64(feed.format.sampleRate)
     while waitsLong, placer.outputCount < due, !feed.hasEnded {
       waitsLong = feed.wait(for: cursor, milliseconds: Int(Self.timeout) * 1_000)
@@ -81,7 +84,7 @@ final class AlignedMicrophone: AlignedAudio {
     return block
   }
 
-  /// Places what has been heard, as far as it is wanted.
+  /// Aligns the audio that has arrived, up to a sample.
   private func pull(before end: Int64) throws(LibAVError) {
     while placer.outputCount < end, let piece = feed.read(&cursor) {
       waitsLong = true

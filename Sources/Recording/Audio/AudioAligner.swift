@@ -4,26 +4,32 @@ import OvercrankCapture
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// Puts blocks of sound where they belong on the time of a take, whatever the card's clock does.
+/// Aligns blocks of captured audio to the time of a take, and corrects clock drift.
 ///
-/// The blocks become one unbroken input, with silence for what is missing, which a resampler turns
-/// into the take's samples. A crystal is never quite right: what the card's samples are faster or
-/// slower than the capture clock, the resampler takes out, and where they are found a little off
-/// their place it leads them back, so slowly that nobody hears it. So the place of a sample is
-/// known at every moment, and no error adds up however long the take is.
+/// The blocks form one continuous input, with silence for missing samples. A resampler converts
+/// this input to the take's samples. It compensates the difference between the sound card's clock
+/// and the capture clock. A measured position error is corrected slowly, so that the change of
+/// pitch is inaudible. Errors therefore do not accumulate over the length of a take.
 struct AudioAligner: ~Copyable {
-  /// In how many seconds an error shrinks to a third.
+  /// The time constant of the correction, in seconds.
+  ///
+  /// An error shrinks to 1/e in this time.
   private static let correctionTime = 4.0
-  /// The most that the pace differs from the card's for the sake of an error, in millionths: a
-  /// hundredth of a semitone.
+  /// The greatest rate change for a correction, in parts per million.
+  ///
+  /// 500 ppm is about a hundredth of a semitone.
   private static let fastestCorrection = 500.0
-  /// What is farther off than this, in seconds, was not brought there by any crystal.
+  /// The greatest position error in seconds that clock drift can explain.
+  ///
+  /// A larger one is a clock jump.
   private static let largestError = 0.05
 
-  /// In seconds; sound that is farther ahead is not of this take.
+  /// The longest inserted silence in seconds.
+  ///
+  /// Audio farther ahead does not belong to the take.
   private static let longestSilence: Int64 = 600
-  /// How many samples before the take's zero the resampler begins, so that it has no beginning
-  /// there.
+  /// The number of samples that the resampler starts before time zero, so that its start-up does
+  /// not affect the take.
   private static let leadIn: Int64 = 256
 
   private var resampler: Resampler
@@ -31,27 +37,31 @@ struct AudioAligner: ~Copyable {
   private let channelCount: Int
   private let originNanoseconds: Int64
   private var drift: DriftMeter
-  /// What the resampler is steered by, in millionths.
+  /// The current rate correction of the resampler, in parts per million.
   private var pace = 0.0
-  /// Samples that went into the resampler, silence included.
+  /// The number of samples fed to the resampler, including silence.
   private var inputCount: Int64 = 0
-  /// Samples of the take so far.
+  /// The number of output samples so far.
+  ///
+  /// Negative during the lead-in.
   private(set) var outputCount = -leadIn
   private var hasHeard = false
-  /// Whether the next block is to be placed by its time alone, and why; nil where it follows.
+  /// The reason why the next block is aligned by its time alone, or nil if it continues the last
+  /// one.
   private var interruption: RecordedAudioGap.Cause?
   private(set) var gaps: [RecordedAudioGap] = []
-  /// The sample of the take behind the last of them.
+  /// The output sample after the last gap.
   private var lastGapEnd = Int64.min / 2
-  /// How much later than the take's zero the sound begins, in nanoseconds.
+  /// The time from the take's zero to the first audio, in nanoseconds.
   private(set) var startOffset: Int64?
-  /// The farthest that a block was found from its place, in seconds.
+  /// The greatest position error of a block, in seconds.
   private(set) var worstError = 0.0
 
-  /// Prepares for sound of so many samples a second by the card's label, for a take whose zero is
-  /// at `origin` of the capture clock.
+  /// Creates an aligner for audio of a nominal sample rate.
   ///
-  /// - Throws: `ResamplerError` for what it does not take, or without memory.
+  /// `origin` is the capture-clock time of the take's zero in nanoseconds.
+  ///
+  /// - Throws: `ResamplerError` for an unsupported format, or if memory is unavailable.
   init(rate: Int, channelCount: Int, originNanoseconds origin: Int64) throws(ResamplerError) {
     let resampler = try Resampler(
       steeredAt: Int32(clamping: rate), channelCount: channelCount)
@@ -62,24 +72,26 @@ struct AudioAligner: ~Copyable {
     self.resampler = resampler
   }
 
-  /// How much faster than the capture clock the card is, in millionths; nil while that is unknown.
+  /// The sound card's rate error relative to the capture clock, in parts per million.
+  ///
+  /// Nil while unknown.
   var driftPPM: Double? { drift.partsPerMillion }
 
-  /// Where in the input a sample of this time after zero, in seconds, belongs.
+  /// The input position of a time in seconds after the take's zero.
   private func inputPosition(at time: Double) -> Double {
     let speed = 1 + (driftPPM ?? 0) / 1_000_000
     return resampler.nextPosition + (time * rate - Double(outputCount)) * speed
   }
 
-  /// Which of the take's samples the next input sample becomes.
+  /// The output sample that the next input sample becomes.
   private var outputPosition: Int64 {
     let ahead = (Double(inputCount) - resampler.nextPosition) / (1 + pace / 1_000_000)
     return outputCount + Int64(saturating: ahead.rounded())
   }
 
-  /// Takes a block, and gives the samples of the take that can be told now.
+  /// Aligns a block and returns the output samples available so far.
   ///
-  /// - Throws: `ResamplerError` when FFmpeg refuses.
+  /// - Throws: `ResamplerError` if the resampler fails.
   mutating func place(_ piece: AudioTap.Piece) throws(ResamplerError) -> [[Float]] {
     var time = Double(piece.nanoseconds &- originNanoseconds) / 1_000_000_000
     let expected = inputPosition(at: time)
@@ -90,7 +102,7 @@ struct AudioAligner: ~Copyable {
     guard cause != nil || !hasHeard else { return try follow(piece.channels, at: time) }
     let silence = Int64(saturating: expected.rounded()) &- inputCount
     guard silence > -Int64(piece.sampleCount), silence < Self.longestSilence * Int64(rate) else {
-      // All of it lies before the take, or where silence already stands, or is no time at all.
+      // The whole block lies before the take or inside inserted silence, or its time is invalid.
       interruption = cause
       return emptyOutput
     }
@@ -111,25 +123,27 @@ struct AudioAligner: ~Copyable {
     return output
   }
 
-  /// Puts silence up to a sample of the take, where no sound has come; `isLast` where the take ends
-  /// there.
+  /// Inserts silence up to an output sample, if no audio has arrived.
   ///
-  /// - Throws: `ResamplerError` when FFmpeg refuses.
+  /// `isLast` marks the end of the take.
+  ///
+  /// - Throws: `ResamplerError` if the resampler fails.
   mutating func fill(
     before end: Int64, _ cause: RecordedAudioGap.Cause, isLast: Bool = false
   ) throws(ResamplerError) -> [[Float]] {
     let start = hasHeard ? outputPosition : 0
     if hasHeard { interruption = cause }
     var output = emptyOutput
-    // The resampler holds some back, and is not quite of the same pace.
+    // The loop is needed because the resampler delays samples and changes their number slightly.
     while outputCount < end { append(try convertSilence(end - outputCount), to: &output) }
-    // Until something is heard, the sound has not begun.
+    // Before the first audio, silence counts as the start offset, not as a gap.
     if hasHeard || isLast { note(from: start, to: isLast ? end : outputPosition, cause) }
     return output
   }
 
-  /// Ends the take at one of its samples: silence behind that is none of its gaps, and sound that
-  /// begins behind it was not heard.
+  /// Ends the take at an output sample.
+  ///
+  /// Later silence is no gap, and audio that starts later does not count.
   mutating func end(at end: Int64) {
     if let begin = startOffset, begin >= nanoseconds(ofSample: end) {
       (startOffset, gaps) = (nil, [])
@@ -141,7 +155,7 @@ struct AudioAligner: ~Copyable {
     lastGapEnd = end
   }
 
-  /// Takes samples that follow those before, and steers by where they belong.
+  /// Converts samples that continue the input, and updates the rate correction.
   private mutating func follow(
     _ channels: [[Float]], at time: Double
   ) throws(ResamplerError) -> [[Float]] {
@@ -183,11 +197,11 @@ struct AudioAligner: ~Copyable {
     for channel in 0..<channelCount { output[channel] += more[channel] }
   }
 
-  /// Names silence from one of the take's samples to another.
+  /// Records silence between two output samples as a gap.
   private mutating func note(from start: Int64, to end: Int64, _ cause: RecordedAudioGap.Cause) {
     guard end > start else { return }
     if let last = gaps.last, lastGapEnd >= start - 1 {
-      // It goes on. That nothing came says less than why.
+      // Adjacent gaps are merged. A specific cause replaces `late`.
       gaps[gaps.count - 1].sampleCount = max(
         last.sampleCount, last.sampleCount + end - lastGapEnd)
       if last.cause == .late { gaps[gaps.count - 1].cause = cause }
@@ -200,44 +214,49 @@ struct AudioAligner: ~Copyable {
     lastGapEnd = end
   }
 
-  /// When a sample of the take is heard, in nanoseconds after its zero, to the nearest.
+  /// The time of an output sample after the take's zero, in nanoseconds, rounded.
   private func nanoseconds(ofSample sample: Int64) -> Int64 {
     Int64(saturating: (Double(sample) / rate * 1_000_000_000).rounded())
   }
 }
 
-/// How fast a card's samples come, by a straight line of least squares through all of a take's
-/// blocks; what is missing between two of them breaks the line, but not its direction.
+/// Measures clock drift by a least-squares line through all blocks of a take.
+///
+/// A gap starts a new line with the same slope.
 struct DriftMeter {
-  /// The least sum of what blocks span, in seconds, that says more of the card than of its stamps.
+  /// The least total span in seconds.
+  ///
+  /// A shorter one mostly shows timestamp jitter.
   private static let shortestSpan = 4.0
-  /// In millionths; a card that is farther from its label than this has another rate.
+  /// The greatest plausible drift in parts per million.
   private static let largestDrift = 5_000.0
 
   private let rate: Double
   private var (count, meanTime, meanLead) = (0.0, 0.0, 0.0)
   private var (startTime, samples, span) = (0.0, Int64(0), 0.0)
-  /// Sums over all lines: of the squares of times, and of times by how far the samples lead.
+  /// Sums over all lines: squared times, and times multiplied by the lead of the samples.
   private var (squares, products) = (0.0, 0.0)
-  /// What the lines before this one span.
+  /// The total span of previous lines, in seconds.
   private var earlierSpan = 0.0
 
   init(rate: Double) { self.rate = rate }
 
-  /// How much faster than the label, in millionths; nil while there is not enough to tell.
+  /// The rate error relative to the nominal rate, in parts per million.
+  ///
+  /// Nil if the span is too short.
   var partsPerMillion: Double? {
     guard earlierSpan + span >= Self.shortestSpan, squares > 0 else { return nil }
     let drift = products / squares / rate * 1_000_000
     return max(-Self.largestDrift, min(Self.largestDrift, drift))
   }
 
-  /// Begins a new line: nobody knows how many samples passed before the next block.
+  /// Starts a new line after a gap of unknown length.
   mutating func interrupt() {
     earlierSpan += span
     (count, meanTime, meanLead, samples, span) = (0, 0, 0, 0, 0)
   }
 
-  /// Takes a block of so many samples, which follows the one before.
+  /// Adds a block that continues the current line.
   mutating func observe(seconds: Double, sampleCount: Int) {
     if count == 0 { startTime = seconds }
     span = seconds - startTime

@@ -4,33 +4,34 @@ import OvercrankCapture
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The sound of a take, encoded up to the same instant as its pictures.
+/// The encoded audio of a take, which ends at the same time as the video.
 struct AudioTrack: ~Copyable {
   private var encoder: Encoder
   private let source: TakeAudio
-  /// What is heard since the last pause, and the sample of the take with which that begins.
+  /// The audio since the last pause, and the output sample at which it starts.
   private var (audio, start): (any AlignedAudio, Int64)
-  /// What became of the sound before that.
+  /// The report of the audio before the last pause.
   private var earlier: RecordedAudio?
-  /// Samples from before the last pause that make no whole block, for each channel.
+  /// Samples of each channel from before the last pause that do not fill a block.
   private var rest: [[Float]]
   private let codec: AudioCodec
   private let rate: Int
   private let channelCount: Int
   private let blockLength: Int
-  /// Samples encoded so far.
+  /// The number of samples encoded so far.
   private(set) var sampleCount: Int64 = 0
 
-  /// More packets than any of the encoders makes of a second: blocks have 1 024 samples.
+  /// An upper limit of the packets per second: encoder blocks have at least 1,024 samples.
   static func packetsPerSecond(atRate rate: Int) -> Int { rate / 1_024 + 1 }
 
-  /// What the head of the file says of the track.
+  /// The description of the track for the initialization segment.
   ///
-  /// - Throws: `LibAVError` when there is no memory.
+  /// - Throws: `LibAVError` if memory is unavailable.
   func head() throws(LibAVError) -> InitializationSegment.Track {
     let parameters = encoder.parameters
     let first = Int64(-parameters.initialPadding)
-    // Of sound the head needs no bytes, only that there are enough for a sample.
+    // The initialization segment needs no audio data, but the muxer expects a packet with one
+    // sample.
     let silence = [UInt8](repeating: 0, count: 8 * channelCount)
     let result = silence.withUnsafeBytes { bytes in
       Result { () throws(LibAVError) in
@@ -42,7 +43,9 @@ struct AudioTrack: ~Copyable {
       first: InitializationSegment.First(ticks: first, packet: try result.get()))
   }
 
-  /// Opens the encoder; the take's zero is at `originMicroseconds` of the capture clock.
+  /// Opens the encoder.
+  ///
+  /// `originMicroseconds` is the capture-clock time of the take's zero.
   init(
     source: TakeAudio, codec: AudioCodec, originMicroseconds: Int64
   ) throws(LibAVError) {
@@ -59,7 +62,7 @@ struct AudioTrack: ~Copyable {
     self.encoder = encoder
   }
 
-  /// What became of the sound, so far.
+  /// The report of the audio so far.
   var account: RecordedAudio {
     var account = audio.account.joined(to: earlier, atSample: start, rate: rate)
     account.codec = codec
@@ -69,23 +72,24 @@ struct AudioTrack: ~Copyable {
     return account
   }
 
-  /// The sample nearest to an instant, halves away from zero.
+  /// The sample nearest to a time, with halves rounded away from zero.
   static func sample(atMicroseconds time: Int64, rate: Int) -> Int64 {
-    // A time too far for samples to count is a broken driver's; the sound then starts at once.
+    // An overflow means a broken driver clock. Sample 0 is used then.
     (try? MediaTime(microseconds: time).converted(
       to: Int32(clamping: rate), rounding: .halfAwayFromZero
     ).value) ?? 0
   }
 
-  /// Encodes whole blocks up to an instant of the take, as far as they have been heard, and gives
-  /// the packets that are ready.
+  /// Encodes whole blocks of available audio up to a time of the take.
+  ///
+  /// Returns the finished packets.
   mutating func advance(toMicroseconds time: Int64) throws(LibAVError) -> [Packet] {
     let end = Self.sample(atMicroseconds: time, rate: rate)
     return try encode(upTo: start + (try audio.samplesReady(before: end - start)))
   }
 
-  /// Ends what was heard before a pause at an instant of the take, exactly, and goes on with what
-  /// is heard from a time of the capture clock on.
+  /// Ends the audio before a pause at a time of the take, and continues with audio from a
+  /// capture-clock time.
   mutating func goOn(
     atMicroseconds time: Int64, originMicroseconds origin: Int64
   ) throws(LibAVError) -> [Packet] {
@@ -105,7 +109,7 @@ struct AudioTrack: ~Copyable {
     for channel in rest.indices { rest[channel] += samples[channel] }
   }
 
-  /// Encodes what is left up to the end of the take, exactly, and empties the encoder.
+  /// Encodes the rest up to the end of the take and flushes the encoder.
   mutating func finish(atMicroseconds time: Int64) throws(LibAVError) -> [Packet] {
     let end = Self.sample(atMicroseconds: time, rate: rate)
     try audio.finish(before: end - start)
@@ -118,10 +122,11 @@ struct AudioTrack: ~Copyable {
     return packets
   }
 
-  /// Encodes the whole blocks that end by then.
+  /// Encodes the whole blocks that end at or before a sample.
   private mutating func encode(upTo end: Int64) throws(LibAVError) -> [Packet] {
     var packets: [Packet] = []
-    // An encoder holds only a few blocks: where pictures are missing, many are due at once.
+    // After missing frames, many blocks may be due at once. Packets are read after each block
+    // because the encoder buffers only a few.
     while sampleCount + Int64(blockLength) <= end {
       try encode(blockLength)
       packets += try readyPackets()

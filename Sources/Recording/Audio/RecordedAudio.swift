@@ -3,28 +3,31 @@
 import OvercrankCapture
 public import OvercrankMediaCore
 
-/// What became of the sound of a take.
+/// The report of a take's audio.
 public struct RecordedAudio: Hashable, Sendable, Codable {
-  /// Where it was heard: a microphone, or a camera that hears.
+  /// The device: a microphone, or a camera with audio.
   public var device = ""
   /// The codec.
   public var codec = AudioCodec.pcm
-  /// Samples a second in the file.
+  /// The sample rate in the file, in hertz.
   public var sampleRate = 0
-  /// Channels in the file.
+  /// The number of channels in the file.
   public var channelCount = 0
-  /// Samples of each channel that belong to the take.
+  /// The number of samples per channel in the take.
   public var sampleCount: Int64 = 0
-  /// How much later than the first picture the sound begins.
+  /// The time from the first frame to the first audio.
   ///
-  /// Until then the file is silent. Nil where nothing was heard at all.
+  /// The file is silent before. Nil if no audio arrived.
   public var startOffset: Duration?
-  /// Where sound is missing, in order; the file is silent there.
+  /// The gaps in order.
+  ///
+  /// The file is silent there.
   public var gaps: [RecordedAudioGap] = []
-  /// How much faster than the capture clock the device took its samples, in millionths, as the
-  /// whole take shows it; nil for a take too short to tell.
+  /// The device's rate error relative to the capture clock, in parts per million.
+  ///
+  /// Nil for a take that is too short to measure.
   public var driftPPM: Double?
-  /// The farthest that a sample was found from its place in time.
+  /// The greatest measured synchronization error.
   public var maxSyncError: Duration?
 
   private enum CodingKeys: String, CodingKey {
@@ -36,8 +39,9 @@ public struct RecordedAudio: Hashable, Sendable, Codable {
 }
 
 extension RecordedAudio {
-  /// What became of the sound of a take that was paused: of the part before the pause, and of this
-  /// one, which begins at a sample of the take.
+  /// Merges this report with that of the audio before a pause.
+  ///
+  /// `start` is the output sample at which this part begins.
   func joined(to earlier: RecordedAudio?, atSample start: Int64, rate: Int) -> RecordedAudio {
     guard let earlier else { return self }
     let offset = MediaTime(exactly: start, over: rate)?.wholeNanoseconds ?? 0
@@ -54,33 +58,33 @@ extension RecordedAudio {
   }
 }
 
-/// Sound that is missing, and stands as silence in the file.
+/// A gap in the audio of a take, which is silent in the file.
 public struct RecordedAudioGap: Hashable, Sendable, Codable {
-  /// Why it is missing.
+  /// The reason for a gap.
   public enum Cause: String, Hashable, Sendable, CaseIterable, Codable {
-    /// The card's buffer ran over: this program did not come to read it in time.
+    /// The sound card's buffer overflowed because the program did not read it in time.
     case overrun
-    /// The machine slept.
+    /// The system was suspended.
     case suspended
-    /// Too many blocks waited for the writer.
+    /// Too many blocks were waiting for the writer.
     case outOfBuffers = "out_of_buffers"
-    /// The microphone was away, and came back.
+    /// The microphone was disconnected and came back.
     case restart
-    /// The connection was switched off for a while.
+    /// The connection was disabled for a while.
     case switchedOff = "switched_off"
-    /// The times that the card tells jumped.
+    /// The sound card's timestamps jumped.
     case clockJump = "clock_jump"
-    /// Nothing came, for a second or longer.
+    /// No audio arrived for at least one second.
     case late
-    /// The microphone ended before the take did.
+    /// The microphone ended before the take.
     case ended
   }
 
-  /// Where the silence begins, in the time of the file.
+  /// The start of the silence, in the time of the file.
   public var time: MediaTime
-  /// How long it is, in samples of the file.
+  /// The length of the silence in samples per channel.
   public var sampleCount: Int64
-  /// Why the first of them is missing.
+  /// The reason for the first missing sample.
   public var cause: Cause
 
   private enum CodingKeys: String, CodingKey {

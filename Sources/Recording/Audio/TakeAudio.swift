@@ -6,27 +6,30 @@ import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// Where the sound of takes comes from; one serves any number of them, also at the same time.
+/// The source of audio for any number of concurrent takes.
 struct TakeAudio: Sendable {
-  /// What listens to it.
+  /// The tap that receives the audio.
   let feed: AudioTap
-  /// The device that hears.
+  /// The name of the audio device.
   let device: String
-  /// What it hears, where that is a function of time: takes need not listen to it then.
+  /// The synthetic camera's audio, which takes compute instead of reading the tap.
+  ///
+  /// Nil for real devices.
   let known: DeviceInput.Audio?
 
-  /// Seconds of sound that are kept for a writer that is late.
+  /// The length of the audio history in seconds, for a slow writer.
   ///
-  /// The queue of pictures holds two seconds of the largest that there may be, and so many more of
-  /// those that compress well.
+  /// The frame queue holds two seconds of frames of the largest size, and more of compressed
+  /// frames.
   private static let keptAudio = 30
 
-  /// What a session's connection of sound gives to an output, from the session's next start or
-  /// refresh of the output on; nil where there is none, or none is wanted.
+  /// Creates the source for the session's audio connection to an output.
   ///
-  /// Of the time before a take begins, `seconds` more are kept.
+  /// Audio arrives after the next start of the session or refresh of the output. `seconds` is the
+  /// extra history before a take begins. Nil without an audio connection, or if audio is not
+  /// recorded.
   ///
-  /// - Throws: `MediaError` with `.codecRefused` for a codec that does not take such sound.
+  /// - Throws: `MediaError` with `.codecRefused` if the codec does not support the audio format.
   static func of(
     _ session: CaptureSession, into output: any CaptureOutput, _ settings: RecordingSettings,
     keeping seconds: Int
@@ -37,7 +40,7 @@ struct TakeAudio: Sendable {
         $0.output === output && $0.mediaType == .audio
       }), connection.isEnabled
     else { return nil }
-    // What a camera of the program's own hears need not be listened to, but for its level.
+    // Synthetic audio is computed, so its tap only measures levels.
     let known = connection.camera?.audio
     guard
       let feed = try AudioTap(connection, seconds: known == nil ? Self.keptAudio + seconds : 1)
@@ -53,20 +56,21 @@ struct TakeAudio: Sendable {
     return source
   }
 
-  /// How it is to be stored: as the user wants, else AAC where that takes it and pictures are not
-  /// stored without loss either.
+  /// The codec to use: the requested one, else AAC.
+  ///
+  /// PCM if AAC does not support the format or the video is lossless.
   func codec(wanted: AudioCodec?, besideLossless isLossless: Bool) -> AudioCodec {
     wanted ?? (isLossless || !suits(.aac) ? .pcm : .aac)
   }
 
-  /// Bytes a second of the sound as it is stored, and packets.
+  /// The data rate and packet rate of the encoded audio.
   func rates(_ codec: AudioCodec) -> FileLimits.Audio {
     FileLimits.Audio(
       bytesPerSecond: Int64(channelCount) * (codec == .pcm ? Int64(sampleRate) * 2 : 12_000),
       packetsPerSecond: Int64(AudioTrack.packetsPerSecond(atRate: sampleRate)))
   }
 
-  /// Whether there is an encoder that takes it.
+  /// Whether an encoder supports the audio format.
   private func suits(_ codec: AudioCodec) -> Bool {
     do throws(LibAVError) {
       _ = try Encoder(
@@ -75,23 +79,23 @@ struct TakeAudio: Sendable {
     } catch { return false }
   }
 
-  /// Samples a second.
+  /// The sample rate in hertz.
   var sampleRate: Int { feed.format.sampleRate }
   var channelCount: Int { feed.format.channelCount }
 
-  /// Keeps the sound of the frames that wait in a queue which is closed: what is heard while they
-  /// are written must not take its place.
+  /// Limits the tap to the audio of frames in a closed queue.
+  ///
+  /// Later audio must not replace it while the frames are written.
   func end(behind queue: FrameQueue) {
     guard let last = queue[queue.endNumber - 1] else { return }
-    // A camera may have been silent for some seconds when it was switched off.
+    // A camera may deliver no frames for some seconds before it is stopped.
     let end = last.observation.microseconds &+ 10_000_000
     feed.end(afterNanoseconds: end.saturatingMultiplied(by: 1_000))
   }
 
-  /// Begins to place the sound on the time of a take, whose first picture is of this time of the
-  /// capture clock.
+  /// Starts to align audio to a take whose first frame has this capture-clock time.
   ///
-  /// - Throws: `LibAVError` when there is no memory.
+  /// - Throws: `LibAVError` if memory is unavailable.
   func aligned(fromMicroseconds origin: Int64) throws(LibAVError) -> any AlignedAudio {
     guard let known else {
       return try AlignedMicrophone(feed, device: device, originMicroseconds: origin)
@@ -101,31 +105,31 @@ struct TakeAudio: Sendable {
   }
 }
 
-/// Sound on the time of a take: sample n is heard n sampling periods after the first picture.
+/// Audio aligned to a take: sample n belongs to n sampling periods after the first frame.
 ///
-/// One thread uses it.
+/// Used by one thread only.
 protocol AlignedAudio: AnyObject {
-  /// What became of it, so far.
+  /// The report of the audio so far.
   var account: RecordedAudio { get }
 
-  /// How many samples there are by now, of those before `end`, which are wanted.
+  /// The number of samples available before sample `end`.
   ///
-  /// - Throws: `LibAVError` when the clock's correction fails.
+  /// - Throws: `LibAVError` if the resampler fails.
   func samplesReady(before end: Int64) throws(LibAVError) -> Int64
 
-  /// The next samples of each channel; of those that are ready.
+  /// Removes the next `count` available samples of each channel.
   func take(_ count: Int) -> [[Float]]
 
-  /// Waits for the last samples of the take, but not long, and puts silence where none come.
+  /// Waits a limited time for the last samples of the take, and fills the rest with silence.
   ///
-  /// - Throws: `LibAVError` when the clock's correction fails.
+  /// - Throws: `LibAVError` if the resampler fails.
   func finish(before end: Int64) throws(LibAVError)
 }
 
-/// The synthetic camera's sound, which is on the clock of its pictures and always there.
+/// The synthetic camera's audio, which uses the clock of its frames and is always available.
 private final class AlignedSyntheticAudio: AlignedAudio {
   private let source: SyntheticAudio
-  /// The source's sample that sounds at the take's zero.
+  /// The synthetic sample at the take's zero.
   private let offset: Int64
   private var takenCount: Int64 = 0
   private(set) var account = RecordedAudio()
@@ -137,7 +141,7 @@ private final class AlignedSyntheticAudio: AlignedAudio {
     account.device = device
     account.startOffset = .zero
     account.driftPPM = 0
-    // What rounding to a whole sample moved it.
+    // The synchronization error is the rounding to a whole sample.
     let exact = originMicroseconds.saturatingMultiplied(by: 1_000)
     account.maxSyncError = MediaTime(exactly: offset, over: SyntheticAudio.sampleRate)
       .map { .nanoseconds(Int64(clamping: ($0.wholeNanoseconds &- exact).magnitude)) }

@@ -5,31 +5,32 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// Turns a recording that was written in fragments into a plain movie of the same packets.
+/// Converts a fragmented recording to a plain movie without copying samples.
 enum MovieFinalizer {
-  /// Where the sound ends.
+  /// The end of the audio track.
   enum AudioEnd {
-    /// Before this sample; the last block may hold more than belongs.
+    /// At this sample.
+    ///
+    /// The last block may contain more samples.
     case sample(Int64)
-    /// So many samples after the first block begins.
+    /// This number of samples after the start of the first block.
     case afterFirst(Int64)
   }
 
-  /// Gives the file a plain index behind its fragments, and lets that one count.
+  /// Appends an index for the fragmented samples and makes it effective, in place.
   ///
-  /// Pictures and sound stay where they are: it takes no time, and no room for a copy. Until the
-  /// last step the fragments count, and in that step 16 bytes change: the first index becomes the
-  /// head of an `mdat` that holds all the fragments. The new index is on the disk before, and the
-  /// fragments are only touched when that step is: when the power fails in between, one of the two
-  /// is whole. The ledger of the journals goes along in a box of its own.
+  /// Samples are not moved, so this needs little time and space. The new index is synced to disk
+  /// first. Then 16 bytes are overwritten: the old `moov` box becomes the header of an `mdat` box
+  /// that contains all fragments. A power failure at any time leaves either the fragmented or the
+  /// plain movie intact. The ledger of the journals moves to a box of its own.
   ///
   /// - Parameters:
   ///   - open: The file.
-  ///   - videoEnd: Where the last picture ends, in ticks of its track.
-  ///   - audioEnd: Where the sound ends.
+  ///   - videoEnd: The end of the last frame, in ticks of the video track.
+  ///   - audioEnd: The end of the audio.
   ///   - metadata: The tags of the plain file.
-  /// - Returns: The number of pictures in the plain file.
-  /// - Throws: `LibAVError`; the file in fragments is then left as it was, and can be played.
+  /// - Returns: The number of frames in the plain file.
+  /// - Throws: `LibAVError`. The fragmented file then stays unchanged and playable.
   static func finish(
     _ open: OpenFile, videoEnd: Int64, audioEnd: AudioEnd, metadata: [String: String]
   ) throws(LibAVError) -> Int64 {
@@ -40,7 +41,7 @@ enum MovieFinalizer {
     else { throw LibAVError("find the index of", path, code: -22) }
     var source = try Demuxer(reopening: open)
     let tracks = try source.packetPlaces()
-    // The file's brand stays where it is.
+    // The existing `ftyp` box stays in place, so the container must match its brand.
     let container = MovieContainer(brand: source.metadata["major_brand"])
     var settings = MovieWriter.Settings(
       container: container.rawValue, movieTimescale: 1_000_000)
@@ -59,7 +60,7 @@ enum MovieFinalizer {
     var pictures: Int64 = 0
     for (track, target) in targets {
       guard let packets = tracks[track.index] else { continue }
-      // What a full disk cut off is in no plain index.
+      // Samples cut off by a full disk are left out of the index.
       let places = packets.places.filter { $0.position + Int64($0.byteCount) <= file.byteCount }
       let end =
         switch audioEnd {
@@ -69,7 +70,7 @@ enum MovieFinalizer {
         }
       if track.kind == .video { pictures += Int64(places.count) }
       for (index, offset) in places.enumerated() {
-        // Packets of a fragmented track need not carry their duration.
+        // Fragmented tracks need not store packet durations.
         let next = index + 1 < places.count ? places[index + 1].ticks : end
         try writer.enter(
           offset, like: index == 0 ? packets.first : nil, placeholder: placeholder, track: target,
@@ -84,13 +85,14 @@ enum MovieFinalizer {
       try file.enclose(from: head)
       try file.file.sync()
     }
-    // From here on nobody looks for fragments; that none are found is for those who search.
+    // The index is in effect now, and readers ignore fragments. Freeing their boxes only helps
+    // tools that scan for them.
     for box in boxes where box.type == BoxType.fragment { try? file.free(box) }
     file.file.truncate(to: file.file.count())
     return pictures
   }
 
-  /// Whether readers open a file, whatever is in it.
+  /// Whether libavformat can open a file.
   static func canOpen(_ file: OpenFile) -> Bool {
     do throws(LibAVError) {
       _ = try Demuxer(reopening: file, probes: false)
@@ -98,13 +100,14 @@ enum MovieFinalizer {
     } catch { return false }
   }
 
-  /// How many pictures can be read from a file, up to where it breaks off; nil where it cannot be
-  /// opened.
+  /// The number of frames readable from a file up to the first error.
+  ///
+  /// Nil if it cannot be opened.
   static func readableFrames(_ file: OpenFile) -> Int64? {
     guard var source = try? Demuxer(reopening: file) else { return nil }
     guard let track = source.tracks.first(where: { $0.kind == .video }) else { return 0 }
     var count: Int64 = 0
-    // A file that cannot be read further has been read as far as it goes.
+    // A read error ends the count.
     while let packet = try? source.nextPacket() {
       if packet.trackIndex == track.index, !packet.isCorrupt { count += 1 }
     }

@@ -6,7 +6,7 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// Stores a camera's compressed frames untouched.
+/// Stores the camera's compressed frames unchanged.
 struct CopyPipeline: VideoPipeline {
   private(set) var parameters: CodecParameters?
   private let codec: VideoCodec
@@ -19,7 +19,7 @@ struct CopyPipeline: VideoPipeline {
     let plain = try CodecParameters(
       videoCodec: codec.rawValue, width: delivery.width, height: delivery.height)
     if codec == .h264 {
-      // MOV keeps SPS and PPS beside the track: they are taken from the first key frame.
+      // MOV stores SPS and PPS in the track header. They are extracted from the first key frame.
       headerFinder = FilterBox(try BitstreamFilter(named: "extract_extradata", parameters: plain))
     } else {
       parameters = plain
@@ -29,14 +29,14 @@ struct CopyPipeline: VideoPipeline {
   mutating func take(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
   ) throws(LibAVError) -> FrameOutcome {
-    // Bytes without a single unit are no picture, and no sample either.
+    // A buffer without a NAL unit contains no image.
     if codec == .h264, !AnnexB.holdsUnit(bytes) { return .corrupt }
     let isKeyFrame = codec == .mjpeg || AnnexB.holdsKeyFrame(bytes)
     if let headerFinder, parameters == nil {
       let packet = try Packet(
         copying: bytes, pts: microseconds, dts: microseconds, duration: 0, isKeyFrame: isKeyFrame)
       let headers = BitstreamFilter.extradata(of: try headerFinder.filter.filter(packet))
-      // Nothing before the first key frame can be shown.
+      // Frames before the first key frame cannot be decoded.
       guard isKeyFrame, !headers.isEmpty else { return .unshowable }
       parameters = try CodecParameters(
         videoCodec: codec.rawValue, width: delivery.width, height: delivery.height,

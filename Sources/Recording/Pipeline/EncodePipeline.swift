@@ -6,7 +6,7 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// Encodes frames, decoding them first where the camera compresses.
+/// Encodes frames, and decodes compressed ones first.
 struct EncodePipeline: VideoPipeline {
   private final class Codecs {
     var encoder: Encoder
@@ -29,7 +29,7 @@ struct EncodePipeline: VideoPipeline {
   let parameters: CodecParameters?
   private(set) var maximumBitRate: Int64?
 
-  /// The longest time between key frames: a cut is never farther than this from a free one.
+  /// The longest time between key frames, which limits the distance of a cut to the next key frame.
   private static let keyFrameMicroseconds: Int64 = 250_000
 
   init(
@@ -64,17 +64,17 @@ struct EncodePipeline: VideoPipeline {
     case .h264:
       settings.options = ["preset": "veryfast", "crf": "18", "tune": "zerolatency"]
       if let level = Self.level(for: delivery, frameRate) {
-        // No more than a decoder of this level must take in a second, and can keep.
+        // The maximum bit rate of the level, which is also the buffer size.
         maximumBitRate = level.maximumBitRate
         let bits = String(level.maximumBitRate)
         settings.options.merge(["level": level.name, "maxrate": bits, "bufsize": bits]) { $1 }
       }
-      // Floor: a group of frames never lasts longer than a quarter of a second.
+      // Rounded down, so that a group of pictures never exceeds a quarter of a second.
       settings.keyFrameInterval = max(
         1, Int(frameRate.numerator) / (4 * Int(frameRate.denominator)))
     case .ffv1:
       settings.options = ["level": "3"]
-      settings.keyFrameInterval = 1  // By default others lean on the coder state of the last.
+      settings.keyFrameInterval = 1  // Makes every frame decodable without others.
     default: break
     }
     let encoder = try Encoder(video: settings)
@@ -84,8 +84,9 @@ struct EncodePipeline: VideoPipeline {
       converter: FrameConverter(to: target, isFullRange: target.isFullRange))
   }
 
-  /// The level whose decoders take these pictures with a quarter of a bit for each pixel, which is
-  /// more than all but noise needs; nil where no level has such pictures.
+  /// The lowest H.264 level for this size and rate at 0.25 bit per pixel.
+  ///
+  /// If no level has that bit rate, the lowest level for the size and rate. Nil if none exists.
   private static func level(for delivery: FrameDelivery, _ frameRate: FrameRate) -> H264Level? {
     let pixels = Double(delivery.width * delivery.height) * frameRate.doubleValue
     return [0.25, 0].lazy.compactMap {
@@ -95,7 +96,8 @@ struct EncodePipeline: VideoPipeline {
     }.first
   }
 
-  /// The format to encode: full-range for JPEG, the most portable for H.264, else the nearest.
+  /// The pixel format to encode: full-range 4:2:2 or 4:2:0 for JPEG, 4:2:0 for H.264, else the
+  /// nearest one.
   private static func pixelFormat(for codec: VideoCodec, source: LibAVPixelFormat)
     -> LibAVPixelFormat
   {
@@ -133,10 +135,12 @@ struct EncodePipeline: VideoPipeline {
     _ = try decode(packet)
   }
 
-  /// The pictures that are ready after a packet, or nil where it is damaged.
+  /// Decodes a packet.
   ///
-  /// A picture of another size than agreed is no picture of this take: encoders read as many
-  /// bytes as they were told at the start.
+  /// Returns the available frames, or nil if the packet is damaged.
+  ///
+  /// A frame of an unexpected size counts as damaged, because the encoder reads a fixed number of
+  /// bytes.
   private func decode(_ packet: Packet?) throws(LibAVError) -> [MediaFrame]? {
     var frames: [MediaFrame] = []
     do throws(LibAVError) {
@@ -148,7 +152,7 @@ struct EncodePipeline: VideoPipeline {
     let isWhole = frames.allSatisfy {
       $0.width == delivery.width && $0.height == delivery.height
     }
-    // JPEG gives a picture for each packet; H.264 may keep one back.
+    // JPEG decodes to one frame per packet. An H.264 decoder may delay frames.
     let isMissing = frames.isEmpty && packet != nil && delivery.layout == .compressed(.mjpeg)
     return isWhole && !isMissing ? frames : nil
   }
@@ -163,7 +167,7 @@ struct EncodePipeline: VideoPipeline {
     _ frames: [MediaFrame], _ store: SampleStore
   ) throws(LibAVError) {
     for frame in frames {
-      // A decoder may give back late what it only needed for the first picture.
+      // A delayed frame of the lead-in has a negative time and is not stored.
       guard let time = frame.pts, time >= 0 else { continue }
       try encode(frame, at: time, store)
     }
@@ -172,7 +176,7 @@ struct EncodePipeline: VideoPipeline {
   private mutating func encode(
     _ frame: MediaFrame, at microseconds: Int64, _ store: SampleStore
   ) throws(LibAVError) {
-    // Frames may be missing, so the encoder's count of frames alone does not bound the time.
+    // The encoder counts frames, so dropped frames would lengthen the time between key frames.
     let isDue =
       isH264
       && lastKeyFrame.map { microseconds - $0 >= Self.keyFrameMicroseconds } ?? true
@@ -184,7 +188,7 @@ struct EncodePipeline: VideoPipeline {
 
   private func storeReady(_ store: SampleStore) throws(LibAVError) {
     while let packet = try codecs.encoder.nextPacket() {
-      // Nothing here is stored in another order than it is shown.
+      // The pipeline does not support reordered frames.
       guard let time = packet.pts, packet.dts == time else {
         throw LibAVError("store", "reordered frames", code: -22)
       }

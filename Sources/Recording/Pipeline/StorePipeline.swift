@@ -5,12 +5,14 @@ import OvercrankFrameAccounting
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// Stores uncompressed frames whose rows lie one behind the other.
+/// Stores uncompressed frames with contiguous rows.
 struct StorePipeline: VideoPipeline {
   let parameters: CodecParameters?
   private let byteCount: Int
 
-  /// Prepares to store what the camera delivers; nil where its rows must be moved together.
+  /// Creates a pipeline for the camera's format.
+  ///
+  /// Nil if rows have padding that must be removed.
   init?(delivery: FrameDelivery, frameRate: FrameRate) throws(LibAVError) {
     guard case .raw(let format, let bytesPerRow) = delivery.layout,
       let byteCount = MediaFrame.packedByteCount(
@@ -23,7 +25,7 @@ struct StorePipeline: VideoPipeline {
       timescale: 1_000_000)
     settings.frameRate = frameRate
     settings.isFullRange = format.isFullRange
-    // The encoder only says what the file must say of its pictures.
+    // The encoder is created only for its codec parameters.
     parameters = try Encoder(video: settings).parameters
   }
 

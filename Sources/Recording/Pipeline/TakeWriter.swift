@@ -7,9 +7,9 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// The work of the writer: takes frames from the queue, stores them, and keeps the ledger.
+/// Takes frames from the queue, stores them and records them in the ledger.
 ///
-/// The first stored frame is the take's zero, and each picture lasts until the next.
+/// The first stored frame is the take's time zero. Each frame lasts until the next one.
 struct TakeWriter: ~Copyable {
   let file: OpenFile
   let plan: VideoPipelinePlan
@@ -17,42 +17,44 @@ struct TakeWriter: ~Copyable {
   let frameRate: FrameRate
   let audio: TakeAudio?
   let audioCodec: AudioCodec
-  /// Whether room on the disk is taken ahead of the file's end.
+  /// Whether disk space is reserved beyond the end of the file.
   let reservesSpace: Bool
-  /// Frames that may be lost in a kill until ``settle()`` is called.
+  /// The number of frames that a kill may lose before ``settle()`` is called.
   let unsettledFrames: Int
-  /// The file's tags, from the driver's time and number of the first frame.
+  /// Creates the file's tags from the first frame and the length of the lead-in.
   let makeMetadata: (_ first: FrameObservation, _ leadIn: Int) -> [String: String]
 
-  /// The account of the take; of what it took, not all may be stored in the end.
+  /// The account of all frames.
+  ///
+  /// Some frames counted as taken may fail to be stored.
   private(set) var account: FrameAccount
-  /// Frames in the file.
+  /// The number of frames in the file.
   private(set) var storedCount: Int64 = 0
-  /// Where frames were left out because nobody wanted them.
+  /// The pauses of the take.
   private(set) var pauses: [RecordingPause] = []
-  /// Frames in the file that are not shown, before the first.
+  /// The number of hidden frames in the file before the first shown frame.
   private(set) var leadInCount: Int64 = 0
   private var plannedLeadIn = 0
-  /// The times of all stored frames, in microseconds from the first.
+  /// The times of all stored frames, in microseconds after the first one.
   private(set) var storedMicroseconds: [Int64] = []
-  /// The first frame that is stored.
+  /// The first stored frame.
   private(set) var first: FrameObservation?
-  /// How long the last picture lasts; set by ``finish(trailing:)``.
+  /// The duration of the last frame in microseconds, set by ``finish()``.
   private(set) var lastDuration: Int64 = 0
-  /// Samples of sound that belong to the take.
+  /// The number of audio samples in the take.
   private(set) var audioSampleCount: Int64 = 0
-  /// What became of the take's sound, in the end; nil where it has none.
+  /// The final report of the audio, or nil for a take without audio.
   private(set) var audioAccount: RecordedAudio?
 
   private var pipeline: (any VideoPipeline)?
   private var movie: FragmentedMovieWriter?
   private var audioTrack: AudioTrack?
-  /// What is to be noted in the file before there is one.
+  /// Ledger entries collected before the file's header is written.
   private var early: [FrameObservation] = []
   private var lastMicroseconds: Int64 = -1
-  /// How long the source's own last picture lasts, where the take goes on to its end.
+  /// The duration of a finite source's last frame, if the take includes the source's end.
   private var sourceLastDuration: Int64?
-  /// Whether the next picture may lack what it builds on.
+  /// Whether frames are missing before the next one, which may depend on them.
   private var isInterrupted = false
   private let periodMicroseconds: Int64
 
@@ -80,11 +82,11 @@ struct TakeWriter: ~Copyable {
 
   private var path: String { file.path }
 
-  /// Bytes in the file so far.
+  /// The number of bytes in the file so far.
   private(set) var byteCount: Int64 = 0
   private var frameBytes: Int64 = 0
 
-  /// How the pictures are encoded; nil while there are none.
+  /// The encoding of the video, or nil before the first frame.
   var video: RecordedVideo? {
     guard storedCount > 0, let pipeline else { return nil }
     let headers = pipeline.parameters.flatMap { H264Headers($0) }
@@ -95,24 +97,24 @@ struct TakeWriter: ~Copyable {
       maximumBitRate: pipeline.maximumBitRate)
   }
 
-  /// The end of the last picture stored, in microseconds from the first.
+  /// The end of the last stored frame, in microseconds after the first one.
   var endMicroseconds: Int64 { (storedMicroseconds.last ?? 0) &+ lastDuration }
 
-  /// Seconds of the take so far, for display.
+  /// The duration of the take so far in seconds, for display.
   var seconds: Double { Double(endMicroseconds) / 1_000_000 }
 
-  /// Enters a frame in the account without storing it, since nothing can be stored any more.
+  /// Records a frame in the account after storage has failed.
   mutating func refuse(_ frame: QueuedFrame) -> FrameOutcome {
     let outcome = frame.observation.outcome
-    // The ledger in the file ends where the disk does.
+    // After a write error, the ledger in the file may be incomplete.
     try? enter(frame.observation, outcome)
     return outcome
   }
 
-  /// Stores a frame, or enters a note of one that did not get this far.
+  /// Stores a frame, or records a note of a frame that was dropped earlier.
   ///
-  /// - Returns: What became of it.
-  /// - Throws: `LibAVError` when the encoder or the file refuses it; it then counts as taken.
+  /// - Returns: The outcome of the frame.
+  /// - Throws: `LibAVError` if the encoder or the file fails. The frame then counts as taken.
   mutating func store(_ frame: QueuedFrame) throws(LibAVError) -> FrameOutcome {
     var outcome = frame.observation.outcome
     if outcome == .paused {
@@ -135,13 +137,15 @@ struct TakeWriter: ~Copyable {
     return outcome
   }
 
-  /// Stores frames from before the take, back to a key frame, so that the first frame of the take
-  /// can be decoded: a tick each, before the file's time begins, which no player shows.
+  /// Stores frames before the take, from a key frame on, so that the take's first frame can be
+  /// decoded.
+  ///
+  /// Each frame lasts one tick before time zero of the file. Players do not show them.
   ///
   /// - Parameters:
-  ///   - frames: The frames in order, the first of them a key frame.
-  ///   - first: The first frame of the take, stored next.
-  /// - Throws: `LibAVError` as ``store(_:)``.
+  ///   - frames: The frames in order, starting with a key frame.
+  ///   - first: The first frame of the take, which is stored next.
+  /// - Throws: `LibAVError` as ``store(_:)`` does.
   mutating func lead(
     in frames: [QueuedFrame], to first: FrameObservation
   ) throws(LibAVError) {
@@ -167,7 +171,7 @@ struct TakeWriter: ~Copyable {
         captureTime: MediaTime(microseconds: time)))
   }
 
-  /// Goes on after a pause, with the sound of then.
+  /// Ends a pause and continues with the audio of that time.
   private mutating func resume(atMicroseconds time: Int64) throws(LibAVError) {
     account.resume(atMicroseconds: time)
     isInterrupted = true
@@ -178,7 +182,7 @@ struct TakeWriter: ~Copyable {
     try writeAudio(packets ?? [])
   }
 
-  /// Enters a frame in the account and in the file's ledger.
+  /// Records a frame in the account and in the file's ledger.
   private mutating func enter(
     _ frame: FrameObservation, _ outcome: FrameOutcome
   ) throws(LibAVError) {
@@ -199,24 +203,25 @@ struct TakeWriter: ~Copyable {
     }
     isInterrupted = false
     if first == nil { first = observation }
-    // A driver whose time stands still or goes back must not make a file that does.
+    // A driver clock that stops or runs backward must not produce decreasing times in the file.
     let time = max(
       account.clock.time(ofMicroseconds: observation.microseconds), lastMicroseconds &+ 1)
     lastMicroseconds = time
-    // Taken out, not copied: a second owner would have each frame copy the whole pipeline.
+    // The pipeline is moved out, because a second reference would force a copy for each frame.
     var pipeline =
       if let known = self.pipeline.take() {
         known
       } else {
         try plan.makePipeline(for: delivery, frameRate: frameRate)
       }
-    // Kept also where it failed: what is inside may still be stored.
+    // The pipeline is kept after an error, since it may contain frames that can still be stored.
     defer { self.pipeline = pipeline }
     let outcome = try pipeline.take(frame.bytes, at: time) {
       (bytes, time, isKeyFrame, parameters) throws(LibAVError) in
       try write(bytes, at: time, isKeyFrame: isKeyFrame, parameters)
     }
-    // H.264 before its first key frame cannot be shown: the take begins with that one.
+    // H.264 frames before the first key frame cannot be decoded. The take begins with the key
+    // frame.
     guard outcome == .taken else { return outcome }
     let audio = try audioTrack?.advance(toMicroseconds: time)
     try writeAudio(audio ?? [])
@@ -224,18 +229,18 @@ struct TakeWriter: ~Copyable {
     return .taken
   }
 
-  /// Has the file tell of all that was stored until now, if the program is killed.
+  /// Writes the index of all frames stored so far, so that a kill does not lose them.
   ///
-  /// - Throws: `LibAVError` for "write to".
+  /// - Throws: `LibAVError` if writing fails.
   mutating func settle() throws(LibAVError) {
     try LibAVError.converting { () throws(SystemError) in try movie?.settle() }
   }
 
-  /// Stores what is still inside and closes the file, in fragments as it is.
+  /// Stores the frames that are still in the pipeline and closes the fragmented file.
   ///
-  /// - Throws: `LibAVError`; what was stored until then can still be played.
+  /// - Throws: `LibAVError`. The frames stored before stay playable.
   mutating func finish() throws(LibAVError) {
-    // Whatever fails first, the rest is stored as far as it can be.
+    // After an error, the remaining steps still run to store as much as possible.
     var failure: LibAVError?
     do throws(LibAVError) {
       var pipeline = pipeline
@@ -249,8 +254,8 @@ struct TakeWriter: ~Copyable {
 
   private mutating func finishMovie() throws(LibAVError) {
     guard movie != nil else { return }
-    // As in the middle of a take, the last picture stands until the next one would have come,
-    // or as long as a movie can tell.
+    // The last frame lasts until the next one was due. The duration is limited to a 32-bit number
+    // of ticks.
     let missing = account.periodsSinceTaken
     let known = missing == 0 ? sourceLastDuration : nil
     lastDuration = min(
@@ -272,17 +277,19 @@ struct TakeWriter: ~Copyable {
     if let failure { throw failure }
   }
 
-  /// How long some frame periods last, at least 1 µs.
+  /// The duration of frame periods in microseconds, at least 1.
   ///
-  /// Rounded up, because drivers cut their times off: the frame that comes next is due at a time
-  /// that is on average half a microsecond later than its predecessor's suggests.
+  /// The result is rounded up. Drivers truncate timestamps to microseconds, so the next frame is
+  /// due 0.5 µs later on average than the truncated time suggests.
   private static func microseconds(ofPeriods count: Int64, at frameRate: FrameRate) -> Int64 {
     let exact = try? MediaTime(frameRate.frameDuration * Rational(count))
       .converted(to: 1_000_000, rounding: .towardPositiveInfinity).value
     return max(1, exact ?? Int64(Int32.max))
   }
 
-  /// Closes the account, before ``finish()``: how long the last frame lasts follows from it.
+  /// Closes the account.
+  ///
+  /// Call this before ``finish()``, which derives the last frame's duration from it.
   mutating func close(_ end: CaptureEnd) {
     account.close(end.frames)
     sourceLastDuration = end.lastFrameDuration
@@ -291,7 +298,7 @@ struct TakeWriter: ~Copyable {
   private static let pictures = 0
   private static let audio = 1
 
-  /// Opens the file before its first picture: only then is everything known that it must say.
+  /// Creates the file's header at the first frame, when all codec parameters are known.
   private mutating func begin(
     _ picture: UnsafeRawBufferPointer, at ticks: Int64, _ parameters: CodecParameters?
   ) throws(LibAVError) {
@@ -323,11 +330,13 @@ struct TakeWriter: ~Copyable {
     early = []
   }
 
-  /// Fragments by time, never by key frame: with MJPEG that would be a fragment for each picture.
+  /// The fragment layout: a new fragment every 150 ms, independent of key frames.
   ///
-  /// With the frames that wait in the queue, a kill loses no more than a quarter of a second.
+  /// MJPEG would otherwise get one fragment per frame. Including queued frames, a kill loses at
+  /// most 0.25 s.
   private var layout: FragmentedMovieWriter.Layout {
-    // More than come in that time, since a camera may be faster than it says.
+    // The fragment has space for more frames than expected, because a camera may exceed its nominal
+    // rate.
     let pictures = Int(min(frameRate.doubleValue, 10_000) / 4)
     let blocks = audio.map { AudioTrack.packetsPerSecond(atRate: $0.sampleRate) / 4 + 8 }
     return FragmentedMovieWriter.Layout(

@@ -6,35 +6,37 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// Turns captured frames into the packets that the file stores, in order of capture.
+/// Converts captured frames to the packets of the file, in order of capture.
 ///
-/// Times are in microseconds, the driver's own unit; the file's timescale is 1 000 000.
+/// Times are in microseconds, the unit of V4L2 timestamps. The file's timescale is 1,000,000.
 protocol VideoPipeline {
-  /// What the file must say of the pictures; known once the first frame was taken.
+  /// The codec parameters of the video track, known after the first frame.
   var parameters: CodecParameters? { get }
 
-  /// The most bits a second that the encoder may make; nil where it has no limit, or there is none.
+  /// The bit rate limit of the encoder in bits per second.
+  ///
+  /// Nil without a limit or an encoder.
   var maximumBitRate: Int64? { get }
 
-  /// Takes a frame, and stores the samples that are ready now.
+  /// Processes a frame, and stores the samples that are available.
   ///
-  /// - Returns: `.taken`; `.corrupt` for a frame of which nothing can be made, the next may be whole;
-  ///   `.unshowable` for one without the frame that it builds on.
+  /// - Returns: `.taken`; `.corrupt` for a damaged frame; `.unshowable` for a frame without the key
+  ///   frame that it depends on.
   mutating func take(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
   ) throws(LibAVError) -> FrameOutcome
 
-  /// Takes a frame from before the take, which is not shown but which the next ones build on.
+  /// Processes a frame before the take, which is not shown but is needed to decode the following
+  /// ones.
   mutating func prime(
     _ bytes: UnsafeRawBufferPointer, at microseconds: Int64, _ store: SampleStore
   ) throws(LibAVError)
 
-  /// Stores the samples that were still inside.
+  /// Stores the samples that are still in the pipeline.
   mutating func finish(_ store: SampleStore) throws(LibAVError)
 }
 
-/// Where a pipeline's samples go: their bytes, their time, whether decoding may start there, and
-/// what the file must say of them.
+/// Stores a sample: its bytes, its time, whether it is a key frame, and the codec parameters.
 typealias SampleStore = (
   _ bytes: UnsafeRawBufferPointer, _ microseconds: Int64, _ isKeyFrame: Bool,
   _ parameters: CodecParameters?
@@ -52,14 +54,14 @@ extension VideoPipeline {
   func finish(_ store: SampleStore) {}
 }
 
-/// Which pipeline a take needs, from what the camera delivers and what the user wants.
+/// The pipeline for a take, chosen from the camera's format and the requested encoding.
 enum VideoPipelinePlan: Equatable {
-  /// The camera's packets as they are.
+  /// The camera's packets are copied.
   case copy(VideoCodec)
-  /// Encoded by libav, decoded first where the camera compresses.
+  /// Frames are encoded by libav, and decoded first if compressed.
   case encode(VideoCodec)
 
-  /// The plan for a file, whose name says which container it is.
+  /// Creates a plan and checks it against the container of the file name.
   init(
     _ video: VideoOutputSettings, for delivery: FrameDelivery, in path: String
   ) throws(MediaError) {
@@ -101,7 +103,7 @@ enum VideoPipelinePlan: Equatable {
     }
   }
 
-  /// The codecs of cameras and encoders that MP4 has a place for.
+  /// The codecs of cameras and encoders that MP4 supports.
   private static let storableInMP4 = [.h264, .hevc, .mjpeg, VideoCodec(rawValue: "mpeg4")]
 
   static func refusal(of content: String, in path: String) -> MediaError {
@@ -110,7 +112,7 @@ enum VideoPipelinePlan: Equatable {
       recovery: "name the file .mov, or choose another codec")
   }
 
-  /// What libavformat's MOV reader gives back as it was written.
+  /// The uncompressed formats that libavformat's MOV demuxer reads back unchanged.
   private static let readableInMOV = ["yuyv422", "uyvy422", "rgb24", "gray"]
 
   func makePipeline(
@@ -128,13 +130,13 @@ enum VideoPipelinePlan: Equatable {
     }
   }
 
-  /// The codec that the file holds.
+  /// The codec of the file.
   var codec: VideoCodec {
     switch self {
     case .copy(let codec), .encode(let codec): codec
     }
   }
 
-  /// Whether the stored pictures are those the camera saw, bit for bit.
+  /// Whether the stored frames are bit-identical to the captured ones.
   var isLossless: Bool { self == .encode(.ffv1) || self == .encode(.rawVideo) }
 }

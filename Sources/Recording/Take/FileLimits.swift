@@ -6,12 +6,12 @@ import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 
-/// How large a take's file may become, and how full its disk.
+/// Limits on the file size and the free disk space of a take.
 ///
-/// Asked by the writer before it stores a frame, so that what is left over belongs to no take
-/// instead of being lost.
+/// The writer checks the limits before it stores a frame. Frames after the limit do not belong to
+/// the take and do not count as lost.
 struct FileLimits {
-  /// What the sound of a take adds to its file in a second.
+  /// The data rate that audio adds to the file.
   struct Audio {
     let bytesPerSecond: Int64
     let packetsPerSecond: Int64
@@ -24,17 +24,18 @@ struct FileLimits {
   private var nextLook = Int64.min
   private var freeBytes = Int64.max
 
-  /// What a plain file needs beyond its frames: the head and the tags once more, and of each
-  /// frame its place, size and time, in the fragment and in the index, and its record in the
-  /// ledger.
+  /// The bytes of a finished file in addition to its samples.
+  ///
+  /// Header and tags exist twice. Each frame has its position, size and time in the fragment and
+  /// the index, and a record in the ledger.
   private static let bytesPerFile: Int64 = 64 << 10
   private static let bytesPerFrame: Int64 = 96
-  /// The same of a packet of sound.
+  /// The additional bytes per audio packet.
   private static let bytesPerPacket: Int64 = 40
-  /// Seconds of sound that may come after the last frame: while that is shown, and what a
-  /// microphone is late.
+  /// The seconds of audio that may follow the last frame: its duration, and the delay of a
+  /// microphone.
   private static let lateAudio: Int64 = 2
-  /// How often the disk is looked at, in microseconds of the take.
+  /// The interval between checks of the disk, in microseconds of the take.
   private static let lookInterval: Int64 = 200_000
 
   init(_ settings: RecordingSettings, audio: Audio?) {
@@ -44,7 +45,7 @@ struct FileLimits {
     minimumFree = settings.minFreeDiskSpaceLimit
   }
 
-  /// The reason to end a take before one more frame, if there is one.
+  /// The reason to end a take before storing a frame, or nil.
   mutating func reason(
     against frame: QueuedFrame, fileBytes: Int64, frames: Int64, seconds: Double
   ) -> StopReason? {
@@ -58,26 +59,28 @@ struct FileLimits {
     guard let minimumFree else { return nil }
     if frame.observation.microseconds >= nextLook {
       nextLook = frame.observation.microseconds + Self.lookInterval
-      // Where the disk cannot be asked, the limit is not known to be reached.
+      // If statvfs fails, the limit counts as not reached.
       freeBytes = FreeSpace.bytes(at: path) ?? .max
     }
     return freeBytes < minimumFree ? .minFree : nil
   }
 }
 
-/// The room that is left on a disk.
+/// The free space of a disk.
 enum FreeSpace {
-  /// The most that ``reserve(at:)`` asks for.
+  /// The upper limit of ``reserve(at:)`` in bytes.
   private static let largestReserve: Int64 = 512 << 20
 
-  /// Bytes that captures without an end leave free unless asked otherwise: a twentieth of the disk
-  /// on which a file is or is to be, but at most 512 MiB; nil where the system does not tell.
+  /// The default free space limit of unlimited captures: 5 % of the file's disk, at most 512 MiB.
+  ///
+  /// Nil if statvfs(3) fails.
   static func reserve(at path: String) -> Int64? {
     status(at: path).map { min(largestReserve, bytes($0.f_blocks, $0) / 20) }
   }
 
-  /// Bytes that a user without privileges may still write where a file is or is to be; nil where
-  /// the system does not tell (statvfs(3)).
+  /// The free bytes available to unprivileged users on the disk of a file.
+  ///
+  /// Nil if statvfs(3) fails.
   static func bytes(at path: String) -> Int64? {
     status(at: path).map { bytes($0.f_bavail, $0) }
   }

@@ -9,102 +9,108 @@ public import OvercrankMediaCore
 import OvercrankMovieFormat
 import Synchronization
 
-/// Records what a session captures into a movie file.
+/// An output that records a session to a movie file.
 ///
-/// While it grows the file is written in fragments of 150 ms, so that a kill loses no more than
-/// a quarter of a second; at the end it becomes a plain movie.
+/// The growing file is written in fragments of 150 ms, so that a kill loses at most 0.25 s. At the
+/// end it becomes a plain movie.
 ///
 /// ```swift
 /// let output = try MovieFileOutput(session: session, settings: RecordingSettings(path: "a.mov"))
 /// let report = try output.record()
 /// ```
 ///
-/// All calls may come from any thread. ``record(progress:)`` blocks the calling thread until the
-/// take has ended, and its `async` form suspends its task instead; ``stop()``, ``pause()``,
-/// ``resume()`` and triggers return at once.
+/// All calls may come from any thread. ``record(progress:)`` blocks until the take ends; its
+/// `async` form suspends the task. ``stop()``, ``pause()``, ``resume()`` and triggers return at
+/// once.
 public final class MovieFileOutput: FrameOutput {
   struct State {
     weak var session: CaptureSession?
-    /// The session that the output was made for, which it joins while it records.
+    /// The session that the output was created for.
+    ///
+    /// The output joins it while recording.
     var owned: CaptureSession?
     var take: TakeSink?
     var audio: AudioTap?
     var control = CaptureControl()
-    /// Triggers that no thread has looked at.
+    /// Triggers that have not been processed.
     var triggers = TriggerQueue()
     /// Whether no more triggers will come.
     var isLastTrigger = false
   }
 
-  /// What the take is to become.
+  /// The options of the recording.
   public let settings: RecordingSettings
   let state = Mutex(State())
   private let hub = EventHub<Event>()
   private let progressHub = EventHub<Progress>(capacity: 1)
 
-  /// Pictures, and the sound beside them.
+  /// Video and audio.
   public var mediaTypes: [MediaType] { [.video, .audio] }
 
-  /// What may be told while a take is recorded.
+  /// The progress of a take.
   public struct Progress: Hashable, Sendable {
-    /// Frames stored so far.
+    /// The number of frames stored so far.
     public var stored: Int64
-    /// Frames missing so far, of any cause.
+    /// The number of frames lost so far, for any reason.
     public var missing: Int64
-    /// How long the file plays so far.
+    /// The duration of the file so far.
     public var duration: MediaTime
-    /// How full the queue to the writer is, from 0 to 1, for display.
+    /// The fill level of the writer's queue, from 0 to 1, for display.
     public var queueFill: Double
-    /// Bytes written so far.
+    /// The number of bytes written so far.
     public var bytes: Int64
-    /// How loud each channel of the sound is, over the last 300 ms; none where there is none.
+    /// The level of each audio channel over the last 300 ms.
+    ///
+    /// Empty without audio.
     public var levels: [AudioLevel] = []
   }
 
-  /// What happens to a recording.
+  /// A state change of a recording.
   public enum Event: Sendable {
-    /// Frames go into the file of this path.
+    /// The recording to this path started.
     case didStart(path: String)
-    /// Frames are left out from now on.
+    /// The recording was paused, and frames are left out.
     case didPause(path: String)
-    /// Frames go into the file again.
+    /// The recording resumed.
     case didResume(path: String)
-    /// The file is finished, or what went wrong is in the report beside what could be kept.
+    /// The recording ended.
+    ///
+    /// The report contains any error that occurred after the start.
     case didFinish(RecordingReport)
-    /// Nothing was recorded, and there is no file.
+    /// The recording failed.
+    ///
+    /// No file exists.
     case didFail(path: String, MediaError)
   }
 
-  /// What happens while clips wait for their triggers.
+  /// A state change of a triggered recording.
   public enum TriggeredEvent: Sendable {
-    /// Frames go into the ring, which may take so many bytes.
+    /// Frames are kept in a ring of this size in bytes, until a trigger.
     case waiting(ringBytes: Int)
-    /// A trigger came, and its clip was begun.
+    /// A trigger arrived, and its clip started.
     case triggered(CaptureTrigger, clip: Int)
-    /// More of a clip is stored.
+    /// More of a clip was stored.
     case progress(Progress)
     /// A clip is finished.
     case finished(RecordingReport)
   }
 
-  /// Makes an output that is to be added to a session.
+  /// Creates an output, to be added to a session.
   public init(settings: RecordingSettings) { self.settings = settings }
 
-  /// Makes an output for a session, and checks that the settings go with what the session
-  /// delivers; no file is touched yet.
+  /// Creates an output for a session, and checks the settings against the session's camera.
   ///
-  /// The output keeps the session alive, and joins it for as long as it records.
+  /// The output retains the session and joins it while recording. No file is created yet.
   ///
-  /// - Throws: `MediaError` with `.codecRefused` and what to choose instead, `.badConfiguration`
-  ///   where the session does not take the output, or `.notConnected` where it has no camera.
+  /// - Throws: `MediaError` with `.codecRefused` and advice, `.badConfiguration` if the session
+  ///   rejects the output, or `.notConnected` if the session has no camera.
   public convenience init(session: CaptureSession, settings: RecordingSettings) throws(MediaError) {
     self.init(settings: settings)
     state.withLock { $0.owned = session }
     try whileJoined { () throws(MediaError) in _ = try settings.plan(for: camera().delivery) }
   }
 
-  /// Does something while the output is in the session that it was made for, or in any other that
-  /// it was added to.
+  /// Runs a closure while the output belongs to a session, and joins its own session if necessary.
   func whileJoined<Result>(
     _ body: () throws(MediaError) -> Result
   ) throws(MediaError) -> Result {
@@ -114,45 +120,50 @@ public final class MovieFileOutput: FrameOutput {
     return try body()
   }
 
-  /// What happens to recordings from now on, for any number of listeners; of events that nobody
-  /// takes the newest 256 are kept.
+  /// The events of recordings from the time of this call.
+  ///
+  /// Each iteration buffers the newest 256 events.
   public var events: some AsyncSequence<Event, Never> & Sendable { hub.events() }
 
-  /// How far takes are, from now on.
+  /// The progress of takes from the time of this call.
   ///
-  /// A step comes when the frames that waited are stored, or those of a fiftieth of a second. A
-  /// slow listener gets the newest alone.
+  /// An update follows when the queued frames are stored, or after 1/50 s of frames. A slow
+  /// consumer gets only the newest update.
   public var progress: some AsyncSequence<Progress, Never> & Sendable { progressHub.events() }
 
-  /// Ends the take; may be called from any thread, also before it has begun.
+  /// Stops the take.
+  ///
+  /// May be called before the take has started.
   public func stop() { state.withLock { $0.control }.stop(.signal) }
 
-  /// Leaves out frames and sound from the next frame on, until ``resume()``; from any thread, also
-  /// before the take has begun.
+  /// Leaves out frames and audio from the next frame until ``resume()``.
   ///
-  /// In the file, what comes after the pause follows at once on what came before. The ledger counts
-  /// none of the periods between; the report names each pause. An H.264 camera's frames count as
-  /// lost from the end of a pause to its next key frame. A capture that waits for triggers is not
-  /// paused.
+  /// May be called before the take starts.
+  ///
+  /// In the file, the part after the pause follows directly. The ledger does not count the frame
+  /// periods of the pause, and the report lists each pause. H.264 frames of a camera count as lost
+  /// from the end of a pause to the next key frame. Triggered recordings cannot be paused.
   public func pause() { state.withLock { $0.control }.isPaused.store(true, ordering: .relaxed) }
 
-  /// Ends a pause with the next frame; from any thread.
+  /// Ends a pause with the next frame.
   public func resume() { state.withLock { $0.control }.isPaused.store(false, ordering: .relaxed) }
 
-  /// Whether frames are being left out.
+  /// Whether the recording is paused.
   public var isRecordingPaused: Bool {
     state.withLock { $0.control }.isPaused.load(ordering: .relaxed)
   }
 
-  /// Whether a take goes on.
+  /// Whether a take is running.
   public var isRecording: Bool { state.withLock { $0.take != nil } }
 
-  /// Records as ``record(progress:)`` does, on a thread of its own; ``events`` tell how it goes.
+  /// Starts to record on a background thread.
   ///
-  /// - Throws: `MediaError` with `.outOfMemory` where there is no thread to be had.
+  /// ``events`` report the result.
+  ///
+  /// - Throws: `MediaError` with `.outOfMemory` if no thread can be created.
   public func startRecording() throws(MediaError) {
     try BlockingThread.started { [self] in
-      // What it throws is told by an event.
+      // Errors are reported by events.
       _ = try? record()
     }.detach()
   }
@@ -169,11 +180,11 @@ public final class MovieFileOutput: FrameOutput {
 
   package func didJoin(_ session: CaptureSession?) { state.withLock { $0.session = session } }
 
-  /// Where pictures come from.
+  /// The camera of the output's session.
   func camera() throws(MediaError) -> DeviceInput {
     let (session, owned) = state.withLock { ($0.session, $0.owned) }
     let connections = session?.connections.filter { $0.output === self && $0.mediaType == .video }
-    // Between recordings it is in no session, but known to be able to join.
+    // Between recordings the output belongs to no session, but its own session has the camera.
     let camera =
       session == nil
       ? owned?.inputs.lazy.compactMap { $0 as? DeviceInput }.first : connections?.first?.camera
@@ -185,19 +196,23 @@ public final class MovieFileOutput: FrameOutput {
     return camera
   }
 
-  /// How loud each channel of the sound is, over the last 300 ms; none while nothing listens.
+  /// The level of each audio channel over the last 300 ms.
+  ///
+  /// Empty while not recording audio.
   public var levels: [AudioLevel] { state.withLock { $0.audio }?.levels ?? [] }
 
-  /// Records until a limit is reached, ``stop()`` is called or something fails; blocks till then.
+  /// Records until a limit, ``stop()`` or an error.
   ///
-  /// A session that does not run is started for the take and stopped at its end. In one that
-  /// runs, the take begins with the next frame, and the session goes on.
+  /// Blocks.
   ///
-  /// - Parameter progress: Called on this thread when the frames that waited are stored, or those of
-  ///   a fiftieth of a second, and at the end.
-  /// - Returns: The report; its `problem` tells what went wrong after the take had begun.
-  /// - Throws: `MediaError` when the file cannot be created, or the device cannot be started and nothing
-  ///   was recorded.
+  /// If the session is not running, it is started for the take and stopped afterwards. In a running
+  /// session, the take begins with the next frame, and the session continues.
+  ///
+  /// - Parameter progress: Called on this thread when the queued frames are stored, after 1/50 s of
+  ///   frames, and at the end.
+  /// - Returns: The report. Its `problem` is an error that occurred after the start of the take.
+  /// - Throws: `MediaError` if the file cannot be created, or the device cannot be started and
+  ///   nothing was recorded.
   public func record(progress: (Progress) -> Void = { _ in }) throws(MediaError) -> RecordingReport
   {
     do throws(MediaError) {
@@ -210,28 +225,27 @@ public final class MovieFileOutput: FrameOutput {
     }
   }
 
-  /// Records on a thread of its own until a limit is reached, ``stop()`` is called or something
-  /// fails, and suspends the task till then.
+  /// Records on a background thread until a limit, ``stop()`` or an error, and suspends the task.
   ///
-  /// Cancelling the task ends the take as ``stop()`` does: what was recorded is kept. ``progress``
-  /// tells how it goes.
+  /// Cancelling the task stops the take as ``stop()`` does, and the recording is kept. ``progress``
+  /// reports its progress.
   ///
-  /// - Returns: The report; its `problem` tells what went wrong after the take had begun.
-  /// - Throws: `MediaError` as the form that blocks.
+  /// - Returns: The report. Its `problem` is an error that occurred after the start of the take.
+  /// - Throws: `MediaError` as the blocking form does.
   public func record() async throws(MediaError) -> RecordingReport {
     try await offload { () throws(MediaError) in try self.record() }
   }
 
-  /// Records around triggers on a thread of its own, and suspends the task until the clips are
+  /// Records around triggers on a background thread, and suspends the task until the clips are
   /// finished.
   ///
-  /// Cancelling the task ends the capture as ``stop()`` does: clips that were begun are kept.
+  /// Cancelling the task stops the capture as ``stop()`` does. Clips that have started are kept.
   ///
   /// - Parameters:
-  ///   - triggers: What clips hold, and how many there may be.
-  ///   - events: Told what happens, on the thread that writes the clips.
-  /// - Returns: The report of the capture and of its clips.
-  /// - Throws: `MediaError` as the form that blocks.
+  ///   - triggers: The length and number of clips.
+  ///   - events: Called on the thread that writes the clips.
+  /// - Returns: The report of the capture and its clips.
+  /// - Throws: `MediaError` as the blocking form does.
   public func record(
     on triggers: TriggerSettings, events: @escaping @Sendable (TriggeredEvent) -> Void = { _ in }
   ) async throws(MediaError) -> TriggeredReport {
@@ -271,7 +285,7 @@ public final class MovieFileOutput: FrameOutput {
       throw error
     }
     defer { detach(of: session, stops: begins) }
-    // On the thread that stores: meanwhile frames wait in the queue.
+    // Frames wait in the queue while this thread reads the controls.
     take.controls = input.controlValues()
     hub.send(.didStart(path: settings.path))
     session.logger.info(
@@ -288,14 +302,15 @@ public final class MovieFileOutput: FrameOutput {
     return report
   }
 
-  /// Has the session's sound come here, from when it is next started or refreshed on; also that of
-  /// some time before a take begins.
+  /// Receives the session's audio after its next start or refresh, with a history of `duration`
+  /// before a take.
   func listen(
     to session: CaptureSession, before duration: MediaTime = .zero
   ) throws(MediaError) -> TakeAudio? {
     var seconds = duration.doubleValue
     if settings.isBurst {
-      // Frames may be much smaller than the largest, so nobody knows how long memory holds them.
+      // The history must cover the whole burst. Without a limit its duration is unknown, because
+      // compressed frames vary in size.
       seconds = settings.limit.duration?.doubleValue ?? 600
     }
     let audio = try TakeAudio.of(
@@ -304,22 +319,23 @@ public final class MovieFileOutput: FrameOutput {
     return audio
   }
 
-  /// Where pictures come from, and the session that brings them.
+  /// The camera, and the session that it belongs to.
   func source() throws(MediaError) -> (DeviceInput, CaptureSession) {
     let input = try camera()
     guard let session = state.withLock({ $0.session }) else { return try source() }
     return (input, session)
   }
 
-  /// Ends what was begun for a take: whatever else ran for it, such as a microphone, ends with it;
-  /// a session that runs on drops it.
+  /// Ends a take.
+  ///
+  /// A session started for it is stopped with all its inputs; another session drops the sink.
   func detach(of session: CaptureSession, stops: Bool) {
     forget()
-    // The take is over; what other outputs lack was an error when they began.
+    // An error of another output does not matter after the end of the take.
     if stops { session.stopRunning() } else { _ = try? session.refresh(self) }
   }
 
-  /// Has frames go into a queue, after the camera's rate was proved.
+  /// Verifies the camera's frame rate, and then starts to queue frames.
   func begin(
     _ queue: FrameQueue, of input: DeviceInput, in session: CaptureSession, alone: Bool,
     _ control: CaptureControl
@@ -340,19 +356,19 @@ public final class MovieFileOutput: FrameOutput {
     }
   }
 
-  /// Forgets what was asked of a take that is over.
+  /// Resets the state of a take that has ended.
   private func forget() {
     state.withLock { $0 = State(session: $0.session, owned: $0.owned) }
   }
 
-  /// Has frames go into a take.
+  /// Starts to send frames to a take.
   private func begin(
     _ sink: TakeSink, of input: DeviceInput, in session: CaptureSession, alone: Bool,
     _ control: CaptureControl
   ) throws(MediaError) {
     state.withLock { $0.take = sink }
     if alone, try session.run(with: control) { return }
-    // Before this there was no take.
+    // The take of a running session starts now, not at the start of the stream.
     control.switchedOn.store(input.driver.microseconds(), ordering: .relaxed)
     guard try session.refresh(self) else {
       throw MediaError(

@@ -8,29 +8,29 @@ import OvercrankLinuxSystem
 public import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// Recovers a recording that a crash or a power cut left unfinished.
+/// Recovers recordings that a crash or a power failure left unfinished.
 ///
 /// ```swift
 /// let report = try MovieRecovery.recover("take.mov")
 /// print(report.frameCount, report.lostFrameCount)
 /// ```
 public enum MovieRecovery {
-  /// Turns what was left of a recording into a plain movie, in place, with its ledger.
+  /// Converts an unfinished recording to a plain movie in place, with its ledger.
   ///
-  /// Each step leaves a file that holds no less than before. Nothing is removed: what is no whole
-  /// sample stays inside the file, where no reader looks. A file that is plain stays as it is.
+  /// No step loses data. Bytes that are not a complete sample stay in the file, outside the index.
+  /// A plain movie stays unchanged. The call blocks.
   ///
-  /// - Parameter path: The file.
-  /// - Returns: What was found, and what was lost.
-  /// - Throws: `MediaError` with `.notFound`, `.noPermission`, `.beingRecorded`,
-  ///   `.invalidData` for what is no recording of this library, `.nothingToRecover` for one that
-  ///   holds no whole frame, and `.diskFull` or `.writeFailed`. The file is then as it was, but for
-  ///   one without a whole frame that no reader opened, which becomes an empty movie.
+  /// - Parameter path: The path of the file.
+  /// - Returns: The recovered and lost frames.
+  /// - Throws: `MediaError` with `.fileNotFound`, `.noPermission`, `.beingRecorded`; `.invalidData`
+  ///   for a file that is not a recording of this library; `.nothingToRecover` for one without a
+  ///   complete frame; `.diskFull` or `.writeFailed`. The file then stays unchanged. The exception
+  ///   is an unreadable file without a complete frame, which becomes an empty movie.
   public static func recover(_ path: String) throws(MediaError) -> RecoveryReport {
     do {
       try check(path)
       let file = try MovieBoxes(opening: path)
-      // Before the lock was taken another recording may have begun under the name.
+      // Another recording may have replaced the file before the lock was taken.
       guard FileLock.take(file.openFile.descriptor), file.openFile.hasItsName else {
         throw MediaError(
           .beingRecorded, "\(path) is still being recorded", recovery: "stop the recording first")
@@ -47,7 +47,7 @@ public enum MovieRecovery {
     }
   }
 
-  /// What libav or the system met in the file.
+  /// Converts an error of libav or the system.
   private static func error(_ error: LibAVError, _ path: String) -> MediaError {
     switch error.systemErrorNumber {
     case ENOENT: MediaError(.fileNotFound, error.description, recovery: "check the name")
@@ -58,7 +58,7 @@ public enum MovieRecovery {
     }
   }
 
-  /// Refuses what is no file that can be changed.
+  /// Checks that the path is a regular file that this user may modify.
   private static func check(_ path: String) throws(MediaError) {
     var status = stat()
     guard stat(path.systemPath, &status) == 0 else {
@@ -93,7 +93,7 @@ public enum MovieRecovery {
       guard inside.contains(where: { $0.type == BoxType.track }) else {
         throw nothing(path)
       }
-      // Behind it there may be anything, as long as all of it is there.
+      // The rest of the file may contain anything if the media data is complete.
       guard boxes.contains(where: { $0.type == BoxType.media }) else {
         throw invalid(path, "breaks off in its middle, and is no recording in fragments")
       }
@@ -107,7 +107,7 @@ public enum MovieRecovery {
     var replaced: [MovieRepair.Replaced] = []
     guard repair.pictures > 0 else {
       guard !MovieFinalizer.canOpen(file.openFile) else { throw nothing(path) }
-      // What a torn head keeps from being opened can be opened afterwards, as a movie of nothing.
+      // A file without a frame, unreadable because of a torn header, becomes an empty movie.
       try repair.write(to: file, replaced: &replaced)
       throw nothing(path, isRepaired: true)
     }
@@ -119,25 +119,29 @@ public enum MovieRecovery {
       try repair.write(to: file, replaced: &replaced)
       return try finish(file.openFile, repair)
     } catch {
-      // Until its first index is an index no more, the file is what it was but for these bytes.
+      // Until the old index is replaced, undoing these changes restores the original file.
       guard file.box(at: head.start)?.type == BoxType.movie else { throw error }
       try MovieRepair.undo(replaced, in: file, byteCount: byteCount)
       throw error
     }
   }
 
-  /// The frames that lead a clip in, as its head says; they have no part in its ledger.
+  /// The number of hidden lead-in frames from the file's tags.
+  ///
+  /// They are not part of the ledger.
   private static func leadInCount(_ file: OpenFile) -> Int {
     guard let text = try? Demuxer(reopening: file, probes: false).metadata[RecordingTags.recording],
       let count = RecordingTags.Recording(text)?.leadIn
     else { return 0 }
-    // No ring holds more.
+    // The limit exceeds the capacity of any ring, and protects against damaged tags.
     return Int(max(0, min(count, 1 << 20)))
   }
 
-  /// Whether a file that ends with its head can be opened; behind it, torn fragments cannot.
+  /// Whether libavformat can open the header alone.
+  ///
+  /// Torn fragments do not affect this check.
   private static func canOpen(_ head: [UInt8]) -> Bool {
-    // Where there is no room to look, the fragments are repaired all the same, which harms none.
+    // If no temporary file can be created, the check is skipped. A repair does no harm.
     guard let file = tmpfile() else { return true }
     defer { fclose(file) }
     guard fwrite(head, 1, head.count, file) == head.count, fflush(file) == 0 else { return true }
@@ -156,7 +160,7 @@ public enum MovieRecovery {
         ?? "there is nothing to recover")
   }
 
-  /// What there is to say of a file that needs nothing.
+  /// The report of a file that is already plain.
   private static func plain(_ file: OpenFile) throws -> RecoveryReport {
     let path = file.path
     var report = RecoveryReport(path: path, wasIntact: true)
@@ -176,7 +180,7 @@ public enum MovieRecovery {
     return report
   }
 
-  /// Makes the repaired file plain, and its ledger again.
+  /// Finishes the repaired file and rebuilds its ledger.
   private static func finish(_ file: OpenFile, _ repair: MovieRepair) throws -> RecoveryReport {
     let path = file.path
     var metadata = try Demuxer(reopening: file, probes: false).metadata
@@ -191,7 +195,7 @@ public enum MovieRecovery {
     (report.device, report.mode) = (tag?.device, tag?.mode)
 
     let samples = repair.fragments.flatMap(\.samples)
-    // A clip of an H.264 camera may be led in by frames that are not shown, a tick each.
+    // A clip from an H.264 camera may start with hidden lead-in frames of one tick each.
     let shown = samples.filter { $0.track == 0 }.dropFirst(repair.leadIn)
     let leadIn = Int64(repair.leadIn)
     let audio = samples.last { $0.track != 0 }
@@ -214,7 +218,7 @@ public enum MovieRecovery {
     return report
   }
 
-  /// The times of the frames that were taken, on the take's own clock.
+  /// The times of the taken frames on the clock of the take, which excludes pauses.
   private static func takeTimes(_ frames: [FrameObservation]) -> [Int64] {
     var clock = PausableClock()
     var times: [Int64] = []
@@ -231,7 +235,7 @@ public enum MovieRecovery {
     return times
   }
 
-  /// Makes the ledger again from the frames that arrived.
+  /// Rebuilds the ledger from the frame records in the file.
   private static func rebuildLedger(
     _ repair: MovieRepair, _ rate: FrameRate, _ tag: RecordingTags.Recording, pictures: Int64,
     _ report: inout RecoveryReport

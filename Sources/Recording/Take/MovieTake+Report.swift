@@ -9,7 +9,7 @@ import OvercrankMediaCore
 import OvercrankMovieFormat
 
 extension MovieTake {
-  /// Says what became of the take, and makes its file plain.
+  /// Finishes the file and creates the report of the take.
   func report(
     _ writer: borrowing TakeWriter, _ end: CaptureEnd, _ failure: LibAVError?,
     _ proof: FrameRateVerification?, of file: inout MovieFile
@@ -33,7 +33,7 @@ extension MovieTake {
     report.proof = proof
     report.audio = writer.audioAccount
     if input.device.kind == .v4l2 { judgeRate(&report, writer.account) }
-    // Of what the writer took, not all may have come out of its encoder and into the file.
+    // Some frames that the writer accepted may not have left the encoder or reached the file.
     report.keep(first: writer.storedCount, of: writer.storedMicroseconds)
     if let error = end.error {
       report.problem = error
@@ -57,7 +57,7 @@ extension MovieTake {
     return report
   }
 
-  /// Where in the file the trigger is.
+  /// The position of the trigger in the file.
   private func mark(_ writer: borrowing TakeWriter) -> TriggerMark? {
     guard let trigger, let first = writer.first else { return nil }
     let time = trigger.microseconds &- first.microseconds
@@ -67,8 +67,7 @@ extension MovieTake {
       time: MediaTime(microseconds: time))
   }
 
-  /// Says why the take's rate is not the one asked for, if it is not, and which controls the
-  /// camera would not take back.
+  /// Sets the reason for a wrong frame rate, and warns about controls that could not be restored.
   private func judgeRate(_ report: inout RecordingReport, _ account: FrameAccount) {
     var measurement = RateMeasurement()
     measurement.frameRate = account.measuredFrameRate
@@ -81,14 +80,14 @@ extension MovieTake {
         + names.joined(separator: ", "))
   }
 
-  /// Makes the file plain, and learns by reading it whether it can be played.
+  /// Converts the file to a plain movie, and checks that it is readable.
   private func finishFile(
     _ file: inout MovieFile, _ report: inout RecordingReport, _ writer: borrowing TakeWriter
   ) {
     guard let first = writer.first else { return }
     file.prepareToFinish()
     if report.problem?.code == .diskFull || report.problem?.code == .writeFailed {
-      // What was handed over and what reached the disk may differ: only the file knows.
+      // After a write error, only the file shows which frames reached the disk.
       if let count = readable(file.file, writer) {
         report.keep(first: count, of: writer.storedMicroseconds)
       }
@@ -108,7 +107,7 @@ extension MovieTake {
           "only \(images) of \(report.ledger.stored) stored frames could be read back")
       }
     } catch {
-      // The file in fragments is still there under its name, with all that reached the disk.
+      // The fragmented file still exists with all data that reached the disk.
       let cause = MediaError(recording: error)
       report.problem =
         report.problem
@@ -122,19 +121,21 @@ extension MovieTake {
     }
   }
 
-  /// Puts the index first, as the user wants.
+  /// Moves the index to the start of the file if the settings request it.
   private func moveIndex(of file: inout MovieFile, _ report: inout RecordingReport) {
     do throws(SystemError) { try FastStart.apply(to: &file) } catch {
       report.warnings.append("the index stays at the end of the file: \(error)")
     }
   }
 
-  /// How many of the frames that are shown can be read back; nil where the file cannot be opened.
+  /// The number of shown frames that are readable.
+  ///
+  /// Nil if the file cannot be opened.
   private func readable(_ file: OpenFile, _ writer: borrowing TakeWriter) -> Int64? {
     MovieFinalizer.readableFrames(file).map { max(0, $0 - writer.leadInCount) }
   }
 
-  /// The rate the file is to carry: the granted one, unless the device did not keep it.
+  /// The capture rate for the file's tags: the negotiated rate, unless the device missed it.
   private func taggedRate(_ report: inout RecordingReport) -> FrameRate {
     let granted = input.negotiatedFrameRate
     guard let measured = report.measuredFrameRate, report.ledger.expected > 10,
@@ -147,8 +148,9 @@ extension MovieTake {
     return rate
   }
 
-  /// The rate itself, or the nearest in whole millionths: a long take's fraction has numbers
-  /// that no rate holds.
+  /// The exact rate if it fits `FrameRate`, else the rate rounded to a whole millionth.
+  ///
+  /// The measured rate of a long take can have terms that exceed 32 bits.
   private static func storable(_ rate: Rational) -> FrameRate? {
     if let exact = FrameRate(exactly: rate) { return exact }
     for unit in [1_000_000, 1_000, 1] as [Int64] {

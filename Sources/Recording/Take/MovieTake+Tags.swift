@@ -8,8 +8,9 @@ import OvercrankMediaCore
 import Synchronization
 
 extension DeviceInput {
-  /// What the camera's settings hold now, by their names; none for a camera that has no settings,
-  /// or that does not tell.
+  /// The current values of the camera's controls, by name.
+  ///
+  /// Empty if they cannot be read.
   func controlValues() -> [String: String] {
     guard device.kind == .v4l2, let list = try? CameraControls(device: device).list() else {
       return [:]
@@ -27,14 +28,14 @@ extension DeviceInput {
 }
 
 extension MovieTake {
-  /// What the file is to say of the take.
+  /// The metadata tags of the file.
   ///
   /// - Parameters:
   ///   - first: The first frame.
-  ///   - leadIn: Pictures before it, which are not shown.
-  ///   - frameRate: The rate of the sensor.
-  ///   - gaps: Where frames are missing; nil while nobody knows yet.
-  /// - Returns: The tags.
+  ///   - leadIn: The number of hidden frames before the first one.
+  ///   - frameRate: The capture rate.
+  ///   - gaps: The gaps in the recording. Nil while unknown.
+  /// - Returns: The tags by name.
   func tags(
     _ first: FrameObservation, leadIn: Int, frameRate: FrameRate, gaps: [FrameGap]?
   ) -> [String: String] {

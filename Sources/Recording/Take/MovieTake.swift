@@ -9,26 +9,29 @@ import OvercrankMediaCore
 import OvercrankMovieFormat
 import Synchronization
 
-/// One take on its way from the queue into its file.
+/// A take, from the frame queue to its file.
 struct MovieTake {
   let input: DeviceInput
   let settings: RecordingSettings
   let plan: VideoPipelinePlan
   let control: CaptureControl
-  /// Where its sound comes from; nil for a take without.
+  /// The source of the take's audio.
+  ///
+  /// Nil for a take without audio.
   let audio: TakeAudio?
-  /// Whether the stream was switched on for this take.
+  /// Whether the stream was started for this take.
   let beginsWithStream: Bool
-  /// What the camera's settings held when the stream was on.
+  /// The values of the camera's controls during the stream.
   var controls: [String: String] = [:]
-  /// What the take is made for; nil where it was simply begun.
+  /// The trigger of a clip, or nil for a take without trigger.
   var trigger: CaptureTrigger?
 
-  /// Writes until the queue is closed and empty.
+  /// Writes frames until the queue is closed and empty.
   ///
-  /// - Returns: The report; its `problem` tells what went wrong after the take had begun.
-  /// - Throws: `MediaError` when there was nothing to store; there is no file
-  ///   then.
+  /// Blocks.
+  ///
+  /// - Returns: The report. Its `problem` is an error that occurred after the start of the take.
+  /// - Throws: `MediaError` if no frame was stored. The file is then removed.
   func write(
     from queue: FrameQueue, of sink: TakeSink, into file: consuming MovieFile,
     proof: FrameRateVerification?, pressure: (Bool) -> Void = { _ in },
@@ -49,7 +52,7 @@ struct MovieTake {
       if let reason = movie.limit?.reason { control.stop(reason) }
       if queue.isClosed { audio?.end(behind: queue) }
       unsettledCount += 1
-      // What waits is stored first: to tell of it costs as much for all of it as for a single frame.
+      // Progress and settling have a fixed cost. They run once for all queued frames.
       guard queue.isEmpty || unsettledCount >= mostUnsettled else { continue }
       unsettledCount = 0
       movie.settle()
@@ -62,7 +65,7 @@ struct MovieTake {
     return try movie.finish(sink.end ?? CaptureEnd(), proof)
   }
 
-  /// Frames of a fiftieth of a second, of which a kill would leave no trace; eight at most.
+  /// The greatest number of frames that a kill may lose: those of 1/50 s, at most 8.
   private var mostUnsettled: Int {
     max(1, min(8, Int(input.negotiatedFrameRate.doubleValue / 50)))
   }
@@ -81,12 +84,15 @@ struct MovieTake {
     }
   }
 
-  /// The queue to the writer; that of a burst holds all of it.
+  /// Creates the queue to the writer.
+  ///
+  /// The queue of a burst holds the whole take.
   func makeQueue() throws(MediaError) -> FrameQueue {
     if settings.isBurst {
       let memory = BurstMemory(input)
       let capacity = memory.capacity(for: settings.limit)
-      // Frames may be much smaller than a driver says; a record takes less than a tiny frame.
+      // Compressed frames may be much smaller than the driver's maximum, so there are records for
+      // frames of 4 KiB.
       return try FrameQueue(
         capacity: capacity, largestFrame: input.maximumByteCount,
         recordCount: max(memory.frameCount, min(capacity / 4_096, 1 << 22)))
@@ -97,7 +103,7 @@ struct MovieTake {
       largestFrame: input.maximumByteCount, pool: input.pool)
   }
 
-  /// How the sound is stored, where there is any.
+  /// The codec of the audio, if the take has audio.
   var audioCodec: AudioCodec {
     audio?.codec(wanted: settings.audioCodec, besideLossless: plan.isLossless) ?? .aac
   }
@@ -108,7 +114,7 @@ struct MovieTake {
       into: file, plan: plan, delivery: input.delivery,
       frameRate: input.negotiatedFrameRate,
       audio: audio, audioCodec: audioCodec,
-      // Room that is reserved is room that is not free.
+      // Reserved space would count as used, which affects the free space limit.
       reservesSpace: settings.minFreeDiskSpaceLimit == nil,
       unsettledFrames: unsettledFrames,
       account: FrameAccount(

@@ -6,27 +6,31 @@ import OvercrankLibAV
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 
-/// How a process that records uses its memory.
+/// Memory use of a recording process.
 public enum RecordingMemory {
-  /// Has freed buffers of a picture's size kept for the next one, up to 256 MiB in all.
+  /// Keeps freed frame-sized buffers for reuse, up to 256 MiB in total.
   ///
-  /// glibc would give each back to the kernel and take new pages for the next, which costs more
-  /// than to copy a picture. It is a setting of the whole process (mallopt(3)), so it is for
-  /// programs to choose and not for libraries; call it once, before the first take.
+  /// By default, glibc returns each large buffer to the kernel and allocates new pages for the next
+  /// one. This costs more than copying a frame. The setting affects the whole process (mallopt(3)),
+  /// so the program must request it. Call this method once, before the first take.
   public static func retainLargeAllocations() { MallocTuning.keep() }
 
-  /// Bytes of the queue to a writer.
+  /// The size of the writer's queue in bytes.
   ///
-  /// Two seconds of frames, within reason: a stalled writer loses nothing before that.
+  /// The queue holds two seconds of frames within limits, so that a shorter stall of the writer
+  /// loses nothing.
   static func queueBytes(largestFrame: Int, frameRate: FrameRate) -> Int {
     let frame = Double(largestFrame)
     let seconds = 2 * frame * frameRate.doubleValue
-    // A frame of more than half the queue may never fit, so there is room for four.
+    // A frame larger than half of the queue might never fit. The queue therefore holds at least
+    // four frames.
     return Int(max(min(max(seconds, 32e6), 512e6), 4 * (frame + 4_096)))
   }
 
-  /// Bytes that this process may still take: `MemAvailable` of proc(5), a gigabyte where the system
-  /// does not tell, but no more than its limit on address space leaves (setrlimit(2)).
+  /// The memory available to this process, in bytes.
+  ///
+  /// This is `MemAvailable` of proc(5), or 1 GiB if unknown, limited by the address space limit of
+  /// setrlimit(2).
   static func availableBytes() -> Int { min(freeBytes(), addressSpaceLeft()) }
 
   private static func addressSpaceLeft() -> Int {

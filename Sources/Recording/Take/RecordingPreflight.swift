@@ -6,17 +6,21 @@ import OvercrankLibAV
 import OvercrankLinuxSystem
 public import OvercrankMediaCore
 
-/// What a take will need, and what its disk and the memory have: known before it begins.
+/// The requirements of a take, and the capabilities of its disk and memory.
 public struct RecordingPreflight: Hashable, Sendable, Codable {
-  /// Bytes that a second of the take has: exact for uncompressed pictures, else what pictures of
-  /// this size and codec usually take; busy pictures take up to twice as much.
+  /// The data rate of the take in bytes per second.
+  ///
+  /// Exact for uncompressed video. For compressed video a typical value, which complex images may
+  /// double.
   public let bytesPerSecond: Int64
-  /// Bytes that the disk took in a second just now; nil where nothing was measured because any
-  /// disk is fast enough, or because it could not be.
+  /// The measured write speed of the disk in bytes per second.
+  ///
+  /// Nil if the data rate is below 10 MB/s, or if the measurement failed.
   public let diskBytesPerSecond: Int64?
-  /// Free bytes of the disk; nil where the system does not tell.
+  /// The free bytes of the disk, or nil if unknown.
   public let freeBytes: Int64?
-  /// The longest take that memory surely holds with ``RecordingSettings/isBurst``.
+  /// The longest take that fits the memory with ``RecordingSettings/isBurst``, at the maximum frame
+  /// size.
   public let maximumBurstDuration: MediaTime
 
   private enum CodingKeys: String, CodingKey {
@@ -24,14 +28,16 @@ public struct RecordingPreflight: Hashable, Sendable, Codable {
     case maximumBurstDuration = "longestBurst"
   }
 
-  /// How long the disk's free space lasts; nil where it is not known.
+  /// The duration until the disk is full, or nil if unknown.
   public var freeDuration: MediaTime? {
     freeBytes.map {
       MediaTime(microseconds: Int64(saturating: Double($0) / Double(max(1, bytesPerSecond)) * 1e6))
     }
   }
 
-  /// What the user should know before a take of so long, or one without a limit.
+  /// Warnings before a take of this duration.
+  ///
+  /// Nil means a take without limit.
   public func warnings(for duration: MediaTime?) -> [String] {
     var warnings: [String] = []
     func megabytes(_ bytes: Int64) -> String { "\((bytes &+ 500_000) / 1_000_000) MB" }
@@ -41,7 +47,7 @@ public struct RecordingPreflight: Hashable, Sendable, Codable {
           + "\(megabytes(bytesPerSecond)): choose another folder or a smaller mode, or record a burst"
       )
     }
-    // Below a minute the disk is full before anyone has noticed.
+    // Without a limit, a disk that is full within a minute causes a warning.
     let needed = duration ?? MediaTime(seconds: 60)
     if let free = freeDuration, free < needed {
       warnings.append(
@@ -53,14 +59,15 @@ public struct RecordingPreflight: Hashable, Sendable, Codable {
 }
 
 extension MovieFileOutput {
-  /// Looks whether disk and memory suffice for a take; takes a quarter of a second, and as long as
-  /// the disk needs for 4 MiB.
+  /// Checks whether disk and memory suffice for a take.
   ///
-  /// Where the take needs more than 10 MB a second, the disk is measured by writing up to 64 MiB to
-  /// a file that nobody sees, in the folder of the take.
+  /// Blocks.
   ///
-  /// - Throws: `MediaError` when the output is connected to no camera, or the codec does not go
-  ///   with it.
+  /// The check takes at least 0.25 s and the time to write 4 MiB. If the take needs more than 10
+  /// MB/s, the disk is measured: up to 64 MiB are written to an unlinked file in the directory of
+  /// the take.
+  ///
+  /// - Throws: `MediaError` if the output has no camera, or the codec does not fit the camera.
   public func preflight() throws(MediaError) -> RecordingPreflight {
     let input = try camera()
     let plan = try settings.plan(for: input.delivery)
@@ -77,8 +84,9 @@ extension MovieFileOutput {
 }
 
 extension VideoPipelinePlan {
-  /// Bytes of a stored picture: exact where pixels are stored, else by what such pictures usually
-  /// take, measured on the synthetic camera and on films of sports.
+  /// The bytes of a stored frame: exact for uncompressed video, otherwise a typical value.
+  ///
+  /// Typical values were measured with the synthetic camera and with sports videos.
   fileprivate func typicalBytesPerFrame(of delivery: FrameDelivery, largest: Int) -> Double {
     let pixels = Double(delivery.width) * Double(delivery.height)
     switch self {
@@ -90,18 +98,18 @@ extension VideoPipelinePlan {
   }
 }
 
-/// The memory that a burst may fill.
+/// The memory available for a burst.
 struct BurstMemory {
-  /// Bytes, three quarters of what programs may still take.
+  /// Three quarters of the available memory, in bytes.
   let capacity: Int
-  /// The frames that surely fit, and how long they last.
+  /// The number of frames that fit at the maximum size, and their duration.
   let frameCount: Int
   let longest: MediaTime
   private let input: (bytesPerFrame: Int, framesPerSecond: Double)
 
   init(_ input: DeviceInput) {
     capacity = max(4 * (input.maximumByteCount + 4_096), RecordingMemory.availableBytes() / 4 * 3)
-    // One chunk of the queue may be left over.
+    // One chunk of the queue may stay unused.
     frameCount = max(1, capacity / (input.maximumByteCount + 4_096) - 1)
     let period = input.negotiatedFrameRate.frameDuration
     let seconds = MediaTime(exactly: period * Rational(Int64(frameCount)))
@@ -110,26 +118,28 @@ struct BurstMemory {
     self.input = (input.maximumByteCount + 4_096, input.negotiatedFrameRate.doubleValue)
   }
 
-  /// Bytes to reserve for a take with limits: no more than its frames can fill, though a camera may
-  /// be a quarter faster than it says.
+  /// The bytes to reserve for a limited take.
+  ///
+  /// The size allows for a camera that is 25 % faster than its nominal rate.
   func capacity(for limit: CaptureLimit) -> Int {
     let count =
       limit.frameCount.map(Double.init)
       ?? limit.duration.map { ($0.doubleValue * 1.25 + 0.5) * input.framesPerSecond }
     guard let count else { return capacity }
-    // Two chunks more, since frames do not fill each.
+    // Two extra chunks account for unused space at chunk ends.
     let bytes = (count + 4) * Double(input.bytesPerFrame) + Double(8 << 20)
     return bytes < Double(capacity) ? Int(bytes) : capacity
   }
 }
 
-/// How fast a disk takes data.
+/// Measures the write speed of a disk.
 enum DiskProbe {
   private static let blockBytes = 4 << 20
   private static let longest: Int64 = 250_000_000
 
-  /// Writes to a file without a name beside a path for a quarter of a second, and waits until the
-  /// disk has it; nil where that cannot be done.
+  /// Writes and syncs an unlinked file next to a path for 0.25 s.
+  ///
+  /// Nil if the file cannot be written.
   static func bytesPerSecond(besides path: String) -> Int64? {
     let name = TemporaryName.beside(path, "probe")
     let descriptor = open(name.systemPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -137,16 +147,17 @@ enum DiskProbe {
     let file = try? RandomAccessFile(opening: name)
     unlink(name.systemPath)
     defer { close(descriptor) }
-    // Memory is faster than any camera, and to find out by how much costs as much as a take.
+    // A file system in memory is fast enough for any camera, so it is not measured.
     guard file?.isInMemory == false else { return nil }
-    // Not of zeros, which some disks only note.
+    // The data is not zero, because some disks do not store blocks of zeros.
     var block = [UInt64](repeating: 0x9E37_79B9_7F4A_7C15, count: blockBytes / 8)
     for index in block.indices { block[index] &*= UInt64(index | 1) }
     let start = MonotonicClock.nanoseconds()
     var written = 0
     while written < 16 * blockBytes, MonotonicClock.nanoseconds() - start < longest {
       let count = block.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-      // Each by itself: what waits in memory would take a slow disk long after the time is up.
+      // Each block is synced. Otherwise a slow disk would keep writing cached data after the
+      // measurement.
       guard count > 0, fdatasync(descriptor) == 0 else { break }
       written += count
     }

@@ -6,7 +6,7 @@ import OvercrankFrameAccounting
 import OvercrankMediaCore
 
 extension RecordingReport {
-  /// Tells of the finished take, its warnings and what went wrong.
+  /// Logs the end of the take, its warnings and its error.
   func log(to logger: Logger) {
     let file: Logger.Metadata = ["path": "\(path)"]
     for warning in warnings { logger.warning("\(warning)", metadata: file) }

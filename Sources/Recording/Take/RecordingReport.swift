@@ -5,51 +5,69 @@ public import OvercrankFrameAccounting
 import OvercrankLibAV
 public import OvercrankMediaCore
 
-/// What a finished take is, and what became of each of its frames.
+/// The report of a finished take, with the outcome of each frame.
 public struct RecordingReport: Hashable, Sendable, Codable {
-  /// The file.
+  /// The path of the file.
   public var path = ""
-  /// The mode that was recorded, as `modes` names it.
+  /// The recorded mode, as in `CaptureFormat.id`.
   public var mode = ""
-  /// The rate that was asked of the device.
+  /// The requested frame rate.
   public var requestedFrameRate: FrameRate
-  /// The rate that the device granted.
+  /// The rate that the driver reported after the request.
   public var negotiatedFrameRate: FrameRate
-  /// The rate that the device delivered, losses included; nil for fewer than two frames.
+  /// The measured rate, including lost frames.
+  ///
+  /// Nil for fewer than two frames.
   public var measuredFrameRate: Rational?
-  /// What was measured before the take began; nil where nothing was.
+  /// The rate verification before the take.
+  ///
+  /// Nil if it was skipped.
   public var proof: FrameRateVerification?
-  /// Why the rate of the take is not the one that was asked for; nil where it is.
+  /// The reason for a wrong frame rate.
+  ///
+  /// Nil if the rate is right.
   public var rateCause: FrameRateMismatchReason?
-  /// How long the file plays.
+  /// The duration of the file.
   public var duration = MediaTime.zero
-  /// From switching the stream on to the first period that the driver claims.
+  /// The time from the start of the stream to the first frame period that the driver reported.
   public var startupDuration: Duration?
-  /// What became of every frame period.
+  /// The counts of frame periods by outcome.
   public var ledger = FrameLedger()
-  /// Where frames are missing, in order.
+  /// The gaps in order, where frames are missing.
   public var gaps: [FrameGap] = []
-  /// Where the take was paused, in order; none of these periods is in the ledger.
+  /// The pauses in order.
+  ///
+  /// Their frame periods are not in the ledger.
   public var pauses: [RecordingPause] = []
-  /// The times from one stored frame to the next; nil for fewer than two.
+  /// The intervals between stored frames.
+  ///
+  /// Nil for fewer than two frames.
   public var intervals: FrameIntervals?
-  /// What capturing cost.
+  /// The latency and processor time of the capture.
   public var cost = CaptureStatistics()
-  /// Where the trigger is that the take was made for; nil where it was simply begun.
+  /// The position of the clip's trigger.
+  ///
+  /// Nil for a take without trigger.
   public var trigger: TriggerMark?
-  /// Why the take ended.
+  /// The reason why the take ended.
   public var stoppedBy = StopReason.signal
-  /// Whether the file can be played, as reading it back has shown.
+  /// Whether the file was read back successfully and is playable.
   public var isPlayable = false
-  /// The codec of the pictures.
+  /// The video codec.
   public var codec: VideoCodec?
-  /// How the pictures are encoded; nil where there is no file.
+  /// The encoding of the video.
+  ///
+  /// Nil without a file.
   public var video: RecordedVideo?
-  /// What became of the sound; nil where the take has none.
+  /// The report of the audio.
+  ///
+  /// Nil for a take without audio.
   public var audio: RecordedAudio?
-  /// What went wrong, where something did; the file may be playable all the same.
+  /// The error that occurred after the start of the take, or nil.
+  ///
+  /// The file may still be playable.
   public var problem: MediaError?
-  /// What the user should know although nothing failed.
+  /// Warnings about conditions that are not errors.
   public var warnings: [String] = []
 
   private enum CodingKeys: String, CodingKey {
@@ -64,7 +82,7 @@ public struct RecordingReport: Hashable, Sendable, Codable {
     case problem = "error"
   }
 
-  /// Makes the report of a take of which nothing is known yet but its rates.
+  /// Creates the report of a take with its frame rates only.
   public init(requestedFrameRate: FrameRate, negotiatedFrameRate: FrameRate) {
     self.requestedFrameRate = requestedFrameRate
     self.negotiatedFrameRate = negotiatedFrameRate
@@ -72,11 +90,11 @@ public struct RecordingReport: Hashable, Sendable, Codable {
 }
 
 extension RecordingReport {
-  /// Takes back what was counted as stored and never reached the disk.
+  /// Removes frames from the stored count that did not reach the disk.
   ///
   /// - Parameters:
-  ///   - count: The frames that the file holds.
-  ///   - times: The times of all frames that were counted, in microseconds from the first.
+  ///   - count: The number of frames in the file.
+  ///   - times: The times of all counted frames, in microseconds after the first one.
   mutating func keep(first count: Int64, of times: [Int64]) {
     let lost = ledger.stored - count
     guard lost > 0 else { return }
@@ -86,7 +104,7 @@ extension RecordingReport {
       duration = MediaTime(microseconds: times[Int(count)])
     }
     intervals = FrameIntervals(microseconds: Array(times.prefix(Int(count))))
-    // What was missing among the lost ones is now missing after the last that is left.
+    // Gaps among the removed frames are merged into one gap after the last remaining frame.
     var after = FrameGap(afterIndex: count - 1, count: lost, time: duration, cause: .lostWriter)
     var kept: [FrameGap] = []
     for gap in gaps {
@@ -103,18 +121,23 @@ extension RecordingReport {
   }
 }
 
-/// How the pictures of a take are encoded.
+/// The encoding of a take's video.
 public struct RecordedVideo: Hashable, Sendable, Codable {
   /// The codec.
   public var codec: VideoCodec
-  /// The profile of H.264 by libx264's name, such as `high`; nil for other codecs.
+  /// The H.264 profile by its libx264 name, such as `high`.
+  ///
+  /// Nil for other codecs.
   public var profile: String?
-  /// The level of H.264, such as `4.2`; nil for other codecs.
+  /// The H.264 level, such as `4.2`.
+  ///
+  /// Nil for other codecs.
   public var level: String?
-  /// Bits a second over the whole file, to the nearest.
+  /// The average bit rate of the file in bits per second.
   public var bitRate: Int64
-  /// The most bits a second that the encoder was allowed; nil where it had no limit or none was
-  /// used.
+  /// The bit rate limit of the encoder in bits per second.
+  ///
+  /// Nil without a limit or an encoder.
   public var maximumBitRate: Int64?
 
   private enum CodingKeys: String, CodingKey {
@@ -123,14 +146,15 @@ public struct RecordedVideo: Hashable, Sendable, Codable {
   }
 }
 
-/// A time in which a take was paused, and its frames left out.
+/// A pause of a take, whose frames were left out.
 public struct RecordingPause: Hashable, Sendable, Codable {
-  /// Where in the file it is.
+  /// The position of the pause in the file.
   public let time: MediaTime
-  /// How long it was, from the first frame that was left out to the next that was not; nil where
-  /// the take ended before that.
+  /// The duration from the first left-out frame to the next stored one.
+  ///
+  /// Nil if the take ended during the pause.
   public private(set) var duration: MediaTime?
-  /// When it began, by the driver's clock.
+  /// The start of the pause, on the driver's clock.
   public let captureTime: MediaTime
 
   private enum CodingKeys: String, CodingKey {
@@ -149,7 +173,7 @@ public struct RecordingPause: Hashable, Sendable, Codable {
   }
 }
 
-/// How far apart stored frames are: what half, 95 and 99 in 100 do not exceed.
+/// Percentiles of the intervals between stored frames.
 public struct FrameIntervals: Hashable, Sendable, Codable {
   /// The median.
   public let p50: Duration
@@ -160,9 +184,11 @@ public struct FrameIntervals: Hashable, Sendable, Codable {
   /// The longest.
   public let max: Duration
 
-  /// Measures the times of frames in microseconds; nil for fewer than two frames.
+  /// Computes the percentiles of frame times in microseconds.
   ///
-  /// A percentile is the smallest interval that at least so many in 100 do not exceed.
+  /// Nil for fewer than two frames.
+  ///
+  /// A percentile is the smallest interval that the given percentage of intervals does not exceed.
   public init?(microseconds times: [Int64]) {
     let sorted = zip(times.dropFirst(), times).map { $0 &- $1 }.sorted()
     guard let longest = sorted.last else { return nil }

@@ -8,22 +8,25 @@ import OvercrankLinuxSystem
 public import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// How the pictures of a take are stored.
+/// The encoding of a recording's video.
 public enum VideoOutputSettings: Hashable, Sendable {
-  /// A camera's compressed frames as they are; uncompressed ones as MJPEG.
+  /// Copies compressed frames of the camera, and encodes uncompressed ones as MJPEG.
   case automatic
-  /// A camera's compressed frames as they are.
+  /// Copies compressed frames of the camera.
   case passthrough
-  /// By a codec, which encodes them unless they are of it: `h264` by libx264 (closed groups, no
-  /// B-frames, a key frame at least every 0.25 s), `mjpeg`, `ffv1`, or `rawVideo` where MOV readers
-  /// read it back.
+  /// Stores a codec.
+  ///
+  /// Frames that already have this codec are copied.
+  ///
+  /// `h264` uses libx264 with closed groups, no B-frames, and a key frame at least every 0.25 s.
+  /// Other codecs are `mjpeg`, `ffv1`, and `rawVideo` for the formats that MOV readers support.
   case codec(VideoCodec)
 }
 
 extension VideoOutputSettings {
-  /// Whether pictures of this mode are stored so as well as they can be.
+  /// Whether this encoding preserves the quality of frames in a mode.
   ///
-  /// Copying needs a camera that compresses; what is to be without loss needs one that does not.
+  /// Copying requires a camera mode with compression. Lossless codecs require one without.
   public func suits(_ format: CaptureFormat) -> Bool {
     switch self {
     case .passthrough: format.isCompressed
@@ -33,43 +36,53 @@ extension VideoOutputSettings {
   }
 }
 
-/// What a take is to become.
+/// The options of one recording.
 public struct RecordingSettings: Sendable {
-  /// The file; MP4 by its contents where it is named `.mp4` or `.m4v`, else MOV.
-  public var path: String
-  /// How pictures are stored.
-  public var video = VideoOutputSettings.automatic
-  /// How sound is stored; nil takes AAC, and PCM beside lossless pictures.
-  public var audioCodec: AudioCodec?
-  /// Whether the sound of a source that has one is recorded.
-  public var recordsAudio = true
-  /// Whether a file of this name may be replaced.
-  public var overwrites = false
-  /// What the file says it is called; nil says nothing.
-  public var title: String?
-  /// Whether a camera's rate is measured for half a second before the take begins; what plays a
-  /// camera keeps its rate anyway.
-  public var verifiesFrameRate = true
-  /// Whether frames are kept in memory until the take is over, and only then written.
+  /// The path of the file.
   ///
-  /// For rates that no disk or encoder can take. The take is over when three quarters of the free
-  /// memory are full; `MovieFileOutput.preflight()` tells how long it may surely be.
+  /// The container is MP4 for `.mp4` and `.m4v`, otherwise MOV.
+  public var path: String
+  /// The encoding of the video.
+  public var video = VideoOutputSettings.automatic
+  /// The audio codec.
+  ///
+  /// Nil selects AAC, or PCM for lossless video.
+  public var audioCodec: AudioCodec?
+  /// Whether audio is recorded if the session has audio.
+  public var recordsAudio = true
+  /// Whether an existing file may be replaced.
+  public var overwrites = false
+  /// The title stored in the file's metadata, or nil.
+  public var title: String?
+  /// Whether a camera's frame rate is verified for 0.5 s before the take.
+  ///
+  /// Ignored for the synthetic camera and for files.
+  public var verifiesFrameRate = true
+  /// Whether frames stay in memory until the end of the take and are written afterwards.
+  ///
+  /// Use a burst for data rates that exceed the disk or the encoder. The take ends when it has
+  /// filled three quarters of the free memory. `MovieFileOutput.preflight()` reports the longest
+  /// duration.
   public var isBurst = false
-  /// Whether the finished file has its index first, so that it plays while it is fetched over a
-  /// network; that takes a copy of the file, and as much room on the disk until it is made.
+  /// Whether the index is moved to the start of the finished file, for progressive download.
+  ///
+  /// This copies the file and temporarily needs the same space on the disk again.
   public var isOptimizedForNetworkUse = false
-  /// When the take is over by itself.
+  /// The limits at which the take ends.
   public var limit = CaptureLimit()
-  /// The take is over before its finished file would have more bytes than this.
+  /// The greatest size of the finished file in bytes.
+  ///
+  /// The take ends before the file exceeds it.
   public var maxRecordedFileSize: Int64?
-  /// The take is over when the disk has fewer free bytes than this; it is looked at five times a
-  /// second.
+  /// The least free disk space in bytes.
+  ///
+  /// The take ends when less is free. Checked five times per second.
   public var minFreeDiskSpaceLimit: Int64?
 
-  /// Makes the settings of a take that goes on until it is stopped.
+  /// Creates the settings of a take without limits.
   public init(path: String) { self.path = path }
 
-  /// How pictures that come like this are stored in this file.
+  /// The pipeline plan for frames of this format in this file.
   func plan(for delivery: FrameDelivery) throws(MediaError) -> VideoPipelinePlan {
     let plan = try VideoPipelinePlan(video, for: delivery, in: path)
     if audioCodec == .pcm, MovieContainer(path: path) == .mp4 {

@@ -4,16 +4,16 @@ import FoundationEssentials
 import OvercrankCapture
 import OvercrankMediaCore
 
-/// What a recording says of itself inside its file.
+/// The metadata tags of a recording.
 enum RecordingTags {
-  /// The rate of the sensor as an exact fraction: `240/1`.
+  /// The key of the capture rate as an exact fraction, such as `240/1`.
   static let captureFrameRate = "com.overcrank.capture_frame_rate"
-  /// The same as Android writes it, for players that know no other.
+  /// The key of the capture rate as Android cameras write it, for other players.
   static let androidCaptureRate = "com.android.capture.fps"
-  /// The ledger of the take as JSON, so that each frame can be named by its number and time.
+  /// The key of the take's gaps and times as JSON.
   static let recording = "com.overcrank.recording"
 
-  /// The JSON behind ``recording``.
+  /// The JSON value of ``recording``.
   struct Recording: Codable {
     struct Gap: Codable {
       var afterIndex: Int64
@@ -28,17 +28,23 @@ enum RecordingTags {
     var mode: String
     var firstCaptureNs: Int64
     var firstSequence: Int64
-    /// Nil while the file grows: nobody knows yet, and a kill must not leave a file that says
-    /// none.
+    /// The gaps.
+    ///
+    /// Nil while the file grows, so that a killed recording does not claim to have none.
     var gaps: [Gap]?
-    /// What the camera's settings held when the take began, by their names; nil for a camera that
-    /// tells none.
+    /// The values of the camera's controls at the start of the take, by name.
+    ///
+    /// Nil without values.
     var controls: [String: String]?
-    /// Pictures before the first frame, which are not shown; nil for none.
+    /// The number of hidden frames before the first frame.
+    ///
+    /// Nil for none.
     var leadIn: Int64?
-    /// What the clip was made for, on the clock of the first frame; nil for one simply begun.
+    /// The trigger of the clip, on the clock of the first frame.
+    ///
+    /// Nil without a trigger.
     var trigger: Trigger?
-    // What the account of a take is opened with, beside the frame rate.
+    // The parameters that rebuild the frame account, in addition to the frame rate.
     var switchedOnUs: Int64?
     var beginsWithStream: Bool?
     var countsExactly: Bool?
@@ -61,7 +67,9 @@ enum RecordingTags {
       self.leadIn = leadIn > 0 ? Int64(leadIn) : nil
     }
 
-    /// Reads the tag of a file; nil where it is no such tag.
+    /// Parses the tag of a file.
+    ///
+    /// Nil for invalid text.
     init?(_ text: String) {
       let decoder = JSONDecoder()
       decoder.keyDecodingStrategy = .convertFromSnakeCase
@@ -69,7 +77,7 @@ enum RecordingTags {
       self = read
     }
 
-    /// The text of the tag.
+    /// The tag as text.
     var text: String? {
       let encoder = JSONEncoder()
       encoder.keyEncodingStrategy = .convertToSnakeCase
@@ -78,24 +86,24 @@ enum RecordingTags {
     }
   }
 
-  /// The tags of a take that began so long ago.
+  /// The tags of a take that began `age` microseconds ago.
   static func metadata(
     frameRate: FrameRate, recording: Recording?, agedMicroseconds age: Int64 = 0
   ) -> [String: String] {
     var tags = [
       captureFrameRate: frameRate.description,
-      // The file gets it as a number of 32 bits; the exact value is in our own tag.
+      // The Android tag is a 32-bit float. The exact rate is in ``captureFrameRate``.
       androidCaptureRate: decimal(frameRate),
     ]
     tags[Self.recording] = recording?.text
-    // A driver's clock that tells no such age is not trusted with the date.
+    // An implausible age of the driver's clock is ignored.
     let seconds = (0..<Int64(1e12)).contains(age) ? Double(age) / 1e6 : 0
     tags["creation_time"] = Date.now.addingTimeInterval(-seconds).ISO8601Format()
     return tags
   }
 
   private static func decimal(_ rate: FrameRate) -> String {
-    // 32 by 64 bits always fit.
+    // The product of a 32-bit and a 64-bit number always fits.
     let millionths =
       (try? (rate.framesPerSecond * 1_000_000).rounded(.halfAwayFromZero)) ?? 0
     let fraction = String(millionths % 1_000_000)

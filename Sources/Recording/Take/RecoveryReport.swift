@@ -4,39 +4,45 @@ import OvercrankCapture
 public import OvercrankFrameAccounting
 public import OvercrankMediaCore
 
-/// What became of a recording that a crash or a power cut left unfinished.
+/// The result of recovering an unfinished recording.
 public struct RecoveryReport: Hashable, Sendable, Codable {
-  /// The file.
+  /// The path of the file.
   public let path: String
-  /// Whether the file was a plain movie already; nothing was changed then.
-  public let wasIntact: Bool
-  /// The device that was recorded, and the mode; nil where the file does not say.
-  public package(set) var device: String?
-  /// The mode that was recorded, as `modes` names it; nil where the file does not say.
-  public package(set) var mode: String?
-  /// Pictures in the file now.
-  public package(set) var frameCount: Int64 = 0
-  /// Pictures that readers found before.
-  public package(set) var frameCountBefore: Int64 = 0
-  /// Frames of which something had reached the file, and that are lost.
+  /// Whether the file already was a plain movie.
   ///
-  /// What was still in the memory of the program that was killed left no trace, and is in no count.
+  /// It was not changed then.
+  public let wasIntact: Bool
+  /// The recorded device, or nil if the file does not contain it.
+  public package(set) var device: String?
+  /// The recorded mode, as in `CaptureFormat.id`, or nil if the file does not contain it.
+  public package(set) var mode: String?
+  /// The number of frames in the file now.
+  public package(set) var frameCount: Int64 = 0
+  /// The number of frames that readers found before the recovery.
+  public package(set) var frameCountBefore: Int64 = 0
+  /// The number of lost frames that had partly reached the file.
+  ///
+  /// Frames that were still in the memory of the killed program left no trace and are not counted.
   public package(set) var lostFrameCount: Int64 = 0
-  /// How long those would have played.
+  /// The duration of the lost frames.
   public package(set) var lostDuration = MediaTime.zero
-  /// How long the file plays.
+  /// The duration of the file.
   public package(set) var duration = MediaTime.zero
-  /// What became of every frame period, made again from the records in the file; nil for a file
-  /// that was plain.
+  /// The counts of frame periods by outcome, rebuilt from the file.
+  ///
+  /// Nil for an intact file.
   public package(set) var ledger: FrameLedger?
-  /// Where frames are missing, in order.
+  /// The gaps in order, where frames are missing.
   public package(set) var gaps: [FrameGap] = []
-  /// The times from one frame to the next; nil for fewer than two frames.
+  /// The intervals between frames.
+  ///
+  /// Nil for fewer than two frames.
   public package(set) var intervals: FrameIntervals?
-  /// The rate that the device delivered; nil for fewer than two frames, and for a file that was
-  /// plain.
+  /// The measured capture rate.
+  ///
+  /// Nil for fewer than two frames and for an intact file.
   public package(set) var measuredFrameRate: Rational?
-  /// Whether the file can be played, as reading it back has shown.
+  /// Whether the file was read back successfully and is playable.
   public package(set) var isPlayable = false
 
   private enum CodingKeys: String, CodingKey {

@@ -7,24 +7,28 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// A take while its file grows: takes frames one by one, and tells at the end what became of them.
+/// A take while its file grows.
+///
+/// Stores frames one by one and creates the report at the end.
 struct TakeRecorder: ~Copyable {
   private let take: MovieTake
   private var file: MovieFile
   private var writer: TakeWriter
   private let startOfWriting = CaptureStatistics.threadTime()
-  /// What the disk or the encoder refused; nothing is stored after it.
+  /// The first error of the disk or the encoder.
+  ///
+  /// Nothing is stored after it.
   private(set) var failure: LibAVError?
   private var limits: FileLimits
-  /// Why the take was over before its capture, and the first frame that is no part of it.
+  /// The reason why a limit ended the take, and the first frame after the limit.
   private(set) var limit: (reason: StopReason, next: FrameObservation)?
 
-  /// Opens the account of a take whose file exists and is empty.
+  /// Starts a take in an empty file.
   ///
   /// - Parameters:
-  ///   - take: What is recorded.
-  ///   - file: The file.
-  ///   - unsettledFrames: Frames that may be lost in a kill until ``settle()`` is called.
+  ///   - take: The take.
+  ///   - file: The empty file.
+  ///   - unsettledFrames: The number of frames that a kill may lose before ``settle()`` is called.
   init(_ take: MovieTake, into file: consuming MovieFile, unsettledFrames: Int = 0) {
     self.take = take
     limits = FileLimits(take.settings, audio: take.audio?.rates(take.audioCodec))
@@ -35,10 +39,11 @@ struct TakeRecorder: ~Copyable {
   /// The account so far.
   var account: FrameAccount { writer.account }
 
-  /// Stores a frame, or enters a note of one that did not get this far; asks for the end of the
-  /// capture where nothing can be stored any more.
+  /// Stores a frame, or records a note of a dropped one.
   ///
-  /// - Returns: What became of it; nil where the take was over before it.
+  /// Requests the end of the capture after an error.
+  ///
+  /// - Returns: The outcome of the frame. Nil if a limit ended the take before it.
   @discardableResult
   mutating func enter(_ frame: QueuedFrame) -> FrameOutcome? {
     guard limit == nil else { return nil }
@@ -62,25 +67,25 @@ struct TakeRecorder: ~Copyable {
     take.control.stop(Self.reason(to: error))
   }
 
-  /// Has the file tell of all that was stored until now, if the program is killed.
+  /// Writes the index of all frames stored so far, so that a kill does not lose them.
   mutating func settle() {
     do throws(LibAVError) { try writer.settle() } catch {
-      // What failed first is the cause of the rest.
+      // The first error is kept, since it causes the later ones.
       if failure == nil { fail(error) }
     }
   }
 
-  /// The reason to end a capture when this has failed.
+  /// The reason to end a capture after an error.
   static func reason(to failure: LibAVError) -> StopReason {
     failure.isDiskFull ? .diskFull : .error
   }
 
-  /// Stores what must be decoded before the first frame of the take.
+  /// Stores hidden frames that are needed to decode the first frame of the take.
   mutating func lead(in frames: [QueuedFrame], to first: FrameObservation) {
     do throws(LibAVError) { try writer.lead(in: frames, to: first) } catch { fail(error) }
   }
 
-  /// What may be told now.
+  /// The current progress.
   func progress(queueFill: Double) -> MovieFileOutput.Progress {
     MovieFileOutput.Progress(
       stored: writer.storedCount, missing: writer.account.ledger.dropped,
@@ -88,13 +93,12 @@ struct TakeRecorder: ~Copyable {
       bytes: writer.byteCount, levels: take.audio?.feed.levels ?? [])
   }
 
-  /// Frames that are in the file so far, if that one can be kept.
+  /// The number of frames in the file so far.
   var storedCount: Int64 { writer.storedCount }
 
   /// Closes the account and the file.
   ///
-  /// - Throws: `MediaError` when there was nothing to store; there is no file
-  ///   then.
+  /// - Throws: `MediaError` if no frame was stored. The file is then removed.
   consuming func finish(_ end: CaptureEnd, _ proof: FrameRateVerification?) throws(MediaError)
     -> RecordingReport
   {
@@ -108,7 +112,8 @@ struct TakeRecorder: ~Copyable {
     do throws(LibAVError) { try writer.finish() } catch { failure = failure ?? error }
     if writer.storedCount > 0 {
       let report = take.report(writer, end, failure, proof, of: &file)
-      // What cannot be looked at now may be read later, so only what holds nothing is no take.
+      // An unreadable file is kept, because it may become readable later. Only an empty file is
+      // removed.
       if report.ledger.stored > 0 { return report }
     }
     let (take, failure, limit) = (take, failure, limit)
@@ -128,7 +133,7 @@ struct TakeRecorder: ~Copyable {
 }
 
 extension MediaError {
-  /// A limit leaves no room for a single frame.
+  /// The error if a limit is too small for a single frame.
   fileprivate init(_ settings: RecordingSettings, _ reason: StopReason) {
     self.init(
       .nothingStored,
@@ -142,12 +147,15 @@ extension MediaError {
   }
 }
 
-/// Whether a queue was full, until it is half empty again.
+/// Tracks queue pressure, with hysteresis: it starts with a rejected frame and ends at half the
+/// fill level.
 struct PressureGauge {
   private(set) var isPressed = false
   private var refusedCount: Int64 = 0
 
-  /// The new state where it has changed.
+  /// Updates the state.
+  ///
+  /// Returns the new state if it has changed, else nil.
   mutating func change(refused: Int64, _ queue: FrameQueue) -> Bool? {
     let was = isPressed
     if refused > refusedCount {

@@ -5,24 +5,30 @@ import OvercrankCapture
 import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 
-/// Which sounds give triggers: the first sample that is loud enough, after a quiet period.
+/// A trigger by loud audio: the first sample above a threshold after a quiet period.
 public struct AudioTrigger: Hashable, Sendable {
-  /// How large a sample must be, in dB of full scale: 0 is the largest there is.
+  /// The threshold in dBFS.
+  ///
+  /// 0 is the greatest possible sample value.
   public var threshold: Double
-  /// How long every sample must have been smaller before the next trigger.
+  /// The time without samples above the threshold that must precede a trigger.
   public var quietPeriod: MediaTime
 
-  /// Makes settings; a sound that goes on for longer than the quiet period is one trigger.
+  /// Creates settings.
+  ///
+  /// Continuous loud audio gives one trigger.
   public init(threshold: Double, quietPeriod: MediaTime = MediaTime(seconds: 1)) {
     self.threshold = threshold
     self.quietPeriod = quietPeriod
   }
 
-  /// Listens to one stream of blocks.
+  /// Detects triggers in one stream of audio blocks.
   struct Detector {
     private let level: Float
     private let quietPeriod: MediaTime
-    /// The number of the last loud sample; nil before the first, when every sound is a trigger.
+    /// The index of the last loud sample.
+    ///
+    /// Nil before the first one, which gives a trigger at once.
     private var lastLoud: Int64?
 
     init(_ settings: AudioTrigger) {
@@ -32,7 +38,7 @@ public struct AudioTrigger: Hashable, Sendable {
 
     /// The times of the triggers in a block, in microseconds of the capture clock, rounded down.
     ///
-    /// What is missing between blocks counts as neither loud nor quiet: it is left out.
+    /// Gaps between blocks do not count towards the quiet period.
     mutating func hear(_ block: AudioSampleBuffer) -> [Int64] {
       let channels = (0..<block.format.channelCount).map { block.samples(ofChannel: $0) }
       let rate = Int64(max(1, block.format.sampleRate))

@@ -6,18 +6,20 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// A clip around a trigger, on its way from the ring into its file.
+/// A clip around a trigger, from the ring to its file.
 final class Clip {
   let trigger: CaptureTrigger
   let path: String
-  /// The times of its frames, in microseconds of the camera's clock.
+  /// The time range of the clip's frames, in microseconds of the camera's clock.
   let range: Range<Int64>
-  /// The frame of the ring that comes next.
+  /// The ring number of the next frame to process.
   private(set) var number: Int
-  /// The first frame after the clip; nil while it has not come.
+  /// The first frame after the clip.
+  ///
+  /// Nil until it has arrived.
   private var next: FrameObservation?
   private var take: TakeRecorder?
-  /// Whether a frame may build on those before it.
+  /// Whether frames may depend on previous frames.
   private let needsKeyFrames: Bool
   private var isBegun = false
 
@@ -36,26 +38,28 @@ final class Clip {
     }
   }
 
-  /// Whether no more frames belong to it.
+  /// Whether the clip has all its frames.
   var isOver: Bool { next != nil || take?.limit != nil || take?.failure != nil }
 
-  /// Why nothing more can be stored on this disk; nil where something can.
+  /// The reason to end the whole capture, because nothing more can be stored on this disk.
+  ///
+  /// Nil otherwise.
   var reasonToEndAll: StopReason? {
     if let failure = take?.failure { return TakeRecorder.reason(to: failure) }
     return take?.limit?.reason == .minFree ? .minFree : nil
   }
 
-  /// Frames in its file so far.
+  /// The number of frames in the file so far.
   var storedCount: Int64 { take?.storedCount ?? 0 }
 
-  /// What may be told now.
+  /// The current progress.
   func progress(queueFill: Double) -> MovieFileOutput.Progress? {
     take?.progress(queueFill: queueFill)
   }
 
-  /// Stores some of the frames that come before a place of the ring.
+  /// Stores at most `count` frames before ring number `end`.
   ///
-  /// - Returns: The places that were looked at.
+  /// - Returns: The ring numbers of the processed frames.
   func advance(
     _ queue: FrameQueue, before end: Int, atMost count: Int,
     note: (_ number: Int, FrameOutcome) -> Void
@@ -72,15 +76,16 @@ final class Clip {
         let frames = Self.leadIn(to: number, of: queue, needsKeyFrames)
         if !frames.isEmpty { take?.lead(in: frames, to: frame.observation) }
       }
-      // A clock that jumped back is no reason to take frames from before the clip.
+      // After a backward clock jump, frames before the clip are not stored.
       if time >= range.lowerBound, let outcome = take?.enter(frame) { note(number, outcome) }
       number += 1
     }
     return first..<number
   }
 
-  /// The frames before one, back to the last key frame; none where it is one itself, or where
-  /// the ring has none any more.
+  /// The frames before a frame, back to the last key frame.
+  ///
+  /// Empty if the frame is a key frame, or if the ring no longer contains one.
   private static func leadIn(
     to number: Int, of queue: FrameQueue, _ needsKeyFrames: Bool
   ) -> [QueuedFrame] {
@@ -94,13 +99,13 @@ final class Clip {
     return []
   }
 
-  /// Closes the clip's file and account.
+  /// Closes the file and the account of the clip.
   ///
   /// - Parameters:
-  ///   - end: Why the capture ended, where it did before the clip was over.
-  ///   - proof: What was measured before the capture.
-  /// - Returns: What became of it.
-  /// - Throws: `MediaError` when there was nothing to store.
+  ///   - end: The end of the capture, if it ended before the clip was complete.
+  ///   - proof: The rate verification before the capture.
+  /// - Returns: The report of the clip.
+  /// - Throws: `MediaError` if no frame was stored.
   func finish(_ end: CaptureEnd?, _ proof: FrameRateVerification?) throws(MediaError)
     -> RecordingReport
   {
@@ -120,6 +125,6 @@ final class Clip {
 }
 
 extension QueuedFrame {
-  /// Whether an H.264 frame can be decoded without others.
+  /// Whether the frame is an H.264 key frame.
   var isKeyFrame: Bool { observation.outcome == .taken && AnnexB.holdsKeyFrame(bytes) }
 }

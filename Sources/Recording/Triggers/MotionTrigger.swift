@@ -3,42 +3,46 @@
 import OvercrankCapture
 public import OvercrankMediaCore
 
-/// How much of the picture must change to give a trigger: the first such picture after a quiet
-/// period.
+/// A trigger by motion: the first changed image after a quiet period.
 ///
-/// Pictures a thirtieth of a second apart are compared by how bright the parts of a grid are, so it
-/// is known that soon after the motion, and takes little. What makes the whole picture brighter or
-/// darker, such as a lamp, is no motion.
+/// Images 1/30 s apart are compared by the mean luma of the cells of a grid. Motion is therefore
+/// detected with that delay and little computation. A change of brightness in the whole image, such
+/// as a lamp, does not count as motion.
 public struct MotionTrigger: Hashable, Sendable {
-  /// Which share of the picture must change, above 0 up to 1.
+  /// The fraction of the image that must change, above 0 and at most 1.
   public var share: Double
-  /// How long less must have changed before the next trigger.
+  /// The time without motion that must precede a trigger.
   public var quietPeriod: MediaTime
 
-  /// Makes settings; a motion that goes on for longer than the quiet period is one trigger.
+  /// Creates settings.
+  ///
+  /// Continuous motion gives one trigger.
   public init(share: Double = 0.02, quietPeriod: MediaTime = MediaTime(seconds: 1)) {
     self.share = share
     self.quietPeriod = quietPeriod
   }
 
-  /// The time from one picture that is looked at to the next.
+  /// The interval between compared images.
   static let interval = MediaTime(microseconds: 33_000)
 
-  /// Looks at pictures in order.
+  /// Detects triggers in a series of images.
   struct Detector {
     private static let (columns, rows) = (32, 24)
-    /// How much brighter or darker a part must become, of 255: several times what a sensor's noise
-    /// makes of the mean of so many pixels.
+    /// The least luma change of a cell, of 255.
+    ///
+    /// It is several times the sensor noise of the mean of so many pixels.
     private static let step = 8.0
 
     private let settings: MotionTrigger
     private var last: [Double] = []
-    /// When something last moved, in microseconds of the capture clock.
+    /// The time of the last motion, in microseconds of the capture clock.
     private var lastMotion: Int64?
 
     init(_ settings: MotionTrigger) { self.settings = settings }
 
-    /// Whether a grey picture, captured at a time in microseconds, gives a trigger.
+    /// Whether a gray image causes a trigger.
+    ///
+    /// `time` is its capture time in microseconds.
     mutating func see(_ picture: PixelBuffer, at time: Int64) -> Bool {
       let means = Self.means(picture)
       defer { last = means }
@@ -54,7 +58,7 @@ public struct MotionTrigger: Hashable, Sendable {
       return lastMotion.map { time - $0 > quiet } ?? true
     }
 
-    /// How bright the parts of a picture are.
+    /// The mean luma of each grid cell.
     private static func means(_ picture: PixelBuffer) -> [Double] {
       let (width, height, pixels) = (picture.width, picture.height, picture.bytes)
       let (columns, rows) = (min(columns, width), min(rows, height))

@@ -7,23 +7,24 @@ public import OvercrankMediaCore
 import Synchronization
 
 extension MovieFileOutput {
-  /// Keeps the latest frames in memory, and records a clip around each trigger; blocks until the
-  /// clip is finished, or where triggers repeat until ``stop()`` is called, the settings' duration
-  /// is over or something fails.
+  /// Keeps the latest frames in memory and records a clip around each trigger.
   ///
-  /// Where triggers repeat and the settings name no
-  /// ``RecordingSettings/minFreeDiskSpaceLimit``, the capture ends while a twentieth of the disk is
-  /// still free, but at most 512 MiB.
+  /// Blocks.
   ///
-  /// The session is used as by ``record(progress:)``. The settings' duration is that of the
-  /// whole capture; its number of frames counts those that arrive.
+  /// The call returns after the clip is finished. With repeating triggers, it returns after
+  /// ``stop()``, the duration in the settings, or an error. Without
+  /// ``RecordingSettings/minFreeDiskSpaceLimit``, a capture with repeating triggers ends when 5 %
+  /// of the disk is free, at most 512 MiB.
+  ///
+  /// The session is used as in ``record(progress:)``. The limits in the settings apply to the whole
+  /// capture: its duration, and the number of arriving frames.
   ///
   /// - Parameters:
-  ///   - triggers: What clips hold, and how many there may be.
-  ///   - events: Told what happens, on this thread, which writes all the clips.
-  /// - Returns: The report of the capture and of its clips; there is no file without a trigger.
-  /// - Throws: `MediaError` when the codec does not go with the camera, the device cannot be started, or
-  ///   there is no memory for the ring.
+  ///   - triggers: The length and number of clips.
+  ///   - events: Called on this thread, which writes all clips.
+  /// - Returns: The report of the capture and its clips. Without a trigger no file is created.
+  /// - Throws: `MediaError` if the codec does not fit the camera, the device cannot be started, or
+  ///   the ring's memory is unavailable.
   public func record(
     on triggers: TriggerSettings, events: (TriggeredEvent) -> Void = { _ in }
   ) throws(MediaError) -> TriggeredReport {
@@ -67,30 +68,36 @@ extension MovieFileOutput {
     return report
   }
 
-  /// Gives a trigger that happens now, from any thread.
+  /// Triggers a clip at the current time.
+  ///
+  /// May be called from any thread.
   public func trigger(_ source: CaptureTrigger.Source = .call) {
     guard let camera = try? camera() else { return }
-    // The writer, which drops frames that no trigger can need, takes triggers under this lock:
-    // of an instant that it does not know, none is earlier than the frames that it has seen.
+    // The time is read under the lock that the writer holds when it takes triggers. A trigger that
+    // the writer has not seen is therefore never earlier than the frames it has seen.
     state.withLock { state in
       state.triggers.append(
         CaptureTrigger(source: source, microseconds: camera.driver.microseconds()))
     }
   }
 
-  /// Gives a trigger that happened up to a quarter of a second ago, from any thread.
+  /// Triggers a clip at a time up to 0.25 s ago.
   ///
-  /// One that comes later may find that the ring has dropped its first frames.
+  /// May be called from any thread.
+  ///
+  /// For an older trigger, the ring may no longer contain the first frames of the clip.
   public func trigger(_ trigger: CaptureTrigger) {
     state.withLock { $0.triggers.append(trigger) }
   }
 
-  /// Says that no more triggers will come: the capture ends with the clips that were begun.
+  /// Announces that no more triggers will come.
+  ///
+  /// The capture ends after the clips in progress.
   public func endTriggers() { state.withLock { $0.isLastTrigger = true } }
 
-  /// Has loud sounds of the session give triggers.
+  /// Adds an output that triggers clips by loud audio.
   ///
-  /// - Returns: What listens, until it is taken out of the session.
+  /// - Returns: The output, to be removed from the session.
   private func listen(for audio: AudioTrigger, in session: CaptureSession) throws(MediaError)
     -> AudioDataOutput
   {
@@ -111,9 +118,9 @@ extension MovieFileOutput {
     return listener
   }
 
-  /// Has motion in the session's pictures give triggers.
+  /// Adds an output that triggers clips by motion.
   ///
-  /// - Returns: What watches, until it is taken out of the session.
+  /// - Returns: The output, to be removed from the session.
   private func watch(for motion: MotionTrigger, in session: CaptureSession) throws(MediaError)
     -> VideoDataOutput
   {
@@ -134,7 +141,7 @@ extension MovieFileOutput {
         ).value
       else { return }
       let isMotion = detector.withLock { detector in
-        // A damaged picture shows no motion.
+        // A damaged frame counts as no motion.
         guard (try? sample.convert(into: &detector.gray)) != nil else { return false }
         return detector.motion.see(detector.gray, at: time)
       }

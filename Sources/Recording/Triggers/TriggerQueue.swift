@@ -3,25 +3,25 @@
 import OvercrankCapture
 import OvercrankMediaCore
 
-/// Triggers on their way from the threads that give them to the thread that records clips.
+/// A bounded queue of triggers for the thread that records clips.
 ///
-/// It is bounded, whatever comes: a trigger within the quiet period of the last accepted one is
-/// ignored, and one for which there is no room is refused. Both are counted.
+/// A trigger within the quiet period of the last accepted one is ignored. A trigger that finds the
+/// queue full is refused. Both are counted.
 struct TriggerQueue {
-  /// Triggers that may wait at a time, and clips that may be recorded at a time.
+  /// The greatest number of waiting triggers, and of clips recorded at the same time.
   static let capacity = 16
 
-  /// How many triggers came within the quiet period of another.
+  /// The number of triggers within the quiet period of another.
   private(set) var ignoredCount = 0
-  /// How many triggers came while as many as may wait did.
+  /// The number of triggers that found the queue full.
   private(set) var refusedCount = 0
   private var waiting: [CaptureTrigger] = []
-  /// In microseconds of the camera's clock.
+  /// The quiet period in microseconds.
   private var quietPeriod: Int64 = 0
-  /// When the last accepted trigger happened, in microseconds of the camera's clock.
+  /// The time of the last accepted trigger, in microseconds of the camera's clock.
   private var lastAccepted: Int64?
 
-  /// Applies the settings of a capture, also to the triggers that came before it.
+  /// Applies the settings of a capture, also to triggers that came before it.
   mutating func begin(_ settings: TriggerSettings) {
     let early = waiting
     (waiting, lastAccepted) = ([], nil)
@@ -31,7 +31,7 @@ struct TriggerQueue {
 
   /// Accepts, ignores or refuses a trigger.
   mutating func append(_ trigger: CaptureTrigger) {
-    // A sound is known later than it happened, so a trigger may be earlier than the last one.
+    // Audio triggers are delayed, so a trigger may be earlier than the last accepted one.
     let distance = lastAccepted.map { last in
       let (lower, upper) = (min(last, trigger.microseconds), max(last, trigger.microseconds))
       let (distance, overflow) = upper.subtractingReportingOverflow(lower)
@@ -47,7 +47,7 @@ struct TriggerQueue {
     }
   }
 
-  /// The triggers that were accepted since the last call.
+  /// Removes and returns the accepted triggers.
   mutating func take() -> [CaptureTrigger] {
     defer { waiting = [] }
     return waiting

@@ -4,75 +4,83 @@ public import OvercrankCapture
 public import OvercrankFrameAccounting
 public import OvercrankMediaCore
 
-/// What a clip is to hold around its trigger, and how long to wait for triggers.
+/// The clip length and the triggers of a triggered recording.
 ///
-/// A clip holds the frames whose times are in `[trigger − preDuration, trigger + postDuration)`, by
-/// the camera's clock: those before it come out of a ring in memory. Each trigger outside the quiet
-/// period of the last makes a clip of its own, with all its frames, also where it comes while another
-/// is being recorded. At most 16 clips are recorded at a time; further triggers are refused.
+/// A clip contains the frames with times in `[trigger − preDuration, trigger + postDuration)` on
+/// the camera's clock. Frames before the trigger come from a ring in memory. Each trigger outside
+/// the quiet period of the last one creates a complete clip, even if another clip is being
+/// recorded. At most 16 clips are recorded at a time, and further triggers are refused.
 public struct TriggerSettings: Sendable {
-  /// How much is kept from before the trigger.
+  /// The duration of a clip before its trigger.
   public var preDuration: MediaTime
-  /// How much is recorded after it.
+  /// The duration of a clip after its trigger.
   public var postDuration: MediaTime
-  /// Whether further triggers make further clips; else the first clip ends the capture.
+  /// Whether each trigger creates a clip.
+  ///
+  /// If false, the capture ends after the first clip.
   public var repeats = false
-  /// The least time from one trigger that has a clip to the next; those between are ignored.
+  /// The least time between two triggers that create clips.
   ///
-  /// Nil for the length of a clip, so that clips do not overlap.
+  /// Triggers in between are ignored.
+  ///
+  /// Nil uses the length of a clip, so that clips do not overlap.
   public var quietPeriod: MediaTime?
-  /// The number of clips after which the capture ends, where triggers repeat; nil for no limit.
-  public var maximumClipCount: Int?
-  /// Bytes that the ring may take; nil for what `preDuration` and two seconds for a slow disk need
-  /// at most, but no more than half of the memory that is free.
+  /// The number of clips after which a repeating capture ends.
   ///
-  /// Compressed frames are smaller than a driver says, so in fact it takes less. Where the ring is
-  /// too small for `preDuration`, the oldest frames leave it early, and the report says so.
+  /// Nil means no limit.
+  public var maximumClipCount: Int?
+  /// The greatest size of the ring in bytes.
+  ///
+  /// Nil selects the size for `preDuration` plus two seconds for a slow disk, at most half of the
+  /// free memory. Compressed frames usually need less. If the ring is too small, it drops its
+  /// oldest frames early, and the report contains a warning.
   public var memoryLimit: Int?
-  /// The sounds that give triggers; nil for none.
+  /// The audio trigger, or nil for none.
   public var audio: AudioTrigger?
-  /// The motion that gives triggers; nil for none.
+  /// The motion trigger, or nil for none.
   public var motion: MotionTrigger?
-  /// The file of each clip, by its number from 1; nil takes the path of the recording's settings.
+  /// The path of each clip by its number from 1.
+  ///
+  /// Nil uses the path in the recording settings.
   public var clipPath: (@Sendable (_ number: Int) -> String)?
 
-  /// Makes settings for one clip.
+  /// Creates settings for one clip.
   public init(preDuration: MediaTime, postDuration: MediaTime) {
     self.preDuration = preDuration
     self.postDuration = postDuration
   }
 }
 
-/// The instant around which a clip is recorded.
+/// The time around which a clip is recorded.
 public struct CaptureTrigger: Hashable, Sendable {
-  /// What gave the trigger.
+  /// The source of a trigger.
   public enum Source: String, Hashable, Sendable, CaseIterable, Codable {
-    /// A call of the library.
+    /// A call of this library.
     case call
-    /// A signal of the system.
+    /// A POSIX signal.
     case signal
-    /// A key, or a line of input.
+    /// A key press or a line of input.
     case key
-    /// A datagram.
+    /// A UDP datagram.
     case udp
-    /// A loud sound.
+    /// Loud audio.
     case audio
-    /// Something that moves.
+    /// Motion in the image.
     case motion
   }
 
-  /// What gave the trigger.
+  /// The source of the trigger.
   public let source: Source
-  /// When, by the camera's clock.
+  /// The time of the trigger, on the camera's clock.
   public var time: MediaTime { MediaTime(microseconds: microseconds) }
-  /// The same in microseconds, which are all that a driver tells.
+  /// The time in microseconds, the unit of V4L2 timestamps.
   package let microseconds: Int64
 
-  /// Makes a trigger.
+  /// Creates a trigger.
   ///
   /// - Parameters:
-  ///   - source: What gave it.
-  ///   - time: When, by the camera's clock; rounded to the nearest microsecond.
+  ///   - source: The source of the trigger.
+  ///   - time: The time on the camera's clock, rounded to microseconds.
   public init(source: Source, time: MediaTime) {
     self.init(source: source, microseconds: time.wholeMicroseconds)
   }
@@ -83,16 +91,19 @@ public struct CaptureTrigger: Hashable, Sendable {
   }
 }
 
-/// Where in a clip its trigger is.
+/// The position of a trigger in its clip.
 public struct TriggerMark: Hashable, Sendable, Codable {
-  /// What gave the trigger.
+  /// The source of the trigger.
   public let source: CaptureTrigger.Source
-  /// When it came, by the camera's clock.
+  /// The time of the trigger, on the camera's clock.
   public let captureTime: MediaTime
-  /// The stored frame that was the latest when the trigger came, from 0; nil where it came before
-  /// the first of them.
+  /// The index of the last stored frame at or before the trigger, from 0.
+  ///
+  /// Nil if the trigger was before the first frame.
   public let frameIndex: Int64?
-  /// The trigger's time in the clip; below zero where it came before the first stored frame.
+  /// The time of the trigger in the clip.
+  ///
+  /// Negative if it was before the first frame.
   public let time: MediaTime
 
   private enum CodingKeys: String, CodingKey {
@@ -102,49 +113,59 @@ public struct TriggerMark: Hashable, Sendable, Codable {
   }
 }
 
-/// What a capture that waited for triggers was, and all its clips.
+/// The report of a triggered recording with all its clips.
 public struct TriggeredReport: Hashable, Sendable, Codable {
   /// The clips in the order of their triggers.
   public var clips: [RecordingReport] = []
-  /// How many triggers came for which a clip was begun.
+  /// The number of triggers that started a clip.
   public var triggerCount = 0
-  /// How many triggers came within the quiet period of another, or after the last clip.
+  /// The number of triggers ignored within a quiet period or after the last clip.
   public var ignoredTriggerCount = 0
-  /// How many triggers have no clip because too many others waited or were being recorded.
+  /// The number of triggers refused because too many clips were waiting or being recorded.
   public var refusedTriggerCount = 0
-  /// What became of every frame period from the beginning to the end of the capture: a frame is
-  /// stored if it is in a clip, and evicted if it left the ring without having been in one.
+  /// The counts of frame periods by outcome, over the whole capture.
+  ///
+  /// A frame counts as stored if a clip contains it, and as evicted if it left the ring without
+  /// being in a clip.
   public var ledger = FrameLedger()
-  /// Where frames are missing during the capture; indices count the frames stored in any clip.
+  /// The gaps of the whole capture.
+  ///
+  /// Indices count the frames stored in any clip.
   public var gaps: [FrameGap] = []
-  /// The rate that was asked of the device.
+  /// The requested frame rate.
   public var requestedFrameRate: FrameRate
-  /// The rate that the device granted.
+  /// The rate that the driver reported after the request.
   public var negotiatedFrameRate: FrameRate
-  /// The rate that the device delivered, losses included; nil for fewer than two frames.
+  /// The measured rate, including lost frames.
+  ///
+  /// Nil for fewer than two frames.
   public var measuredFrameRate: Rational?
-  /// From switching the stream on to the first period that the driver claims.
+  /// The time from the start of the stream to the first frame period that the driver reported.
   public var startupDuration: Duration?
-  /// The mode that was recorded, as `modes` names it.
+  /// The recorded mode, as in `CaptureFormat.id`.
   public var mode = ""
-  /// The codec of the pictures.
+  /// The video codec.
   public var codec: VideoCodec?
-  /// Bytes that the ring might take.
+  /// The capacity of the ring in bytes.
   public var ringCapacity = 0
-  /// The most bytes that the ring held.
+  /// The greatest number of bytes in the ring.
   public var ringPeak = 0
-  /// What was measured before the capture began; nil where nothing was.
+  /// The rate verification before the capture.
+  ///
+  /// Nil if it was skipped.
   public var proof: FrameRateVerification?
-  /// Why the capture ended.
+  /// The reason why the capture ended.
   public var stoppedBy = StopReason.signal
-  /// What went wrong, where something did; clips may be playable all the same.
+  /// The first error, or nil.
+  ///
+  /// Clips may still be playable.
   public var problem: MediaError?
-  /// What the user should know although nothing failed.
+  /// Warnings about conditions that are not errors.
   public var warnings: [String] = []
 }
 
 extension TriggeredReport {
-  /// Counts the triggers that never became clips.
+  /// Adds the triggers that did not create clips.
   mutating func count(_ queue: TriggerQueue) {
     ignoredTriggerCount += queue.ignoredCount
     refusedTriggerCount += queue.refusedCount

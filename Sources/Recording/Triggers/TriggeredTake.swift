@@ -8,11 +8,11 @@ import OvercrankMediaCore
 import OvercrankMovieFormat
 import Synchronization
 
-/// Cuts clips out of a ring of frames, one for each trigger, on one thread.
+/// Records clips from a ring of frames, one for each trigger, on one thread.
 ///
-/// A trigger is an instant, so it does not matter when this thread learns of it: frames stay in the
-/// ring for longer than that takes. They leave it, in order, when neither a clip nor a trigger that
-/// may still come can need them; then they are entered in the account.
+/// A trigger is a point in time, and frames stay in the ring longer than a trigger may be delayed.
+/// A frame leaves the ring when no current or future clip can need it. Its outcome is then recorded
+/// in the account.
 struct TriggeredTake {
   let input: DeviceInput
   let settings: RecordingSettings
@@ -20,54 +20,57 @@ struct TriggeredTake {
   let plan: VideoPipelinePlan
   let control: CaptureControl
   let audio: TakeAudio?
-  /// Whether the stream was switched on for this capture.
+  /// Whether the stream was started for this capture.
   let beginsWithStream: Bool
   var proof: FrameRateVerification?
-  /// What the camera's settings held when the stream was on.
+  /// The values of the camera's controls during the stream.
   var controls: [String: String] = [:]
 
-  /// How long after its instant a trigger may become known, in microseconds: a sound is heard only
-  /// when its block is full.
+  /// The greatest delay of a trigger in microseconds.
+  ///
+  /// An audio trigger is detected only after its block is complete.
   private static let latestNews: Int64 = 250_000
-  /// How many frames of a clip are stored before the next one has its turn.
+  /// The number of frames that are stored for a clip before the next clip is processed.
   private static let batch = 32
 
-  /// Whether a clip may have to begin with frames from before it.
+  /// Whether a clip may need hidden frames from before its start.
   private var needsKeyFrames: Bool { input.delivery.layout == .compressed(.h264) }
 
-  /// How far the work has come.
+  /// The state of the capture.
   private struct Progress {
     var clips: [Clip] = []
-    /// What became of the frames in the ring, from its first on.
+    /// The outcomes of the frames in the ring, from the first one.
     var outcomes: [FrameOutcome] = []
-    /// Which of them are key frames, where that counts.
+    /// Whether each frame in the ring is a key frame.
+    ///
+    /// Used only for H.264.
     var keyFrames: [Bool] = []
-    /// Frames that went into clips of which there is no file.
+    /// The number of frames stored in clips that have no file.
     var lostWithClips: Int64 = 0
     var account: FrameAccount
     var report: TriggeredReport
-    /// The shortest time before now that the ring held when it was too small, in microseconds.
+    /// The shortest history, in microseconds, when the ring was too small for the pre-trigger
+    /// duration.
     var shortened: Int64?
-    /// Why there is no file of a clip that got no frame.
+    /// The error of a clip without frames.
     var emptyClip: MediaError?
   }
 
-  /// How many clips there may be in all.
+  /// The greatest number of clips.
   private var maximumClipCount: Int {
     triggers.repeats ? triggers.maximumClipCount ?? .max : 1
   }
 
-  /// The bytes of the ring, and how many frames it may hold.
+  /// The size of the ring in bytes and in frames.
   func ringSize() -> (bytes: Int, frames: Int) {
     let rate = input.negotiatedFrameRate.doubleValue
-    // Beyond what is kept, what comes while the disk stands still for two seconds; and some of the
-    // ring is never used.
+    // The ring also holds two seconds of frames for a stalled disk. It is never filled completely.
     let kept = triggers.preDuration.doubleValue + Double(Self.latestNews) / 1_000_000
     let frames = (kept + 2) * rate / FrameQueue.nearlyFull + 16
     let bytes = min(frames * Double(input.maximumByteCount), 1e15)
     let limit = triggers.memoryLimit ?? RecordingMemory.availableBytes() / 2
     let least = 4 * (input.maximumByteCount + 4_096)
-    // A camera may be faster than it says.
+    // A camera may exceed its nominal rate.
     return (max(least, min(Int(bytes), limit)), Int(min(frames * 2, 1e7)) + 1_024)
   }
 
@@ -75,11 +78,10 @@ struct TriggeredTake {
   ///
   /// - Parameters:
   ///   - queue: The ring.
-  ///   - end: Why the capture ended, once the queue is closed.
-  ///   - takeTriggers: Takes what triggers came since it was last asked, and tells whether there
-  ///     will be others.
-  ///   - tell: Told what happens, on this thread.
-  /// - Returns: What became of every frame, and the clips.
+  ///   - end: The end of the capture. Called after the queue is closed.
+  ///   - takeTriggers: Returns the new triggers, and whether they are the last.
+  ///   - tell: Called with each event, on this thread.
+  /// - Returns: The report of the capture and its clips.
   func write(
     from queue: FrameQueue, end: () -> CaptureEnd,
     takeTriggers: () -> (new: [CaptureTrigger], isLast: Bool),
@@ -88,7 +90,8 @@ struct TriggeredTake {
     var state = begin(queue)
     var takesTriggers = true
     while true {
-      // Before the triggers are taken: a trigger that comes later is no earlier than this frame.
+      // The state is read before the triggers. A trigger that arrives later is not earlier than
+      // this frame.
       let isClosed = queue.isClosed
       if isClosed { audio?.end(behind: queue) }
       let newest = queue[queue.endNumber - 1]?.observation.microseconds
@@ -100,7 +103,7 @@ struct TriggeredTake {
           control.stop(.maxClips)
         }
       }
-      // Those that come from now on are no part of the capture, however many they are.
+      // Triggers after the end of the capture do not belong to it.
       takesTriggers = !isClosed
       let isIdle = advance(queue, isClosed ? end() : nil, &state, tell)
       state.report.ringPeak = max(state.report.ringPeak, queue.boundBytes)
@@ -128,7 +131,7 @@ struct TriggeredTake {
     return Progress(account: account, report: report)
   }
 
-  /// Begins a clip around a trigger.
+  /// Starts a clip around a trigger.
   private func open(
     _ trigger: CaptureTrigger, _ queue: FrameQueue, _ state: inout Progress,
     _ tell: (MovieFileOutput.TriggeredEvent) -> Void
@@ -153,7 +156,7 @@ struct TriggeredTake {
     do throws(MovieFile.CreationError) {
       file = try MovieFile(creating: settings.path, overwrites: settings.overwrites)
     } catch {
-      // Clips that are being recorded go on, and the next trigger may have more luck.
+      // Other clips continue, and a later trigger may succeed.
       state.report.problem = state.report.problem ?? MediaError(error)
       state.report.warnings.append("\(settings.path) was not written: \(error.reason)")
       if !triggers.repeats { control.stop(.error) }
@@ -169,8 +172,9 @@ struct TriggeredTake {
         from: queue, needsKeyFrames: needsKeyFrames))
   }
 
-  /// The times of a clip's frames; both ends are rounded up to whole microseconds, which for a
-  /// half-open range leaves the same frames in it.
+  /// The time range of a clip's frames in microseconds.
+  ///
+  /// Both ends are rounded up, which does not change the frames in a half-open range.
   static func range(of trigger: CaptureTrigger, _ settings: TriggerSettings) -> Range<Int64> {
     func time(_ offset: MediaTime, negated: Bool) -> Int64 {
       let rounding: TimeRounding = negated ? .towardNegativeInfinity : .towardPositiveInfinity
@@ -181,7 +185,7 @@ struct TriggeredTake {
     return start..<max(start, time(settings.postDuration, negated: false))
   }
 
-  /// Stores what is there of each clip, and finishes those that are over.
+  /// Stores the available frames of each clip, and finishes complete clips.
   ///
   /// - Returns: Whether there was nothing to do.
   private func advance(
@@ -194,7 +198,7 @@ struct TriggeredTake {
     let known = first + state.outcomes.count
     for clip in state.clips {
       let places = clip.advance(queue, before: known, atMost: Self.batch) { number, outcome in
-        // In one file is enough.
+        // A frame counts as taken once it is in at least one file.
         if state.outcomes[number - first] != .taken { state.outcomes[number - first] = outcome }
       }
       if !places.isEmpty {
@@ -227,7 +231,7 @@ struct TriggeredTake {
     } catch {
       state.lostWithClips += storedCount
       state.report.warnings.append("\(clip.path) was not written: \(error)")
-      // Of several clips one may be empty, where no frame came.
+      // With several clips, a clip without frames is not an error of the capture.
       if triggers.repeats, [.nothingStored, .cancelled].contains(error.code) {
         state.emptyClip = state.emptyClip ?? error
       } else {
@@ -237,14 +241,14 @@ struct TriggeredTake {
     if !triggers.repeats { control.stop(.duration) }
   }
 
-  /// Says that a clip holds less from before its trigger than was asked for.
+  /// The warning if a clip contains less before its trigger than requested, or nil.
   private func preRollWarning(_ clip: RecordingReport, isRingTooSmall: Bool) -> String? {
     guard let mark = clip.trigger,
       let asked = try? triggers.preDuration.converted(to: 1_000_000_000, rounding: .towardZero),
       let period = try? input.negotiatedFrameRate.frameDuration
         .converted(to: 1_000_000_000, rounding: .towardPositiveInfinity)
     else { return nil }
-    // A frame's time may be off by some of its period.
+    // A frame's time may be off by a fraction of its period.
     let held = mark.time.wholeNanoseconds
     guard held < asked.value - 2 * period.value else { return nil }
     return "\(clip.path) holds \(max(0, held) / 1_000_000) ms from before its trigger "
@@ -252,7 +256,7 @@ struct TriggeredTake {
       + (isRingTooSmall ? "the ring is too small" : "the camera had not run for longer")
   }
 
-  /// Enters the frames that came since the last time as not yet in any clip.
+  /// Records frames that have arrived since the last call as not in any clip yet.
   private func noteArrivals(_ queue: FrameQueue, _ state: inout Progress) {
     var number = queue.startNumber + state.outcomes.count
     while let frame = queue[number] {
@@ -263,7 +267,7 @@ struct TriggeredTake {
     }
   }
 
-  /// Releases the frames that no clip needs, now or later.
+  /// Releases the frames that no current or future clip needs.
   private func evict(from queue: FrameQueue, newest: Int64, _ state: inout Progress) {
     let limit = min(
       state.clips.map(\.number).min() ?? queue.endNumber,
@@ -286,7 +290,7 @@ struct TriggeredTake {
       number = isKeyFrame ? number : keyIndex
     }
     release(before: number, of: queue, &state)
-    // Rather the oldest frames than the next ones.
+    // A nearly full ring drops its oldest frames, rather than the next arriving ones.
     while number < limit, queue.isNearlyFull, let frame = queue[number] {
       let held = newest &- frame.observation.microseconds
       if held < kept { state.shortened = min(state.shortened ?? .max, held) }
@@ -318,7 +322,7 @@ struct TriggeredTake {
     report.measuredFrameRate = state.account.measuredFrameRate
     report.startupDuration = state.account.startupDuration
     report.stoppedBy = end.stopReason
-    // What a clip's file lost in the end is in no other, unless clips overlap.
+    // Frames lost at the end of a clip's file are in no other clip, unless clips overlap.
     let lost = min(
       report.ledger.stored,
       report.clips.reduce(state.lostWithClips) { $0 + $1.ledger.lostWriter })
