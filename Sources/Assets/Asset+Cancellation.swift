@@ -3,9 +3,10 @@
 import OvercrankLibAV
 
 extension Asset {
-  /// Has all reading of movie files in this process fail with ``MediaError/Code/cancelled``, now and
-  /// from now on; for a program that is to end, from any thread.
+  /// Cancels all current and future reading of movie files in this process.
   ///
-  /// libavformat is asked to stop before the next block that it reads (`AVIOInterruptCB`).
+  /// The reads fail with ``MediaError/Code/cancelled``. Use this for a program that is about to
+  /// exit. May be called from any thread. libavformat stops before its next read
+  /// (`AVIOInterruptCB`).
   public static func cancelReading() { ReadWatch.cancelAll() }
 }

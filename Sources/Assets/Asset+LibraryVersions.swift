@@ -4,6 +4,6 @@ import OvercrankLibAV
 public import OvercrankMediaCore
 
 extension Asset {
-  /// The libraries that read and write movies.
+  /// The versions of the libraries that read and write movies.
   public static var libraryVersions: [LibraryVersion] { LibraryVersions.all }
 }

@@ -4,9 +4,9 @@ import OvercrankLibAV
 public import OvercrankMediaCore
 
 extension Asset {
-  /// The asset as the value that compositions hold.
+  /// The asset as a media source for compositions.
   ///
-  /// - Throws: `MediaError` with `.emptyRange` for an asset that lasts no time.
+  /// - Throws: `MediaError` with `.emptyRange` for an asset of zero duration.
   public func mediaSource() throws(MediaError) -> MediaSource {
     var tracks: [SourceTrack] = []
     if let videoTrack {

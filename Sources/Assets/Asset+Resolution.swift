@@ -3,12 +3,12 @@
 public import OvercrankMediaCore
 
 extension Asset {
-  /// The time that an expression means in this asset: `1.25`, `120f`, `end`.
+  /// Resolves a time expression in this asset, such as `1.25`, `120f` or `end`.
   ///
-  /// A time after the end is given as it is.
+  /// A time after the end is returned unchanged.
   ///
-  /// - Throws: `MediaError` with `.outsideSource` for a time before the start or a frame that is
-  ///   not there, `.overflow` when the time cannot be said exactly.
+  /// - Throws: `MediaError` with `.outsideSource` for a time before the start or a frame that does
+  ///   not exist, `.overflow` for a time without an exact representation.
   public func resolve(_ time: TimeExpression) throws(MediaError) -> MediaTime {
     let frames = videoTrack?.frames
     return try time.resolved(
@@ -16,9 +16,10 @@ extension Asset {
       frameTime: { (index) throws(MediaError) in try frames?.time(ofFrame: index) ?? .zero })
   }
 
-  /// The range that an expression means in this asset: `1.2..1.5`, `0f..240f`.
+  /// Resolves a range expression in this asset, such as `1.2..1.5` or `0f..240f`.
   ///
-  /// - Throws: `MediaError` as for a time, and with `.emptyRange` for one that ends before it starts.
+  /// - Throws: `MediaError` as for a time, and `.emptyRange` for a range that ends before it
+  ///   starts.
   public func resolve(_ range: TimeRangeExpression) throws(MediaError) -> TimeRange {
     let frames = videoTrack?.frames
     return try range.resolved(

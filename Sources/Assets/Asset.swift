@@ -4,44 +4,46 @@ import OvercrankLibAV
 public import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// What a movie file holds, with the exact time of each of its frames.
+/// A movie file with the exact time of each frame.
 ///
-/// Time zero is the first picture (or the first sample of a file without pictures). The index is
-/// read once, when the asset is made.
+/// Time zero is the first frame, or the first sample of a file without video. The index is read
+/// once, when the asset is created. The value may be used from any thread.
 public struct Asset: Sendable {
-  /// The file.
+  /// The path of the file.
   public let path: String
-  /// The container, by the name of its family: `mov`, `matroska`, `avi`.
+  /// The container family, such as `mov`, `matroska` or `avi`.
   public let container: String
-  /// The first track of pictures, or nil.
+  /// The first video track that can be decoded, or nil.
   public let videoTrack: VideoTrack?
-  /// The first track of sound, or nil.
+  /// The first audio track that can be decoded, or nil.
   public let audioTrack: AudioTrack?
-  /// The tags of the file.
+  /// The metadata tags of the file.
   public let metadata: [String: String]
-  /// How much of a file that is cut off can be read; nil for a whole one.
+  /// The readable part of a truncated file, or nil for a complete one.
   public let truncation: Truncation?
   /// The chapters of the file.
   public let chapters: [Chapter]
-  /// The tracks that are neither, which an export leaves out, by what they are.
+  /// Descriptions of all other tracks, which an export leaves out.
   package let otherTracks: [String]
 
-  /// How much of a file can be read that ends before what its index names.
+  /// The readable part of a file that ends before its index says.
   public struct Truncation: Hashable, Sendable {
-    /// The frames that are there.
+    /// The number of frames that can be read.
     public let readableFrameCount: Int
-    /// The frames that the index names.
+    /// The number of frames in the index.
     public let statedFrameCount: Int
   }
 
-  /// Reads what a file holds.
+  /// Reads the index of a movie file.
+  ///
+  /// Blocks.
   ///
   /// - Parameters:
-  ///   - path: The file.
-  ///   - allowsTruncation: Whether a file that is cut off is what can be read of it, as
-  ///     ``truncation`` then says; else it is an error.
-  /// - Throws: `MediaError`: `.notFound`, `.noPermission`, or `.invalidData` for a file that is
-  ///   no movie, is damaged or is cut off.
+  ///   - path: The path of the file.
+  ///   - allowsTruncation: Whether a truncated file is accepted. ``truncation`` then describes it.
+  ///     If false, a truncated file is an error.
+  /// - Throws: `MediaError` with `.fileNotFound`, `.noPermission`, or `.invalidData` for a file
+  ///   that is not a movie, is damaged or truncated.
   public init(path: String, allowsTruncation: Bool = false) throws(MediaError) {
     try AssetFile.check(path)
     self.path = path
@@ -68,7 +70,7 @@ public struct Asset: Sendable {
     }
   }
 
-  /// How long the asset plays: to the end of its last picture, or of its sound without pictures.
+  /// The duration up to the end of the last frame, or of the audio if there is no video.
   public var duration: MediaTime {
     if let frames = videoTrack?.frames {
       return MediaTime(frames.endTicks, over: frames.timescale)

@@ -4,12 +4,12 @@ import Glibc
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 
-/// What the file system says of a path, before libav is asked.
+/// Checks of a path before libav opens the file.
 enum AssetFile {
-  /// Checks that the path is a readable file with something in it.
+  /// Checks that a path is a readable regular file that is not empty.
   ///
-  /// - Throws: `MediaError` that tells a missing file from one that is no file, may not be read
-  ///   or is empty.
+  /// - Throws: `MediaError` that distinguishes a missing file, another file type, missing
+  ///   permission, and an empty file.
   static func check(_ path: String) throws(MediaError) {
     var status = stat()
     guard stat(path.systemPath, &status) == 0 else {

@@ -4,11 +4,11 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// What the packets of a file tell.
+/// The packet index of a file.
 ///
-/// All of them are read, unless the index of a movie says as much: where pictures are shown in the
-/// order in which they are stored, only those are read whose bytes must tell whether they stand
-/// alone. (A minute of 1080p at 240 fps is a gigabyte.)
+/// Usually all packets are read. If a movie's own index suffices and frames are stored in
+/// presentation order, only selected packets are read: those whose bytes show whether a frame is a
+/// random access point. This matters because one minute of 1080p at 240 fps is a gigabyte.
 struct AssetIndex {
   let containerName: String
   private let isMOV: Bool
@@ -16,32 +16,34 @@ struct AssetIndex {
   let metadata: [String: String]
   let chapters: [Chapter]
   private let path: String
-  /// What the file says of each track: how many packets, and how many ticks.
+  /// The number of packets and the duration in ticks of each track, according to the file.
   private var stated: [Int: (packetCount: Int, ticks: Int64?)] = [:]
-  /// What is known of the packets that can be read, by track, in the order of decoding.
+  /// The readable packets of each track, in decode order.
   private(set) var packets: [Int: [PacketRecord]] = [:]
-  /// All packets that came whole, by track; some of them may have no time.
+  /// The number of complete packets of each track, including those without a time.
   private var wholeCounts: [Int: Int] = [:]
-  /// How many packets were read.
+  /// The number of packets that were read.
   private(set) var readCount = 0
-  /// How long the last sample of each track lasts, by the boxes of a movie; nil where none tells.
+  /// The duration of each track's last sample from the movie's boxes, or nil if unknown.
   private var lastDurations: [Int64?] = []
-  /// The tracks of which some packet is encrypted.
+  /// The tracks with encrypted packets.
   private var encrypted: Set<Int> = []
-  /// The tracks whose samples are in another file, by the boxes of a movie.
+  /// The tracks whose samples are in another file, according to the movie's boxes.
   private(set) var elsewhere: Set<Int> = []
-  /// Whether the file's index says other things than the packets that were read.
+  /// Whether the file's index contradicts the packets that were read.
   private var isContradicted = false
 
   /// Reads a file's index.
   ///
-  /// - Throws: `LibAVError` for "open" or "read".
+  /// - Throws: `LibAVError` from opening or reading.
   init(_ path: String) throws(LibAVError) {
     let index = try AssetIndex(path, readsAll: false)
     self = index.isContradicted ? try AssetIndex(path, readsAll: true) : index
   }
 
-  /// Reads a file's index; all packets, if so asked, whatever the file's own says.
+  /// Reads a file's index.
+  ///
+  /// With `readsAll`, every packet is read, and the movie's own index is ignored.
   init(_ path: String, readsAll: Bool) throws(LibAVError) {
     var demuxer = try Demuxer(opening: path)
     self.path = path
@@ -58,7 +60,7 @@ struct AssetIndex {
     let parsers = tracks.map { PacketParser.ofPictureTypes($0.parameters) }
     while let packet = try demuxer.nextPacket() {
       readCount += 1
-      // A packet that ends with the file is cut off; what follows cannot be read.
+      // A packet that ends beyond the file is truncated and cannot be decoded.
       guard !packet.isCorrupt, tracks.indices.contains(packet.trackIndex) else { continue }
       wholeCounts[packet.trackIndex, default: 0] += 1
       let track = tracks[packet.trackIndex]
@@ -108,10 +110,10 @@ struct AssetIndex {
     }
   }
 
-  /// Leaves a track of predicted pictures its first key frame alone where each of them is called
-  /// one: a movie without a table of sync samples says so, whatever its pictures are.
+  /// Keeps only the first key frame of a predicted track whose packets all claim to be key frames.
   ///
-  /// For codecs whose packets are not read for it, but for those whose containers are to be trusted.
+  /// A movie without a sync sample table makes this claim for every codec. The check applies to
+  /// codecs whose packets are not parsed, except those with reliable containers.
   private mutating func distrustKeyFrames(_ track: TrackFormat) {
     guard track.kind == .video, !track.parameters.isIntraOnly, !track.parameters.readsUnits,
       !["vp8", "vp9", "av1", "theora"].contains(track.parameters.codecName),
@@ -124,18 +126,18 @@ struct AssetIndex {
     }
   }
 
-  /// Makes the last packet of a movie's track no longer than its sample is.
+  /// Limits the duration of a movie track's last packet to that of its last sample.
   private mutating func limitLastDuration(_ track: TrackFormat) {
     guard isMOV, isWhole(track), let records = packets[track.index], let last = records.last else {
       return
     }
-    // Without boxes that tell, a fragment's last sample is taken to be as long as the one before.
+    // Without boxes that define it, a fragment's last sample lasts as long as the previous one.
     let before = isInFragments(track) ? records.dropLast().last?.duration : nil
     guard let longest = lastDuration(of: track) ?? before, last.duration > longest else { return }
     packets[track.index]?[records.count - 1].duration = longest
   }
 
-  /// The tracks of pictures of which the file's index says all but what the pictures' bytes do.
+  /// The video tracks whose index in the movie is complete except for random access points.
   private func tracksInIndex(
     _ tables: SampleTables, _ demuxer: borrowing Demuxer
   ) -> [Int: [PacketLocation]] {
@@ -154,8 +156,9 @@ struct AssetIndex {
     return known
   }
 
-  /// The packets of a track by its index, which those that were read must agree with; nil where
-  /// they do not.
+  /// Creates a track's packets from the movie's index.
+  ///
+  /// Nil if packets that were read contradict it.
   private func records(
     _ track: Int, _ places: [PacketLocation], byteCount: Int64
   ) -> [PacketRecord]? {
@@ -166,7 +169,7 @@ struct AssetIndex {
     for (number, offset) in places.enumerated() {
       let next = number + 1 < places.count ? places[number + 1].ticks : end
       guard let next, next > offset.ticks else { return nil }
-      // Cut off with the file's end.
+      // Packets beyond the end of a truncated file are left out.
       let (last, overflow) = offset.position.addingReportingOverflow(Int64(offset.byteCount))
       guard !overflow, last <= byteCount else { continue }
       var record = PacketRecord(
@@ -188,9 +191,9 @@ struct AssetIndex {
     return read.isEmpty ? records : nil
   }
 
-  /// The first track of pictures that can be decoded, or nil.
+  /// The first video track that can be decoded, or nil.
   ///
-  /// Unless truncation is allowed, a file that is cut off is an error.
+  /// A truncated file throws unless truncation is allowed.
   func videoTrack(allowsTruncation: Bool = false) throws(MediaError) -> VideoTrack? {
     guard let track = tracks.first(where: { $0.kind == .video && $0.parameters.hasDecoder }) else {
       return nil
@@ -214,8 +217,8 @@ struct AssetIndex {
       height: track.parameters.height, rotation: track.rotation, frames: frames, format: track)
   }
 
-  /// The packets of a track with the times at which their frames are shown, and whether some of
-  /// these are made by the order of decoding.
+  /// A track's packets with presentation times, and whether some times were derived from the decode
+  /// order.
   private func presentation(
     of track: TrackFormat
   ) throws(MediaError) -> (records: [PacketRecord], isMade: Bool) {
@@ -236,9 +239,9 @@ struct AssetIndex {
     return (timed, true)
   }
 
-  /// The first track of sound that can be decoded, or nil.
+  /// The first audio track that can be decoded, or nil.
   ///
-  /// Unless truncation is allowed, a file that is cut off is an error.
+  /// A truncated file throws unless truncation is allowed.
   func audioTrack(
     origin video: VideoTrack?, allowsTruncation: Bool = false
   ) throws(MediaError) -> AudioTrack? {
@@ -256,7 +259,7 @@ struct AssetIndex {
       }
       return offset
     }
-    // What an encoder put before its first sample has times below the file's zero.
+    // Encoder padding before the first sample has negative times.
     let start = try max(0, sample(first.pts))
     let end = records.lazy.filter { !$0.isDiscarded }
       .map { $0.pts.addingReportingOverflow(max(0, $0.duration)).partialValue }.max()
@@ -273,7 +276,7 @@ struct AssetIndex {
       startSample: start - origin, format: track, originSample: origin)
   }
 
-  /// The place of the first picture among the samples of the file's own count.
+  /// The position of the first frame in samples of the audio track.
   private func originSample(of video: VideoTrack, rate: Int) throws(MediaError) -> Int64 {
     guard
       let offset = try?
@@ -283,16 +286,18 @@ struct AssetIndex {
     return Int64(offset)
   }
 
-  /// The length of a movie's track from its first picture on; nil where some of it is lost.
+  /// The duration of a movie's track from its first frame, in ticks.
   ///
-  /// It ends with its last sample, or sooner where an edit list says so. Fragments have the former
-  /// alone: what their head states was written before there were samples.
+  /// Nil if packets are missing.
+  ///
+  /// The track ends with its last sample, or earlier according to an edit list. In a fragmented
+  /// movie only the last sample counts, since its header was written before the samples.
   private func statedTicks(_ track: TrackFormat) -> Int64? {
     guard isMOV, isWhole(track), let records = packets[track.index] else { return nil }
     let samples = lastDuration(of: track).flatMap(records.ticks(endingWith:))
     if isInFragments(track) { return samples }
     guard var stated = stated[track.index]?.ticks else { return samples }
-    // Where an edit list hides something, it begins at zero, and the first picture later.
+    // An edit list that hides packets starts at zero, before the first shown frame.
     if let origin = records.lazy.filter({ !$0.isDiscarded }).map(\.pts).min(),
       records.contains(where: \.isDiscarded)
     {
@@ -301,24 +306,26 @@ struct AssetIndex {
     return samples.map { min(stated, $0) } ?? stated
   }
 
-  /// How long a track's last sample lasts, in ticks; nil where no box tells.
+  /// The duration of a track's last sample in ticks.
+  ///
+  /// Nil if no box defines it.
   private func lastDuration(of track: TrackFormat) -> Int64? {
     guard lastDurations.indices.contains(track.index), let ticks = lastDurations[track.index]
     else { return nil }
-    // Uncompressed sound has a sample for each tick, of which a packet holds many.
+    // Uncompressed audio has one sample per tick, and a packet contains many samples.
     return ticks > (track.kind == .audio ? 1 : 0) ? ticks : nil
   }
 
-  /// Whether all packets that the index of a track names have come.
+  /// Whether all packets in a track's index were read.
   private func isWhole(_ track: TrackFormat) -> Bool {
     guard let stated = stated[track.index] else { return false }
     return wholeCounts[track.index, default: 0] >= stated.packetCount
   }
 
-  /// Whether a track's samples are named by fragments alone.
+  /// Whether a track's samples are only in fragments.
   private func isInFragments(_ track: TrackFormat) -> Bool { isMOV && track.indexedCount == 0 }
 
-  /// Throws when a track is encrypted: what decodes from it, and any copy, would be garbage.
+  /// Throws if a track is encrypted, because its decoded frames and copies would be unusable.
   private func checkPlain(_ track: TrackFormat, _ what: String) throws(MediaError) {
     guard encrypted.contains(track.index) else { return }
     throw MediaError(
@@ -326,10 +333,10 @@ struct AssetIndex {
       recovery: "decrypt the file first, with a program that has its key")
   }
 
-  /// Throws when the index of a plain movie names packets that the file does not hold.
+  /// Throws if the index of a plain movie lists packets beyond the end of the file.
   ///
-  /// A file in fragments names none in advance: there, what is whole is all there is. Neither
-  /// does an index of another container, which lists places to jump to.
+  /// A fragmented movie has no such list, so its complete packets are all there is. Indices of
+  /// other containers only list seek points.
   private func checkWholeness(_ track: TrackFormat, of what: String) throws(MediaError) {
     guard let truncation = truncation(of: track) else { return }
     throw MediaError(
@@ -339,7 +346,9 @@ struct AssetIndex {
       recovery: "copy the file again from where it was recorded")
   }
 
-  /// How many packets of a track can be read where its index names more; nil where all can.
+  /// The readable part of a track whose index lists more packets.
+  ///
+  /// Nil if all can be read.
   func truncation(of track: TrackFormat) -> Asset.Truncation? {
     guard isMOV, track.indexedCount > 0 else { return nil }
     let count = wholeCounts[track.index] ?? 0

@@ -3,25 +3,27 @@
 import OvercrankLibAV
 package import OvercrankMediaCore
 
-/// Reads any samples of an asset's sound; forward is fastest.
+/// Reads samples of an asset's audio in any order.
 ///
-/// Sample 0 is at the asset's zero. What the encoder put before the sound is left out, and
-/// outside the sound there is silence.
+/// Forward reading is fastest.
+///
+/// Sample 0 is at the asset's time zero. Encoder padding is left out. Samples outside the audio
+/// track are silent.
 package struct AudioReader: ~Copyable {
   private let asset: Asset
   private let track: AudioTrack
   private var source: PacketSource
-  /// Decoded samples of each channel, and the place of the first of them.
+  /// Decoded samples of each channel, and the index of the first one.
   private var buffer: [[Float]]
   private var bufferStart: Int64
   private var isAtEnd = false
 
-  /// Samples kept before what was asked for last, so that small steps back cost nothing.
+  /// The number of samples kept before the last request, so that small backward steps need no seek.
   private static let kept = 192_000
 
-  /// Opens the asset's sound.
+  /// Opens the asset's audio.
   ///
-  /// - Throws: `MediaError` with `.invalidData` for an asset without sound that can be decoded.
+  /// - Throws: `MediaError` with `.invalidData` for an asset without decodable audio.
   package init(_ asset: Asset) throws(MediaError) {
     guard let track = asset.audioTrack else { throw .invalid(asset.path, "holds no sound") }
     let source = try PacketSource.open(asset, track.format)
@@ -34,9 +36,9 @@ package struct AudioReader: ~Copyable {
 
   private var bufferEnd: Int64 { bufferStart + Int64(buffer.first?.count ?? 0) }
 
-  /// `count` samples of each channel from number `start` on, between -1 and 1.
+  /// Reads samples of each channel, as numbers from -1 to 1.
   ///
-  /// - Throws: `MediaError` with `.invalidData` for sound that cannot be decoded.
+  /// - Throws: `MediaError` with `.invalidData` for audio that cannot be decoded.
   package mutating func samples(from start: Int64, count: Int) throws(MediaError) -> [[Float]] {
     var result = Array(repeating: [Float](repeating: 0, count: count), count: track.channelCount)
     let first = max(start, track.startSample)
@@ -74,8 +76,10 @@ package struct AudioReader: ~Copyable {
     } catch { throw MediaError(reading: error) }
   }
 
-  /// Appends a block at its own place; containers that round times to milliseconds may be off by
-  /// some samples, which is no gap.
+  /// Appends a decoded block at its own time.
+  ///
+  /// Containers that round times to milliseconds may shift a block by some samples. Such a shift is
+  /// not a gap.
   private mutating func append(_ frame: MediaFrame) throws(LibAVError) {
     guard let samples = frame.samples(), samples.count == track.channelCount else {
       throw LibAVError("decode the sound of", asset.path, code: -22)
@@ -87,7 +91,7 @@ package struct AudioReader: ~Copyable {
     let isInSamples = track.format.timeBase.denominator % Int128(track.sampleRate) == 0
     let tolerance = isInSamples ? 0 : Int64(track.sampleRate / 200)
     let gap = place - bufferEnd
-    // A jump of more than a minute is a broken time, not silence.
+    // A jump of more than one minute is treated as an invalid time, not as a gap.
     if gap > tolerance, gap < Int64(track.sampleRate) * 60 {
       for channel in buffer.indices {
         buffer[channel] += [Float](repeating: 0, count: Int(gap))
@@ -99,7 +103,7 @@ package struct AudioReader: ~Copyable {
 
   private mutating func forget(before place: Int64) {
     let count = Int(min(place - bufferStart, Int64(buffer.first?.count ?? 0)))
-    // In large steps, since each costs a copy of what is kept.
+    // Samples are removed in large steps, because each removal copies the rest.
     guard count > Self.kept else { return }
     for channel in buffer.indices { buffer[channel].removeFirst(count) }
     bufferStart += Int64(count)

@@ -4,26 +4,26 @@ import OvercrankLibAV
 public import OvercrankMediaCore
 
 extension FrameReader {
-  /// The image that is shown at a time.
+  /// Decodes the frame shown at a time.
   ///
   /// - Parameters:
-  ///   - time: The time of the asset.
-  ///   - format: How its pixels are to be stored.
-  /// - Returns: The image, as large as it is stored, and not rotated.
-  /// - Throws: `MediaError` as ``index(at:)`` and ``copyFrame(at:into:)``.
+  ///   - time: The time in the asset.
+  ///   - format: The pixel format of the result.
+  /// - Returns: The frame in its stored size, without rotation.
+  /// - Throws: `MediaError` as ``index(at:)`` and ``copyFrame(at:into:)`` do.
   public mutating func pixelBuffer(
     at time: MediaTime, as format: PixelFormat = .bgra
   ) throws(MediaError) -> PixelBuffer {
     try pixelBuffer(ofFrame: index(at: time), as: format)
   }
 
-  /// The image of a frame by its number in order of presentation, from 0.
+  /// Decodes a frame by its index in presentation order, from 0.
   ///
   /// - Parameters:
-  ///   - index: The number.
-  ///   - format: How its pixels are to be stored.
-  /// - Returns: The image, as large as it is stored, and not rotated.
-  /// - Throws: `MediaError` as ``copyFrame(at:into:)``.
+  ///   - index: The index of the frame.
+  ///   - format: The pixel format of the result.
+  /// - Returns: The frame in its stored size, without rotation.
+  /// - Throws: `MediaError` as ``copyFrame(at:into:)`` does.
   public mutating func pixelBuffer(
     ofFrame index: Int, as format: PixelFormat = .bgra
   ) throws(MediaError) -> PixelBuffer {
@@ -32,17 +32,19 @@ extension FrameReader {
     return buffer
   }
 
-  /// Has a buffer hold a frame, in the buffer's pixel format and as large as the frame is stored.
+  /// Decodes a frame into an existing buffer, in the buffer's pixel format and the frame's stored
+  /// size.
   ///
-  /// It is not rotated. Code values are those of the video range for 4:2:0 formats, and 0 to 255
-  /// for RGB and gray (libswscale). It asks for no new memory for the pixels while frames are of one
-  /// size: use one buffer for all. What it held before is gone, also where this fails.
+  /// The frame is not rotated. Values use video range for 4:2:0 formats, and 0 to 255 for RGB and
+  /// gray (libswscale). Frames of equal size reuse the buffer's memory. The previous content is
+  /// lost even if decoding fails.
   ///
   /// - Parameters:
-  ///   - index: The number in order of presentation, from 0.
-  ///   - buffer: The buffer.
-  /// - Throws: `MediaError` with `.outsideSource` for a frame that is not there, `.invalidData` for
-  ///   one that cannot be decoded, `.notConvertible` for a format that libswscale does not make.
+  ///   - index: The index in presentation order, from 0.
+  ///   - buffer: The destination.
+  /// - Throws: `MediaError` with `.outsideSource` for an index out of range, `.invalidData` for a
+  ///   frame that cannot be decoded, `.notConvertible` for a format that libswscale does not
+  ///   support.
   public mutating func copyFrame(
     at index: Int, into buffer: inout PixelBuffer
   ) throws(MediaError) {
@@ -58,9 +60,9 @@ extension FrameReader {
 }
 
 extension FrameConverter {
-  /// Prepares a conversion of an asset's frames.
+  /// Creates a converter for an asset's frames.
   ///
-  /// - Throws: `MediaError` with `.notConvertible` for a format that libswscale does not make.
+  /// - Throws: `MediaError` with `.notConvertible` for a format that libswscale does not support.
   init(frames format: PixelFormat) throws(MediaError) {
     do throws(LibAVError) { try self.init(to: format) } catch {
       throw MediaError(

@@ -3,52 +3,61 @@
 package import OvercrankLibAV
 public import OvercrankMediaCore
 
-/// Reads single pictures of an asset, exactly, in any order; forward is fastest.
+/// Decodes single frames of an asset in any order.
+///
+/// Forward reading is fastest.
 public struct FrameReader: ~Copyable {
   private let asset: Asset
   private let track: VideoTrack
   private var source: PacketSource
-  /// The frame that decoding gives next, in order of presentation; nil when it is unknown.
+  /// The index of the frame that the decoder returns next, in presentation order.
+  ///
+  /// Nil if unknown.
   private var nextIndex: Int?
-  /// The frame given last, since the same one is often asked for again.
+  /// The last frame returned.
+  ///
+  /// Callers often request the same frame again.
   private var last: (index: Int, picture: MediaFrame)?
-  /// Which frames will be asked for; all of them where nil.
+  /// Whether each frame will be requested.
+  ///
+  /// Nil means all frames.
   private var wanted: [Bool]?
-  /// What frames are converted with, and the format that it was made for.
+  /// The pixel converter, and the format that it was created for.
   var converter: FrameConverter?
   var converterFormat: PixelFormat?
   private let threadCount: Int
   private let undecodable: UndecodableFramePolicy
-  /// Frames that could not be decoded, whether asked for or tried as substitutes.
+  /// The frames that could not be decoded, including substitutes.
   private var broken: Set<Int> = []
-  /// The frames that were asked for and could not be decoded, by number, each once, in the order
-  /// in which they were asked for.
+  /// The indices of requested frames that could not be decoded, each once, in the order of the
+  /// requests.
   public private(set) var undecodableFrames: [Int] = []
 
-  /// How many frames are tried at most as a substitute for one that cannot be decoded.
+  /// The greatest number of frames tried as a substitute in each direction.
   private static let mostSubstitutes = 256
 
-  /// Opens the asset's pictures.
+  /// Opens the asset's video.
   ///
   /// - Parameters:
   ///   - asset: The asset.
-  ///   - undecodable: What is given for a frame that cannot be decoded: with `hold` another one,
-  ///     else an error.
-  /// - Throws: `MediaError` with `.invalidData` for an asset without pictures that can be decoded.
+  ///   - undecodable: The policy for frames that cannot be decoded. `hold` returns another frame,
+  ///     other policies throw.
+  /// - Throws: `MediaError` with `.invalidData` for an asset without decodable video.
   public init(
     _ asset: Asset, undecodable: UndecodableFramePolicy = .stop
   ) throws(MediaError) {
     try self.init(asset, wanted: nil, undecodable: undecodable)
   }
 
-  /// Opens the asset's pictures for somebody who wants only some of them: others are not decoded
-  /// where no wanted one needs them.
+  /// Opens the asset's video for a subset of its frames.
+  ///
+  /// Other frames are decoded only as references.
   ///
   /// - Parameters:
   ///   - asset: The asset.
-  ///   - wanted: Which frames will be asked for, by number; all of them where nil.
-  ///   - threadCount: How many threads may decode; 0 lets libav choose by the processors.
-  ///   - undecodable: As ``init(_:undecodable:)`` has it.
+  ///   - wanted: Whether each frame will be requested, by index. Nil means all frames.
+  ///   - threadCount: The number of decoder threads. 0 lets libav choose.
+  ///   - undecodable: The policy for frames that cannot be decoded.
   /// - Throws: `MediaError` as ``init(_:undecodable:)`` does.
   package init(
     _ asset: Asset, wanted: [Bool]?, threadCount: Int = 0,
@@ -65,13 +74,14 @@ public struct FrameReader: ~Copyable {
     nextIndex = 0
   }
 
-  /// How the file asks players to rotate its images; not at all by other than multiples of 90
-  /// degrees.
+  /// The rotation that players apply, if it is a multiple of 90 degrees.
+  ///
+  /// Otherwise none.
   package var turn: FrameRotation { track.turn ?? .none }
 
-  /// The number of the frame that is shown at a time: the last that starts at or before it.
+  /// The index of the frame shown at a time: the last frame that starts at or before it.
   ///
-  /// - Throws: `MediaError` with `.outsideSource` before the first frame and from the end on.
+  /// - Throws: `MediaError` with `.outsideSource` before the first frame and at or after the end.
   public func index(at time: MediaTime) throws(MediaError) -> Int {
     guard let index = track.frames.index(at: time) else {
       throw MediaError(
@@ -81,10 +91,10 @@ public struct FrameReader: ~Copyable {
     return index
   }
 
-  /// The picture of a frame by its number in order of presentation, from 0.
+  /// Decodes a frame by its index in presentation order, from 0.
   ///
-  /// - Throws: `MediaError` with `.outsideSource` for a frame that is not there, `.invalidData`
-  ///   for one that cannot be decoded.
+  /// - Throws: `MediaError` with `.outsideSource` for an index out of range, `.invalidData` for a
+  ///   frame that cannot be decoded.
   package mutating func picture(at index: Int) throws(MediaError) -> MediaFrame {
     guard track.frames.entries.indices.contains(index) else {
       throw MediaError(
@@ -93,7 +103,7 @@ public struct FrameReader: ~Copyable {
     }
     if let last, last.index == index { return last.picture }
     if let listed = wanted, !listed.indices.contains(index) || !listed[index] {
-      // What was left out is decoded after all.
+      // The request includes a frame that was excluded, so decoding starts again with all frames.
       wanted = nil
       nextIndex = nil
     }
@@ -109,9 +119,10 @@ public struct FrameReader: ~Copyable {
     return try substitute(for: index)
   }
 
-  /// The picture of the last frame before one that can be decoded, or of the first behind it.
+  /// A substitute for an undecodable frame: the nearest decodable frame before it, or else after
+  /// it.
   ///
-  /// - Throws: `MediaError` with `.invalidData` where none near it can be decoded.
+  /// - Throws: `MediaError` with `.invalidData` if no frame nearby can be decoded.
   package mutating func substitute(for index: Int) throws(MediaError) -> MediaFrame {
     let before = (0..<index).reversed().prefix(Self.mostSubstitutes)
     let behind = track.frames.entries.indices.dropFirst(index + 1).prefix(Self.mostSubstitutes)
@@ -127,13 +138,16 @@ public struct FrameReader: ~Copyable {
     throw .invalid(asset.path, "has no frame near frame \(index) that can be decoded")
   }
 
-  /// The picture of a frame; nil where it cannot be decoded.
+  /// Decodes a frame.
+  ///
+  /// Nil if it cannot be decoded.
   private mutating func decode(_ index: Int) throws(MediaError) -> MediaFrame? {
     if isAhead(index), let picture = try decodeOn(to: index) { return picture }
     var start = keyFrame(before: index)
     try seek(to: start)
     if let picture = try decodeOn(to: index) { return picture }
-    // A key frame that was none, or a container that seeks past it: once more from farther back.
+    // The key frame may be mislabeled, or the container may seek past it. The second attempt starts
+    // one key frame earlier.
     if start > 0 {
       start = keyFrame(before: start - 1)
       try seek(to: start)
@@ -142,11 +156,13 @@ public struct FrameReader: ~Copyable {
     return nil
   }
 
-  /// Decodes up to a frame; nil when it does not come.
+  /// Continues decoding up to a frame.
+  ///
+  /// Nil if the decoder does not return it.
   private mutating func decodeOn(to index: Int) throws(MediaError) -> MediaFrame? {
     let start = track.frames.fileTicks(of: index)
     let (frames, listed) = (track.frames, wanted)
-    // Packets go in ahead of the frame that is waited for.
+    // The decoder receives packets ahead of the frame that it returns.
     let isWanted = { (ticks: Int64) -> Bool in
       guard let listed else { return true }
       guard let position = frames.index(ofFileTicks: ticks) else { return true }
@@ -155,7 +171,7 @@ public struct FrameReader: ~Copyable {
     while true {
       let next: MediaFrame?
       do throws(LibAVError) { next = try source.nextFrame(from: start, isWanted) } catch {
-        // A damaged packet costs its own frame; others may still come.
+        // A damaged packet loses its own frame, but later frames may decode.
         if error.systemErrorNumber != nil { throw MediaError(reading: error) }
         continue
       }
@@ -171,14 +187,14 @@ public struct FrameReader: ~Copyable {
     return nil
   }
 
-  /// Whether decoding on reaches a frame sooner than seeking to the key frame before it.
+  /// Whether continued decoding reaches a frame sooner than a seek to its key frame.
   private func isAhead(_ index: Int) -> Bool {
     guard let nextIndex, nextIndex <= index else { return false }
     return keyFrame(before: index) <= nextIndex || index - nextIndex < 8
       || track.frames.madeTicks != nil
   }
 
-  /// The last key frame at or before a frame, in order of presentation.
+  /// The last key frame at or before a frame, in presentation order.
   private func keyFrame(before index: Int) -> Int {
     var position = index
     while position > 0, !track.frames.entries[position].isKeyFrame { position -= 1 }
@@ -188,13 +204,13 @@ public struct FrameReader: ~Copyable {
   private mutating func seek(to index: Int) throws(MediaError) {
     nextIndex = nil
     let entry = track.frames.entries[index]
-    // The start needs no seeking, which some containers cannot do. Packets without times of their
-    // own are known by their count from there.
+    // The file is reopened instead of a seek to its start, because some containers cannot seek.
+    // Packets without times are identified by their count from the start.
     guard entry.decodeIndex > 0, track.frames.madeTicks == nil else {
       source = try PacketSource.open(asset, track.format, threadCount: threadCount)
       return
     }
-    // The index of a movie is by decoding times; others list times of presentation.
+    // MOV seeks by decode time, other containers by presentation time.
     let stored = asset.container == "mov" ? entry.decodeTicks : nil
     do throws(LibAVError) {
       try source.seek(to: stored ?? track.frames.fileTicks(of: index))
@@ -203,12 +219,12 @@ public struct FrameReader: ~Copyable {
 }
 
 extension FrameTable {
-  /// A frame's time in the file's own ticks.
+  /// The time of a frame in the file's ticks.
   fileprivate func fileTicks(of index: Int) -> Int64 {
     originTicks &+ entries[index].ticks / tickFactor
   }
 
-  /// The frame that is at a time in the file's own ticks, exactly.
+  /// The frame at exactly this time in the file's ticks, or nil.
   fileprivate func index(ofFileTicks ticks: Int64) -> Int? {
     let (offset, overflow) = ticks.subtractingReportingOverflow(originTicks)
     let (scaled, scaleOverflow) = offset.multipliedReportingOverflow(by: tickFactor)

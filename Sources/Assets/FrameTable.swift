@@ -3,73 +3,83 @@
 import Algorithms
 public import OvercrankMediaCore
 
-/// When each frame of a picture track is shown, in order of presentation.
+/// The presentation times of a video track's frames, in presentation order.
 ///
-/// Times are in ticks of the track's timescale, counted from the first frame: frame 0 is at 0.
+/// Times are in ticks of the track's timescale. Frame 0 is at tick 0.
 public struct FrameTable: Sendable {
-  /// One frame, as the file stores it.
+  /// A frame of the track.
   public struct Entry: Hashable, Sendable {
-    /// When it is shown, in ticks from the first frame.
+    /// The presentation time, in ticks after the first frame.
     public let ticks: Int64
-    /// How long it is shown, in ticks.
+    /// The duration in ticks.
     public internal(set) var duration: Int64
-    /// Whether decoding may start here.
+    /// Whether decoding can start at this frame.
     public let isKeyFrame: Bool
-    /// Its place in the order of decoding, from 0.
+    /// The index in decode order, from 0.
     public let decodeIndex: Int
-    /// When it is decoded, in the file's own ticks; nil where the file does not say.
+    /// The decode time in the file's ticks, or nil if the file does not contain it.
     package let decodeTicks: Int64?
-    /// Whether it and all that is decoded after it need no picture before it: an IDR picture in
-    /// H.264 and HEVC, and any picture of a codec without prediction in time.
+    /// Whether this frame and all frames decoded after it need no earlier frame.
+    ///
+    /// True for an IDR picture in H.264 and HEVC, and for any frame of an intra-only codec.
     package let isIndependent: Bool
   }
 
-  /// A packet of the file that shows no frame, because an edit list hides it.
+  /// A packet whose frame is hidden by an edit list.
   ///
-  /// Frames that are shown may be predicted from it.
+  /// Shown frames may reference the hidden frame.
   package struct HiddenPacket: Hashable, Sendable {
-    /// Its index in the order of decoding, from 0; shown frames and hidden packets share it.
+    /// The index in decode order, from 0, counted together with shown frames.
     package let decodeIndex: Int
-    /// The number of the frame that is shown next after it; the count of frames behind the last.
+    /// The index of the next shown frame.
+    ///
+    /// Equals the frame count after the last frame.
     package let nextFrame: Int
-    /// When it is decoded, in the file's own ticks; nil where the file does not say.
+    /// The decode time in the file's ticks, or nil if the file does not contain it.
     package let decodeTicks: Int64?
-    /// Whether decoding may start here.
+    /// Whether decoding can start at this packet.
     package let isKeyFrame: Bool
-    /// Whether it and all that is decoded after it need no picture before it.
+    /// Whether this packet and all packets decoded after it need no earlier frame.
     package let isIndependent: Bool
-    /// Whether the edit list jumps to it: what is decoded before it is not what was encoded before.
+    /// Whether an edit list jumps to this packet.
+    ///
+    /// The preceding packet was then not its predecessor in the encoder.
     package let isJump: Bool
   }
 
   /// Ticks per second.
   public let timescale: Int32
-  /// The frames in order of presentation.
+  /// The frames in presentation order.
   public private(set) var entries: [Entry]
-  /// The packets that show no frame, in order of presentation.
+  /// The hidden packets in presentation order.
   package let hiddenPackets: [HiddenPacket]
-  /// What the file's own ticks say of the first frame.
+  /// The time of the first frame in the file's ticks.
   package let originTicks: Int64
-  /// When each packet's frame is shown, in the file's own ticks and in the order of decoding, where
-  /// the packets themselves do not all say so; nil where they do.
+  /// Derived presentation times of all packets in the file's ticks, in decode order.
+  ///
+  /// Nil if all packets contain their own times.
   package let madeTicks: [Int64]?
-  /// The file's ticks are multiples of this many of ours; 1 in movies of MOV and MP4.
+  /// The number of ticks of this table per tick of the file.
+  ///
+  /// 1 for MOV and MP4.
   package let tickFactor: Int64
 
-  /// How far a frame's time may be from the one that was meant, in ticks; at most a quarter of the
-  /// shortest frame.
+  /// The greatest rounding error of a frame's time in ticks, at most a quarter of the shortest
+  /// frame.
   ///
-  /// Zero where all durations are multiples of one: such times were not rounded. Else half a tick,
-  /// or a microsecond where a tick is less than two: drivers cut their times off to microseconds,
-  /// and a frame's time is the difference of two of these.
+  /// Zero if all durations are multiples of one duration, since such times were not rounded.
+  /// Otherwise half a tick or one microsecond, whichever is greater. The latter results from
+  /// drivers that truncate timestamps to microseconds.
   package private(set) var uncertainty = Rational.zero
 
   /// The end of the last frame, in ticks.
   public var endTicks: Int64 { entries.last.map { $0.ticks + $0.duration } ?? 0 }
 
-  /// The time of a frame; the end for the number after the last.
+  /// The time of a frame.
   ///
-  /// - Throws: `MediaError` with `.outsideSource` for a frame that is not there.
+  /// The index after the last frame gives the end.
+  ///
+  /// - Throws: `MediaError` with `.outsideSource` for an index out of range.
   public func time(ofFrame index: Int64) throws(MediaError) -> MediaTime {
     guard index >= 0, index <= entries.count else {
       throw MediaError(
@@ -80,9 +90,9 @@ public struct FrameTable: Sendable {
     return MediaTime(ticks, over: timescale)
   }
 
-  /// The frame that is shown at a time: the last that starts at or before it.
+  /// The frame shown at a time: the last frame that starts at or before it.
   ///
-  /// - Returns: Its index, or nil before the first frame and from the end of the last on.
+  /// - Returns: The index. Nil before the first frame and at or after the end.
   public func index(at time: MediaTime) -> Int? {
     guard let ticks = try? time.converted(to: timescale, rounding: .towardNegativeInfinity).value,
       ticks >= 0, ticks < endTicks
@@ -90,7 +100,7 @@ public struct FrameTable: Sendable {
     return lastIndex(atOrBefore: ticks)
   }
 
-  /// The last frame that starts at or before a number of ticks.
+  /// The last frame that starts at or before a time in ticks.
   package func lastIndex(atOrBefore ticks: Int64) -> Int? {
     let next = entries.partitioningIndex { $0.ticks > ticks }
     return next == 0 ? nil : next - 1
@@ -114,9 +124,10 @@ public struct FrameTable: Sendable {
     }
     var entries: [Entry] = []
     entries.reserveCapacity(shown.count)
-    // The last place in the order of decoding that a frame shown earlier has.
+    // The greatest decode index of the frames shown so far.
     var decodedLast = -1
-    // Also by those that are hidden: where decoding goes on, and the times shown go back.
+    // Hidden packets count, too: an increasing decode time with a decreasing presentation time
+    // means reordering.
     var isReordered = zip(packets, packets.dropFirst()).contains { packet, next in
       packet.pts > next.pts && (packet.dts ?? .min) < (next.dts ?? .max)
     }
@@ -159,13 +170,15 @@ public struct FrameTable: Sendable {
     return min(max(Rational(1, over: 2), microsecond), Rational(shortest) / 4)
   }
 
-  /// The same in seconds.
+  /// The uncertainty in seconds.
   package var uncertaintyInSeconds: Rational {
-    // A tick or less over 32 bits: always fits.
+    // A fraction of a tick divided by a 32-bit timescale always fits.
     uncertainty / Rational(Int64(timescale))
   }
 
-  /// Whether frames come evenly, as far as ticks can say that; some may be missing.
+  /// Whether all frame intervals are multiples of one period within rounding.
+  ///
+  /// Frames may be missing.
   package var isRegular: Bool {
     let durations = entries.dropLast().map(\.duration)
     guard !durations.isEmpty else { return true }
@@ -176,27 +189,29 @@ public struct FrameTable: Sendable {
     }
   }
 
-  /// The largest time, so that sums and differences of times never overflow.
+  /// The greatest accepted time.
+  ///
+  /// Sums and differences of two times cannot overflow.
   private static let largestTicks: Int64 = 1 << 53
 
-  /// The packets that are hidden, each with its place among the frames that are shown.
+  /// The hidden packets with their positions among the shown frames.
   ///
   /// - Parameters:
-  ///   - packets: All packets in the order of decoding.
-  ///   - shown: The indices of those that are shown, in order of presentation.
-  /// - Returns: The hidden packets in order of presentation.
+  ///   - packets: All packets in decode order.
+  ///   - shown: The indices of the shown packets, in presentation order.
+  /// - Returns: The hidden packets in presentation order.
   private static func hidden(_ packets: [PacketRecord], shown: [Int]) -> [HiddenPacket] {
-    // Where an edit list jumps, the times of what it hides overlap those of the part before or
-    // behind it: only inside a part do they tell an order. Each part starts its own decoding
-    // times, which otherwise ascend.
+    // At a jump of an edit list, times of hidden packets overlap those of other parts. Times
+    // therefore define an order only within a part. A new part starts where the decode time
+    // decreases.
     var parts: [Int] = []
     parts.reserveCapacity(packets.count)
     for (index, record) in packets.enumerated() {
       let goesBack = index > 0 && (record.dts ?? .max) <= (packets[index - 1].dts ?? .min)
       parts.append((parts.last ?? 0) + (goesBack ? 1 : 0))
     }
-    // The numbers of the first and the last frame shown in each part; where none is, the place
-    // is behind the part before.
+    // The range of shown frames in each part. A part without shown frames gets an empty range after
+    // the previous part.
     var numbers = [Range<Int>?](repeating: nil, count: (parts.last ?? 0) + 1)
     for (number, index) in shown.enumerated() {
       let known = numbers[parts[index]] ?? number..<number
@@ -224,12 +239,12 @@ public struct FrameTable: Sendable {
     }
   }
 
-  /// How long the last frame is shown.
+  /// The duration of the last frame.
   ///
-  /// Where frames are reordered, a movie stores how long decoding takes, which is another frame's
-  /// duration, and in fragments libav does not know the last one's; there the track's own length
-  /// tells. A file that says nothing is taken to go on as
-  /// it did before.
+  /// With reordered frames, a movie stores the decode duration, which belongs to another frame. In
+  /// fragments, libav does not know the last duration. In both cases the duration of the track
+  /// defines it. Otherwise the last frame lasts as long as the file says, or as long as the
+  /// previous one.
   private static func lastDuration(
     _ last: Entry, before: Entry?, usesStated: Bool,
     statedTicks: (partialValue: Int64, overflow: Bool)?

@@ -5,7 +5,7 @@ import OvercrankLibAV
 import OvercrankMediaCore
 
 extension MediaError {
-  /// A file that libav cannot read.
+  /// Converts a libav error from reading a file.
   init(reading error: LibAVError) {
     guard !error.isCancelled else {
       self.init(
@@ -13,7 +13,7 @@ extension MediaError {
         recovery: "nothing was written", cause: error.cause)
       return
     }
-    // The one line of libav's by which a file that is cut off is known.
+    // libav reports a truncated movie only by this log line.
     if error.logLine?.contains("moov atom not found") == true {
       self.init(
         .invalidData,
@@ -54,7 +54,7 @@ extension MediaError {
       cause: error.cause)
   }
 
-  /// A file that is not a movie, or not one that can be read.
+  /// The error for a file that is not a readable movie.
   static func invalid(_ path: String, _ why: String) -> MediaError {
     MediaError(
       .invalidData, "\(path) \(why)",

@@ -3,20 +3,20 @@
 import OvercrankLibAV
 public import OvercrankMediaCore
 
-/// Writes pictures as PNG files.
+/// Encodes frames of an asset as PNG files.
 public struct PNGWriter: ~Copyable {
   private var converter = FrameConverter(to: .rgb24, isFullRange: true)
   private let appliesRotation: Bool
 
-  /// Makes a writer; it may be used for pictures of any size.
+  /// Creates a writer for frames of any size.
   ///
-  /// - Parameter appliesRotation: Whether images are rotated and mirrored as the file asks players to,
-  ///   by multiples of 90 degrees; else, and by other angles, they are as they are stored.
+  /// - Parameter appliesRotation: Whether the track's rotation and mirroring are applied. Rotations
+  ///   that are not a multiple of 90 degrees are never applied.
   public init(appliesRotation: Bool = true) { self.appliesRotation = appliesRotation }
 
-  /// The bytes of a frame as a PNG file, in RGB with 8 bits each.
+  /// Encodes a frame as a PNG file in RGB with 8 bits per channel.
   ///
-  /// Black and white of the source are black and white of the file, whichever range it stores.
+  /// Video range is expanded to full range.
   ///
   /// - Throws: `MediaError` as ``FrameReader`` does.
   public mutating func data(

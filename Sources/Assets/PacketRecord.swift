@@ -4,32 +4,31 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// What the index of a track says of one packet, in the file's ticks.
+/// A packet's entry in a track's index, in the file's ticks.
 struct PacketRecord: Hashable {
-  /// When it is shown; where the file does not say, when it is decoded, until that is known.
+  /// The presentation time, or the decode time while the former is unknown.
   var pts: Int64
   let dts: Int64?
   var duration: Int64
   var isKeyFrame: Bool
-  /// Whether its bytes say that no picture before it is needed.
+  /// Whether the packet's bytes show that it needs no earlier frame.
   var isIndependent: Bool
   var isDiscarded: Bool
-  /// Whether the file says when it is shown.
+  /// Whether the file contains the presentation time.
   var isStated = true
 }
 
 extension [PacketRecord] {
-  /// The ticks from the first picture that is shown to the end of the last sample; nil where an
-  /// edit list jumps, or times are out of bounds.
+  /// The ticks from the first shown frame to the end of the last sample.
   ///
-  /// Samples last from one decoding time to the next, and all of them together as long as they are
-  /// shown.
+  /// Each sample lasts until the next decode time. The total equals the presentation duration. Nil
+  /// if an edit list jumps or a time is out of bounds.
   func ticks(endingWith last: Int64) -> Int64? {
     guard let start = first?.dts, let end = self.last?.dts, let earliest = lazy.map(\.pts).min(),
       let origin = lazy.filter({ !$0.isDiscarded }).map(\.pts).min(),
       zip(self, dropFirst()).allSatisfy({ ($0.dts ?? .max) < ($1.dts ?? .min) })
     else { return nil }
-    // Beyond this no time is accepted anyway.
+    // Times beyond these bounds are rejected elsewhere.
     let bounds = -(Int64(1) << 56)...Int64(1) << 56
     guard [last, start, end, earliest, origin].allSatisfy(bounds.contains) else { return nil }
     return end + last - start + earliest - origin
@@ -37,12 +36,14 @@ extension [PacketRecord] {
 }
 
 extension CodecParameters {
-  /// Whether a packet's own units tell whether a picture stands alone.
+  /// Whether NAL units must be parsed to find random access points.
   var readsUnits: Bool { codecName == "hevc" || codecName == "h264" }
 }
 
 extension TrackFormat {
-  /// The sample that is nearest to a time of a sound track; nil where it does not fit.
+  /// The audio sample nearest to a time in ticks.
+  ///
+  /// Nil on overflow.
   func sample(atTicks ticks: Int64) -> Int64? {
     let rate = Rational(Int64(parameters.sampleRate))
     let position = try? (Rational(ticks) * timeBase * rate).rounded(.halfAwayFromZero)
@@ -50,22 +51,24 @@ extension TrackFormat {
   }
 }
 
-/// Where decoding may start, by a packet's own bytes.
+/// The kind of random access point of a packet, according to its bytes.
 enum RandomAccess {
-  /// It, and all that is decoded after it, needs no picture before it.
+  /// The packet and all packets decoded after it need no earlier frame.
   case independent
-  /// It needs none itself, but pictures that are decoded after it and shown before it may.
+  /// The packet needs no other frame.
+  ///
+  /// Frames decoded after it but shown before it may need earlier ones.
   case open
-  /// It needs others, whatever the container's index says.
+  /// The packet needs other frames, regardless of the container's index.
   case none
 }
 
 extension Packet {
-  /// Whether decoding may start at a packet that its container calls a key frame.
+  /// Checks a packet that its container marks as a key frame.
   ///
-  /// Only H.264 and HEVC are read: containers also call the start of an open group a key frame,
-  /// and the sync samples (`stss`) of some movies are none. (Rec. ITU-T H.264 tables 7-1 and 7-6,
-  /// H.265 table 7-1.)
+  /// Only H.264 and HEVC are parsed. Containers also mark the start of an open GOP as a key frame,
+  /// and some movies list wrong sync samples (`stss`). See Rec. ITU-T H.264 tables 7-1 and 7-6, and
+  /// H.265 table 7-1.
   func randomAccess(_ parameters: CodecParameters) -> RandomAccess {
     guard parameters.readsUnits else { return .independent }
     let isHEVC = parameters.codecName == "hevc"
@@ -77,8 +80,8 @@ extension Packet {
         let type = isHEVC ? first >> 1 & 0x3F : first & 0x1F
         if isHEVC ? type == 19 || type == 20 : type == 5 { return .independent }
         if isHEVC {
-          // Other pictures at which decoding may start, and any other slice; what is neither are
-          // parameter sets and remarks.
+          // Types 16 to 21 are the other random access pictures, and lower types are other slices.
+          // The rest are parameter sets and SEI.
           if (16...21).contains(type) { return .open }
           if type < 32 { return .none }
         } else if (1...4).contains(type) {
@@ -92,10 +95,10 @@ extension Packet {
 }
 
 extension Range<Int> {
-  /// Whether an H.264 slice, a unit of these bytes, is predicted from no other picture (I or SI).
+  /// Whether this NAL unit is an H.264 I or SI slice.
   fileprivate func isIntraSlice(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    // No byte of first_mb_in_slice and slice_type is one that prevents a start code, unless a picture
-    // has more than 2^15 macroblocks before the slice.
+    // `first_mb_in_slice` and `slice_type` contain no emulation prevention byte, unless more than
+    // 2^15 macroblocks precede the slice.
     var reader = ExpGolombReader(bytes[..<upperBound], at: lowerBound + 1)
     guard reader.number() != nil, let type = reader.number() else { return false }
     return type % 5 == 2 || type % 5 == 4

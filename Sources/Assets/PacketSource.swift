@@ -3,16 +3,16 @@
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The decoded frames of one track, from where its file was opened or sought to.
+/// Decodes the frames of one track from the start or from a seek point.
 struct PacketSource: ~Copyable {
   private var demuxer: Demuxer
   private var decoder: Decoder
   private let track: Int
   private let isIntraOnly: Bool
   private var isDrained = false
-  /// When the frame of each packet is shown, where packets do not say so themselves.
+  /// The derived presentation time of each packet, if packets lack their own.
   private let madeTicks: [Int64]?
-  /// How many packets of the track were read.
+  /// The number of the track's packets read so far.
   private var readCount = 0
 
   init(
@@ -29,7 +29,7 @@ struct PacketSource: ~Copyable {
     isIntraOnly = track.parameters.isIntraOnly
   }
 
-  /// The same, with an asset's error.
+  /// Opens a track of an asset.
   static func open(
     _ asset: Asset, _ track: TrackFormat, threadCount: Int = 0
   ) throws(MediaError) -> PacketSource {
@@ -40,18 +40,19 @@ struct PacketSource: ~Copyable {
     } catch { throw MediaError(reading: error) }
   }
 
-  /// Goes to the last key frame at or before a time in the file's ticks; not where times are made,
-  /// since packets are then known by their count.
+  /// Seeks to the last key frame at or before a time in the file's ticks.
+  ///
+  /// Not supported with derived times, since packets are then identified by their count.
   mutating func seek(to ticks: Int64) throws(LibAVError) {
     try demuxer.seek(track: track, toKeyFrameBefore: ticks)
     decoder.flush()
     isDrained = false
   }
 
-  /// The next frame in order of presentation, or nil at the end.
+  /// The next frame in presentation order, or nil at the end.
   ///
-  /// Pictures that stand by themselves may be left out where they are shown before `start`, and
-  /// all that no other needs where they are not wanted: decoding them would help nobody.
+  /// Intra-only frames before `start` may be skipped, and unwanted frames that no other frame
+  /// references.
   mutating func nextFrame(
     from start: Int64 = .min, _ isWanted: (Int64) -> Bool = { _ in true }
   ) throws(LibAVError) -> MediaFrame? {
@@ -63,7 +64,7 @@ struct PacketSource: ~Copyable {
         try decoder.send(nil)
         continue
       }
-      // What was cut off with the file is no frame.
+      // A truncated packet contains no complete frame.
       guard packet.trackIndex == track, !packet.isCorrupt else { continue }
       if let madeTicks, madeTicks.indices.contains(readCount) {
         packet = try packet.shown(at: madeTicks[readCount])

@@ -2,22 +2,24 @@
 
 import OvercrankLibAV
 
-/// When the frames of a track are shown whose packets do not all say so.
+/// Derives the presentation order of a track whose packets lack presentation times.
 ///
-/// AVI stores decoding times alone, and MPEG program streams leave times out. The track is decoded
-/// once: the decoder gives frames in the order in which they are shown.
+/// AVI stores only decode times, and MPEG program streams omit some times. The track is decoded
+/// once, because a decoder returns frames in presentation order.
 struct PresentationOrder {
-  /// The indices of the packets, in order of decoding, whose frames the decoder gives, in the order
-  /// in which it gives them.
+  /// The packet indices, in decode order, of the frames that the decoder returned, in presentation
+  /// order.
   let shown: [Int]
 
-  /// Decodes a track to learn the order of its frames.
+  /// Decodes a track to determine the order of its frames.
+  ///
+  /// Blocks.
   ///
   /// - Parameters:
-  ///   - path: The file.
+  ///   - path: The path of the file.
   ///   - track: The track.
-  ///   - count: The number of its packets.
-  /// - Throws: `LibAVError` when the file cannot be read or decoded at all.
+  ///   - count: The number of packets in the track.
+  /// - Throws: `LibAVError` if the file cannot be read or decoded.
   init(_ path: String, _ track: TrackFormat, count: Int) throws(LibAVError) {
     if track.parameters.isIntraOnly {
       shown = Array(0..<count)
@@ -39,7 +41,7 @@ struct PresentationOrder {
         guard packet.trackIndex == track.index, !packet.isCorrupt else { continue }
         defer { sent += 1 }
         do throws(LibAVError) { try decoder.send(try packet.shown(at: Int64(sent))) } catch {
-          // A damaged packet gives no frame.
+          // A damaged packet produces no frame.
           if error.systemErrorNumber != nil { throw error }
         }
       } else {
@@ -56,7 +58,9 @@ struct PresentationOrder {
     self.shown = shown
   }
 
-  /// The next frame; what cannot be decoded is passed over.
+  /// The next frame.
+  ///
+  /// Decoding errors are skipped.
   private static func next(_ decoder: inout Decoder) throws(LibAVError) -> MediaFrame? {
     while true {
       do throws(LibAVError) { return try decoder.nextFrame() } catch {
@@ -65,12 +69,12 @@ struct PresentationOrder {
     }
   }
 
-  /// The packets with the times at which their frames are shown.
+  /// The packets with presentation times.
   ///
-  /// Packets without a frame are hidden.
+  /// Packets without a frame are marked as hidden.
   ///
-  /// - Parameter records: All packets of the track in order of decoding.
-  /// - Returns: Nil where the times that are known do not tell the others.
+  /// - Parameter records: All packets of the track in decode order.
+  /// - Returns: The packets. Nil if the known times do not determine the others.
   func timed(_ records: [PacketRecord]) -> [PacketRecord]? {
     guard let ticks = byDecodingTimes(records) ?? byDurations(records),
       zip(shown, shown.dropFirst()).allSatisfy({ ticks[$0] < ticks[$1] })
@@ -84,8 +88,10 @@ struct PresentationOrder {
     return timed
   }
 
-  /// The nth frame is shown at the nth decoding time, and all of them later by the same distance
-  /// where some packets say when they are shown; nil where that does not hold.
+  /// Assigns the nth decode time to the nth frame, plus a constant offset from packets with known
+  /// times.
+  ///
+  /// Nil if the offset is not constant.
   private func byDecodingTimes(_ records: [PacketRecord]) -> [Int64]? {
     let decoded = records.compactMap(\.dts)
     guard decoded.count == records.count, zip(decoded, decoded.dropFirst()).allSatisfy(<) else {
@@ -109,7 +115,9 @@ struct PresentationOrder {
     return ticks
   }
 
-  /// The order of all packets: those without a frame keep the slot in which they are decoded.
+  /// The presentation order of all packets.
+  ///
+  /// A packet without a frame keeps its position in decode order.
   private func slots(count: Int) -> [Int] {
     let isShown = Set(shown)
     var rest = shown[...]
@@ -119,8 +127,9 @@ struct PresentationOrder {
     }
   }
 
-  /// Between two frames that say when they are shown, the others are one duration apart; nil where
-  /// those durations do not fill the time between, or none is known.
+  /// Derives times from packet durations, between frames with known times.
+  ///
+  /// Nil if the durations do not fill the time between two known frames.
   private func byDurations(_ records: [PacketRecord]) -> [Int64]? {
     let anchors = shown.indices.filter { records[shown[$0]].isStated }
     guard let first = anchors.first, let last = anchors.last,
@@ -131,7 +140,7 @@ struct PresentationOrder {
       range.reduce(0) { $0 &+ records[shown[$1]].duration }
     }
     var ticks = [Int64](repeating: 0, count: records.count)
-    // What overflows does not ascend, which is found at the end.
+    // Overflow produces decreasing times, which the caller rejects.
     var time = records[shown[first]].pts &- duration(0..<first)
     for position in 0..<first {
       ticks[shown[position]] = time
@@ -140,7 +149,7 @@ struct PresentationOrder {
     for (position, next) in zip(anchors, anchors.dropFirst()) {
       let (start, end) = (records[shown[position]].pts, records[shown[next]].pts)
       let count = Int64(next - position)
-      // Durations are rounded to ticks.
+      // Each duration may be rounded by one tick.
       guard end > start, (end - start &- duration(position..<next)).magnitude <= count else {
         return nil
       }
@@ -154,7 +163,7 @@ struct PresentationOrder {
       ticks[shown[position]] = time
       time &+= records[shown[position]].duration
     }
-    // What shows nothing follows what was decoded before it.
+    // A packet without a frame gets the time of the latest frame decoded before it.
     let isShown = Set(shown)
     var latest = ticks[shown[0]] &- 1
     for index in records.indices {

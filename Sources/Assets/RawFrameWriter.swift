@@ -3,20 +3,20 @@
 import OvercrankLibAV
 public import OvercrankMediaCore
 
-/// Writes frames as their bytes alone, row after row without padding.
+/// Converts frames of an asset to raw bytes, row by row without padding.
 public struct RawFrameWriter: ~Copyable {
   private var converter: FrameConverter
   private let appliesRotation: Bool
 
-  /// Makes a writer; it may be used for frames of any size.
+  /// Creates a writer for frames of any size.
   ///
   /// - Parameters:
-  ///   - format: How the bytes lie. Luma of 4:2:0 is in the video range 16 to 235, that of `gray`
-  ///     in the full one.
-  ///   - appliesRotation: Whether images are rotated and mirrored as the file asks players to, as
-  ///     ffmpeg does for its `rawvideo`, by multiples of 90 degrees; else, and by other angles, they
-  ///     are as they are stored. At 90 and 270 degrees a row has ``VideoTrack/height`` pixels.
-  /// - Throws: `MediaError` for a format that libswscale does not make.
+  ///   - format: The pixel format. Luma of 4:2:0 has video range (16 to 235), `gray` has full
+  ///     range.
+  ///   - appliesRotation: Whether the track's rotation and mirroring are applied, as ffmpeg does
+  ///     for `rawvideo`. Rotations that are not a multiple of 90 degrees are never applied. At 90
+  ///     and 270 degrees, a row has ``VideoTrack/height`` pixels.
+  /// - Throws: `MediaError` for a format that libswscale does not support.
   public init(_ format: PixelFormat, appliesRotation: Bool = true) throws(MediaError) {
     self.appliesRotation = appliesRotation
     converter = try FrameConverter(frames: format)

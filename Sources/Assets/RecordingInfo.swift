@@ -6,35 +6,40 @@ import OvercrankLibAV
 public import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// What a recording says of itself in its file: from where its frames came, and what is missing.
+/// The metadata of a recording: its source and its missing frames.
 public struct RecordingInfo: Hashable, Sendable, Decodable {
-  /// Frames missing after a stored one.
+  /// A gap of missing frames after a stored frame.
   public struct Gap: Hashable, Sendable, Decodable {
-    /// The stored frame after which they are missing, from 0.
+    /// The index of the stored frame before the gap, from 0.
     public let afterIndex: Int64
-    /// How many.
+    /// The number of missing frames.
     public let count: Int64
   }
 
-  /// The device that was recorded.
+  /// The recorded device.
   public let device: String
-  /// The mode it was recorded in.
+  /// The recorded mode.
   public let mode: String
-  /// When the first frame was captured, by the driver's clock.
+  /// The capture time of the first frame, on the driver's clock.
   public var firstCaptureTime: MediaTime { MediaTime(nanoseconds: firstCaptureNs) }
   private let firstCaptureNs: Int64
-  /// The driver's number of the first frame.
+  /// The driver's sequence number of the first frame.
   public let firstSequence: Int64
-  /// What the camera's settings held when the take began, by the names that `slowmo controls` lists;
-  /// nil for a camera that tells none.
+  /// The values of the camera's controls at the start of the take, by V4L2 name.
+  ///
+  /// Nil if unknown.
   public let controls: [String: String]?
-  /// Where frames are missing, in order; nil for a recording that was cut off and not recovered.
+  /// The gaps in order.
+  ///
+  /// Nil for a recording that was interrupted and not recovered.
   public let gaps: [Gap]?
 
-  /// The tag of the file that holds it.
+  /// The key of the metadata tag.
   package static let key = "com.overcrank.recording"
 
-  /// Frames missing just before each of the stored frames; nil where nobody knows.
+  /// The number of missing frames before each stored frame.
+  ///
+  /// Nil if unknown.
   func missing(frameCount: Int) -> [Int64]? {
     guard let gaps else { return nil }
     var missing = [Int64](repeating: 0, count: frameCount)
@@ -49,12 +54,14 @@ public struct RecordingInfo: Hashable, Sendable, Decodable {
 }
 
 extension Asset {
-  /// The tag that holds the capture rate as an exact fraction.
+  /// The key of the tag with the capture rate as an exact fraction.
   package static let captureRateKey = "com.overcrank.capture_frame_rate"
-  /// The tag in which Android stores it.
+  /// The key of the tag with the capture rate in Android recordings.
   package static let androidRateKey = "com.android.capture.fps"
 
-  /// What the recorder wrote of its take; nil for other files, and where it cannot be read.
+  /// The recorder's metadata.
+  ///
+  /// Nil for other files and for an invalid tag.
   public var recording: RecordingInfo? {
     guard let text = metadata[RecordingInfo.key] else { return nil }
     let decoder = JSONDecoder()
@@ -62,19 +69,21 @@ extension Asset {
     return try? decoder.decode(RecordingInfo.self, from: Data(text.utf8))
   }
 
-  /// The rate at which frames were captured, as a tag says it.
+  /// A capture rate from a metadata tag.
   public struct CaptureFrameRate: Hashable, Sendable {
-    /// The rate.
+    /// The capture rate.
     public let rate: FrameRate
-    /// The tag.
+    /// The key of the tag.
     public let source: String
   }
 
-  /// The rate at which the frames were captured; nil where no tag says so.
+  /// The frame rate of the capture.
+  ///
+  /// Nil without a tag.
   public var captureFrameRate: CaptureFrameRate? {
     for key in [Self.captureRateKey, Self.androidRateKey] {
       guard let text = metadata[key] else { continue }
-      // Android's is a number of 32 bits, which readers tell with more digits than it has.
+      // The Android tag is a 32-bit float. Readers print it with more digits than are significant.
       let number = key == Self.androidRateKey ? Float(text).map { "\($0)" } : nil
       if let rate = try? FrameRate(parsing: number ?? text) {
         return CaptureFrameRate(rate: rate, source: key)
@@ -83,26 +92,32 @@ extension Asset {
     return nil
   }
 
-  /// One line for each frame, as `frames --csv` writes it.
+  /// The times of one frame.
   public struct FrameTimingRow: Hashable, Sendable {
-    /// The number of the frame, from 0.
+    /// The index of the frame, from 0.
     public let index: Int
-    /// When it is shown, in the time of the file.
+    /// The presentation time in the file.
     public let time: MediaTime
-    /// When it was captured, by the driver's clock; nil where unknown, or where it does not fit.
+    /// The capture time on the driver's clock.
+    ///
+    /// Nil if unknown or on overflow.
     public let captureTime: MediaTime?
-    /// The driver's number; nil where unknown.
+    /// The driver's sequence number.
+    ///
+    /// Nil if unknown.
     public let sequence: Int64?
-    /// How long it is shown.
+    /// The duration of the frame.
     public let duration: MediaTime
-    /// Frames missing just before it; nil where unknown.
+    /// The number of missing frames before this one.
+    ///
+    /// Nil if unknown.
     public let lostBefore: Int64?
   }
 
-  /// A line for each frame of the picture track.
+  /// The times of all frames of the video track.
   ///
-  /// Of a recording that brings the records of its frames along, they are the driver's own numbers
-  /// and times; otherwise they follow from its first frame's and from the gaps.
+  /// Capture times and sequence numbers come from the frame records in the file. Without records,
+  /// they are computed from the first frame and the gaps.
   public func frameTimingRows() -> [FrameTimingRow] {
     guard let frames = videoTrack?.frames else { return [] }
     let recording = recording

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What happens where a frame cannot be decoded.
+/// The policy for frames that cannot be decoded.
 public enum UndecodableFramePolicy: String, Hashable, Sendable, CaseIterable {
-  /// The work ends with an error.
+  /// The operation throws an error.
   case stop
-  /// The frame before is shown in its place; at the start of a file, the first that can be decoded.
+  /// The previous decodable frame is shown instead.
+  ///
+  /// At the start of a file, the first decodable frame.
   case hold
-  /// It is left out.
+  /// The frame is left out.
   case skip
 }

@@ -3,45 +3,48 @@
 package import OvercrankLibAV
 public import OvercrankMediaCore
 
-/// The picture track of an asset.
+/// The video track of an asset.
 public struct VideoTrack: Sendable {
   /// The codec.
   public let codec: VideoCodec
-  /// Pixels from left to right, as stored.
+  /// The stored width in pixels.
   public let width: Int
-  /// Pixels from top to bottom, as stored.
+  /// The stored height in pixels.
   public let height: Int
-  /// Degrees by which a player turns the picture clockwise: 0, 90, 180, 270.
+  /// The clockwise rotation that players apply, in degrees: 0, 90, 180 or 270.
   public let rotation: Int
-  /// Whether players are asked to rotate by a multiple of 90 degrees, and to mirror, at most.
+  /// Whether the track's transformation consists only of mirroring and rotation by multiples of 90
+  /// degrees.
   public var rotatesByRightAngles: Bool { turn != nil }
-  /// When each frame is shown.
+  /// The presentation times of the frames.
   public let frames: FrameTable
   package let format: TrackFormat
-  /// What players are asked to do to the images; nil for a rotation by another angle.
+  /// The transformation that players apply.
+  ///
+  /// Nil for a rotation by another angle.
   package var turn: FrameRotation? { FrameRotation(displayMatrix: format.displayMatrix) }
 
   /// The number of frames.
   public var frameCount: Int { frames.entries.count }
   /// Ticks per second.
   public var timescale: Int32 { frames.timescale }
-  /// The rate that the times of the frames are those of; see ``FrameTable/nominalFrameRate``.
+  /// The nominal frame rate, see ``FrameTable/nominalFrameRate``.
   public var nominalFrameRate: FrameRate? { frames.nominalFrameRate }
 }
 
-/// The sound track of an asset.
+/// The audio track of an asset.
 public struct AudioTrack: Sendable {
   /// The codec.
   public let codec: AudioCodec
-  /// Samples per second and channel.
+  /// The sample rate in hertz.
   public let sampleRate: Int
   /// The number of channels.
   public let channelCount: Int
-  /// Samples in each channel that are presented, what the encoder put before them left out.
+  /// The number of presented samples per channel, without encoder padding.
   public let sampleCount: Int64
-  /// The sample's place, from the first picture, of the first sample presented.
+  /// The index of the first presented sample, relative to the first video frame.
   public let startSample: Int64
   package let format: TrackFormat
-  /// Where the asset's zero lies, in samples of the file's own count.
+  /// The asset's time zero, in samples of the file's own count.
   package let originSample: Int64
 }
