@@ -66,7 +66,7 @@ public struct Asset: Sendable {
     let taken = [videoTrack?.format.index, audioTrack?.format.index]
     otherTracks = index.tracks.filter { !taken.contains($0.index) }.compactMap(\.otherName)
     guard videoTrack != nil || audioTrack != nil else {
-      throw .invalid(path, "holds neither pictures nor sound that can be decoded")
+      throw .invalid(path, "contains no video and no audio that can be decoded")
     }
   }
 

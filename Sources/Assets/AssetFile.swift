@@ -23,8 +23,8 @@ enum AssetFile {
     }
     switch status.st_mode & S_IFMT {
     case S_IFREG: break
-    case S_IFDIR: throw .invalid(path, "is a folder, not a movie file")
-    default: throw .invalid(path, "is no regular file")
+    case S_IFDIR: throw .invalid(path, "is a directory, not a movie file")
+    default: throw .invalid(path, "is not a regular file")
     }
     guard access(path.systemPath, R_OK) == 0 else { throw noPermission(path) }
     guard status.st_size > 0 else { throw .invalid(path, "is empty") }

@@ -210,7 +210,7 @@ struct AssetIndex {
       isInFragments: isInFragments(track), path: path)
     guard !frames.entries.isEmpty else { throw .invalid(path, "holds no frame that can be read") }
     guard track.parameters.width > 0, track.parameters.height > 0 else {
-      throw .invalid(path, "does not say how large its pictures are")
+      throw .invalid(path, "does not contain the size of its frames")
     }
     return VideoTrack(
       codec: VideoCodec(rawValue: track.parameters.codecName), width: track.parameters.width,
@@ -234,7 +234,7 @@ struct AssetIndex {
         .invalidData,
         "\(path) does not say when \(unstated) of its \(records.count) frames are shown, nor do "
           + "their durations",
-        recovery: "give its frames times with another program, such as ffmpeg")
+        recovery: "add presentation times with another program, such as ffmpeg")
     }
     return (timed, true)
   }
@@ -252,10 +252,10 @@ struct AssetIndex {
     let records = packets[track.index] ?? []
     guard let first = records.first, rate > 0, track.parameters.channelCount > 0 else { return nil }
     try checkPlain(track, "audio")
-    if !allowsTruncation { try checkWholeness(track, of: "blocks of sound") }
+    if !allowsTruncation { try checkWholeness(track, of: "audio packets") }
     func sample(_ ticks: Int64) throws(MediaError) -> Int64 {
       guard let offset = track.sample(atTicks: ticks), abs(offset) < 1 << 53 else {
-        throw .invalid(path, "has sound at a time that is out of bounds")
+        throw .invalid(path, "has audio at a time that is out of bounds")
       }
       return offset
     }
@@ -282,7 +282,7 @@ struct AssetIndex {
       let offset = try?
         (Rational(video.frames.originTicks) * video.format.timeBase * Rational(Int64(rate)))
         .rounded(.halfAwayFromZero), abs(offset) < 1 << 53
-    else { throw .invalid(path, "has pictures at a time that is out of bounds") }
+    else { throw .invalid(path, "has frames at a time that is out of bounds") }
     return Int64(offset)
   }
 

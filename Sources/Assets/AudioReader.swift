@@ -25,7 +25,7 @@ package struct AudioReader: ~Copyable {
   ///
   /// - Throws: `MediaError` with `.invalidData` for an asset without decodable audio.
   package init(_ asset: Asset) throws(MediaError) {
-    guard let track = asset.audioTrack else { throw .invalid(asset.path, "holds no sound") }
+    guard let track = asset.audioTrack else { throw .invalid(asset.path, "contains no audio") }
     let source = try PacketSource.open(asset, track.format)
     self.asset = asset
     self.track = track
@@ -82,7 +82,7 @@ package struct AudioReader: ~Copyable {
   /// not a gap.
   private mutating func append(_ frame: MediaFrame) throws(LibAVError) {
     guard let samples = frame.samples(), samples.count == track.channelCount else {
-      throw LibAVError("decode the sound of", asset.path, code: -22)
+      throw LibAVError("decode the audio of", asset.path, code: -22)
     }
     var place = bufferEnd
     if let ticks = frame.pts, let own = track.format.sample(atTicks: ticks) {

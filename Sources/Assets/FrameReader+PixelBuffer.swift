@@ -66,7 +66,7 @@ extension FrameConverter {
   init(frames format: PixelFormat) throws(MediaError) {
     do throws(LibAVError) { try self.init(to: format) } catch {
       throw MediaError(
-        .notConvertible, "frames cannot be had as \(format.rawValue)",
+        .notConvertible, "frames cannot be converted to \(format.rawValue)",
         recovery: "choose a format such as bgra, rgb24, gray, yuv420p or nv12")
     }
   }

@@ -63,7 +63,7 @@ public struct FrameReader: ~Copyable {
     _ asset: Asset, wanted: [Bool]?, threadCount: Int = 0,
     undecodable: UndecodableFramePolicy = .stop
   ) throws(MediaError) {
-    guard let track = asset.videoTrack else { throw .invalid(asset.path, "holds no pictures") }
+    guard let track = asset.videoTrack else { throw .invalid(asset.path, "contains no video") }
     let source = try PacketSource.open(asset, track.format, threadCount: threadCount)
     self.asset = asset
     self.track = track

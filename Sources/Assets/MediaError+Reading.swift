@@ -25,19 +25,19 @@ extension MediaError {
     if let format = error.unsupportedFormat {
       self.init(
         .invalidData,
-        "\(error.subject) is no movie but what libavformat calls \(format), which may name other files",
-        recovery: "give the movie itself", cause: error.cause)
+        "\(error.subject) is not a movie: libavformat reads it as \(format), which may refer to other files",
+        recovery: "choose the movie itself", cause: error.cause)
       return
     }
     switch error.systemErrorNumber {
     case ESPIPE:
       self.init(
-        .invalidData, "\(error.subject) is no regular file, and cannot be read more than once",
+        .invalidData, "\(error.subject) is not a regular file and can be read only once",
         recovery: "save it to a file first", cause: error.cause)
       return
     case ETIMEDOUT:
       self.init(
-        .invalidData, "\(error.subject) is damaged: libavformat reads it in circles without an end",
+        .invalidData, "\(error.subject) is damaged: libavformat reads it in an endless loop",
         recovery: "check that it is a movie file that plays", cause: error.cause)
       return
     default: break

@@ -37,7 +37,7 @@ struct RecordAudioTests {
     let scratch = try Scratch()
     for (name, code, word) in [
       ("hw:31,7", "device_not_found", "slowmo devices"),
-      ("synthetic", "not_a_capture_device", "is no microphone"),
+      ("synthetic", "not_a_capture_device", "is not a microphone"),
     ] {
       let finished = try await slowmo(
         "record", "synthetic:128x96@60?pace=max", "-o", scratch.file("a.mov"), "-t", "1", "--audio",

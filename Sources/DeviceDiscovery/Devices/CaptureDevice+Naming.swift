@@ -51,7 +51,7 @@ extension CaptureDevice {
     if name.hasPrefix("cam"), let index = UInt32(name.dropFirst("cam".count)) {
       guard let device = devices.dropFirst(Int(index)).first else {
         throw MediaError(
-          .deviceNotFound, "There is no device \(name): \(devices.count) are there, from cam0 on",
+          .deviceNotFound, "no device is named \(name): \(devices.count) devices exist",
           recovery: Recovery("choose a device that is listed", .listDevices))
       }
       return device
@@ -73,11 +73,11 @@ extension CaptureDevice {
     if SystemFiles.kind(of: name) == .regular { return isFile(name) }
     if SystemFiles.kind(of: "/dev/\(name)") == .characterDevice {
       return MediaError(
-        .deviceNotFound, "There is no device \"\(name)\"",
+        .deviceNotFound, "no device is named \"\(name)\"",
         recovery: "write the whole path: /dev/\(name)")
     }
     return MediaError(
-      .deviceNotFound, "There is no device \"\(name)\"",
+      .deviceNotFound, "no device is named \"\(name)\"",
       recovery: Recovery("choose a device that is listed", .listDevices))
   }
 
@@ -105,7 +105,7 @@ extension CaptureDevice {
       }
     }
     throw MediaError(
-      .notACaptureDevice, "\(path) is a video device that gives no pictures",
+      .notACaptureDevice, "\(path) is a video device that does not capture video",
       recovery: Recovery("choose another node of the device", .listDevices))
   }
 
@@ -116,10 +116,10 @@ extension CaptureDevice {
     switch SystemFiles.kind(of: camera.path) {
     case nil:
       throw MediaError(
-        .fileNotFound, "There is no file \(camera.path)", recovery: "check the path")
+        .fileNotFound, "no such file: \(camera.path)", recovery: "check the path")
     case .directory:
       throw MediaError(
-        .invalidData, "\(camera.path) is a folder", recovery: "name a file in it")
+        .invalidData, "\(camera.path) is a directory", recovery: "choose a file in it")
     default: return CaptureDevice(camera, id: name)
     }
   }

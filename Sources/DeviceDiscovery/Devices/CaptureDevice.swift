@@ -163,7 +163,7 @@ extension CaptureDevice {
     case .file(let camera): return FormatList(formats: try camera.formats())
     case .alsa:
       throw MediaError(
-        .notACaptureDevice, "\(spokenName) is a microphone, which gives no pictures",
+        .notACaptureDevice, "\(spokenName) is a microphone, which does not capture video",
         recovery: Recovery("choose a camera", .listDevices))
     case .v4l2(let path):
       let device = try openNode(at: path)

@@ -27,7 +27,7 @@ package struct FileCamera: Hashable, Sendable {
       return nil
     }
     guard !parts.subject.isEmpty else {
-      throw parts.failure("it names no file", recovery: "write file:clip.mp4")
+      throw parts.failure("the file name is missing", recovery: "write file:clip.mp4")
     }
     var pace = Pace.realTime
     for option in parts.options {
@@ -56,14 +56,14 @@ package struct FileCamera: Hashable, Sendable {
     }
     guard let track = tracks.first(where: { $0.kind == .video }) else {
       throw MediaError(
-        .invalidData, "There are no moving pictures in \(path)",
+        .invalidData, "\(path) contains no video",
         recovery: Recovery("give a movie with video", .inspect(file: path)))
     }
     guard let rate = track.averageFrameRate ?? track.nominalFrameRate,
       track.parameters.width > 0, track.parameters.height > 0
     else {
       throw MediaError(
-        .invalidData, "The pictures of \(path) have no size or no frame rate",
+        .invalidData, "the video of \(path) has no size or no frame rate",
         recovery: Recovery("give a movie with video", .inspect(file: path)))
     }
     if let references = DataReferences(of: path), references.tracksElsewhere.contains(true) {

@@ -26,8 +26,8 @@ extension CaptureDevice {
     let isListed = camera.kind == .v4l2 || camera.id == synthetic.id
     guard camera.media.contains(.video), isListed else {
       throw MediaError(
-        .notACaptureDevice, "\(camera.spokenName) is no camera of this machine",
-        recovery: Recovery("choose a camera that is listed", .listDevices))
+        .notACaptureDevice, "\(camera.spokenName) is not a camera of this machine",
+        recovery: Recovery("choose a listed camera", .listDevices))
     }
     try PreferredCameras.current.remember(camera)
   }
@@ -80,8 +80,8 @@ struct PreferredCameras: Sendable {
   func remember(_ camera: CaptureDevice) throws(MediaError) {
     guard let path else {
       throw MediaError(
-        .notRemembered, "There is no folder to remember the camera in",
-        recovery: "set HOME or XDG_STATE_HOME to the path of one")
+        .notRemembered, "could not find a directory to store the preferred camera",
+        recovery: "set HOME or XDG_STATE_HOME to a directory")
     }
     let lines = ([camera.id] + ids.filter { $0 != camera.id }).prefix(Self.capacity)
     let file = URL(filePath: path)
@@ -94,8 +94,8 @@ struct PreferredCameras: Sendable {
       try Data(lines.map { "\($0)\n" }.joined().utf8).write(to: file, options: .atomic)
     } catch {
       throw MediaError(
-        .notRemembered, "Could not write \(path): \(error)",
-        recovery: "look whether its folder may be written to")
+        .notRemembered, "could not write \(path): \(error)",
+        recovery: "check that its directory is writable")
     }
   }
 }

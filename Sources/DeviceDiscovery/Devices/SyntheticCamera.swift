@@ -86,7 +86,7 @@ package struct SyntheticCamera: Hashable, Sendable {
         counterPath = option.value
       case "pace":
         guard let value = Pace(option: option.value) else {
-          throw parts.failure("pace=\(option.value) is no pace", recovery: "write pace=max")
+          throw parts.failure("pace=\(option.value) is unknown", recovery: "write pace=max")
         }
         pace = value
       default:
@@ -112,7 +112,7 @@ package struct SyntheticCamera: Hashable, Sendable {
   func formats(for request: ModeRequest) throws(MediaError) -> [CaptureFormat] {
     guard Self.canBe(request) else {
       throw MediaError(
-        .noMatchingFormat, "The synthetic camera has no mode \(request)", recovery: Self.limits)
+        .noMatchingFormat, "the synthetic camera has no mode \(request)", recovery: Self.limits)
     }
     return formats(
       size: fixed?.size ?? request.size, rate: fixed?.rate ?? request.rate,

@@ -86,7 +86,7 @@ public struct ModeRequest: Hashable, Sendable {
       } catch {
         throw failure(error.description)
       }
-      guard parts.count <= 1 else { throw failure("there is more than one pixel format") }
+      guard parts.count <= 1 else { throw failure("it has more than one pixel format") }
       fourcc = parts.first
     } else {
       rate = nil

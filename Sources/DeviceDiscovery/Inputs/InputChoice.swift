@@ -144,7 +144,7 @@ extension InputChoice {
         let names = inputs.map { "\($0.index) (\($0.name))" }.joined(separator: ", ")
         return MediaError(
           .badName, "\(device.path) has no input \"\(input)\"",
-          recovery: inputs.isEmpty ? "it does not tell inputs apart" : "its inputs are \(names)")
+          recovery: inputs.isEmpty ? "it has no input selection" : "its inputs are \(names)")
       }
       if try device.currentInput() != index { try device.setInput(index) }
     }

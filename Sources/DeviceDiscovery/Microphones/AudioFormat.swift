@@ -93,8 +93,8 @@ extension CaptureDevice {
   public func audioFormats() throws(MediaError) -> [AudioFormat] {
     guard case .alsa(let node) = source else {
       throw MediaError(
-        .notACaptureDevice, "\(spokenName) is no microphone",
-        recovery: Recovery("choose a microphone that is listed", .listDevices))
+        .notACaptureDevice, "\(spokenName) is not a microphone",
+        recovery: Recovery("choose a listed microphone", .listDevices))
     }
     do throws(ALSAError) {
       let device = try AudioDevice(opening: node)

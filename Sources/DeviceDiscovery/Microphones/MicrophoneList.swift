@@ -76,7 +76,7 @@ extension CaptureDevice {
     let devices = MicrophoneList().devices
     guard let device = devices.first(where: { $0.source == .alsa(node) }) else {
       throw MediaError(
-        .deviceNotFound, "There is no microphone \(node.hardwareName)",
+        .deviceNotFound, "no microphone is named \(node.hardwareName)",
         recovery: Recovery("choose a device that is listed", .listDevices))
     }
     return device

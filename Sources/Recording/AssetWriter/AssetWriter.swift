@@ -92,7 +92,7 @@ public final class AssetWriter: Sendable {
       return true
     }
     guard isTaken else {
-      throw .wrongState("\(path) takes one input, before writing begins and of this writer alone")
+      throw .wrongState("\(path) accepts one unused input before writing starts")
     }
   }
 
@@ -105,7 +105,7 @@ public final class AssetWriter: Sendable {
   public func startWriting() throws(MediaError) {
     try state.withLock { (state) throws(MediaError) in
       guard state.store == nil, let input = state.input else {
-        throw .wrongState("\(path) has no input, or its writing has begun already")
+        throw .wrongState("\(path) has no input, or writing has already started")
       }
       state.store = try FrameStore(
         creating: path, overwrites: overwrites, metadata: metadata, for: input)
@@ -119,7 +119,7 @@ public final class AssetWriter: Sendable {
   /// - Throws: `MediaError` with `.wrongState` if writing has not started, or the session has.
   public func startSession(atSourceTime time: MediaTime) throws(MediaError) {
     guard store?.start(at: time) == true else {
-      throw .wrongState("\(path) is not being written, or its session began")
+      throw .wrongState("\(path) is not being written, or its session has already started")
     }
   }
 
@@ -130,7 +130,7 @@ public final class AssetWriter: Sendable {
   /// - Throws: `MediaError` for this or an earlier failure; `.nothingStored` if no frame was
   ///   appended, which removes the file; `.wrongState` if nothing is being written.
   public func finishWriting() throws(MediaError) {
-    guard let store else { throw .wrongState("the writing of \(path) has not begun") }
+    guard let store else { throw .wrongState("writing \(path) has not started") }
     try store.finish()
   }
 
@@ -159,7 +159,7 @@ public final class AssetWriter: Sendable {
 
   /// Appends a frame to the queue or the file.
   func append(_ bytes: UnsafeRawBufferPointer, at time: MediaTime) throws(MediaError) {
-    guard let store else { throw .wrongState("the writing of \(path) has not begun") }
+    guard let store else { throw .wrongState("writing \(path) has not started") }
     try store.append(bytes, at: time)
   }
 }

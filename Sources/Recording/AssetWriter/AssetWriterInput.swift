@@ -52,9 +52,9 @@ public final class AssetWriterInput: Sendable {
     else {
       throw MediaError(
         .codecRefused,
-        "pictures of \(formatDescription.width)x\(formatDescription.height) with "
-          + "\(formatDescription.bytesPerRow) bytes from row to row cannot be stored",
-        recovery: "give their true size, 65535 at most")
+        "frames of \(formatDescription.width)x\(formatDescription.height) with "
+          + "\(formatDescription.bytesPerRow) bytes per row cannot be stored",
+        recovery: "use the size of the frames, at most 65535")
     }
     let layout: FrameDelivery.Layout
     switch formatDescription.mediaSubType {
@@ -62,8 +62,8 @@ public final class AssetWriterInput: Sendable {
     case .pixels(let name):
       guard let format = LibAVPixelFormat(name) else {
         throw MediaError(
-          .codecRefused, "there is no pixel format \(name.rawValue)",
-          recovery: "name one as FFmpeg does: yuyv422, gray, nv12")
+          .codecRefused, "unknown pixel format \(name.rawValue)",
+          recovery: "use an FFmpeg name, such as yuyv422, gray or nv12")
       }
       layout = .raw(format, bytesPerRow: formatDescription.bytesPerRow)
     }
@@ -102,7 +102,7 @@ public final class AssetWriterInput: Sendable {
   ///   earlier error of the writer.
   public func append(bytes: UnsafeRawBufferPointer, at time: MediaTime) throws(MediaError) {
     guard let writer = owner.withLock({ $0.writer }) else {
-      throw .wrongState("the input is no part of a writer")
+      throw .wrongState("the input does not belong to a writer")
     }
     try writer.append(bytes, at: time)
   }

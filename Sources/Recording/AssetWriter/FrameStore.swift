@@ -131,7 +131,7 @@ final class FrameStore: Sendable {
         guard queue.push(QueuedFrame(observation: observation, bytes: bytes)) else {
           throw MediaError(
             .notReady, "the queue to \(path) is full",
-            recovery: "ask isReadyForMoreMediaData, or leave pictures out")
+            recovery: "check isReadyForMoreMediaData, or leave out frames")
         }
         state.lastMicroseconds = observation.microseconds
       }
@@ -159,8 +159,8 @@ final class FrameStore: Sendable {
       state.lastMicroseconds.map({ microseconds > $0 }) ?? true
     else {
       throw MediaError(
-        .invalidData, "a picture of \(path) does not come after the one before",
-        recovery: "append pictures in the order of their times, a microsecond apart at least")
+        .invalidData, "the time of a frame of \(path) does not increase",
+        recovery: "append frames in the order of their times, at least 1 µs apart")
     }
     defer { state.count &+= 1 }
     return FrameObservation(sequence: state.count, microseconds: microseconds)
@@ -168,7 +168,7 @@ final class FrameStore: Sendable {
 
   private var damage: MediaError {
     MediaError(
-      .invalidData, "a picture for \(path) is damaged",
+      .invalidData, "a frame for \(path) is damaged",
       recovery: "leave it out, and append the next")
   }
 
@@ -218,7 +218,7 @@ final class FrameStore: Sendable {
   ///
   /// - Throws: `MediaError` for this or an earlier failure.
   func finish() throws(MediaError) {
-    guard close() else { throw .wrongState("\(path) is finished already, or was given up") }
+    guard close() else { throw .wrongState("\(path) is already finished or cancelled") }
     let failure = isStoring.withLock { _ in finishFile() }
     let error = state.withLock { state in
       // The first error is reported, since it causes the later ones.
@@ -239,7 +239,7 @@ final class FrameStore: Sendable {
       guard count > 0 else {
         file.discard()
         return MediaError(
-          .nothingStored, "\(path) was given no picture", recovery: "append some before the end")
+          .nothingStored, "no frame was appended to \(path)", recovery: "append frames first")
       }
       file.prepareToFinish()
       let readable = try MovieFinalizer.finish(
@@ -247,7 +247,7 @@ final class FrameStore: Sendable {
       guard file.hasItsName else { return MediaError(replacing: file.file) }
       guard readable == count else {
         return MediaError(
-          .writeFailed, "only \(readable) of \(count) pictures of \(path) could be read back",
+          .writeFailed, "only \(readable) of \(count) frames of \(path) could be read back",
           recovery: "check the disk, and write the file again")
       }
       return nil

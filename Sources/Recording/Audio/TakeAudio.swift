@@ -49,8 +49,8 @@ struct TakeAudio: Sendable {
     if let codec = settings.audioCodec, !source.suits(codec) {
       throw MediaError(
         .codecRefused,
-        "\(codec.rawValue) takes no \(source.channelCount) channels of \(source.sampleRate) "
-          + "samples a second, as \(source.device) gives them",
+        "\(codec.rawValue) does not support \(source.channelCount) channels at \(source.sampleRate) "
+          + "Hz, the format of \(source.device)",
         recovery: Recovery("store the audio uncompressed, as PCM", .change(.audioCodec)))
     }
     return source

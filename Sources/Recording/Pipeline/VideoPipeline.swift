@@ -89,7 +89,7 @@ enum VideoPipelinePlan: Equatable {
         recovery: Recovery("store it losslessly as FFV1", .change(.codec)))
     case (.codec(.rawVideo), .compressed(let name)):
       throw MediaError(
-        .codecRefused, "the camera delivers \(name) in this mode, not uncompressed pictures",
+        .codecRefused, "the camera delivers \(name) in this mode, not uncompressed frames",
         recovery: Recovery(
           "choose an uncompressed format, or copy", .change(.format), .change(.codec)))
     case (.passthrough, .raw(let format, _)):
@@ -98,7 +98,7 @@ enum VideoPipelinePlan: Equatable {
         recovery: Recovery("choose raw, FFV1, MJPEG or H.264", .change(.codec)))
     case (.codec(let codec), _):
       throw MediaError(
-        .codecRefused, "takes cannot be encoded as \(codec)",
+        .codecRefused, "recordings cannot be encoded as \(codec)",
         recovery: Recovery("choose raw, FFV1, MJPEG or H.264", .change(.codec)))
     }
   }
@@ -108,7 +108,7 @@ enum VideoPipelinePlan: Equatable {
 
   static func refusal(of content: String, in path: String) -> MediaError {
     MediaError(
-      .codecRefused, "\(path): MP4 has no place for \(content)",
+      .codecRefused, "\(path): MP4 does not support \(content)",
       recovery: "name the file .mov, or choose another codec")
   }
 

@@ -190,8 +190,8 @@ public final class MovieFileOutput: FrameOutput {
       ? owned?.inputs.lazy.compactMap { $0 as? DeviceInput }.first : connections?.first?.camera
     guard let camera else {
       throw MediaError(
-        .notConnected, "the output for \(settings.path) is connected to no camera",
-        recovery: "add it to a session that has an input, and keep the session")
+        .notConnected, "the output for \(settings.path) is not connected to a camera",
+        recovery: "add it to a session with an input, and retain the session")
     }
     return camera
   }
@@ -372,7 +372,7 @@ public final class MovieFileOutput: FrameOutput {
     control.switchedOn.store(input.driver.microseconds(), ordering: .relaxed)
     guard try session.refresh(self) else {
       throw MediaError(
-        .notConnected, "the session stopped before the take for \(settings.path) began",
+        .notConnected, "the session stopped before the recording to \(settings.path) started",
         recovery: "start it again")
     }
   }

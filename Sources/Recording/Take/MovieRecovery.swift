@@ -68,7 +68,7 @@ public enum MovieRecovery {
         "\(path): \(String(cString: strerror(reason)))", recovery: "check the name")
     }
     guard status.st_mode & S_IFMT == S_IFREG else {
-      throw invalid(path, "is no regular file")
+      throw invalid(path, "is not a regular file")
     }
     guard access(path.systemPath, R_OK | W_OK) == 0 else {
       throw MediaError(
@@ -87,7 +87,7 @@ public enum MovieRecovery {
     let boxes = file.boxes()
     guard let head = boxes.first(where: { $0.type == BoxType.movie }),
       let size = Int(exactly: head.byteCount), size < 1 << 30
-    else { throw invalid(path, "holds no movie, or none that has a head") }
+    else { throw invalid(path, "contains no movie header") }
     let inside = Box.list(in: file.file.read(size, at: head.start), from: 8, to: size)
     guard inside.contains(where: { $0.type == BoxType.extends }) else {
       guard inside.contains(where: { $0.type == BoxType.track }) else {
@@ -95,14 +95,14 @@ public enum MovieRecovery {
       }
       // The rest of the file may contain anything if the media data is complete.
       guard boxes.contains(where: { $0.type == BoxType.media }) else {
-        throw invalid(path, "breaks off in its middle, and is no recording in fragments")
+        throw invalid(path, "is truncated and not a fragmented recording")
       }
       return try plain(file.openFile)
     }
     let repair = MovieRepair(file, from: head.end, leadIn: leadInCount(file.openFile))
     guard !repair.fragments.isEmpty else {
       guard boxes.contains(where: { $0.type == BoxType.fragment }) else { throw nothing(path) }
-      throw invalid(path, "is in fragments that this program did not record")
+      throw invalid(path, "has fragments from another program")
     }
     var replaced: [MovieRepair.Replaced] = []
     guard repair.pictures > 0 else {
@@ -112,7 +112,7 @@ public enum MovieRecovery {
       throw nothing(path, isRepaired: true)
     }
     guard head.end < 1 << 30, canOpen(file.file.read(Int(head.end), at: 0)) else {
-      throw invalid(path, "has a head that is damaged")
+      throw invalid(path, "has a damaged header")
     }
     let byteCount = file.byteCount
     do {
@@ -167,7 +167,7 @@ public enum MovieRecovery {
     var source = try Demuxer(reopening: file)
     let metadata = source.metadata
     guard let track = source.tracks.first(where: { $0.kind == .video }) else {
-      throw invalid(path, "holds no pictures")
+      throw invalid(path, "contains no video")
     }
     let places = try source.packetPlaces()[track.index]?.places ?? []
     report.frameCount = Int64(places.count)
@@ -199,7 +199,7 @@ public enum MovieRecovery {
     let shown = samples.filter { $0.track == 0 }.dropFirst(repair.leadIn)
     let leadIn = Int64(repair.leadIn)
     let audio = samples.last { $0.track != 0 }
-    guard let last = shown.last else { throw invalid(path, "holds no pictures") }
+    guard let last = shown.last else { throw invalid(path, "contains no video") }
     report.duration = MediaTime(microseconds: last.ticks &- leadIn &+ Int64(last.duration))
     report.intervals = FrameIntervals(microseconds: shown.map(\.ticks))
     if let rate, let tag, !repair.frames.isEmpty {

@@ -43,8 +43,8 @@ public struct RecordingPreflight: Hashable, Sendable, Codable {
     func megabytes(_ bytes: Int64) -> String { "\((bytes &+ 500_000) / 1_000_000) MB" }
     if let disk = diskBytesPerSecond, disk < bytesPerSecond {
       warnings.append(
-        "the disk takes \(megabytes(disk)) a second and the take needs about "
-          + "\(megabytes(bytesPerSecond)): choose another folder or a smaller mode, or record a burst"
+        "the disk writes \(megabytes(disk)) per second and the recording needs about "
+          + "\(megabytes(bytesPerSecond)): choose another directory or a smaller mode, or record a burst"
       )
     }
     // Without a limit, a disk that is full within a minute causes a warning.

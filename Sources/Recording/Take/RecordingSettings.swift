@@ -86,7 +86,7 @@ public struct RecordingSettings: Sendable {
   func plan(for delivery: FrameDelivery) throws(MediaError) -> VideoPipelinePlan {
     let plan = try VideoPipelinePlan(video, for: delivery, in: path)
     if audioCodec == .pcm, MovieContainer(path: path) == .mp4 {
-      throw VideoPipelinePlan.refusal(of: "uncompressed sound", in: path)
+      throw VideoPipelinePlan.refusal(of: "uncompressed audio", in: path)
     }
     return plan
   }

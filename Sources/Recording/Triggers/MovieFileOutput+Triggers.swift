@@ -106,7 +106,7 @@ extension MovieFileOutput {
     guard session.connections.contains(where: { $0.output === listener }) else {
       session.removeOutput(listener)
       throw MediaError(
-        .notConnected, "there is no sound to listen to for triggers",
+        .notConnected, "audio triggers need audio, and the session has none",
         recovery: Recovery("choose a microphone", .change(.audioDevice), .listDevices))
     }
     let detector = Mutex(AudioTrigger.Detector(audio))
@@ -130,7 +130,7 @@ extension MovieFileOutput {
     guard watcher.availablePixelFormats.contains(.gray) else {
       session.removeOutput(watcher)
       throw MediaError(
-        .codecRefused, "motion cannot be seen in pictures that need each other, as this mode's do",
+        .codecRefused, "motion triggers do not support the inter-frame compression of this mode",
         recovery: Recovery("choose a format of MJPEG or uncompressed images", .change(.format)))
     }
     let detector = Mutex((motion: MotionTrigger.Detector(motion), gray: PixelBuffer(format: .gray)))

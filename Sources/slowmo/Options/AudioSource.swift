@@ -20,7 +20,7 @@ struct AudioSource {
     let device = try CaptureDevice.named(name)
     guard device.media == [.audio] else {
       throw CommandError(
-        .unavailable, code: "not_a_capture_device", "\(device.address) is no microphone",
+        .unavailable, code: "not_a_capture_device", "\(device.address) is not a microphone",
         hint: "see which there are with: slowmo devices; a camera's own sound needs no --audio")
     }
     microphone = device

@@ -86,7 +86,7 @@ public final class MicrophoneInput: CapturingInput {
   private static func node(of device: CaptureDevice) throws(MediaError) -> AudioNode {
     if case .alsa(let node) = device.source { return node }
     throw MediaError(
-      .modeRefused, "\(device.address) is no microphone",
+      .modeRefused, "\(device.address) is not a microphone",
       recovery: Recovery("choose a listed microphone", .listDevices))
   }
 
