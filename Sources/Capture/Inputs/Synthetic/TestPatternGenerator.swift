@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Makes the bytes of the synthetic camera's frames, in one of its formats.
+/// Generates the bytes of the synthetic camera's frames in one pixel format or codec.
 protocol TestPatternGenerator {
-  /// The most bytes that a frame can take.
+  /// The maximum size of a frame, in bytes.
   var maximumByteCount: Int { get }
 
-  /// Writes frame `number` and answers with the number of bytes.
+  /// Writes a frame to a buffer and returns its size in bytes.
   mutating func make(
     number: Int, isFlash: Bool, into buffer: UnsafeMutableRawBufferPointer
   ) throws -> Int
 }
 
-/// Frames of 8-bit grey (`GREY`): brightness as it is.
+/// Generates frames of 8-bit gray (`GREY`).
 struct GrayTestPatternGenerator: TestPatternGenerator {
   private let pattern: TestPattern
   private let canvas: [UInt8]
@@ -36,7 +36,7 @@ struct GrayTestPatternGenerator: TestPatternGenerator {
   }
 }
 
-/// Frames of 4:2:2 in one plane (`YUYV`).
+/// Generates frames of packed 4:2:2 (`YUYV`).
 struct YUYVTestPatternGenerator: TestPatternGenerator {
   private let pattern: TestPattern
   private let canvas: [UInt8]
@@ -72,7 +72,8 @@ struct YUYVTestPatternGenerator: TestPatternGenerator {
   }
 }
 
-/// The pattern drawn once, tall enough to be shown from any row of its period.
+/// Draws the pattern once, with one extra period of height, so that it can be copied from any
+/// offset.
 private func patternCanvas(
   _ pattern: TestPattern, bytesPerPixel: Int, _ pixel: (UInt8, Int) -> (UInt8, UInt8)
 ) -> [UInt8] {
