@@ -21,7 +21,7 @@ import Synchronization
 /// interrupt nothing but that movie.
 ///
 /// Inputs, outputs and the connections between them may be changed in every state; between
-/// ``beginConfiguration()`` and ``commitConfiguration()`` changes wait, and then take effect
+/// `beginConfiguration()` and `commitConfiguration()` changes wait, and then take effect
 /// together. All calls may come from any thread; those that wait for a device say so, and have a
 /// form beside them that suspends its task instead.
 public final class CaptureSession: Sendable {

@@ -12,7 +12,7 @@ public enum SessionEvent: Hashable, Sendable {
   case wasInterrupted(InterruptionReason)
   /// The reason has passed, and frames flow again.
   case interruptionEnded(InterruptionReason)
-  /// An input stopped because of an error; ``CaptureSession/startRunning()`` starts it again.
+  /// An input stopped because of an error; `CaptureSession.startRunning()` starts it again.
   case runtimeError(MediaError)
 
   /// Why a session does not run although it was told to.

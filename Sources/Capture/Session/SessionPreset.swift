@@ -71,8 +71,8 @@ extension CaptureSession {
   /// Sets the cameras to modes of a preset, also those that are added later.
   ///
   /// In a session that runs, cameras whose mode changes stop and start again; a movie that is
-  /// being recorded is finished first. Between ``beginConfiguration()`` and
-  /// ``commitConfiguration()`` it waits for the latter, which then throws what is said here.
+  /// being recorded is finished first. Between `beginConfiguration()` and
+  /// `commitConfiguration()` it waits for the latter, which then throws what is said here.
   ///
   /// - Throws: `MediaError` with `.badConfiguration` where a camera has no such mode, or as
   ///   ``DeviceInput/init(device:format:)``; everything is then as it was.

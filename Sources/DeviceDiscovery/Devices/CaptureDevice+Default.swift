@@ -58,7 +58,7 @@ extension CaptureDevice {
 
   /// Whether this user may open cameras, or microphones; tells want of permission from absence.
   ///
-  /// Which group is missing says the warning of ``list()``. The synthetic camera needs no
+  /// The warning of ``discover()`` names the group that is missing. The synthetic camera needs no
   /// permission, and does not count.
   public static func authorizationStatus(for mediaType: MediaType) -> AuthorizationStatus {
     let devices = devices(for: mediaType)

@@ -28,7 +28,7 @@ public final class MicrophoneInput: CapturingInput {
   ///
   /// - Parameters:
   ///   - device: One that gives sound.
-  ///   - format: One of its ``DeviceDiscovery/CaptureDevice/audioFormats()``; nil for that which
+  ///   - format: One of its ``CaptureDevice/audioFormats()``; nil for that which
   ///     it prefers.
   /// - Throws: `MediaError` when the device is busy, gone or not permitted, gives no sound, or
   ///   lacks the format.
