@@ -5,10 +5,12 @@
 A file in Sources is named after a type, or an extension of a type, that it declares:
 `Type.swift` or `Type+Topic.swift`. No public symbol and no file has a word in its name for which the
 field has another. No library imports all of Foundation. Public symbols are read from the symbol
-graphs of the modules that were built.
+graphs of the modules that were built. Articles and the README have no such word either, no link to
+a file that is not there, and no figure without what answers for it (Tests/articles.py).
 
-    Tests/check-language.py BUILD-FOLDER    checks; the folder is that of `swift build`
-    Tests/check-language.py --self-test     shows that each kind of mistake is found
+    Tests/check-language.py BUILD-DIRECTORY    checks; the directory is that of `swift build`
+    Tests/check-language.py --self-test        shows that each kind of mistake is found, and
+                                               checks the articles, which need no build
 """
 import json
 import pathlib
@@ -16,6 +18,9 @@ import re
 import subprocess
 import sys
 import tempfile
+
+import articles
+import symbol_graphs
 
 # Words of public symbols and files, in small letters, and what to write instead.
 WORDS = {
@@ -105,32 +110,6 @@ def public_names(graph):
                 yield part.split("(")[0]
 
 
-def maps_of(repo, build):
-    """The module maps of C, ours and those of packages."""
-    yield from repo.glob("Sources/*/module.modulemap")
-    yield from repo.glob(".build/checkouts/*/Sources/*/include/module.modulemap")
-    yield from build.glob("*.build/module.modulemap")
-
-
-def graphs(repo, build, modules):
-    """The symbol graphs of modules."""
-    target = subprocess.run(
-        ["swiftc", "-print-target-info"], check=True, capture_output=True, text=True).stdout
-    triple = json.loads(target)["target"]["triple"]
-    maps = []
-    for path in maps_of(repo, build):
-        maps += ["-Xcc", f"-fmodule-map-file={path}"]
-    with tempfile.TemporaryDirectory() as folder:
-        for module in modules:
-            subprocess.run(
-                ["swift", "symbolgraph-extract", "-module-name", module, "-target", triple,
-                 "-I", str(build / "Modules"), "-output-dir", folder,
-                 "-minimum-access-level", "public", "-skip-synthesized-members", *maps],
-                check=True, capture_output=True)
-        for path in pathlib.Path(folder).glob("*.symbols.json"):
-            yield path.name.split(".")[0].split("@")[0], json.loads(path.read_text())
-
-
 def modules_of(repo):
     """The names of the Swift modules below Sources but for the programs."""
     description = json.loads(subprocess.run(
@@ -149,9 +128,12 @@ def check(repo, build):
         name = path.relative_to(repo)
         problems += [f"{name}: {problem}" for problem in wrong_file(name, path.read_text())]
     found = set()
-    for module, graph in graphs(repo, build, modules_of(repo)):
-        for name in public_names(graph):
-            found |= {f"{module}: {name}: {problem}" for problem in wrong_names(name)}
+    with tempfile.TemporaryDirectory() as directory:
+        for module in modules_of(repo):
+            symbol_graphs.extract(repo, build, module, directory)
+        for module, graph in symbol_graphs.load(directory):
+            for name in public_names(graph):
+                found |= {f"{module}: {name}: {problem}" for problem in wrong_names(name)}
     return problems + sorted(found)
 
 
@@ -170,13 +152,19 @@ def self_test():
     assert wrong_names("StampClock") and not wrong_names("mushroom") and not wrong_names("soundness")
 
 
-if __name__ == "__main__":
+def main():
+    repo = pathlib.Path(__file__).resolve().parent.parent
     self_test()
+    articles.self_test(repo)
+    found = articles.all_problems(repo)
     if "--self-test" not in sys.argv:
-        repo = pathlib.Path(__file__).resolve().parent.parent
-        found = check(repo, pathlib.Path(sys.argv[1]).resolve())
-        for problem in found:
-            print(f"check-language: {problem}", file=sys.stderr)
-        if found:
-            sys.exit(1)
-        print("check-language: every name is the field's")
+        found += check(repo, pathlib.Path(sys.argv[1]).resolve())
+    for problem in found:
+        print(f"check-language: {problem}", file=sys.stderr)
+    if found:
+        sys.exit(1)
+    print("check-language: every word is the field's")
+
+
+if __name__ == "__main__":
+    main()

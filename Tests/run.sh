@@ -71,6 +71,9 @@ programs=.build/release
 # Public names are read from what was built.
 python3 Tests/check-language.py "$programs"
 
+step "documentation, and the Swift blocks of its articles"
+python3 Tests/check-docs.py "$programs" --self-test
+
 step "OpenTimelineIO's own library, which reads and writes our projects"
 # In a folder of its own, which is found again the next time.
 otio=OpenTimelineIO==0.17.0

@@ -39,8 +39,8 @@ public struct ExportSession: Sendable {
 
   /// Makes a session for a composition, and opens the files that it plays.
   ///
-  /// - Throws: `MediaError` as ``Asset/init(path:)`` for a file that cannot be read, or with
-  ///   `.emptyRange` for a composition that plays none.
+  /// - Throws: `MediaError` as ``Asset/init(path:allowsTruncation:)`` for a file that cannot be
+  ///   read, or with `.emptyRange` for a composition that plays none.
   public init(_ composition: Composition) throws(MediaError) {
     guard !composition.sources.isEmpty else {
       throw MediaError(

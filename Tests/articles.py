@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Articles and the README, taken apart: their code, their prose, and what is wrong with the prose.
+
+A figure that was measured stands in a paragraph or table that names the program which prints it:
+`Benchmarks/…` or `Tests/…` in backticks. A figure that is a constant of the code is followed by a
+comment with the file and the text in it that makes it so:
+
+    A fragment lasts 150 ms. <!-- Sources/Recording/Take/TakeRecorder.swift: 150 -->
+
+Values of options in backticks, and what stands in code blocks, need neither.
+"""
+import dataclasses
+import re
+
+# Words of ours in prose, in small letters, and what to write instead. Words that also are plain
+# English, such as "way" and "place", are not among them.
+PROSE_WORDS = {
+    "room": "module, or space", "rooms": "modules", "folder": "directory",
+    "folders": "directories", "sound": "audio", "sounds": "audio", "picture": "image or frame",
+    "pictures": "images or frames", "books": "ledger", "mend": "repair", "mends": "repairs",
+    "mended": "repaired", "lamp": "torch or LED", "lamps": "LEDs", "patience": "timeout",
+    "knee": "breakpoint", "knees": "breakpoints", "lend": "buffer", "lent": "buffer",
+    "loan": "buffer", "loans": "buffers", "likeness": "correlation", "conveyor": "queue",
+    "wholeness": "integrity", "colour": "color", "colours": "colors", "grey": "gray",
+    "nobody": "no one, or the name of who does not",
+}
+UNITS = r"(?:%|ms|µs|us|ns|ppm|dB|[kMGT]i?B)(?![\w/])|(?:×|times) (?:faster|slower|as )"
+FIGURE = re.compile(rf"(?<![\w.])\d[\d .,]*\s?(?:{UNITS})|(?<![\w.])\d+\.\d+ s\b")
+PROGRAM = re.compile(r"`(?:Benchmarks|Tests)/[^`]+`")
+COMMENT = re.compile(r"<!--(.*?)-->", re.S)
+CONSTANT = re.compile(r"^\s*(Sources/\S+): (.+?)\s*$", re.S)
+OPENING = re.compile(r"(?:^|[.!?:] )((?:What|Who|Whoever) [^.!?]*[.!])")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+REPOSITORY_PATH = re.compile(r"`((?:Benchmarks|Samples|Sources|Tests)/[^`\s]*)")
+CATALOG = "Sources/Overcrank/Overcrank.docc"
+DIAGRAM_COLUMNS = 96
+ARTICLE_LINES = 200
+README_LINES = 130
+
+
+@dataclasses.dataclass
+class Block:
+    """A fenced block of code, or a hidden one in a comment."""
+    language: str
+    text: str
+    line: int
+
+
+def split(text):
+    """The blocks of code of an article, and its paragraphs as pairs of a line number and a text."""
+    blocks, paragraphs, lines = [], [], []
+    fence = None
+    number = 0
+
+    def end_paragraph():
+        if lines:
+            paragraphs.append((number - len(lines), "\n".join(lines)))
+            lines.clear()
+
+    for number, line in enumerate(text.splitlines() + [""], start=1):
+        if fence is None and (line.startswith("```") or line.rstrip() == "<!-- swift"):
+            end_paragraph()
+            hidden = line.startswith("<!--")
+            fence = "-->" if hidden else "```"
+            blocks.append(Block("swift" if hidden else line[3:].strip(), "", number + 1))
+        elif fence and line.rstrip() == fence:
+            fence = None
+        elif fence:
+            blocks[-1].text += line + "\n"
+        elif line.strip():
+            lines.append(line)
+        else:
+            end_paragraph()
+    return blocks, paragraphs
+
+
+def nested_source(name, text):
+    """The Swift blocks of an article as one file: each block sees the names of those above it,
+    and may use them again for other values. Nothing if it has none.
+
+    A block that waits is a function that suspends; in others the calls are those that block."""
+    blocks = [block for block in split(text)[0] if block.language == "swift"]
+    if not blocks:
+        return None
+    imports, body = ["import Overcrank"], []
+    function = re.sub(r"\W", "_", name)
+    for block in blocks:
+        suspends = "async " if re.search(r"\bawait\b", block.text) else ""
+        body += [f"func {function}_{block.line}() {suspends}throws {{",
+                 f'#sourceLocation(file: "{name}", line: {block.line})']
+        for line in block.text.splitlines():
+            if re.match(r"import \w", line):
+                imports.append(line)
+                line = ""
+            body.append(line)
+        body += ["#sourceLocation()"]
+    return "\n".join([*dict.fromkeys(imports), "", *body, *["}"] * len(blocks), ""])
+
+
+def words_problems(paragraph):
+    """Words of ours, and sentences that open with a relative clause."""
+    prose = re.sub(r"`+[^`]*`+|\]\([^)]*\)|<[^>]*>", " ", COMMENT.sub(" ", paragraph))
+    for word in re.findall(r"[A-Za-z]+", prose):
+        if word.lower() in PROSE_WORDS:
+            yield f"“{word}”: write {PROSE_WORDS[word.lower()]}"
+    if not prose.startswith(("#", "|")):
+        for sentence in OPENING.findall(re.sub(r"\s+", " ", prose)):
+            yield f"the subject comes first, no relative clause: {sentence}"
+
+
+def figure_problems(repo, paragraph):
+    """Figures for which no program and no line of the code answers."""
+    constants = [match for match in map(CONSTANT.match, COMMENT.findall(paragraph)) if match]
+    for match in constants:
+        path = repo / match[1]
+        if not path.is_file() or match[2] not in path.read_text():
+            yield f"{match[1]} does not have: {match[2]}"
+    if constants or PROGRAM.search(paragraph):
+        return
+    prose = re.sub(r"`+[^`]*`+", " ", COMMENT.sub(" ", paragraph))
+    for figure in FIGURE.findall(prose):
+        yield (f"{figure.strip()}: name the program that prints it, `Benchmarks/…` or `Tests/…`, "
+               "or the line that makes it so, <!-- Sources/FILE: TEXT -->")
+
+
+def link_problems(repo, path, paragraph):
+    """Links to files, and names of files of the repository, that are not there."""
+    for target in LINK.findall(paragraph):
+        if not re.match(r"[a-z]+:|#|/", target) and not (
+                path.parent / target.split("#")[0]).exists():
+            yield f"no such file: {target}"
+    for name in REPOSITORY_PATH.findall(paragraph):
+        if not re.search(r"[*…]|\b[A-Z]+\b$", name) and not (repo / name).exists():
+            yield f"no such file: {name}"
+
+
+def problems(repo, path, text, most_lines):
+    """What is wrong with an article or the README, each with its line."""
+    blocks, paragraphs = split(text)
+    lines = len(text.splitlines())
+    if lines > most_lines:
+        yield f"{lines}: a document of this kind has at most {most_lines} lines"
+    for block in blocks:
+        if block.language in ("", "text"):
+            for offset, line in enumerate(block.text.splitlines()):
+                if len(line) > DIAGRAM_COLUMNS:
+                    yield f"{block.line + offset}: a diagram has at most {DIAGRAM_COLUMNS} columns"
+    for line, paragraph in paragraphs:
+        for problem in (*words_problems(paragraph), *figure_problems(repo, paragraph),
+                        *link_problems(repo, path, paragraph)):
+            yield f"{line}: {problem}"
+
+
+def paths(repo):
+    """The README and the articles."""
+    return [repo / "README.md", *sorted((repo / CATALOG).rglob("*.md"))]
+
+
+def all_problems(repo):
+    """What is wrong with the articles of a checkout."""
+    return [
+        f"{path.relative_to(repo)}:{problem}" for path in paths(repo)[1:]
+        for problem in problems(
+            repo, path, path.read_text(),
+            README_LINES if path.name == "README.md" else ARTICLE_LINES)]
+
+
+def self_test(repo):
+    """Shows that a mistake of each kind is found, and that right prose passes."""
+    path = repo / "README.md"
+
+    def found(text):
+        return list(problems(repo, path, text, README_LINES))
+
+    assert not found("A frame of 240 fps. `--min-free 1GiB` ends a take. See [it](LICENSE).\n")
+    assert not found("```swift\nlet picture = 5 // 12 ms\n```\n")
+    assert not found("It took 12 ms, says `Tests/run.sh`.\n")
+    assert not found("| `picture` | a frame |\n| --- | --- |\n| 12 % | `Tests/run.sh` |\n")
+    for wrong in [
+            "The picture is whole.", "A grey frame.", "What is lost stays lost.",
+            "It takes 12 ms.", "It is 3 times faster.", "It costs 0.89 of it, or 12 %.",
+            "It syncs every 0.3 s.", "It takes 150 ms. <!-- Sources/None.swift: 150 -->",
+            "See [it](NONE.md).", "Run `Tests/none.sh`.", "```\n" + "-" * 97 + "\n```",
+            "Line\n" * 131]:
+        assert len(found(wrong + "\n")) == 1, (wrong, found(wrong + "\n"))
+    source = nested_source("a.md", "```swift\nimport A\nlet a = 1\n```\n<!-- swift\nlet a = 2\n-->\n")
+    assert source.splitlines()[:2] == ["import Overcrank", "import A"]
+    assert source.count("let a") == 2 and source.count("{") == source.count("}") == 2
+    assert nested_source("a.md", "```console\n$ a\n```\n") is None
