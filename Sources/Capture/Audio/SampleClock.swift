@@ -76,7 +76,7 @@ package struct SampleClock: Sendable {
 
   /// The duration of a sample in nanoseconds, within 1/1000 of the nominal value.
   package var nanosecondsPerSample: Rational {
-    // `run` is above zero.
+    // The slope's `run` is above zero, so the division is valid.
     Rational(slope.rise, over: slope.run)
   }
 
@@ -128,7 +128,7 @@ package struct SampleClock: Sendable {
     let limit = Int64(1) << 50
     let time = Int128(min(max(-limit, nanoseconds), limit))
     let count = Rational(time * slope.run, over: slope.rise)
-    // `rise` is above zero, too.
+    // The slope's `rise` and `run` are above zero, so the quotient is valid.
     return (try? Int64(count.rounded(.halfAwayFromZero))) ?? 0
   }
 

@@ -152,7 +152,7 @@ extension CameraControls {
         }
       }
     } catch {
-      // Undoing is best effort. The caller gets the original error.
+      // Errors while undoing are ignored. The caller gets the original error.
       for (node, made) in changes.reversed() {
         var made = made
         _ = try? node.use { device throws(DeviceError) in made.restore(on: device) }

@@ -31,7 +31,7 @@ protocol FormatSource: ~Copyable {
 
 extension VideoDevice: FormatSource {
   borrowing func sizeInForce() -> DriverSize? {
-    // An error here is ignored. The next call reports a lost device.
+    // Without a readable format no current size is listed. The next call reports a lost device.
     guard let format = try? currentFormat() else { return nil }
     return DriverSize(width: format.width, height: format.height)
   }

@@ -134,7 +134,7 @@ struct AudioAligner: ~Copyable {
     let start = hasHeard ? outputPosition : 0
     if hasHeard { interruption = cause }
     var output = emptyOutput
-    // The loop is needed because the resampler delays samples and changes their number slightly.
+    // The resampler delays samples, so one conversion may give fewer samples than requested.
     while outputCount < end { append(try convertSilence(end - outputCount), to: &output) }
     // Before the first audio, silence counts as the start offset, not as a gap.
     if hasHeard || isLast { note(from: start, to: isLast ? end : outputPosition, cause) }

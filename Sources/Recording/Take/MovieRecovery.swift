@@ -133,7 +133,7 @@ public enum MovieRecovery {
     guard let text = try? Demuxer(reopening: file, probes: false).metadata[RecordingTags.recording],
       let count = RecordingTags.Recording(text)?.leadIn
     else { return 0 }
-    // The limit exceeds the capacity of any ring, and protects against damaged tags.
+    // The limit on the lead-in is above any ring's capacity. It protects against damaged tags.
     return Int(max(0, min(count, 1 << 20)))
   }
 

@@ -156,7 +156,7 @@ struct TriggeredTake {
     do throws(MovieFile.CreationError) {
       file = try MovieFile(creating: settings.path, overwrites: settings.overwrites)
     } catch {
-      // Other clips continue, and a later trigger may succeed.
+      // If one clip's file cannot be created, other clips continue and later triggers may succeed.
       state.report.problem = state.report.problem ?? MediaError(error)
       state.report.warnings.append("\(settings.path) was not written: \(error.reason)")
       if !triggers.repeats { control.stop(.error) }
