@@ -4,7 +4,6 @@
 #define CLINUXSYSTEM_SHIM_H
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/falloc.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
@@ -15,14 +14,18 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+// AT_FDCWD. This header must not include <fcntl.h>: that would define `struct stat` a second time,
+// and Swift would see it in one module or the other, by the order in which they are built.
+enum { CLinuxSystem_workingDirectory = -100 };
+
 /// renameat2(2) with RENAME_NOREPLACE: renames a file unless the new name is taken.
 static inline int CLinuxSystem_claim(const char *from, const char *to) {
-  return syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0 ? 0 : -errno;
+  return syscall(SYS_renameat2, CLinuxSystem_workingDirectory, from, CLinuxSystem_workingDirectory, to, RENAME_NOREPLACE) == 0 ? 0 : -errno;
 }
 
 /// renameat2(2) with RENAME_EXCHANGE: swaps the names of two files in one step.
 static inline int CLinuxSystem_exchange(const char *one, const char *other) {
-  return syscall(SYS_renameat2, AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE) == 0 ? 0 : -errno;
+  return syscall(SYS_renameat2, CLinuxSystem_workingDirectory, one, CLinuxSystem_workingDirectory, other, RENAME_EXCHANGE) == 0 ? 0 : -errno;
 }
 
 /// fallocate(2), which the module of the C library leaves out: reserves room for a file, also behind

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CLinuxSystem
 import Glibc
 
 /// What `/dev`, `/proc` and `/sys` say, where a missing entry is an answer and not an error.

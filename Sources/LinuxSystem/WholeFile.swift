@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CLinuxSystem
 import Glibc
 
 /// A file that has its name only when it is finished.
