@@ -115,7 +115,7 @@ def commands(block):
 def words_problems(paragraph):
     """Words of ours, and sentences that open with a relative clause."""
     prose = re.sub(r"`+[^`]*`+|\]\([^)]*\)|<[^>]*>", " ", COMMENT.sub(" ", paragraph))
-    for word in re.findall(r"[A-Za-z]+", prose):
+    for word in re.findall(r"[A-Za-z]+", re.sub(r"[Ss]ound cards?", "card", prose)):
         if word.lower() in PROSE_WORDS:
             yield f"“{word}”: write {PROSE_WORDS[word.lower()]}"
     if not prose.startswith(("#", "|")):
@@ -172,9 +172,9 @@ def paths(repo):
 
 
 def all_problems(repo):
-    """What is wrong with the articles of a checkout."""
+    """What is wrong with the articles and the README of a checkout."""
     return [
-        f"{path.relative_to(repo)}:{problem}" for path in paths(repo)[1:]
+        f"{path.relative_to(repo)}:{problem}" for path in paths(repo)
         for problem in problems(
             repo, path, path.read_text(),
             README_LINES if path.name == "README.md" else ARTICLE_LINES)]

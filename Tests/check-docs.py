@@ -55,7 +55,7 @@ def compile_blocks(build, texts):
                 files[-1].write_text(source)
         result = subprocess.run(
             ["swiftc", "-emit-sil", "-wmo", "-o", "/dev/null", "-swift-version", "6", "-module-name",
-             "Articles", "-parse-as-library", "-suppress-warnings",
+             "Articles", "-parse-as-library", "-warnings-as-errors",
              *symbol_graphs.compiler_options(REPO, build), *map(str, files)],
             capture_output=True, text=True)
         return "" if result.returncode == 0 else result.stdout + result.stderr
