@@ -97,10 +97,25 @@ def nested_source(name, text):
     return "\n".join([*dict.fromkeys(imports), "", *body, *["}"] * len(blocks), ""])
 
 
+def commands(block):
+    """The commands of a block of a terminal, each with its line and the lines that it prints."""
+    found = []
+    continues = False
+    for offset, line in enumerate(block.text.splitlines()):
+        if continues:
+            found[-1][1] += "\n" + line
+        elif line.startswith("$ "):
+            found.append([block.line + offset, line[2:], []])
+        elif found:
+            found[-1][2].append(line)
+        continues = (continues or line.startswith("$ ")) and line.endswith("\\")
+    return found
+
+
 def words_problems(paragraph):
     """Words of ours, and sentences that open with a relative clause."""
     prose = re.sub(r"`+[^`]*`+|\]\([^)]*\)|<[^>]*>", " ", COMMENT.sub(" ", paragraph))
-    for word in re.findall(r"[A-Za-z]+", prose):
+    for word in re.findall(r"[A-Za-z]+", re.sub(r"[Ss]ound cards?", "card", prose)):
         if word.lower() in PROSE_WORDS:
             yield f"“{word}”: write {PROSE_WORDS[word.lower()]}"
     if not prose.startswith(("#", "|")):
@@ -157,9 +172,9 @@ def paths(repo):
 
 
 def all_problems(repo):
-    """What is wrong with the articles of a checkout."""
+    """What is wrong with the articles and the README of a checkout."""
     return [
-        f"{path.relative_to(repo)}:{problem}" for path in paths(repo)[1:]
+        f"{path.relative_to(repo)}:{problem}" for path in paths(repo)
         for problem in problems(
             repo, path, path.read_text(),
             README_LINES if path.name == "README.md" else ARTICLE_LINES)]
@@ -187,3 +202,5 @@ def self_test(repo):
     assert source.splitlines()[:2] == ["import Overcrank", "import A"]
     assert source.count("let a") == 2 and source.count("{") == source.count("}") == 2
     assert nested_source("a.md", "```console\n$ a\n```\n") is None
+    assert commands(Block("console", "$ a \\\n  b\nc\n$ d\n", 5)) == [
+        [5, "a \\\n  b", ["c"]], [8, "d", []]]

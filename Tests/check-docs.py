@@ -4,12 +4,17 @@
 
 Every public symbol stands under `Overcrank`, the module that users import. A warning of `docc`
 (a link that leads nowhere, a parameter without a name) fails, in articles and doc comments alike.
-The blocks of an article become one file, in which each sees the names of those above it.
+The blocks of an article become one file, in which each sees the names of those above it. Blocks of a
+terminal (`console`) in which every command is `slowmo` are run in a new directory for each document;
+the lines shown must be among what is printed, in their order. `…` stands for other lines. Blocks that
+need a camera, and `sh` blocks, are not run.
 
     Tests/check-docs.py BUILD-DIRECTORY    the directory of `swift build`; the archive is .build/docs
     Tests/check-docs.py BUILD-DIRECTORY --self-test    shows that wrong calls and links are found
 """
+import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +25,7 @@ import symbol_graphs
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
 CATALOG = REPO / articles.CATALOG
+NEEDS_CAMERA = re.compile(r"\bcam\d|/dev/video")
 
 
 def docc():
@@ -49,10 +55,56 @@ def compile_blocks(build, texts):
                 files[-1].write_text(source)
         result = subprocess.run(
             ["swiftc", "-emit-sil", "-wmo", "-o", "/dev/null", "-swift-version", "6", "-module-name",
-             "Articles", "-parse-as-library", "-suppress-warnings",
+             "Articles", "-parse-as-library", "-warnings-as-errors",
              *symbol_graphs.compiler_options(REPO, build), *map(str, files)],
             capture_output=True, text=True)
         return "" if result.returncode == 0 else result.stdout + result.stderr
+
+
+def missing_line(shown, printed):
+    """The first line of a block that was not printed behind those before it; nothing if all were."""
+    rest = iter(printed)
+    for line in shown:
+        if line.strip() != "…" and line.rstrip() not in rest:
+            return line
+    return None
+
+
+def run_commands(build, name, text):
+    """What is wrong with the commands in a document's blocks of a terminal, as sentences."""
+    environment = dict(os.environ, PATH=f"{build}:{os.environ['PATH']}", COLUMNS="80")
+    with tempfile.TemporaryDirectory() as directory:
+        for block in articles.split(text)[0]:
+            commands = articles.commands(block)
+            if block.language != "console" or not all(
+                    command.startswith("slowmo ") and not NEEDS_CAMERA.search(command)
+                    for _, command, _ in commands):
+                continue
+            for line, command, shown in commands:
+                # One that waits for a trigger would wait for ever.
+                result = subprocess.run(
+                    ["timeout", "60", "bash", "-c", command], cwd=directory, env=environment,
+                    text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT)
+                printed = [other.rstrip() for other in result.stdout.splitlines()]
+                missing = missing_line(shown, printed)
+                if missing is not None:
+                    return [f"{name}:{line}: $ {command}\nprints no line\n{missing}\nbut\n"
+                            + "\n".join(printed[:40])]
+    return []
+
+
+def run_documents(build, texts):
+    """What is wrong with the commands of documents. A busy machine may lose frames of a camera
+    that does not wait, so a document has three tries."""
+    problems = []
+    for name, text in texts:
+        for _ in range(3):
+            found = run_commands(build, name, text)
+            if not found:
+                break
+        problems += found
+    return "\n".join(problems)
 
 
 def self_test(build, graphs, directory):
@@ -62,6 +114,10 @@ def self_test(build, graphs, directory):
     assert not compile_blocks(build, [("right.md", right)])
     message = compile_blocks(build, [("right.md", right), ("wrong.md", right + wrong)])
     assert "wrong.md:5" in message and "missing" in message, message
+    shown = "```console\n$ slowmo --help\n…\nEXIT CODES{}\n```\n"
+    assert missing_line(["b", "…", "d"], ["a", "b", "c", "d"]) is None
+    assert missing_line(["d", "b"], ["a", "b", "c", "d"]) == "b"
+    assert run_documents(build, [("wrong.md", shown.format(" none"))])
     catalog = directory / "Wrong.docc"
     catalog.mkdir()
     (catalog / "Wrong.md").write_text("# Wrong\n\nA link: ``CaptureSession/missing``.\n")
@@ -78,7 +134,8 @@ def main():
         if "--self-test" in sys.argv:
             self_test(build, graphs, directory)
         texts = [(str(path.relative_to(REPO)), path.read_text()) for path in articles.paths(REPO)]
-        problems = (convert(CATALOG, graphs, REPO / ".build/docs") + compile_blocks(build, texts))
+        problems = convert(CATALOG, graphs, REPO / ".build/docs")
+        problems += compile_blocks(build, texts) + run_documents(build, texts)
         if problems:
             sys.exit(problems)
         print(f"check-docs: {len(texts)} documents, without a warning; .build/docs has the archive")
