@@ -93,8 +93,8 @@ struct InputConnectorTests {
   @Test(
     "Each reason for no picture has its words",
     arguments: [
-      (3, "There is no signal"), (4, "The signal is not stable"),
-      (5, "The signal is out of the range that the device can take"),
+      (3, "The input has no signal"), (4, "The signal is not stable"),
+      (5, "The signal is outside the range of the device"),
     ])
   func words(input: Int, why: String) throws {
     let inputs = try #require(try list("?input=\(input)").inputs)

@@ -164,14 +164,14 @@ struct ControlTests {
   @Test(
     "A refusal says what happened, and what to try",
     arguments: [
-      (EACCES, "It cannot be set, or not as the camera is set now", "automatic"),
-      (ERANGE, "It does not take this value", "choose a value within its range"),
-      (EINVAL, "It does not take this value", "choose a value within its range"),
+      (EACCES, "It is read-only, or an automatic mode controls it", "automatic"),
+      (ERANGE, "It does not accept this value", "choose a value within its range"),
+      (EINVAL, "It does not accept this value", "choose a value within its range"),
       (
         EBUSY, "It cannot be changed while the camera streams, or another program has priority",
         "close"
       ),
-      (EIO, "Input/output error", "the camera refused it"),
+      (EIO, "Input/output error", "the camera rejected the value"),
     ])
   func refusal(code: Int32, why: String, recovery: String) throws {
     let driver = ScriptedControls([Self.gain, Self.exposure])

@@ -34,17 +34,17 @@ struct DeviceErrorTests {
             DeviceHolder(process: 123, name: "firefox"), DeviceHolder(process: 7, name: "obs"),
           ]),
         "Could not set the format of /dev/video0: Device or resource busy",
-        "firefox (process 123), obs (process 7) has it open; close that first"
+        "firefox (process 123), obs (process 7) has the device open; close that first"
       ),
       (
         DeviceError(.setFormat, "/dev/video0", code: EBUSY),
         "Could not set the format of /dev/video0: Device or resource busy",
-        "another program uses it; sudo fuser -v /dev/video0 tells which, close that one"
+        "close the program that uses it; sudo fuser -v /dev/video0 shows which one"
       ),
       (
         DeviceError(.dequeue, "/dev/video0", code: ENODEV),
         "Could not take a frame from /dev/video0: No such device",
-        "it was unplugged or its driver is gone; plug it in again"
+        "plug the device in again; it was unplugged, or its driver was unloaded"
       ),
       (
         DeviceError(.start, "/dev/video0", code: ENOSPC),
@@ -58,7 +58,7 @@ struct DeviceErrorTests {
       ),
       (
         DeviceError(.detectTimings, "/dev/video0", code: ENOLINK),
-        "Could not detect the timings at /dev/video0: There is no signal",
+        "Could not detect the timings at /dev/video0: The input has no signal",
         Recovery(
           "check the cable, and that the source is switched on",
           .listFormats(device: "/dev/video0"))
@@ -71,8 +71,8 @@ struct DeviceErrorTests {
       (
         DeviceError(.detectTimings, "/dev/video0", code: ERANGE),
         "Could not detect the timings at /dev/video0: "
-          + "The signal is out of the range that the device can take",
-        "choose a smaller or slower picture at the source"
+          + "The signal is outside the range of the device",
+        "choose a smaller size or a lower rate at the source"
       ),
       (
         DeviceError(.requestBuffers, "/dev/video0", code: ENOMEM),
@@ -92,13 +92,13 @@ struct DeviceErrorTests {
       ),
       (
         DeviceError(.setPriority, "/dev/video0", code: EBUSY),
-        "Could not take the settings of /dev/video0: Another program has them",
-        "another program uses it; sudo fuser -v /dev/video0 tells which, close that one"
+        "Could not set the priority on /dev/video0: Another program has a higher priority",
+        "close the program that uses it; sudo fuser -v /dev/video0 shows which one"
       ),
       (
         DeviceError(.dequeue, "/dev/video0", code: EIO),
         "Could not take a frame from /dev/video0: Input/output error",
-        "unplug it and plug it in again; the kernel's words are in: sudo dmesg"
+        "unplug the device and plug it in again; sudo dmesg shows the kernel's messages"
       ),
     ] as [(DeviceError, String, Recovery)])
   func wording(error: DeviceError, message: String, recovery: Recovery) {
