@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The half of selftest.sh that runs in the guest. Takes the checkout's path on the host; prints
-# one "ok" or "not ok" line a check, and a last line that shows that it reached its end.
+# The guest half of selftest.sh. The argument is the checkout's path on the host. Prints an "ok" or
+# "not ok" line for each check, and a final line that proves that the end was reached.
 
 set -uo pipefail
 
@@ -61,7 +61,7 @@ echo 1 >$tracing/events/v4l2/v4l2_dqbuf/enable
 echo 0 >$tracing/events/v4l2/v4l2_dqbuf/enable
 sequences=$(sed -n 's/.* v4l2_dqbuf: minor = 0,.* sequence = \([0-9]*\)$/\1/p' $tracing/trace)
 check "the trace has one line for each of 600 buffers" test "$(wc -l <<<"$sequences")" -eq 600
-# vivid may give two frames one number when its thread runs late, so they need not differ.
+# vivid may give two frames the same number when its thread runs late, so equal numbers are allowed.
 check "their sequence numbers never fall" sort -nc <<<"$sequences"
 check "no trace line was overwritten" refuses grep -q '^overrun: [1-9]' $tracing/per_cpu/cpu*/stats
 
