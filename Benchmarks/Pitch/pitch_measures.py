@@ -31,7 +31,7 @@ def tone(samples, frequency, rate):
     """The pitch error in cents and the SINAD in dB, for the middle of a sine."""
     middle = samples[len(samples) // 4:len(samples) * 3 // 4]
     found = peak_frequency(middle, rate)
-    for _ in range(2):  # What the phase gains from one half to the other tells it far better.
+    for _ in range(2):  # The phase advance between both halves refines the frequency.
         half = len(middle) // 2
         first, _ = fit(middle[:half], found, rate)
         second, _ = fit(middle[half:2 * half], found, rate)

@@ -29,9 +29,9 @@ def count_trace(lines):
         elif dequeued := DEQUEUED.search(line):
             delivered += 1
             number = int(dequeued[2])
-            if number < last:  # Each stream counts anew.
+            if number < last:  # Each stream restarts at 0.
                 last, spare, repeated = -1, 1, 0
-            if number == last:  # vivid was late, and makes up for it with its next number.
+            if number == last:  # A late vivid repeats a number and skips one later.
                 repeated += 1
             missing = max(0, number - last - 1)
             made_up = min(missing, repeated)

@@ -157,7 +157,7 @@ static inline void *CVideo4Linux_map(int descriptor, size_t length, int64_t offs
   return memory == MAP_FAILED ? NULL : memory;
 }
 
-/// poll(2) on one descriptor. Answers with the returned events, 0 at the time limit, or -errno.
+/// poll(2) on one descriptor. Returns the events, 0 after the timeout, or -errno.
 static inline int CVideo4Linux_poll(int descriptor, short events, int milliseconds) {
   struct pollfd entry = {.fd = descriptor, .events = events, .revents = 0};
   int result = poll(&entry, 1, milliseconds);

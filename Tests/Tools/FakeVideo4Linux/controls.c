@@ -50,7 +50,7 @@ void print_controls(const device_node *node, char *text, size_t size) {
       text + length, size - length, "%s\"%s\":%" PRId64, length == 0 ? "" : ",",
       controls[index].name, node->values[index]);
     if (more < 0 || (size_t)more >= size - length) {
-      text[length] = 0;  // Without those that find no room.
+      text[length] = 0;  // Controls beyond the buffer's capacity are omitted.
       return;
     }
     length += (size_t)more;
@@ -153,7 +153,8 @@ static int query_plain(const device_node *node, struct v4l2_queryctrl *query) {
   query->type = ext.type;
   memcpy(query->name, ext.name, sizeof query->name);
   query->flags = ext.flags;
-  if (ext.flags & V4L2_CTRL_FLAG_HAS_PAYLOAD) return 0;  // Its limits do not fit in here.
+  // v4l2_queryctrl has no fields for the limits of compound controls.
+  if (ext.flags & V4L2_CTRL_FLAG_HAS_PAYLOAD) return 0;
   query->minimum = (int32_t)ext.minimum;
   query->maximum = (int32_t)ext.maximum;
   query->step = (int32_t)ext.step;

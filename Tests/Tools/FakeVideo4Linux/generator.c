@@ -12,7 +12,7 @@ static void real_period(const device_node *node, int64_t *numerator, int64_t *de
   if (options->lie > 0) {
     *numerator = (int64_t)(1e9 / options->lie);
     *denominator = 1;
-    if (options->dark == 0) return;  // Whatever it is set to.
+    if (options->dark == 0) return;  // The configured rate and exposure are ignored.
   }
   int64_t mode = control_value(node, V4L2_CID_EXPOSURE_AUTO, V4L2_EXPOSURE_APERTURE_PRIORITY);
   bool is_manual = mode == V4L2_EXPOSURE_MANUAL || mode == V4L2_EXPOSURE_SHUTTER_PRIORITY;
@@ -60,7 +60,7 @@ int64_t next_due(device_node *node) {
 static int64_t wrap_of(const device_node *node) {
   switch (node->options.stamp_wrap) {
   case 32: return (int64_t)1 << 32;
-  case 63: return INT64_MAX / 1000;  // Of nanoseconds: tv_sec then is near 9223372036.
+  case 63: return INT64_MAX / 1000;  // 2^63 ns in microseconds; tv_sec is near 9223372036.
   default: return 0;
   }
 }

@@ -33,7 +33,7 @@ static bool has_standards(const device_node *node) {
 
 bool follows_signal(const device_node *node) { return has_timings(node) || has_standards(node); }
 
-// MARK: - What a signal makes of size and rate
+// MARK: - Size and rate of a signal
 
 static struct v4l2_fract reduced(uint64_t numerator, uint64_t denominator) {
   uint64_t a = numerator, b = denominator;

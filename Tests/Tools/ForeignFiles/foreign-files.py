@@ -409,7 +409,7 @@ def strange_name(case):
             case.write(case.name, case.pick(
                 case.materials.take, case.materials.movies["plain.ts"], b"#EXTM3U\nsecret.ts\n"))
         except OSError:
-            pass  # The name is that of a folder, or too long.
+            pass  # The name is a directory's, or too long.
 
 
 def subtitles(case):
@@ -1154,7 +1154,7 @@ class Judge:
         elif done.status in (-signal.SIGXCPU, -signal.SIGKILL):
             problem("hang", f"used {self.cpu} s of processor time")
         elif interrupts and done.status == -signal.SIGINT:
-            pass  # It did not take signals yet: they end it as the system has it.
+            pass  # SIGINT came before the handler was installed.
         elif done.status < 0:
             problem("crash", f"{signal.Signals(-done.status).name}: {done.words[-600:]}")
         elif done.status == 70:
@@ -1260,7 +1260,7 @@ def keep_writing(pipe, _, is_over):
         try:
             os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
         except OSError:
-            pass  # Nobody reads yet.
+            pass  # The pipe has no reader yet.
         time.sleep(0.01)
 
 

@@ -8,10 +8,10 @@ import TestSupport
 // whole movie, ffmpeg must decode the same frames as from the movie. Cases run in child processes,
 // so that a crash or hang is attributed to its case.
 //
-//   FuzzSoak [CASES] [FIRST]         10 000 cases, unless told otherwise
-//   FuzzSoak --planted [CASES]       100 of a reader with mistakes of all three kinds, which
-//                                    must be found: a crash, a hang, and an error of others
-//   FuzzSoak --case NUMBER           one of them, here, to see what becomes of it
+//   FuzzSoak [CASES] [FIRST]         default: 10 000 cases
+//   FuzzSoak --planted [CASES]       default: 100 cases of a faulty reader; a crash, a hang and a
+//                                    foreign error must be detected
+//   FuzzSoak --case NUMBER           runs one case in this process and prints its outcome
 
 /// Prints a line immediately, because the process may crash before the next flush.
 @Sendable func tell(_ line: String) {

@@ -45,7 +45,7 @@ says() { # says FILE PATTERN
   grep -qE -- "$2" "$scratch/$1"
 }
 
-# --- What is missing is named, before anything boots ---------------------------------------------
+# --- Missing packages are reported before a boot -------------------------------------------------
 
 mkdir "$scratch/bin"
 printf '#!/bin/sh\nexit 1\n' >"$scratch/bin/dpkg-query"
@@ -55,7 +55,7 @@ check "missing packages: status 125" status_is missing 125
 check "missing packages: named in one line" test "$(cat "$scratch/missing.stderr")" = \
   "lab: missing packages, install them first: apt-get install $(sed '/^#/d' "$lab/packages" | paste -sd' ')"
 
-# --- What a test meets ---------------------------------------------------------------------------
+# --- The guest environment -----------------------------------------------------------------------
 
 run guest "bash Tests/Tools/Lab/selftest-guest.sh '$checkout'"
 while read -r line; do
@@ -89,7 +89,7 @@ check "... its own output" test "$(cat "$scratch/other.stdout")" = other
 check "... its own writable folder" \
   test "$(cat "$scratch/bytes.out/who" "$scratch/other.out/who" | paste -sd,)" = bytes,other
 
-# --- The clock ------------------------------------------------------------------------------------
+# --- The clock -----------------------------------------------------------------------------------
 
 # The same work is timed twice in the guest. During the second run, the whole emulator is stopped
 # for five seconds of host time.
@@ -114,7 +114,7 @@ run asleep 'mkfifo /tmp/never; exec 3<>/tmp/never; start=$EPOCHSECONDS
   read -rt 600 -u 3; echo $((EPOCHSECONDS - start))'
 check "ten minutes of sleep are ten minutes there" says asleep.stdout '^60[01]$'
 
-# --- What goes wrong is told ---------------------------------------------------------------------
+# --- Failures are reported -----------------------------------------------------------------------
 
 LAB_TIMEOUT=20 run late 'while :; do :; done' &
 run panic 'echo before; echo c >/proc/sysrq-trigger; sleep 1000' &

@@ -12,7 +12,7 @@ import TestSupport
 // accounting. Compares each ledger with the generator's log: every count, and every gap at its
 // place.
 //
-//   LedgerSoak [SEEDS] [FRAMES]      100 takes of 1 000 000 frames each, unless told otherwise
+//   LedgerSoak [SEEDS] [FRAMES]      default: 100 takes of 1 000 000 frames each
 
 let seeds = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 100
 let frames = CommandLine.arguments.dropFirst(2).first.flatMap { Int64($0) } ?? 1_000_000

@@ -179,7 +179,7 @@ def used(document):
             ends += [content(clip, length(clip) * step / steps) - first
                      for step in range(steps + 1)]
         except (otio.exceptions.OTIOError, ValueError, ZeroDivisionError):
-            pass  # It has no range, so nothing is known of its length.
+            pass  # A clip without a range has no known length.
         needed[media.target_url] = max(ends + [needed[media.target_url]])
     return needed
 
@@ -188,7 +188,7 @@ def parsed(text):
     """The project as library objects; without markers where the library is too old for them."""
     try:
         return otio.adapters.read_from_string(text, "otio_json")
-    except Exception as problem:  # The library raises classes of its own, and plain ones.
+    except Exception as problem:  # The library raises its own errors and built-in ones.
         try:
             document = json.loads(text)
         except ValueError:
@@ -210,7 +210,7 @@ def without_markers(value):
     return value
 
 
-# MARK: Stand-ins
+# MARK: Placeholders
 
 
 def suffix(url):
@@ -397,7 +397,7 @@ def trial(text, folder, name, *output):
         counts, differences = judge(document, text, folder)
     except Fault as fault:
         return (*fault.args, counts)
-    except Exception as problem:  # The interpreter met what is no timeline.
+    except Exception as problem:  # The interpreter failed: not a timeline.
         return "unjudged", f"{type(problem).__name__}: {problem}", counts
     return ("differ" if differences else "planned"), "; ".join(differences[:2]), counts
 
@@ -409,7 +409,7 @@ def attempt(path):
         folder = pathlib.Path(os.path.realpath(name))
         try:
             needed = used(parsed(text))
-        except Exception:  # It is no timeline; the command says why.
+        except Exception:  # Not a timeline; the command reports the reason.
             needed = collections.defaultdict(lambda: 3600.0)
         try:
             copy = relinked(text, needed, folder, scratch)

@@ -134,7 +134,7 @@ def trial(slowmo, folder, take, cut, rng, counts_syncs):
         problems.append(f"ffprobe does not open it ({done.stdout.strip()[:200]})")
         found = []
     if done.returncode == 65:
-        found = []  # Nothing of it is whole; it can be opened, and no more is asked.
+        found = []  # No intact frame; only opening is required.
     if done.returncode not in (0, 65):
         problems.append(f"recover ended with {done.returncode}: {done.stdout}")
     elif done.returncode == 0 and json.loads(done.stdout)["frame_count"] != len(found):
