@@ -5,7 +5,7 @@ package import OvercrankMediaCore
 
 /// A failed call to a sound card: the operation, the device and the errno.
 package struct ALSAError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The operation, as a phrase that completes "Could not … hw:0,0".
+  /// The operation, as a phrase that completes "could not … hw:0,0".
   package enum Operation: String, Sendable {
     case open
     case describe = "describe"
@@ -63,9 +63,9 @@ package struct ALSAError: Error, Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The error in one line: `Could not open hw:0,0: Device or resource busy`.
+  /// The error in one line: `could not open hw:0,0: Device or resource busy`.
   package var description: String {
-    "Could not \(operation.rawValue) \(device): \(String(cString: strerror(code)))"
+    "could not \(operation.rawValue) \(device): \(String(cString: strerror(code)))"
   }
 
   /// The failed call.

@@ -188,7 +188,7 @@ package struct Resampler: ~Copyable {
 
 /// A failed call to libswresample: the operation and FFmpeg's error code.
 package struct ResamplerError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The operation, as a phrase that completes "Could not …".
+  /// The operation, as a phrase that completes "could not …".
   package enum Operation: String, Sendable {
     case open = "set up a change of sampling rate"
     case convert = "change the sampling rate"
@@ -205,6 +205,6 @@ package struct ResamplerError: Error, Hashable, Sendable, CustomStringConvertibl
     var text = [CChar](repeating: 0, count: 128)
     av_strerror(code, &text, text.count)
     let reason = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-    return "Could not \(operation.rawValue): \(String(decoding: reason, as: UTF8.self))"
+    return "could not \(operation.rawValue): \(String(decoding: reason, as: UTF8.self))"
   }
 }

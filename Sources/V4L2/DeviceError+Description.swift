@@ -4,9 +4,9 @@ import Glibc
 package import OvercrankMediaCore
 
 extension DeviceError {
-  /// The error in one line: `Could not open /dev/video99: No such file or directory`.
+  /// The error in one line: `could not open /dev/video99: No such file or directory`.
   package var description: String {
-    "Could not \(operation.rawValue) \(subject)\(path): \(explanation)"
+    "could not \(operation.rawValue) \(subject)\(path): \(explanation)"
   }
 
   /// The part of the device that failed, as a prefix of its path.
@@ -23,17 +23,17 @@ extension DeviceError {
   /// device" for a full bus, "Link has been severed" for a missing signal.
   private var explanation: String {
     switch reason {
-    case .notAVideoDevice: "It is not a video device"
-    case .outOfRange: "It does not accept this value"
-    case .readOnly: "It is read-only, or an automatic mode controls it"
+    case .notAVideoDevice: "it is not a video device"
+    case .outOfRange: "it does not accept this value"
+    case .readOnly: "it is read-only, or an automatic mode controls it"
     case .busy where operation == .setControl:
-      "It cannot be changed while the camera streams, or another program has priority"
-    case .busy where operation == .setPriority: "Another program has a higher priority"
-    case .noBandwidth: "The bus has no bandwidth left for this mode"
-    case .noSignal: "The input has no signal"
-    case .unstableSignal: "The signal is not stable"
-    case .signalOutOfRange: "The signal is outside the range of the device"
-    case .busFailure: "The camera does not answer on its bus (\(systemReason))"
+      "it cannot be changed while the camera streams, or another program has priority"
+    case .busy where operation == .setPriority: "another program has a higher priority"
+    case .noBandwidth: "the bus has no bandwidth left for this mode"
+    case .noSignal: "the input has no signal"
+    case .unstableSignal: "the signal is not stable"
+    case .signalOutOfRange: "the signal is outside the range of the device"
+    case .busFailure: "the camera does not answer on its bus (\(systemReason))"
     default: systemReason
     }
   }

@@ -4,7 +4,7 @@ import Glibc
 
 /// A failed call to a capture device: the operation, the node and the errno.
 package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The operation, as a phrase that completes "Could not … /dev/video0".
+  /// The operation, as a phrase that completes "could not … /dev/video0".
   package enum Operation: String, Sendable {
     case open
     case watch = "watch for devices in"
