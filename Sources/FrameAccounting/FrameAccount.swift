@@ -244,7 +244,7 @@ extension FrameTimeline.Reading {
 }
 
 extension FrameLedger {
-  /// The category that counts a cause.
+  /// The count of the category that belongs to a loss cause.
   fileprivate subscript(cause: FrameGap.Cause) -> Int64 {
     get {
       switch cause {

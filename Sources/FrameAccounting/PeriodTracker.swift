@@ -56,7 +56,7 @@ struct PeriodTracker {
     return step
   }
 
-  /// Fits the grid to the first frames.
+  /// Fits the grid of frame periods to the first frames.
   mutating func begin(with readings: [FrameTimeline.Reading]) {
     guard let first = readings.first else { return }
     if let real = Self.medianPeriod(of: readings), abs(real / period - 1) > 0.04 {
@@ -89,7 +89,7 @@ struct PeriodTracker {
     }
   }
 
-  /// Updates the grid with a frame and its assigned slot.
+  /// Updates phase and period of the grid with a frame and its assigned slot.
   mutating func follow(_ reading: FrameTimeline.Reading, slot next: Int64) {
     let late = offset(of: reading, from: next)
     let passed = Double(next &- slot)

@@ -21,7 +21,7 @@ struct SlotAssignment {
 
   /// The result for one frame.
   struct Step {
-    /// Periods from the previous frame.
+    /// The number of frame periods since the previous frame.
     let step: Int64
     /// Whether later frames may still change the result.
     ///

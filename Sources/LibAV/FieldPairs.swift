@@ -13,7 +13,7 @@ struct FieldPairs: ~Copyable {
   private var first: Packet?
   /// Packets of other tracks that arrived while a first field was waiting.
   private var others: [Packet] = []
-  /// Packets in output order.
+  /// Finished packets, in output order.
   private var ready: [Packet] = []
 
   /// Prepares for a track; nil where it is not H.264, or its first frames were progressive.
@@ -29,7 +29,7 @@ struct FieldPairs: ~Copyable {
   /// Returns the next output packet; nil when more packets must be read first.
   mutating func next() -> Packet? { ready.isEmpty ? nil : ready.removeFirst() }
 
-  /// Adds a packet that was read.
+  /// Adds the next packet from the container.
   ///
   /// - Throws: `LibAVError` when there is no memory.
   mutating func append(_ packet: Packet) throws(LibAVError) {

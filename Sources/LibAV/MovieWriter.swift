@@ -317,8 +317,8 @@ package struct MovieWriter: ~Copyable {
     scratch.pointee.flags = entry.isKeyFrame ? AV_PKT_FLAG_KEY : 0
     stamp(track, pts: time, dts: time, duration: duration)
     // Direct mode: the sink receives the packet's position and discards its bytes. The local
-    // variable avoids a Swift 6.3 crash with the thread sanitizer, for accesses through a property
-    // of a noncopyable value.
+    // variable is needed because Swift 6.3 cannot compile an access through a property of a
+    // noncopyable value for the thread sanitizer.
     let file = context
     file.pointee.pb.pointee.direct = 1
     avio_seek(file.pointee.pb, entry.position, SEEK_SET)

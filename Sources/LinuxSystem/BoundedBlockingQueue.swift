@@ -92,7 +92,7 @@ package final class BoundedBlockingQueue<Element: Sendable>: Sendable {
       return taken == nil ? state.failure : nil
     }
     guard let taken else {
-      // A second caller must also see the end instead of blocking.
+      // Another take() must also see the end of the queue instead of blocking.
       waiting.signal()
       if let failure { throw failure }
       return .end
@@ -101,6 +101,6 @@ package final class BoundedBlockingQueue<Element: Sendable>: Sendable {
     return .element(taken)
   }
 
-  /// Whether the consumer has stopped the queue.
+  /// Whether the consumer has stopped the queue and takes no more elements.
   package var isStopped: Bool { state.withLock { $0.isStopped } }
 }

@@ -136,7 +136,7 @@ struct KernelVideoCalls: VideoSystemCalls {
     return numbers.compactMap { names[$0] }.map { "\(nodeFolder)/\($0)" }
   }
 
-  /// A query of a media device for its entities with a function.
+  /// Returns a query that lists a media device's entities with one function, such as a flash.
   static func entityNodes(_ function: UInt32) -> (String) -> [String] {
     { path in
       var found = [UInt32](repeating: 0, count: 2 * 64)

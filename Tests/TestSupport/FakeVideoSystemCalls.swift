@@ -12,7 +12,7 @@ import Synchronization
 /// It has its own clock and faults, and logs the true outcome of each frame period.
 ///
 /// ```swift
-/// let machine = try FakeDeviceCalls("hfr-usb seed=7 drop=2%")
+/// let machine = try FakeVideoSystemCalls("hfr-usb seed=7 drop=2%")
 /// try DeviceSystem.$calls.withValue(machine) { … VideoDevice(opening: "/dev/fakevideo0") … }
 /// ```
 package final class FakeVideoSystemCalls: VideoSystemCalls {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Runs exact arithmetic.
+/// Runs an exact computation and returns its result.
 ///
-/// An arithmetic error is rethrown as `.notExact` and names `what`.
+/// An arithmetic error is rethrown as `.notExact`, with `what` in its message.
 package func exactly<Value>(
   _ what: @autoclosure () -> String, _ arithmetic: () throws(MediaError) -> Value
 ) throws(MediaError) -> Value {

@@ -18,7 +18,7 @@ package struct DeviceControl: Hashable, Sendable {
     /// A class heading, without a value.
     case heading
     case text
-    /// A bitmask.
+    /// A set of flag bits.
     case bitmask
     /// A choice of numeric items.
     case integerMenu
