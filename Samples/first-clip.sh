@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# From nothing to a slow-motion clip: installs what is missing, builds the command, records four
-# seconds of the first camera (or of the synthetic one), slows one second of them eight times,
-# and exports the result both ways.
+# From a fresh checkout to a slow-motion clip. Installs missing packages, builds the command, and
+# records four seconds of the first camera (or of the synthetic one). Then slows one second down
+# eight times, and exports the result in two ways.
 #
-#   Samples/first-clip.sh [FOLDER]     FOLDER: where the clips go, by default ./Clips
+#   Samples/first-clip.sh [DIRECTORY]     DIRECTORY: where the clips go; default: ./Clips
 set -euo pipefail
 repo=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=Samples/install-packages.sh
@@ -17,12 +17,12 @@ command -v swift >/dev/null || {
 install_packages "${build_packages[@]}"
 
 echo "Building the command (release) ..." >&2
-# Tests/run.sh passes the flags with which it has built already.
+# Tests/run.sh passes the flags of its own build.
 # shellcheck disable=SC2086  # Words, not one.
 swift build --package-path "$repo" -c release ${SWIFT_BUILD_FLAGS:-} --product slowmo >&2
 slowmo="$(swift build --package-path "$repo" -c release --show-bin-path)/slowmo"
 
-# The first real camera there is; the synthetic one is named as such, never passed off as real.
+# The first real camera, if there is one. The synthetic camera is announced as such.
 device=$("$slowmo" devices | grep -o -m 1 '/dev/video[0-9]*' || true)
 if [ -n "$device" ]; then
   echo "Recording $device at its fastest mode."

@@ -1,15 +1,15 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by the scripts that need Debian packages: one place that knows how to get them.
+# Sourced by scripts that need Debian packages.
 
-# What the library and the command are built from.
+# The packages that the library and the command are built with.
 # shellcheck disable=SC2034  # Used by the scripts that source this file.
 build_packages=(
   pkg-config libv4l-dev libavcodec-dev libavformat-dev libswscale-dev libswresample-dev
   librubberband-dev libasound2-dev
 )
 
-# install_packages NAME...: installs those of the packages that are missing, and says which.
+# install_packages NAME...: installs the missing packages and prints their names.
 install_packages() {
   local missing=() name
   for name in "$@"; do
@@ -20,7 +20,7 @@ install_packages() {
   echo "Installing the Debian packages that are missing: ${missing[*]}" >&2
   local root=()
   [ "$(id -u)" -eq 0 ] || root=(sudo)
-  # A machine that never looked for packages knows of none.
+  # A fresh machine has no package lists yet.
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what Benchmarks/Capture/run.sh compares: the fake camera, which counts its frames itself."""
+"""The comparison of Benchmarks/Capture/run.sh: a simulated camera that counts its own frames."""
 import json
 import os
 import pathlib
@@ -11,7 +11,7 @@ from peers import Count, Mode, compare
 WORK = pathlib.Path(os.environ["WORK"])
 TRUTH = WORK / "take.truth"
 
-# Name, camera, mode.
+# The title, the camera and the mode of each comparison.
 TAKES = [
     ("1280x720@240 MJPEG of 100 kB", "hfr-usb",
      Mode(1280, 720, 240, "MJPG", "mjpeg", "image/jpeg")),
@@ -23,7 +23,7 @@ TAKES = [
 
 
 def count():
-    """The camera's account of the run: a line for each stream."""
+    """The camera's frame counts for the run, from one JSON line per stream."""
     lines = TRUTH.read_text().splitlines() if TRUTH.exists() else []
     entries = [json.loads(line) for line in lines]
     starved = sum(entry["lost_kernel"] for entry in entries)

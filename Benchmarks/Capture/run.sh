@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The same fake camera, at native speed, recorded by slowmo and by its peers in turn, to a file in
-# memory: frames delivered and lost, processor time a frame, and peak memory.
+# Compares slowmo with its peers in turn, recording the same simulated camera at its real rate to a
+# file in memory. Measured are delivered and lost frames, CPU time per frame, and peak memory.
 #
-#   Benchmarks/Capture/run.sh [SECONDS] [ROUNDS]     5 s and 3 rounds, unless told otherwise
+#   Benchmarks/Capture/run.sh [SECONDS] [ROUNDS]     default: 5 s and 3 rounds
 #
-# What was lost is the camera's own account; "starved" are those of them that were lost for want of
-# a buffer. The fake runs inside each program, so its cost is in every figure alike; v4l2-ctl
-# without a file shows how much that is. Each figure is the median of the rounds.
+# The losses are counted by the camera; "starved" are losses for lack of a free buffer. The
+# simulation runs inside each program, so its cost is part of every figure. The row "v4l2-ctl, no
+# file" shows that cost. Each figure is the median of the rounds.
 # shellcheck source=Benchmarks/Support/prepare.sh
 . "$(dirname "$0")/../Support/prepare.sh"
 prepare SLOWMO slowmo "${capture_peers[@]}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an export at a constant rate costs beside the same one by ffmpeg; see constant-rate.sh."""
+"""Compares the cost of a constant-rate export with that of ffmpeg; see run.sh."""
 import os
 import pathlib
 import statistics
@@ -11,12 +11,12 @@ GOAL = 0.9
 WORK = pathlib.Path(os.environ["WORK"])
 FFMPEG = ["ffmpeg", "-v", "error", "-nostdin", "-y"]
 ENCODER = ["-c:v", "libx264", "-preset", "medium", "-crf", "18", "-movflags", "+faststart"]
-# The seconds 2 to 4 last 16, and each instant shows the last frame that is due.
+# Seconds 2 to 4 are stretched to 16 s, and each output frame shows the last frame that is due.
 SLOW = "setpts='if(lt(T,2),T,if(lt(T,4),2+(T-2)*8,T+14))/TB',fps=30:round=up"
 
 
 def frames(path):
-    """The number of pictures in a file."""
+    """The number of video frames in a file."""
     answer = subprocess.run(
         ["ffprobe", "-v", "error", "-count_packets", "-select_streams", "v", "-show_entries",
          "stream=nb_read_packets", "-of", "csv=p=0", path],
@@ -25,7 +25,7 @@ def frames(path):
 
 
 def run(command):
-    """Wall and processor seconds of a program, and the most memory it held, in MiB."""
+    """The elapsed and CPU seconds of a program, and its peak memory in MiB."""
     started = time.monotonic()
     program = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(program.pid, 0)
@@ -40,7 +40,7 @@ def main():
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     sampling = sys.argv[2] if len(sys.argv) > 2 else "hold"
     clip, raw = WORK / "clip.mov", WORK / "pictures.yuv"
-    # Something that moves everywhere, and some noise as cameras have it.
+    # The clip has motion everywhere, and noise like a camera's.
     subprocess.run(
         FFMPEG + ["-f", "lavfi", "-i", "testsrc2=size=1280x720:rate=240:duration=8", "-vf",
                   "noise=alls=4:allf=t,format=yuv420p", "-c:v", "libx264", "-preset", "veryfast",
@@ -57,7 +57,7 @@ def main():
         + ENCODER + [WORK / "encoder.mp4"],
     }
     results = {name: [] for name in commands}
-    # In turns, so that what disturbs the machine disturbs all alike.
+    # The programs run in turn, so that other load affects all of them alike.
     for _ in range(runs):
         for name, command in commands.items():
             results[name].append(run(list(map(str, command))))

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# An export at a constant rate: 8 s of 1280x720 at 240 frames a second, of which the seconds 2 to 4
-# play at an eighth, at 30. Beside it, in the same run, ffmpeg's filters that show the same frames,
-# with the same encoder, settings and threads, and that encoder alone on the pictures themselves.
+# Measures a constant-rate export: 8 s of 1280x720 at 240 fps, with seconds 2 to 4 at 1/8 speed,
+# exported at 30 fps. The peers are ffmpeg's filters for the same frames with the same encoder,
+# settings and threads, and that encoder alone on raw frames.
 #
-#   Benchmarks/ConstantRate/run.sh [RUNS] [hold|nearest|blend]      3 runs of each and hold, unless said
+#   Benchmarks/ConstantRate/run.sh [RUNS] [hold|nearest|blend]      default: 3 runs, hold
 #
-# Needs 1 GB of memory for the pictures. Exits with 1 when the files differ in their number of
-# frames, or when ours takes more than 0.9 of the time of ffmpeg's.
+# Needs 1 GB of memory for the raw frames. Exits with 1 when the numbers of frames differ, or when
+# slowmo takes more than 0.9 of ffmpeg's time.
 # shellcheck source=Benchmarks/Support/prepare.sh
 . "$(dirname "$0")/../Support/prepare.sh"
 prepare SLOWMO slowmo ffmpeg

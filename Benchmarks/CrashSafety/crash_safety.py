@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measuring of crash-safety.sh."""
+"""The measurements of Benchmarks/CrashSafety/run.sh."""
 import fcntl
 import os
 import pathlib
@@ -19,7 +19,7 @@ RATE = 240
 
 
 def measure(command):
-    """Wall seconds, processor seconds and peak MiB of a program."""
+    """The elapsed seconds, CPU seconds and peak MiB of a program."""
     start = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -31,7 +31,7 @@ def measure(command):
 
 
 def compare_cost(rounds):
-    """The same packets, copied in each way in turn."""
+    """Compares the cost of copying the same packets with each program, in turn."""
     clip, out = WORK / "clip.mov", WORK / "out.mov"
     part = WORK / "part.mov"
     subprocess.run(
@@ -67,7 +67,7 @@ def compare_cost(rounds):
 
 
 def packet_sizes(path):
-    """Place and size of each picture; none where the file cannot be opened."""
+    """The offset and size of each video packet; empty where the file cannot be opened."""
     done = subprocess.run(
         ["ffprobe", "-v", "error", "-select_streams", "v:0", "-show_entries", "packet=pos,size",
          "-of", "csv=p=0", str(path)], capture_output=True, text=True)
@@ -76,7 +76,7 @@ def packet_sizes(path):
 
 
 def stop_time(rounds):
-    """From Ctrl-C to the end of the process, whose file is plain then."""
+    """Measures the time from Ctrl-C to the end of the process, with a finalized file."""
     times = []
     path = WORK / "stopped.mov"
     for _ in range(rounds):
@@ -95,7 +95,7 @@ def stop_time(rounds):
 
 
 def killed_slowmo(path, delay):
-    """Frames that the camera handed over until the kill; its own count, in memory."""
+    """Kills a recording; returns the frames that the camera delivered, by its own count."""
     counter = pathlib.Path(f"/dev/shm/crash-safety-{os.getpid()}")
     process = subprocess.Popen(
         [SLOWMO, "record", f"synthetic:640x480@{RATE}?counter={counter}", "-o", path, "-y",
@@ -116,12 +116,12 @@ def killed_slowmo(path, delay):
 
 
 def killed_ffmpeg(path, delay, options, pictures):
-    """Frames that went through the pipe until the kill, in step with the clock."""
+    """Kills ffmpeg; returns the frames written to its pipe in real time."""
     process = subprocess.Popen(
         ["ffmpeg", "-v", "error", "-y", "-f", "mjpeg", "-framerate", str(RATE), "-probesize",
          "32", "-i", "pipe:0", "-c", "copy", *options, path],
         stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    # The smallest there is: a frame that was written was nearly all read, too.
+    # The smallest pipe buffer, so that nearly every written frame has also been read.
     fcntl.fcntl(process.stdin, 1031, 4096)  # F_SETPIPE_SZ
     given, begin = 0, None
     while begin is None or time.monotonic() < begin + delay:

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What it costs that a recording survives a crash, and what it is worth, beside ffmpeg in the same
-# run: the same packets copied by slowmo (fragments, journal, syncs, and made plain at the end), by
-# `ffmpeg -c copy` into a plain file and into fragments; then recordings of a live source killed at
-# random instants, and how much of what they had been given can be read.
+# Measures the cost and the benefit of crash safety, beside ffmpeg in the same run. First, the same
+# packets are copied by slowmo (fragments, journal, syncs, finalization) and by `ffmpeg -c copy`
+# into a plain and into a fragmented file. Then recordings of a live source are killed at random
+# instants, and the readable share of the delivered frames is measured.
 #
-#   Benchmarks/CrashSafety/run.sh [FOLDER] [ROUNDS] [KILLS]     here, 5 and 12, unless told otherwise
+#   Benchmarks/CrashSafety/run.sh [DIRECTORY] [ROUNDS] [KILLS]     default: here, 5 and 12
 #
-# FOLDER should lie on a real disk, since memory is synced for nothing.
+# DIRECTORY should be on a real disk, since syncs of a memory file system cost nothing.
 # shellcheck source=Benchmarks/Support/prepare.sh
 . "$(dirname "$0")/../Support/prepare.sh"
 prepare SLOWMO slowmo ffmpeg

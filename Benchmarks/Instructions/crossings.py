@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts calls from one module of ours into another in a callgrind profile: `CALLS | PAIRS`.
+"""Counts calls between the project's modules in a callgrind profile: `CALLS | PAIRS`.
 
-A function's module is the first name of its mangled symbol. The commands, the standard library and
-packages of others do not count.
+A function's module is the first name in its mangled symbol. Calls from or to the command, the
+standard library and third-party packages are not counted.
 """
 import collections
 import re
@@ -18,7 +18,7 @@ MODULE = re.compile(r"\$s(\d+)")
 
 
 def module_of(symbol):
-    """The module of a symbol, without the prefix of our targets; None where it is not ours."""
+    """The module of a symbol without the target prefix; None for other code."""
     found = MODULE.match(symbol)
     if not found:
         return None

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# How often a run of slowmo calls from one of our modules into another, and between how many pairs of
-# modules, now and at another commit, as callgrind sees it. Calls that were inlined do not count.
+# Counts the calls between the project's modules, and the pairs of modules, in runs of slowmo, now
+# and at another commit. callgrind counts them; inlined calls are not included.
 #
-#   Benchmarks/Instructions/crossings.sh [COMMIT]     the one before the last, unless said
+#   Benchmarks/Instructions/crossings.sh [COMMIT]     default: HEAD~1
 # shellcheck source=Benchmarks/Support/programs.sh
 . "$(dirname "$0")/programs.sh"
 
-# crossings PROGRAM ARGUMENTS...: calls and pairs of one run.
+# crossings PROGRAM ARGUMENTS...: the calls and pairs of one run.
 crossings() {
   rm -f "$WORK"/out.*
   valgrind --tool=callgrind --callgrind-out-file="$WORK/calls" "$@" >/dev/null 2>&1

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by the scripts beside it: builds slowmo at another commit, and sets $before, $now and $source,
-# a take of 2 s at 640x480@240 that both programs get.
+# Sourced by the scripts in this directory: builds slowmo at another commit, and sets $before, $now
+# and $source, a recording of 2 s at 640x480@240 as input of both programs.
 # shellcheck source=Benchmarks/Support/prepare.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../Support/prepare.sh"
 commit=${1:-HEAD~1}
@@ -10,7 +10,7 @@ make_folder instructions-bench "$PWD"
 git worktree add --quiet --detach "$WORK/before" "$commit"
 trap 'git worktree remove --force "$WORK/before"; rm -rf "$WORK"' EXIT
 swift build --package-path "$WORK/before" -c release --product slowmo >&2
-# valgrind cannot read the debug information that this compiler writes; names stay.
+# valgrind cannot read this compiler's debug information, so it is stripped; symbol names stay.
 strip -g -o "$WORK/slowmo-before" \
   "$(swift build --package-path "$WORK/before" -c release --show-bin-path)/slowmo"
 strip -g -o "$WORK/slowmo-now" "$SLOWMO"

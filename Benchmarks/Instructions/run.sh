@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# How many instructions slowmo executes now, beside another commit of it, as callgrind counts them:
-# capture, passthrough, constant rate and audio at other speeds. Time is noise; these counts are not.
+# Compares the executed instructions of slowmo with those of another commit, counted by callgrind:
+# capture, passthrough, constant rate, and audio at other speeds. Unlike times, the counts are free
+# of noise.
 #
-#   Benchmarks/Instructions/run.sh [COMMIT]     the one before the last, unless said; 10 minutes
+#   Benchmarks/Instructions/run.sh [COMMIT]     default: HEAD~1; takes 10 minutes
 #
-# Both programs get the same movie, which the one of now recorded. A ratio of 1.000 is no change.
+# Both programs read the same movie, recorded by the present one. A ratio of 1.000 means no change.
 # shellcheck source=Benchmarks/Instructions/programs.sh
 . "$(dirname "$0")/programs.sh"
 
-# count PROGRAM ARGUMENTS...: the instructions of one run.
+# count PROGRAM ARGUMENTS...: the number of instructions of one run.
 count() {
   rm -f "$WORK"/out.*
   valgrind --tool=callgrind --callgrind-out-file=/dev/null "$@" 2>&1 >/dev/null |

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what Benchmarks/Limits/run.sh measures: long takes beside a busy core, and highest rates."""
+"""The measurements of Benchmarks/Limits/run.sh: long takes beside a busy core, and maximum
+rates."""
 import json
 import os
 import pathlib
@@ -9,19 +10,19 @@ import sys
 
 WORK = pathlib.Path(os.environ["WORK"])
 
-# Camera, mode, codec.
+# The camera, mode and codec of each long take.
 LONG = [
     ("hfr-usb", "1280x720@240/mjpg", "copy"),
     ("mono-hfr", "640x400@480/grey", "raw"),
 ]
 SIZES = ["320x240", "640x480", "1280x720", "1920x1080"]
-# Format, codec.
+# The pixel format and codec of each storage method.
 STORES = [("mjpg", "copy"), ("grey", "raw"), ("yuyv", "raw"), ("yuyv", "ffv1"), ("yuyv", "h264")]
 SEARCH_START = 60
 
 
 def bench(device, mode, codec, seconds, *more, **environment):
-    """The report of slowmo bench capture."""
+    """The report of `slowmo bench capture`."""
     done = subprocess.run(
         [os.environ["SLOWMO"], "bench", "capture", device, "--mode", mode, "--codec", codec, "-t",
          str(seconds), "--folder", str(WORK), "--json", *more],

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What a machine can take: long takes of fast cameras while another program keeps a core busy, and
-# the highest rate of the synthetic camera without a loss, for each size and way to store it.
+# Measures the limits of a machine: long takes of fast cameras while another program keeps a core
+# busy, and the maximum rate of the synthetic camera without a loss, for each size and storage
+# method.
 #
-#   Benchmarks/Limits/run.sh [SECONDS] [SEARCH]      takes of 60 s, and of 1 s in the search
+#   Benchmarks/Limits/run.sh [SECONDS] [SEARCH]      default: takes of 60 s, and of 1 s in the search
 #
-# The files are in memory. The synthetic camera draws its pictures in the same process and may be
-# what ends the rate; the limit is found by halving, to a twentieth.
+# The files are in memory. The synthetic camera draws its frames in the same process and may itself
+# limit the rate. The limit is found by bisection, to within 5 %.
 # shellcheck source=Benchmarks/Support/prepare.sh
 . "$(dirname "$0")/../Support/prepare.sh"
 prepare CHECK AllocationCheck

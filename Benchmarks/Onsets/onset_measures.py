@@ -1,45 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds onsets in audio, and measures how late they come out of a time stretch."""
+"""Finds onsets in audio, and measures their delay after a time stretch."""
 import typing
 
 import numpy as np
 
-# One step of an envelope, in seconds of the source. A stretched envelope has steps that are longer
-# by the stretch, so that the same index means the same moment in both.
+# The step of an envelope, in seconds of the source. The step of a stretched envelope is longer by
+# the stretch, so that equal indices mean the same moment in both.
 STEP = 0.000_25
-# What is heard as an onset: neither wind nor rumble.
+# The frequency band of audible onsets, without wind and rumble, in Hz.
 BAND = (200, 8000)
-# Hann window over which power is averaged, in seconds of the source.
+# The Hann window for averaging power, in seconds of the source.
 SMOOTHING = 0.010
-# Half the window that is compared, and how far it is moved either way, in seconds of the output.
+# Half the compared window, and the search range in each direction, in seconds of the output.
 WINDOW = 0.25
 REACH = 0.25
-# Two places of an envelope that correlate less are told apart.
+# Positions of an envelope with a lower correlation count as distinct.
 UNLIKE = 0.7
 
 
 class Onset(typing.NamedTuple):
     """A rise of the envelope."""
 
-    # Where the envelope has risen by half, in seconds of the source.
+    # The time at which half of the rise is reached, in seconds of the source.
     time: float
-    # From 10 to 90 % of the rise, in seconds.
+    # The time from 10 to 90 % of the rise, in seconds.
     rise: float
 
     @property
     def is_soft(self):
-        """Slower than what the smoothing makes of a click."""
+        """Whether the rise is slower than that of a click after smoothing."""
         return self.rise > 0.010
 
 
 def amplitude(samples, rate, stretch=1):
-    """The RMS of all channels over `SMOOTHING`, one value a `STEP` of the source."""
+    """The RMS of all channels over `SMOOTHING`, one value per `STEP` of the source."""
     samples = samples.reshape(len(samples), -1)
     low, high = BAND
     power = np.zeros(len(samples))
     size = 1 << len(samples).bit_length()
     frequencies = np.fft.rfftfreq(size, 1 / rate)
-    # Half a cosine an octave wide below the band's start, and as wide above its end.
+    # The gain falls by a half-cosine over one octave below the band and one above it.
     octaves = np.log2(np.maximum(frequencies, 1e-3))
     gain = np.clip(octaves - np.log2(low) + 1, 0, 1) * np.clip(np.log2(high) + 1 - octaves, 0, 1)
     for channel in samples.T:
@@ -53,7 +53,7 @@ def amplitude(samples, rate, stretch=1):
 
 
 def crossing(part, level):
-    """Where a rise first exceeds a level, between two steps."""
+    """The position at which a rise first exceeds a level, interpolated between two steps."""
     above = int(np.argmax(part >= level))
     if above == 0:
         return 0.0
@@ -62,10 +62,10 @@ def crossing(part, level):
 
 
 def onsets(envelope):
-    """Where an envelope rises by 6 dB or more within 50 ms, and comes to -30 dB of its loudest.
+    """Finds rises of at least 6 dB within 50 ms that reach -30 dB of the envelope's maximum.
 
-    Of rises nearer to each other than 100 ms the greatest counts. A rise goes from the least value
-    of the 75 ms before its steepest place to the greatest one of the 75 ms after.
+    Of rises closer than 100 ms, the largest counts. A rise extends from the minimum of the 75 ms
+    before its steepest position to the maximum of the 75 ms after it.
     """
     half, reach, gap = (round(seconds / STEP) for seconds in (0.025, 0.075, 0.1))
     if len(envelope) < 4 * reach:
@@ -96,7 +96,7 @@ def onsets(envelope):
 
 
 def likenesses(wanted, place, other, window, reach):
-    """Normalized cross-correlation of an envelope around a place with another one near it."""
+    """The normalized cross-correlation of an envelope around a position with a shifted envelope."""
     part = wanted[max(0, place - window):place + window + 1]
     first = max(0, place - window) - reach
     part = part - part.mean()
@@ -110,7 +110,7 @@ def likenesses(wanted, place, other, window, reach):
 
 
 def peaks(scores):
-    """Where a correlation is greater than on either side."""
+    """The local maxima of a correlation."""
     middle = scores[1:-1]
     return 1 + np.flatnonzero((middle > scores[:-2]) & (middle >= scores[2:]))
 
@@ -120,7 +120,7 @@ def extents(stretch):
 
 
 def is_unique(source, onset, stretch):
-    """Whether the source has nothing like an onset where it is looked for: pulses are all alike."""
+    """Whether no other position in the search range resembles the onset; pulse trains fail."""
     window, reach = extents(stretch)
     place = round(onset.time / STEP - 0.5)
     scores = likenesses(source, place, source, window, reach)
@@ -128,10 +128,10 @@ def is_unique(source, onset, stretch):
 
 
 def lateness(source, output, onset, stretch):
-    """How much later than it should an onset comes, in seconds of the output; and how alike.
+    """The delay of an onset in seconds of the output, and its correlation.
 
-    Both envelopes have the same steps. That of the source around the onset is looked for in the
-    output, by normalized cross-correlation; of places that are nearly as good the nearest counts.
+    Both envelopes have the same steps. The source envelope around the onset is searched in the
+    output by normalized cross-correlation. Of nearly equal maxima, the closest counts.
     """
     window, reach = extents(stretch)
     place = round(onset.time / STEP - 0.5)

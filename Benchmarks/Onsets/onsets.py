@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what Benchmarks/Onsets/run.sh compares, and prints a table."""
+"""The comparison of Benchmarks/Onsets/run.sh, printed as a table."""
 import os
 import pathlib
 import struct
@@ -22,19 +22,19 @@ MAKERS = {
     "atempo": PEERS["atempo"], "soundstretch": PEERS["soundstretch"],
 }
 JUDGED = ("spectral", "time-domain")
-# What correlates less has lost its shape, so that its place is a guess. Judged are the onsets whose
-# shape the reference keeps, whatever ours makes of them.
+# An onset with a lower correlation has lost its shape, so its position is a guess. Only onsets
+# whose shape the reference preserves are judged.
 ALIKE = 0.8
-# Milliseconds that ours may be worse by: what the measure itself is off by for an ideal stretch of
-# noise, of which no two have the same envelope (see the controls).
+# The allowed excess over the reference in milliseconds: the error of the measurement itself for an
+# ideal stretch of noise, whose envelopes all differ (see the controls).
 TOLERANCES = {"95 %": 2, "most": 6}
-# Fainter is silence, in decibels of full scale.
+# Quieter signals count as silence, in dB of full scale.
 SILENCE = -75
 MISSES = []
 
 
 class Late(typing.NamedTuple):
-    """How late an onset came, in milliseconds, and how much of its shape was left."""
+    """The delay of an onset in milliseconds, and the correlation of its shape."""
 
     onset: measure.Onset
     late: float
@@ -47,7 +47,7 @@ def miss(what):
 
 
 def decoded(clip):
-    """The start of a clip's audio, and its sampling rate; None where there is none."""
+    """The start of a clip's audio and its sample rate; None without audio."""
     path = WORK / "clip.wav"
     path.unlink(missing_ok=True)
     subprocess.run(
@@ -61,7 +61,7 @@ def decoded(clip):
 
 
 def is_steady(samples):
-    """Silence, or a tone: half of the power is in some few lines of the spectrum."""
+    """Whether the audio is silence or a tone: half of the power is in a few spectral lines."""
     mean = samples.mean(1)
     if np.sqrt(np.mean(mean ** 2)) < 10 ** (SILENCE / 20):
         return True
@@ -77,7 +77,7 @@ def measured(make, samples, rate, source, found):
 
 
 def clip_figures(samples, rate, makers):
-    """For each maker what became of each onset."""
+    """The results of each program for each onset of a clip."""
     source = measure.amplitude(samples, rate)
     found = [onset for onset in measure.onsets(source)
              if measure.is_unique(source, onset, STRETCH)]
@@ -92,14 +92,14 @@ def figures(all_late):
 
 
 def clear(made, is_soft):
-    """What became of the soft or hard onsets whose shape the reference keeps, for each maker."""
+    """The results for the soft or hard onsets whose shape the reference preserves, per program."""
     keep = [index for index, each in enumerate(made[REFERENCE])
             if each.likeness >= ALIKE and each.onset.is_soft == is_soft]
     return {name: [late[index] for index in keep] for name, late in made.items()}
 
 
 def row(title, name, all_late, has_place=True):
-    """A line of the table."""
+    """Prints a line of the table."""
     if not all_late:
         return
     found = figures(all_late)
@@ -110,7 +110,7 @@ def row(title, name, all_late, has_place=True):
 
 
 def attacks(kind, stretch, shift, random, rate=48_000):
-    """Eight attacks of 15 to 60 ms, as an ideal stretch makes them; late by a shift in seconds."""
+    """Eight attacks of 15 to 60 ms, ideally stretched and delayed by `shift` seconds."""
     time = np.arange(int(5.6 * stretch * rate)) / rate
     at = (time - shift) / stretch
     loudness = np.full(len(time), 0.02)
@@ -129,7 +129,7 @@ def attacks(kind, stretch, shift, random, rate=48_000):
 
 
 def controls():
-    """What the measure makes of attacks whose place is known."""
+    """Checks the measurement with attacks at known times."""
     print("controls: attacks of 15 to 60 ms by a formula, stretched ideally, and then late (ms)")
     random = np.random.default_rng(7)
     for kind in ("tones", "voice", "noise"):
@@ -152,7 +152,7 @@ def controls():
 
 
 def judge(soft):
-    """Whether ours is no worse than the reference."""
+    """Checks that slowmo is no worse than the reference."""
     reference = figures(soft[REFERENCE])
     for name in [*JUDGED, "30 ms late"]:
         own = figures(soft[name])

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Where onsets of real audio come out at a quarter of the speed: how late our algorithms bring them,
-# measured beside what rubberband, ffmpeg and soundstretch do to the same clips in the same run.
+# Measures the delay of onsets in real audio at a quarter of the speed, for our algorithms and, in
+# the same run, for rubberband, ffmpeg and soundstretch.
 #
-#   Benchmarks/Onsets/run.sh CLIP|FOLDER...
-#   ONSET_SECONDS=10 Benchmarks/Onsets/run.sh CLIP      of each clip; 20 unless set
+#   Benchmarks/Onsets/run.sh CLIP|DIRECTORY...
+#   ONSET_SECONDS=10 Benchmarks/Onsets/run.sh CLIP      seconds of each clip; default: 20
 #
-# Clips are anything with audio that ffmpeg reads; a folder is searched for them. Takes about half a
-# minute a clip. Exits with 1 when soft onsets come out later or earlier than with rubberband -3, or
+# Clips are files with audio that ffmpeg can read; directories are searched for them. Takes about
+# half a minute per clip. Exits with 1 when soft onsets deviate more than with rubberband -3, or
 # when a control that must fail passes.
 
 if [ $# = 0 ]; then
@@ -20,5 +20,5 @@ for clip in "$@"; do clips+=("$(realpath "$clip")"); done
 . "$(dirname "$0")/../Support/prepare.sh"
 prepare RETIME_AUDIO RetimeAudio rubberband-cli soundstretch sox ffmpeg python3-numpy
 make_folder onset-bench
-# Debian's numpy, not another that happens to come first.
+# Debian's Python has Debian's numpy; another Python may come first in PATH.
 /usr/bin/python3 Benchmarks/Onsets/onsets.py "${clips[@]}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measuring of passthrough.sh."""
+"""The measurements of Benchmarks/Passthrough/run.sh."""
 import os
 import pathlib
 import statistics
@@ -13,7 +13,7 @@ FFMPEG = ["ffmpeg", "-v", "error", "-nostdin", "-y"]
 
 
 def clip(name, seconds):
-    """A clip of noise at 133 Mbit/s: two seconds, as often as it takes."""
+    """Makes a clip of noise at 133 Mbit/s, by repeating two seconds."""
     part = WORK / "part.mov"
     if not part.exists():
         subprocess.run(
@@ -29,7 +29,7 @@ def clip(name, seconds):
 
 
 def measure(command):
-    """Wall seconds, processor seconds and peak MiB of a program, whose file is then removed."""
+    """The elapsed seconds, CPU seconds and peak MiB of a program."""
     start = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -74,14 +74,14 @@ def main():
         count = frames // 2 if "half" in name else frames
         print(f"{name:26}{wall:>8.2f}{cpu:>8.2f}{count / wall:>10.0f}{memory:>10.1f}")
     ours = medians["slowmo, a quarter at 1/8"]
-    # A round's own quotient: what else the machine does meets both.
+    # The quotient is taken within each round, because other load affects both programs alike.
     quotient = statistics.median(
         a[0] / b[0] for a, b in zip(results["slowmo, a quarter at 1/8"], results["ffmpeg -c copy"]))
     share = ours / medians["re-encode, ultrafast"]
     memory = [
         statistics.median(run[2] for run in results[name])
         for name in ["slowmo, a quarter at 1/8", "slowmo, of half the clip"]]
-    # The index: a kilobyte a frame would be much.
+    # The growth is due to the index; a kilobyte per frame would be too much.
     growth = (memory[0] - memory[1]) * 1_024 / (frames / 2)
     print(f"{quotient:.2f} times ffmpeg -c copy (limit 1.2), {share:.3f} of the re-encode "
           f"(limit 0.1), {growth:.2f} KiB more a frame (limit 1)")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what Benchmarks/Pitch/run.sh compares, and prints a table an algorithm."""
+"""The comparison of Benchmarks/Pitch/run.sh, printed as one table per algorithm."""
 import functools
 import itertools
 import sys
@@ -31,7 +31,7 @@ def signal(name):
     if name == "equal":
         return np.repeat(signal("music")[:, :1], 2, 1)
     if name == "surround":
-        # Six channels, no two of which play the same at a time.
+        # Six channels that play different parts of the music at any time.
         turns = [(channel % 2, channel // 2 * 3 * RATE // 4) for channel in range(6)]
         return np.stack([np.roll(signal("music")[:, side], turn) for side, turn in turns], 1)
     if name == "six":
@@ -41,7 +41,7 @@ def signal(name):
 
 
 class Maker:
-    """A program that retimes; what it made of a signal is kept."""
+    """A program that retimes audio; its outputs are cached."""
 
     def __init__(self, name, make):
         self.name, self.make, self.made, self.costs = name, make, {}, {}
@@ -52,7 +52,7 @@ class Maker:
         return self.made[name, stretch][0]
 
     def measured(self, what, stretch):
-        """One figure; None where the program cannot do it."""
+        """One figure; None where the program cannot produce it."""
         try:
             return self.figure(what, stretch)
         except (RuntimeError, IndexError, ValueError) as error:
@@ -70,7 +70,7 @@ class Maker:
         if kind == "length":
             name = detail or "speech"
             source = signal(name)
-            # A half is away from zero.
+            # Half a sample is rounded away from zero.
             return abs(len(self.output(name, stretch)) - int(len(source) * stretch + 0.5))
         if kind in ("cents", "SINAD"):
             made = self.output("tone" + detail, stretch)[:, 0]
@@ -105,9 +105,11 @@ class Maker:
 
 
 def take_costs(makers, stretch):
-    """Milliseconds a second of output, without a program's start, which is not what its sound costs:
-    so much more sound takes so much more. By turns, since other work comes and goes; the least of
-    three runs, or of five where they take no second."""
+    """Measures milliseconds per second of output, without the start time of the program.
+
+    The cost is the difference between a long and a short signal. The programs run in turn, because
+    other load varies. The minimum of three runs counts, or of five where a run takes less than a
+    second."""
     least = {}
 
     def run(maker, turn):
@@ -133,10 +135,11 @@ def take_costs(makers, stretch):
             for long, short in zip(least[maker, "long music"], least[maker, "music"])))
 
 
-# What, stretches, must, goal; a limit may be one for all, and a string is beside rubberband -3.
-# SINAD is the only one where more is better. What R3 makes of a tone around 1 kHz has 21 to 30 dB,
-# by where it lies between the lines of its spectrum (48 kHz, at 8: 28 at 1000 Hz, 21 at 1088, 30 at
-# 1100): "25|-1" is 25, or 1 less than rubberband -3 has itself.
+# Columns: measure, stretches, required limit, goal. A single limit applies to all stretches; a
+# string is relative to rubberband -3. Only for SINAD is more better. The R3 engine of Rubber Band
+# reaches 21 to 30 dB for a tone near 1 kHz, depending on its position between spectral lines (48
+# kHz, stretch 8: 28 at 1000 Hz, 21 at 1088, 30 at 1100). "25|-1" means 25, or 1 less than
+# rubberband -3.
 SPECTRAL = [
     ("length", STRETCHES, 0, None),
     ("cents 100", (0.5, 2, 8), 0.05, None), ("cents 1000", (0.5, 2, 8), 0.05, None),
@@ -184,7 +187,7 @@ LOW_QUALITY = [
 
 
 def limit(value, reference):
-    """A limit as a number; strings add to, or multiply, what rubberband -3 came to."""
+    """A limit as a number; a string adds to or multiplies the figure of rubberband -3."""
     if not isinstance(value, str):
         return value
     if reference is None:
@@ -196,7 +199,7 @@ def limit(value, reference):
 
 
 def shown_limit(value, asked):
-    """A limit, with a ~ when it is beside what rubberband -3 came to and not a number of its own."""
+    """A limit as text, with a ~ where it is relative to rubberband -3."""
     fixed = isinstance(asked, str) and "|" in asked and value == float(asked.split("|")[0])
     return ("~" if isinstance(asked, str) and value is not None and not fixed else "") + shown(value)
 
@@ -221,7 +224,7 @@ def table(algorithm, rows, peers):
     for what, stretches, must, goal in rows:
         for index, stretch in enumerate(stretches):
             others = [peer.measured(what, stretch) for peer in peers]
-            # Loudness in decibels is squared for SINAD only: elsewhere less is better.
+            # Only for SINAD is a higher figure better.
             sign = -1 if what.startswith("SINAD") else 1
             asked = [value[index] if isinstance(value, tuple) else value for value in (must, goal)]
             must_be, goal_is = (limit(value, others[0]) for value in asked)
@@ -268,7 +271,7 @@ def lengths():
 
 
 def joined(algorithm, source, is_cut=False):
-    """Five speeds one after the other; and where they meet."""
+    """Five speeds in a row, and the positions where they meet."""
     count = RATE
     legs = [(index * count, count, speed) for index, speed in
             enumerate([Fraction(1), Fraction(1, 2), Fraction(2), Fraction(1, 2), Fraction(1)])]
@@ -305,9 +308,9 @@ def joins():
 
 
 def varispeed_figures(make, stretch):
-    """Signal to error against what is exact, gain at 0.9 and above the new band, delay."""
+    """The SNR against the exact result, the gain at 0.9 of the band and above it, and the delay."""
     seconds = max(0.6, 1.5 / stretch)
-    # So many samples that the output has a whole number of them, too.
+    # The number of samples is chosen so that the output also has a whole number.
     count = int(seconds * RATE) // stretch.denominator * stretch.denominator
     stretch = float(stretch)
 
@@ -316,7 +319,7 @@ def varispeed_figures(make, stretch):
 
     worst, delays = 999.0, []
     for part in (0.04, 0.3, 0.6, 0.8):
-        # Of the source; as fast as the output can hold.
+        # A source frequency, limited by the band of the output.
         frequency = part * RATE / 2 * min(1, stretch)
         made = made_of(frequency)
         slow = frequency / stretch
@@ -368,7 +371,7 @@ def varispeed():
 
 
 def parallel():
-    """Pieces that do not follow each other, one at a time and two, without the program's start."""
+    """Compares separate pieces with one job and with two, without the start time of the program."""
     print("\nfour pieces of music at 1/2, and more where that takes no second: wall seconds one at a time and two, "
           "how much faster,\nand processors at work (1.7 times as fast is the goal)")
     music = np.tile(signal("music"), (4, 1))
@@ -376,11 +379,11 @@ def parallel():
         times = 1 if algorithm == "spectral" else 10
 
         def run(jobs, count):
-            # Out of order, so that each is a piece of its own.
+            # The order is shuffled, so that each leg is a separate piece.
             legs = [(place * 8 * RATE, count, Fraction(1, 2)) for place in (3, 1, 2, 0)] * times
             return signals.cost_of(f"{algorithm}:{jobs}", music, legs)
-        # The quickest of three; by turns, since other work comes and goes. A program's start is not
-        # what its sound costs.
+        # The minimum of three runs counts. The runs take turns, because other load varies. The
+        # start time of the program is subtracted.
         short, whole = (
             [min(runs) for runs in zip(*([run(jobs, count) for jobs in (1, 2)] for _ in range(3)))]
             for count in (RATE // 10, 8 * RATE))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures of retimed sound that need no ears; all of one channel are of a plain array."""
+"""Objective measures of retimed audio; single-channel measures take a plain array."""
 import numpy as np
 
 
@@ -8,7 +8,7 @@ def decibels(ratio):
 
 
 def fit(samples, frequency, rate):
-    """The complex amplitude of a sine of a known frequency, and what is left without it."""
+    """The complex amplitude of a sine of known frequency, and the residual."""
     angle = 2 * np.pi * frequency / rate * np.arange(len(samples))
     basis = np.stack([np.cos(angle), np.sin(angle)], 1)
     weights = np.linalg.lstsq(basis, samples, rcond=None)[0]
@@ -16,7 +16,7 @@ def fit(samples, frequency, rate):
 
 
 def peak_frequency(samples, rate):
-    """The frequency of the strongest tone, between the lines of a Blackman-Harris spectrum."""
+    """The frequency of the strongest tone, interpolated in a Blackman-Harris spectrum."""
     count, size = len(samples), 1 << (2 * len(samples) - 1).bit_length()
     angle = 2 * np.pi * np.arange(count) / count
     window = (0.35875 - 0.48829 * np.cos(angle) + 0.14128 * np.cos(2 * angle)
@@ -28,10 +28,10 @@ def peak_frequency(samples, rate):
 
 
 def tone(samples, frequency, rate):
-    """Cents off, and signal to everything else in decibels, of the middle of a sine."""
+    """The pitch error in cents and the SINAD in dB, for the middle of a sine."""
     middle = samples[len(samples) // 4:len(samples) * 3 // 4]
     found = peak_frequency(middle, rate)
-    for _ in range(2):  # What the phase gains from one half to the other tells it far better.
+    for _ in range(2):  # The phase advance between both halves refines the frequency.
         half = len(middle) // 2
         first, _ = fit(middle[:half], found, rate)
         second, _ = fit(middle[half:2 * half], found, rate)
@@ -43,7 +43,7 @@ def tone(samples, frequency, rate):
 
 
 def sweep_cents(samples, stretch, rate, frequency_at):
-    """How far off the pitch of a slowed sweep is, in 85 ms at a time: all but the worst 5 %."""
+    """The pitch error of a stretched sweep in cents, in 85 ms blocks: the 95th percentile."""
     size, errors = 4096, []
     for start in range(size, len(samples) - 2 * size, size):
         expected = frequency_at((start + size / 2) / rate / stretch)
@@ -53,7 +53,7 @@ def sweep_cents(samples, stretch, rate, frequency_at):
 
 
 def envelope(samples, rate):
-    """Power over 4 ms."""
+    """Power averaged over 4 ms."""
     width = rate // 250
     window = np.hanning(width + 2)[1:-1] / width * 2
     size = 1 << (len(samples) + width).bit_length()
@@ -62,10 +62,10 @@ def envelope(samples, rate):
 
 
 def bursts(samples, middles, stretch, rate, reference):
-    """What became of bursts in silence: lost, offset and width in ms, echo in decibels.
+    """The result of bursts in silence: number lost, offset and width in ms, echo in dB.
 
-    A burst is where the power over 4 ms is highest; its offset is from where the burst's middle
-    belongs. An echo is what else is loud, more than 5 ms away.
+    A burst is at the maximum of the power over 4 ms; its offset is relative to the expected middle.
+    An echo is the loudest part more than 5 ms away.
     """
     power = envelope(samples, rate)
     loud = np.median(envelope(reference, rate)[middles.astype(int)])
@@ -91,7 +91,7 @@ def bursts(samples, middles, stretch, rate, reference):
 
 
 def convergence(output, source, stretch, size=2048, hop=512):
-    """The distance of spectra, each beside that of the source at its own time, in decibels."""
+    """The spectral distance to the source at the corresponding time, in dB."""
     padded = np.concatenate([np.zeros(size), source, np.zeros(size)])
     window = np.hanning(size + 1)[:-1]
     difference = total = 0.0
@@ -111,7 +111,7 @@ def correlation(samples):
 
 
 def phase_between(samples, frequency, rate):
-    """Degrees from one channel's sine to the other's, over the middle half."""
+    """The phase difference of two channels' sines in degrees, over the middle half."""
     middle = samples[len(samples) // 4:len(samples) * 3 // 4]
     first, _ = fit(middle[:, 0], frequency, rate)
     second, _ = fit(middle[:, 1], frequency, rate)
@@ -119,12 +119,13 @@ def phase_between(samples, frequency, rate):
 
 
 def side(samples):
-    """What two equal channels differ by, in decibels."""
+    """The level of the difference between two equal channels, in dB."""
     return decibels(np.std(samples[:, 0] - samples[:, 1]) / np.std(samples[:, 0]))
 
 
 def joins(samples, places, frequency, rate):
-    """Above 4 kHz at joins, the same away from them, roughness, and the deepest dip, in dB."""
+    """The level above 4 kHz at joins and away from them, the roughness, and the deepest dip, in
+    dB."""
     taps = 1023
     at = np.arange(taps) - taps // 2
     low = np.sinc(at * 2 * 4000 / rate) * 2 * 4000 / rate * np.blackman(taps)

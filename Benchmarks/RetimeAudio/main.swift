@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Retimes raw sound by the library alone, for the benchmarks of pitch and onsets: 32-bit floats, interleaved.
+// Retimes raw audio (interleaved 32-bit floats) with the library alone, for the benchmarks Pitch
+// and Onsets.
 //
 //   RetimeAudio ALGORITHM[:JOBS] RATE CHANNELS IN OUT START+COUNT@SPEED...
 //
-// JOBS pieces are made at a time, one unless said. Each leg plays COUNT samples of the input from
-// START on at SPEED (source samples for each output sample: 1/8 is slow motion), after the one
-// before it.
+// JOBS pieces are processed in parallel, by default one. Each leg plays COUNT samples of the input
+// from START on at SPEED, after the previous leg. SPEED is source samples per output sample: 1/8 is
+// slow motion.
 
 import Glibc
 import Overcrank
 
-/// What is wrong with the command line or a file.
+/// An error in the command line or in a file.
 struct UsageError: Error, CustomStringConvertible {
   let description: String
 }
 
-/// Interleaved samples of a file, all in memory.
+/// Reads all interleaved samples of a file.
 func interleaved(in path: String) throws -> [Float] {
   guard let file = fopen(path, "rb") else { throw UsageError(description: "no file \(path)") }
   defer { fclose(file) }
@@ -28,7 +29,7 @@ func interleaved(in path: String) throws -> [Float] {
   }
 }
 
-/// Legs such as `0+48000@1/8`, one after the other.
+/// Parses legs such as `0+48000@1/8` into consecutive mappings.
 func mappings(_ legs: [String], sampleRate: Int32) throws -> [TimeMapping] {
   var end = MediaTime.zero
   return try legs.map { leg in

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# How long it takes from Ctrl-C to the end of slowmo, when its file can be played, and to that of
-# ffmpeg, for takes of different lengths of the same fake camera, to files in memory.
+# Measures the time from Ctrl-C to the end of slowmo and of ffmpeg, with playable files. Takes of
+# different lengths record the same simulated camera to files in memory.
 #
-#   Benchmarks/Stop/run.sh [ROUNDS] [SECONDS...]     3 rounds of takes of 3 s and 30 s, unless said
+#   Benchmarks/Stop/run.sh [ROUNDS] [SECONDS...]     default: 3 rounds of takes of 3 s and 30 s
 # shellcheck source=Benchmarks/Support/prepare.sh
 . "$(dirname "$0")/../Support/prepare.sh"
 prepare SLOWMO slowmo "${capture_peers[@]}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what Benchmarks/Stop/run.sh measures: from Ctrl-C to a file that can be played."""
+"""The measurements of Benchmarks/Stop/run.sh: from Ctrl-C to a playable file."""
 import os
 import pathlib
 import signal
@@ -17,7 +17,7 @@ CAMERA = {"LD_PRELOAD": str(WORK / "libfakevideo.so"), "FAKEVIDEO": "hfr-usb"}
 
 
 def frames(file):
-    """The pictures that ffprobe can read; a file that it cannot open ends the run."""
+    """The number of frames that ffprobe reads; an unreadable file ends the benchmark."""
     return int(subprocess.run(
         ["ffprobe", "-v", "error", "-select_streams", "v:0", "-count_packets", "-show_entries",
          "stream=nb_read_packets", "-of", "csv=p=0", file],
@@ -25,7 +25,7 @@ def frames(file):
 
 
 def stop(arguments, seconds):
-    """Milliseconds from the signal to the program's end."""
+    """The milliseconds from the signal to the end of the program."""
     process = subprocess.Popen(
         arguments, env=dict(os.environ, **CAMERA), stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the comparisons of programs that capture have in common: what each program is told, what
-it cost, and the table. Where the frames come from, and who counts them, each comparison says."""
+"""The common part of the capture comparisons: the command line of each program, its cost, and the
+table. Each comparison provides the camera and the frame counts."""
 import os
 import pathlib
 import statistics
@@ -10,7 +10,7 @@ import typing
 
 
 class Mode(typing.NamedTuple):
-    """A mode, by the names that V4L2, FFmpeg and GStreamer have for its format."""
+    """A capture mode, with the format names of V4L2, FFmpeg and GStreamer."""
 
     width: int
     height: int
@@ -21,16 +21,16 @@ class Mode(typing.NamedTuple):
 
 
 class Count(typing.NamedTuple):
-    """The frames of one run, counted by who made them."""
+    """The frames of one run, counted at their source."""
 
     delivered: int
     lost: int
-    # Of those lost, the ones for which the program had left the driver no buffer.
+    # The losses for which the driver had no free buffer.
     starved: int
 
 
 class Run(typing.NamedTuple):
-    """One run of a program; the cost is its own and that of the programs it started."""
+    """One run of a program, with the cost of the program and its children."""
 
     status: int
     error: str
@@ -40,7 +40,7 @@ class Run(typing.NamedTuple):
 
 
 def commands(device, mode, seconds, out):
-    """What each program is told to do for the same take."""
+    """The command line of each program, for the same recording."""
     width, height, rate = mode.width, mode.height, mode.rate
     frames = rate * seconds
     is_jpeg = mode.fourcc == "MJPG"
@@ -71,7 +71,7 @@ def commands(device, mode, seconds, out):
 
 
 def measure(arguments, out, count, environment):
-    """Runs a program, has its frames counted, and removes what it wrote."""
+    """Runs a program, counts its frames, and removes its files."""
     process = subprocess.Popen(
         arguments, env=dict(os.environ, **environment), stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE)
@@ -89,10 +89,10 @@ def measure(arguments, out, count, environment):
 def compare(title, device, mode, seconds, rounds, folder, count, environment):
     """Runs each program in turn, `rounds` times, and prints a table of medians.
 
-    `count` is called after each run, for the frames of that run. A program's start is not the
-    cost of a frame: each take stands beside one of a second, and what it costs more is that of
-    the frames it has more. What is left of the short one is the start. The take as it is, start
-    and all, has a column too."""
+    `count` is called after each run and returns the frames of that run. The start of a program is
+    not part of the cost per frame. Each long take is therefore paired with a take of one second:
+    the difference gives the cost per frame, and the rest of the short take is the start. A further
+    column shows the cost of the long take including the start."""
     if seconds < 2 or rounds < 1:
         sys.exit("takes have at least 2 seconds, and there is at least 1 round")
     out = pathlib.Path(folder) / "take"
@@ -116,7 +116,7 @@ HEADER = (
 
 
 def row(pairs):
-    """The medians of a program's short and long takes, or what the first that failed said."""
+    """The medians of a program's short and long takes, or the error of the first failed run."""
     for run in (run for pair in pairs for run in pair):
         if run.status != 0:
             return f"failed: {run.error.strip().splitlines()[-1:]}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Benchmarks/Pitch/pitch.py measures with: its signals, and the programs that retime them."""
+"""The test signals of Benchmarks/Pitch/pitch.py, and the programs that retime them."""
 import os
 import pathlib
 import struct
@@ -16,7 +16,7 @@ RATE = int(os.environ.get("PITCH_RATE", 48_000))
 
 
 def write_wav(path, samples, rate, is_float=True):
-    """Samples as [length, channels] into a WAV file of floats, or of 16 bits."""
+    """Writes samples, as [length, channels], to a WAV file of floats or of 16-bit integers."""
     data = np.asarray(samples, np.float32)
     if not is_float:
         data = np.round(np.clip(data, -1, 1) * 32767).astype("<i2")
@@ -29,7 +29,7 @@ def write_wav(path, samples, rate, is_float=True):
 
 
 def read_wav(path):
-    """The samples of a WAV file as [length, channels]."""
+    """Reads the samples of a WAV file as [length, channels]."""
     data, position, layout, body = path.read_bytes(), 12, None, b""
     while position + 8 <= len(data):
         name, size = struct.unpack_from("<4sI", data, position)
@@ -66,7 +66,7 @@ def sweep_frequency(time, seconds=20, low=50, high=15_000):
 
 
 def clicks(count=28):
-    """Bursts of 4 ms of noise in silence, and the sample at which each has its middle."""
+    """Noise bursts of 4 ms in silence, and the sample at the middle of each."""
     random = np.random.default_rng(1)
     length = RATE // 250
     starts = np.cumsum(random.uniform(0.28, 0.42, count) * RATE).astype(int)
@@ -77,7 +77,7 @@ def clicks(count=28):
 
 
 def speech():
-    """Eight seconds of a voice, by espeak-ng."""
+    """Eight seconds of a voice, made by espeak-ng."""
     path = WORK / "speech.wav"
     text = ("The quick brown fox jumps over the lazy dog. She sells sea shells by the sea shore, "
             "and pots of tea cost twenty pence.")
@@ -88,7 +88,7 @@ def speech():
 
 
 def music(seconds=10):
-    """Chords that decay, a bass, and noise for drums; two channels, partly alike."""
+    """Decaying chords, a bass, and noise for drums, in two partly correlated channels."""
     random = np.random.default_rng(2)
     samples = np.zeros((seconds * RATE, 2))
     chords = [(220, 277.2, 329.6), (196, 246.9, 293.7), (174.6, 220, 261.6), (164.8, 207.7, 246.9)]
@@ -117,14 +117,14 @@ def music(seconds=10):
 
 
 class Cost(typing.NamedTuple):
-    """What a run took, in seconds."""
+    """The cost of a run, in seconds."""
 
     wall: float
     processor: float
 
 
 def run(arguments):
-    """Runs a program, and tells what it cost."""
+    """Runs a program and returns its cost."""
     started = time.monotonic()
     process = subprocess.Popen(
         [str(argument) for argument in arguments], stdout=subprocess.DEVNULL,
@@ -139,7 +139,7 @@ def run(arguments):
 
 
 def retime_into(made, algorithm, samples, legs, rate):
-    """Our own, of legs (start, count, speed), into a file; what it cost."""
+    """Retimes legs (start, count, speed) with our library into a file; returns the cost."""
     source = WORK / "in.f32"
     samples.astype("<f4").tofile(source)
     words = [f"{start}+{count}@{Fraction(speed)}" for start, count, speed in legs]
@@ -147,7 +147,7 @@ def retime_into(made, algorithm, samples, legs, rate):
 
 
 def retime(algorithm, samples, legs, rate=RATE):
-    """Our own, of legs (start, count, speed); what came out, and what it cost."""
+    """Retimes legs (start, count, speed) with our library; returns the output and the cost."""
     made = WORK / "out.f32"
     samples = samples.reshape(len(samples), -1)
     cost = retime_into(made, algorithm, samples, legs, rate)
@@ -156,7 +156,7 @@ def retime(algorithm, samples, legs, rate=RATE):
 
 
 def cost_of(algorithm, samples, legs, rate=RATE):
-    """What our own costs when nothing is written."""
+    """The cost of our library when nothing is written."""
     return retime_into("/dev/null", algorithm, samples, legs, rate)
 
 
@@ -168,7 +168,7 @@ def ours(algorithm):
 
 
 def peer(command, is_float=True):
-    """A program that takes and makes WAV files, as a maker like ours()."""
+    """A maker for a program that reads and writes WAV files, with the interface of ours()."""
     def make(samples, stretch, rate=RATE):
         source, made = WORK / "in.wav", WORK / "out.wav"
         write_wav(source, samples.reshape(len(samples), -1), rate, is_float)
@@ -191,7 +191,7 @@ def rubberband(engine):
 
 
 def ffmpeg_speed(source, made, stretch):
-    """Another rate with libswresample as it comes."""
+    """A speed change by libswresample with default settings."""
     return ["ffmpeg", "-v", "error", "-nostdin", "-y", "-i", source, "-af",
             f"asetrate={round(RATE / stretch)},aresample={RATE}", "-c:a", "pcm_f32le", made]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what Benchmarks/Vivid/run.sh compares: vivid, whose frames the kernel's own trace counts."""
+"""The comparison of Benchmarks/Vivid/run.sh: vivid, with frames counted in the kernel's trace."""
 import pathlib
 import re
 import sys
@@ -17,10 +17,10 @@ DEQUEUED = re.compile(r"v4l2_dqbuf: minor = 0, index = (\d+),.* sequence = (\d+)
 
 
 def count_trace(lines):
-    """The frames that a program dequeued, and those that are missing between their numbers."""
+    """The dequeued frames, and the frames missing between their sequence numbers."""
     delivered = lost = starved = repeated = 0
     last = -1
-    # Of each buffer that was filled, how many more the driver then had; and that of the last.
+    # For each filled buffer, the number of buffers that the driver had left.
     left = {}
     spare = 1
     for line in lines:
@@ -29,9 +29,9 @@ def count_trace(lines):
         elif dequeued := DEQUEUED.search(line):
             delivered += 1
             number = int(dequeued[2])
-            if number < last:  # Each stream counts anew.
+            if number < last:  # Each stream restarts at 0.
                 last, spare, repeated = -1, 1, 0
-            if number == last:  # vivid was late, and makes up for it with its next number.
+            if number == last:  # A late vivid repeats a number and skips one later.
                 repeated += 1
             missing = max(0, number - last - 1)
             made_up = min(missing, repeated)
@@ -44,7 +44,7 @@ def count_trace(lines):
 
 
 def count():
-    """Counts the frames of the run that ended just now, and empties the trace."""
+    """Counts the frames of the last run, and empties the trace."""
     overruns = [
         line for file in TRACING.glob("per_cpu/cpu*/stats")
         for line in file.read_text().splitlines() if re.match(r"overrun: [1-9]", line)]
@@ -57,14 +57,14 @@ def count():
 
 def main():
     seconds, rounds = int(sys.argv[1]), int(sys.argv[2])
-    # The largest trace that a minute at this rate needs.
+    # The trace size required for a minute at this rate.
     (TRACING / "buffer_size_kb").write_text("16384\n")
     (TRACING / "trace").write_text("\n")
     for event in EVENTS:
         event.write_text("1\n")
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "take"
-        # The first run of each program waits for its pages from the host.
+        # The first run of each program waits for its pages from the host, so it is not measured.
         for arguments in commands(DEVICE, MODE, 1, out).values():
             measure(arguments, out, count, {})
         title = f"vivid, 320x180@60 YUYV: {seconds} s a run, median of {rounds} rounds in turn"

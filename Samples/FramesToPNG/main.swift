@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Captures video frames as images: five pictures, a tenth of a second apart, each a PNG file with
-// the frame's number in its name.
+// Saves five video frames of a camera, a tenth of a second apart, as PNG files. Each file name
+// contains the frame's sequence number.
 //
 //   FramesToPNG [DEVICE]
 import Foundation

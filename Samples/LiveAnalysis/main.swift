@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Looks at each frame of a camera at 240 fps while it is captured, without a copy and without a
-// request for memory: how bright the brightest of 240 frames is.
+// Analyzes each frame of a live camera at 240 fps, without copying it and without allocating
+// memory. Prints the mean luma of the brightest of 240 frames.
 //
 //   LiveAnalysis [DEVICE]
 import Overcrank

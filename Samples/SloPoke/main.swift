@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The flow of the SloPoke session (WWDC 2013, 610), call by call: the fastest format, its frame
-// duration locked, a movie, a composition whose middle is slowed, and both exports.
+// The workflow of the SloPoke sample (WWDC 2013, session 610), call by call. Locks the frame
+// duration of the fastest format, records a movie, slows down its middle, and exports it in two
+// ways.
 //
 //   SloPoke [DEVICE]
 import Overcrank
@@ -9,7 +10,7 @@ import Overcrank
 let name = CommandLine.arguments.dropFirst().first ?? "synthetic:1280x720@240"
 let camera = try CaptureDevice.named(name)
 
-/// The format with the highest rate, and one frame duration, the shortest and the longest at once.
+/// Opens the camera in its fastest format, with a locked frame duration.
 func openAtHighestRate(_ camera: CaptureDevice) throws -> DeviceInput {
   var locked = try camera.lockForConfiguration()
   let fastest = try camera.fastestFormat()
@@ -29,7 +30,7 @@ try session.commitConfiguration()
 let report = try movie.record()
 print("recorded \(report.ledger.stored) frames, \(report.ledger.dropped) missing")
 
-// An empty composition; all of the asset; the second second eight times as long.
+// The composition contains the whole asset, with the second from 1 to 2 stretched eight times.
 let asset = try Asset(path: "slopoke.mov")
 var composition = Composition()
 let source = try asset.mediaSource()
@@ -38,7 +39,7 @@ try composition.insertTimeRange(
 let middle = try TimeRange(start: MediaTime(seconds: 1), duration: MediaTime(seconds: 1))
 try composition.scaleTimeRange(middle, toDuration: MediaTime(seconds: 8))
 
-// As it was captured, at its true variable rate; and at 30 frames a second for every player.
+// One export keeps the original frames and times; the other has a constant 30 fps for every player.
 let export = ExportSession(composition, of: asset)
 var passthrough = ExportSettings(path: "slopoke-passthrough.mov", mode: .passthrough())
 passthrough.audioTimePitchAlgorithm = .spectral

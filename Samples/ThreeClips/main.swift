@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The first second of each of three clips, one after the other: the first a quarter as fast, the
-// last twice as fast. Writes the edit as an OpenTimelineIO project, and as a movie.
+// Joins the first second of each of three clips, the first one at 1/4 speed and the last one at
+// double speed. Writes the edit as an OpenTimelineIO project and as a movie.
 //
 //   ThreeClips A B C
 import Foundation

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Waits until something moves, records half a second before and after it, and plays that eight
-// times slower.
+// Waits for motion, records half a second before and after it, and exports the clip at 1/8 speed.
 //
 //   TriggeredClip [DEVICE]
 import Overcrank

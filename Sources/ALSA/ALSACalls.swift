@@ -2,76 +2,76 @@
 
 import Glibc
 
-/// The calls by which sound cards are reached: those of ALSA's library, or of a card in this
-/// process.
+/// The calls that reach sound cards: ALSA's library, or a simulated card.
 ///
-/// Each answers with a value or a negative errno. The seam lies here so that all above it, this
-/// room included, runs unchanged on a card whose clock and faults a test controls.
+/// Each call returns a value or a negative errno. The protocol is the lowest layer, so that tests
+/// can run all code above it with a simulated clock and simulated faults.
 package protocol ALSACalls: Sendable {
-  /// The folder that nodes appear in and go from, `/dev/snd`.
+  /// The directory of the device nodes, `/dev/snd`.
   var nodeFolder: String { get }
 
-  /// The names in ``nodeFolder``, of capture devices and of others, in no order.
+  /// The names in ``nodeFolder``, unsorted, including playback devices and other files.
   func nodes() -> [String]
 
-  /// What a card says of itself and of one of its capture devices: snd_ctl_pcm_info(3).
+  /// Describes a card and one of its capture devices: snd_ctl_pcm_info(3).
   func describe(_ node: AudioNode, _ description: inout AudioDescription) -> CInt
 
-  /// Opens a capture device without waiting for it: snd_pcm_open(3).
+  /// Opens a capture device in nonblocking mode: snd_pcm_open(3).
   func open(_ name: String, _ handle: inout AudioHandle) -> CInt
 
   /// Closes a device: snd_pcm_close(3).
   func close(_ handle: AudioHandle)
 
-  /// What a device can do, once some of it is chosen: snd_pcm_hw_params_any(3).
+  /// Reports a device's abilities under some fixed parameters: snd_pcm_hw_params_any(3).
   func abilities(
     _ handle: AudioHandle, _ choice: AudioChoice, _ abilities: inout AudioAbilities
   ) -> CInt
 
-  /// Sets a device up, and tells what it granted: snd_pcm_hw_params(3), snd_pcm_sw_params(3).
+  /// Configures a device and returns the granted settings: snd_pcm_hw_params(3),
+  /// snd_pcm_sw_params(3).
   func configure(_ handle: AudioHandle, _ settings: inout AudioSettings) -> CInt
 
-  /// Makes a device ready to start, also after an overrun: snd_pcm_prepare(3).
+  /// Prepares a device for starting, also after an overrun: snd_pcm_prepare(3).
   func prepare(_ handle: AudioHandle) -> CInt
 
   /// Starts the stream: snd_pcm_start(3).
   func start(_ handle: AudioHandle) -> CInt
 
-  /// Wakes a suspended device; `-EAGAIN` while it sleeps: snd_pcm_resume(3).
+  /// Resumes a suspended device: snd_pcm_resume(3). Returns `-EAGAIN` while it is still suspended.
   func resume(_ handle: AudioHandle) -> CInt
 
-  /// Ends the stream at once: snd_pcm_drop(3).
+  /// Stops the stream immediately: snd_pcm_drop(3).
   func drop(_ handle: AudioHandle) -> CInt
 
-  /// Waits for a period of samples; 1 when there is one, 0 at the time limit: snd_pcm_wait(3).
+  /// Waits for one period of samples: snd_pcm_wait(3). Returns 1 for a period, 0 after the timeout.
   func wait(_ handle: AudioHandle, milliseconds: CInt) -> CInt
 
-  /// How many samples wait, and when that was, on CLOCK_MONOTONIC: snd_pcm_htimestamp(3).
+  /// The number of available samples, and its time on CLOCK_MONOTONIC: snd_pcm_htimestamp(3).
   func timestamp(
     _ handle: AudioHandle, available: inout Int, nanoseconds: inout Int64
   ) -> CInt
 
-  /// Takes samples of all channels, interleaved, and answers with their number: snd_pcm_readi(3).
+  /// Reads interleaved samples and returns their number per channel: snd_pcm_readi(3).
   func read(_ handle: AudioHandle, into memory: UnsafeMutableRawPointer, count: Int) -> Int
 
-  /// The clock that the stamps are of, in nanoseconds; `CLOCK_MONOTONIC` for the kernel.
+  /// The current time of the timestamp clock in nanoseconds; `CLOCK_MONOTONIC` for the kernel.
   func nanoseconds() -> Int64
 }
 
-/// Where sound cards are reached from here on.
+/// The calls for newly opened sound cards.
 package enum ALSASystem {
-  /// ALSA's calls, unless a test puts a card of its own in their place for its task.
+  /// ALSA's calls; tests replace them by a simulated card for their task.
   @TaskLocal package static var calls: any ALSACalls = LibraryCalls()
 }
 
-/// An open device, by a number that its calls gave it.
+/// An open device, as an opaque number from ``ALSACalls``.
 package struct AudioHandle: Hashable, Sendable {
   package let bits: UInt
 
   package init(bits: UInt = 0) { self.bits = bits }
 }
 
-/// A capture device of a card, by the numbers that the kernel gave both.
+/// A capture device, identified by its card and device number.
 package struct AudioNode: Hashable, Sendable, Comparable {
   package let card: UInt32
   package let device: UInt32
@@ -81,7 +81,7 @@ package struct AudioNode: Hashable, Sendable, Comparable {
     self.device = device
   }
 
-  /// The node of a name such as `pcmC0D1c`; nil for playback, and for anything else.
+  /// Parses a node name such as `pcmC0D1c`; nil for playback devices and other names.
   package init?(named name: String) {
     guard name.hasPrefix("pcmC"), name.hasSuffix("c") else { return nil }
     let numbers = name.dropFirst(4).dropLast().split(
@@ -92,7 +92,7 @@ package struct AudioNode: Hashable, Sendable, Comparable {
     self.init(card: card, device: device)
   }
 
-  /// The device that `hw:0,1` or `hw:0` means; nil for anything else.
+  /// Parses an ALSA device name, `hw:0,1` or `hw:0`; nil for other names.
   package init?(hardwareName name: String) {
     guard name.hasPrefix("hw:") else { return nil }
     let numbers = name.dropFirst(3).split(separator: ",", omittingEmptySubsequences: false)
@@ -106,9 +106,9 @@ package struct AudioNode: Hashable, Sendable, Comparable {
     text.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains) ? UInt32(text) : nil
   }
 
-  /// What ALSA calls the device: without any conversion on its way.
+  /// The ALSA name of the device without any conversion plugin.
   package var hardwareName: String { "hw:\(card),\(device)" }
-  /// The name of the node by which its card is asked, and by which udev names the card.
+  /// The name of the card's control node, which udev also uses.
   package var controlName: String { "controlC\(card)" }
 
   package static func < (left: AudioNode, right: AudioNode) -> Bool {
@@ -116,15 +116,15 @@ package struct AudioNode: Hashable, Sendable, Comparable {
   }
 }
 
-/// What a card says of itself, and of a capture device of its.
+/// The description of a card and one of its capture devices.
 package struct AudioDescription: Hashable, Sendable {
-  /// The card's short name, unique in the machine: `PCH`, `Loopback`.
+  /// The card's short name, unique on this machine: `PCH`, `Loopback`.
   package var cardID = ""
-  /// The card's name for people.
+  /// The card's display name.
   package var cardName = ""
   /// The driver's name.
   package var driver = ""
-  /// The device's name for people.
+  /// The device's display name.
   package var deviceName = ""
 
   package init(
@@ -137,20 +137,20 @@ package struct AudioDescription: Hashable, Sendable {
   }
 }
 
-/// How a sample is stored, always with its low byte first.
+/// The format of an audio sample, always little-endian.
 package enum SampleLayout: String, Hashable, Sendable, CaseIterable {
-  /// 16 bits.
+  /// 16-bit integer.
   case s16
-  /// 24 bits in 4 bytes, the highest of which says nothing.
+  /// 24-bit integer in 4 bytes; the highest byte is ignored.
   case s24
-  /// 24 bits in 3 bytes.
+  /// 24-bit integer in 3 bytes.
   case s24Packed = "s24_3"
-  /// 32 bits.
+  /// 32-bit integer.
   case s32
-  /// 32 bits of a floating-point number between -1 and 1.
+  /// 32-bit floating point, from -1 to 1.
   case float
 
-  /// Bytes from sample to sample of one channel.
+  /// Bytes per sample of one channel.
   package var byteCount: Int {
     switch self {
     case .s16: 2
@@ -160,7 +160,7 @@ package enum SampleLayout: String, Hashable, Sendable, CaseIterable {
   }
 }
 
-/// What of a device's abilities is chosen already.
+/// The parameters that are already fixed in an ability query.
 package struct AudioChoice: Hashable, Sendable {
   package var layout: SampleLayout?
   package var channelCount: Int?
@@ -171,15 +171,15 @@ package struct AudioChoice: Hashable, Sendable {
   }
 }
 
-/// What a device can do.
+/// The supported parameters of a device.
 package struct AudioAbilities: Hashable, Sendable {
   package var layouts: [SampleLayout] = []
-  /// The fewest and the most channels.
+  /// The minimum and maximum number of channels.
   package var channelCounts: ClosedRange<Int> = 1...1
-  /// Of the rates that sound is recorded at, those that the device has, in samples a second.
+  /// The supported rates among ``usualRates``, in samples per second.
   package var rates: [Int] = []
 
-  /// The rates that devices are asked for.
+  /// The sample rates that are tested.
   package static let usualRates = [
     8_000, 11_025, 16_000, 22_050, 32_000, 44_100, 48_000, 88_200, 96_000, 176_400, 192_000,
   ]
@@ -193,15 +193,15 @@ package struct AudioAbilities: Hashable, Sendable {
   }
 }
 
-/// How a device is to stream, and after ``ALSACalls/configure(_:_:)`` how it does.
+/// The stream settings: as requested, and as granted after ``ALSACalls/configure(_:_:)``.
 package struct AudioSettings: Hashable, Sendable {
   package var layout: SampleLayout
   package var channelCount: Int
-  /// Samples a second of each channel.
+  /// Samples per second of each channel.
   package var rate: Int
-  /// Samples from one interrupt to the next.
+  /// Samples per channel between two interrupts.
   package var periodSize: Int
-  /// Samples that may wait.
+  /// The capacity of the ring buffer, in samples per channel.
   package var bufferSize: Int
 
   package init(

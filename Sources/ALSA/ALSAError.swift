@@ -3,44 +3,44 @@
 import Glibc
 package import OvercrankMediaCore
 
-/// A failed call to a sound card: what was tried, on which device, and why.
+/// A failed call to a sound card: the operation, the device and the errno.
 package struct ALSAError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What was tried, worded to complete "Could not … hw:0,0".
+  /// The operation, as a phrase that completes "could not … hw:0,0".
   package enum Operation: String, Sendable {
     case open
-    case describe = "ask what it is:"
+    case describe = "describe"
     case listFormats = "list the formats of"
     case setFormat = "set the format of"
     case start
-    case wait = "wait for sound from"
-    case read = "take sound from"
-    case recover = "start again after a loss:"
+    case wait = "wait for audio from"
+    case read = "read audio from"
+    case recover = "restart"
   }
 
-  /// What the code means for the user.
+  /// The meaning of the errno for the user.
   package enum Reason: Sendable {
-    /// This user may not open the device: `EACCES`, `EPERM`.
+    /// The user has no permission to open the device: `EACCES`, `EPERM`.
     case noPermission
-    /// There is no such device: `ENOENT`, and `ENODEV`, `ENXIO` when it is opened.
+    /// The device does not exist: `ENOENT`; `ENODEV` or `ENXIO` from open.
     case notFound
-    /// Another program has the device: `EBUSY`.
+    /// Another program uses the device: `EBUSY`.
     case busy
-    /// The device was there and is gone: `ENODEV`, `ENXIO`, `ESHUTDOWN`, `EBADFD` of a stream.
+    /// The device was unplugged: `ENODEV`, `ENXIO`, `ESHUTDOWN` of an open device.
     case unplugged
-    /// The device cannot do what was asked: `EINVAL`.
+    /// The device does not support the request: `EINVAL`.
     case notSupported
-    /// There is no memory: `ENOMEM`.
+    /// No memory: `ENOMEM`.
     case outOfMemory
-    /// This program, or all together, have too many files open: `EMFILE`, `ENFILE`.
+    /// Too many open files in this process or in the system: `EMFILE`, `ENFILE`.
     case tooManyFiles
-    /// The driver or the device gave up: `EIO`, and anything else.
+    /// A driver or device failure: `EIO` and all other errors.
     case other
   }
 
   package let operation: Operation
-  /// The device it was tried on, as ALSA calls it.
+  /// The ALSA name of the device.
   package let device: String
-  /// The number of the error, above zero, as errno(3) lists them.
+  /// The errno, above zero; see errno(3).
   package let code: Int32
 
   package init(_ operation: Operation, _ device: String, code: Int32) {
@@ -63,9 +63,9 @@ package struct ALSAError: Error, Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// One line: `Could not open hw:0,0: Device or resource busy`.
+  /// The error in one line: `could not open hw:0,0: Device or resource busy`.
   package var description: String {
-    "Could not \(operation.rawValue) \(device): \(String(cString: strerror(code)))"
+    "could not \(operation.rawValue) \(device): \(String(cString: strerror(code)))"
   }
 
   /// The failed call.
@@ -73,17 +73,17 @@ package struct ALSAError: Error, Hashable, Sendable, CustomStringConvertible {
     MediaError.Cause(operation.rawValue, on: device, errorNumber: code)
   }
 
-  /// What to try next.
+  /// The next step to try.
   package var recovery: Recovery {
     switch reason {
     case .noPermission:
       "add yourself to the group audio (sudo usermod -aG audio $USER) and log in again"
     case .notFound: Recovery("choose a device that is listed", .listDevices)
-    case .busy: "another program records from it; sudo fuser -v /dev/snd/* tells which"
-    case .unplugged: "it was unplugged or its driver is gone; plug it in again"
-    case .notSupported: "choose another format of the microphone"
+    case .busy: "close the program that records from it; sudo fuser -v /dev/snd/* shows which one"
+    case .unplugged: "plug the device in again; it was unplugged, or its driver was unloaded"
+    case .notSupported: "choose another format for the microphone"
     case .outOfMemory, .tooManyFiles: "close other programs and try again"
-    case .other: "unplug it and plug it in again; the kernel's words are in: sudo dmesg"
+    case .other: "unplug the device and plug it in again; sudo dmesg shows the kernel's messages"
     }
   }
 

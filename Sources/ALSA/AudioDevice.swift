@@ -4,29 +4,28 @@ import Glibc
 
 /// An open capture device of a sound card.
 ///
-/// The value is the only owner of its handle: it cannot be copied, and the device is closed when
-/// the value goes.
+/// The value is the sole owner of its handle, and closes the device on `deinit`.
 package struct AudioDevice: ~Copyable, Sendable {
-  /// What ALSA calls the device, which every error names.
+  /// The ALSA name of the device, used in every error.
   package let name: String
   private let calls: any ALSACalls
   private let handle: AudioHandle
 
-  /// What came of waiting for sound.
+  /// The result of waiting for samples.
   package enum Arrival: Hashable, Sendable {
-    /// So many samples wait, and did at that time in nanoseconds of the card's clock.
+    /// The number of available samples, and its time in nanoseconds of the card's clock.
     case samples(available: Int, nanoseconds: Int64)
-    /// No period within the time limit.
+    /// The timeout passed without a period of samples.
     case none
-    /// The buffer ran over, and all in it is lost; the device must be started again: `EPIPE`.
+    /// The ring buffer overran and its content is lost (`EPIPE`). The device must be restarted.
     case overrun
-    /// The machine slept; the device must be woken: `ESTRPIPE`.
+    /// The machine was suspended (`ESTRPIPE`). The device must be resumed.
     case suspended
   }
 
-  /// Opens a device, without setting it up or starting to stream.
+  /// Opens a device without configuring it or starting the stream.
   ///
-  /// - Parameter node: The device.
+  /// - Parameter node: The card and device number.
   /// - Throws: ``ALSAError`` for `.open`.
   package init(opening node: AudioNode) throws(ALSAError) {
     let calls = ALSASystem.calls
@@ -39,10 +38,10 @@ package struct AudioDevice: ~Copyable, Sendable {
 
   deinit { calls.close(handle) }
 
-  /// The clock that stamps are of, in nanoseconds.
+  /// The current time of the timestamp clock, in nanoseconds.
   package borrowing func nanoseconds() -> Int64 { calls.nanoseconds() }
 
-  /// What the device can do, once some of it is chosen.
+  /// Returns the supported parameters, given the ones already fixed.
   ///
   /// - Throws: ``ALSAError`` for `.listFormats`.
   package borrowing func abilities(
@@ -53,9 +52,9 @@ package struct AudioDevice: ~Copyable, Sendable {
     return abilities
   }
 
-  /// Sets the device up.
+  /// Configures the device.
   ///
-  /// - Returns: What it granted: layout, channels and rate as asked for, sizes near to it.
+  /// - Returns: The granted settings: layout, channels and rate as requested, sizes approximately.
   /// - Throws: ``ALSAError`` for `.setFormat`.
   package borrowing func configure(_ settings: AudioSettings) throws(ALSAError) -> AudioSettings {
     var granted = settings
@@ -65,7 +64,7 @@ package struct AudioDevice: ~Copyable, Sendable {
 
   /// Starts the stream, also after an overrun.
   ///
-  /// - Throws: ``ALSAError`` for the operation named.
+  /// - Throws: ``ALSAError`` for `operation`.
   package borrowing func start(
     _ operation: ALSAError.Operation = .start
   ) throws(ALSAError) {
@@ -73,14 +72,14 @@ package struct AudioDevice: ~Copyable, Sendable {
     try ALSAError.check(calls.start(handle), operation, name)
   }
 
-  /// Ends the stream at once; what still waits is lost.
+  /// Stops the stream immediately; pending samples are lost.
   package borrowing func stop() {
-    _ = calls.drop(handle)  // A device that is gone has stopped.
+    _ = calls.drop(handle)  // An unplugged device has already stopped.
   }
 
-  /// Wakes a device that was suspended, or starts it again where it cannot be woken.
+  /// Resumes a suspended device, or restarts it where resuming is not supported.
   ///
-  /// - Returns: Whether the stream is on; false while the device still sleeps.
+  /// - Returns: Whether the stream runs; false while the device is still suspended.
   /// - Throws: ``ALSAError`` for `.recover`.
   package borrowing func resume() throws(ALSAError) -> Bool {
     let result = calls.resume(handle)
@@ -89,7 +88,7 @@ package struct AudioDevice: ~Copyable, Sendable {
     return true
   }
 
-  /// Waits for a period of sound.
+  /// Waits for one period of samples.
   ///
   /// - Throws: ``ALSAError`` for `.wait`: `.unplugged`, `.other`.
   package borrowing func wait(milliseconds: Int32) throws(ALSAError) -> Arrival {
@@ -104,9 +103,9 @@ package struct AudioDevice: ~Copyable, Sendable {
     return available > 0 ? .samples(available: available, nanoseconds: time) : .none
   }
 
-  /// Takes samples that wait.
+  /// Reads available samples.
   ///
-  /// - Returns: How many there were, or what went wrong with the stream.
+  /// - Returns: The number of samples per channel, and an overrun or suspension if one occurred.
   /// - Throws: ``ALSAError`` for `.read`: `.unplugged`, `.other`.
   package borrowing func read(
     into memory: UnsafeMutableRawPointer, count: Int
@@ -119,8 +118,10 @@ package struct AudioDevice: ~Copyable, Sendable {
     throw ALSAError(.read, name, code: -settled(code))
   }
 
-  /// What an error comes to: a card that is just being pulled out fails with `EIO`, and says only
-  /// to the next call that it is gone.
+  /// Resolves an error code.
+  ///
+  /// A card fails with `EIO` while it is being unplugged; the next call then returns the final
+  /// error.
   private borrowing func settled(_ code: CInt) -> CInt {
     guard code == -EIO else { return code }
     let next = calls.prepare(handle)

@@ -5,17 +5,17 @@ import Glibc
 import OvercrankLinuxSystem
 import OvercrankV4L2
 
-/// ALSA's library as a whole.
+/// The ALSA library (libasound).
 package enum AudioLibrary {
-  /// The version of the one that this process runs with.
+  /// The version of the loaded library.
   package static var version: String { String(cString: snd_asoundlib_version()) }
 }
 
-/// The calls of ALSA's library.
+/// ALSA calls through libasound.
 package struct LibraryCalls: ALSACalls {
   package let nodeFolder: String
 
-  /// - Parameter nodeFolder: What stands for `/dev/snd` when devices are looked for.
+  /// - Parameter nodeFolder: The directory to use instead of `/dev/snd`.
   package init(nodeFolder: String = "/dev/snd") { self.nodeFolder = nodeFolder }
 
   package func nodes() -> [String] { SystemFiles.entries(in: nodeFolder) }
@@ -58,7 +58,8 @@ package struct LibraryCalls: ALSACalls {
     return AudioNode(hardwareName: name).map { withPermission(result, $0) } ?? result
   }
 
-  /// What an answer means: to the library a card that may not be opened is one that is not there.
+  /// Turns "not found" into EACCES where the control node is not accessible; libasound does not
+  /// distinguish them.
   private func withPermission(_ result: CInt, _ node: AudioNode) -> CInt {
     guard result == -ENOENT || result == -ENODEV || result == -ENXIO else { return result }
     return SystemFiles.isForbidden("\(nodeFolder)/\(node.controlName)") ? -EACCES : result
@@ -81,7 +82,7 @@ package struct LibraryCalls: ALSACalls {
       result = snd_pcm_hw_params_get_channels_min(parameters, &fewest)
       if result >= 0 { result = snd_pcm_hw_params_get_channels_max(parameters, &most) }
       guard result >= 0 else { return result }
-      // A device that can take any number says 10000 or 2^32 - 1.
+      // Devices without a channel limit report 10000 or 2^32 - 1.
       answer.channelCounts = Int(max(1, fewest))...Int(max(1, fewest, min(most, 64)))
       answer.rates = AudioAbilities.usualRates.filter {
         snd_pcm_hw_params_test_rate(handle.pcm, parameters, CUnsignedInt($0), 0) == 0
@@ -126,7 +127,7 @@ package struct LibraryCalls: ALSACalls {
     return result
   }
 
-  /// Has the kernel stamp on CLOCK_MONOTONIC, and start and stop only as told or when full.
+  /// Sets CLOCK_MONOTONIC timestamps, manual start, and a stop on overrun.
   private static func setSoftware(_ handle: AudioHandle, _ settings: AudioSettings) -> CInt {
     var parameters: OpaquePointer?
     guard snd_pcm_sw_params_malloc(&parameters) >= 0, let parameters else { return -ENOMEM }
@@ -167,7 +168,7 @@ package struct LibraryCalls: ALSACalls {
     _ handle: AudioHandle, available: inout Int, nanoseconds: inout Int64
   ) -> CInt {
     var (count, time) = (snd_pcm_uframes_t(0), timespec())
-    // Has the library look at the hardware now, and says what state it is in.
+    // Updates the hardware position and reports the stream state.
     let update = snd_pcm_avail_update(handle.pcm)
     guard update >= 0 else { return CInt(clamping: update) }
     let result = snd_pcm_htimestamp(handle.pcm, &count, &time)
@@ -183,7 +184,7 @@ package struct LibraryCalls: ALSACalls {
 
   package func nanoseconds() -> Int64 { MonotonicClock.nanoseconds() }
 
-  /// Keeps the library off stderr, once for the process; touching it is enough.
+  /// Silences libasound's messages on stderr, once per process, on first access.
   private static let silencedLibrary: Void = CALSA_silence()
 
   private static func text(_ text: UnsafePointer<CChar>?) -> String {
@@ -214,7 +215,7 @@ package struct LibraryCalls: ALSACalls {
 }
 
 extension AudioHandle {
-  /// ALSA's own handle.
+  /// libasound's handle.
   fileprivate var pcm: OpaquePointer? { OpaquePointer(bitPattern: bits) }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FFmpeg's headers in one module, and what of them Swift cannot import: macros that are
-// expressions. Each shim answers with the value the macro has.
+// FFmpeg's headers in one module, with constants for macros that Swift cannot import.
 #ifndef CFFMPEG_SHIM_H
 #define CFFMPEG_SHIM_H
 

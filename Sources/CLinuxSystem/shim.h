@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls that the module of the C library leaves out. They answer with 0 or a negative errno.
+// System calls that Swift's Glibc module lacks. Each returns 0 or a negative errno.
 #ifndef CLINUXSYSTEM_SHIM_H
 #define CLINUXSYSTEM_SHIM_H
 
@@ -18,30 +18,31 @@
 // and Swift would see it in one module or the other, by the order in which they are built.
 enum { CLinuxSystem_workingDirectory = -100 };
 
-/// renameat2(2) with RENAME_NOREPLACE: renames a file unless the new name is taken.
+/// renameat2(2) with RENAME_NOREPLACE: renames a file, and fails where the new name is taken.
 static inline int CLinuxSystem_claim(const char *from, const char *to) {
-  return syscall(SYS_renameat2, CLinuxSystem_workingDirectory, from, CLinuxSystem_workingDirectory, to, RENAME_NOREPLACE) == 0 ? 0 : -errno;
+  const int here = CLinuxSystem_workingDirectory;
+  return syscall(SYS_renameat2, here, from, here, to, RENAME_NOREPLACE) == 0 ? 0 : -errno;
 }
 
-/// renameat2(2) with RENAME_EXCHANGE: swaps the names of two files in one step.
+/// renameat2(2) with RENAME_EXCHANGE: swaps the names of two files atomically.
 static inline int CLinuxSystem_exchange(const char *one, const char *other) {
-  return syscall(SYS_renameat2, CLinuxSystem_workingDirectory, one, CLinuxSystem_workingDirectory, other, RENAME_EXCHANGE) == 0 ? 0 : -errno;
+  const int here = CLinuxSystem_workingDirectory;
+  return syscall(SYS_renameat2, here, one, here, other, RENAME_EXCHANGE) == 0 ? 0 : -errno;
 }
 
-/// fallocate(2), which the module of the C library leaves out: reserves room for a file, also behind
-/// its end, which stays where it is.
+/// fallocate(2) with FALLOC_FL_KEEP_SIZE: reserves disk space, also beyond the end of the file,
+/// without changing the file's size.
 static inline int CLinuxSystem_reserve(int descriptor, int64_t start, int64_t count) {
   return syscall(SYS_fallocate, descriptor, FALLOC_FL_KEEP_SIZE, start, count) == 0 ? 0 : -errno;
 }
 
-/// fstatfs(2), likewise: whether a file lies in memory.
+/// fstatfs(2): whether a file is on a memory file system (tmpfs).
 static inline int CLinuxSystem_isInMemory(int descriptor) {
   struct statfs system;
   return fstatfs(descriptor, &system) == 0 && system.f_type == TMPFS_MAGIC;
 }
 
-/// mallopt(3), which the module of the C library leaves out: freed buffers of up to 32 MiB are kept
-/// for the next request, up to 256 MiB in all.
+/// mallopt(3): keeps freed buffers of up to 32 MiB for reuse, up to 256 MiB in total.
 static inline void CLinuxSystem_keepLargeBuffers(void) {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 256 << 20);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rubber Band's C API imports as it is; this header only names it.
+// Rubber Band's C API needs no shims; this header only includes it.
 #ifndef CRUBBERBAND_SHIM_H
 #define CRUBBERBAND_SHIM_H
 

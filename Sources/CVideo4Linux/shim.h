@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Video4Linux and libv4l2, and what of them Swift cannot import. Every shim answers with a
-// value or a negative errno, so that Swift never reads errno itself.
+// Video4Linux and libv4l2, with shims for what Swift cannot import. Each shim returns a value or a
+// negative errno, so that Swift never reads errno itself.
 #ifndef CVIDEO4LINUX_SHIM_H
 #define CVIDEO4LINUX_SHIM_H
 
@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/// Request numbers are macros with casts.
+/// Constants for the request numbers, which are macros with casts.
 #define CVIDEO4LINUX_REQUEST(name) static const unsigned long CVideo4Linux_##name = name
 CVIDEO4LINUX_REQUEST(VIDIOC_QUERYCAP);
 CVIDEO4LINUX_REQUEST(VIDIOC_ENUM_FMT);
@@ -58,10 +58,10 @@ CVIDEO4LINUX_REQUEST(VIDIOC_G_PRIORITY);
 CVIDEO4LINUX_REQUEST(VIDIOC_S_PRIORITY);
 #undef CVIDEO4LINUX_REQUEST
 
-/// What headers before Linux 6.15 lack; Debian 12's are of 6.1. V4L2_CTRL_TYPE_RECT,
-/// V4L2_CTRL_WHICH_MIN_VAL and _MAX_VAL of <linux/videodev2.h>, V4L2_CID_USER_UVC_BASE of
-/// <linux/v4l2-controls.h>, V4L2_CID_UVC_REGION_OF_INTEREST_… of <linux/uvcvideo.h>. A kernel that
-/// does not know them answers with EINVAL.
+/// Constants that kernel headers before Linux 6.15 lack (Debian 12 has 6.1). From
+/// <linux/videodev2.h>: V4L2_CTRL_TYPE_RECT, V4L2_CTRL_WHICH_MIN_VAL and _MAX_VAL. From
+/// <linux/v4l2-controls.h>: V4L2_CID_USER_UVC_BASE. From <linux/uvcvideo.h>:
+/// V4L2_CID_UVC_REGION_OF_INTEREST_…. Older kernels return EINVAL for them.
 static const unsigned int CVideo4Linux_CTRL_TYPE_RECT = 0x0107;
 static const unsigned int CVideo4Linux_CTRL_WHICH_MIN_VAL = 0x0f020000;
 static const unsigned int CVideo4Linux_CTRL_WHICH_MAX_VAL = 0x0f030000;
@@ -70,8 +70,7 @@ static const unsigned int CVideo4Linux_CID_UVC_REGION_OF_INTEREST_RECT =
 static const unsigned int CVideo4Linux_CID_UVC_REGION_OF_INTEREST_AUTO =
     V4L2_CID_USER_BASE + 0x11e0 + 2;
 
-/// v4l2_ioctl(3), or the kernel's ioctl(2), which are variadic. A call that a signal interrupted is
-/// made again.
+/// Nonvariadic v4l2_ioctl(3) or ioctl(2). A call interrupted by a signal is repeated.
 static inline int CVideo4Linux_ioctl(
     int descriptor, unsigned long request, void *argument, bool throughLibrary) {
   int result;
@@ -82,7 +81,7 @@ static inline int CVideo4Linux_ioctl(
   return result < 0 ? -errno : result;
 }
 
-/// open(2) is variadic. The node is opened plainly; libv4l2 is attached afterwards.
+/// Nonvariadic open(2). libv4l2 is attached separately, by CVideo4Linux_attach.
 static inline int CVideo4Linux_open(const char *path, int flags) {
   int result;
   do {
@@ -91,24 +90,24 @@ static inline int CVideo4Linux_open(const char *path, int flags) {
   return result < 0 ? -errno : result;
 }
 
-/// libv4l2 prints errors on stderr, which belongs to the command: "error dequeuing buf" whenever
-/// no frame is there yet, and whatever else a driver refuses. Its log goes to /dev/null instead,
-/// unless the user asked for it by the variable that libv4l2 reads. v4l2_log_file is a global
-/// variable, so call this once, before the first other call.
+/// Redirects libv4l2's log from stderr, which belongs to the command, to /dev/null. libv4l2 logs
+/// "error dequeuing buf" whenever no frame is ready, and every rejected request. The log stays
+/// where the user set LIBV4L2_LOG_FILENAME. v4l2_log_file is a global variable: call this function
+/// once, before any other call.
 static inline void CVideo4Linux_silence(void) {
   if (v4l2_log_file == NULL && getenv("LIBV4L2_LOG_FILENAME") == NULL)
     v4l2_log_file = fopen("/dev/null", "we");
 }
 
-/// v4l2_fd_open(3) with conversion off: libv4l2's plugins stay, its converting mode, which
-/// holds a lock that requeueing needs and swallows damaged frames, does not.
+/// v4l2_fd_open(3) with conversion disabled. Plugins stay active. The converting mode is avoided,
+/// because it holds a lock that requeueing needs and drops damaged frames.
 static inline int CVideo4Linux_attach(int descriptor) {
   int result = v4l2_fd_open(descriptor, V4L2_DISABLE_CONVERSION);
   return result < 0 ? -errno : result;
 }
 
-/// Whether a plugin took a device: of the others, libv4l2 unloads the library at once. True where the
-/// system does not tell.
+/// Whether a libv4l2 plugin is loaded. libv4l2 unloads plugins that do not claim a device at once.
+/// True where /proc/self/maps is not readable.
 static inline bool CVideo4Linux_hasPlugin(void) {
   FILE *mappings = fopen("/proc/self/maps", "re");
   if (mappings == NULL) return true;
@@ -120,19 +119,19 @@ static inline bool CVideo4Linux_hasPlugin(void) {
   return found;
 }
 
-/// MEDIA_ENT_F_FLASH and MEDIA_ENT_F_IO_V4L are macros of macros.
+/// Constants for MEDIA_ENT_F_FLASH and MEDIA_ENT_F_IO_V4L, which are nested macros.
 static const unsigned int CVideo4Linux_ENTITY_FLASH = MEDIA_ENT_F_FLASH;
 static const unsigned int CVideo4Linux_ENTITY_VIDEO = MEDIA_ENT_F_IO_V4L;
 
-/// The device numbers, major and minor in turn, of a media device's entities of one function, at most
-/// so many. Answers with how many there are, or -errno.
+/// The device numbers (major, minor) of a media device's entities with one function. At most
+/// `capacity` pairs are stored. Returns the number of pairs, or -errno.
 static inline int CVideo4Linux_entityNodes(
     const char *path, unsigned int function, unsigned int *numbers, int capacity) {
   int descriptor = CVideo4Linux_open(path, O_RDWR | O_CLOEXEC);
   if (descriptor < 0) return descriptor;
   struct media_entity_desc entity = {.id = 0};
   int count = 0;
-  // No camera has more parts; a driver that counts in circles comes to an end here.
+  // A limit on the number of entities, against drivers whose enumeration never ends.
   for (int asked = 0; asked < 1024 && count < capacity; asked++) {
     entity.id |= MEDIA_ENT_ID_FLAG_NEXT;
     if (ioctl(descriptor, MEDIA_IOC_ENUM_ENTITIES, &entity) < 0) break;
@@ -145,20 +144,20 @@ static inline int CVideo4Linux_entityNodes(
   return count;
 }
 
-/// v4l2_close(3), answering in the same dialect. It closes what libv4l2 does not know, too.
+/// v4l2_close(3) with -errno as error. Also closes descriptors unknown to libv4l2.
 static inline int CVideo4Linux_close(int descriptor) {
   int result = v4l2_close(descriptor);
   return result < 0 ? -errno : result;
 }
 
-/// v4l2_mmap(3) answers with MAP_FAILED, a cast macro; here failure is NULL and *error.
+/// v4l2_mmap(3). On failure the result is NULL and *error is set (MAP_FAILED is a cast macro).
 static inline void *CVideo4Linux_map(int descriptor, size_t length, int64_t offset, int *error) {
   void *memory = v4l2_mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, offset);
   *error = memory == MAP_FAILED ? -errno : 0;
   return memory == MAP_FAILED ? NULL : memory;
 }
 
-/// poll(2) on one descriptor. Answers with the returned events, 0 at the time limit, or -errno.
+/// poll(2) on one descriptor. Returns the events, 0 after the timeout, or -errno.
 static inline int CVideo4Linux_poll(int descriptor, short events, int milliseconds) {
   struct pollfd entry = {.fd = descriptor, .events = events, .revents = 0};
   int result = poll(&entry, 1, milliseconds);

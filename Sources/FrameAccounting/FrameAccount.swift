@@ -3,34 +3,34 @@
 import DequeModule
 package import OvercrankMediaCore
 
-/// Accounts for a take: each frame period is entered once, under what became of it.
+/// The account of one take: every frame period is entered once, with its outcome.
 ///
-/// Frames are entered in the order of capture, with what became of those that arrived. Where
-/// frames are missing between them, and how many, ``FrameTimeline`` decides; when buffers were
-/// given back tells whether the driver had nowhere to put them. `expected` grows by periods, the
-/// categories by frames: that the two agree is what the ledger proves.
+/// Arrived frames are entered in capture order, with their outcome. ``FrameTimeline`` decides where
+/// and how many frames are missing. The times at which buffers were returned show whether the
+/// driver had a free one. `expected` counts periods and the categories count frames; the ledger
+/// balances when both agree.
 package struct FrameAccount {
-  /// What is known of the frames at the end of a take.
+  /// The observations at the end of a take.
   package struct End: Sendable {
-    /// The first frame after a take that ended at a time, and that time.
+    /// The first frame after a take that ended at a set time, and that time.
     package var next: FrameObservation?
     package var microseconds: Int64?
-    /// Frames that arrived at the very end, for which not even a note found room.
+    /// Frames that arrived at the end but found the record queue full.
     package var unnoted: Int64 = 0
-    /// How long the device had been silent when the stream was switched off, in microseconds;
-    /// nil where the take ended with a frame.
+    /// Silence before the stream was switched off, in microseconds; nil where the take ended with a
+    /// frame.
     package var silence: Int64?
 
     package init() {}
   }
 
-  /// The categories so far; `stored` is what the writer took.
+  /// The category counts so far; `stored` counts the frames handed to the writer.
   package private(set) var ledger = FrameLedger()
-  /// Where frames are missing, in order; indices are those of the frames taken.
+  /// The gaps in order, indexed by the frames handed to the writer.
   package private(set) var gaps: [FrameGap] = []
-  /// Periods after the last frame taken, all of them missing.
+  /// Missing periods since the last frame handed to the writer.
   package private(set) var periodsSinceTaken: Int64 = 0
-  /// From switching the stream on to the first period that the driver claims.
+  /// The time from switching the stream on to the first period of the driver's count.
   package private(set) var startupDuration: Duration?
 
   private let switchedOn: @Sendable () -> Int64
@@ -42,18 +42,18 @@ package struct FrameAccount {
   private var last: FrameObservation?
   private var (periodsBetween, microsecondsBetween) = (Int64(0), Int128(0))
   private var hasBegun = false
-  /// The take's own time: zero at its first frame taken, still while it is paused.
+  /// The take's clock: zero at its first stored frame, stopped while the take is paused.
   package private(set) var clock = PausableClock()
 
-  /// Opens an account.
+  /// Makes the account of a take.
   ///
   /// - Parameters:
-  ///   - frameRate: The rate that the driver granted.
-  ///   - trustsCounter: Whether the sequence is known to be right, and time is not asked.
-  ///   - beginsWithStream: Whether the driver's first frame is the take's; a take that begins
-  ///     while the stream is on misses none of those before.
-  ///   - switchedOn: Tells when the stream was switched on, in microseconds of the driver's
-  ///     clock; asked when the first frame is entered.
+  ///   - frameRate: The frame rate that the driver granted.
+  ///   - trustsCounter: Whether the sequence number is reliable, so that timestamps are ignored.
+  ///   - beginsWithStream: Whether the take starts with the driver's first frame. False for a take
+  ///     that starts later in the stream.
+  ///   - switchedOn: Returns the time at which the stream was switched on, in microseconds of the
+  ///     driver's clock. Called for the first frame.
   package init(
     frameRate: FrameRate, trustsCounter: Bool, beginsWithStream: Bool = true,
     switchedOn: @escaping @Sendable () -> Int64
@@ -65,13 +65,15 @@ package struct FrameAccount {
     timeline = FrameTimeline(period: granted, trustsCounter: trustsCounter)
   }
 
-  /// The rate that the device delivered, losses included; nil for fewer than two frames.
+  /// The frame rate that the device delivered, lost frames included; nil for fewer than two frames.
   package var measuredFrameRate: Rational? {
     guard periodsBetween > 0 else { return nil }
     return Rational(Int128(periodsBetween) * 1_000_000, over: microsecondsBetween).ifValid
   }
 
-  /// Enters a frame that arrived, after all that arrived before it.
+  /// Enters an arrived frame.
+  ///
+  /// Frames must come in order of arrival.
   package mutating func enter(_ frame: FrameObservation) {
     guard frame.outcome != .paused else { return pause(frame) }
     resume(atMicroseconds: frame.microseconds)
@@ -81,30 +83,32 @@ package struct FrameAccount {
     enterDecided()
   }
 
-  /// Goes on after a pause, if there is one, before the first frame behind it is entered.
+  /// Ends a pause, if there is one.
+  ///
+  /// Called before the first frame after the pause is entered.
   package mutating func resume(atMicroseconds time: Int64) { clock.resume(atMicroseconds: time) }
 
-  /// Closes the account: what is missing between the last frame and the end of the take.
+  /// Closes the account with the frames missing between the last frame and the end of the take.
   package mutating func close(_ end: End) {
     if let next = end.next { timeline.add(FrameTimeline.Reading(next)) }
     enterDecided()
     timeline.finish()
     enterDecided()
-    // The frame after the end, if there is one, is the one step more than there are frames.
+    // With a frame after the end, the timeline returns one step more than there are open frames.
     if let next = end.next, let step = lastStep, let last {
       enterMissing(before: next, after: last, Self.within(end, step - 1, last, timeline.period))
     } else if end.unnoted > 0, let last {
       ledger.expected += end.unnoted
       enter(.lostQueue, end.unnoted, due: due(1, after: last))
     } else if let silence = end.silence, let last {
-      // Nobody knows whether the camera made any.
+      // Whether the camera produced frames during the silence is unknown.
       let periods = max(0, Int64(saturating: Double(silence) / timeline.period) - 1)
       ledger.expected += periods
       enter(.unknown, periods, due: due(1, after: last))
     }
   }
 
-  /// Closes the account of what came before a pause; what comes behind it begins anew.
+  /// Closes the account at a pause and starts a new timeline for the frames after it.
   private mutating func pause(_ frame: FrameObservation) {
     var end = End()
     end.next = frame
@@ -112,21 +116,22 @@ package struct FrameAccount {
     clock.pause(atMicroseconds: frame.microseconds)
     timeline = FrameTimeline(period: granted, trustsCounter: trustsCounter)
     (last, lastStep) = (nil, nil)
-    // What the driver counts from now on began before.
+    // After a pause, the driver's count no longer starts with the take.
     beginsWithStream = false
   }
 
-  /// How many of the missing were due before the end.
+  /// The number of missing frames that were due before the end of the take.
   private static func within(
     _ end: End, _ missing: Int64, _ last: FrameObservation, _ period: Double
   ) -> Int64 {
     guard let time = end.microseconds else { return max(0, missing) }
     let periods = Double(time &- last.microseconds) / period
-    // Within a fiftieth of a period the end falls on a frame, whatever the driver rounded.
+    // A frame within 2 % of a period of the end counts as at the end, because drivers round
+    // timestamps.
     return max(0, min(missing, Int64(saturating: (periods - 0.02).rounded(.up)) &- 1))
   }
 
-  /// The step to the frame after the end.
+  /// The step to the frame after the end of the take.
   private var lastStep: Int64?
 
   private mutating func enterDecided() {
@@ -148,13 +153,13 @@ package struct FrameAccount {
     }
   }
 
-  /// Enters the frames before the first, by the driver's own count.
+  /// Enters the frames lost before the first arrived frame, by the driver's sequence number.
   ///
-  /// Drivers count from 0 when the stream is switched on (`v4l2_buffer`). A number that the time
-  /// since then has no room for is of a driver that does not.
+  /// Drivers count from 0 at stream start (`v4l2_buffer`). A number too large for the elapsed time
+  /// comes from a driver that starts elsewhere, and is ignored.
   private mutating func enterStart(_ frame: FrameObservation) {
     guard !hasBegun else {
-      // Behind a pause, what is known to be missing is what was seen.
+      // After a pause, only frames that were seen but not recorded count as missing.
       ledger.expected += frame.unnoted
       return enter(.lostQueue, frame.unnoted, due: frame.microseconds)
     }
@@ -169,7 +174,7 @@ package struct FrameAccount {
     startupDuration = .microseconds(frame.microseconds &- switchedOn) - .nanoseconds(before)
   }
 
-  /// Enters frames that never arrived, in the order in which they can have been lost.
+  /// Enters frames that never arrived, in the only order in which the causes can occur.
   private mutating func enterMissing(
     before frame: FrameObservation, after last: FrameObservation, _ count: Int64
   ) {
@@ -179,19 +184,19 @@ package struct FrameAccount {
     enter(.lostQueue, unnoted, due: due(1, after: last))
     let lost = count - unnoted
     let kernel = min(lost, overruns(before: frame, after: last, lost))
-    // While all buffers were full none could arrive, so those come first.
+    // No frame can arrive while all buffers are full, so frames lost in the kernel come first.
     enter(.lostKernel, kernel, due: due(1 + unnoted, after: last))
     enter(.lostDevice, lost - kernel, due: due(1 + unnoted + kernel, after: last))
   }
 
-  /// How many frames came while the driver had no buffer: all were full or in our hands.
+  /// Frames that arrived while the driver had no free buffer.
   private func overruns(
     before frame: FrameObservation, after last: FrameObservation, _ count: Int64
   ) -> Int64 {
     if let known = frame.overrunsBefore { return Int64(known) }
     guard frame.oldestReturn > last.microseconds else { return 0 }
     let blocked = Double(frame.oldestReturn &- last.microseconds) / timeline.period
-    // The frame's own time jitters, so what ended just before a period was due did not end in time.
+    // Timestamps jitter by up to 0.2 periods, so a nearly complete period counts as complete.
     return min(count, Int64(saturating: (blocked + 0.2).rounded(.down)))
   }
 
@@ -209,7 +214,7 @@ package struct FrameAccount {
     }
   }
 
-  /// Enters missing frames in a category and in the list of gaps.
+  /// Adds missing frames to a category and to the list of gaps.
   private mutating func enter(_ cause: FrameGap.Cause, _ count: Int64, due: Int64) {
     guard count > 0 else { return }
     ledger[cause] += count
@@ -224,7 +229,7 @@ package struct FrameAccount {
       FrameGap(afterIndex: after, count: count, time: time, cause: cause))
   }
 
-  /// When a period after a frame was due, in microseconds of the driver's clock.
+  /// The due time of the period `periods` after a frame, in microseconds of the driver's clock.
   private func due(_ periods: Int64, after frame: FrameObservation) -> Int64 {
     frame.microseconds &+ Int64(saturating: (Double(periods) * timeline.period).rounded())
   }
@@ -239,7 +244,7 @@ extension FrameTimeline.Reading {
 }
 
 extension FrameLedger {
-  /// The category of a cause.
+  /// The count of the category that belongs to a loss cause.
   fileprivate subscript(cause: FrameGap.Cause) -> Int64 {
     get {
       switch cause {

@@ -2,39 +2,38 @@
 
 public import OvercrankMediaCore
 
-/// What became of every frame period of a take.
+/// The outcome of every frame period of a take.
 ///
-/// `expected` counts frame periods, which sequence numbers and time stamps together tell; the
-/// categories count frames, each where it is known what became of it. The ledger adds up when
-/// the two agree.
+/// `expected` counts frame periods, derived from sequence numbers and timestamps together. The
+/// categories count frames by their known outcome. The ledger is balanced when both agree.
 public struct FrameLedger: Hashable, Sendable, Codable {
-  /// Frame periods from the first that the driver claims to the end of the take.
+  /// Frame periods from the driver's first counted frame to the end of the take.
   public var expected: Int64 = 0
-  /// Frames that are in the file.
+  /// Frames stored in the file.
   public var stored: Int64 = 0
-  /// Frames that arrived damaged and are not in the file.
+  /// Frames that arrived damaged and were not stored.
   public var corrupt: Int64 = 0
-  /// Frames before the first that arrived, by the driver's own count.
+  /// Frames lost before the first arrived frame, by the driver's sequence number.
   public var lostStart: Int64 = 0
-  /// Frames lost in the device or on its bus.
+  /// Frames lost in the device or on its bus (USB, PCIe).
   public var lostDevice: Int64 = 0
   /// Frames lost because the driver had no free buffer.
   public var lostKernel: Int64 = 0
-  /// Frames lost because our queue was full: the writer was too slow.
+  /// Frames lost because the recording queue was full: the writer was too slow.
   public var lostQueue: Int64 = 0
-  /// Frames that the encoder or the file refused.
+  /// Frames rejected by the encoder or the file.
   public var lostWriter: Int64 = 0
-  /// Frames that left the pre-trigger ring before a trigger came.
+  /// Frames that left the pre-trigger ring before a trigger.
   public var evicted: Int64 = 0
-  /// Frame periods of which nothing is known.
+  /// Frame periods with unknown outcome.
   public var unknown: Int64 = 0
 
   /// Makes an empty ledger.
   public init() {}
 
-  /// The sum of all categories, which must equal ``expected``.
+  /// The sum of all categories; equal to ``expected`` in a balanced ledger.
   ///
-  /// It wraps where it does not fit, which only numbers can that somebody made up.
+  /// The sum wraps on overflow, which only a forged ledger can cause.
   public var accounted: Int64 {
     stored &+ corrupt &+ lostStart &+ lostDevice &+ lostKernel &+ lostQueue &+ lostWriter
       &+ evicted &+ unknown
@@ -43,38 +42,39 @@ public struct FrameLedger: Hashable, Sendable, Codable {
   /// Whether every expected period is accounted for exactly once.
   public var isBalanced: Bool { expected == accounted }
 
-  /// Frames that were due during the take and are not in the file: all but the stored, the
-  /// evicted and those before the first.
+  /// Frames due during the take but not in the file: all but stored, evicted and `lostStart`.
   public var dropped: Int64 { accounted &- stored &- evicted &- lostStart }
 }
 
-/// Frames missing between two stored ones, or after the last.
+/// Frames missing before, between or after stored frames, for one cause.
 public struct FrameGap: Hashable, Sendable, Codable {
-  /// Why frames are missing.
+  /// The cause of a loss.
   public enum Cause: String, Hashable, Sendable, CaseIterable, Codable {
-    /// They arrived damaged.
+    /// The frames arrived damaged.
     case corrupt
-    /// Lost before the first frame arrived.
+    /// The frames were lost before the first frame arrived.
     case lostStart = "lost_start"
-    /// Lost in the device or on its bus.
+    /// The frames were lost in the device or on its bus.
     case lostDevice = "lost_device"
-    /// Lost because the driver had no free buffer.
+    /// The frames were lost because the driver had no free buffer.
     case lostKernel = "lost_kernel"
-    /// Lost because our queue was full.
+    /// The frames were lost because the recording queue was full.
     case lostQueue = "lost_queue"
-    /// Refused by the encoder or the file.
+    /// The encoder or the file rejected the frames.
     case lostWriter = "lost_writer"
-    /// Due, and nobody knows whether they ever were: the device fell silent before its end.
+    /// The frames were due after the device fell silent; whether they existed is unknown.
     case unknown
   }
 
-  /// The stored frame after which they are missing, from 0; -1 before the first.
+  /// The index of the stored frame before the gap, from 0; -1 for a gap before the first.
   public let afterIndex: Int64
-  /// How many are missing for this cause.
+  /// The number of frames missing for this cause.
   public var count: Int64
-  /// When the first missing frame was due, in the time of the file, which begins with the first stored frame.
+  /// The due time of the first missing frame.
+  ///
+  /// Zero is the first stored frame, as in the file.
   public let time: MediaTime
-  /// Why they are missing.
+  /// The cause of the loss.
   public let cause: Cause
 
   private enum CodingKeys: String, CodingKey {

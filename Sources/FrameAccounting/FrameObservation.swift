@@ -1,34 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A frame that arrived, as its driver describes it and as the capture thread saw it.
+/// An arrived frame: the driver's description and the capture thread's observations.
 ///
-/// The raw values stay as the driver gave them, so that a take can be judged again. The driver
-/// makes the value; the capture thread fills in when the frame came.
+/// Raw driver values are kept unchanged, so that a take can be evaluated again. The driver code
+/// makes the value; the capture thread adds the time of arrival.
 package struct FrameObservation: Hashable, Sendable {
-  /// The driver's count of frames, which goes on when frames are lost, and wraps at 2^32.
+  /// The driver's frame counter (`v4l2_buffer.sequence`).
+  ///
+  /// It also counts lost frames and wraps at 2^32.
   package var sequence: UInt32
-  /// The driver's time of the frame, in microseconds of the monotonic clock.
+  /// The driver's timestamp, in microseconds of the monotonic clock.
   package var driverMicroseconds: Int64
-  /// Whether the driver marks the frame as damaged.
+  /// Whether the driver marked the frame as damaged (V4L2_BUF_FLAG_ERROR).
   package var isMarkedCorrupt = false
-  /// Frames lost just before this one because no buffer was free, where the driver knows; nil
-  /// where only the gap of the sequence tells.
+  /// Frames lost just before this one for lack of a free buffer; nil where the driver does not
+  /// count them.
   package var overrunsBefore: UInt32?
-  /// The driver's time in microseconds, made continuous where its clock wrapped or jumped.
+  /// The driver's timestamp in microseconds, made continuous across wraps and jumps.
   package var microseconds: Int64
-  /// Whether the driver's clock jumped here, so that time says nothing about this interval.
+  /// Whether the driver's clock jumped at this frame, so the interval before it is meaningless.
   package var isClockJump = false
-  /// When the frame was taken from the driver, in microseconds of the driver's clock.
+  /// The time at which the frame was dequeued, in microseconds of the driver's clock.
   package var arrival: Int64
-  /// When the buffer was given back that the driver would have needed, had all the others been
-  /// full: until then a frame found no buffer.
+  /// The return time of the oldest buffer, in microseconds of the driver's clock.
+  ///
+  /// With all other buffers full, the driver had no free buffer until then.
   package var oldestReturn = Int64.min
-  /// Frames that arrived just before this one, for which not even a note found room.
+  /// Frames that arrived just before this one but found the record queue full.
   package var unnoted: Int64 = 0
-  /// What became of the frame, as far as is known: the writer may still find out otherwise.
+  /// The outcome of the frame so far; the writer may still change it.
   package var outcome = FrameOutcome.taken
 
-  /// Describes a frame as its driver does; it arrives at the driver's time unless set otherwise.
+  /// Makes an observation with the driver's values.
+  ///
+  /// The arrival time defaults to the timestamp.
   package init(sequence: UInt32, microseconds: Int64) {
     self.sequence = sequence
     driverMicroseconds = microseconds

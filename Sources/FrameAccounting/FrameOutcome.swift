@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What became of a frame that arrived; the numbers are those in the records of a file.
+/// The outcome of an arrived frame.
+///
+/// Raw values are part of the file format.
 package enum FrameOutcome: UInt8, Hashable, Sendable {
-  /// The writer has it, or will.
+  /// The frame was or will be handed to the writer.
   case taken = 1
-  /// It arrived damaged, marked by the driver, too short or cut off, or nothing can be made of it.
+  /// The frame is damaged: marked by the driver, truncated, or undecodable.
   case corrupt
-  /// It cannot be shown, because what it builds on was never in hand.
+  /// The frame cannot be decoded because its reference frame never arrived.
   case unshowable
-  /// The queue had no room for it.
+  /// The recording queue was full.
   case refused
-  /// It left the pre-trigger ring without having been wanted.
+  /// The frame left the pre-trigger ring before a trigger.
   case evicted
-  /// It is the first of those that came while the take was paused, and a note of them all.
+  /// The frame is the first one during a pause, and stands for all frames of that pause.
   case paused
 }

@@ -1,40 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Turns sequence numbers and times, each known to lie, into frame periods.
+/// Converts sequence numbers and timestamps, neither of them reliable, into frame periods.
 ///
-/// A counter may count a frame twice, miss two of them, or show a gap one frame late; a clock
-/// jitters and may stand still. So each frame is given a slot of an even grid in time, and of
-/// all ways to do that the one is taken that needs the fewest contradictions between counter
-/// and clock (``SlotAssignment``). As long as the two agree, a frame is judged at once; where they
-/// do not, a few frames later.
+/// A counter may count a frame twice, skip counts, or show a gap one frame late. A clock may jitter
+/// or stop. Frames are therefore assigned to slots of a regular time grid. The chosen assignment
+/// contradicts counter and clock least (``SlotAssignment``). Where both agree, a frame is decided
+/// at once; otherwise a few frames later.
 ///
-/// The grid's period is estimated from the times, since a driver's word on it may be wrong. It
-/// is the one place here where numbers are not whole: it decides which whole number is meant.
+/// The grid's period is estimated from timestamps, because the driver's stated rate may be wrong.
+/// Only this estimate uses floating point; the resulting steps are whole.
 struct FrameTimeline {
-  /// What is known of one frame.
+  /// The counter and the clock of one frame.
   struct Reading {
     var sequence: UInt32
-    /// Continuous time.
+    /// The continuous timestamp in microseconds.
     var microseconds: Int64
-    /// Whether the time since the frame before means nothing.
+    /// Whether the time since the previous frame is meaningless.
     var isClockJump = false
-    /// How many periods must have passed at least, because so many frames were seen.
+    /// The minimum number of periods since the previous frame, from frames seen but not recorded.
     var minimumStep: Int64 = 1
   }
 
-  /// Frames to look at before the first is judged: a driver's first times may be off.
+  /// Frames to collect before the first decision, because a driver's first timestamps may be off.
   private static let warmUp = 16
-  /// Frames to look at once counter and clock disagree, and how many of them stay open.
+  /// Frames to collect once counter and clock disagree, and how many of them stay undecided.
   private static let lookahead = 12
   private static let held = 4
 
-  /// Whether the counter is known to be right, as that of a file is; time is then not asked.
-  let trustsCounter: Bool
-  /// The periods from one frame to the next that were decided by the last call, in order.
+  /// Whether the counter is reliable, as in a file.
   ///
-  /// The first frame's own is 0.
+  /// Timestamps are then ignored.
+  let trustsCounter: Bool
+  /// The steps that the last call decided, in order: periods from each frame to the next.
+  ///
+  /// The step of the first frame is 0.
   private(set) var steps: [Int64] = []
-  /// The time from one frame to the next in microseconds, as estimated so far.
+  /// The estimated frame period in microseconds.
   var period: Double { grid.period }
 
   private var grid: PeriodTracker
@@ -42,11 +43,11 @@ struct FrameTimeline {
   private var last: (reading: Reading, slot: Int64)?
   private var isWarm = false
 
-  /// Begins a timeline.
+  /// Makes a timeline.
   ///
   /// - Parameters:
   ///   - period: The frame duration that the driver granted, in microseconds.
-  ///   - trustsCounter: Whether the sequence alone decides.
+  ///   - trustsCounter: Whether the sequence number alone decides.
   init(period: Double, trustsCounter: Bool = false) {
     grid = PeriodTracker(period: period)
     self.trustsCounter = trustsCounter
@@ -54,7 +55,9 @@ struct FrameTimeline {
     pending.reserveCapacity(Self.warmUp)
   }
 
-  /// Takes the next frame in; ``steps`` then holds what that decided, oldest first.
+  /// Adds the next frame.
+  ///
+  /// Afterwards ``steps`` holds the decided steps, oldest first.
   mutating func add(_ reading: Reading) {
     steps.removeAll(keepingCapacity: true)
     if trustsCounter { return trust(reading) }
@@ -69,7 +72,7 @@ struct FrameTimeline {
     }
   }
 
-  /// Decides all that is still open.
+  /// Decides all frames that are still open.
   mutating func finish() {
     steps.removeAll(keepingCapacity: true)
     if !isWarm { beginGrid() }
@@ -91,7 +94,7 @@ struct FrameTimeline {
     settle(keeping: Self.held)
   }
 
-  /// Decides the open frames, but for the last few where the disagreement may still go on.
+  /// Decides the open frames, except the last few, where the disagreement may continue.
   private mutating func settle(keeping held: Int) {
     guard let last, !pending.isEmpty else { return }
     if let changed = grid.changedPeriod(of: pending, after: last.reading) {

@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The time of a take on the clock of its driver: zero at its first frame, and standing still while
-/// the take is paused.
+/// The clock of a take, derived from the driver's clock.
 ///
-/// A pause reaches from the first frame that is left out to the next one that is not. So the last
-/// picture before it is shown for as long as it would have been, and no time is lost or made up.
+/// Zero is the first frame. The clock stops while the take is paused.
+///
+/// A pause lasts from the first omitted frame to the next recorded frame. The last frame before the
+/// pause therefore keeps its normal duration.
 package struct PausableClock: Sendable {
-  /// The driver's time of the take's zero, moved on by the pauses; nil before the first frame.
+  /// The driver time of the take's zero, shifted by all pauses; nil before the first frame.
   package private(set) var origin: Int64?
   private var pauseStart: Int64?
 
   package init() {}
 
-  /// Whether frames are left out.
+  /// Whether the take is paused.
   package var isPaused: Bool { pauseStart != nil }
 
-  /// Leaves out frames from this time of the driver's on.
+  /// Pauses the take from this driver time on.
   package mutating func pause(atMicroseconds time: Int64) {
     if pauseStart == nil { pauseStart = time }
   }
 
-  /// Goes on after a pause, if there is one.
+  /// Resumes after a pause, if there is one.
   package mutating func resume(atMicroseconds time: Int64) {
     guard let start = pauseStart else { return }
     pauseStart = nil
     if let origin { self.origin = origin &+ (time &- start) }
   }
 
-  /// Begins the take unless it has begun.
+  /// Sets the take's zero, unless it is already set.
   package mutating func begin(atMicroseconds time: Int64) { if origin == nil { origin = time } }
 
-  /// The take's time of a frame, in microseconds; 0 before the take has begun.
+  /// Converts a driver time to the take's time, in microseconds; 0 before the first frame.
   package func time(ofMicroseconds time: Int64) -> Int64 { origin.map { time &- $0 } ?? 0 }
 }

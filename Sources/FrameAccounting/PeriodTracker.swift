@@ -2,26 +2,28 @@
 
 import OvercrankMediaCore
 
-/// An even grid of frame periods laid over a driver's times, which follows them.
+/// A regular grid of frame periods, fitted to a driver's timestamps.
 ///
-/// It is a straight line fitted with a fading memory (an alpha-beta filter), so that a rate that
-/// is a little off and a clock that drifts do no harm.
+/// An alpha-beta filter tracks phase and period, so slow clock drift and a slightly wrong rate do
+/// no harm.
 struct PeriodTracker {
-  /// Closer than this to its slot, a frame needs no second thought; in periods.
+  /// The offset from its slot below which a frame is accepted at once, in periods.
   static let near = 0.3
-  /// After so many frames in a row that are off by half a period and more, the grid is wrong.
+  /// After this many consecutive frames off by at least half a period, the grid itself is wrong.
   private static let timeout = 8
 
-  /// Microseconds from slot to slot.
+  /// The grid's period in microseconds.
   private(set) var period: Double
-  /// The shortest there can be: the granted one, or that of the first frames.
+  /// The shortest plausible period: the granted one, or the measured period of the first frames.
   private var shortest: Double
   /// The time of `slot`, in microseconds after `origin`.
   private var time = 0.0
   private var slot: Int64 = 0
-  /// Times are counted from here, so that their fractions keep their digits.
+  /// The reference time in microseconds.
+  ///
+  /// Offsets from it stay small enough for exact doubles.
   private var origin: Int64 = 0
-  /// How many frames the line is fitted to, for its memory.
+  /// The number of frames in the filter's memory.
   private var memory = 12.0
   private var strays = 0
 
@@ -30,8 +32,7 @@ struct PeriodTracker {
     shortest = self.period
   }
 
-  /// The periods that the counter says lie between two frames; nil where it says nothing, since
-  /// it went back or stood still.
+  /// The counter's periods between two frames; nil where the counter stopped or went backwards.
   static func counted(
     from last: FrameTimeline.Reading, to next: FrameTimeline.Reading
   ) -> Int64? {
@@ -39,13 +40,13 @@ struct PeriodTracker {
     return steps >= max(1, next.minimumStep) ? steps : nil
   }
 
-  /// How far a frame is from a slot, in periods; above zero where it is late.
+  /// The offset of a frame from a slot, in periods; positive where the frame is late.
   func offset(of reading: FrameTimeline.Reading, from slot: Int64) -> Double {
     let time = Double(reading.microseconds &- origin) - self.time
     return time / period - Double(slot &- self.slot)
   }
 
-  /// The periods to the next frame where counter and clock agree on them, else nil.
+  /// The periods to the next frame where counter and clock agree; otherwise nil.
   func agreedStep(
     from last: (reading: FrameTimeline.Reading, slot: Int64), to next: FrameTimeline.Reading
   ) -> Int64? {
@@ -55,7 +56,7 @@ struct PeriodTracker {
     return step
   }
 
-  /// Lays the grid over the first frames.
+  /// Fits the grid of frame periods to the first frames.
   mutating func begin(with readings: [FrameTimeline.Reading]) {
     guard let first = readings.first else { return }
     if let real = Self.medianPeriod(of: readings), abs(real / period - 1) > 0.04 {
@@ -63,7 +64,7 @@ struct PeriodTracker {
       shortest = min(shortest, real)
     }
     origin = first.microseconds
-    // The phase that most of them have: the very first may have come at any time.
+    // The phase comes from the majority of frames, since the very first may be mistimed.
     var phases: [Double] = []
     var counted: Int64 = 0
     for (last, next) in zip([first] + readings, readings) {
@@ -72,8 +73,8 @@ struct PeriodTracker {
       let phase = time - Double(counted)
       phases.append(phase - phase.rounded(.down))
     }
-    // Phases are angles: 0.9 and 0.1 are neighbours, so the one is taken that the others are
-    // nearest to.
+    // Phases are cyclic: 0.9 and 0.1 are close. The chosen phase has the smallest total distance to
+    // all others.
     let nearest = phases.min { spread(of: phases, around: $0) < spread(of: phases, around: $1) }
     let phase = nearest ?? 0
     // Slot 0 is the slot of the first frame.
@@ -88,7 +89,7 @@ struct PeriodTracker {
     }
   }
 
-  /// Moves the grid to where a frame was found.
+  /// Updates phase and period of the grid with a frame and its assigned slot.
   mutating func follow(_ reading: FrameTimeline.Reading, slot next: Int64) {
     let late = offset(of: reading, from: next)
     let passed = Double(next &- slot)
@@ -96,7 +97,7 @@ struct PeriodTracker {
     slot = next
     if reading.isClockJump || abs(late) >= 0.5 {
       strays += 1
-      // It is not the frames that are off, then.
+      // After a clock jump or many outliers, the grid is reset to this frame.
       if reading.isClockJump || strays >= Self.timeout {
         time = Double(reading.microseconds &- origin)
         strays = 0
@@ -108,7 +109,7 @@ struct PeriodTracker {
       time += 2 * (2 * count + 1) / ((count + 1) * (count + 2)) * late * period
       if passed > 0 { period += 6 / ((count + 1) * (count + 2)) * late * period / passed }
     }
-    // Now and then the origin follows, so that differences stay small.
+    // The origin is moved forward regularly, so that differences stay small.
     if slot & 0xFFFF == 0 || abs(time) > 1e12 {
       let whole = Int64(saturating: time)
       origin &+= whole
@@ -116,8 +117,9 @@ struct PeriodTracker {
     }
   }
 
-  /// The period that these frames keep over half of them (Theil 1950, Sen 1968); nil where they
-  /// do not agree on one: most of many frames, or all of a few.
+  /// The median period of the frames (Theil 1950, Sen 1968), or nil without agreement.
+  ///
+  /// Eight or more frames need a majority within 10 % of the median; fewer need all.
   private static func medianPeriod(of readings: [FrameTimeline.Reading]) -> Double? {
     guard readings.count >= 3 else { return nil }
     let half = readings.count / 2
@@ -138,11 +140,11 @@ struct PeriodTracker {
     return agree ? median : nil
   }
 
-  /// Another period that these frames keep among themselves, or nil where they keep this one.
+  /// Returns the new period where these frames consistently keep another one; otherwise nil.
   ///
-  /// In low light a camera exposes for longer and delivers half as many frames: those are not
-  /// lost, they never were. None gets faster than it was granted or began: frames that come
-  /// faster make up for late ones.
+  /// In low light, a camera exposes longer and delivers fewer frames; those frames are not lost. A
+  /// period well below the shortest plausible one is rejected, because such frames only catch up
+  /// after a delay.
   func changedPeriod(
     of readings: [FrameTimeline.Reading], after first: FrameTimeline.Reading
   ) -> Double? {
@@ -162,7 +164,7 @@ struct PeriodTracker {
     return median > period * 1.3 || median < period * 0.77 ? median : nil
   }
 
-  /// Goes on from a frame with another period.
+  /// Restarts the grid at a frame with another period.
   mutating func restart(
     period: Double, after last: (reading: FrameTimeline.Reading, slot: Int64)
   ) {

@@ -2,48 +2,53 @@
 
 import OvercrankMediaCore
 
-/// Finds the slots of a few frames that counter and clock disagree about.
+/// A Viterbi search for the slots of frames whose counter and clock disagree.
 ///
-/// It is a shortest path (Viterbi 1967): each frame may take the slot that the counter says or
-/// one of the two that its time is between, slots rise, a frame costs the square of its distance
-/// from its slot, and a contradiction of the counter a quarter for each period, but neither more
-/// than one. That the counter counted too many costs twice as much, unless it makes up for too
-/// few before: cameras tell gaps late, and never early. So a frame that comes late
-/// and is followed by one in time is late; one that is a whole period late and stays so, or
-/// whose counter makes up for it afterwards, is not where the counter says.
+/// Each frame may take the slot of its counter or one of the two slots around its timestamp.
+///
+/// | Cost per frame | Amount |
+/// |---|---|
+/// | Time error | its square in periods, at most 1 |
+/// | Counter error | 0.25 per period, at most 1 |
+/// | Counter too high | twice the counter error, unless it repays an earlier undercount |
+///
+/// The doubled cost reflects that cameras report gaps late, never early. A late frame followed by
+/// one on time stays in its slot. A frame that stays a whole period late, or whose counter later
+/// catches up, moves to the later slot.
 struct SlotAssignment {
   private static let contradictionCost = 0.25
   private static let pathLimit = 6
 
-  /// What was found of a frame.
+  /// The result for one frame.
   struct Step {
-    /// Periods from the frame before.
+    /// The number of frame periods since the previous frame.
     let step: Int64
-    /// Whether the frames after this one may still say otherwise: it is far from its slot, or
-    /// the counter contradicts it or says nothing.
+    /// Whether later frames may still change the result.
+    ///
+    /// True where the frame is far from its slot, or the counter disagrees or is unusable.
     let isOpen: Bool
   }
 
-  /// The end of a path: a frame in a slot, and where it came from.
+  /// A node of the search: a frame in a slot, with the path that led to it.
   private struct Node {
     let slot: Int64
     let cost: Double
     let parent: Int
     let isOpen: Bool
-    /// Periods that the counter still has to make up for.
+    /// The periods that the counter has undercounted so far on this path.
     let owed: Int64
   }
 
   private let grid: PeriodTracker
   private var nodes: [Node] = []
-  /// The first node of the frame that is being placed.
+  /// The index of the first node of the frame being assigned.
   private var stage = 0
-  /// Where the clock jumped, what follows is measured from there; in periods.
+  /// The offset of the grid after a clock jump, in periods.
   private var shift = 0.0
 
   init(grid: PeriodTracker) { self.grid = grid }
 
-  /// The periods from each frame to the next.
+  /// Returns the periods from each frame to the next.
   mutating func steps(
     from last: (reading: FrameTimeline.Reading, slot: Int64), to readings: [FrameTimeline.Reading]
   ) -> [Step] {
@@ -70,7 +75,7 @@ struct SlotAssignment {
     return steps.reversed()
   }
 
-  /// Goes on from a path by one frame, in every way worth a look.
+  /// Extends a path by one frame, with every plausible slot.
   private mutating func extend(
     _ parent: Int, to reading: FrameTimeline.Reading, _ counted: Int64?
   ) {
@@ -91,7 +96,7 @@ struct SlotAssignment {
           owed: nodes[parent].owed &+ extra)
       }
     } else {
-      // The counter says nothing: the clock alone decides.
+      // Without a usable counter, the clock alone decides.
       let nearest = from &+ Int64(saturating: late(reading, from).rounded())
       for candidate in [nearest, nearest &+ 1, nearest &- 1] {
         let slot = max(candidate, lowest)
@@ -100,12 +105,12 @@ struct SlotAssignment {
     }
   }
 
-  /// How late a frame is for a slot, in periods; not at all where its clock jumped.
+  /// The delay of a frame relative to a slot, in periods; 0 where its clock jumped.
   private func late(_ reading: FrameTimeline.Reading, _ slot: Int64) -> Double {
     reading.isClockJump ? 0 : grid.offset(of: reading, from: slot) - shift
   }
 
-  /// Keeps the cheapest way to a slot.
+  /// Keeps only the cheapest path to each slot.
   private mutating func add(
     _ slot: Int64, _ parent: Int, _ late: Double, isOpen: Bool, price: Double = 0,
     owed: Int64
@@ -120,7 +125,7 @@ struct SlotAssignment {
     }
   }
 
-  /// Leaves the few cheapest paths, the cheapest first.
+  /// Keeps the few cheapest paths, in order of cost.
   private mutating func keepBest() {
     nodes[stage...].sort { $0.cost < $1.cost }
     let extra = nodes.count - stage - Self.pathLimit

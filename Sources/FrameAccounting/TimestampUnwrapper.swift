@@ -2,32 +2,37 @@
 
 import OvercrankMediaCore
 
-/// Makes a driver's times continuous, on the capture thread: clocks wrap, and some jump.
+/// Makes a driver's timestamps continuous across wraps and jumps.
 ///
-/// What a driver's clock cannot have done (gone back by much, or run ahead of the time that
-/// passed here) is a wrap, which is undone exactly, or a jump, which is bridged by what the
-/// sequence and our own clock say.
+/// Capture thread only.
+///
+/// A timestamp is impossible when it goes far backwards or runs ahead of the local clock. A known
+/// wrap is undone exactly. Any other jump is bridged by the sequence number and the local clock.
 package struct TimestampUnwrapper {
-  /// What counters of time count to, in microseconds: 32 bits of them, 32 and 31 bits of seconds,
-  /// 64 bits of nanoseconds.
+  /// The known wrap lengths in microseconds: 32 bits of microseconds, 32 and 31 bits of seconds, 64
+  /// bits of nanoseconds.
   private static let wraps: [Int64] = [
     1 << 32, (1 << 32) * 1_000_000, (1 << 31) * 1_000_000, 18_446_744_073_709_552,
   ]
-  /// Less than this is jitter.
+  /// Smaller deviations count as jitter, in microseconds.
   private static let slack: Int64 = 500_000
 
   private let period: Int64
   private var offset: Int64 = 0
-  /// The offset before the last jump, to which a clock that was wrong for a moment returns.
+  /// The offset before the last jump.
+  ///
+  /// A clock that was wrong only briefly returns to it.
   private var offsetBefore: Int64 = 0
   private var last: (sequence: UInt32, microseconds: Int64, arrival: Int64)?
-  /// The shortest time that a frame took to arrive; below it, it would come from the future.
+  /// The shortest time from timestamp to arrival so far.
+  ///
+  /// A much shorter one is impossible.
   private var smallestLag = Int64.max
 
   /// - Parameter period: The frame duration that the driver granted, in microseconds.
   package init(period: Int64) { self.period = max(1, period) }
 
-  /// The continuous time of a frame, and whether its clock jumped there.
+  /// Returns the continuous timestamp of a frame and whether the clock jumped at this frame.
   package mutating func read(
     _ frame: FrameObservation
   ) -> (microseconds: Int64, isJump: Bool) {
@@ -51,17 +56,18 @@ package struct TimestampUnwrapper {
     return (time, isJump)
   }
 
-  /// The step of a clock that explains what is missing: a wrap, or the way back from a jump.
+  /// Returns a known step that explains the deviation: a wrap or the return from a jump.
   private func knownStep(_ missing: Int64) -> Int64? {
     let slack = max(period, Self.slack)
-    // One after the other, since a list of them all would be made anew for each frame.
+    // The two cases are tested in turn; a combined array would allocate for every frame.
     if let wrap = Self.wraps.first(where: { distance(missing, $0) < slack }) { return wrap }
     let back = offsetBefore &- offset
     return distance(missing, back) < slack ? back : nil
   }
 
-  /// Whether no clock that only goes on can tell this time: it went back by more than jitter,
-  /// or the frame arrived sooner after its time than any before it did.
+  /// Whether no monotonic clock can produce this timestamp.
+  ///
+  /// It went back by more than jitter, or the frame arrived sooner after it than any before.
   private func isImpossible(_ time: Int64, _ arrival: Int64, after last: Int64) -> Bool {
     let elapsed = time.subtractingReportingOverflow(last)
     let lag = arrival.subtractingReportingOverflow(time)
@@ -72,8 +78,9 @@ package struct TimestampUnwrapper {
     return smallestLag != .max && (gain.overflow || gain.partialValue > slack)
   }
 
-  /// How much time must have passed since the last frame: the sequence says it, if that can be,
-  /// else our own clock.
+  /// The expected time since the last frame, in microseconds.
+  ///
+  /// The sequence number decides where plausible, otherwise the local clock.
   private func expected(
     _ frame: FrameObservation,
     after last: (sequence: UInt32, microseconds: Int64, arrival: Int64)
@@ -86,7 +93,7 @@ package struct TimestampUnwrapper {
   }
 }
 
-/// How far two numbers are apart, or the greatest distance there is.
+/// The distance between two numbers, clamped to the maximum.
 private func distance(_ a: Int64, _ b: Int64) -> Int64 {
   let difference = a.subtractingReportingOverflow(b)
   guard !difference.overflow, difference.partialValue != .min else { return .max }

@@ -2,12 +2,12 @@
 
 import CFFmpeg
 
-/// One of libavcodec's filters over packets, such as `h264_mp4toannexb`.
+/// A bitstream filter of libavcodec, such as `h264_mp4toannexb`.
 package struct BitstreamFilter: ~Copyable {
   private let context: UnsafeMutablePointer<AVBSFContext>
   private let name: String
 
-  /// Sets up a filter for a track.
+  /// Makes a filter for a track.
   ///
   /// - Throws: `LibAVError` for "find" or "set up".
   package init(named name: String, parameters: CodecParameters) throws(LibAVError) {
@@ -38,9 +38,11 @@ package struct BitstreamFilter: ~Copyable {
     av_bsf_free(&gone)
   }
 
-  /// What a packet becomes; filters that give one packet for each only.
+  /// Filters a packet.
   ///
-  /// - Throws: `LibAVError` for "filter" when the packet is damaged, or the filter keeps it.
+  /// Only for filters that return one packet for each input packet.
+  ///
+  /// - Throws: `LibAVError` for "filter" when the packet is damaged or the filter returns none.
   package mutating func filter(_ packet: Packet) throws(LibAVError) -> Packet {
     guard let input = av_packet_clone(packet.pointer), let output = av_packet_alloc() else {
       throw LibAVError("filter", "a packet with \(name)", code: CFFmpeg_ENOMEM)
@@ -54,7 +56,7 @@ package struct BitstreamFilter: ~Copyable {
     return result
   }
 
-  /// The codec headers that `extract_extradata` found in the last packet, or none.
+  /// The codec headers that `extract_extradata` found in the packet; empty without any.
   package static func extradata(of packet: Packet) -> [UInt8] {
     var size = 0
     guard let data = av_packet_get_side_data(packet.pointer, AV_PKT_DATA_NEW_EXTRADATA, &size)

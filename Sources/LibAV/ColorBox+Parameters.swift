@@ -4,7 +4,7 @@ import CFFmpeg
 import OvercrankMovieFormat
 
 extension ColorBox {
-  /// Whether nothing but this box can tell that a track's samples use the full range.
+  /// Whether the full range of a track is expressible only by the `colr` box.
   static func isNeeded(for parameters: CodecParameters) -> Bool {
     parameters.codecID == AV_CODEC_ID_FFV1
       && parameters.pointer.pointee.color_range == AVCOL_RANGE_JPEG
@@ -13,7 +13,7 @@ extension ColorBox {
 }
 
 extension ColorBox.Coding {
-  /// What a track's colors are.
+  /// Makes the color description of a track.
   init(_ parameters: CodecParameters) {
     let codec = parameters.pointer.pointee
     self.init(

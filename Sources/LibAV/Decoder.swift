@@ -3,20 +3,20 @@
 import CFFmpeg
 package import OvercrankMediaCore
 
-/// Turns the packets of one track into frames.
+/// A decoder for the packets of one track.
 package struct Decoder: ~Copyable {
   private let context: UnsafeMutablePointer<AVCodecContext>
   private let subject: String
 
-  /// Opens the decoder for a track.
+  /// Opens a decoder.
   ///
   /// - Parameters:
-  ///   - parameters: The track's codec.
-  ///   - subject: The file or track that errors name.
-  ///   - timeBase: Seconds per tick of the packets' times; libav needs it to move the time of a
-  ///     block of sound whose first samples are left out.
-  ///   - threadCount: How many threads may decode at once; 0 lets libav choose.
-  /// - Throws: `LibAVError` for "find" or "open" when there is no such decoder.
+  ///   - parameters: The track's codec parameters.
+  ///   - subject: The file or track to name in errors.
+  ///   - timeBase: Seconds per tick of the packet times. libavcodec needs it to shift the time of
+  ///     an audio frame whose first samples are skipped.
+  ///   - threadCount: The maximum number of decoding threads; 0 lets libavcodec choose.
+  /// - Throws: `LibAVError` for "find" without a decoder, or for "open".
   package init(
     parameters: CodecParameters, subject: String, timeBase: Rational? = nil, threadCount: Int = 0
   ) throws(LibAVError) {
@@ -56,18 +56,20 @@ package struct Decoder: ~Copyable {
     avcodec_free_context(&gone)
   }
 
-  /// Gives the decoder a packet, or nil for "no more"; then take frames until there is none.
+  /// Sends a packet, or nil at the end of the stream.
   ///
-  /// - Throws: `LibAVError` for "decode" when the packet is damaged beyond use.
+  /// Afterwards, read frames until there are none.
+  ///
+  /// - Throws: `LibAVError` for "decode" when the packet is too damaged.
   package mutating func send(_ packet: Packet?) throws(LibAVError) {
     let result = LibAVLog.during { avcodec_send_packet(context, packet?.pointer) }
     if result == CFFmpeg_EOF && packet == nil { return }
     try LibAVError.checkData(result: result, "decode", subject)
   }
 
-  /// Whether packets sent from here on are left out where no other picture needs theirs.
+  /// Whether following packets are skipped where no other frame references them.
   ///
-  /// The corresponding field is `skip_frame`; codecs that cannot tell decode all the same.
+  /// Sets `skip_frame`. Codecs without this information decode all packets.
   package var skipsUnreferenced: Bool {
     get { context.pointee.skip_frame == AVDISCARD_NONREF }
     nonmutating set {
@@ -75,16 +77,17 @@ package struct Decoder: ~Copyable {
     }
   }
 
-  /// Leaves out what only makes pixels exact, for those who want the order of frames alone.
+  /// Skips the loop filter and the IDCT, for callers that need only frame order and not exact
+  /// pixels.
   package func skipPixels() {
     context.pointee.skip_loop_filter = AVDISCARD_ALL
     context.pointee.skip_idct = AVDISCARD_ALL
   }
 
-  /// Forgets everything that was sent, to go on somewhere else in the track.
+  /// Discards all buffered packets and frames, before a seek.
   package mutating func flush() { avcodec_flush_buffers(context) }
 
-  /// The next frame, or nil when the decoder wants more packets or has given all.
+  /// Returns the next frame; nil when more packets are needed or the stream has ended.
   ///
   /// - Throws: `LibAVError` for "decode".
   package mutating func nextFrame() throws(LibAVError) -> MediaFrame? {

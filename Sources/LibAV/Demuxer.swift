@@ -5,47 +5,47 @@ import Glibc
 package import OvercrankLinuxSystem
 package import OvercrankMediaCore
 
-/// Where a packet lies in its file, and what the index says of it.
+/// The location of a packet in its file, and its index entry.
 package struct PacketLocation: Sendable {
-  /// Bytes from the beginning of the file.
+  /// The offset in the file, in bytes.
   package let position: Int64
   package let byteCount: Int
-  /// When it is decoded, in ticks of its track.
+  /// The decoding time in track ticks.
   package let ticks: Int64
-  /// Whether decoding may start here.
+  /// Whether decoding may start at the packet.
   package let isKeyFrame: Bool
-  /// Whether it is decoded but not shown, as an edit list asks.
+  /// Whether the packet is decoded but not shown, because of an edit list.
   package let isDiscarded: Bool
 }
 
-/// Where all packets of a track lie.
+/// The locations of all packets of a track.
 package struct PacketPlaces: Sendable {
-  /// The first packet itself, since it may carry what holds for all, such as a palette.
+  /// The first packet itself, since it may carry data for all packets, such as a palette.
   package let first: Packet
   package let places: [PacketLocation]
 }
 
-/// An open movie file that gives its packets in the order they are stored.
+/// An open movie file, read packet by packet in file order.
 package struct Demuxer: ~Copyable {
   package let path: String
-  /// libav's name of the container: `mov,mp4,m4a,3gp,3g2,mj2`.
+  /// libavformat's name of the container, such as `mov,mp4,m4a,3gp,3g2,mj2`.
   package let containerName: String
-  /// Whether it is a MOV or MP4 file, in fragments or not.
+  /// Whether the file is MOV or MP4, fragmented or not.
   package var isMOV: Bool { containerName.hasPrefix("mov,") }
   package let tracks: [TrackFormat]
   package let metadata: [String: String]
   package let chapters: [Chapter]
-  /// The duration the file states, in microseconds; nil where it states none.
+  /// The stated duration in microseconds; nil where the file states none.
   package let statedMicroseconds: Int64?
 
   private let context: UnsafeMutablePointer<AVFormatContext>
   private let watch: ReadWatch
   private var fields: FieldPairs?
 
-  /// The formats that are read, by libav's names: those that hold their own pictures or sound.
+  /// The accepted formats by their libavformat names: formats that contain their own media data.
   ///
-  /// Others are playlists, scripts and descriptions, which have libav open further files or the
-  /// network; patterns of file names; and devices.
+  /// Excluded are playlists, scripts and image patterns, through which libavformat opens other
+  /// files or the network, and devices.
   package static let formats = [
     "mov", "matroska", "avi", "mpegts", "mpeg", "flv", "asf", "ogg", "mxf", "dv", "ivf", "nut",
     "gxf",
@@ -55,20 +55,20 @@ package struct Demuxer: ~Copyable {
     "mp3", "aac", "ac3", "eac3", "amr",
   ]
 
-  /// Opens a file and reads what its tracks are.
+  /// Opens a file and reads its tracks.
   ///
   /// - Parameters:
-  ///   - path: The file.
-  ///   - probes: Whether the first packets are read to learn what the headers leave out; not needed
-  ///     to read the packets of a movie that is known already.
-  /// - Throws: `LibAVError` for "open" or "read"; its `systemErrorNumber` tells a missing file
-  ///   from one that is no movie, `ESPIPE` is a pipe or a device, and `ETIMEDOUT` a file that
-  ///   libavformat reads in circles.
+  ///   - path: The path of the file.
+  ///   - probes: Whether to read the first packets for data missing in the headers. Not needed to
+  ///     read the packets of an already known movie.
+  /// - Throws: `LibAVError` for "open" or "read". `systemErrorNumber` is `ENOENT` for a missing
+  ///   file, `ESPIPE` for a pipe or device, `ETIMEDOUT` for a file that libavformat reads
+  ///   endlessly, and nil for invalid data.
   package init(opening path: String, probes: Bool = true) throws(LibAVError) {
     try self.init(path, at: path, probes: probes)
   }
 
-  /// Opens a file that is open, whatever has its name by now.
+  /// Opens a file through an existing descriptor, even if its name belongs to another file by now.
   ///
   /// - Throws: `LibAVError` as ``init(opening:probes:)``.
   package init(reopening file: OpenFile, probes: Bool = true) throws(LibAVError) {
@@ -85,7 +85,7 @@ package struct Demuxer: ~Copyable {
     defer { av_dict_free(&options) }
     av_dict_set(&options, "format_whitelist", Self.formats.joined(separator: ","), 0)
     av_dict_set(&options, "protocol_whitelist", "file", 0)
-    // "file:" keeps a name with a colon from being taken for a protocol.
+    // The prefix "file:" keeps libavformat from parsing a name with a colon as a protocol.
     let result = LibAVLog.during {
       avformat_open_input(&opened, ("file:" + place).systemPath, nil, &options)
     }
@@ -124,7 +124,7 @@ package struct Demuxer: ~Copyable {
     self.path = path
     self.context = context
     self.watch = watch
-    // A movie's samples are whole frames.
+    // MOV and MP4 samples are complete frames, so only other containers need field pairing.
     fields = isMOV ? nil : tracks.first { $0.kind == .video }.flatMap { FieldPairs($0) }
   }
 
@@ -134,10 +134,10 @@ package struct Demuxer: ~Copyable {
     withExtendedLifetime(watch) {}
   }
 
-  /// Throws where a path is no file that can be read more than once.
+  /// Throws for a path that is not a regular file.
   private static func checkKind(of path: String) throws(LibAVError) {
     var status = stat()
-    guard stat(path.systemPath, &status) == 0 else { return }  // libav says why.
+    guard stat(path.systemPath, &status) == 0 else { return }  // The open call reports the error.
     switch status.st_mode & S_IFMT {
     case S_IFREG: return
     case S_IFDIR: throw LibAVError("open", path, code: -EISDIR)
@@ -145,7 +145,7 @@ package struct Demuxer: ~Copyable {
     }
   }
 
-  /// Throws where a call failed, or the watch ended it.
+  /// Throws where a call failed or was interrupted by `watch`.
   private static func check(
     result: Int32, _ operation: String, _ path: String, _ watch: ReadWatch
   ) throws(LibAVError) {
@@ -154,9 +154,9 @@ package struct Demuxer: ~Copyable {
     try LibAVError.checkData(result: result, operation, path)
   }
 
-  /// The next packet of any track, or nil at the end of the file.
+  /// Returns the next packet of any track; nil at the end of the file.
   ///
-  /// The two fields of a frame are one packet.
+  /// The two fields of an interlaced frame are returned as one packet.
   ///
   /// - Throws: `LibAVError` for "read" when the file cannot be read further.
   package mutating func nextPacket() throws(LibAVError) -> Packet? {
@@ -171,7 +171,7 @@ package struct Demuxer: ~Copyable {
     }
   }
 
-  /// The next packet as the container stores it.
+  /// Returns the next packet as stored in the container.
   private func storedPacket() throws(LibAVError) -> Packet? {
     guard let packet = av_packet_alloc() else {
       throw LibAVError("allocate", "a packet", code: CFFmpeg_ENOMEM)
@@ -179,14 +179,16 @@ package struct Demuxer: ~Copyable {
     let owned = Packet(owning: packet)
     watch.begin()
     var result = LibAVLog.during { av_read_frame(context, packet) }
-    // A transport stream gives up after 64 KiB without a packet, and goes on when asked again.
+    // For a transport stream, av_read_frame returns EAGAIN after 64 KiB without a packet, and
+    // continues when called again.
     var position = Int64(-1)
     while result == CFFmpeg_EAGAIN, let io = context.pointee.pb, io.pointee.pos != position {
       position = io.pointee.pos
       result = LibAVLog.during { av_read_frame(context, packet) }
     }
     if result == CFFmpeg_EOF, !watch.isStalled, !watch.isCancelled {
-      // libav calls the end of a broken transfer an end too; the I/O context knows better.
+      // libavformat also reports an I/O error as the end of the file; the I/O context has the real
+      // error.
       if let io = context.pointee.pb, io.pointee.error < 0, io.pointee.error != CFFmpeg_EOF {
         throw LibAVError("read", path, code: io.pointee.error, logLine: LibAVLog.takeLine())
       }
@@ -196,9 +198,9 @@ package struct Demuxer: ~Copyable {
     return owned
   }
 
-  /// Whether a track's packets are encrypted, as far as its head says.
+  /// Whether the header declares a track as encrypted.
   ///
-  /// In a movie each packet says so itself: some may be plain.
+  /// Always false for MOV and MP4, where each packet declares its own encryption.
   package func isEncrypted(track: Int) -> Bool {
     guard !isMOV, tracks.indices.contains(track),
       let stream = context.pointee.streams[track]
@@ -206,18 +208,17 @@ package struct Demuxer: ~Copyable {
     return av_stream_get_side_data(stream, AV_PKT_DATA_ENCRYPTION_INIT_INFO, nil) != nil
   }
 
-  /// Gives packets from now on as they are stored, with the times that are stored, and looks no
-  /// further into them.
+  /// Switches to packets and times exactly as stored, without parsing.
   ///
-  /// For codecs of which a container's packet is a picture: parsing can then tell nothing more.
+  /// For codecs with one frame per container packet, where parsing adds nothing.
   package func readAsStored() {
     context.pointee.flags |= AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN
   }
 
-  /// What the file's index says of a track, as far as it has been read up to now.
+  /// The packet count and duration of a track, according to the index read so far.
   ///
-  /// A file in fragments says it piece by piece: ask again at the end. What an edit list drops
-  /// is left out.
+  /// The index of a fragmented file grows while the file is read. Packets dropped by an edit list
+  /// are not counted.
   package func index(ofTrack track: Int) -> (packetCount: Int, ticks: Int64?) {
     guard (0..<Int(context.pointee.nb_streams)).contains(track),
       let stream = context.pointee.streams[track]
@@ -229,10 +230,10 @@ package struct Demuxer: ~Copyable {
     )
   }
 
-  /// Reads the index of all tracks to the end of the file, and of each track's packets only the
-  /// first.
+  /// Reads the index of all tracks to the end of the file, with only the first packet of each
+  /// track.
   ///
-  /// There are no packets to be had afterwards. Failures are those of ``nextPacket()``.
+  /// No packets can be read afterwards. Errors are those of ``nextPacket()``.
   package mutating func packetPlaces() throws(LibAVError) -> [Int: PacketPlaces] {
     var firsts: [Int: Packet] = [:]
     while firsts.count < tracks.count, let packet = try nextPacket() {
@@ -258,7 +259,7 @@ package struct Demuxer: ~Copyable {
     }
   }
 
-  /// Where the packets of a track lie, as far as the index has been read up to now.
+  /// The locations of a track's packets, according to the index read so far.
   package func places(ofTrack track: Int) -> [PacketLocation] {
     guard tracks.indices.contains(track), let stream = context.pointee.streams[track] else {
       return []
@@ -266,15 +267,14 @@ package struct Demuxer: ~Copyable {
     return Self.places(of: stream)
   }
 
-  /// Passes over packets of a track from now on, without reading them: all of them, or all but
-  /// the key frames.
+  /// Skips packets of a track without reading them: all packets, or all except key frames.
   package mutating func skip(track: Int, exceptKeyFrames: Bool) {
     guard tracks.indices.contains(track) else { return }
     context.pointee.streams[track]?.pointee.discard =
       exceptKeyFrames ? AVDISCARD_NONKEY : AVDISCARD_ALL
   }
 
-  /// Goes to the last key frame at or before a time of a track, in its ticks.
+  /// Seeks to the last key frame at or before a time, in track ticks.
   ///
   /// - Throws: `LibAVError` for "seek in".
   package mutating func seek(track: Int, toKeyFrameBefore ticks: Int64) throws(LibAVError) {

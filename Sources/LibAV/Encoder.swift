@@ -3,16 +3,16 @@
 package import CFFmpeg
 package import OvercrankMediaCore
 
-/// Turns frames into the packets of one track.
+/// An encoder for the packets of one track.
 package struct Encoder: ~Copyable {
   private let context: UnsafeMutablePointer<AVCodecContext>
   private let subject: String
-  /// What a file must say of the track.
+  /// The codec parameters to store in the file.
   package let parameters: CodecParameters
-  /// Samples the encoder wants in each frame of sound; 0 where any number will do.
+  /// Samples per channel that the encoder expects in each audio frame; 0 for any number.
   package let frameSize: Int
 
-  /// How pictures are to be encoded.
+  /// The settings of a video encoder.
   package struct VideoSettings: Sendable {
     /// FFmpeg's name of the encoder: `mjpeg`, `libx264`, `ffv1`, `rawvideo`, `png`.
     package var codec: String
@@ -20,21 +20,21 @@ package struct Encoder: ~Copyable {
     package var height: Int
     package var pixelFormat: AVPixelFormat
     package var isFullRange = false
-    /// Ticks per second of the times of frames and packets.
+    /// Ticks per second of frame and packet times.
     package var timescale: Int32
-    /// The rate to expect, which steers rate control; times stay those of the frames.
+    /// The expected frame rate, for rate control only; frame times are not changed.
     package var frameRate: FrameRate?
-    /// The longest distance of key frames, in frames; nil leaves the codec's own.
+    /// The maximum distance of key frames in frames; nil for the codec's default.
     package var keyFrameInterval: Int?
-    /// The codec's private options.
+    /// Private options of the codec.
     package var options: [String: String] = [:]
-    /// JPEG's quantiser from 2, the best, to 31; nil where the codec has none.
+    /// The quantizer for JPEG, from 2 (best) to 31; nil for codecs without one.
     package var quantizer: Int?
     package var threadCount = 0
-    /// Whether the encoder may store pictures in another order than they are shown.
+    /// Whether the encoder may reorder frames (B-frames).
     package var hasReorderedFrames = true
     package var colors: ColorTags?
-    /// How wide a pixel is for its height, in lowest terms; nil where they are square or unknown.
+    /// The pixel aspect ratio in lowest terms; nil where pixels are square or the ratio is unknown.
     package var pixelAspect: PixelAspect?
 
     package init(
@@ -48,31 +48,31 @@ package struct Encoder: ~Copyable {
     }
   }
 
-  /// How wide a pixel is for its height.
+  /// The pixel aspect ratio: the width of a pixel relative to its height.
   package struct PixelAspect: Hashable, Sendable {
     let width: Int32
     let height: Int32
 
-    /// Both sides as numbers.
+    /// The width and height as `Int`.
     package var ratio: (width: Int, height: Int) { (Int(width), Int(height)) }
-    /// That of the picture lying on its side.
+    /// The pixel aspect ratio of the frame rotated by 90°.
     package var transposed: PixelAspect { PixelAspect(width: height, height: width) }
   }
 
-  /// The colour tags of a track.
+  /// The color tags of a track.
   package struct ColorTags: Sendable {
     let primaries: AVColorPrimaries
     let transfer: AVColorTransferCharacteristic
     let space: AVColorSpace
     let chromaLocation: AVChromaLocation
 
-    /// The tags that a track carries, as they hold for its pictures in another format.
+    /// Makes the tags of a track whose frames are stored in another pixel format.
     package init(_ parameters: CodecParameters, storedAs format: AVPixelFormat) {
       primaries = parameters.pointer.pointee.color_primaries
       transfer = parameters.pointer.pointee.color_trc
       chromaLocation = parameters.pointer.pointee.chroma_location
       let space = parameters.pointer.pointee.color_space
-      // What was red, green and blue was converted by BT.601, see `Scaler`.
+      // RGB sources are converted with BT.601 coefficients; see `Scaler`.
       self.space =
         format.isRGB
         ? AVCOL_SPC_RGB
@@ -80,9 +80,9 @@ package struct Encoder: ~Copyable {
     }
   }
 
-  /// Opens an encoder for pictures.
+  /// Opens a video encoder.
   ///
-  /// - Throws: `LibAVError` for "find" or "open" when libav refuses the settings.
+  /// - Throws: `LibAVError` for "find" or "open" when libavcodec rejects the settings.
   package init(video settings: VideoSettings) throws(LibAVError) {
     try self.init(codec: settings.codec, options: settings.options) { context in
       context.pointee.width = Int32(clamping: settings.width)
@@ -115,10 +115,10 @@ package struct Encoder: ~Copyable {
     }
   }
 
-  /// Opens an encoder for sound; its times are in samples.
+  /// Opens an audio encoder; its times are in samples.
   ///
-  /// The codec is `aac`, `pcm_s16le` or another encoder of libav; one that libav lacks or
-  /// refuses is an error for "find" or "open".
+  /// `codec` is the name of a libavcodec encoder, such as `aac` or `pcm_s16le`. An unknown name or
+  /// rejected settings throw for "find" or "open".
   package init(
     audioCodec codec: String, sampleRate: Int, channelCount: Int
   ) throws(LibAVError) {
@@ -145,7 +145,7 @@ package struct Encoder: ~Copyable {
       throw LibAVError("allocate", "an encoder", code: CFFmpeg_ENOMEM)
     }
     configure(context)
-    // MOV and MP4 want the headers once, beside the track, not in each key frame.
+    // MOV and MP4 store the codec headers once per track, not in each key frame.
     context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
     var dictionary: OpaquePointer?
     for (key, value) in options { av_dict_set(&dictionary, key, value, 0) }
@@ -173,15 +173,15 @@ package struct Encoder: ~Copyable {
     avcodec_free_context(&gone)
   }
 
-  /// Gives the encoder a frame at a time of its timescale, or nil for "no more".
+  /// Sends a frame with a time in ticks, or nil at the end of the stream.
   ///
   /// - Throws: `LibAVError` for "encode".
   package mutating func send(
     _ frame: MediaFrame?, at ticks: Int64 = 0, asKeyFrame: Bool = false
   ) throws(LibAVError) {
     if let frame {
-      // The time belongs to this use of the frame, so it goes into a reference of its own:
-      // the same picture may be sent again for the next slot.
+      // The time is set on a new reference, because the same frame may be sent again with another
+      // time.
       let reference = try MediaFrame()
       try LibAVError.check(av_frame_ref(reference.pointer, frame.pointer), "encode", subject)
       reference.pointer.pointee.pts = ticks
@@ -197,7 +197,7 @@ package struct Encoder: ~Copyable {
     }
   }
 
-  /// Gives the encoder a block of sound, one array of samples per channel between -1 and 1.
+  /// Sends a block of audio: one array of samples per channel, from -1 to 1.
   ///
   /// - Throws: `LibAVError` for "encode".
   package mutating func send(
@@ -208,7 +208,8 @@ package struct Encoder: ~Copyable {
     try send(block, at: sample)
   }
 
-  /// The encoder's pixel format that loses least of a source's.
+  /// The encoder's supported pixel format with the least loss from a source format; nil without
+  /// one.
   package static func nearestPixelFormat(
     to source: AVPixelFormat, forCodec name: String
   ) -> AVPixelFormat? {
@@ -219,7 +220,7 @@ package struct Encoder: ~Copyable {
     return best == AV_PIX_FMT_NONE ? nil : best
   }
 
-  /// The next packet, or nil when the encoder wants more frames or has given all.
+  /// Returns the next packet; nil when more frames are needed or the stream has ended.
   ///
   /// - Throws: `LibAVError` for "encode".
   package mutating func nextPacket() throws(LibAVError) -> Packet? {
@@ -235,7 +236,7 @@ package struct Encoder: ~Copyable {
 }
 
 extension CodecParameters {
-  /// The parameters of an opened encoder.
+  /// Makes the parameters of an opened encoder.
   fileprivate convenience init(
     encoder context: UnsafeMutablePointer<AVCodecContext>
   ) throws(LibAVError) {
@@ -246,7 +247,7 @@ extension CodecParameters {
     }
     try LibAVError.check(
       avcodec_parameters_from_context(parameters, context), "read", "an encoder's parameters")
-    // The headers stand beside the track, not in its pictures, and hvc1 says so.
+    // The tag hvc1 states that the headers are stored in the track, not in the frames.
     if parameters.pointee.codec_id == AV_CODEC_ID_HEVC, parameters.pointee.extradata_size > 0 {
       parameters.pointee.codec_tag = CodecParameters.hvc1
     }

@@ -2,21 +2,21 @@
 
 import CFFmpeg
 
-/// Joins the two fields of an interlaced H.264 frame where a container stores each in a packet.
+/// Joins the two fields of an interlaced H.264 frame, where a container stores them as two packets.
 ///
-/// MPEG transport streams do (AVCHD cameras): each field is an access unit of its own, while a
-/// decoder gives one frame for both. (Rec. ITU-T H.264, 3.30: complementary field pairs.)
+/// MPEG transport streams (AVCHD) store each field as its own access unit, but a decoder returns
+/// one frame for both (complementary field pairs, Rec. ITU-T H.264, 3.30).
 struct FieldPairs: ~Copyable {
   private let parser: PacketParser
   private let track: Int
-  /// A first field whose second has not come yet.
+  /// A first field that waits for its second field.
   private var first: Packet?
-  /// What other tracks gave meanwhile.
+  /// Packets of other tracks that arrived while a first field was waiting.
   private var others: [Packet] = []
-  /// Packets in the order in which they are to be given.
+  /// Finished packets, in output order.
   private var ready: [Packet] = []
 
-  /// Prepares for a track; nil where it is no H.264, or its first frames were progressive.
+  /// Prepares for a track; nil where it is not H.264, or its first frames were progressive.
   init?(_ track: TrackFormat) {
     guard track.kind == .video, track.parameters.codecID == AV_CODEC_ID_H264,
       track.parameters.pointer.pointee.field_order != AV_FIELD_PROGRESSIVE,
@@ -26,10 +26,10 @@ struct FieldPairs: ~Copyable {
     self.track = track.index
   }
 
-  /// The next packet that can be given, or nil when more must be read first.
+  /// Returns the next output packet; nil when more packets must be read first.
   mutating func next() -> Packet? { ready.isEmpty ? nil : ready.removeFirst() }
 
-  /// Takes a packet that was read.
+  /// Adds the next packet from the container.
   ///
   /// - Throws: `LibAVError` when there is no memory.
   mutating func append(_ packet: Packet) throws(LibAVError) {
@@ -50,7 +50,7 @@ struct FieldPairs: ~Copyable {
     if first == nil, field != .second { ready.append(packet) }
   }
 
-  /// Gives the rest at the end of the file.
+  /// Outputs the waiting packets at the end of the file.
   mutating func finish() {
     if let first { ready.append(first) }
     first = nil
@@ -58,19 +58,18 @@ struct FieldPairs: ~Copyable {
     others = []
   }
 
-  /// Forgets what waits, to go on somewhere else.
+  /// Discards all waiting packets, before a seek.
   mutating func reset() { (first, others, ready) = (nil, [], []) }
 
   private enum Field { case none, first, second }
 
-  /// What a packet holds: a frame, or a field that may be the first of two or follows one that it
-  /// completes.
+  /// Classifies a packet: a frame, a possible first field, or the second field of a pair.
   private func field(of packet: Packet) -> Field {
     let headers = parser.headers(of: packet)
     switch headers.picture_structure {
     case AV_PICTURE_STRUCTURE_TOP_FIELD, AV_PICTURE_STRUCTURE_BOTTOM_FIELD:
-      // The parser tells the order of fields only at one that follows its like of the other parity
-      // and of the same frame_num.
+      // The parser sets the field order only at a second field: one that follows a field of
+      // opposite parity with the same frame_num.
       return [AV_FIELD_TT, AV_FIELD_BB].contains(headers.field_order) ? .second : .first
     default: return .none
     }
@@ -78,7 +77,7 @@ struct FieldPairs: ~Copyable {
 }
 
 extension Packet {
-  /// One packet with the bytes of this and of the next, and the times of this.
+  /// Returns one packet with the bytes of both packets and the times of this one.
   fileprivate func joined(with next: Packet) throws(LibAVError) -> Packet {
     try changed { packet throws(LibAVError) in
       let start = byteCount

@@ -2,11 +2,11 @@
 
 import CFFmpeg
 
-/// Where the rows of a packed picture lie in a driver's buffer.
+/// The memory layout of an uncompressed frame in a driver's buffer.
 struct FrameLayout {
-  /// For each plane: offset of its first byte, bytes from row to row, rows, bytes used in a row.
+  /// For each plane: byte offset, bytes per row (stride), number of rows, used bytes per row.
   let planes: [(offset: Int, stride: Int, rows: Int, rowBytes: Int)]
-  /// Bytes from the first to just past the last that the picture uses.
+  /// The number of bytes from the first to the last used byte.
   let byteCount: Int
 
   private static let limit = 1 << 20
@@ -14,7 +14,7 @@ struct FrameLayout {
   init(
     width: Int, height: Int, pixelFormat: AVPixelFormat, bytesPerRow: Int
   ) throws(LibAVError) {
-    // More than any driver has; products of such numbers always fit.
+    // The limits exceed all real devices and keep every product in range.
     guard let description = av_pix_fmt_desc_get(pixelFormat), (1...Self.limit).contains(width),
       (1...Self.limit).contains(height), (0...(Self.limit * 16)).contains(bytesPerRow)
     else {
@@ -29,7 +29,7 @@ struct FrameLayout {
         throw LibAVError("lay out", "a \(width)x\(height) picture", code: CFFmpeg_EINVAL)
       }
       if plane == 0 { firstPacked = packed }
-      // V4L2 gives the stride of the first plane; the others keep their proportion to it.
+      // V4L2 reports the stride of the first plane only; the other strides are proportional.
       let stride = bytesPerRow > firstPacked ? packed * bytesPerRow / firstPacked : packed
       let isChroma = plane == 1 || plane == 2
       let shift = isChroma ? Int(description.pointee.log2_chroma_h) : 0
@@ -46,8 +46,7 @@ struct FrameLayout {
 }
 
 extension MediaFrame {
-  /// The bytes of a picture whose rows lie one behind the other, as a file stores them; nil for
-  /// one that lies in any other way.
+  /// The size of a frame without padding between rows; nil for a layout with padding.
   package static func packedByteCount(
     width: Int, height: Int, pixelFormat: LibAVPixelFormat, bytesPerRow: Int
   ) -> Int? {
@@ -60,16 +59,16 @@ extension MediaFrame {
     return layout.byteCount
   }
 
-  /// The bytes of each plane of a packed picture, whose rows lie as far apart as is said.
+  /// The number of bytes in each plane of a frame with the given strides.
   ///
   /// - Parameters:
-  ///   - width: Pixels per row.
-  ///   - height: Rows.
-  ///   - pixelFormat: The picture's format.
-  ///   - bytesPerRow: The bytes from row to row, one for each plane.
-  /// - Returns: The bytes, one for each plane.
-  /// - Throws: `LibAVError` for "lay out" a picture whose planes are not in the usual proportion,
-  ///   so that joined they would be no picture.
+  ///   - width: The width in pixels.
+  ///   - height: The number of rows.
+  ///   - pixelFormat: The pixel format.
+  ///   - bytesPerRow: The stride of each plane in bytes.
+  /// - Returns: The number of bytes of each plane.
+  /// - Throws: `LibAVError` for "lay out" when the strides are not proportional, since the joined
+  ///   planes would then not form a frame.
   package static func planeByteCounts(
     width: Int, height: Int, pixelFormat: LibAVPixelFormat, bytesPerRow: [Int]
   ) throws(LibAVError) -> [Int] {
@@ -82,9 +81,10 @@ extension MediaFrame {
     return layout.planes.map { $0.stride * $0.rows }
   }
 
-  /// The picture at a larger size, its last column and row repeated; itself where it has the size.
+  /// Returns the frame enlarged by repeating its last column and row; itself where no change is
+  /// needed.
   ///
-  /// - Throws: `LibAVError` for "enlarge" a format whose samples are no whole bytes.
+  /// - Throws: `LibAVError` for "enlarge" for formats whose samples are not whole bytes.
   package func padded(width: Int, height: Int) throws(LibAVError) -> MediaFrame {
     guard width > self.width || height > self.height else { return self }
     guard let layout = PixelComponents(pixelFormat) else {

@@ -3,12 +3,12 @@
 import CFFmpeg
 import Glibc
 
-/// Takes what a muxer writes, and keeps only what lies behind the end of a file that exists.
+/// A muxer output that keeps only the bytes beyond the end of an existing file.
 ///
-/// The media are in that file already, so of them the muxer needs to know where they lie and no
-/// more: what is left is the index, which goes behind them.
+/// The media data is already in that file, and the muxer needs only its location. The remaining
+/// output is the index, which is appended to the file.
 final class IndexSink {
-  /// Where the file ends and its index begins.
+  /// The end of the file, where the index begins.
   private let start: Int64
   private(set) var bytes: [UInt8] = []
   private var place: Int64 = 0
@@ -16,7 +16,9 @@ final class IndexSink {
 
   init(start: Int64) { self.start = start }
 
-  /// An I/O context that writes here; the sink must outlive it.
+  /// Makes an I/O context that writes to this sink.
+  ///
+  /// The sink must outlive the context.
   func makeContext() -> UnsafeMutablePointer<AVIOContext>? {
     guard let buffer = av_malloc(Self.bufferBytes) else { return nil }
     let context = avio_alloc_context(
@@ -36,7 +38,7 @@ final class IndexSink {
     return context
   }
 
-  /// Frees a context of ``makeContext()`` and its buffer.
+  /// Frees a context from ``makeContext()`` and its buffer.
   static func free(_ context: inout UnsafeMutablePointer<AVIOContext>?) {
     av_free(context?.pointee.buffer)
     avio_context_free(&context)
@@ -64,17 +66,17 @@ final class IndexSink {
   }
 }
 
-/// Bytes that stand for those of packets which lie in a file already; nobody reads them.
+/// Placeholder bytes for packets that are already in a file; their values are never used.
 package final class PlaceholderBytes {
   fileprivate var buffer: UnsafeMutablePointer<AVBufferRef>?
   package let count: Int
 
-  /// Reserves as many bytes as the largest packet has.
+  /// Reserves `count` bytes, the size of the largest packet.
   ///
   /// - Throws: `LibAVError` when there is no memory.
   package init(count: Int) throws(LibAVError) {
     self.count = count
-    // Zeros of calloc(3) are no memory until they are read.
+    // Zero pages from calloc(3) use no physical memory until they are accessed.
     let size = count + Int(AV_INPUT_BUFFER_PADDING_SIZE)
     if let start = calloc(1, size) {
       buffer = av_buffer_create(start.assumingMemoryBound(to: UInt8.self), size, nil, nil, 0)
@@ -87,7 +89,7 @@ package final class PlaceholderBytes {
 
   deinit { av_buffer_unref(&buffer) }
 
-  /// Makes a packet of so many of the bytes.
+  /// Makes a packet that references `byteCount` of the bytes.
   func fill(_ packet: UnsafeMutablePointer<AVPacket>, byteCount: Int) throws(LibAVError) {
     guard byteCount <= count, let shared = av_buffer_ref(buffer) else {
       throw LibAVError("allocate", "a packet of \(byteCount) bytes", code: CFFmpeg_ENOMEM)

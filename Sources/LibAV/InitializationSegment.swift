@@ -2,13 +2,13 @@
 
 package import OvercrankMovieFormat
 
-/// What a MOV file in fragments begins with: all that is known before its first fragment.
+/// The initialization segment of a fragmented MOV file: `ftyp` and `moov`.
 package struct InitializationSegment {
-  /// The first sample of a track, since the head follows from some of it.
+  /// The first sample of a track; the header depends on it.
   package struct First {
-    /// When it is decoded and shown; sound begins before 0 where its encoder needs a start.
+    /// The decoding and presentation time; negative for audio with encoder priming.
     package let ticks: Int64
-    /// Its bytes, where the codec's headers are not all that the head must say.
+    /// The packet, for codecs whose headers do not contain everything that the header needs.
     package let packet: Packet
 
     package init(ticks: Int64, packet: Packet) {
@@ -19,7 +19,7 @@ package struct InitializationSegment {
 
   package struct Track {
     package let parameters: CodecParameters
-    /// Ticks per second of its times.
+    /// Ticks per second of the track's times.
     package let timescale: Int32
     package let first: First
 
@@ -38,7 +38,7 @@ package struct InitializationSegment {
     self.settings = settings
   }
 
-  /// The tracks as the writer of fragments needs them.
+  /// The tracks in the form that the fragment writer needs.
   package var layouts: [FragmentedMovieWriter.Track] {
     tracks.map {
       FragmentedMovieWriter.Track(
@@ -46,9 +46,9 @@ package struct InitializationSegment {
     }
   }
 
-  /// The boxes before the first fragment: `ftyp` and `moov`.
+  /// Returns the boxes before the first fragment: `ftyp` and `moov`.
   ///
-  /// - Throws: `LibAVError` where the container cannot hold a track.
+  /// - Throws: `LibAVError` where the container does not support a track.
   package func bytes(path: String) throws(LibAVError) -> [UInt8] {
     var settings = settings
     settings.fragmentMicroseconds = Int64(Int32.max)
@@ -60,7 +60,7 @@ package struct InitializationSegment {
         track.first.packet, track: index, pts: track.first.ticks, dts: track.first.ticks,
         duration: 1)
     }
-    // Of what it made the fragment is not wanted.
+    // The muxer also writes a first fragment, which is discarded.
     let all = try writer.finishIndex()
     let head = Box.list(in: all, from: 0, to: all.count).prefix { $0.type != BoxType.fragment }
     guard let end = head.last.map({ Int($0.end) }) else {

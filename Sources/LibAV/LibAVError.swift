@@ -5,43 +5,44 @@ import Glibc
 package import OvercrankLinuxSystem
 package import OvercrankMediaCore
 
-/// A failed call into libav: what was tried, on what, and why.
+/// A failed FFmpeg call: the operation, its subject and the error code.
 package struct LibAVError: Error, Sendable, CustomStringConvertible {
-  /// What was tried, worded to complete "could not … clip.mov".
+  /// The operation, as a phrase that completes "could not … clip.mov".
   package let operation: String
-  /// The file, codec or track it was tried on.
+  /// The file, codec or track that the call worked on.
   package let subject: String
-  /// The negative error number that libav gave.
+  /// The negative error code from FFmpeg.
   package let code: Int32
-  /// The last error line that libav logged during the call, on its thread; often the only useful
-  /// part.
+  /// The last error line that FFmpeg logged during the call, on the same thread.
+  ///
+  /// Often the most useful part.
   package let logLine: String?
 
-  /// A failure that no line of libav's log belongs to.
+  /// Makes an error without a log line.
   package init(_ operation: String, _ subject: String, code: Int32) {
     self.init(operation, subject, code: code, logLine: nil)
   }
 
-  /// The failure of a system call, as libav would number it.
+  /// Makes an error from a failed system call, with FFmpeg's error numbering.
   package init(_ error: SystemError) {
     self.init(error.operation, error.subject, code: -error.errorNumber, logLine: nil)
   }
 
-  /// Does work on a file that is written with libav's help; its failures are libav's, too.
+  /// Runs file operations and converts their `SystemError` to a `LibAVError`.
   package static func converting<Result: ~Copyable>(
     _ work: () throws(SystemError) -> Result
   ) throws(LibAVError) -> Result {
     do throws(SystemError) { return try work() } catch { throw LibAVError(error) }
   }
 
-  /// The same failure, told of another subject, in libav's own line too.
+  /// Returns the same error with another subject, also in the log line.
   package func renamed(from subject: String, to name: String) -> LibAVError {
     LibAVError(
       operation, self.subject == subject ? name : self.subject, code: code,
       logLine: logLine?.replacing(subject, with: name))
   }
 
-  /// A failure of a call that ran in ``LibAVLog/during(_:)``, where `logLine` is what it left.
+  /// Makes the error of a call inside ``LibAVLog/during(_:)``; `logLine` is its logged line.
   init(_ operation: String, _ subject: String, code: Int32, logLine: String?) {
     self.operation = operation
     self.subject = subject
@@ -49,7 +50,7 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
     self.logLine = logLine
   }
 
-  /// Why, in libav's words.
+  /// The reason in FFmpeg's own text (av_strerror).
   package var reason: String {
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
       guard let start = buffer.baseAddress, av_strerror(code, start, 128) == 0 else {
@@ -64,45 +65,49 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
     return "could not \(operation) \(subject): \(reason)\(log)"
   }
 
-  /// The failed call.
+  /// The failed call, for the public error.
   package var cause: MediaError.Cause {
     MediaError.Cause(operation, on: subject, errorNumber: systemErrorNumber)
   }
 
-  /// The errno behind the code, where it is one: `AVERROR(e)` is `-e`.
+  /// The errno of a code that stands for one: `AVERROR(e)` is `-e`.
+  ///
+  /// Nil for other codes.
   package var systemErrorNumber: Int32? { code < 0 && code > -4096 ? -code : nil }
 
-  /// Whether the bytes themselves are to blame: another picture may well be read.
+  /// Whether the data is invalid; other frames of the file may still be readable.
   package var isInvalidData: Bool { code == CFFmpeg_INVALIDDATA }
 
-  /// Whether a ``ReadWatch`` ended the call because all reading is to end.
+  /// Whether a ``ReadWatch`` interrupted the call because all reading was cancelled.
   package var isCancelled: Bool { code == CFFmpeg_EXIT }
 
-  /// The name of the format in which a file is, where that is none that is read.
+  /// The name of the file's format where it is not an accepted one; nil otherwise.
   package var unsupportedFormat: String? {
-    // "Format not on whitelist …", behind "[hls @ 0x…]".
+    // The line reads "[hls @ 0x…] Format not on whitelist …".
     guard let logLine, logLine.contains("not on whitelist"), logLine.hasPrefix("[") else {
       return nil
     }
     return logLine.dropFirst().split(whereSeparator: { " ,@]".contains($0) }).first.map(String.init)
   }
 
-  /// Whether the disk, or what this user may take of it, is full.
+  /// Whether the disk or the user's quota is full, or the file is too large.
   package var isDiskFull: Bool {
     systemErrorNumber.map { [ENOSPC, EDQUOT, EFBIG].contains($0) } ?? false
   }
 
-  /// Throws if the result of a call that looks into data is negative; -1, which some of libav's
-  /// decoders return for damaged data, is not an errno there.
+  /// Throws for a negative result of a call that parses data.
   ///
-  /// The call ran in ``LibAVLog/during(_:)`` on this thread.
+  /// A result of -1 counts as invalid data, because some decoders return it for that, and it is not
+  /// an errno there.
+  ///
+  /// The call must have run in ``LibAVLog/during(_:)`` on this thread.
   static func checkData(
     result: Int32, _ operation: @autoclosure () -> String, _ subject: @autoclosure () -> String
   ) throws(LibAVError) {
     try check(result: result == -1 ? CFFmpeg_INVALIDDATA : result, operation(), subject())
   }
 
-  /// Makes a call, and throws if its result is negative, which is how libav reports failure.
+  /// Makes a call and throws for a negative result, which is how FFmpeg reports failure.
   static func check(
     _ call: @autoclosure () -> Int32, _ operation: @autoclosure () -> String,
     _ subject: @autoclosure () -> String
@@ -110,8 +115,9 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
     try check(result: LibAVLog.during(call), operation(), subject())
   }
 
-  /// Throws if the result of a call is negative; the call ran in ``LibAVLog/during(_:)`` on this
-  /// thread.
+  /// Throws for a negative result.
+  ///
+  /// The call must have run in ``LibAVLog/during(_:)`` on this thread.
   static func check(
     result: Int32, _ operation: @autoclosure () -> String, _ subject: @autoclosure () -> String
   ) throws(LibAVError) {
@@ -121,7 +127,7 @@ package struct LibAVError: Error, Sendable, CustomStringConvertible {
 }
 
 extension WholeFile {
-  /// A failure to write the file, told of the name that the user gave.
+  /// Returns the error with the user's file name instead of the temporary name.
   package borrowing func told(_ error: LibAVError) -> LibAVError {
     error.renamed(from: writtenPath, to: target)
   }

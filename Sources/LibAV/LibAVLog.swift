@@ -3,28 +3,26 @@
 import CFFmpeg
 import Glibc
 
-/// libav's log, kept off the terminal: its error lines go into the error of the call that logged
-/// them.
+/// Captures FFmpeg's log, so that nothing is printed and errors carry the logged line.
 ///
-/// Each thread keeps the last line of its own calls. Lines that libav's worker threads log are
-/// dropped, because no call on those threads can fail.
+/// Each thread keeps the last line of its own calls. Lines from FFmpeg's worker threads are
+/// dropped, because no call of this library runs there.
 enum LibAVLog {
-  /// Where a thread keeps its line: a C string that the thread owns.
+  /// The thread-specific key of the line, a C string owned by the thread.
   private static let line: pthread_key_t = {
     var key = pthread_key_t()
-    // Without a key there are no lines; every error still has its code.
+    // Without a key no lines are kept; errors still have their codes.
     return pthread_key_create(&key) { free($0) } == 0 ? key : .max
   }()
 
-  /// Makes one call, or several that fail together, and forgets what was logged before.
+  /// Runs one call, or several that fail together, after clearing the thread's line.
   static func during<Result: ~Copyable>(_ call: () -> Result) -> Result {
     _ = install
     setLine(nil)
     return call()
   }
 
-  /// Takes the last error line of this thread since ``during(_:)`` began, without surrounding
-  /// space.
+  /// Returns and clears the thread's last error line since ``during(_:)`` started, trimmed.
   static func takeLine() -> String? {
     guard let text = pthread_getspecific(line) else { return nil }
     defer { setLine(nil) }
@@ -38,7 +36,7 @@ enum LibAVLog {
     if pthread_setspecific(line, new) == 0 { free(old) } else { free(new) }
   }
 
-  /// Installs the log callback, once for the process.
+  /// Installs the log callback, once per process.
   private static let install: Void = {
     av_log_set_callback { context, level, format, arguments in
       guard level <= AV_LOG_ERROR, let format, let arguments else { return }

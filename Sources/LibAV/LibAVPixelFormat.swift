@@ -3,23 +3,23 @@
 package import CFFmpeg
 package import OvercrankMediaCore
 
-/// libavutil's number of a pixel format.
+/// A pixel format as FFmpeg's enumeration.
 package typealias LibAVPixelFormat = AVPixelFormat
 
 extension AVPixelFormat {
-  /// The format that FFmpeg calls by this name (`yuyv422`), or nil where there is none.
+  /// The format with an FFmpeg name such as `yuyv422`; nil for an unknown name.
   package init?(named name: String) {
     let format = av_get_pix_fmt(name)
     guard format != AV_PIX_FMT_NONE else { return nil }
     self = format
   }
 
-  /// The format of a name that FFmpeg knows, or nil.
+  /// The FFmpeg format of a `PixelFormat`; nil where FFmpeg does not know its name.
   package init?(_ format: PixelFormat) { self.init(named: format.rawValue) }
 
-  /// The format of a name.
+  /// The FFmpeg format of a `PixelFormat`.
   ///
-  /// - Throws: `LibAVError` for "find" where FFmpeg does not know it.
+  /// - Throws: `LibAVError` for "find" where FFmpeg does not know the name.
   package init(finding format: PixelFormat) throws(LibAVError) {
     guard let found = AVPixelFormat(format) else {
       throw LibAVError("find", "the pixel format \(format.rawValue)", code: CFFmpeg_EINVAL)
@@ -27,21 +27,21 @@ extension AVPixelFormat {
     self = found
   }
 
-  /// 4:2:0 in three planes, video range.
+  /// YUV 4:2:0 in three planes, video range.
   package static var yuv420p: AVPixelFormat { AV_PIX_FMT_YUV420P }
-  /// 4:2:0 in three planes, full range, as JPEG has it.
+  /// YUV 4:2:0 in three planes, full range, as in JPEG.
   package static var yuvj420p: AVPixelFormat { AV_PIX_FMT_YUVJ420P }
-  /// 4:2:2 in three planes, full range, as JPEG has it.
+  /// YUV 4:2:2 in three planes, full range, as in JPEG.
   package static var yuvj422p: AVPixelFormat { AV_PIX_FMT_YUVJ422P }
-  /// 8-bit grey.
+  /// 8-bit gray.
   package static var gray8: AVPixelFormat { AV_PIX_FMT_GRAY8 }
-  /// Red, green and blue, a byte each.
+  /// Red, green and blue, one byte each.
   package static var rgb24: AVPixelFormat { AV_PIX_FMT_RGB24 }
 
   /// FFmpeg's name of the format.
   package var name: String { av_get_pix_fmt_name(self).map { String(cString: $0) } ?? "unknown" }
 
-  /// Whether code values run from 0 to 255 by the format itself: JPEG's own formats, grey, RGB.
+  /// Whether the format itself implies full range: JPEG formats, gray, RGB.
   package var isFullRange: Bool {
     switch self {
     case AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUVJ440P,
@@ -51,23 +51,23 @@ extension AVPixelFormat {
     }
   }
 
-  /// Whether libswscale takes pictures of the format: sws_isSupportedInput(3).
+  /// Whether libswscale can read the format: sws_isSupportedInput(3).
   package var isConvertible: Bool { sws_isSupportedInput(self) != 0 }
 
-  /// Whether libswscale makes pictures of the format: sws_isSupportedOutput(3).
+  /// Whether libswscale can write the format: sws_isSupportedOutput(3).
   package var isConversionTarget: Bool { sws_isSupportedOutput(self) != 0 }
 
   /// Whether the format stores red, green and blue.
   package var isRGB: Bool { flags & UInt64(AV_PIX_FMT_FLAG_RGB) != 0 }
-  /// Whether the format stores brightness only.
+  /// Whether the format stores luma only.
   package var isGray: Bool {
     guard let description = av_pix_fmt_desc_get(self) else { return false }
     return description.pointee.nb_components == 1 && !isBayer
   }
-  /// Whether the format is a sensor's mosaic.
+  /// Whether the format is a Bayer mosaic.
   package var isBayer: Bool { flags & UInt64(AV_PIX_FMT_FLAG_BAYER) != 0 }
 
-  /// Whether colour is as fine as brightness from top to bottom: 4:2:2, 4:4:4, RGB.
+  /// Whether chroma has full vertical resolution: 4:2:2, 4:4:4, RGB.
   package var isWideChroma: Bool {
     guard let description = av_pix_fmt_desc_get(self) else { return false }
     return description.pointee.nb_components >= 3 && description.pointee.log2_chroma_h == 0

@@ -3,9 +3,9 @@
 import CFFmpeg
 package import OvercrankMediaCore
 
-/// The versions of FFmpeg's libraries that the process runs with.
+/// The versions of the loaded FFmpeg libraries.
 package enum LibraryVersions {
-  /// Each library.
+  /// The name and version of each library.
   package static var all: [LibraryVersion] {
     [
       LibraryVersion("libavformat", text(avformat_version())),

@@ -2,24 +2,24 @@
 
 import CFFmpeg
 
-/// How a picture is turned: first mirrored about its diagonal, then its columns and rows reversed.
+/// A rotation or reflection of a frame: transpose first, then reverse columns and rows.
 package struct FrameRotation: Hashable, Sendable {
-  /// Whether columns become rows.
+  /// Whether rows and columns are exchanged.
   package var isTransposed = false
-  /// Whether the columns of the result are in the other order.
+  /// Whether the columns of the result are reversed.
   package var flipsX = false
-  /// Whether the rows of the result are in the other order.
+  /// Whether the rows of the result are reversed.
   package var flipsY = false
 
   package static let none = FrameRotation()
 
-  /// What the nine numbers of a display matrix ask for; nil for what is no quarter turn.
+  /// Makes the rotation of a display matrix; nil unless it is a multiple of 90°.
   package init?(displayMatrix matrix: [Int32]) {
     guard matrix.count == 9 else {
       self.init()
       return
     }
-    // A source point (p, q) is shown at (a·p + c·q, b·p + d·q).
+    // The matrix maps a source point (p, q) to (a·p + c·q, b·p + d·q).
     let (a, b, c, d) = (matrix[0], matrix[1], matrix[3], matrix[4])
     if b == 0, c == 0, a != 0, d != 0 {
       self.init(flipsX: a < 0, flipsY: d < 0)
@@ -38,9 +38,9 @@ package struct FrameRotation: Hashable, Sendable {
 }
 
 extension MediaFrame {
-  /// A part of the picture, which shares its memory; itself where that is all of it.
+  /// Returns a part of the frame that shares its memory; itself for the whole frame.
   ///
-  /// - Throws: `LibAVError` for "crop" when the part is not inside.
+  /// - Throws: `LibAVError` for "crop" when the part is not inside the frame.
   package func cropped(
     x: Int, y: Int, width: Int, height: Int
   ) throws(LibAVError) -> MediaFrame {
@@ -59,10 +59,10 @@ extension MediaFrame {
     return result
   }
 
-  /// The picture turned, in memory of its own; itself where nothing is turned.
+  /// Returns a rotated copy of the frame; itself for no rotation.
   ///
-  /// - Throws: `LibAVError` for "turn" a format whose colour is coarser in one direction only, where
-  ///   columns are to become rows, or whose samples are no whole bytes.
+  /// - Throws: `LibAVError` for "turn" for formats whose samples are not whole bytes. Also for a
+  ///   transposition of formats with different horizontal and vertical chroma subsampling.
   package func turned(_ turn: FrameRotation) throws(LibAVError) -> MediaFrame {
     if turn == .none { return self }
     guard let layout = PixelComponents(pixelFormat),
@@ -78,7 +78,7 @@ extension MediaFrame {
       let (stride, step) = (bytesPerRow(component.plane), component.step)
       for y in 0..<size.height {
         let row = turn.flipsY ? size.height - 1 - y : y
-        // From one column of the result to the next, and where the first one comes from.
+        // The source offset of the first column, and the step to the next column.
         let along = turn.isTransposed ? stride : step
         let start = (turn.isTransposed ? row * step : row * stride) + component.offset
         let first = turn.flipsX ? start + (size.width - 1) * along : start

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension MediaFrame {
-  /// The frame, which is of `rgb24`, as a PNG file.
+  /// Encodes the frame as a PNG file.
   ///
-  /// - Throws: `LibAVError` where there is no encoder or it refuses the frame.
+  /// The pixel format must be `rgb24`.
+  ///
+  /// - Throws: `LibAVError` where the encoder is missing or rejects the frame.
   package func pngBytes() throws(LibAVError) -> [UInt8] {
     var settings = Encoder.VideoSettings(
       codec: "png", width: width, height: height, pixelFormat: .rgb24, timescale: 1)
-    // One picture is one piece of work.
+    // More threads would not help, because a single frame is encoded by one thread.
     settings.threadCount = 1
     var encoder = try Encoder(video: settings)
     try encoder.send(self)

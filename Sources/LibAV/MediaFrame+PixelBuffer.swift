@@ -4,15 +4,16 @@ import CFFmpeg
 package import OvercrankMediaCore
 
 extension MediaFrame {
-  /// The planes' bytes packed without padding, as `av_image_copy_to_buffer` lays them out.
+  /// Copies all planes without padding, in the layout of `av_image_copy_to_buffer`.
   package func packedBytes() throws(LibAVError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: try packedByteCount())
     try LibAVError.check(result: bytes.withUnsafeMutableBytes(pack), "copy", "a picture")
     return bytes
   }
 
-  /// Copies the picture, which is of the buffer's format; no memory is asked for where the last
-  /// picture was of the same size.
+  /// Copies the frame into a buffer of the same pixel format.
+  ///
+  /// Memory is reused for frames of the same size.
   ///
   /// - Throws: `LibAVError` for "measure" or "copy".
   package func copy(into buffer: inout PixelBuffer) throws(LibAVError) {
@@ -47,9 +48,9 @@ extension MediaFrame {
     }
   }
 
-  /// Writes the packed bytes.
+  /// Copies all planes without padding.
   ///
-  /// - Returns: Their number, or libav's error.
+  /// - Returns: The number of bytes, or a negative FFmpeg error.
   private func pack(into target: UnsafeMutableRawBufferPointer) -> Int32 {
     let frame = pointer
     return withUnsafePointer(to: &frame.pointee.data) { data in

@@ -2,13 +2,13 @@
 
 package import CFFmpeg
 
-/// An uncompressed picture, or a block of uncompressed sound.
+/// An uncompressed video frame or a block of uncompressed audio.
 ///
-/// The data are shared by reference and not changed after the frame was made.
+/// The data is shared by reference and not changed after the frame is complete.
 package final class MediaFrame: @unchecked Sendable {
   let pointer: UnsafeMutablePointer<AVFrame>
 
-  /// Allocates an empty frame that libav fills.
+  /// Allocates an empty frame, to be filled by FFmpeg.
   init() throws(LibAVError) {
     guard let frame = av_frame_alloc() else {
       throw LibAVError("allocate", "a frame", code: CFFmpeg_ENOMEM)
@@ -21,36 +21,38 @@ package final class MediaFrame: @unchecked Sendable {
     av_frame_free(&frame)
   }
 
-  /// How long it is shown, in ticks of the decoder's track; 0 where unknown.
+  /// The duration in ticks of the decoder's track; 0 where unknown.
   package var duration: Int64 { pointer.pointee.pkt_duration }
-  /// When it is shown, in ticks of the decoder's track; nil where unknown.
+  /// The presentation time in ticks of the decoder's track; nil where unknown.
   package var pts: Int64? {
     let best = pointer.pointee.best_effort_timestamp
     let pts = pointer.pointee.pts
     return pts != CFFmpeg_NOPTS ? pts : best != CFFmpeg_NOPTS ? best : nil
   }
-  /// Pixels from left to right; 0 for sound.
+  /// The width in pixels; 0 for audio.
   package var width: Int { Int(pointer.pointee.width) }
-  /// Pixels from top to bottom; 0 for sound.
+  /// The height in pixels; 0 for audio.
   package var height: Int { Int(pointer.pointee.height) }
-  /// Samples in each channel; 0 for pictures.
+  /// Samples per channel; 0 for video.
   package var sampleCount: Int { Int(pointer.pointee.nb_samples) }
-  /// Channels of sound; 0 for pictures.
+  /// The number of audio channels; 0 for video.
   package var channelCount: Int { Int(pointer.pointee.ch_layout.nb_channels) }
-  /// Whether the decoder found errors in it.
+  /// Whether the decoder found errors in the frame.
   package var isCorrupt: Bool {
     pointer.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0
       || pointer.pointee.decode_error_flags != 0
   }
-  /// Whether code values run from 0 to 255, by the frame's own word or by its pixel format.
+  /// Whether the frame has full range, by its color range tag or its pixel format.
   package var isFullRange: Bool {
     pointer.pointee.color_range == AVCOL_RANGE_JPEG || pixelFormat.isFullRange
   }
   package var pixelFormat: AVPixelFormat { AVPixelFormat(pointer.pointee.format) }
-  /// The matrix between its brightness and colour and RGB; unspecified where it does not say.
+  /// The YUV matrix; unspecified where the frame has no tag.
   package var colorSpace: AVColorSpace { pointer.pointee.colorspace }
 
-  /// Makes a picture of its own memory, to be filled by `body` before anyone sees it.
+  /// Allocates a video frame with undefined pixels.
+  ///
+  /// The caller fills it before sharing it.
   package static func picture(
     width: Int, height: Int, pixelFormat: AVPixelFormat
   ) throws(LibAVError) -> MediaFrame {
@@ -63,9 +65,9 @@ package final class MediaFrame: @unchecked Sendable {
     return frame
   }
 
-  /// Bytes that a picture takes as a driver delivers it.
+  /// The size in bytes of a frame in a driver's buffer.
   ///
-  /// - Throws: `LibAVError` for a size or format that is none.
+  /// - Throws: `LibAVError` for an invalid size or format.
   package static func byteCount(
     width: Int, height: Int, pixelFormat: AVPixelFormat, bytesPerRow: Int
   ) throws(LibAVError) -> Int {
@@ -74,10 +76,10 @@ package final class MediaFrame: @unchecked Sendable {
     ).byteCount
   }
 
-  /// Makes a picture by copying packed bytes as a driver delivers them.
+  /// Makes a video frame by copying a driver's buffer.
   ///
-  /// `bytesPerRow` counts from row to row of the first plane; 0 where rows are packed. Bytes
-  /// that are too few for the picture are an error.
+  /// `bytesPerRow` is the stride of the first plane; 0 means no padding. Too few bytes for the
+  /// frame are an error.
   package static func picture(
     copying bytes: UnsafeRawBufferPointer, width: Int, height: Int, pixelFormat: AVPixelFormat,
     bytesPerRow: Int
@@ -101,9 +103,9 @@ package final class MediaFrame: @unchecked Sendable {
     return frame
   }
 
-  /// Makes a block of sound out of one array of samples per channel, between -1 and 1.
+  /// Makes an audio frame from one array of samples per channel, from -1 to 1.
   ///
-  /// - Throws: `LibAVError` for a sample format other than float and integers of 16 or 32 bits.
+  /// - Throws: `LibAVError` for sample formats other than float and 16- or 32-bit integers.
   static func audio(
     _ channels: [[Float]], sampleRate: Int, format: AVSampleFormat
   ) throws(LibAVError) -> MediaFrame {
@@ -125,7 +127,7 @@ package final class MediaFrame: @unchecked Sendable {
         }
       }
     }
-    // The inverse of `samples()`, bit for bit where no value is beyond full scale.
+    // The inverse of `samples()`, bit-exact for samples within full scale.
     func integer(_ sample: Float) -> Int16 {
       Int16(max(-32_768, min(32_767, (sample.isNaN ? 0 : sample * 32_768).rounded())))
     }
@@ -146,23 +148,24 @@ package final class MediaFrame: @unchecked Sendable {
     return frame
   }
 
-  /// The first byte of a plane, or nil where there is none.
+  /// The first byte of a plane; nil where the frame lacks the plane.
   package func planeData(_ plane: Int) -> UnsafeMutablePointer<UInt8>? {
     withUnsafePointer(to: &pointer.pointee.data) {
       $0.withMemoryRebound(to: UnsafeMutablePointer<UInt8>?.self, capacity: 8) { $0[plane] }
     }
   }
 
-  /// Bytes from row to row of a plane.
+  /// The stride of a plane in bytes.
   package func bytesPerRow(_ plane: Int) -> Int {
     withUnsafePointer(to: &pointer.pointee.linesize) {
       $0.withMemoryRebound(to: Int32.self, capacity: 8) { Int($0[plane]) }
     }
   }
 
-  /// The samples of each channel as numbers around -1...1, whatever the decoder gave.
+  /// Returns the samples of each channel as floats, nominally from -1 to 1.
   ///
-  /// Planar and interleaved, floats of 32 and 64 bits, integers of 8, 16 and 32; nil for others.
+  /// Planar and interleaved floats of 32 and 64 bits and integers of 8, 16 and 32 bits are
+  /// supported; other formats return nil.
   package func samples() -> [[Float]]? {
     let count = sampleCount
     let channels = channelCount

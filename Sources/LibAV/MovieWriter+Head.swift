@@ -5,9 +5,9 @@ import OvercrankLinuxSystem
 import OvercrankMovieFormat
 
 extension MovieWriter {
-  /// Writes into the index what libavformat leaves out.
+  /// Adds the boxes and tags that libavformat does not write to the index.
   func completeHead() throws(LibAVError) {
-    // Frames that are shown before the one decoded first, from zero on.
+    // Tracks with frames that are shown before the frame decoded first.
     let led = tracks.indices.filter { number in
       guard let first = tracks[number].first?.pts, let shown = tracks[number].shown else {
         return false
@@ -30,7 +30,7 @@ extension MovieWriter {
       guard
         ColorBox.write(into: &bytes, track: fullRangeTrack.index, .init(fullRangeTrack.parameters))
       else { throw failure }
-      // It takes its room from what was kept free behind the index in front.
+      // The grown index takes its space from the `free` box reserved after it.
       if position + 1 < boxes.count {
         let rest = Int(boxes[position + 1].byteCount) - (bytes.count - size)
         guard boxes[position + 1].type == BoxType.free, let count = UInt32(exactly: rest), rest >= 8

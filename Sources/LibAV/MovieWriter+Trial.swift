@@ -3,18 +3,18 @@
 import CFFmpeg
 
 extension MovieWriter {
-  /// Whether a container can hold a track, as a trial in memory shows.
+  /// Whether a container supports a track, tested by muxing into memory.
   ///
-  /// libavformat's own answer, `avformat_query_codec`, is yes for codecs that its muxer refuses
-  /// later: VP8 and Opus in MOV.
+  /// `avformat_query_codec` is unreliable: it accepts codecs that the muxer rejects later, such as
+  /// VP8 and Opus in MOV.
   ///
   /// - Parameters:
-  ///   - parameters: The track.
-  ///   - timescale: Ticks per second of its times.
-  ///   - packet: One of its packets, for codecs whose packets the muxer must understand; nil to try
-  ///     the header alone.
+  ///   - parameters: The codec parameters of the track.
+  ///   - timescale: Ticks per second of the track's times.
+  ///   - packet: A packet of the track, for codecs whose packets the muxer parses; nil tests the
+  ///     header only.
   ///   - container: `mov` or `mp4`.
-  /// - Returns: False where the muxer refuses it.
+  /// - Returns: False where the muxer rejects the track.
   package static func accepts(
     _ parameters: CodecParameters, timescale: Int32, packet: Packet? = nil, container: String
   ) -> Bool {

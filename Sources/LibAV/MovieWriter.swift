@@ -4,26 +4,30 @@ import CFFmpeg
 import OvercrankLinuxSystem
 import OvercrankMovieFormat
 
-/// Writes packets into a MOV or MP4 file; the one muxer that recording and export share.
+/// A muxer for MOV and MP4 files, shared by recording and export.
 ///
-/// Times are given in ticks of each track and stored as they are. What would make libavformat
-/// assert (times that do not rise, steps over 2^31 ticks) is refused here with an error.
+/// Times are stored exactly as given, in ticks of each track. Times on which libavformat would
+/// assert (not increasing, steps over 2^31 ticks) throw an error instead.
 package struct MovieWriter: ~Copyable {
-  /// How the file is laid out.
+  /// The layout of the file.
   package struct Settings: Sendable {
     /// `mov` or `mp4`.
     package var container: String
-    /// Ticks per second of the movie's own durations.
+    /// Ticks per second of the movie header's durations.
     package var movieTimescale: Int32
-    /// With a value, the index in the head holds no packets; fragments of about this many
-    /// microseconds behind it have their own.
+    /// The fragment duration in microseconds; nil for an unfragmented file.
+    ///
+    /// With fragments, the initial index contains no packets.
     package var fragmentMicroseconds: Int64?
-    /// With a value, the index stands in front, where room is kept for this many packets in all:
-    /// nothing is moved at the end, and more packets than these are refused.
+    /// The maximum number of packets for an index at the front of the file; nil puts the index at
+    /// the end.
+    ///
+    /// Space is reserved for the index, so nothing is moved at the end, and further packets are
+    /// rejected.
     package var frontIndexCount: Int?
-    /// Tags of the file, stored under their own names.
+    /// Metadata of the file, stored under its own keys.
     package var metadata: [String: String] = [:]
-    /// Chapters in ascending order that do not overlap, in ticks of their own timescale.
+    /// Nonoverlapping chapters in ascending order, in ticks of ``chapterTimescale``.
     package var chapters: [(title: String, start: Int64, end: Int64)] = []
     package var chapterTimescale: Int32 = 1_000
 
@@ -37,39 +41,39 @@ package struct MovieWriter: ~Copyable {
     let stream: UnsafeMutablePointer<AVStream>
     let timeBase: AVRational
     var lastDecodeTicks: Int64?
-    /// When the packet written first is shown and decoded.
+    /// The presentation and decoding time of the first written packet.
     var first: (pts: Int64, dts: Int64)?
-    /// The earliest time at which one is shown, and the end of the latest.
+    /// The range from the earliest presentation time to the latest end.
     var shown: Range<Int64>?
   }
 
   package let path: String
   let settings: Settings
-  /// The rate of the sensor, where a tag tells it.
+  /// The capture frame rate for the Android tag; nil without one.
   let captureRate: Float?
   private let context: UnsafeMutablePointer<AVFormatContext>
   private(set) var tracks: [Track] = []
   private var packetCount = 0
   private var hasColorProfile = false
-  /// A track of which only a box of our own tells that its samples use the full range.
+  /// A track whose full range only our own `colr` box can express; nil without one.
   private(set) var fullRangeTrack: (index: Int, parameters: CodecParameters)?
   private var hasHeader = false
   private var hasTrailer = false
   private let scratch: UnsafeMutablePointer<AVPacket>
-  /// Where only the index is written, and where it begins.
+  /// The sink and start offset of the index, when only an index is written.
   private let index: (sink: IndexSink, start: Int64)?
 
-  /// Opens a file that exists for writing.
+  /// Opens an existing file for writing.
   ///
   /// - Throws: `LibAVError` for "create".
   package init(path: String, settings: Settings) throws(LibAVError) {
     try self.init(path: path, settings: settings, index: nil)
   }
 
-  /// Prepares a new index for a file that holds its packets already, up to an end.
+  /// Prepares a new index for a file that already contains its packets up to `end`.
   ///
-  /// The packets are entered by ``enter(_:like:placeholder:track:duration:)``; the file itself is
-  /// not touched.
+  /// Packets are added by ``enter(_:like:placeholder:track:duration:)``. The file itself is not
+  /// modified.
   ///
   /// - Throws: `LibAVError` for "create".
   package init(indexing path: String, upTo end: Int64, settings: Settings) throws(LibAVError) {
@@ -119,7 +123,7 @@ package struct MovieWriter: ~Copyable {
     scratch = packet
   }
 
-  /// libavformat frees what was entered here with its context.
+  /// Adds the chapters, which libavformat frees with its context.
   private static func addChapters(
     _ settings: Settings, to context: UnsafeMutablePointer<AVFormatContext>
   ) {
@@ -145,7 +149,8 @@ package struct MovieWriter: ~Copyable {
     if index != nil {
       IndexSink.free(&context.pointee.pb)
     } else {
-      // Without its trailer the file is what its fragments are; nobody is left to tell.
+      // Without a trailer, the file remains valid through its fragments. Close errors cannot be
+      // reported from deinit.
       avio_closep(&context.pointee.pb)
     }
     avformat_free_context(context)
@@ -153,17 +158,18 @@ package struct MovieWriter: ~Copyable {
     av_packet_free(&gone)
   }
 
-  /// Adds a track before ``begin()``.
+  /// Adds a track.
+  ///
+  /// Call before ``begin()``.
   ///
   /// - Parameters:
-  ///   - parameters: The codec; its tag is chosen anew for this container.
+  ///   - parameters: The codec parameters; the codec tag is replaced for this container.
   ///   - timescale: Ticks per second of the track's times.
-  ///   - metadata: Tags of the track, such as `language`, which is left out where the container
-  ///     has no code for it.
-  ///   - displayMatrix: The nine numbers that turn the picture, or none.
-  ///   - sideData: What else is said of all pictures; what the container has no place for is left
-  ///     out.
-  /// - Returns: The number to give to ``write(_:track:pts:dts:duration:)``.
+  ///   - metadata: Tags of the track, such as `language`. A language without a code in the
+  ///     container is omitted.
+  ///   - displayMatrix: The nine numbers of the display matrix; empty for none.
+  ///   - sideData: Side data for all frames. Kinds that the container does not support are omitted.
+  /// - Returns: The track index for ``write(_:track:pts:dts:duration:)``.
   /// - Throws: `LibAVError` when there is no memory.
   package mutating func addTrack(
     _ parameters: CodecParameters, timescale: Int32, metadata: [String: String] = [:],
@@ -175,7 +181,7 @@ package struct MovieWriter: ~Copyable {
     try LibAVError.check(
       avcodec_parameters_copy(stream.pointee.codecpar, parameters.pointer), "add a track to", path)
     stream.pointee.codecpar.pointee.codec_tag = chooseTag(for: parameters)
-    // libavformat refuses a track whose pixel aspect ratio is not that of its codec.
+    // libavformat rejects a track whose pixel aspect ratio differs from its codec's.
     stream.pointee.sample_aspect_ratio = stream.pointee.codecpar.pointee.sample_aspect_ratio
     stream.pointee.time_base = AVRational(num: 1, den: timescale)
     for (key, value) in metadata {
@@ -195,7 +201,7 @@ package struct MovieWriter: ~Copyable {
     for data in sideData where data.isStorable(in: settings.container) {
       data.add(to: stream)
       hasColorProfile = hasColorProfile || data.isColorProfile
-      // Boxes that libavformat writes only where that is asked for.
+      // libavformat writes some of these boxes only in "unofficial" compliance mode.
       context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL
     }
     if settings.container == "mov", ColorBox.isNeeded(for: parameters) {
@@ -205,42 +211,45 @@ package struct MovieWriter: ~Copyable {
     return tracks.count - 1
   }
 
-  /// The tag of a codec where the container's own would not do, else 0.
+  /// The codec tag, where libavformat's default is unsuitable; otherwise 0.
   private func chooseTag(for parameters: CodecParameters) -> UInt32 {
-    // Where libav would choose hev1, which some players refuse, hvc1 says the same of a track
-    // whose headers stand beside it.
+    // libavformat would choose hev1, which some players reject. hvc1 is equivalent where all
+    // headers are in the track.
     if parameters.isHVC1 { return CodecParameters.hvc1 }
     guard parameters.isPlainGray, settings.container == "mov" else { return 0 }
-    // QuickTime's own grey has white at 0, and is read as colours of a palette. This one is what
-    // cameras give, and read as grey; libavformat wants to be allowed what the standard lacks.
+    // QuickTime's own gray format is inverted and is read as palette colors. Y800 is the format of
+    // cameras and is read as gray. libavformat writes Y800 only in "unofficial" compliance mode.
     context.pointee.strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL
     return CodecParameters.y800
   }
 
-  /// Writes the header; from here on packets are taken.
+  /// Writes the header.
   ///
-  /// - Throws: `LibAVError` for "write the header of", for example when the container has no
-  ///   way to store a codec.
+  /// Packets may be written afterwards.
+  ///
+  /// - Throws: `LibAVError` for "write the header of", for example when the container does not
+  ///   support a codec.
   package mutating func begin() throws(LibAVError) {
     var options: OpaquePointer?
     defer { av_dict_free(&options) }
     var flags = ["use_metadata_tags"]
-    // Instead of the color tags, which H.264, HEVC and their kind also store themselves.
+    // The ICC profile replaces the color tags, which codecs such as H.264 and HEVC store
+    // themselves.
     if hasColorProfile { flags.append("prefer_icc") }
     if let fragment = settings.fragmentMicroseconds {
-      // The head waits for the first packets, so that it can hold the sound's edit list.
+      // The header is delayed until the first packets, so that it can contain the audio edit list.
       flags += ["empty_moov", "delay_moov", "default_base_moof"]
       av_dict_set_int(&options, "frag_duration", fragment, 0)
     } else if let count = settings.frontIndexCount {
-      // Per packet its time, its offset, its size, its place and whether it is a key frame, and a
-      // chunk of its own: 48 bytes at most. Tags are there up to twice, under long names.
+      // Each packet needs at most 48 bytes: time, offset, size, chunk position, key frame flag, and
+      // its own chunk. Tags may be stored twice, under long names.
       let tags = settings.metadata.reduce(0) {
         $0 + 64 + 2 * ($1.key.utf8.count + $1.value.utf8.count)
       }
       let headers = tracks.reduce(0) {
         $0 + 4096 + 2 * Int(max(0, $1.stream.pointee.codecpar.pointee.extradata_size))
       }
-      // Chapters are there as a list and as a track of texts.
+      // Chapters are stored both as a list and as a text track.
       let chapters = settings.chapters.reduce(0) { $0 + 128 + 2 * $1.title.utf8.count }
       av_dict_set_int(
         &options, "moov_size", Int64(count * 48 + tags + chapters + headers + 16_384), 0)
@@ -257,8 +266,7 @@ package struct MovieWriter: ~Copyable {
     hasHeader = true
     for track in tracks
     where track.stream.pointee.codecpar.pointee.codec_tag == CodecParameters.y800 {
-      // What it knows to be grey, libavformat would turn round; of 8 bits, it would promise a
-      // palette.
+      // libavformat would invert frames in a gray format, and would declare a palette for 8 bits.
       track.stream.pointee.codecpar.pointee.format = AV_PIX_FMT_NONE.rawValue
       track.stream.pointee.codecpar.pointee.bits_per_coded_sample = 0
     }
@@ -271,10 +279,10 @@ package struct MovieWriter: ~Copyable {
     }
   }
 
-  /// Writes one packet at the given times, in ticks of its track.
+  /// Writes a packet with the given times, in ticks of its track.
   ///
-  /// - Throws: `LibAVError` for "write to": times that do not rise, steps that the format
-  ///   cannot hold, a full disk.
+  /// - Throws: `LibAVError` for "write to" when times do not increase, a step does not fit the
+  ///   format, or the disk is full.
   package mutating func write(
     _ packet: Packet, track: Int, pts: Int64, dts: Int64, duration: Int64
   ) throws(LibAVError) {
@@ -290,8 +298,9 @@ package struct MovieWriter: ~Copyable {
     try checkOutput()
   }
 
-  /// Enters a packet that lies in the file already into the new index; the track's first also
-  /// with what it carries besides its bytes.
+  /// Adds an index entry for a packet that is already in the file.
+  ///
+  /// `first` provides the side data of the track's first packet.
   ///
   /// - Throws: `LibAVError` as ``write(_:track:pts:dts:duration:)``.
   package mutating func enter(
@@ -307,16 +316,16 @@ package struct MovieWriter: ~Copyable {
     try placeholder.fill(scratch, byteCount: entry.byteCount)
     scratch.pointee.flags = entry.isKeyFrame ? AV_PKT_FLAG_KEY : 0
     stamp(track, pts: time, dts: time, duration: duration)
-    // Straight through: the sink learns where the packet lies, and throws its bytes away.
-    // (By a name of its own: Swift 6.3 cannot build an access through a property of a value that
-    // cannot be copied for the thread sanitizer.)
+    // Direct mode: the sink receives the packet's position and discards its bytes. The local
+    // variable is needed because Swift 6.3 cannot compile an access through a property of a
+    // noncopyable value for the thread sanitizer.
     let file = context
     file.pointee.pb.pointee.direct = 1
     avio_seek(file.pointee.pb, entry.position, SEEK_SET)
     try LibAVError.check(av_write_frame(context, scratch), "index", path)
   }
 
-  /// Ends the new index and gives its bytes, which belong at the end of the file.
+  /// Completes the new index and returns its bytes, to be appended to the file.
   ///
   /// - Throws: `LibAVError` for "index".
   package mutating func finishIndex() throws(LibAVError) -> [UInt8] {
@@ -332,7 +341,7 @@ package struct MovieWriter: ~Copyable {
     return bytes
   }
 
-  /// Refuses what would make libavformat assert.
+  /// Rejects packets on which libavformat would assert.
   private mutating func check(
     _ track: Int, pts: Int64, dts: Int64, duration: Int64, byteCount: Int
   ) throws(LibAVError) {
@@ -342,7 +351,7 @@ package struct MovieWriter: ~Copyable {
     let (delta, overflow) = dts.subtractingReportingOverflow(tracks[track].lastDecodeTicks ?? dts)
     let isFirst = tracks[track].lastDecodeTicks == nil
     let (offset, offsetOverflow) = pts.subtractingReportingOverflow(dts)
-    // The limits of stts and ctts; libavformat asserts on the first and refuses the last.
+    // The limits of `stts` and `ctts`: libavformat asserts on the first and rejects the second.
     guard !overflow, isFirst || delta > 0, delta <= Int64(Int32.max), !offsetOverflow,
       offset >= 0, offset <= Int64(Int32.max), (0...Int64(Int32.max)).contains(duration),
       byteCount > 0, packetCount < settings.frontIndexCount ?? .max
@@ -378,13 +387,13 @@ package struct MovieWriter: ~Copyable {
     try completeHead()
   }
 
-  /// Bytes written so far.
+  /// The number of bytes written so far.
   package mutating func byteCount() -> Int64 {
     guard let io = context.pointee.pb else { return 0 }
     return max(0, avio_seek(io, 0, SEEK_CUR))
   }
 
-  /// libavformat does not always pass on what its I/O layer met.
+  /// Throws for I/O errors, which libavformat does not always return.
   private func checkOutput() throws(LibAVError) {
     if let io = context.pointee.pb, io.pointee.error < 0 {
       throw LibAVError("write to", path, code: io.pointee.error)

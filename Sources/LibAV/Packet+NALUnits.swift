@@ -3,11 +3,12 @@
 package import OvercrankMovieFormat
 
 extension Packet {
-  /// The same picture, each unit with its length before it instead of a start code.
+  /// Returns the packet with length prefixes instead of start codes before its NAL units.
   ///
-  /// - Parameter lengthSize: How many bytes give a length; nil leaves it as it is.
-  /// - Returns: The packet, whose times are those of this one.
-  /// - Throws: `LibAVError` when there is no memory, or a unit is too long.
+  /// - Parameter lengthSize: The size of a length prefix in bytes; nil returns the packet
+  ///   unchanged.
+  /// - Returns: The packet, with the same times.
+  /// - Throws: `LibAVError` when there is no memory, or a NAL unit is too long for the prefix.
   package func lengthPrefixed(_ lengthSize: Int?) throws(LibAVError) -> Packet {
     guard let lengthSize else { return self }
     let bytes = withBytes { buffer -> [UInt8]? in
@@ -39,7 +40,7 @@ extension Packet {
 }
 
 extension H264Headers {
-  /// Reads the headers of a track; nil for one that is no H.264, or has none.
+  /// Reads the parameter sets of a track; nil where it is not H.264 or has none.
   package init?(_ parameters: CodecParameters) {
     guard parameters.codecName == "h264" else { return nil }
     self.init(parameters.extradata, unitLengthSize: parameters.unitLengthSize)

@@ -2,18 +2,18 @@
 
 import CFFmpeg
 
-/// A compressed unit of one track, as a demuxer or an encoder gave it.
+/// An encoded packet of one track, from a demuxer or an encoder.
 ///
-/// The bytes are shared by reference and never changed, so a packet may go to several places.
-/// Times are in ticks of the time base of whoever made it; nil stands for `AV_NOPTS_VALUE`.
+/// The bytes are shared by reference and never changed. Times are in ticks of the producer's time
+/// base; nil stands for `AV_NOPTS_VALUE`.
 package final class Packet: @unchecked Sendable {
-  // Immutable once initialised, which is what makes sharing it safe.
+  // Sharing between threads is safe, because the packet is immutable after initialization.
   let pointer: UnsafeMutablePointer<AVPacket>
 
-  /// Takes over a packet that libav allocated.
+  /// Takes ownership of a packet that FFmpeg allocated.
   init(owning pointer: UnsafeMutablePointer<AVPacket>) { self.pointer = pointer }
 
-  /// Copies bytes into a new packet.
+  /// Makes a packet by copying bytes.
   ///
   /// - Throws: `LibAVError` when there is no memory.
   package init(
@@ -45,28 +45,28 @@ package final class Packet: @unchecked Sendable {
     av_packet_free(&packet)
   }
 
-  /// The track it belongs to, as the demuxer counts them.
+  /// The index of the packet's track in the demuxer.
   package var trackIndex: Int { Int(pointer.pointee.stream_index) }
-  /// When it is shown, in ticks.
+  /// The presentation time in ticks; nil where unknown.
   package var pts: Int64? { pointer.pointee.pts == CFFmpeg_NOPTS ? nil : pointer.pointee.pts }
-  /// When it is decoded, in ticks.
+  /// The decoding time in ticks; nil where unknown.
   package var dts: Int64? { pointer.pointee.dts == CFFmpeg_NOPTS ? nil : pointer.pointee.dts }
-  /// How long it lasts, in ticks; 0 where unknown.
+  /// The duration in ticks; 0 where unknown.
   package var duration: Int64 { pointer.pointee.duration }
-  /// Whether decoding may start here.
+  /// Whether decoding may start at this packet.
   package var isKeyFrame: Bool { pointer.pointee.flags & AV_PKT_FLAG_KEY != 0 }
-  /// Whether the demuxer found it damaged or cut short.
+  /// Whether the demuxer found the packet damaged or truncated.
   package var isCorrupt: Bool { pointer.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
-  /// Whether its bytes are encrypted, and no key was given (ISO/IEC 23001-7, Common Encryption).
+  /// Whether the bytes are encrypted (Common Encryption, ISO/IEC 23001-7).
   package var isEncrypted: Bool {
     av_packet_get_side_data(pointer, AV_PKT_DATA_ENCRYPTION_INFO, nil) != nil
   }
-  /// Whether it is decoded but not shown, as an edit list asks.
+  /// Whether the packet is decoded but not shown, because of an edit list.
   package var isDiscarded: Bool { pointer.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
   /// The number of bytes.
   package var byteCount: Int { Int(pointer.pointee.size) }
 
-  /// The same packet with another time of presentation, and no decoding time.
+  /// Returns the packet with another presentation time and without a decoding time.
   ///
   /// - Throws: `LibAVError` when there is no memory.
   package func shown(at ticks: Int64) throws(LibAVError) -> Packet {
@@ -76,16 +76,16 @@ package final class Packet: @unchecked Sendable {
     }
   }
 
-  /// The same packet, which no longer claims that decoding may start here.
+  /// Returns the packet without its key frame flag.
   ///
   /// - Throws: `LibAVError` when there is no memory.
   package func withoutKeyFlag() throws(LibAVError) -> Packet {
     try changed { $0.pointee.flags &= ~AV_PKT_FLAG_KEY }
   }
 
-  /// A changed copy, which shares the bytes until they are changed.
+  /// Returns a modified copy, which shares the bytes until they are changed.
   ///
-  /// - Throws: `LibAVError` when there is no memory, or as the change does.
+  /// - Throws: `LibAVError` when there is no memory, and the errors of `change`.
   func changed(
     _ change: (UnsafeMutablePointer<AVPacket>) throws(LibAVError) -> Void
   ) throws(LibAVError) -> Packet {
@@ -97,7 +97,7 @@ package final class Packet: @unchecked Sendable {
     return copy
   }
 
-  /// The bytes, valid inside the closure.
+  /// Gives access to the bytes, which are valid only inside the closure.
   package func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {

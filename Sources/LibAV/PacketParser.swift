@@ -2,7 +2,7 @@
 
 import CFFmpeg
 
-/// libavcodec's parser, which reads the headers in whole packets of a track.
+/// A libavcodec parser that reads the headers in complete packets of a track.
 package final class PacketParser {
   private let parser: UnsafeMutablePointer<AVCodecParserContext>
   private let context: UnsafeMutablePointer<AVCodecContext>
@@ -17,7 +17,7 @@ package final class PacketParser {
       return nil
     }
     parser.pointee.flags |= PARSER_FLAG_COMPLETE_FRAMES
-    // Without headers beside the track it reads those between the pictures.
+    // For a track without extradata, the parser reads the headers between frames.
     avcodec_parameters_to_context(context, parameters.pointer)
     self.parser = parser
     self.context = context
@@ -29,7 +29,7 @@ package final class PacketParser {
     avcodec_free_context(&gone)
   }
 
-  /// What the headers of a packet say.
+  /// Returns the parsed headers of a packet.
   func headers(of packet: Packet) -> AVCodecParserContext {
     var (data, size): (UnsafeMutablePointer<UInt8>?, Int32) = (nil, 0)
     _ = av_parser_parse2(
@@ -40,15 +40,15 @@ package final class PacketParser {
 }
 
 extension PacketParser {
-  /// A parser that tells whether pictures are predicted; nil for codecs whose does not.
+  /// Makes a parser that detects picture types; nil for other codecs.
   ///
-  /// It does for MPEG-1, MPEG-2 and MPEG-4 Part 2.
+  /// Supported are MPEG-1, MPEG-2 and MPEG-4 Part 2.
   package static func ofPictureTypes(_ parameters: CodecParameters) -> PacketParser? {
     let codecs = [AV_CODEC_ID_MPEG1VIDEO, AV_CODEC_ID_MPEG2VIDEO, AV_CODEC_ID_MPEG4]
     return codecs.contains(parameters.codecID) ? PacketParser(parameters) : nil
   }
 
-  /// Whether a packet's picture needs no other.
+  /// Whether the packet is an I-frame.
   package func isIntra(_ packet: Packet) -> Bool {
     headers(of: packet).pict_type == Int32(bitPattern: AV_PICTURE_TYPE_I.rawValue)
   }

@@ -2,31 +2,31 @@
 
 package import CFFmpeg
 
-/// Where the samples of each component of a picture lie, for those who work on pixels themselves.
+/// The sample positions of each component of a pixel format, for direct access to pixels.
 ///
-/// Only formats of whole samples of one or two bytes, in the machine's own order: neither palettes
-/// nor packed bits nor floats.
+/// Only formats with integer samples of one or two bytes in native byte order are supported,
+/// without palettes or packed bits.
 package struct PixelComponents: Sendable {
-  /// Brightness, the two colours, alpha; or red, green, blue, alpha; or grey.
+  /// One component: Y, U, V and alpha; or red, green, blue and alpha; or gray.
   package struct Component: Hashable, Sendable {
     package let plane: Int
-    /// Bytes from the start of a row to the first sample, and from one to the next.
+    /// The offset of the first sample in a row, and the step to the next, in bytes.
     package let offset: Int
     package let step: Int
-    /// Whether it has fewer columns and rows than the picture.
+    /// Whether the component has fewer columns and rows than the frame.
     package let isSubsampled: Bool
   }
 
   package let components: [Component]
-  /// Bits of a sample that count; its other bits are zero.
+  /// The number of significant bits per sample; other bits are zero.
   package let depth: Int
-  /// How many times, as a power of two, colour has fewer columns and rows than brightness.
+  /// The chroma subsampling as powers of two: 1 halves the columns or rows.
   package let chromaShift: (x: Int, y: Int)
   /// Whether the first three components are red, green and blue.
   package let isRGB: Bool
   package let hasAlpha: Bool
 
-  /// One for samples of up to 8 bits, two for longer ones.
+  /// 1 for samples of up to 8 bits, otherwise 2.
   package var bytesPerSample: Int { depth > 8 ? 2 : 1 }
 
   package init?(_ format: LibAVPixelFormat) {
@@ -56,7 +56,7 @@ package struct PixelComponents: Sendable {
     }
   }
 
-  /// The columns and rows of a component in a picture of some size.
+  /// The number of columns and rows of a component, for a frame size.
   package func size(of component: Component, width: Int, height: Int) -> (width: Int, height: Int) {
     guard component.isSubsampled else { return (width, height) }
     return (
@@ -67,13 +67,13 @@ package struct PixelComponents: Sendable {
 }
 
 extension AVPixelFormat {
-  /// Bits of each sample of brightness; 8 where it cannot be said.
+  /// Bits per luma sample; 8 where unknown.
   package var depth: Int {
     av_pix_fmt_desc_get(self).map { Int($0.pointee.comp.0.depth) } ?? 8
   }
 
-  /// The format of the same kind and depth whose colour is as fine as its brightness; itself where
-  /// colour is as coarse in both directions.
+  /// The 4:4:4 format of the same depth, where chroma subsampling differs by direction; otherwise
+  /// itself.
   package var withEvenChroma: AVPixelFormat {
     guard let components = PixelComponents(self),
       components.chromaShift.x != components.chromaShift.y

@@ -4,15 +4,16 @@ import CFFmpeg
 import Glibc
 import Synchronization
 
-/// Ends calls into libav that nobody waits for any more, or that read a file in circles.
+/// Interrupts FFmpeg calls that are cancelled or that read a file endlessly.
 ///
-/// libav asks it before each block that it reads.
+/// FFmpeg calls ``shouldEnd(position:now:)`` before each block that it reads.
 package final class ReadWatch: Sendable {
-  /// Whether all reading of this process is to end.
+  /// Whether all reading in this process is cancelled.
   private static let isCancelled = Atomic<Bool>(false)
 
-  /// How long a call may read without getting on, in nanoseconds of its thread's processor time: a
-  /// program that stands still, or waits for a slow disk, does not use any.
+  /// The limit for reading without progress, in nanoseconds of the thread's CPU time.
+  ///
+  /// A suspended program, or one that waits for a slow disk, uses no CPU time.
   package static let longestStall: Int64 = 10_000_000_000
 
   private let farthest = Atomic<Int64>(-1)
@@ -22,27 +23,27 @@ package final class ReadWatch: Sendable {
 
   package init() {}
 
-  /// Has all reading of this process end, now and from now on.
+  /// Cancels all reading in this process, now and in the future.
   package static func cancelAll() { isCancelled.store(true, ordering: .relaxed) }
 
-  /// Whether it has ended a call that read in circles.
+  /// Whether a call without progress was interrupted.
   package var isStalled: Bool { hasStalled.load(ordering: .relaxed) }
 
-  /// Whether it has ended a call because all reading is to end; libav may report that as anything.
+  /// Whether a call was interrupted by cancellation.
+  ///
+  /// FFmpeg may report that as any error.
   package var isCancelled: Bool { hasCancelled.load(ordering: .relaxed) }
 
-  /// Begins with a call: until now there was nothing to get on with.
+  /// Starts the time limit for a call.
   package func begin(now: Int64 = ReadWatch.processorNanoseconds()) {
     since.store(now, ordering: .relaxed)
   }
 
-  /// Tells whether a call is to end.
+  /// Decides whether to interrupt the running call.
   ///
-  /// - Parameters:
-  ///   - position: Up to where the file was read, in bytes; only where it never was before counts as
-  ///     getting on.
-  ///   - now: The thread's processor time, in nanoseconds.
-  /// - Returns: Whether it is.
+  /// - position: The read position in the file, in bytes. Only a new maximum counts as progress.
+  ///   - now: The thread's CPU time, in nanoseconds.
+  /// - Returns: Whether to interrupt the call.
   package func shouldEnd(
     position: Int64, now: Int64 = ReadWatch.processorNanoseconds()
   ) -> Bool {
@@ -65,7 +66,9 @@ package final class ReadWatch: Sendable {
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
   }
 
-  /// Has a context ask; the context must not outlive this.
+  /// Installs the interrupt callback.
+  ///
+  /// The context must not outlive this object.
   func watch(_ context: UnsafeMutablePointer<AVFormatContext>) {
     begin()
     self.context.store(UInt(bitPattern: context), ordering: .relaxed)
@@ -77,10 +80,10 @@ package final class ReadWatch: Sendable {
       }, opaque: Unmanaged.passUnretained(self).toOpaque())
   }
 
-  /// The context that asks, as an address.
+  /// The address of the watched context.
   private let context = Atomic<UInt>(0)
 
-  /// Up to where the file is read.
+  /// The read position in the file, in bytes.
   private var position: Int64 {
     let context = UnsafeMutablePointer<AVFormatContext>(
       bitPattern: context.load(ordering: .relaxed))

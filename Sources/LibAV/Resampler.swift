@@ -2,37 +2,37 @@
 
 import CFFmpeg
 
-/// A change of sampling rate by a fraction, for planar float samples; one that is steered follows
-/// a clock that is a little too fast or too slow.
+/// A sample rate converter for planar float audio, with a fixed ratio or one steered to follow a
+/// clock.
 ///
-/// libswresample with filters long enough that what it adds is more than 130 dB below the
-/// signal: 128 taps, cut at 0.97 of the lower Nyquist frequency, Kaiser window of 14. The first
-/// output sample lies on the first input sample. The value is the only owner of its `SwrContext`.
+/// libswresample with 128 taps, a cutoff of 0.97 of the lower Nyquist frequency, and a Kaiser
+/// window with beta 14. Artifacts are more than 130 dB below the signal. The first output sample
+/// coincides with the first input sample. The value is the sole owner of its `SwrContext`.
 package struct Resampler: ~Copyable {
-  /// The largest input rate that ``init(inputRate:outputRate:channelCount:)`` takes.
+  /// The maximum input rate of ``init(inputRate:outputRate:channelCount:)``.
   ///
-  /// The position is counted in steps of 1/4096 input sample, in 30 bits.
+  /// libswresample counts positions in 1/4096 of an input sample, in 30 bits.
   package static let largestInputRate: Int32 = (1 << 18) - 1
 
-  /// How many planes of samples go in and come out.
+  /// The number of channels, one plane each.
   package let channelCount: Int
-  /// Never nil while this value lives; `swr_free` takes it by reference.
+  /// Never nil during the value's lifetime; optional because `swr_free` takes a reference.
   private var context: OpaquePointer?
-  /// The filter's length in input samples.
+  /// The filter length in input samples.
   package let filterLength: Int
   private let inputRate: Int32
   private var takenCount: Int64 = 0
 
-  /// Makes a resampler that gives `outputRate` samples for each `inputRate` that it takes.
+  /// Makes a resampler that outputs `outputRate` samples per `inputRate` input samples.
   ///
-  /// Only their fraction matters; reduce it. The corresponding calls are `swr_alloc_set_opts2`
-  /// and `swr_init`.
+  /// Only the ratio matters; pass it in lowest terms. The calls are `swr_alloc_set_opts2` and
+  /// `swr_init`.
   ///
   /// - Parameters:
-  ///   - inputRate: Above zero and up to ``largestInputRate``.
+  ///   - inputRate: Above zero, at most ``largestInputRate``.
   ///   - outputRate: Above zero.
-  ///   - channelCount: 1 to 64.
-  /// - Throws: `ResamplerError` when the numbers are outside these limits, or without memory.
+  ///   - channelCount: From 1 to 64.
+  /// - Throws: `ResamplerError` when a number is out of range, or without memory.
   package init(
     inputRate: Int32, outputRate: Int32, channelCount: Int
   ) throws(ResamplerError) {
@@ -46,18 +46,18 @@ package struct Resampler: ~Copyable {
       filterLength: Int((128 * narrowing / 0.97).rounded(.up)), flags: 0)
   }
 
-  /// Makes a resampler that gives one sample for each that it takes, but for what
-  /// ``steer(partsPerMillion:)`` sets.
+  /// Makes a resampler of ratio 1:1 that ``steer(partsPerMillion:)`` adjusts.
   ///
   /// - Parameters:
-  ///   - rate: Samples a second, from 1 to ``largestInputRate``; it sets nothing but the unit.
-  ///   - channelCount: 1 to 64.
-  /// - Throws: `ResamplerError` when the numbers are outside these limits, or without memory.
+  ///   - rate: Samples per second, from 1 to ``largestInputRate``; only the unit of the filter.
+  ///   - channelCount: From 1 to 64.
+  /// - Throws: `ResamplerError` when a number is out of range, or without memory.
   package init(steeredAt rate: Int32, channelCount: Int) throws(ResamplerError) {
     guard (1...Self.largestInputRate).contains(rate), (1...64).contains(channelCount) else {
       throw ResamplerError(operation: .open, code: CFFmpeg_EINVAL)
     }
-    // Between 4096 filters it interpolates; without the flag, equal rates pass untouched.
+    // The resampler interpolates between 4096 filters. Without the flag, equal rates would bypass
+    // it.
     try self.init(
       inputRate: rate, outputRate: rate, channelCount: channelCount, phaseShift: 12,
       filterLength: Int((128 / 0.97).rounded(.up)), flags: Int64(SWR_FLAG_RESAMPLE))
@@ -70,7 +70,7 @@ package struct Resampler: ~Copyable {
 
     var layout = AVChannelLayout()
     av_channel_layout_default(&layout, Int32(channelCount))
-    var sameLayout = layout  // A default layout owns no memory, so a copy is a whole one.
+    var sameLayout = layout  // A default layout owns no memory, so it can be copied.
     var context: OpaquePointer?
     var code = swr_alloc_set_opts2(
       &context, &layout, AV_SAMPLE_FMT_FLTP, outputRate, &sameLayout, AV_SAMPLE_FMT_FLTP,
@@ -94,11 +94,11 @@ package struct Resampler: ~Copyable {
     self.context = context
   }
 
-  /// The logarithm of the number of filters, one for each fraction of an input sample.
+  /// The base-2 logarithm of the number of filter phases.
   ///
-  /// With as many as the output rate, libswresample uses no other fraction, and more would cost
-  /// memory (69 MB at a 32nd of the rate) for the same samples. Above 4096 it interpolates, and
-  /// filters that are longer because they narrow the band need fewer.
+  /// As many phases as the output rate cover every fractional position exactly; more would only
+  /// waste memory (69 MB at 1/32 of the rate). Above 4096 phases the filters are interpolated.
+  /// Longer filters, as needed for downsampling, work with fewer phases.
   private static func phaseShift(outputRate: Int32, narrowing: Double) -> Int64 {
     var exact: Int64 = 0
     while 1 << exact < Int64(outputRate) { exact += 1 }
@@ -113,18 +113,18 @@ package struct Resampler: ~Copyable {
   }
 
   deinit {
-    // `swr_free` also clears the variable that it is given; a copy of the pointer will do.
+    // `swr_free` clears the given variable, so a copy of the pointer is passed.
     var last = context
     swr_free(&last)
   }
 
-  /// Takes samples, and gives all those that can be computed from what has come so far.
+  /// Converts samples and returns all output that can be computed so far.
   ///
-  /// The corresponding call is `swr_convert`.
+  /// Calls `swr_convert`.
   ///
-  /// - Parameter input: One plane a channel, all of one length.
-  /// - Returns: One plane a channel, all of one length, which may be zero.
-  /// - Throws: `ResamplerError` when the planes do not fit the channels, or FFmpeg refuses.
+  /// - Parameter input: One plane per channel, all of the same length.
+  /// - Returns: One plane per channel, all of the same length, possibly empty.
+  /// - Throws: `ResamplerError` when the planes do not match the channels, or FFmpeg fails.
   package mutating func convert(_ input: [[Float]]) throws(ResamplerError) -> [[Float]] {
     guard input.count == channelCount, let count = input.first?.count,
       let inputCount = Int32(exactly: count), input.allSatisfy({ $0.count == count })
@@ -132,7 +132,7 @@ package struct Resampler: ~Copyable {
     let capacity = swr_get_out_samples(context, inputCount)
     guard capacity >= 0 else { throw ResamplerError(operation: .convert, code: capacity) }
 
-    // One block for all planes each way: C wants an array of pointers.
+    // One allocation per direction holds all planes, because C expects an array of pointers.
     let source = UnsafeMutableBufferPointer<Float>.allocate(capacity: max(1, count * channelCount))
     let result = UnsafeMutableBufferPointer<Float>.allocate(
       capacity: max(1, Int(capacity) * channelCount))
@@ -158,54 +158,53 @@ package struct Resampler: ~Copyable {
     }
   }
 
-  /// Takes more input, or less, for the same output from now on.
+  /// Changes the consumed input per output sample from now on.
   ///
-  /// The change is of the pace alone: between samples the sound goes on. The corresponding call is
-  /// `swr_set_compensation`.
+  /// Only the speed changes; the signal stays continuous. Calls `swr_set_compensation`.
   ///
-  /// - Parameter parts: How many samples more than a million are taken for a million, to the
-  ///   nearest whole millionth or a little less; between -100 000 and 100 000.
-  /// - Throws: `ResamplerError` when FFmpeg refuses.
+  /// - Parameter parts: Additional input samples per million, from -100 000 to 100 000. Truncated
+  ///   to thousandths.
+  /// - Throws: `ResamplerError` when FFmpeg rejects the value.
   package mutating func steer(partsPerMillion parts: Double) throws(ResamplerError) {
     let parts = parts.isFinite ? max(-100_000, min(100_000, parts)) : 0
-    // Over the longest time there is: before it is over there is another call.
+    // The compensation distance is the longest possible; the next call comes earlier.
     let distance: Int32 = 1_000_000_000
     let code = swr_set_compensation(context, Int32(-parts * 1_000), distance)
     guard code >= 0 else { throw ResamplerError(operation: .steer, code: code) }
   }
 
-  /// Where the next output sample lies in the input, in samples from its first, exactly.
+  /// The exact position of the next output sample, in input samples from the first.
   package var nextPosition: Double {
-    // A 2^20th of a sample is the unit that libswresample counts in.
+    // libswresample counts positions in 1/2^20 of a sample.
     let delay = swr_get_delay(context, Int64(inputRate) << 20)
     return Double(takenCount) - Double(delay) / 0x1p20
   }
 
-  /// A plane as C declares it, which knows only bytes.
+  /// The plane's pointer as bytes, the type that the C API expects.
   private static func bytes(_ plane: UnsafeMutablePointer<Float>?) -> UnsafeMutablePointer<UInt8>? {
     plane.map { UnsafeMutableRawPointer($0).assumingMemoryBound(to: UInt8.self) }
   }
 }
 
-/// A failed call to libswresample: what was tried, and FFmpeg's reason.
+/// A failed call to libswresample: the operation and FFmpeg's error code.
 package struct ResamplerError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What was tried, worded to complete "Could not …".
+  /// The operation, as a phrase that completes "could not …".
   package enum Operation: String, Sendable {
     case open = "set up a change of sampling rate"
     case convert = "change the sampling rate"
     case steer = "correct the sampling rate"
   }
 
-  /// What was tried.
+  /// The failed operation.
   package let operation: Operation
   /// The negative `AVERROR` code.
   package let code: Int32
 
-  /// One sentence without a final period, for people.
+  /// The error in one sentence, without a final period.
   package var description: String {
     var text = [CChar](repeating: 0, count: 128)
     av_strerror(code, &text, text.count)
     let reason = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-    return "Could not \(operation.rawValue): \(String(decoding: reason, as: UTF8.self))"
+    return "could not \(operation.rawValue): \(String(decoding: reason, as: UTF8.self))"
   }
 }

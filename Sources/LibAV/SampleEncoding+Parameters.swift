@@ -3,7 +3,7 @@
 package import OvercrankMovieFormat
 
 extension SampleEncoding {
-  /// How a MOV file wants the samples of a track.
+  /// Chooses the sample encoding that MOV requires for a track.
   package init(_ parameters: CodecParameters) {
     switch parameters.codecName {
     case "h264" where !parameters.isLengthPrefixed: self = .lengthPrefixed

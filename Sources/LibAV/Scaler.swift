@@ -3,24 +3,23 @@
 package import CFFmpeg
 package import OvercrankMediaCore
 
-/// Converts pictures to one size and pixel format with libswscale.
+/// Converts frames to one size and pixel format with libswscale.
 package struct Scaler: ~Copyable {
   private let context: OpaquePointer
   private let width: Int
   private let height: Int
   private let pixelFormat: AVPixelFormat
 
-  /// Sets up a conversion.
+  /// Makes a conversion.
   ///
-  /// `isFullRange` says whether a side uses all code values (JPEG) or the video range. What
-  /// libswscale cannot convert is an error for "convert". `colorSpace` is the matrix of either
-  /// side that is not RGB.
+  /// `isFullRange` selects full range (JPEG) or video range for each side. `colorSpace` is the YUV
+  /// matrix of both sides. Unsupported conversions throw for "convert".
   package init(
     from source: (width: Int, height: Int, pixelFormat: AVPixelFormat, isFullRange: Bool),
     to target: (width: Int, height: Int, pixelFormat: AVPixelFormat, isFullRange: Bool),
     colorSpace: AVColorSpace = AVCOL_SPC_UNSPECIFIED
   ) throws(LibAVError) {
-    // The fast way to RGB is up to two levels too dark.
+    // The default path to RGB is up to two levels too dark, so accurate rounding is enabled.
     let exactness = SWS_ACCURATE_RND | (target.pixelFormat.isRGB ? SWS_FULL_CHR_H_INT : 0)
     guard
       let context = LibAVLog.during({
@@ -34,12 +33,12 @@ package struct Scaler: ~Copyable {
         "convert", "pictures to another pixel format", code: CFFmpeg_EINVAL,
         logLine: LibAVLog.takeLine())
     }
-    // The same on both sides, BT.601 where nothing is said: the range may change here, the
-    // matrix never does. libswscale's numbers are those of AVColorSpace.
+    // Both sides use the same matrix, BT.601 where untagged, because only the range may change
+    // here. libswscale's matrix numbers equal those of AVColorSpace.
     let matrix = sws_getCoefficients(
       colorSpace == AVCOL_SPC_UNSPECIFIED || colorSpace == AVCOL_SPC_RGB
         ? SWS_CS_DEFAULT : Int32(clamping: colorSpace.rawValue))
-    // A negative answer means that neither side has a range (RGB to RGB): nothing to set.
+    // A negative result means that neither side has a range (RGB to RGB), so nothing needs setting.
     _ = sws_setColorspaceDetails(
       context, matrix, source.isFullRange ? 1 : 0, matrix, target.isFullRange ? 1 : 0, 0, 1 << 16,
       1 << 16)
@@ -51,7 +50,7 @@ package struct Scaler: ~Copyable {
 
   deinit { sws_freeContext(context) }
 
-  /// The converted picture, in memory of its own.
+  /// Returns the converted frame as a new frame.
   ///
   /// - Throws: `LibAVError` for "convert".
   package mutating func convert(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
@@ -62,7 +61,7 @@ package struct Scaler: ~Copyable {
   }
 }
 
-/// Converts pictures to one pixel format, setting up anew when their size or format changes.
+/// Converts frames to one pixel format, and reconfigures when the source size or format changes.
 package struct FrameConverter: ~Copyable {
   private struct Source: Equatable {
     let width: Int
@@ -78,9 +77,9 @@ package struct FrameConverter: ~Copyable {
   private var scaler: Scaler?
   private var source: Source?
 
-  /// Prepares a conversion; `isFullRange` says what range the result's code values take.
+  /// Prepares a conversion; `isFullRange` selects the range of the result.
   ///
-  /// Pictures keep their size unless one is given.
+  /// Frames keep their size unless a target size is given.
   package init(
     to target: LibAVPixelFormat, isFullRange: Bool, width: Int? = nil, height: Int? = nil
   ) {
@@ -89,9 +88,9 @@ package struct FrameConverter: ~Copyable {
     if let width, let height { size = (width, height) } else { size = nil }
   }
 
-  /// Prepares a conversion to the range that a format usually has: RGB and gray the full one.
+  /// Prepares a conversion to the usual range of a format: full range for RGB and gray.
   ///
-  /// - Throws: `LibAVError` for "find" where libswscale does not make the format.
+  /// - Throws: `LibAVError` for "find" where libswscale cannot write the format.
   package init(to format: PixelFormat) throws(LibAVError) {
     let target = try LibAVPixelFormat(finding: format)
     guard target.isConversionTarget else {
@@ -100,7 +99,7 @@ package struct FrameConverter: ~Copyable {
     self.init(to: target, isFullRange: target.isFullRange)
   }
 
-  /// The picture in the target format and size; the frame itself where it has both.
+  /// Returns the frame in the target format and size; the same frame where nothing changes.
   ///
   /// - Throws: `LibAVError` for "convert".
   package mutating func convert(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {

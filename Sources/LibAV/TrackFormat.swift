@@ -3,12 +3,12 @@
 package import CFFmpeg
 package import OvercrankMediaCore
 
-/// What kind of media a track carries.
+/// The kind of media in a track.
 package enum TrackKind: Sendable { case video, audio, other }
 
-/// A copy of `AVCodecParameters`, which outlives the file or codec it was read from.
+/// A copy of `AVCodecParameters` that outlives its file or codec.
 package final class CodecParameters: @unchecked Sendable {
-  // Written in the initialiser only.
+  // Written only in the initializer.
   let pointer: UnsafeMutablePointer<AVCodecParameters>
 
   init(copying other: UnsafePointer<AVCodecParameters>) throws(LibAVError) {
@@ -19,16 +19,16 @@ package final class CodecParameters: @unchecked Sendable {
     try LibAVError.check(avcodec_parameters_copy(copy, other), "copy", "codec parameters")
   }
 
-  /// Copies the parameters of a track of a file.
+  /// Copies the codec parameters of a track in a file.
   ///
-  /// The pixel aspect ratio is the container's where it has one, since players prefer it to the
-  /// bitstream's (`av_guess_sample_aspect_ratio`).
+  /// The container's pixel aspect ratio has precedence over the bitstream's, as in players
+  /// (`av_guess_sample_aspect_ratio`).
   convenience init(of stream: UnsafeMutablePointer<AVStream>) throws(LibAVError) {
     try self.init(copying: stream.pointee.codecpar)
     pointer.pointee.sample_aspect_ratio = av_guess_sample_aspect_ratio(nil, stream, nil)
   }
 
-  /// Makes the parameters of a compressed camera format.
+  /// Makes codec parameters for a compressed camera format.
   package init(
     videoCodec: String, width: Int, height: Int, extradata: [UInt8] = []
   ) throws(LibAVError) {
@@ -46,7 +46,7 @@ package final class CodecParameters: @unchecked Sendable {
     try set(extradata)
   }
 
-  /// Makes the same parameters with other headers.
+  /// Makes a copy with other codec headers.
   package init(_ other: CodecParameters, extradata: [UInt8]) throws(LibAVError) {
     guard let copy = avcodec_parameters_alloc() else {
       throw LibAVError("allocate", "codec parameters", code: CFFmpeg_ENOMEM)
@@ -59,7 +59,7 @@ package final class CodecParameters: @unchecked Sendable {
     try set(extradata)
   }
 
-  /// Sets the headers of parameters that have none.
+  /// Sets the codec headers of parameters that have none.
   private func set(_ extradata: [UInt8]) throws(LibAVError) {
     guard !extradata.isEmpty else { return }
     let padded = extradata.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)
@@ -88,65 +88,65 @@ package final class CodecParameters: @unchecked Sendable {
   package var height: Int { Int(pointer.pointee.height) }
   package var sampleRate: Int { Int(pointer.pointee.sample_rate) }
   package var channelCount: Int { Int(pointer.pointee.ch_layout.nb_channels) }
-  /// Samples that an encoder puts before the first of its sound.
+  /// Encoder priming: samples that the encoder inserts before the first audio sample.
   package var initialPadding: Int { Int(pointer.pointee.initial_padding) }
-  /// How wide a pixel is for its height; nil where the file does not say.
+  /// The pixel aspect ratio; nil where the file states none.
   package var pixelAspect: Encoder.PixelAspect? {
     let aspect = pointer.pointee.sample_aspect_ratio
     guard aspect.num > 0, aspect.den > 0 else { return nil }
     return Encoder.PixelAspect(width: aspect.num, height: aspect.den)
   }
-  /// Whether pictures are stored in another order than they are shown (B-frames).
+  /// Whether frames are stored in another order than shown (B-frames).
   package var isReordered: Bool { pointer.pointee.video_delay > 0 }
-  /// Whether H.264 is stored with lengths and one set of headers (`avcC`) rather than as the
-  /// byte stream of Annex B, whose headers begin with a start code.
+  /// Whether H.264 is stored with length prefixes and `avcC` headers, rather than as an Annex B
+  /// byte stream.
   package var isLengthPrefixed: Bool {
     pointer.pointee.extradata_size > 0 && pointer.pointee.extradata?.pointee == 1
   }
-  /// How many bytes give the length of each unit of H.264 or HEVC; nil for a byte stream.
+  /// The size of a NAL unit's length prefix in bytes (H.264, HEVC); nil for a byte stream.
   package var unitLengthSize: Int? {
-    // avcC has it in the fifth byte, hvcC in the twenty-second.
+    // The size field is byte 4 of avcC and byte 21 of hvcC, counted from 0.
     let position = codecID == AV_CODEC_ID_HEVC ? 21 : 4
     guard let data = pointer.pointee.extradata, pointer.pointee.extradata_size > position,
       data[0] == 1
     else { return nil }
     return Int(data[position] & 3) + 1
   }
-  /// The tag of HEVC whose headers stand beside the track.
+  /// The codec tag for HEVC with all headers in the track.
   static let hvc1: UInt32 = 0x3163_7668
-  /// Whether it is HEVC with all headers beside the track.
+  /// Whether the track is HEVC with all headers in the track.
   var isHVC1: Bool {
     codecID == AV_CODEC_ID_HEVC
       && (unitLengthSize != nil || pointer.pointee.codec_tag == Self.hvc1)
   }
-  /// The tag of uncompressed grey that is stored as it is, with black at 0.
+  /// The codec tag for uncompressed 8-bit gray with black at 0.
   static let y800: UInt32 = 0x3030_3859
-  /// Whether it is uncompressed grey of 8 bits.
+  /// Whether the track is uncompressed 8-bit gray.
   var isPlainGray: Bool { codecID == AV_CODEC_ID_RAWVIDEO && pixelFormat == .gray8 }
-  /// The headers that stand beside the track; none where its packets bring all.
+  /// The codec headers stored in the track; empty where packets contain them.
   package var extradata: [UInt8] {
     let size = Int(max(0, pointer.pointee.extradata_size))
     return Array(UnsafeBufferPointer(start: pointer.pointee.extradata, count: size))
   }
-  /// Whether samples use all values, rather than those of television.
+  /// Whether samples have full range rather than video range.
   package var isFullRange: Bool {
     pointer.pointee.color_range == AVCOL_RANGE_JPEG || pixelFormat.isFullRange
   }
-  /// Whether a picture may hold two fields, each of another time.
+  /// Whether frames may contain two fields of different times.
   package var isInterlaced: Bool {
     pointer.pointee.field_order != AV_FIELD_UNKNOWN
       && pointer.pointee.field_order != AV_FIELD_PROGRESSIVE
   }
-  /// Whether libav has a decoder for it.
+  /// Whether libavcodec has a decoder for the codec.
   package var hasDecoder: Bool { avcodec_find_decoder(pointer.pointee.codec_id) != nil }
-  /// Whether every picture stands by itself (MJPEG, FFV1, uncompressed).
+  /// Whether every frame is independent (MJPEG, FFV1, uncompressed).
   package var isIntraOnly: Bool {
     guard let descriptor = avcodec_descriptor_get(pointer.pointee.codec_id) else { return false }
     return descriptor.pointee.props & AV_CODEC_PROP_INTRA_ONLY != 0
   }
 
-  /// Whether packets of the other kind can follow in one track: codec, size, pixels and headers
-  /// are the same.
+  /// Whether packets of both parameters can share one track: codec, size, pixel format and headers
+  /// are equal.
   package func decodesLike(_ other: CodecParameters) -> Bool {
     codecID == other.codecID && width == other.width && height == other.height
       && pointer.pointee.format == other.pointer.pointee.format
@@ -154,30 +154,30 @@ package final class CodecParameters: @unchecked Sendable {
   }
 }
 
-/// What a file says of one of its tracks, copied out so that it outlives the file.
+/// The description of a track, copied so that it outlives the file.
 package struct TrackFormat: Sendable {
-  /// The place in the file, from 0, which its packets carry.
+  /// The track's index in the file, from 0, equal to its packets' `trackIndex`.
   package let index: Int
   package let kind: TrackKind
   package let parameters: CodecParameters
   /// Seconds per tick, above zero.
   package let timeBase: Rational
-  /// The number of samples that the file's headers name; 0 where they name none.
+  /// The number of samples stated in the headers; 0 where unstated.
   package let indexedCount: Int
-  /// The rate the file states, frames over duration; nil where it states none.
+  /// The stated average rate, frames over duration; nil where unstated.
   package let averageFrameRate: FrameRate?
-  /// The rate libav believes all times can be told in; nil where it has none.
+  /// FFmpeg's `r_frame_rate`: the lowest rate that represents all times; nil where unknown.
   package let nominalFrameRate: FrameRate?
-  /// Degrees by which a player turns the picture clockwise: 0, 90, 180, 270.
+  /// Clockwise rotation for display, in degrees: 0, 90, 180 or 270.
   package let rotation: Int
-  /// The nine numbers of the display matrix, or none.
+  /// The nine numbers of the display matrix; empty for none.
   package let displayMatrix: [Int32]
-  /// The track's tags.
+  /// The track's metadata.
   package let metadata: [String: String]
-  /// What the file says of the pictures beside their packets, without the display matrix.
+  /// Side data for all frames, without the display matrix.
   package let sideData: [TrackSideData]
-  /// What a track that is neither pictures nor sound to us is called, such as `timecode track`;
-  /// nil for one that only holds the names of chapters.
+  /// The description of a track that is neither video nor audio, such as `timecode track`; nil for
+  /// a chapter text track.
   package let otherName: String?
 
   init(_ stream: UnsafeMutablePointer<AVStream>) throws(LibAVError) {
@@ -190,7 +190,7 @@ package struct TrackFormat: Sendable {
     parameters = try CodecParameters(of: stream)
     kind =
       switch stream.pointee.codecpar.pointee.codec_type {
-      // A cover picture is a track to libav and no movie to anyone else.
+      // libavformat exposes a cover image as a video track; it is excluded here.
       case AVMEDIA_TYPE_VIDEO
       where stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0:
         .video
@@ -219,7 +219,7 @@ package struct TrackFormat: Sendable {
 }
 
 extension TrackFormat {
-  /// By the codec's tag: libav gives these tracks no codec of their own.
+  /// Derives the description from the codec tag, because libavformat assigns these tracks no codec.
   private static func otherName(_ parameters: AVCodecParameters) -> String? {
     let tag = (0..<4).map {
       Character(Unicode.Scalar(UInt8(parameters.codec_tag >> ($0 * 8) & 0xFF)))
@@ -227,7 +227,7 @@ extension TrackFormat {
     let name = String(cString: avcodec_get_name(parameters.codec_id))
     switch parameters.codec_type {
     case AVMEDIA_TYPE_VIDEO: return "video track (\(name))"
-    case AVMEDIA_TYPE_AUDIO: return "sound track (\(name))"
+    case AVMEDIA_TYPE_AUDIO: return "audio track (\(name))"
     case AVMEDIA_TYPE_SUBTITLE: return "subtitle track (\(name))"
     case AVMEDIA_TYPE_DATA
     where parameters.codec_id == AV_CODEC_ID_BIN_DATA && tag == Array("text"):
@@ -241,7 +241,7 @@ extension TrackFormat {
 }
 
 extension FrameRate {
-  /// The rate of an `AVRational`, or nil where it is none.
+  /// The rate of an `AVRational`; nil unless it is above zero.
   fileprivate init?(_ rational: AVRational) {
     guard rational.num > 0, rational.den > 0,
       let rate = FrameRate(
@@ -251,7 +251,7 @@ extension FrameRate {
   }
 }
 
-/// The entries of a libav dictionary.
+/// The entries of an `AVDictionary`.
 func readDictionary(_ dictionary: OpaquePointer?) -> [String: String] {
   var result: [String: String] = [:]
   var entry: UnsafeMutablePointer<AVDictionaryEntry>?

@@ -2,13 +2,12 @@
 
 import CFFmpeg
 
-/// Something that a file says of a track's pictures once for all: how bright the screen was on
-/// which they were made, how they lie on a sphere.
+/// Side data for all frames of a track, such as HDR metadata or a spherical projection.
 package struct TrackSideData: Sendable {
   private let type: AVPacketSideDataType
   private let bytes: [UInt8]
 
-  /// What is kept, with the name under which its loss is told.
+  /// The preserved kinds of side data, with names for messages about their loss.
   private static let kinds:
     [(type: AVPacketSideDataType, frame: AVFrameSideDataType?, name: String)] =
       [
@@ -23,12 +22,12 @@ package struct TrackSideData: Sendable {
         (AV_PKT_DATA_SPHERICAL, nil, "spherical projection"),
       ]
 
-  /// The name under which its loss is told.
+  /// The name for messages about a loss of this side data.
   package var name: String { Self.kinds.first { $0.type == type }?.name ?? "side data" }
 
-  /// Whether a container of ours has a place for it.
+  /// Whether MOV or MP4 supports this side data.
   package func isStorable(in container: String) -> Bool {
-    // libavformat writes the last three into MP4 alone.
+    // libavformat writes the last three kinds only to MP4.
     container == "mp4"
       || [
         AV_PKT_DATA_MASTERING_DISPLAY_METADATA, AV_PKT_DATA_CONTENT_LIGHT_LEVEL,
@@ -36,7 +35,7 @@ package struct TrackSideData: Sendable {
       ].contains(type)
   }
 
-  /// Whether it says what the colors mean (ICC.1).
+  /// Whether the side data is an ICC color profile (ICC.1).
   var isColorProfile: Bool { type == AV_PKT_DATA_ICC_PROFILE }
 
   static func all(of stream: UnsafeMutablePointer<AVStream>) -> [TrackSideData] {
@@ -50,7 +49,7 @@ package struct TrackSideData: Sendable {
     }
   }
 
-  /// What a picture says of itself that a track can say of all.
+  /// The side data of a frame that can also be stored for a whole track.
   package static func all(of frame: MediaFrame) -> [TrackSideData] {
     kinds.compactMap { kind in
       guard let type = kind.frame,
@@ -61,7 +60,7 @@ package struct TrackSideData: Sendable {
     }
   }
 
-  /// Puts it on a track that is to be written.
+  /// Adds the side data to an output track.
   func add(to stream: UnsafeMutablePointer<AVStream>) {
     guard let position = av_stream_new_side_data(stream, type, bytes.count) else { return }
     bytes.withUnsafeBytes { buffer in
@@ -73,7 +72,7 @@ package struct TrackSideData: Sendable {
 }
 
 extension CodecParameters {
-  /// Whether brightness is coded for HDR10 (SMPTE ST 2084).
+  /// Whether the transfer function is PQ (HDR10, SMPTE ST 2084).
   package var isPerceptuallyQuantized: Bool {
     pointer.pointee.color_trc == AVCOL_TRC_SMPTE2084
   }

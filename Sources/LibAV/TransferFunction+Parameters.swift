@@ -4,7 +4,7 @@ import CFFmpeg
 package import OvercrankMediaCore
 
 extension TransferFunction {
-  /// The function that a track's tags name.
+  /// Makes the transfer function of a track's color tags.
   package init(_ colors: Encoder.ColorTags) {
     let curve: Curve =
       switch colors.transfer {
@@ -16,7 +16,7 @@ extension TransferFunction {
       case AVCOL_TRC_ARIB_STD_B67: .hlg
       default: .bt709
       }
-    // BT.601 where nothing is said, as libswscale takes it.
+    // Untagged video uses BT.601 coefficients, as in libswscale.
     let (red, blue) =
       switch colors.space {
       case AVCOL_SPC_BT709: (0.2126, 0.0722)

@@ -2,14 +2,14 @@
 
 import Glibc
 
-/// The memory that the process may still map.
+/// The address space that the process may still map.
 package enum AddressSpace {
-  /// Bytes left below the limit that somebody set (`ulimit -v`, RLIMIT_AS); nil without one.
+  /// Bytes left below RLIMIT_AS (`ulimit -v`); nil where no limit is set.
   package static var bytesLeft: Int64? {
     var limit = rlimit()
     guard getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0,
       limit.rlim_cur != rlim_t.max,
-      // The first number is the size of all mappings in pages; proc(5).
+      // The first field of /proc/self/statm is the total program size in pages; see proc(5).
       let pages = SystemFiles.firstLine(of: "/proc/self/statm")?.split(separator: " ").first
         .flatMap({ Int64($0) })
     else { return nil }

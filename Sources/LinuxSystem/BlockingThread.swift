@@ -3,20 +3,20 @@
 import Glibc
 import Synchronization
 
-/// A thread of its own for work that blocks, which Swift's shared pool must not do.
+/// A dedicated thread for blocking work, which must not run on Swift's cooperative thread pool.
 package final class BlockingThread: Sendable {
   private let thread: pthread_t
 
-  /// Whether the thread asks to run before ordinary ones.
+  /// The scheduling policy of the thread.
   package enum Urgency: Sendable {
     case ordinary
-    /// SCHED_FIFO where the system allows it (root, or an rtprio limit); ordinary elsewhere.
+    /// SCHED_FIFO where permitted (root, or an RLIMIT_RTPRIO); ordinary scheduling elsewhere.
     case realTime
   }
 
   /// Starts a thread that runs `body` once.
   ///
-  /// - Throws: `SystemError` when the system has no thread left.
+  /// - Throws: `SystemError` when the system cannot create a thread.
   package init(
     urgency: Urgency = .ordinary, _ body: @escaping @Sendable () -> Void
   ) throws(SystemError) {
@@ -36,27 +36,30 @@ package final class BlockingThread: Sendable {
     thread = made
     if urgency == .realTime {
       var parameters = sched_param(sched_priority: 10)
-      // Refused to ordinary users on most systems, which is fine: it only makes losses rarer.
+      // Most systems deny SCHED_FIFO to ordinary users. The failure is ignored, because real-time
+      // scheduling only reduces frame losses.
       _ = pthread_setschedparam(made, SCHED_FIFO, &parameters)
     }
   }
 
-  /// Waits until the body has returned; to be called once.
+  /// Waits until `body` has returned.
+  ///
+  /// Call at most once.
   package func join() { pthread_join(thread, nil) }
 
-  /// Lets the thread go on by itself, in place of joining it.
+  /// Detaches the thread; use instead of ``join()``.
   package func detach() { pthread_detach(thread) }
 }
 
 extension BlockingThread {
-  /// Does work that blocks on a thread of its own, and suspends the task meanwhile.
+  /// Runs blocking work on a dedicated thread and suspends the calling task meanwhile.
   ///
   /// - Parameters:
-  ///   - body: The work. It is given a closure that tells whether the task was cancelled, which may
-  ///     be called from any thread.
-  ///   - onCancel: Called at once when the task is cancelled, from any thread.
-  /// - Returns: What the work returned or threw.
-  /// - Throws: `SystemError` when the system has no thread left.
+  ///   - body: The work. Its argument returns whether the task was cancelled, callable from any
+  ///     thread.
+  ///   - onCancel: Called immediately when the task is cancelled, on any thread.
+  /// - Returns: The result or the error of `body`.
+  /// - Throws: `SystemError` when the system cannot create a thread.
   package static func run<Value: Sendable, Failure: Error>(
     _ body:
       @escaping @Sendable (_ isCancelled: @escaping @Sendable () -> Bool) throws(Failure) -> Value,

@@ -4,18 +4,17 @@ import DequeModule
 import Dispatch
 import Synchronization
 
-/// A queue between two threads, with room for a few elements.
+/// A bounded FIFO queue between one producer thread and one consumer thread.
 ///
-/// One side puts things on until it is full and then waits; the other takes them off in order and
-/// waits while it is empty. Either side may stop it, the one with the reason, and neither then
-/// waits any longer.
+/// The producer blocks while the queue is full, the consumer while the queue is empty. The producer
+/// may end the queue with an error, the consumer may stop it. Neither side blocks afterwards.
 package final class BoundedBlockingQueue<Element: Sendable>: Sendable {
-  /// What a side that takes gets.
+  /// The result of ``take(within:)``.
   package enum Taken {
     case element(Element)
-    /// There is none any more.
+    /// The queue has ended or was stopped.
     case end
-    /// There is none yet, and it has been waited for long enough.
+    /// The timeout passed before an element arrived.
     case nothingYet
   }
 
@@ -27,16 +26,17 @@ package final class BoundedBlockingQueue<Element: Sendable>: Sendable {
   }
 
   private let state = Mutex(State())
-  // Made empty and filled by signals: libdispatch refuses to end one below its first value.
+  // The semaphore starts at zero and is filled by signals. libdispatch traps when a semaphore is
+  // destroyed below its initial value.
   private let space = DispatchSemaphore(value: 0)
   private let waiting = DispatchSemaphore(value: 0)
 
-  /// Makes a queue for so many things at a time.
+  /// Makes a queue that holds up to `capacity` elements.
   package init(capacity: Int) {
     for _ in 0..<capacity { space.signal() }
   }
 
-  /// Puts a thing on, waiting for room; false when nobody wants it any more.
+  /// Appends an element and blocks while the queue is full; false once the consumer has stopped.
   package func put(_ element: Element) -> Bool {
     space.wait()
     let isStopped = state.withLock { state in
@@ -51,7 +51,9 @@ package final class BoundedBlockingQueue<Element: Sendable>: Sendable {
     return true
   }
 
-  /// Tells the other side that nothing follows, or why.
+  /// Ends the queue, with an error or without.
+  ///
+  /// Called by the producer.
   package func end(_ failure: (any Error)? = nil) {
     state.withLock { state in
       guard !state.isEnded else { return }
@@ -61,18 +63,20 @@ package final class BoundedBlockingQueue<Element: Sendable>: Sendable {
     waiting.signal()
   }
 
-  /// Tells the other side that nothing more is wanted.
+  /// Stops the queue.
+  ///
+  /// Called by the consumer.
   package func stop() {
     state.withLock { $0.isStopped = true }
     space.signal()
     waiting.signal()
   }
 
-  /// Takes the next thing off.
+  /// Removes and returns the next element.
   ///
-  /// - Parameter milliseconds: How long to wait for one; without end where nil.
-  /// - Returns: It, or why there is none.
-  /// - Throws: Why the other side ended.
+  /// - Parameter milliseconds: The timeout; nil waits without a limit.
+  /// - Returns: The element, the end of the queue, or a timeout.
+  /// - Throws: The error with which the producer ended the queue.
   package func take(within milliseconds: Int? = nil) throws -> Taken {
     if let milliseconds {
       guard waiting.wait(timeout: .now() + .milliseconds(milliseconds)) == .success else {
@@ -88,7 +92,7 @@ package final class BoundedBlockingQueue<Element: Sendable>: Sendable {
       return taken == nil ? state.failure : nil
     }
     guard let taken else {
-      // For whoever asks again.
+      // Another take() must also see the end of the queue instead of blocking.
       waiting.signal()
       if let failure { throw failure }
       return .end
@@ -97,6 +101,6 @@ package final class BoundedBlockingQueue<Element: Sendable>: Sendable {
     return .element(taken)
   }
 
-  /// Whether the taking side wants nothing more.
+  /// Whether the consumer has stopped the queue and takes no more elements.
   package var isStopped: Bool { state.withLock { $0.isStopped } }
 }

@@ -4,20 +4,21 @@ import CLinuxSystem
 import Glibc
 import Synchronization
 
-/// The changes in folders: inotify(7), which needs no privilege, and works in containers, where
-/// the kernel's own messages about devices do not arrive.
+/// Watches directories for changes by inotify(7).
 ///
-/// One thread reads; it closes when it goes.
+/// inotify needs no privilege and also works in containers, where udev events do not arrive.
+///
+/// One thread calls ``take()``. The descriptor is closed on `deinit`.
 package final class DirectoryWatcher: Sendable {
-  /// Something that happened to an entry of a folder.
+  /// A change of one directory entry.
   package struct Event: Hashable, Sendable {
-    /// What happened.
+    /// The kind of change.
     package enum Change: Hashable, Sendable {
-      /// There is an entry of that name now.
+      /// An entry of this name was created or moved into the directory.
       case appeared
-      /// There is none any more.
+      /// The entry was deleted or moved out of the directory.
       case disappeared
-      /// Its permissions or its owner changed.
+      /// The permissions or the owner of the entry changed.
       case changed
     }
 
@@ -26,35 +27,34 @@ package final class DirectoryWatcher: Sendable {
     package let change: Change
   }
 
-  /// Becomes readable when something has happened.
+  /// The inotify descriptor; readable when events are pending.
   package let descriptor: CInt
   private let folders = Mutex<[CInt: String]>([:])
 
-  /// Makes a watch of no folder yet.
+  /// Makes a watcher without directories.
   ///
-  /// - Throws: `SystemError` when this user watches too much already.
+  /// - Throws: `SystemError` when the user's limit of inotify instances is reached.
   package init() throws(SystemError) {
     descriptor = inotify_init1(O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw SystemError("watch", "directories", errno) }
   }
 
-  deinit { _ = close(descriptor) }  // Nobody is left to tell.
+  deinit { _ = close(descriptor) }  // No caller is left to report an error to.
 
-  /// Watches a folder from here on; false where there is none.
+  /// Starts watching a directory; false where the directory does not exist.
   @discardableResult
   package func add(_ folder: String) -> Bool {
     let mask = IN_CREATE | IN_DELETE | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR
-    // The answer for a folder that is watched already is the number it has.
+    // For a directory that is already watched, inotify returns the existing watch number.
     let number = inotify_add_watch(descriptor, folder, UInt32(truncatingIfNeeded: mask))
     guard number >= 0 else { return false }
     folders.withLock { $0[number] = folder }
     return true
   }
 
-  /// Takes what has happened since the last call, without waiting.
+  /// Returns the events since the last call, without blocking.
   ///
-  /// - Returns: The events in order, or nil where there were too many to keep: then everything
-  ///   may have changed.
+  /// - Returns: The events in order; nil after a queue overflow, when any entry may have changed.
   package func take() -> [Event]? {
     var events: [Event] = []
     var isWhole = true
@@ -83,7 +83,7 @@ package final class DirectoryWatcher: Sendable {
       event.mask & UInt32(truncatingIfNeeded: flag) != 0
     }
     let folder = folders.withLock { folders in
-      // The folder is gone; its number may be given to another.
+      // IN_IGNORED means that the directory was deleted; inotify may reuse its watch number.
       has(IN_IGNORED) ? folders.removeValue(forKey: event.wd) : folders[event.wd]
     }
     guard let folder, !name.isEmpty else { return nil }

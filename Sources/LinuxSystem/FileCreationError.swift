@@ -3,15 +3,17 @@
 import Glibc
 package import OvercrankMediaCore
 
-/// Why a file cannot be created or written at a path.
+/// The reason why a file cannot be created or written at a path.
 package struct FileCreationError: Error, Sendable {
   package let path: String
-  /// The errno; `EEXIST` for a name that is taken, `ENOTSUP` for a device, pipe or socket, `EBUSY`
-  /// for a file that another program is writing.
+  /// The errno.
+  ///
+  /// `EEXIST` where the name is taken, `ENOTSUP` for a device, pipe or socket, `EBUSY` for a file
+  /// that another program is writing.
   package let errorNumber: Int32
-  /// Whether the file was there, and could not be written.
+  /// Whether an existing file could not be written, rather than a new one created.
   package let isWriting: Bool
-  /// Whether the path leads to a device, pipe or socket.
+  /// Whether the path names a device, pipe or socket.
   package let isNoFile: Bool
 
   package init(path: String, errorNumber: Int32, isWriting: Bool = false) {
@@ -21,7 +23,7 @@ package struct FileCreationError: Error, Sendable {
     isNoFile = false
   }
 
-  /// What stands at the path is no ordinary file.
+  /// Makes the error for a path that names no regular file.
   package init(noFile path: String) {
     self.path = path
     errorNumber = ENOTSUP
@@ -31,17 +33,17 @@ package struct FileCreationError: Error, Sendable {
 
   /// Whether another program is recording, recovering or replacing the file.
   package var isBusy: Bool { errorNumber == EBUSY }
-  /// Whether the name is taken by a file that may not be replaced.
+  /// Whether the name is taken by a file that must not be replaced.
   package var isNameTaken: Bool { errorNumber == EEXIST }
-  /// Whether the disk, or what this user may take of it, is full.
+  /// Whether the disk or the user's quota is full, or the file is too large.
   package var isDiskFull: Bool { [ENOSPC, EDQUOT, EFBIG].contains(errorNumber) }
-  /// Why, in the system's words.
+  /// The reason in the system's own text (strerror).
   package var reason: String {
     isNoFile
-      ? "it is no ordinary file"
+      ? "it is not a regular file"
       : isBusy ? "another program is writing it" : String(cString: strerror(errorNumber))
   }
-  /// What failed, on which file, and why: one line.
+  /// The failed operation, the file and the reason, in one line.
   package var message: String {
     isNameTaken
       ? "\(path) exists already"
@@ -52,7 +54,7 @@ package struct FileCreationError: Error, Sendable {
 }
 
 extension MediaError {
-  /// A file that cannot be created or written at a path.
+  /// Makes the public error for a file that cannot be created or written.
   package init(_ error: FileCreationError) {
     self.init(
       error.isNameTaken
@@ -74,6 +76,6 @@ extension FileCreationError {
         ? "choose another name, or wait until it is finished"
         : isDiskFull
           ? "free some space and try again"
-          : isWriting ? "check the disk" : "check that its folder exists and may be written to"
+          : isWriting ? "check the disk" : "check that its directory exists and is writable"
   }
 }

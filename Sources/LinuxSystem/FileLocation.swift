@@ -2,13 +2,13 @@
 
 import Glibc
 
-/// Which file a path leads to, whether it exists or not.
+/// The file that a path leads to, existing or not.
 ///
-/// Two paths lead to one file in spite of other spellings, symbolic links and hard links.
+/// Paths that differ in spelling, symbolic links or hard links compare as the same file.
 package struct FileLocation {
-  /// The bytes of the path without symbolic links: the same for each spelling of one name.
+  /// The bytes of the path with symbolic links resolved; equal for all spellings of one name.
   package let name: [UInt8]
-  /// The file itself, where it exists.
+  /// The identity of the file; nil where the file does not exist.
   private var file: FileIdentity?
 
   package init(_ path: String) {
@@ -24,7 +24,7 @@ package struct FileLocation {
     }
   }
 
-  /// Whether both lead to one file, also by two names of it.
+  /// Whether both paths lead to the same file, by the same name or by hard links.
   package func isFile(of other: FileLocation) -> Bool {
     guard let file, let found = other.file else { return name == other.name }
     return file == found

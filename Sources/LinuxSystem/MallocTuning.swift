@@ -2,8 +2,8 @@
 
 import CLinuxSystem
 
-/// What becomes of freed buffers of a picture's size.
+/// glibc's handling of freed buffers of a video frame's size.
 package enum MallocTuning {
-  /// Has the process keep them for the next picture.
+  /// Keeps freed large buffers in the process for the next frame, instead of unmapping them.
   package static func keep() { CLinuxSystem_keepLargeBuffers() }
 }

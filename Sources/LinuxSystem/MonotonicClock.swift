@@ -2,22 +2,22 @@
 
 import Glibc
 
-/// The clock that the kernel stamps frames and sound with, `CLOCK_MONOTONIC`.
+/// The clock of the kernel's frame and audio timestamps, `CLOCK_MONOTONIC`.
 package enum MonotonicClock {
-  /// Now, in nanoseconds.
+  /// The current time in nanoseconds.
   package static func nanoseconds() -> Int64 {
     var now = timespec()
     clock_gettime(CLOCK_MONOTONIC, &now)
     return Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec)
   }
 
-  /// Now, in microseconds, rounded down.
+  /// The current time in microseconds, rounded down.
   package static func microseconds() -> Int64 { nanoseconds() / 1_000 }
 
-  /// Sleeps for a moment, for who looks again and again whether something has happened.
+  /// Sleeps for 200 µs, for use in polling loops.
   package static func pause() { sleep(untilMicroseconds: microseconds() + 200) }
 
-  /// Sleeps until an instant of this clock; returns at once when it has passed.
+  /// Sleeps until an instant of this clock; returns at once where the instant has passed.
   package static func sleep(untilMicroseconds time: Int64) {
     var deadline = timespec(tv_sec: Int(time / 1_000_000), tv_nsec: Int(time % 1_000_000) * 1_000)
     while clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nil) == EINTR {}

@@ -3,21 +3,22 @@
 import CLinuxSystem
 import Glibc
 
-/// The file that has a name, locked where it can be: as long as this value lives, no other process
-/// of this program replaces it.
+/// A directory entry, locked where possible.
+///
+/// While this value lives, no other process of this program replaces the file.
 package struct NamedFile: Sendable {
   package let identity: FileIdentity
-  /// Its permissions; nil for a symbolic link.
+  /// The permission bits; nil for a symbolic link.
   package let mode: UInt32?
-  /// Holds the lock; nil for a symbolic link, and for a file that this user may not read.
+  /// The locked file; nil for a symbolic link and for a file that the user may not read.
   private let lock: OpenFile?
 
   private static let attempts = 100
 
-  /// Locks the file that has a name; nil where the name is free.
+  /// Locks the file with this name; nil where the name is free.
   ///
-  /// - Throws: `FileCreationError` with `EBUSY` where another process has it locked, `EISDIR` for a
-  ///   folder, and for what is no ordinary file.
+  /// - Throws: `FileCreationError` with `EBUSY` where another process holds the lock, `EISDIR` for
+  ///   a directory, `ENOTSUP` for any other non-regular file.
   package static func locking(_ name: String) throws(FileCreationError) -> NamedFile? {
     for _ in 0..<attempts {
       var status = stat()
@@ -39,7 +40,7 @@ package struct NamedFile: Sendable {
       guard FileLock.take(descriptor) else {
         throw FileCreationError(path: name, errorNumber: EBUSY)
       }
-      // Another file may have taken the name before the lock was taken.
+      // Another process may have renamed a different file to this name before the lock was taken.
       if file.identity == identity, FileIdentity(ofName: name) == identity {
         return NamedFile(identity: identity, mode: mode, lock: file)
       }
@@ -47,41 +48,44 @@ package struct NamedFile: Sendable {
     throw FileCreationError(path: name, errorNumber: EBUSY)
   }
 
-  /// Releases the lock now: a child of this process that has not begun its program yet has the
-  /// descriptor, too, and would keep the lock for a moment longer.
+  /// Releases the lock before this value ends.
+  ///
+  /// A forked child shares the descriptor until its exec and would keep the lock a moment longer.
   package func unlock() {
     if let lock { FileLock.release(lock.descriptor) }
   }
 }
 
-/// Names of files, changed in one step.
+/// Atomic operations on file names.
 package enum FileName {
-  /// Renames a file unless the new name is taken; 0, or the errno: `EEXIST` where it is.
+  /// Renames a file to a free name.
+  ///
+  /// Returns 0 or the errno; `EEXIST` where the name is taken.
   package static func claim(_ name: String, for file: String) -> Int32 {
     let (from, to) = (file.systemPath, name.systemPath)
     let failure = -CLinuxSystem_claim(from, to)
     guard isUnsupported(failure) else { return failure }
-    // link(2) refuses a name that is taken, too.
+    // link(2) also fails with EEXIST for a taken name.
     if link(from, to) == 0 {
       unlink(from)
       return 0
     }
     let reason = errno
     guard reason == EPERM || reason == EOPNOTSUPP else { return reason }
-    // Some file systems have no hard links either.
+    // Some file systems, such as FAT, have no hard links either.
     guard FileIdentity(ofName: name) == nil else { return EEXIST }
     return rename(from, to) == 0 ? 0 : errno
   }
 
-  /// Gives a file a name, and the file that has it another.
+  /// Gives a file a name, and moves the file that holds the name aside.
   ///
-  /// Where another file than the expected one is found under the name, nothing changes: `ESTALE`.
+  /// Nothing changes where the name holds another file than `old`; the result is `ESTALE`.
   ///
   /// - Parameters:
-  ///   - name: The name.
-  ///   - file: The file that gets it.
-  ///   - old: The file that is expected to have it.
-  /// - Returns: The errno, which is 0 for a success, and the path under which the old file then is.
+  ///   - name: The name to take over.
+  ///   - file: The file that receives the name.
+  ///   - old: The identity of the file that is expected under the name.
+  /// - Returns: The errno (0 for success), and the path where the old file is afterwards.
   package static func take(
     _ name: String, for file: String, from old: FileIdentity
   ) -> (failure: Int32, old: String) {
@@ -104,10 +108,10 @@ package enum FileName {
     return (0, aside)
   }
 
-  /// Removes a file, unless another one has its name by now.
+  /// Removes a file, unless its name meanwhile belongs to another file.
   package static func remove(_ name: String, of identity: FileIdentity?) {
     guard let identity, FileIdentity(ofName: name) == identity else { return }
-    // Checked once more under a name that no other process changes.
+    // The file moves to a private name first, since its name could change between test and unlink.
     let aside = TemporaryName.free(beside: name, TemporaryName.part)
     guard CLinuxSystem_claim(name.systemPath, aside.systemPath) == 0 else {
       unlink(name.systemPath)
@@ -120,7 +124,7 @@ package enum FileName {
     }
   }
 
-  /// Whether a file system or kernel does not have a call.
+  /// Whether the errno means that the kernel or the file system lacks the call.
   private static func isUnsupported(_ failure: Int32) -> Bool {
     failure == EINVAL || failure == ENOSYS || failure == EOPNOTSUPP
   }

@@ -2,14 +2,16 @@
 
 import Glibc
 
-/// An open file that several parts of the program share, whatever becomes of its name; it is closed
-/// with the last of them.
+/// An open file, shared by several parts of the program.
+///
+/// Renaming or deleting the file does not affect it. The descriptor is closed with the last
+/// reference.
 package final class OpenFile: Sendable {
-  /// The name to report; the file may have lost it.
+  /// The path for messages; the file may have been renamed since.
   package let path: String
   package let descriptor: Int32
 
-  /// Takes over a descriptor.
+  /// Takes ownership of an open descriptor.
   package init(adopting descriptor: Int32, path: String) {
     self.descriptor = descriptor
     self.path = path
@@ -25,14 +27,14 @@ package final class OpenFile: Sendable {
     return FileIdentity(at: path) == identity
   }
 
-  /// A path that opens this very file again, also when another has its name by now.
+  /// A path that reopens this very file, even if its name belongs to another file by now.
   package var pathToReopen: String {
     let link = "/proc/self/fd/\(descriptor)"
-    // Without procfs only the name is left.
+    // Without procfs, the name is the only way to reopen the file.
     return access(link, F_OK) != 0 && hasItsName ? path : link
   }
 
-  /// The file's name by now; nil where it has none.
+  /// The file's present path, from /proc/self/fd; nil where the file was deleted.
   package var currentPath: String? {
     let name = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4_096) { buffer in
       guard let start = buffer.baseAddress else { return "" }

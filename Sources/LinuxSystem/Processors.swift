@@ -2,8 +2,8 @@
 
 import Glibc
 
-/// The processors of the machine.
+/// The processors of this machine.
 package enum Processors {
-  /// How many processors there are to share among threads, from 1; sysconf(3).
+  /// The number of online processors, at least 1; see sysconf(3).
   package static var count: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 }

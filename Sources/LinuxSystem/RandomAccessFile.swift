@@ -3,14 +3,14 @@
 import CLinuxSystem
 import Glibc
 
-/// An open file, read and written at offsets.
+/// An open file for reads and writes at given offsets.
 package struct RandomAccessFile: ~Copyable {
-  /// The file, which others may have open, too.
+  /// The open file; other owners may share it.
   package let file: OpenFile
   package var path: String { file.path }
   private var descriptor: Int32 { file.descriptor }
 
-  /// Opens a file that exists.
+  /// Opens an existing file.
   ///
   /// - Throws: `SystemError` for "open".
   package init(opening path: String, forWriting: Bool = true) throws(SystemError) {
@@ -19,16 +19,18 @@ package struct RandomAccessFile: ~Copyable {
     file = OpenFile(adopting: opened, path: path)
   }
 
-  /// Works on a file that is open.
+  /// Uses a file that is already open.
   package init(_ file: OpenFile) { self.file = file }
 
-  /// Bytes of the file now.
+  /// The file's present size in bytes; 0 where fstat(2) fails.
   package func count() -> Int64 {
     var status = stat()
     return fstat(descriptor, &status) == 0 ? Int64(status.st_size) : 0
   }
 
-  /// Up to so many bytes from a place on; fewer where the file ends or cannot be read.
+  /// Reads up to `count` bytes at an offset.
+  ///
+  /// Fewer at the end of the file or after a read error.
   package func read(_ count: Int, at start: Int64) -> [UInt8] {
     guard count > 0, start >= 0 else { return [] }
     return [UInt8](unsafeUninitializedCapacity: count) { buffer, read in
@@ -36,9 +38,9 @@ package struct RandomAccessFile: ~Copyable {
     }
   }
 
-  /// Writes all of the bytes at a place.
+  /// Writes all bytes at an offset.
   ///
-  /// - Throws: `SystemError` for "write to"; some of the bytes may then have been written.
+  /// - Throws: `SystemError` for "write to"; a part of the bytes may have been written.
   package func write(_ bytes: UnsafeRawBufferPointer, at start: Int64) throws(SystemError) {
     var rest = bytes
     var position = off_t(start)
@@ -51,9 +53,9 @@ package struct RandomAccessFile: ~Copyable {
     }
   }
 
-  /// Writes all of the bytes at a place.
+  /// Writes all bytes at an offset.
   ///
-  /// - Throws: `SystemError` for "write to"; some of the bytes may then have been written.
+  /// - Throws: `SystemError` for "write to"; a part of the bytes may have been written.
   package func write(_ bytes: [UInt8], at start: Int64) throws(SystemError) {
     let result = bytes.withUnsafeBytes { buffer -> Result<Void, SystemError> in
       Result { () throws(SystemError) in try write(buffer, at: start) }
@@ -61,12 +63,12 @@ package struct RandomAccessFile: ~Copyable {
     try result.get()
   }
 
-  /// Writes the bytes behind the first page before those in it.
+  /// Writes the bytes beyond the first page before the first page itself.
   ///
-  /// A kill ends a write(2) only between two pages. What begins with a box that readers skip, and
-  /// is to become another one, is thus skipped until all of that one is there.
+  /// A kill interrupts write(2) only at page boundaries. The first page holds the box header, so
+  /// readers keep skipping the old box until its replacement is complete.
   ///
-  /// - Throws: `SystemError` for "write to"; some of the bytes may then have been written.
+  /// - Throws: `SystemError` for "write to"; a part of the bytes may have been written.
   package func writeFrontLast(_ bytes: [UInt8], at start: Int64) throws(SystemError) {
     let front = min(bytes.count, Int(Self.pageBytes - start % Self.pageBytes))
     let result = bytes.withUnsafeBytes { buffer -> Result<Void, SystemError> in
@@ -81,22 +83,26 @@ package struct RandomAccessFile: ~Copyable {
 
   private static let pageBytes: Int64 = 4_096
 
-  /// Cuts the file off behind so many bytes, and gives back what was reserved behind them; one
-  /// that cannot be cut stays as it is.
+  /// Truncates the file and releases space reserved beyond its end.
+  ///
+  /// A failure is ignored.
   package func truncate(to count: Int64) { _ = ftruncate(descriptor, off_t(count)) }
 
-  /// Waits until all that was written so far is on the disk.
+  /// Waits until all written data is on the disk; see fdatasync(2).
   ///
-  /// - Throws: `SystemError` for "write to": the disk failed, and some of it is lost.
+  /// - Throws: `SystemError` for "write to" when the disk failed; written data may be lost.
   package func sync() throws(SystemError) {
     while fdatasync(descriptor) != 0 {
-      // What cannot be told to write is no disk.
+      // These errors mean that the file is not on a disk, such as a pipe, so there is nothing to
+      // sync.
       if errno == EINVAL || errno == EROFS || errno == ENOSYS { return }
       guard errno == EINTR else { throw SystemError("write to", path, errno) }
     }
   }
 
-  /// Waits until the file's name is on the disk; file systems that cannot tell are not asked again.
+  /// Waits until the file's directory entry is on the disk.
+  ///
+  /// Failures are ignored, since some file systems cannot sync directories.
   package func syncName() {
     let folder = path.folderAndName.folder
     let opened = open(
@@ -106,8 +112,9 @@ package struct RandomAccessFile: ~Copyable {
     close(opened)
   }
 
-  /// Reserves room on the disk, also behind the file's end; false where there is none to spare or
-  /// the file system cannot.
+  /// Reserves disk space, also beyond the end of the file.
+  ///
+  /// False where free space is short or the file system cannot reserve.
   package func reserve(_ count: Int64, from start: Int64) -> Bool {
     var space = statvfs()
     guard fstatvfs(descriptor, &space) == 0,
@@ -117,6 +124,6 @@ package struct RandomAccessFile: ~Copyable {
     return CLinuxSystem_reserve(descriptor, start, count) == 0
   }
 
-  /// Whether the file lies in memory, where room that is reserved is memory taken.
+  /// Whether the file is on a memory file system (tmpfs), where reserved space uses memory.
   package var isInMemory: Bool { CLinuxSystem_isInMemory(descriptor) != 0 }
 }

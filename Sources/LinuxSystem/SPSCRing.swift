@@ -3,15 +3,14 @@
 import Glibc
 package import Synchronization
 
-/// A ring of elements from one thread to one other, in memory that was reserved beforehand.
+/// A single-producer, single-consumer ring in preallocated memory.
 ///
-/// Neither thread waits, takes a lock or asks for memory: each owns one counter and reads the
-/// other's. Elements are numbered from 0 in the order in which they were pushed, and stay until the
-/// taker removes them.
+/// Neither thread blocks, locks or allocates: each thread writes one counter and reads the other.
+/// Elements are numbered from 0 in push order and stay until the consumer removes them.
 package struct SPSCRing<Element>: ~Copyable, @unchecked Sendable {
-  /// The most elements that wait.
+  /// The maximum number of stored elements.
   package let capacity: Int
-  // Elements from `tail` to `head` are the taker's, the others the pusher's.
+  // Slots from `tail` to `head` belong to the consumer, the others to the producer.
   @usableFromInline let elements: UnsafeMutablePointer<Element>
   @usableFromInline let head = Atomic<Int>(0)
   @usableFromInline let tail = Atomic<Int>(0)
@@ -19,10 +18,10 @@ package struct SPSCRing<Element>: ~Copyable, @unchecked Sendable {
   /// Reserves a ring.
   ///
   /// - Parameters:
-  ///   - capacity: The most elements that wait, from 1.
-  ///   - takesMemoryNow: Whether its memory is there before the first element comes. Otherwise each
-  ///     page is taken when it is first written, and an idle ring costs nothing.
-  /// - Throws: `SystemError` when the system refuses the memory.
+  ///   - capacity: The maximum number of stored elements, at least 1.
+  ///   - takesMemoryNow: Whether pages are allocated at once. Otherwise each page is allocated on
+  ///     its first write, and an idle ring uses no memory.
+  /// - Throws: `SystemError` when mmap(2) fails.
   package init(capacity: Int, takesMemoryNow: Bool = true) throws(SystemError) {
     let bytes = capacity * MemoryLayout<Element>.stride
     let flags = MAP_PRIVATE | MAP_ANONYMOUS | (takesMemoryNow ? MAP_POPULATE : MAP_NORESERVE)
@@ -39,16 +38,20 @@ package struct SPSCRing<Element>: ~Copyable, @unchecked Sendable {
     munmap(elements, capacity * MemoryLayout<Element>.stride)
   }
 
-  /// How many elements wait; from any thread.
+  /// The number of stored elements.
+  ///
+  /// Callable from any thread.
   @inlinable package var count: Int { endNumber - startNumber }
 
-  /// The number of the oldest element that is still here.
+  /// The number of the oldest stored element.
   @inlinable package var startNumber: Int { tail.load(ordering: .acquiring) }
 
-  /// The number of the element that is pushed next.
+  /// The number of the next pushed element.
   @inlinable package var endNumber: Int { head.load(ordering: .acquiring) }
 
-  /// Adds an element, on the pusher's thread; false where there is no room.
+  /// Appends an element; false where the ring is full.
+  ///
+  /// Producer thread only.
   @inlinable package func push(_ element: Element) -> Bool {
     let number = head.load(ordering: .relaxed)
     guard number - tail.load(ordering: .acquiring) < capacity else { return false }
@@ -57,14 +60,17 @@ package struct SPSCRing<Element>: ~Copyable, @unchecked Sendable {
     return true
   }
 
-  /// An element by its number, on the taker's thread; nil for one that has not come yet or was
-  /// removed.
+  /// The element with a number; nil where it was not pushed yet or is removed.
+  ///
+  /// Consumer thread only.
   @inlinable package subscript(number: Int) -> Element? {
     guard number >= tail.load(ordering: .relaxed), number < endNumber else { return nil }
     return elements[number % capacity]
   }
 
-  /// Takes the oldest element out, on the taker's thread; nil where none waits.
+  /// Removes and returns the oldest element; nil where the ring is empty.
+  ///
+  /// Consumer thread only.
   @inlinable @discardableResult package func pop() -> Element? {
     let number = tail.load(ordering: .relaxed)
     guard number < endNumber else { return nil }

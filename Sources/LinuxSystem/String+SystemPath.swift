@@ -3,18 +3,18 @@
 import Glibc
 import SystemPackage
 
-/// File names as strings, byte for byte.
+/// File names as strings, without loss of bytes.
 ///
-/// Linux allows any bytes in a name but zero and the slash; a `String` holds Unicode alone. A byte
-/// that is no part of UTF-8 stands in the string as the private character U+10FF00 plus the byte.
-/// Such characters in a name are escaped in the same way, byte by byte, so that ``systemBytes``
-/// always gives back what came in.
+/// A Linux file name may contain any byte except zero and slash, but a `String` holds only Unicode.
+/// A byte that is not valid UTF-8 becomes the private-use character U+10FF00 plus the byte. Such
+/// characters in a name are escaped in the same way, so that ``systemBytes`` always restores the
+/// original bytes.
 extension String {
-  /// The escaped bytes: no byte below 0x80 is ever invalid.
+  /// The escapes of bytes 0x80 to 0xFF; a byte below 0x80 is always valid UTF-8.
   private static let escapes: ClosedRange<UInt32> = 0x10_FF80...0x10_FFFF
   private static let escapeBase: UInt32 = 0x10_FF00
 
-  /// Reads a name or an argument as the system gives it.
+  /// Makes a string from the bytes of a file name or program argument.
   package init(systemBytes bytes: some Collection<UInt8>) {
     if let text = String(validating: bytes, as: UTF8.self), !text.mayHoldEscapes {
       self = text
@@ -47,12 +47,12 @@ extension String {
     }
   }
 
-  /// Reads a name that ends with a zero, as C gives it.
+  /// Makes a string from a null-terminated C file name.
   package init(systemPath name: UnsafePointer<CChar>) {
     self.init(systemBytes: UnsafeRawBufferPointer(start: name, count: strlen(name)))
   }
 
-  /// The bytes of the name as the system has them.
+  /// The original bytes of the file name.
   package var systemBytes: [UInt8] {
     guard mayHoldEscapes else { return Array(utf8) }
     return unicodeScalars.flatMap { scalar in
@@ -61,10 +61,10 @@ extension String {
     }
   }
 
-  /// The bytes of the name with a zero behind them, for calls of C.
+  /// The original bytes with a terminating null, for C calls.
   package var systemPath: [CChar] { systemBytes.map { CChar(bitPattern: $0) } + [0] }
 
-  /// The text with U+FFFD for each byte that is no part of UTF-8, for JSON and tags.
+  /// The text with U+FFFD for each byte that is not valid UTF-8, for JSON and metadata.
   package var repaired: String {
     guard mayHoldEscapes else { return self }
     var text = UnicodeScalarView()
@@ -74,21 +74,23 @@ extension String {
     return String(text)
   }
 
-  /// Whether a character of the last private plane is in the text; few names have one.
+  /// Whether the text may contain an escape: its UTF-8 then has a byte 0xF4.
+  ///
+  /// Rare in file names.
   private var mayHoldEscapes: Bool { utf8.contains(0xF4) }
 
-  /// The last part of the path, without a slash; all of it where there is none.
+  /// The last component of the path; the whole text where there is no component.
   package var lastPathComponent: String { FilePath(self).lastComponent?.string ?? self }
 
-  /// The path's folder with its slash, and its name.
+  /// The directory with its trailing slash, and the file name.
   package var folderAndName: (folder: String, name: String) {
-    // By bytes: a mark that combines with the slash makes one character of both.
+    // The search goes by bytes, because a combining mark after the slash would merge with it.
     guard let slash = utf8.lastIndex(of: UInt8(ascii: "/")) else { return ("", self) }
     let start = utf8.index(after: slash)
     return (String(self[..<start]), String(self[start...]))
   }
 
-  /// The extension of the path's name in small letters; nil where there is none.
+  /// The file name's extension in lower case; nil where there is none.
   package var fileExtension: String? {
     let name = folderAndName.name
     return name.lastIndex(of: ".").map { name[name.index(after: $0)...].lowercased() }

@@ -2,11 +2,11 @@
 
 import Glibc
 
-/// A failed system call: what was tried, on what, and why.
+/// A failed system call: the operation, its subject and the errno.
 package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What was tried, worded to complete "could not … clip.mov".
+  /// The operation, as a phrase that completes "could not … clip.mov".
   package let operation: String
-  /// What it was tried on: a file's path, a thread.
+  /// The subject: a file path, or a description such as "a thread".
   package let subject: String
   /// The errno.
   package let errorNumber: Int32
@@ -17,7 +17,7 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     self.errorNumber = errorNumber
   }
 
-  /// Why, in the system's words.
+  /// The reason in the system's own text (strerror).
   package var reason: String { String(cString: strerror(errorNumber)) }
 
   package var description: String { "could not \(operation) \(subject): \(reason)" }

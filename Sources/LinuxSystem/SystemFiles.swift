@@ -2,21 +2,23 @@
 
 import Glibc
 
-/// What `/dev`, `/proc` and `/sys` say, where a missing entry is an answer and not an error.
+/// Read access to `/dev`, `/proc` and `/sys`.
+///
+/// A missing entry gives nil, not an error.
 package enum SystemFiles {
-  /// What kind of thing a path names; links are followed.
+  /// The type of a file, with symbolic links followed.
   package enum Kind: Sendable {
-    /// A file with contents.
+    /// A regular file.
     case regular
-    /// A folder.
+    /// A directory.
     case directory
-    /// A device node of the kind that cameras are.
+    /// A character device, such as a camera's node.
     case characterDevice
-    /// A pipe, a socket, a disk.
+    /// A pipe, socket or block device.
     case other
   }
 
-  /// The kind of thing at a path, or nil where nothing is or can be looked at.
+  /// The type of the file at a path; nil where stat(2) fails.
   package static func kind(of path: String) -> Kind? {
     var status = stat()
     guard stat(path.systemPath, &status) == 0 else { return nil }
@@ -28,18 +30,18 @@ package enum SystemFiles {
     }
   }
 
-  /// Whether nobody but its owner may use what is at a path.
+  /// Whether only the owner has permissions on the file at a path.
   package static func isForOwnerOnly(_ path: String) -> Bool {
     var status = stat()
     return stat(path, &status) == 0 && status.st_mode & 0o077 == 0
   }
 
-  /// Whether something is at a path that this user may not both read and write.
+  /// Whether the file exists but this user may not both read and write it.
   package static func isForbidden(_ path: String) -> Bool {
     access(path, F_OK) == 0 && access(path, R_OK | W_OK) != 0
   }
 
-  /// The names in a folder, without `.` and `..`, in no order; none when it cannot be read.
+  /// The names in a directory, unsorted, without `.` and `..`; empty where it cannot be read.
   package static func entries(in path: String) -> [String] {
     guard let directory = opendir(path) else { return [] }
     defer { closedir(directory) }
@@ -51,7 +53,7 @@ package enum SystemFiles {
     return names
   }
 
-  /// Where a link points, or nil for anything that is not a link one may read.
+  /// The target of a symbolic link; nil for other files and unreadable links.
   package static func linkTarget(_ path: String) -> String? {
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
       guard let start = buffer.baseAddress else { return nil }
@@ -61,20 +63,20 @@ package enum SystemFiles {
     }
   }
 
-  /// The path without links, or nil where nothing is.
+  /// The path with all symbolic links resolved; nil where it does not exist.
   package static func resolved(_ path: String) -> String? {
     guard let real = realpath(path, nil) else { return nil }
     defer { free(real) }
     return String(cString: real)
   }
 
-  /// The first line of a small text file such as those of `/sys`, or nil.
+  /// The first line of a small text file such as those in `/sys`; nil where empty or unreadable.
   package static func firstLine(of path: String) -> String? {
     guard let line = lines(of: path, upTo: 1).first, !line.isEmpty else { return nil }
     return line
   }
 
-  /// The first lines of a text file, each up to 255 bytes long; none when it cannot be read.
+  /// The first lines of a text file, split after 255 bytes; empty where it cannot be read.
   package static func lines(of path: String, upTo limit: Int = 1_000) -> [String] {
     guard let file = fopen(path, "re") else { return [] }
     defer { fclose(file) }
@@ -88,7 +90,9 @@ package enum SystemFiles {
     return lines
   }
 
-  /// The text up to the first zero byte, or all of it; bytes that are no UTF-8 are replaced.
+  /// The text up to the first zero byte, or all of it.
+  ///
+  /// Invalid UTF-8 is replaced.
   package static func text(_ bytes: UnsafeRawBufferPointer) -> String {
     String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
   }

@@ -2,30 +2,30 @@
 
 import Glibc
 
-/// Names of files that are not finished, or were put aside, beside the file that they belong to.
+/// Names of temporary files beside their target: unfinished files and files moved aside.
 package enum TemporaryName {
-  /// The kind of a file that is being written, and of one that was put aside.
+  /// The kinds of temporary file: being written, and moved aside.
   package static let (part, old) = ("part", "old")
 
-  /// Bytes that a name may have on Linux.
+  /// The maximum length of a Linux file name in bytes (NAME_MAX).
   private static let maximumBytes = 255
 
-  /// A name in the folder of a file: `.PID.KIND.NAME`, hidden, with the file's extension at its end.
+  /// Returns a hidden name `.PID.KIND.NAME` in the target's directory, with the target's extension.
   ///
-  /// Where the file's name leaves no room for what is added, its beginning is left out.
+  /// The start of a long file name is dropped where the prefix would exceed 255 bytes.
   ///
   /// - Parameters:
-  ///   - path: The file.
-  ///   - kind: What the name is for.
-  ///   - attempt: Another number makes another name.
-  /// - Returns: The path, whose last part has 255 bytes at most.
+  ///   - path: The target file.
+  ///   - kind: ``part`` or ``old``.
+  ///   - attempt: A number that makes the name distinct.
+  /// - Returns: A path whose last component has at most 255 bytes.
   package static func beside(_ path: String, _ kind: String, attempt: Int = 0) -> String {
     let (folder, name) = path.folderAndName
     let process = attempt == 0 ? "\(getpid())" : "\(getpid())-\(attempt)"
     return folder + mark(process, kind, name)
   }
 
-  /// A name that no file has now.
+  /// Returns a temporary name that is free at present.
   static func free(beside path: String, _ kind: String) -> String {
     for attempt in 0..<attempts {
       let name = beside(path, kind, attempt: attempt)
@@ -34,10 +34,10 @@ package enum TemporaryName {
     return beside(path, kind, attempt: attempts)
   }
 
-  /// Creates a file under such a name.
+  /// Creates a file with a temporary name.
   ///
-  /// - Returns: Its descriptor, for reading and writing, and its name.
-  /// - Throws: `FileCreationError` for the path.
+  /// - Returns: The descriptor, open for reading and writing, and the path.
+  /// - Throws: `FileCreationError` that names the target path.
   package static func create(
     beside path: String, _ kind: String
   ) throws(FileCreationError) -> (descriptor: Int32, path: String) {
@@ -45,16 +45,16 @@ package enum TemporaryName {
       let name = beside(path, kind, attempt: attempt)
       let descriptor = open(name.systemPath, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
       if descriptor >= 0 { return (descriptor, name) }
-      // Left behind by a process of this number, or of one in another container.
+      // EEXIST: a file left by an earlier process with the same ID, or by one in another container.
       guard errno == EEXIST else { throw FileCreationError(path: path, errorNumber: errno) }
     }
     throw FileCreationError(path: path, errorNumber: EEXIST)
   }
 
-  /// Other names that are tried where one is taken.
+  /// The number of alternative names to try.
   private static let attempts = 100
 
-  /// The number of the process that gave a file's name this mark; nil for any other name.
+  /// The process ID in a temporary name of the target file; nil for any other name.
   package static func process(in found: String, _ kind: String, of name: String) -> String? {
     let process = String(found.dropFirst().prefix { $0.isASCII && ($0.isWholeNumber || $0 == "-") })
     return !process.isEmpty && found == mark(process, kind, name) ? process : nil

@@ -2,29 +2,29 @@
 
 import Glibc
 
-/// A file that has its name only when it is finished.
+/// A file that receives its name only once it is complete.
 ///
-/// It is written beside its target under a temporary name and renamed at the end; what was not
-/// finished is removed. A file that it replaces stays until then, and gives it its mode. Behind a
-/// symbolic link the file that the link leads to is replaced.
+/// Data is written to a temporary name beside the target and renamed at the end. An unfinished file
+/// is removed. A replaced file stays until the rename and passes on its mode. For a symbolic link,
+/// the file that it points to is replaced.
 package struct WholeFile: ~Copyable {
-  /// The path to write to, as it was given.
+  /// The target path as the caller gave it.
   package let target: String
-  /// The name that is being written.
+  /// The temporary path that data is written to.
   package let writtenPath: String
-  /// Where the finished file goes.
+  /// The resolved path of the finished file.
   private let location: String
   private let overwrites: Bool
   private let replaces: Bool
   private var isFinished = false
 
-  /// Creates the file, with nothing in it.
+  /// Creates the empty temporary file.
   ///
   /// - Parameters:
-  ///   - target: The path to write to.
-  ///   - overwrites: Whether a file of this name may be replaced.
-  /// - Throws: `FileCreationError` when the name is taken, the file of this name is being recorded,
-  ///   the folder does not exist or may not be written to.
+  ///   - target: The target path.
+  ///   - overwrites: Whether an existing file may be replaced.
+  /// - Throws: `FileCreationError` when the name is taken, the target is being recorded, or the
+  ///   directory is missing or not writable.
   package init(creating target: String, overwrites: Bool) throws(FileCreationError) {
     var (location, status) = (target, stat())
     var replaces = false
@@ -37,7 +37,7 @@ package struct WholeFile: ~Copyable {
       }
       let kind = status.st_mode & S_IFMT
       guard kind != S_IFDIR else { throw FileCreationError(path: target, errorNumber: EISDIR) }
-      // A link that leads nowhere is replaced itself.
+      // A dangling symbolic link is itself replaced.
       guard kind == S_IFREG || kind == S_IFLNK else {
         throw FileCreationError(noFile: target)
       }
@@ -65,12 +65,12 @@ package struct WholeFile: ~Copyable {
   }
 
   deinit {
-    if !isFinished { unlink(writtenPath.systemPath) }  // Nobody is left to tell.
+    if !isFinished { unlink(writtenPath.systemPath) }  // No caller is left to report an error to.
   }
 
-  /// Gives the finished file its name.
+  /// Renames the finished file to its target.
   ///
-  /// - Throws: `FileCreationError` when the name was taken meanwhile, or the system refuses.
+  /// - Throws: `FileCreationError` when the name was taken meanwhile, or the rename fails.
   package mutating func finish() throws(FileCreationError) {
     guard !isFinished else { return }
     let failure = overwrites ? try replace() : FileName.claim(location, for: writtenPath)
@@ -78,17 +78,19 @@ package struct WholeFile: ~Copyable {
     isFinished = true
   }
 
-  /// Replaces the file that has the name now, whether it is the same as in the beginning or not;
-  /// 0, or the errno.
+  /// Replaces the file that has the target's name now, even if it changed since the start.
+  ///
+  /// - Returns: 0 or the errno.
   private func replace() throws(FileCreationError) -> Int32 {
-    // What is replaced is gone for good: what replaces it is on the disk before.
+    // The old file's data is lost after the rename, so the new data must be on the disk before it.
     if replaces {
       do throws(SystemError) {
         try RandomAccessFile(opening: writtenPath, forWriting: false).sync()
       } catch { return error.errorNumber }
     }
     for _ in 0..<Self.attempts {
-      // A recording that begins under the name meanwhile is refused, or has locked its own file.
+      // A recording that starts under this name meanwhile is refused, or already locked its own
+      // file.
       guard let old = try NamedFile.locking(location) else {
         let failure = FileName.claim(location, for: writtenPath)
         if failure == EEXIST { continue }
@@ -115,9 +117,9 @@ package struct WholeFile: ~Copyable {
 }
 
 extension WholeFile {
-  /// Writes a small file whole, or into what is no ordinary file: a pipe, a terminal.
+  /// Writes a small file atomically, or writes directly to a pipe or terminal.
   ///
-  /// - Throws: `FileCreationError`; what it was to replace is then still there.
+  /// - Throws: `FileCreationError`; an existing file is then unchanged.
   package static func write(
     _ bytes: [UInt8], to target: String, overwrites: Bool
   ) throws(FileCreationError) {
@@ -137,12 +139,12 @@ extension WholeFile {
     let descriptor = open(path.systemPath, O_WRONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw FileCreationError(path: target, errorNumber: errno) }
     var failure = writeAll(bytes, to: descriptor)
-    // Some file systems tell of a full disk only here.
+    // Some file systems, such as NFS, report a full disk only at close(2).
     if close(descriptor) != 0, failure == nil, errno != EINTR { failure = errno }
     if let failure { throw FileCreationError(path: target, errorNumber: failure, isWriting: true) }
   }
 
-  /// Writes all bytes, however often the system must be asked; the errno where it refuses.
+  /// Writes all bytes, retrying partial writes; returns the errno of a failure, else nil.
   package static func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
     bytes.withUnsafeBytes { buffer in
       var location = 0

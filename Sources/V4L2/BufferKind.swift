@@ -2,17 +2,17 @@
 
 import CVideo4Linux
 
-/// The two ways in which V4L2 describes the memory of a picture.
+/// The two V4L2 buffer APIs, single-planar and multi-planar.
 ///
-/// Everything else asks about planes, of which a single-planar node has one: this file alone
-/// knows that requests differ.
+/// All other code works with planes, of which a single-planar buffer has one. Only this file
+/// handles the difference between the requests.
 package enum BufferKind: Hashable, Sendable {
-  /// One piece of memory, described by the buffer itself.
+  /// One memory block, described by the `v4l2_buffer` itself.
   case singlePlanar
-  /// One or more pieces, each described by a `v4l2_plane`.
+  /// One or more memory blocks, each described by a `v4l2_plane`.
   case multiPlanar
 
-  /// The type that requests carry.
+  /// The `V4L2_BUF_TYPE_…` of requests.
   var type: UInt32 {
     switch self {
     case .singlePlanar: V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
@@ -22,16 +22,16 @@ package enum BufferKind: Hashable, Sendable {
 }
 
 extension VideoDevice {
-  /// Makes a request about one of the driver's buffers, and lets the answer be read.
+  /// Makes a buffer request and passes the result to a closure.
   ///
-  /// Nothing is allocated.
+  /// The call allocates no memory.
   ///
   /// - Parameters:
   ///   - request: `VIDIOC_QUERYBUF`, `VIDIOC_QBUF` or `VIDIOC_DQBUF`.
-  ///   - index: The buffer's number; ignored by `VIDIOC_DQBUF`.
-  ///   - read: Takes the request's result, a value or a negative errno, and where it is a value
-  ///     what the driver wrote of the buffer and its planes. The planes are gone afterwards.
-  /// - Returns: What `read` made of them.
+  ///   - index: The buffer index; ignored by `VIDIOC_DQBUF`.
+  ///   - read: Receives the result (a value or a negative errno), the buffer and its planes. The
+  ///     planes are valid only inside the closure, and only after success.
+  /// - Returns: The result of `read`.
   borrowing func ask<Answer>(
     _ request: UInt, buffer index: UInt32,
     _ read: (CInt, v4l2_buffer, UnsafeBufferPointer<v4l2_plane>) -> Answer
@@ -57,7 +57,7 @@ extension VideoDevice {
         buffer.m.planes = planes.baseAddress
         buffer.length = UInt32(space)
         let result = control(request, &buffer)
-        // The driver writes how many there are; room is for as many as there may be.
+        // The driver returns the actual number of planes; the array holds the maximum.
         let count = min(space, Int(buffer.length))
         return read(result, buffer, UnsafeBufferPointer(rebasing: planes.prefix(count)))
       }
@@ -66,10 +66,10 @@ extension VideoDevice {
 }
 
 extension v4l2_plane {
-  /// What of the plane's memory the frame takes; never more than is mapped.
+  /// The used part of the plane's memory, clamped to the mapping.
   ///
-  /// The bytes used count from the start of the memory, the header in front of the data
-  /// included.
+  /// `bytesused` counts from the start of the memory and includes the header of `data_offset`
+  /// bytes.
   func payload(in memory: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     let end = min(memory.count, Int(bytesused))
     let start = min(end, Int(data_offset))

@@ -3,55 +3,57 @@
 import CVideo4Linux
 package import OvercrankMediaCore
 
-/// The buffers that a driver fills in turn, mapped into this process.
+/// A streaming queue of driver buffers, mapped into this process.
 ///
-/// It owns the device and the mappings, and unmaps and closes when it goes. One thread
-/// dequeues; buffers may be given back from any thread. Nothing is allocated for a frame.
+/// The queue owns the device and the mappings, and releases both on `deinit`. One thread dequeues;
+/// any thread may return buffers. No call allocates memory per frame.
 ///
-/// A frame is read where the driver put it. Only formats that lie in several pieces of memory
-/// are copied, into memory that each buffer has for that from the beginning.
+/// Frames are read directly from driver memory. Only formats with several memory planes are copied,
+/// into preallocated memory.
 package final class BufferQueue: ControlChannel, Sendable {
-  /// What most kernels give at most (`VIDEO_MAX_FRAME`): 133 ms of 240 fps.
+  /// The maximum of most kernels (`VIDEO_MAX_FRAME`): 133 ms at 240 fps.
   package static let usualCount: UInt32 = 32
 
-  /// The node the frames come from.
+  /// The path of the device node.
   package var path: String { device.path }
-  /// How many buffers the driver gave, which may be fewer or more than asked for.
+  /// The number of buffers that the driver granted; may differ from the requested number.
   package var count: Int { buffers.count }
-  /// The most bytes that a frame of the smallest buffer takes.
+  /// The capacity of the smallest buffer, in bytes.
   package var bytesPerBuffer: Int { buffers.lazy.map(\.capacity).min() ?? 0 }
 
-  /// Makes a request of the device while it streams, from any thread.
+  /// Makes an ioctl request on the streaming device.
+  ///
+  /// Callable from any thread.
   package func control<Argument>(_ request: UInt, _ argument: inout Argument) -> CInt {
     device.control(request, &argument)
   }
 
-  /// Asks for a frame duration while the stream is off, as the device itself would.
+  /// Requests a frame duration while the stream is off.
   ///
   /// - Throws: ``DeviceError`` for `.setFrameDuration`.
   package func setFrameDuration(_ duration: MediaTime) throws(DeviceError) -> MediaTime {
     try device.setFrameDuration(duration)
   }
 
-  /// The clock that the driver's times are of, in nanoseconds.
+  /// The current time of the driver's timestamp clock, in nanoseconds.
   package func nanoseconds() -> Int64 { device.calls.nanoseconds() }
 
   private let device: VideoDevice
-  // Written in the initialiser only. What the memory holds belongs to whoever dequeued it.
+  // Written only in the initializer. The memory belongs to the caller that dequeued the buffer.
   private nonisolated(unsafe) let buffers: [MappedBuffer]
 
-  /// Takes the device over, and asks its driver for buffers.
+  /// Takes ownership of the device and requests buffers from its driver.
   ///
-  /// The corresponding requests are `VIDIOC_REQBUFS`, `VIDIOC_QUERYBUF` and mmap(2).
+  /// The system calls are `VIDIOC_REQBUFS`, `VIDIOC_QUERYBUF` and mmap(2).
   ///
   /// - Parameters:
-  ///   - device: The device, set to its format.
-  ///   - count: How many buffers to ask for.
-  ///   - joining: Where a frame lies in several planes of memory, the bytes to take of each, in
-  ///     order; the frame is then given as one piece. Empty for formats of one plane.
-  /// - Throws: ``DeviceError`` for `.requestBuffers` (`.busy` when another program streams,
-  ///   `ENOMEM` when the driver has none to give) or `.mapBuffer` (`ENOTSUP` for planes that
-  ///   nobody said how to join).
+  ///   - device: The device, with its format already set.
+  ///   - count: The number of buffers to request.
+  ///   - joining: For formats with several memory planes, the bytes to copy from each plane, in
+  ///     order. The frame is then contiguous. Empty for formats with one plane.
+  /// - Throws: ``DeviceError`` for `.requestBuffers` or `.mapBuffer`. `.busy` when another program
+  ///   streams, `ENOMEM` when the driver grants no buffer, `ENOTSUP` when `joining` does not match
+  ///   the planes.
   package init(
     _ device: consuming VideoDevice, count: UInt32 = usualCount, joining: [Int] = []
   ) throws(DeviceError) {
@@ -78,16 +80,15 @@ package final class BufferQueue: ControlChannel, Sendable {
   }
 
   deinit {
-    // Before the device, which closes after this.
+    // The mappings must be released before the device closes.
     for buffer in buffers { buffer.unmap(device.calls) }
   }
 
-  /// Hands every buffer to the driver and starts the stream: `VIDIOC_QBUF`, `VIDIOC_STREAMON`.
+  /// Queues the buffers and starts the stream: `VIDIOC_QBUF`, `VIDIOC_STREAMON`.
   ///
-  /// Bytes dequeued before an earlier stop are overwritten from here on, but for those of the
-  /// buffers that are still held.
+  /// Frames dequeued before an earlier stop become invalid, except those of held buffers.
   ///
-  /// - Parameter held: The numbers of the buffers that are not to be handed over.
+  /// - Parameter held: The indices of buffers that the caller still uses and that are not queued.
   /// - Throws: ``DeviceError`` for `.giveBack` or `.start`: `.noBandwidth` when the bus cannot
   ///   carry the mode, `.busy`, `.unplugged`.
   package func start(keeping held: [Int] = []) throws(DeviceError) {
@@ -96,13 +97,15 @@ package final class BufferQueue: ControlChannel, Sendable {
       var type = device.bufferType
       try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMON, &type), .start, path)
     } catch {
-      // Otherwise the driver would keep the buffers, and refuse them at the next start.
+      // Without a stop, the driver would keep the buffers and reject them at the next start.
       try? stop()
       throw error
     }
   }
 
-  /// Ends the stream; all buffers are this process's again: `VIDIOC_STREAMOFF`.
+  /// Stops the stream: `VIDIOC_STREAMOFF`.
+  ///
+  /// All buffers return to this process.
   ///
   /// - Throws: ``DeviceError`` for `.stop`.
   package func stop() throws(DeviceError) {
@@ -110,12 +113,12 @@ package final class BufferQueue: ControlChannel, Sendable {
     try DeviceError.check(device.control(CVideo4Linux_VIDIOC_STREAMOFF, &type), .stop, path)
   }
 
-  /// Takes the buffers from the driver, so that it may be set to another format.
+  /// Releases the driver's buffers, so that another format can be set.
   ///
-  /// The request is `VIDIOC_REQBUFS` of none. Their memory stays until this goes.
+  /// Calls `VIDIOC_REQBUFS` with a count of 0. The mapped memory stays valid until `deinit`.
   ///
-  /// - Throws: ``DeviceError`` for `.requestBuffers`: `.busy` by kernels before 5.0, which keep
-  ///   buffers that are mapped.
+  /// - Throws: ``DeviceError`` for `.requestBuffers`. `.busy` on kernels before 5.0, which cannot
+  ///   release mapped buffers.
   package func free() throws(DeviceError) {
     var request = v4l2_requestbuffers()
     request.type = device.bufferType
@@ -126,10 +129,11 @@ package final class BufferQueue: ControlChannel, Sendable {
 
   /// Detaches from an unplugged device, so that its node can reappear.
   ///
-  /// No buffer may be held: the memory is zeros from then on. Requests fail.
+  /// No buffer may be in use, because its memory becomes zeros. Later requests fail.
   package func abandon() { device.abandon(buffers.flatMap(\.mapped)) }
 
-  /// Asks to be told, while frames are waited for, of the changes that others make to a control.
+  /// Subscribes to changes of a control by other programs;
+  /// ``dequeue(timeoutMilliseconds:onChange:)`` reports them.
   ///
   /// - Throws: ``DeviceError`` for `.subscribe`, as ``VideoDevice/subscribe(to:)`` does.
   package func subscribe(to control: ControlID) throws(DeviceError) {
@@ -139,12 +143,11 @@ package final class BufferQueue: ControlChannel, Sendable {
   /// Waits for the next frame: poll(2), then one `VIDIOC_DQBUF`.
   ///
   /// - Parameters:
-  ///   - timeoutMilliseconds: The time limit; 0 does not wait, below 0 waits for ever.
-  ///   - onChange: Called for a change of a control that was asked for with ``subscribe(to:)``.
-  /// - Returns: The frame, or nil at the time limit, after a change alone, or when a signal ended
-  ///   the wait.
-  /// - Throws: ``DeviceError`` for `.wait` or `.dequeue`: `.unplugged`; `EIO` when the driver
-  ///   gave up, after which only a new start helps.
+  ///   - timeoutMilliseconds: The timeout; 0 does not wait, a negative value waits without limit.
+  ///   - onChange: Called for a change of a subscribed control.
+  /// - Returns: The frame; nil after the timeout, a control change alone, or a signal.
+  /// - Throws: ``DeviceError`` for `.wait` or `.dequeue`: `.unplugged`, or `EIO` when the driver
+  ///   stopped streaming and needs a restart.
   package func dequeue(
     timeoutMilliseconds: Int32, onChange: (DeviceEvent.ControlChange) -> Void = { _ in }
   ) throws(DeviceError) -> Dequeued? {
@@ -155,7 +158,7 @@ package final class BufferQueue: ControlChannel, Sendable {
       onChange(change)
     }
     guard events & ~CInt(POLLPRI) != 0 else { return nil }
-    // One for each poll: a second, which finds nothing, makes libv4l2 log an error.
+    // One DQBUF per poll. A second one without a frame would make libv4l2 log an error.
     let (result, frame) = device.ask(CVideo4Linux_VIDIOC_DQBUF, buffer: 0) {
       (result, buffer, planes) -> (CInt, Dequeued?) in
       guard result >= 0, buffers.indices.contains(Int(buffer.index)) else { return (result, nil) }
@@ -164,17 +167,19 @@ package final class BufferQueue: ControlChannel, Sendable {
     if result == -EAGAIN { return nil }
     try DeviceError.check(result, .dequeue, path)
     guard let frame else {
-      throw DeviceError(.dequeue, path, code: EIO)  // No buffer of ours: the driver is mad.
+      throw DeviceError(.dequeue, path, code: EIO)  // The driver returned an unknown buffer index.
     }
     return frame
   }
 
-  /// Gives a buffer back to the driver, from any thread: `VIDIOC_QBUF`.
+  /// Returns a buffer to the driver: `VIDIOC_QBUF`.
   ///
-  /// A driver may refuse a buffer once; a second refusal is meant.
+  /// Callable from any thread.
   ///
-  /// - Throws: ``DeviceError`` for `.giveBack`: `EINVAL` for a buffer that the driver has, or
-  ///   that is none; `.unplugged`.
+  /// Some drivers reject a buffer once without cause, so the request is repeated once.
+  ///
+  /// - Throws: ``DeviceError`` for `.giveBack`: `EINVAL` for a buffer that is already queued or
+  ///   does not exist; `.unplugged`.
   package func giveBack(_ index: Int) throws(DeviceError) {
     if queueBuffer(index) >= 0 { return }
     try DeviceError.check(queueBuffer(index), .giveBack, path)
@@ -187,27 +192,27 @@ package final class BufferQueue: ControlChannel, Sendable {
   }
 }
 
-/// A frame of the driver's, until its buffer is given back.
+/// A dequeued frame, valid until its buffer is returned.
 package struct Dequeued {
-  /// Which clock a driver's times are of.
+  /// The clock of a driver's timestamps.
   package enum Clock: Sendable {
     /// `CLOCK_MONOTONIC`.
     case monotonic
-    /// Copied from the frames that were put in, as memory-to-memory devices do.
+    /// Copied from the output frames, as memory-to-memory devices do.
     case copied
-    /// The driver does not say.
+    /// The driver does not declare its clock.
     case unknown
   }
 
-  /// The buffer's number, to give it back by.
+  /// The index of the buffer, for ``BufferQueue/giveBack(_:)``.
   package let index: Int
-  /// The frame; never more than is mapped, whatever the driver says.
+  /// The frame's bytes, clamped to the mapped memory.
   package let bytes: UnsafeRawBufferPointer
-  /// The driver's count of frames, which wraps.
+  /// The driver's frame counter, which wraps at 2^32.
   package let sequence: UInt32
-  /// The driver's time in microseconds; one that does not fit wraps as the arithmetic does.
+  /// The driver's timestamp in microseconds; overflow wraps.
   package let microseconds: Int64
-  /// The `V4L2_BUF_FLAG_…` of the buffer.
+  /// The buffer's flags, `V4L2_BUF_FLAG_…`.
   package let flags: UInt32
 
   init(_ buffer: v4l2_buffer, bytes: UnsafeRawBufferPointer) {
@@ -219,10 +224,10 @@ package struct Dequeued {
     flags = buffer.flags
   }
 
-  /// Whether the driver marks the frame as damaged.
+  /// Whether the driver marked the frame as damaged (V4L2_BUF_FLAG_ERROR).
   package var isError: Bool { flags & UInt32(V4L2_BUF_FLAG_ERROR) != 0 }
 
-  /// The clock of the time; the same for every frame of a stream.
+  /// The clock of the timestamp; the same for every frame of a stream.
   package var clock: Clock {
     switch flags & UInt32(V4L2_BUF_FLAG_TIMESTAMP_MASK) {
     case UInt32(V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC): .monotonic

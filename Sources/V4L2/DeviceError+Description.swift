@@ -4,12 +4,12 @@ import Glibc
 package import OvercrankMediaCore
 
 extension DeviceError {
-  /// One line: `Could not open /dev/video99: No such file or directory`.
+  /// The error in one line: `could not open /dev/video99: No such file or directory`.
   package var description: String {
-    "Could not \(operation.rawValue) \(subject)\(path): \(explanation)"
+    "could not \(operation.rawValue) \(subject)\(path): \(explanation)"
   }
 
-  /// What of the device it was about, in front of its path.
+  /// The part of the device that failed, as a prefix of its path.
   private var subject: String {
     switch operation {
     case .readControl, .setControl: "\(control ?? "controls") of "
@@ -17,28 +17,28 @@ extension DeviceError {
     }
   }
 
-  /// What happened.
+  /// The cause of the failure.
   ///
-  /// The kernel's own words stay where they say it; "No space left on device" for a full bus, or
-  /// "Link has been severed" for an input without a signal, do not.
+  /// The kernel's errno text is kept where it fits. It misleads in some cases: "No space left on
+  /// device" for a full bus, "Link has been severed" for a missing signal.
   private var explanation: String {
     switch reason {
-    case .notAVideoDevice: "It is not a video device"
-    case .outOfRange: "It does not take this value"
-    case .readOnly: "It cannot be set, or not as the camera is set now"
+    case .notAVideoDevice: "it is not a video device"
+    case .outOfRange: "it does not accept this value"
+    case .readOnly: "it is read-only, or an automatic mode controls it"
     case .busy where operation == .setControl:
-      "It cannot be changed while the camera streams, or another program has priority"
-    case .busy where operation == .setPriority: "Another program has them"
-    case .noBandwidth: "The bus has no bandwidth left for this mode"
-    case .noSignal: "There is no signal"
-    case .unstableSignal: "The signal is not stable"
-    case .signalOutOfRange: "The signal is out of the range that the device can take"
-    case .busFailure: "The camera does not answer on its bus (\(systemReason))"
+      "it cannot be changed while the camera streams, or another program has priority"
+    case .busy where operation == .setPriority: "another program has a higher priority"
+    case .noBandwidth: "the bus has no bandwidth left for this mode"
+    case .noSignal: "the input has no signal"
+    case .unstableSignal: "the signal is not stable"
+    case .signalOutOfRange: "the signal is outside the range of the device"
+    case .busFailure: "the camera does not answer on its bus (\(systemReason))"
     default: systemReason
     }
   }
 
-  /// errno(3)'s text; of this thread's own, in glibc.
+  /// The errno text; glibc's strerror(3) uses a buffer per thread.
   private var systemReason: String { String(cString: strerror(code)) }
 
   private var isAboutControls: Bool {
@@ -53,17 +53,17 @@ extension DeviceError {
     MediaError.Cause(operation.rawValue, on: path, errorNumber: code)
   }
 
-  /// What to try next.
+  /// The next step to try.
   package var recovery: Recovery {
     switch reason {
     case .noPermission:
       "add yourself to the group video (sudo usermod -aG video $USER) and log in again"
     case .notFound, .notAVideoDevice: Recovery("choose a device that is listed", .listDevices)
     case .busy where holders.isEmpty:
-      "another program uses it; sudo fuser -v \(path) tells which, close that one"
+      "close the program that uses it; sudo fuser -v \(path) shows which one"
     case .busy:
-      "\(holders.map(\.description).joined(separator: ", ")) has it open; close that first"
-    case .unplugged: "it was unplugged or its driver is gone; plug it in again"
+      "\(holders.map(\.description).joined(separator: ", ")) has the device open; close that first"
+    case .unplugged: "plug the device in again; it was unplugged, or its driver was unloaded"
     case .outOfRange: Recovery("choose a value within its range", .listControls(device: path))
     case .readOnly:
       Recovery(
@@ -76,7 +76,7 @@ extension DeviceError {
       Recovery(
         "check the cable, and that the source is switched on", .listFormats(device: path))
     case .unstableSignal: "try again in a moment, or with another cable"
-    case .signalOutOfRange: "choose a smaller or slower picture at the source"
+    case .signalOutOfRange: "choose a smaller size or a lower rate at the source"
     case .notSupported where isAboutControls:
       Recovery("choose a control that it has", .listControls(device: path))
     case .notSupported where operation == .setInput:
@@ -87,8 +87,8 @@ extension DeviceError {
         .listFormats(device: path))
     case .notSupported: Recovery("choose another format", .listFormats(device: path))
     case .other where operation == .setControl:
-      "the camera refused it; try again after setting its automatic controls by hand"
-    case .other: "unplug it and plug it in again; the kernel's words are in: sudo dmesg"
+      "switch off the camera's automatic modes and try again; the camera rejected the value"
+    case .other: "unplug the device and plug it in again; sudo dmesg shows the kernel's messages"
     }
   }
 }

@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// A failed call to a capture device: what was tried, on which node, and why.
+/// A failed call to a capture device: the operation, the node and the errno.
 package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What was tried, worded to complete "Could not … /dev/video0".
+  /// The operation, as a phrase that completes "could not … /dev/video0".
   package enum Operation: String, Sendable {
     case open
     case watch = "watch for devices in"
@@ -35,54 +35,54 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     case subscribe = "watch for events of"
     case waitForEvent = "wait for an event of"
     case readPriority = "read the priority on"
-    case setPriority = "take the settings of"
+    case setPriority = "set the priority on"
   }
 
-  /// What the code means for the user.
+  /// The meaning of the errno for the user.
   package enum Reason: Sendable {
-    /// This user may not open the node: `EACCES`, `EPERM`.
+    /// The user has no permission to open the node: `EACCES`, `EPERM`.
     case noPermission
-    /// There is no such node: `ENOENT`, `ENOTDIR`.
+    /// The node does not exist: `ENOENT`, `ENOTDIR`.
     case notFound
-    /// Another program streams from the device or has the control: `EBUSY`.
+    /// Another program streams from the device or locked the control: `EBUSY`.
     case busy
-    /// The node is there, the device behind it is gone: `ENODEV`, `ENXIO`.
+    /// The node exists but its device is gone: `ENODEV`, `ENXIO`.
     case unplugged
-    /// The node is no video device: `ENOTTY` when it is opened.
+    /// The node is not a video device: `ENOTTY` from open.
     case notAVideoDevice
-    /// The bus has no room for such a stream: `ENOSPC` when it is started.
+    /// The bus lacks bandwidth for the stream: `ENOSPC` from the stream start.
     case noBandwidth
-    /// The control does not take this value: `ERANGE`, `EINVAL` when it is set.
+    /// The control does not accept the value: `ERANGE` or `EINVAL` from setting it.
     case outOfRange
-    /// The control cannot be set, or not while an automatic decides: `EACCES` when it is set.
+    /// The control is read-only or governed by an automatic mode: `EACCES` from setting it.
     case readOnly
-    /// The device cannot do what was asked: `EINVAL`, `ENOTSUP`.
+    /// The device does not support the request: `EINVAL`, `ENOTSUP`.
     case notSupported
-    /// Nothing comes in at the input: `ENOLINK`.
+    /// The input has no signal: `ENOLINK`.
     case noSignal
-    /// What comes in is no stable picture: `ENOLCK`.
+    /// The input signal is unstable: `ENOLCK`.
     case unstableSignal
-    /// What comes in is more, or less, than the device can take: `ERANGE` when it is detected.
+    /// The input signal is outside the device's limits: `ERANGE` from detecting it.
     case signalOutOfRange
-    /// There is no memory for the buffers: `ENOMEM`.
+    /// No memory for the buffers: `ENOMEM`.
     case outOfMemory
-    /// This program, or all together, have too many files open: `EMFILE`, `ENFILE`.
+    /// Too many open files in this process or in the system: `EMFILE`, `ENFILE`.
     case tooManyFiles
-    /// The camera does not answer, or not so that it can be understood: `EPROTO`, `EPIPE`,
-    /// `EILSEQ`, `ETIME`, `ETIMEDOUT` of its bus.
+    /// The camera does not respond, or responds with garbage: `EPROTO`, `EPIPE`, `EILSEQ`, `ETIME`,
+    /// `ETIMEDOUT`.
     case busFailure
-    /// The driver or the device gave up: `EIO`, and anything else.
+    /// A driver or device failure: `EIO` and all other errors.
     case other
   }
 
   package let operation: Operation
-  /// The node it was tried on.
+  /// The path of the node.
   package let path: String
-  /// The number of the error, above zero, as errno(3) lists them.
+  /// The errno, above zero; see errno(3).
   package let code: Int32
-  /// The control it was about, as v4l2-ctl spells it, or nil where it was about none.
+  /// The control that the error is about, in v4l2-ctl spelling; nil without one.
   package let control: String?
-  /// The programs that had the node open when it was busy.
+  /// The programs that had the node open, for a busy node.
   package let holders: [DeviceHolder]
 
   package init(
@@ -119,14 +119,14 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Whether the driver said that it has no frame duration to set (no `V4L2_CAP_TIMEPERFRAME`, or
-  /// no such request at all).
+  /// Whether the driver has no settable frame duration: no `V4L2_CAP_TIMEPERFRAME`, or no such
+  /// request.
   package var keepsNoFrameDuration: Bool {
     (operation == .setFrameDuration || operation == .readFrameDuration)
       && (code == ENOTSUP || code == ENOTTY)
   }
 
-  /// Throws if `result` is a negative errno, which is how every shim reports failure.
+  /// Throws where `result` is a negative errno, as every shim reports failures.
   static func check(
     _ result: CInt, _ operation: Operation, _ path: String
   ) throws(DeviceError) {
@@ -134,14 +134,15 @@ package struct DeviceError: Error, Hashable, Sendable, CustomStringConvertible {
     throw DeviceError(failing: operation, path, code: -result)
   }
 
-  /// Makes the error of a call that failed just now, and looks for who holds a busy device.
+  /// Makes the error of a call that failed just now, and finds the programs that hold a busy
+  /// device.
   init(failing operation: Operation, _ path: String, code: Int32, control: String? = nil) {
     self.init(
       operation, path, code: code, holders: code == EBUSY ? DeviceHolder.find(of: path) : [],
       control: control)
   }
 
-  /// The same failure of another operation, on a control.
+  /// The same failure, attributed to another operation and a control.
   func during(_ operation: Operation, _ control: String?) -> DeviceError {
     DeviceError(operation, path, code: code, holders: holders, control: control)
   }

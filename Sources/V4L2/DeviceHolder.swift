@@ -5,9 +5,9 @@ import OvercrankLinuxSystem
 
 /// A program that has a device node open.
 package struct DeviceHolder: Hashable, Sendable, CustomStringConvertible {
-  /// The process number.
+  /// The process ID.
   package let process: Int32
-  /// The program's name as the kernel keeps it, at most 15 bytes.
+  /// The program's name from /proc/PID/comm, at most 15 bytes.
   package let name: String
 
   package init(process: Int32, name: String) {
@@ -15,18 +15,18 @@ package struct DeviceHolder: Hashable, Sendable, CustomStringConvertible {
     self.name = name
   }
 
-  /// The program as `firefox (process 123)`.
+  /// The program in the form `firefox (process 123)`.
   package var description: String { "\(name) (process \(process))" }
 
-  /// Looks for the other programs that have a node open.
+  /// Finds other programs that have a node open.
   ///
-  /// Only what `/proc/PID/fd` lets this user see is found: normally his own programs. One that
-  /// has the node open need not be the one that streams.
+  /// Only processes whose `/proc/PID/fd` is readable are found, normally the user's own. A program
+  /// that has the node open does not necessarily stream.
   ///
   /// - Parameters:
-  ///   - path: The node; links are followed.
-  ///   - limit: The most programs to name.
-  /// - Returns: The programs by their process number, without this one.
+  ///   - path: The node; symbolic links are followed.
+  ///   - limit: The maximum number of programs.
+  /// - Returns: The programs in order of process ID, without this process.
   package static func find(of path: String, limit: Int = 3) -> [DeviceHolder] {
     guard let node = SystemFiles.resolved(path) else { return [] }
     let own = getpid()
@@ -35,7 +35,7 @@ package struct DeviceHolder: Hashable, Sendable, CustomStringConvertible {
       guard holders.count < limit else { break }
       let folder = "/proc/\(process)"
       guard process != own,
-        // The link is only read, never followed: behind it may be a server that hangs.
+        // The link is only read. Following it could block on a hanging network file system.
         SystemFiles.entries(in: "\(folder)/fd").contains(where: {
           SystemFiles.linkTarget("\(folder)/fd/\($0)") == node
         })

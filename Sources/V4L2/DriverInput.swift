@@ -3,24 +3,24 @@
 import CVideo4Linux
 import OvercrankLinuxSystem
 
-/// A socket of a device that pictures come in by, as the driver describes it.
+/// A video input (connector) of a device, as described by the driver.
 package struct DriverInput: Hashable, Sendable {
-  /// What pictures come from.
+  /// The type of input.
   package enum Kind: Hashable, Sendable {
     case tuner, camera, touch
-    /// None that this program knows.
+    /// An unknown type.
     case other
   }
 
   package let index: UInt32
-  /// The driver's words for people: `HDMI 0`.
+  /// The driver's display name, such as `HDMI 0`.
   package let name: String
   package let kind: Kind
-  /// The `V4L2_IN_ST_…` of now; drivers tell it of the input in force only.
+  /// The present status flags, `V4L2_IN_ST_…`; valid only for the current input.
   package let status: UInt32
-  /// Whether the input is set up by digital timings, as HDMI is.
+  /// Whether the input uses DV timings, as HDMI does.
   package let hasTimings: Bool
-  /// Whether the input is set up by a television standard.
+  /// Whether the input uses an analog TV standard.
   package let hasStandards: Bool
 
   init(_ answer: v4l2_input) {
@@ -38,40 +38,40 @@ package struct DriverInput: Hashable, Sendable {
     hasStandards = answer.capabilities & UInt32(V4L2_IN_CAP_STD) != 0
   }
 
-  /// Whether one of the `V4L2_IN_ST_…` is set.
+  /// Whether a `V4L2_IN_ST_…` flag is set.
   private func has(_ flag: some BinaryInteger) -> Bool {
     status & UInt32(truncatingIfNeeded: flag) != 0
   }
 
-  /// The device behind the input has no power.
+  /// Whether the attached device has no power.
   package var hasNoPower: Bool { has(V4L2_IN_ST_NO_POWER) }
-  /// Nothing comes in.
+  /// Whether the input has no signal.
   package var hasNoSignal: Bool { has(V4L2_IN_ST_NO_SIGNAL) }
-  /// Something comes in, without colour.
+  /// Whether the signal has no color.
   package var hasNoColor: Bool { has(V4L2_IN_ST_NO_COLOR) }
-  /// What comes in cannot be locked to.
+  /// Whether the signal cannot be locked.
   package var hasNoLock: Bool {
     has(V4L2_IN_ST_NO_H_LOCK) || has(V4L2_IN_ST_NO_V_LOCK) || has(V4L2_IN_ST_NO_SYNC)
       || has(V4L2_IN_ST_NO_CARRIER)
   }
-  /// What comes in is copy-protected, or encrypted without a key for it.
+  /// Whether the signal is copy-protected or encrypted without a key.
   package var isProtected: Bool {
     has(V4L2_IN_ST_MACROVISION) || has(V4L2_IN_ST_NO_ACCESS)
   }
 }
 
-/// How a television standard draws a picture.
+/// The line system of a TV standard.
 package enum TelevisionLines: Hashable, Sendable {
-  /// 525 lines at 30000/1001 frames per second, 480 of them seen: NTSC, PAL-M.
+  /// 525 lines at 30000/1001 frames per second, 480 of them visible: NTSC, PAL-M.
   case lines525
-  /// 625 lines at 25 frames per second, 576 of them seen: PAL, SECAM.
+  /// 625 lines at 25 frames per second, 576 of them visible: PAL, SECAM.
   case lines625
 }
 
 extension VideoDevice {
   /// Lists the inputs: `VIDIOC_ENUMINPUT`.
   ///
-  /// - Returns: The inputs; none for a driver that does not tell inputs apart.
+  /// - Returns: The inputs; empty for a driver without input selection.
   /// - Throws: ``DeviceError`` for `.listInputs`.
   package borrowing func inputs() throws(DeviceError) -> [DriverInput] {
     var inputs: [DriverInput] = []
@@ -79,16 +79,16 @@ extension VideoDevice {
       var entry = v4l2_input()
       entry.index = index
       guard try has(CVideo4Linux_VIDIOC_ENUMINPUT, &entry, .listInputs) else { break }
-      // The driver may have written another number over ours.
+      // Some drivers overwrite the index field.
       entry.index = index
       inputs.append(DriverInput(entry))
     }
     return inputs
   }
 
-  /// Reads which input is in force: `VIDIOC_G_INPUT`.
+  /// Reads the current input: `VIDIOC_G_INPUT`.
   ///
-  /// - Returns: The input's index, or nil for a driver that does not tell inputs apart.
+  /// - Returns: The input's index; nil for a driver without input selection.
   /// - Throws: ``DeviceError`` for `.readInput`.
   package borrowing func currentInput() throws(DeviceError) -> UInt32? {
     var index: CInt = 0
@@ -96,7 +96,9 @@ extension VideoDevice {
     return UInt32(exactly: index)
   }
 
-  /// Puts an input in force, which may set the format anew: `VIDIOC_S_INPUT`.
+  /// Selects an input: `VIDIOC_S_INPUT`.
+  ///
+  /// The driver may change the format.
   ///
   /// - Throws: ``DeviceError`` for `.setInput`: `.busy` while another program streams.
   package mutating func setInput(_ index: UInt32) throws(DeviceError) {
@@ -104,12 +106,12 @@ extension VideoDevice {
     try DeviceError.check(control(CVideo4Linux_VIDIOC_S_INPUT, &index), .setInput, path)
   }
 
-  /// Reads the lines of the television standard in force: `VIDIOC_G_STD`.
+  /// Reads the line system of the current TV standard: `VIDIOC_G_STD`.
   ///
-  /// - Returns: The lines, or nil where the input has no standard or one that leaves them open.
+  /// - Returns: The line system; nil where the input has no standard or an ambiguous one.
   /// - Throws: ``DeviceError`` for `.readTimings`.
   package borrowing func televisionLines() throws(DeviceError) -> TelevisionLines? {
-    // V4L2_STD_525_60 (PAL-M, PAL-60 and every NTSC): a macro with casts, which Swift does not
+    // V4L2_STD_525_60 (PAL-M, PAL-60 and all NTSC) is a macro with casts, which Swift does not
     // import.
     let with525Lines: UInt64 = 0x0000_F900
     var standard: UInt64 = 0

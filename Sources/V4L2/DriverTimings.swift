@@ -2,14 +2,14 @@
 
 import CVideo4Linux
 
-/// The digital timings of a picture on a cable such as HDMI, as BT.656 and BT.1120 count them.
+/// Digital video timings of a cable such as HDMI (BT.656/BT.1120).
 package struct DriverTimings: Hashable, Sendable {
-  /// What a line, or a field of lines, has besides the picture, in the order of time.
+  /// The blanking of a line or a field, in order of time.
   package struct Blanking: Hashable, Sendable {
     package var frontPorch: UInt32
     package var sync: UInt32
     package var backPorch: UInt32
-    /// Whether the sync is a pulse upwards.
+    /// Whether the sync pulse is positive.
     package var isSyncPositive: Bool
 
     package init(frontPorch: UInt32, sync: UInt32, backPorch: UInt32, isSyncPositive: Bool) {
@@ -19,11 +19,11 @@ package struct DriverTimings: Hashable, Sendable {
       self.isSyncPositive = isSyncPositive
     }
 
-    /// Pixels or lines in all.
+    /// The total number of pixels or lines.
     package var total: UInt64 { UInt64(frontPorch) + UInt64(sync) + UInt64(backPorch) }
   }
 
-  /// Which documents a picture's timings stand in: `V4L2_DV_BT_STD_…`.
+  /// The standards that define the timings: `V4L2_DV_BT_STD_…`.
   package struct Standards: OptionSet, Hashable, Sendable {
     package let rawValue: UInt32
     package init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -33,22 +33,22 @@ package struct DriverTimings: Hashable, Sendable {
     package static let gtf = Standards(rawValue: 8)
   }
 
-  /// Pixels of the picture in a line.
+  /// Active pixels per line.
   package var width: UInt32
-  /// Lines of the picture, those of both fields.
+  /// Active lines per frame, both fields included.
   package var height: UInt32
   package var isInterlaced = false
-  /// Pixels a second, blanking included.
+  /// Pixels per second, blanking included.
   package var pixelClock: UInt64
   package var horizontal: Blanking
   package var vertical: Blanking
-  /// The blanking of the second field; all zero for whole pictures.
+  /// The vertical blanking of the second field; all zero for progressive video.
   package var secondField = Blanking(
     frontPorch: 0, sync: 0, backPorch: 0, isSyncPositive: false)
   package var standards: Standards
-  /// The `V4L2_DV_FL_…`.
+  /// The timing flags, `V4L2_DV_FL_…`.
   package var flags: UInt32 = 0
-  /// The number in CTA-861's list of pictures; 0 where it is in none.
+  /// The video identification code (VIC) of CTA-861; 0 without one.
   package var vic: UInt8 = 0
 
   package init(
@@ -65,17 +65,17 @@ package struct DriverTimings: Hashable, Sendable {
 
   /// `V4L2_DV_FL_REDUCED_BLANKING`.
   package static let reducedBlanking: UInt32 = 1
-  /// `V4L2_DV_FL_REDUCED_FPS`: the pixel clock runs slower by 1000/1001 than it says.
+  /// `V4L2_DV_FL_REDUCED_FPS`: the actual pixel clock is 1000/1001 of the stated one.
   package static let reducedRate: UInt32 = 4
 
-  /// Pixels in a whole line.
+  /// Pixels per line, blanking included.
   package var totalWidth: UInt64 { UInt64(width) + horizontal.total }
-  /// Lines in a whole frame, those of both fields.
+  /// Lines per frame, blanking and both fields included.
   package var totalHeight: UInt64 { UInt64(height) + vertical.total + secondField.total }
 }
 
 extension DriverTimings {
-  /// The timings a driver wrote, or nil for a kind that is not known.
+  /// Makes timings from a driver's structure; nil for an unknown type.
   init?(_ timings: v4l2_dv_timings) {
     guard timings.type == UInt32(V4L2_DV_BT_656_1120) else { return nil }
     let bt = timings.bt
@@ -98,7 +98,7 @@ extension DriverTimings {
     vic = bt.cea861_vic
   }
 
-  /// The timings as a driver reads them.
+  /// The timings as a driver structure.
   var driversOwn: v4l2_dv_timings {
     var timings = v4l2_dv_timings()
     timings.type = UInt32(V4L2_DV_BT_656_1120)
@@ -125,17 +125,17 @@ extension DriverTimings {
   }
 }
 
-/// The timings that a device can take: `VIDIOC_DV_TIMINGS_CAP`.
+/// The timing limits of a device: `VIDIOC_DV_TIMINGS_CAP`.
 package struct DriverTimingsLimits: Hashable, Sendable {
   package let smallest: DriverSize
   package let largest: DriverSize
-  /// Pixels a second, the least and the most.
+  /// The limits of the pixel clock, in pixels per second.
   package let lowestClock: UInt64
   package let highestClock: UInt64
 }
 
 extension VideoDevice {
-  /// Lists the timings that the input in force knows by itself: `VIDIOC_ENUM_DV_TIMINGS`.
+  /// Lists the preset timings of the current input: `VIDIOC_ENUM_DV_TIMINGS`.
   ///
   /// - Throws: ``DeviceError`` for `.listTimings`.
   package borrowing func listedTimings() throws(DeviceError) -> [DriverTimings] {
@@ -149,9 +149,9 @@ extension VideoDevice {
     return list
   }
 
-  /// Reads the timings that the input in force is set to: `VIDIOC_G_DV_TIMINGS`.
+  /// Reads the configured timings of the current input: `VIDIOC_G_DV_TIMINGS`.
   ///
-  /// - Returns: The timings, or nil for an input without.
+  /// - Returns: The timings; nil for an input without DV timings.
   /// - Throws: ``DeviceError`` for `.readTimings`.
   package borrowing func timings() throws(DeviceError) -> DriverTimings? {
     var timings = v4l2_dv_timings()
@@ -159,7 +159,8 @@ extension VideoDevice {
     return DriverTimings(timings)
   }
 
-  /// Asks what comes in at the input in force, and changes nothing: `VIDIOC_QUERY_DV_TIMINGS`.
+  /// Detects the timings of the incoming signal, without changing anything:
+  /// `VIDIOC_QUERY_DV_TIMINGS`.
   ///
   /// - Throws: ``DeviceError`` for `.detectTimings`: `.noSignal`, `.unstableSignal`,
   ///   `.signalOutOfRange`; `.notSupported` for an input without timings.
@@ -173,11 +174,11 @@ extension VideoDevice {
     return timings
   }
 
-  /// Sets the input in force to timings, and the format to their size: `VIDIOC_S_DV_TIMINGS`.
+  /// Sets the timings of the current input, and the format to their size: `VIDIOC_S_DV_TIMINGS`.
   ///
-  /// - Returns: The timings now in force, which a driver may have rounded.
+  /// - Returns: The granted timings, possibly rounded by the driver.
   /// - Throws: ``DeviceError`` for `.setTimings`: `.busy` while another program streams,
-  ///   `.signalOutOfRange` or `.notSupported` for timings that the device cannot take.
+  ///   `.signalOutOfRange` or `.notSupported` for unsupported timings.
   package mutating func setTimings(
     _ timings: DriverTimings
   ) throws(DeviceError) -> DriverTimings {
@@ -187,9 +188,9 @@ extension VideoDevice {
     return DriverTimings(request) ?? timings
   }
 
-  /// Reads which timings the input in force can take: `VIDIOC_DV_TIMINGS_CAP`.
+  /// Reads the timing limits of the current input: `VIDIOC_DV_TIMINGS_CAP`.
   ///
-  /// - Returns: The limits, or nil where the driver does not tell.
+  /// - Returns: The limits; nil where the driver reports none.
   /// - Throws: ``DeviceError`` for `.readTimings`.
   package borrowing func timingsLimits() throws(DeviceError) -> DriverTimingsLimits? {
     var answer = v4l2_dv_timings_cap()

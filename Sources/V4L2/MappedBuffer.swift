@@ -2,10 +2,10 @@
 
 import CVideo4Linux
 
-/// The memory of one of a driver's buffers, and of what its planes are joined in.
+/// The mapped memory of one driver buffer, and the memory that joins its planes.
 struct MappedBuffer {
   private let planes: [UnsafeMutableRawBufferPointer]
-  /// The bytes to take of each plane; empty where the one plane is given in place.
+  /// The bytes to copy from each plane; empty where a single plane is used in place.
   private let joined: [Int]
   private let joinedMemory: UnsafeMutableRawBufferPointer
 
@@ -20,7 +20,7 @@ struct MappedBuffer {
       (result, planes.map { (Int($0.length), Int64($0.m.mem_offset)) })
     }
     try DeviceError.check(result, .mapBuffer, device.path)
-    // One plane needs no joining; several, or none, do not make a frame without it.
+    // A single plane needs no joining. Several planes need a matching list of sizes.
     guard places.count == max(1, joining.count), joining.allSatisfy({ $0 >= 0 }) else {
       throw DeviceError(.mapBuffer, device.path, code: ENOTSUP)
     }
@@ -41,22 +41,23 @@ struct MappedBuffer {
       : .allocate(byteCount: max(1, joined.reduce(0, +)), alignment: 64)
   }
 
-  /// Gives the memory back; to be called once.
+  /// Releases the memory.
+  ///
+  /// Call exactly once.
   func unmap(_ calls: any VideoSystemCalls) {
     for plane in planes { calls.unmap(plane) }
     joinedMemory.deallocate()
   }
 
-  /// The memory that is the driver's.
+  /// The memory mapped from the driver.
   var mapped: [UnsafeMutableRawBufferPointer] { planes }
 
-  /// The most bytes that a frame takes.
+  /// The maximum size of a frame in bytes.
   var capacity: Int { joined.isEmpty ? planes.first?.count ?? 0 : joinedMemory.count }
 
-  /// The frame that the driver left in the planes, in one piece.
+  /// Returns the frame in the planes as one contiguous buffer.
   ///
-  /// A plane that is shorter than it should be ends the frame there, so that it is seen to be
-  /// short.
+  /// A plane shorter than expected ends the frame, so that the truncation can be detected.
   func frame(_ answers: UnsafeBufferPointer<v4l2_plane>) -> UnsafeRawBufferPointer {
     guard !joined.isEmpty else {
       guard let plane = planes.first, let answer = answers.first else {

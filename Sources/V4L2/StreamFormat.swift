@@ -3,31 +3,31 @@
 import CVideo4Linux
 package import OvercrankMediaCore
 
-/// The format that a driver is set to, which may differ from what it was asked for.
+/// The current format of a driver, which may differ from the requested one.
 package struct StreamFormat: Hashable, Sendable {
   package let fourcc: UInt32
-  /// Pixels per line.
+  /// The width in pixels.
   package let width: UInt32
-  /// Lines.
+  /// The height in lines.
   package let height: UInt32
-  /// The planes of memory that a frame lies in, one after the other, from the first.
+  /// The memory planes of a frame, in order.
   ///
-  /// All but a few formats have one, which holds every plane of the picture.
+  /// Most formats have one memory plane, which holds all color planes.
   package let planes: [Plane]
-  /// Whether every frame is a whole picture and not one of its interlaced fields.
+  /// Whether frames are progressive rather than interlaced fields.
   package let isProgressive: Bool
 
-  /// One of the pieces of memory that make up a frame.
+  /// One memory plane of a frame.
   package struct Plane: Hashable, Sendable {
-    /// Bytes from one line to the next, padding included; 0 for compressed formats.
+    /// Bytes per line, padding included; 0 for compressed formats.
     package let bytesPerLine: UInt32
-    /// The most bytes that a frame takes here.
+    /// The maximum number of bytes of a frame in this plane.
     package let byteCount: UInt32
   }
 
-  /// Bytes from one line of the first plane to the next; 0 for compressed formats.
+  /// Bytes per line of the first plane; 0 for compressed formats.
   package var bytesPerLine: UInt32 { planes.first?.bytesPerLine ?? 0 }
-  /// The most bytes that a frame takes, in all its planes.
+  /// The maximum number of bytes of a frame, over all planes.
   package var bytesPerFrame: UInt32 {
     UInt32(clamping: planes.reduce(0 as UInt64) { $0 + UInt64($1.byteCount) })
   }
@@ -54,7 +54,7 @@ package struct StreamFormat: Hashable, Sendable {
 }
 
 extension VideoDevice {
-  /// Reads the format in force: `VIDIOC_G_FMT`.
+  /// Reads the current format: `VIDIOC_G_FMT`.
   ///
   /// - Throws: ``DeviceError`` for `.readFormat`.
   package borrowing func currentFormat() throws(DeviceError) -> StreamFormat {
@@ -64,12 +64,12 @@ extension VideoDevice {
     return streamFormat(format)
   }
 
-  /// Asks for a format of whole pictures, and returns what the driver granted: `VIDIOC_S_FMT`.
+  /// Requests a progressive format and returns the granted one: `VIDIOC_S_FMT`.
   ///
-  /// Set the frame duration afterwards: many drivers reset it here.
+  /// Set the frame duration afterwards, because many drivers reset it here.
   ///
-  /// - Returns: The format now in force. Compare it with the request: a driver chooses what it
-  ///   supports, and that is not an error.
+  /// - Returns: The granted format. Compare it with the request: the driver picks the closest
+  ///   supported format, which is not an error.
   /// - Throws: ``DeviceError`` for `.setFormat`: `.busy` while another program streams.
   package mutating func setFormat(
     fourcc: UInt32, width: UInt32, height: UInt32
@@ -99,22 +99,22 @@ extension VideoDevice {
     }
   }
 
-  /// Reads the frame duration in force, in seconds: `VIDIOC_G_PARM`.
+  /// Reads the current frame duration in seconds: `VIDIOC_G_PARM`.
   ///
-  /// - Returns: The duration, or nil where the driver keeps none or one that is no time.
+  /// - Returns: The duration; nil where the driver reports none or an invalid one.
   /// - Throws: ``DeviceError`` for `.readFrameDuration`.
   package borrowing func frameDuration() throws(DeviceError) -> MediaTime? {
     let parameters = try streamParameters(.readFrameDuration)
     return MediaTime(parameters.parm.capture.timeperframe)
   }
 
-  /// Asks for a frame duration, and returns the one the driver granted: `VIDIOC_S_PARM`.
+  /// Requests a frame duration and returns the granted one: `VIDIOC_S_PARM`.
   ///
-  /// - Parameter duration: Seconds per frame, above zero; 1/240 asks for 240 fps.
-  /// - Returns: The duration now in force, in seconds. Compare it with the request: a driver
-  ///   rounds to what it supports, and that is not an error.
-  /// - Throws: ``DeviceError`` for `.setFrameDuration`: `.busy` while streaming; `ENOTSUP` when
-  ///   the driver keeps no frame duration, `EINVAL` when the fraction does not fit its 32 bits.
+  /// - Parameter duration: Seconds per frame, above zero; 1/240 requests 240 fps.
+  /// - Returns: The granted duration in seconds. Compare it with the request: the driver rounds to
+  ///   a supported value, which is not an error.
+  /// - Throws: ``DeviceError`` for `.setFrameDuration`: `.busy` while streaming, `ENOTSUP` when the
+  ///   driver has no frame duration, `EINVAL` when the fraction does not fit 32 bits.
   package borrowing func setFrameDuration(
     _ duration: MediaTime
   ) throws(DeviceError) -> MediaTime {
@@ -131,7 +131,7 @@ extension VideoDevice {
       numerator: numerator, denominator: denominator)
     try DeviceError.check(
       control(CVideo4Linux_VIDIOC_S_PARM, &parameters), .setFrameDuration, path)
-    // The driver wrote this fraction: doubt it.
+    // The fraction comes from the driver and may be invalid.
     guard let granted = MediaTime(parameters.parm.capture.timeperframe) else {
       throw DeviceError(.setFrameDuration, path, code: ENOTSUP)
     }
@@ -149,7 +149,7 @@ extension VideoDevice {
 }
 
 extension MediaTime {
-  /// The time that a driver's fraction of a second means, if it is one above zero.
+  /// Makes a time from a driver's fraction of a second; nil where it is zero or invalid.
   fileprivate init?(_ fraction: v4l2_fract) {
     guard fraction.numerator > 0, fraction.denominator > 0,
       let seconds = Rational(

@@ -3,17 +3,17 @@
 import CVideo4Linux
 import OvercrankLinuxSystem
 
-/// A pixel format as the driver lists it.
+/// A pixel format from the driver's list.
 package struct V4L2PixelFormat: Hashable, Sendable {
-  /// The place in the driver's list, from 0: its order of preference.
+  /// The index in the driver's list, from 0; the list is in order of preference.
   package let index: UInt32
-  /// The four characters, the first in the lowest byte; bit 31 means big-endian.
+  /// The four-character code, first character in the lowest byte; bit 31 means big-endian.
   package let fourcc: UInt32
-  /// Whether frames vary in size and must be decoded.
+  /// Whether frames are compressed and vary in size.
   package let isCompressed: Bool
-  /// Whether libv4l2 makes the format from another one.
+  /// Whether libv4l2 emulates the format by conversion.
   package let isEmulated: Bool
-  /// The driver's words for people.
+  /// The driver's description.
   package let description: String
 
   package init(
@@ -27,7 +27,7 @@ package struct V4L2PixelFormat: Hashable, Sendable {
   }
 }
 
-/// A frame size in pixels, as the driver wrote it.
+/// A frame size in pixels, as reported by the driver.
 package struct DriverSize: Hashable, Sendable {
   package let width: UInt32
   package let height: UInt32
@@ -38,7 +38,7 @@ package struct DriverSize: Hashable, Sendable {
   }
 }
 
-/// A fraction as the driver wrote it; either number may be zero.
+/// A fraction as reported by the driver; either number may be zero.
 package struct DriverFraction: Hashable, Sendable, CustomStringConvertible {
   package let numerator: UInt32
   package let denominator: UInt32
@@ -55,9 +55,9 @@ package struct DriverFraction: Hashable, Sendable, CustomStringConvertible {
 
 /// The frame sizes of a format: `VIDIOC_ENUM_FRAMESIZES`.
 package enum DriverSizes: Hashable, Sendable {
-  /// These and no others; none when the driver does not say.
+  /// A list of sizes; empty when the driver reports none.
   case discrete([DriverSize])
-  /// From the smallest to the largest in steps of pixels.
+  /// All sizes from the smallest to the largest in fixed steps.
   case stepwise(smallest: DriverSize, largest: DriverSize, step: DriverSize)
   /// Every size from the smallest to the largest.
   case continuous(smallest: DriverSize, largest: DriverSize)
@@ -65,18 +65,18 @@ package enum DriverSizes: Hashable, Sendable {
 
 /// The frame durations of a format and size, in seconds: `VIDIOC_ENUM_FRAMEINTERVALS`.
 ///
-/// The shortest duration is the highest rate.
+/// The shortest duration is the highest frame rate.
 package enum DriverIntervals: Hashable, Sendable {
-  /// These and no others; none when the driver does not say.
+  /// A list of durations; empty when the driver reports none.
   case discrete([DriverFraction])
-  /// From the shortest to the longest in steps of seconds.
+  /// All durations from the shortest to the longest in fixed steps.
   case stepwise(shortest: DriverFraction, longest: DriverFraction, step: DriverFraction)
   /// Every duration from the shortest to the longest.
   case continuous(shortest: DriverFraction, longest: DriverFraction)
 }
 
 extension VideoDevice {
-  /// No driver lists this many; one that does would never end.
+  /// A limit on list lengths, against drivers whose enumeration never ends.
   static let listLimit: UInt32 = 4096
 
   /// Lists the pixel formats in the driver's order: `VIDIOC_ENUM_FMT`.
@@ -101,7 +101,7 @@ extension VideoDevice {
 
   /// Lists the sizes of a format: `VIDIOC_ENUM_FRAMESIZES`.
   ///
-  /// - Throws: ``DeviceError`` for `.listSizes`; a driver that does not say is no error.
+  /// - Throws: ``DeviceError`` for `.listSizes`. A driver without this list is not an error.
   package borrowing func sizes(of fourcc: UInt32) throws(DeviceError) -> DriverSizes {
     var sizes: [DriverSize] = []
     for index in 0..<Self.listLimit {
@@ -113,7 +113,7 @@ extension VideoDevice {
         sizes.append(DriverSize(width: entry.discrete.width, height: entry.discrete.height))
         continue
       }
-      // A range stands alone; one among single sizes breaks the rule and is passed over.
+      // The specification allows one range or a list of sizes. A range inside a list is ignored.
       guard sizes.isEmpty else { continue }
       let range = entry.stepwise
       let smallest = DriverSize(width: range.min_width, height: range.min_height)
@@ -130,7 +130,7 @@ extension VideoDevice {
 
   /// Lists the frame durations of a format and size: `VIDIOC_ENUM_FRAMEINTERVALS`.
   ///
-  /// - Throws: ``DeviceError`` for `.listIntervals`; a driver that does not say is no error.
+  /// - Throws: ``DeviceError`` for `.listIntervals`. A driver without this list is not an error.
   package borrowing func intervals(
     of fourcc: UInt32, at size: DriverSize
   ) throws(DeviceError) -> DriverIntervals {
@@ -158,7 +158,7 @@ extension VideoDevice {
     return .discrete(intervals)
   }
 
-  /// Asks for one entry of a list; false at its end, or where the driver keeps no such list.
+  /// Reads one list entry; false at the end, or where the driver has no such list.
   borrowing func has<Entry>(
     _ request: UInt, _ entry: inout Entry, _ operation: DeviceError.Operation
   ) throws(DeviceError) -> Bool {

@@ -5,40 +5,39 @@ import OvercrankLinuxSystem
 
 /// An open Video4Linux node, such as `/dev/video0`.
 ///
-/// The value is the only owner of its descriptor: it cannot be copied, and the descriptor is
-/// closed when the value goes. Hand it to a ``BufferQueue`` to stream; the queue consumes it, so
-/// a format cannot be changed under running buffers.
+/// The value is the sole owner of its descriptor, and closes it on `deinit`. A ``BufferQueue``
+/// consumes the value for streaming, so that no format change can happen under running buffers.
 package struct VideoDevice: ~Copyable, Sendable {
-  /// The node this device was opened from, which every error names.
+  /// The path of the node, used in every error.
   package let path: String
-  /// What the driver says it is and can do.
+  /// The driver's identity and capabilities.
   package let capabilities: Capabilities
 
-  /// The way to the driver.
+  /// The system calls that reach the driver.
   let calls: any VideoSystemCalls
-  /// The open descriptor; it never leaves this file.
+  /// The open descriptor, private to this file.
   private let descriptor: CInt
 
-  /// Opens a node, without configuring it or starting to stream.
+  /// Opens a node without configuring the device or starting a stream.
   ///
-  /// libv4l2 is attached with its conversion switched off. The corresponding requests are
-  /// open(2), v4l2_fd_open(3) and `VIDIOC_QUERYCAP`.
+  /// libv4l2 is attached with conversion disabled. The system calls are open(2), v4l2_fd_open(3)
+  /// and `VIDIOC_QUERYCAP`.
   ///
   /// - Parameter path: A device node; symbolic links are followed.
   /// - Throws: ``DeviceError`` for `.open`: `.notFound`, `.noPermission`, `.unplugged`, or
-  ///   `.notAVideoDevice` for anything else that can be opened.
+  ///   `.notAVideoDevice` for other openable files.
   package init(opening path: String) throws(DeviceError) {
     try self.init(opening: path, DeviceSystem.calls)
   }
 
-  /// Opens the node of a device again, which gives a handle with events and a priority of its own.
+  /// Opens the same node again, for a handle with its own events and priority.
   ///
   /// - Throws: ``DeviceError`` for `.open`, as ``init(opening:)`` does.
   package init(reopening device: borrowing VideoDevice) throws(DeviceError) {
     try self.init(opening: device.path, device.calls)
   }
 
-  /// Opens the node of a part of a device, for the controls that it has; it has nothing else.
+  /// Opens a subdevice node, which supports only controls.
   ///
   /// - Throws: ``DeviceError`` for `.open`: `.notFound`, `.noPermission`.
   package init(
@@ -52,13 +51,13 @@ package struct VideoDevice: ~Copyable, Sendable {
     self.descriptor = descriptor
   }
 
-  /// The nodes of the LEDs among the parts of this device: `/dev/v4l-subdev…`.
+  /// The subdevice nodes `/dev/v4l-subdev…` of the device's flash LEDs.
   package borrowing func leds() -> [String] { calls.leds(of: path) }
 
   private init(opening path: String, _ calls: any VideoSystemCalls) throws(DeviceError) {
     let descriptor = calls.open(path)
     try DeviceError.check(descriptor, .open, path)
-    // libv4l2's plugins may have changed what the device can do: it is asked through them.
+    // libv4l2 plugins may change capabilities, so the query goes through libv4l2.
     var answer = v4l2_capability()
     let result = withUnsafeMutablePointer(to: &answer) {
       calls.control(descriptor, CVideo4Linux_VIDIOC_QUERYCAP, $0)
@@ -67,29 +66,35 @@ package struct VideoDevice: ~Copyable, Sendable {
       _ = calls.close(descriptor)
       throw DeviceError(failing: .open, path, code: -result)
     }
-    // Once every property is set, a throw would also run `deinit`; nothing throws from here on.
+    // From here on nothing throws: after the last assignment, a throw would also run `deinit`.
     self.path = path
     capabilities = Capabilities(answer)
     self.calls = calls
     self.descriptor = descriptor
   }
 
-  deinit { _ = calls.close(descriptor) }  // Nobody is left to tell.
+  deinit { _ = calls.close(descriptor) }  // No caller is left to report an error to.
 
-  /// The number that requests for streams of this node carry: `V4L2_BUF_TYPE_VIDEO_CAPTURE…`.
+  /// The `V4L2_BUF_TYPE_VIDEO_CAPTURE…` of this node's requests.
   var bufferType: UInt32 { capabilities.bufferKind.type }
 
-  /// Makes a request, and answers with a value or a negative errno.
+  /// Makes an ioctl request.
+  ///
+  /// Returns a value or a negative errno.
   package borrowing func control<Argument>(_ request: UInt, _ argument: inout Argument) -> CInt {
     withUnsafeMutablePointer(to: &argument) { calls.control(descriptor, request, $0) }
   }
 
-  /// Waits for a frame; answers with poll(2)'s events, 0 at the time limit, or a negative errno.
+  /// Waits for a frame.
+  ///
+  /// Returns poll(2) events, 0 after the timeout, or a negative errno.
   borrowing func poll(milliseconds: Int32) -> CInt {
     poll(events: CShort(POLLIN), milliseconds: milliseconds)
   }
 
-  /// Waits for one of poll(2)'s events; answers with those that came, as above.
+  /// Waits for the given poll(2) events.
+  ///
+  /// Returns events, 0 after the timeout, or a negative errno.
   borrowing func poll(events: CShort, milliseconds: Int32) -> CInt {
     calls.poll(descriptor, events: events, milliseconds: milliseconds)
   }
@@ -101,7 +106,7 @@ package struct VideoDevice: ~Copyable, Sendable {
     calls.abandon(descriptor, memory)
   }
 
-  /// Maps a buffer of the driver's, or throws ``DeviceError`` for `.mapBuffer`.
+  /// Maps a driver buffer; throws ``DeviceError`` for `.mapBuffer`.
   borrowing func map(
     length: Int, offset: Int64
   ) throws(DeviceError) -> UnsafeMutableRawBufferPointer {
@@ -114,9 +119,9 @@ package struct VideoDevice: ~Copyable, Sendable {
 }
 
 extension VideoDevice {
-  /// The number of a node, which says in which order devices came: 3 of `/dev/video3`.
+  /// The number in a node's name, such as 3 for `/dev/video3`; it reflects the order of appearance.
   ///
-  /// Nil for paths that are not called so.
+  /// Nil for other names.
   package static func number(ofNode path: String) -> UInt32? {
     let name = path.lastPathComponent
     guard name.hasPrefix("video") else { return nil }
@@ -127,37 +132,38 @@ extension VideoDevice {
     return UInt32(digits)
   }
 
-  /// What a driver says it is and can do: `VIDIOC_QUERYCAP`.
+  /// A driver's identity and capabilities: `VIDIOC_QUERYCAP`.
   package struct Capabilities: Hashable, Sendable {
-    /// The driver's name: `uvcvideo`.
+    /// The driver's name, such as `uvcvideo`.
     package let driver: String
-    /// The device's name for people: `HD Pro Webcam C920`.
+    /// The device's display name, such as `HD Pro Webcam C920`.
     package let card: String
-    /// Where the device sits: `usb-0000:00:14.0-1`.
+    /// The bus location, such as `usb-0000:00:14.0-1`.
     package let bus: String
-    /// The `V4L2_CAP_…` of this node, not of all the nodes of its device.
+    /// The `V4L2_CAP_…` flags of this node alone.
     package let flags: UInt32
 
     init(_ answer: v4l2_capability) {
       driver = withUnsafeBytes(of: answer.driver) { SystemFiles.text($0) }
       card = withUnsafeBytes(of: answer.card) { SystemFiles.text($0) }
       bus = withUnsafeBytes(of: answer.bus_info) { SystemFiles.text($0) }
-      // `capabilities` speaks for the whole device: a webcam's metadata node, too, says capture.
+      // `capabilities` covers the whole device, so even a webcam's metadata node claims capture
+      // there.
       let isPerNode = answer.capabilities & UInt32(V4L2_CAP_DEVICE_CAPS) != 0
       flags = isPerNode ? answer.device_caps : answer.capabilities
     }
 
-    /// Whether the node gives pictures of its own, through mapped buffers.
+    /// Whether the node captures video into mapped buffers.
     ///
-    /// A touch pad says that it captures, too, and some codecs, whose pictures are what was put
-    /// in; nodes for metadata and for output do not.
+    /// Touch devices and memory-to-memory codecs also report capture, but are excluded. Metadata
+    /// and output nodes do not report capture.
     package var isVideoCapture: Bool {
       has(V4L2_CAP_STREAMING)
         && (has(V4L2_CAP_VIDEO_CAPTURE) || has(V4L2_CAP_VIDEO_CAPTURE_MPLANE))
         && !has(V4L2_CAP_TOUCH) && !has(V4L2_CAP_VIDEO_M2M) && !has(V4L2_CAP_VIDEO_M2M_MPLANE)
     }
 
-    /// How the node describes the memory of its pictures; the plain way where it knows both.
+    /// The buffer API of the node; single-planar where it supports both.
     package var bufferKind: BufferKind {
       has(V4L2_CAP_VIDEO_CAPTURE_MPLANE) && !has(V4L2_CAP_VIDEO_CAPTURE)
         ? .multiPlanar : .singlePlanar

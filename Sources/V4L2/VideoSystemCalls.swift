@@ -5,51 +5,52 @@ import Glibc
 import OvercrankLinuxSystem
 import Synchronization
 
-/// The calls by which a driver is reached: the kernel's, or those of a driver in this process.
+/// The system calls that reach a driver: the kernel's, or those of a simulated driver.
 ///
-/// Each answers with a value or a negative errno. The seam lies here so that all above it, this
-/// room included, runs unchanged on a driver whose clock and faults a test controls.
+/// Each call returns a value or a negative errno. The protocol is the lowest layer, so that tests
+/// can run all code above it with a simulated clock and simulated faults.
 package protocol VideoSystemCalls: Sendable {
-  /// Opens a node for reading and writing without waiting: open(2).
+  /// Opens a node for reading and writing in nonblocking mode: open(2).
   func open(_ path: String) -> CInt
 
   /// Closes a descriptor: close(2).
   func close(_ descriptor: CInt) -> CInt
 
-  /// Makes a request: ioctl(2).
+  /// Makes an ioctl request: ioctl(2).
   func control(_ descriptor: CInt, _ request: UInt, _ argument: UnsafeMutableRawPointer) -> CInt
 
-  /// Waits for one of poll(2)'s events; answers with those that came, or 0 at the time limit.
+  /// Waits for the given poll(2) events. Returns the events, or 0 after the timeout.
   func poll(_ descriptor: CInt, events: CShort, milliseconds: CInt) -> CInt
 
-  /// Maps memory of the driver's: mmap(2); nil and `error` where it refuses.
+  /// Maps driver memory: mmap(2). Returns nil and sets `error` on failure.
   func map(
     _ descriptor: CInt, length: Int, offset: Int64, error: inout CInt
   ) -> UnsafeMutableRawPointer?
 
-  /// Unmaps memory of the driver's: munmap(2).
+  /// Unmaps driver memory: munmap(2).
   func unmap(_ memory: UnsafeMutableRawBufferPointer)
 
-  /// Detaches from a device that is gone for good, without making its descriptor or the memory mapped
-  /// from it invalid: requests fail from then on, and the memory is zeros.
+  /// Detaches from an unplugged device. The descriptor and the mappings stay valid: requests fail
+  /// and the memory reads as zeros.
   ///
-  /// A driver waits until nobody has its device any more, and only then lets it be again.
+  /// A driver frees an unplugged device, and its node number, only after all users released it.
   func abandon(_ descriptor: CInt, _ memory: [UnsafeMutableRawBufferPointer])
 
-  /// The clock that the driver's times are of, in nanoseconds; `CLOCK_MONOTONIC` for the kernel.
+  /// The current time of the driver's timestamp clock in nanoseconds; `CLOCK_MONOTONIC` for the
+  /// kernel.
   func nanoseconds() -> Int64
 
-  /// The nodes `/dev/video…`, or what stands for them, as paths in no order.
+  /// The paths of the `/dev/video…` nodes (or their simulation), unsorted.
   func nodes() -> [String]
 
-  /// The nodes `/dev/v4l-subdev…` of the LEDs among the parts that a camera is made of, in the
-  /// order its media device tells them; none of most cameras.
+  /// The `/dev/v4l-subdev…` nodes of a camera's flash LEDs, in the order of its media device. Empty
+  /// for most cameras.
   func leds(of node: String) -> [String]
 
-  /// Opens the node of a part, which answers less than a camera's: open(2).
+  /// Opens a subdevice node, which supports fewer requests than a camera node: open(2).
   func openSubdevice(_ path: String) -> CInt
 
-  /// The folder that nodes appear in and go from, and udev's links below `v4l` with them.
+  /// The directory that contains the device nodes and udev's `v4l` links.
   var nodeFolder: String { get }
 }
 
@@ -60,23 +61,24 @@ extension VideoSystemCalls {
   package func openSubdevice(_ path: String) -> CInt { -ENOENT }
 }
 
-/// Where devices opened from here on are reached.
+/// The system calls for newly opened devices.
 package enum DeviceSystem {
-  /// The kernel's calls, unless a test puts a driver of its own in their place for its task.
+  /// The kernel's calls; tests replace them by a simulated driver for their task.
   @TaskLocal package static var calls: any VideoSystemCalls = KernelVideoCalls()
 }
 
-/// The kernel's calls, through libv4l2 with its conversion switched off where one of its plugins is
-/// at work.
+/// The kernel's calls.
+///
+/// Where a libv4l2 plugin is active, they go through libv4l2 with conversion disabled.
 struct KernelVideoCalls: VideoSystemCalls {
   let nodeFolder: String
 
-  /// Where the kernel tells which nodes belong to which device.
+  /// The sysfs directory that maps nodes to devices.
   private let classFolder: String
 
   /// - Parameters:
-  ///   - nodeFolder: What stands for `/dev` when devices are looked for.
-  ///   - classFolder: What stands for `/sys/class/video4linux`.
+  ///   - nodeFolder: The directory to use instead of `/dev`.
+  ///   - classFolder: The directory to use instead of `/sys/class/video4linux`.
   init(nodeFolder: String = "/dev", classFolder: String = "/sys/class/video4linux") {
     self.nodeFolder = nodeFolder
     self.classFolder = classFolder
@@ -86,14 +88,14 @@ struct KernelVideoCalls: VideoSystemCalls {
     _ = Self.silencedLibrary
     let descriptor = CVideo4Linux_open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return descriptor }
-    // The kernel first: given anything but a video node, libv4l2's plugins print on stderr.
+    // The kernel is asked first, because libv4l2's plugins print to stderr for other kinds of node.
     var answer = v4l2_capability()
     var result = withUnsafeMutablePointer(to: &answer) {
       CVideo4Linux_ioctl(descriptor, CVideo4Linux_VIDIOC_QUERYCAP, $0, false)
     }
-    // Only single-planar cameras are shown to libv4l2: its plugin for multi-planar nodes announces
-    // itself on stdout, makes them look single-planar, and fails at formats of several planes.
-    // libv4l2 passes requests of a node that it does not know to the kernel.
+    // Only single-planar cameras are attached to libv4l2. Its plugin for multi-planar nodes prints
+    // to stdout, makes them look single-planar, and fails for formats with several planes. For
+    // nodes that are not attached, libv4l2 passes requests to the kernel.
     let node = VideoDevice.Capabilities(answer)
     if result >= 0, node.isVideoCapture, node.bufferKind == .singlePlanar {
       result = CVideo4Linux_attach(descriptor)
@@ -110,16 +112,16 @@ struct KernelVideoCalls: VideoSystemCalls {
     parts(of: node, Self.entityNodes(CVideo4Linux_ENTITY_FLASH))
   }
 
-  /// The nodes of some entities of the media device that a node belongs to.
+  /// The nodes of entities of the media device that a camera belongs to.
   ///
-  /// Parts have devices of their own, on the bus they are on: only the media device tells which
-  /// belong together (`MEDIA_IOC_ENUM_ENTITIES`).
+  /// Subdevices sit on their own bus. Only the media device (`MEDIA_IOC_ENUM_ENTITIES`) shows which
+  /// subdevices belong to a camera.
   ///
   /// - Parameters:
   ///   - node: The camera's node.
-  ///   - entities: The device numbers of these entities, as `major:minor`, asked of the media
-  ///     device at a path.
-  /// - Returns: Their paths, without those that this system does not show.
+  ///   - entities: Returns the device numbers (`major:minor`) of the wanted entities, given a media
+  ///     device path.
+  /// - Returns: The paths of the entities' nodes; entities without a visible node are omitted.
   func parts(of node: String, _ entities: (String) -> [String]) -> [String] {
     let name = (SystemFiles.resolved(node) ?? node).lastPathComponent
     let media = SystemFiles.entries(in: "\(classFolder)/\(name)/device").filter {
@@ -134,7 +136,7 @@ struct KernelVideoCalls: VideoSystemCalls {
     return numbers.compactMap { names[$0] }.map { "\(nodeFolder)/\($0)" }
   }
 
-  /// Asks a media device for its entities of a function.
+  /// Returns a query that lists a media device's entities with one function, such as a flash.
   static func entityNodes(_ function: UInt32) -> (String) -> [String] {
     { path in
       var found = [UInt32](repeating: 0, count: 2 * 64)
@@ -143,7 +145,7 @@ struct KernelVideoCalls: VideoSystemCalls {
     }
   }
 
-  // libv4l2 passes requests of a node that it does not know to the kernel.
+  // The descriptor is not attached to libv4l2, which then passes its requests to the kernel.
   func openSubdevice(_ path: String) -> CInt {
     CVideo4Linux_open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
   }
@@ -151,8 +153,8 @@ struct KernelVideoCalls: VideoSystemCalls {
   func close(_ descriptor: CInt) -> CInt { CVideo4Linux_close(descriptor) }
 
   func abandon(_ descriptor: CInt, _ memory: [UnsafeMutableRawBufferPointer]) {
-    // Each in one step, so that nothing else can take the place in between. Where the system
-    // refuses, the device is released when the descriptor is closed.
+    // MAP_FIXED replaces each mapping atomically, so no other mapping can take the address in
+    // between. On failure, the device is released when the descriptor is closed.
     for piece in memory {
       _ = mmap(
         piece.baseAddress, piece.count, PROT_READ | PROT_WRITE,
@@ -194,13 +196,12 @@ struct KernelVideoCalls: VideoSystemCalls {
     }
   }
 
-  /// Whether a plugin was ever at work.
+  /// Whether a libv4l2 plugin was ever active in this process.
   ///
-  /// Where none is, libv4l2 only passes requests on, but takes a lock and writes a line into its log
-  /// for each: with a log that is thrown away that is still a twentieth of what a frame of 100 kB
-  /// costs.
+  /// Without a plugin, libv4l2 only forwards requests, but locks and logs for each one. Even with a
+  /// discarded log, that costs 5 % of the time of a 100 kB frame.
   private static let usesPlugins = Atomic<Bool>(false)
 
-  /// Keeps libv4l2 off stderr, once for the process; touching it is enough.
+  /// Redirects libv4l2's log from stderr, once per process, on first access.
   private static let silencedLibrary: Void = CVideo4Linux_silence()
 }

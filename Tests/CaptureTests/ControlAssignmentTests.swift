@@ -155,7 +155,7 @@ struct ControlAssignmentTests {
       try set("gain=10", "horizontal_flip=1", "3a_lock=1")
     }
     #expect(error.code == .deviceFailed)
-    #expect(error.message == "Could not set 3a_lock of /dev/video0: Input/output error")
+    #expect(error.message == "could not set 3a_lock of /dev/video0: Input/output error")
     #expect(
       driver.numbersWritten == ["gain=10", "horizontal_flip=1", "horizontal_flip=0", "gain=0"])
   }

@@ -97,7 +97,7 @@ struct DeviceListingTests {
       list.devices.map(\.name) == ["Camera", "Planes", "video8", "Camera", "Synthetic camera"])
     #expect(list.devices.map(\.problem).compactMap(\.self).count == 1)
     let forbidden = try #require(list.devices.first { $0.problem != nil })
-    #expect(forbidden.problem == "Could not open \(devices.folder)/video8: Permission denied")
+    #expect(forbidden.problem == "could not open \(devices.folder)/video8: Permission denied")
     #expect(list.warnings.count == 1)
     // The same name and bus: told apart by a number.
     #expect(list.devices.map(\.id).contains("stub-Camera-2"))

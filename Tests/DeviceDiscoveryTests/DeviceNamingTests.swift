@@ -18,12 +18,12 @@ struct DeviceNamingTests {
   @Test func `A node that is missing, and things that are no camera, say so`() throws {
     let missing = try error("/dev/video-none")
     #expect(missing.code == .deviceNotFound)
-    #expect(missing.message == "Could not open /dev/video-none: No such file or directory")
+    #expect(missing.message == "could not open /dev/video-none: No such file or directory")
     #expect(missing.recovery == Recovery("choose a device that is listed", .listDevices))
 
     let null = try error("/dev/null")
     #expect(null.code == .notACaptureDevice)
-    #expect(null.message == "Could not open /dev/null: It is not a video device")
+    #expect(null.message == "could not open /dev/null: it is not a video device")
 
     let folder = try error("/dev/")
     #expect(folder.code == .notACaptureDevice)

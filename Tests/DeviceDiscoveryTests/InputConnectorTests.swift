@@ -93,12 +93,12 @@ struct InputConnectorTests {
   @Test(
     "Each reason for no picture has its words",
     arguments: [
-      (3, "There is no signal"), (4, "The signal is not stable"),
-      (5, "The signal is out of the range that the device can take"),
+      (3, "the input has no signal"), (4, "the signal is not stable"),
+      (5, "the signal is outside the range of the device"),
     ])
   func words(input: Int, why: String) throws {
     let inputs = try #require(try list("?input=\(input)").inputs)
-    #expect(inputs.detectionProblem == "Could not detect the timings at \(path): \(why)")
+    #expect(inputs.detectionProblem == "could not detect the timings at \(path): \(why)")
     #expect(inputs.detectedTimings == nil)
     #expect(inputs.timings == Self.hd)
   }

@@ -11,7 +11,7 @@ struct ResamplerTests {
         _ = try Resampler(
           inputRate: Int32(input), outputRate: Int32(output), channelCount: channels)
       }
-      #expect(error?.description == "Could not set up a change of sampling rate: Invalid argument")
+      #expect(error?.description == "could not set up a change of sampling rate: Invalid argument")
     }
     var resampler = try Resampler(inputRate: 1, outputRate: 2, channelCount: 2)
     for input in [[], [[]], [[0], []]] as [[[Float]]] {

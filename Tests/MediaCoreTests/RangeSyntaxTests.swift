@@ -70,7 +70,7 @@ struct RangeSyntaxTests {
     "The sentence quotes the range, and the part of it that is wrong",
     arguments: [
       ("2..1", #""2..1" is not a range: it ends before it starts"#),
-      ("1+0", #""1+0" is not a range: it holds no time"#),
+      ("1+0", #""1+0" is not a range: it is empty"#),
       (
         "1..1:75",
         #""1..1:75" is not a range: "1:75" is not a time: minutes and seconds of a clock end at 59"#

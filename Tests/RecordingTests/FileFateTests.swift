@@ -71,7 +71,7 @@ struct FileFateTests {
       try camera.take(camera.frames(0..<5), to: path) { $0.overwrites = true }
     }
     #expect(error?.code == .cannotCreate)
-    #expect(error?.message.contains("no ordinary file") == true)
+    #expect(error?.message.contains("not a regular file") == true)
     var status = stat()
     #expect(lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
   }

@@ -3,7 +3,7 @@
 import Foundation
 
 extension Scratch {
-  /// Writes a file into the folder, and gives its path.
+  /// Writes a file into the scratch directory and returns its path.
   package func write(_ bytes: [UInt8], as name: String) throws -> String {
     let path = file(name)
     try Data(bytes).write(to: URL(fileURLWithPath: path))
@@ -11,12 +11,12 @@ extension Scratch {
   }
 }
 
-/// The bytes of a file.
+/// Reads all bytes of a file.
 package func bytes(of path: String) throws -> [UInt8] {
   [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
 }
 
-/// A generator of numbers that gives the same ones each time (SplitMix64).
+/// A deterministic random number generator (SplitMix64).
 package struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 

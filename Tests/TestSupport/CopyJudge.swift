@@ -2,24 +2,24 @@
 
 package import OvercrankMediaCore
 
-/// Compares a copy with its source by what another program, `ffmpeg`, decodes from both.
+/// Compares a copy with its source by decoding both with `ffmpeg`.
 ///
-/// The judge knows nothing of packets: it compares the hash of each frame that is shown, and the
-/// time from which on it is shown.
+/// The comparison is independent of packets: it uses the pixel hash and presentation time of each
+/// frame.
 package enum CopyJudge {
-  /// A frame as `ffmpeg` shows it.
+  /// A frame as decoded by `ffmpeg`.
   package struct Frame: Equatable, Sendable {
-    /// When it is shown, in seconds after the first one.
+    /// The presentation time, in seconds since the first frame.
     package let time: Rational
-    /// The MD5 of its pixels.
+    /// The MD5 of the pixels.
     package let hash: String
   }
 
-  /// A frame of the source that a copy is to show.
+  /// A source frame that a copy must show.
   package struct Expectation: Sendable {
-    /// Its number in the source, in order of presentation.
+    /// The frame's index in the source, in presentation order.
     package let index: Int
-    /// When the copy shows it, in seconds after its first frame.
+    /// The presentation time in the copy, in seconds since its first frame.
     package let time: Rational
 
     package init(index: Int, time: Rational) {
@@ -28,13 +28,13 @@ package enum CopyJudge {
     }
   }
 
-  /// Judges a copy.
+  /// Compares a copy with its source.
   ///
   /// - Parameters:
   ///   - copy: The path of the copy.
-  ///   - source: The path of its source.
-  ///   - expected: The frames that the copy is to show; nil for all of them at their own times.
-  /// - Returns: What is wrong, one line each; none for a copy that is right.
+  ///   - source: The path of the source.
+  ///   - expected: The expected frames; nil for all source frames at their own times.
+  /// - Returns: One line for each difference; empty for a correct copy.
   /// - Throws: `FFmpeg.Failure` when a file cannot be decoded.
   package static func complaints(
     about copy: String, of source: String, showing expected: [Expectation]? = nil
@@ -63,14 +63,14 @@ package enum CopyJudge {
     return complaints
   }
 
-  /// The frames that `ffmpeg` decodes from a file.
+  /// Decodes the frames of a file with `ffmpeg`.
   ///
   /// - Parameters:
-  ///   - path: The file.
-  ///   - countsHidden: Whether frames count that are shown for one tick only, as copies hide what
-  ///     others refer to.
-  /// - Returns: The frames in order of presentation.
-  /// - Throws: `FFmpeg.Failure` when it does not like the file.
+  ///   - path: The path of the file.
+  ///   - countsHidden: Whether to include frames shown for one tick only. Copies hide frames that
+  ///     way when only other frames need them.
+  /// - Returns: The frames in presentation order.
+  /// - Throws: `FFmpeg.Failure` when `ffmpeg` fails.
   package static func frames(of path: String, countsHidden: Bool) async throws -> [Frame] {
     let bytes = try await FFmpeg.converted(
       path,
@@ -104,7 +104,7 @@ package enum CopyJudge {
     }
   }
 
-  /// The end of the pictures, in ticks; nil where the file does not say.
+  /// The end of the video track in ticks; nil where the file does not state it.
   private static func endTicks(of path: String) async throws -> Int64? {
     let lines = try await FFmpeg.probe(path, "stream=start_pts,duration_ts", stream: "v:0")
     let numbers = lines.first?.split(separator: ",").compactMap { Int64($0) } ?? []

@@ -2,23 +2,23 @@
 
 import Foundation
 
-/// FFmpeg's programs, to judge our files by someone else's eyes.
+/// FFmpeg's programs, as an independent check of the files under test.
 package enum FFmpeg {
-  /// Why a program's answer is of no use.
+  /// The failure of an FFmpeg program.
   package struct Failure: Error, CustomStringConvertible {
     package let description: String
   }
 
-  /// Whether both programs are installed.
+  /// Whether `ffprobe` and `ffmpeg` are installed.
   package static let isInstalled = ["ffprobe", "ffmpeg"].allSatisfy { name in
     let folders = ProcessInfo.processInfo.environment["PATH"] ?? ""
     return folders.split(separator: ":")
       .contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
   }
 
-  /// The lines that `ffprobe` prints for some entries, values only.
+  /// Returns the lines that `ffprobe` prints for the given entries, values only.
   ///
-  /// - Throws: `Failure` when it does not like the file.
+  /// - Throws: `Failure` when `ffprobe` fails.
   package static func probe(
     _ path: String, _ entries: String, stream: String? = nil
   ) async throws -> [String] {
@@ -28,9 +28,9 @@ package enum FFmpeg {
     return output.split(separator: "\n").map(String.init)
   }
 
-  /// What `ffmpeg` makes of a file with some options, as the bytes that it writes.
+  /// Converts a file with `ffmpeg` and returns the bytes of the result.
   ///
-  /// - Throws: `Failure` when it does not like the file.
+  /// - Throws: `Failure` when `ffmpeg` fails.
   package static func converted(
     _ path: String, _ options: [String], decoding inputOptions: [String] = []
   ) async throws -> [UInt8] {
@@ -40,16 +40,16 @@ package enum FFmpeg {
     return try bytes(of: result)
   }
 
-  /// Makes a file with `ffmpeg`; its path is the last argument.
+  /// Makes a file with `ffmpeg`; the path becomes the last argument.
   ///
-  /// - Throws: `Failure` when it cannot be made.
+  /// - Throws: `Failure` when `ffmpeg` fails.
   package static func make(_ path: String, _ arguments: [String]) async throws {
     _ = try await text("ffmpeg", arguments + ["-y", path])
   }
 
-  /// Makes a clip of a moving test image with `ffmpeg`: a frame number for each of them differs.
+  /// Makes a clip of FFmpeg's moving test pattern with `ffmpeg`; all frames differ.
   ///
-  /// - Throws: `Failure` when it cannot be made.
+  /// - Throws: `Failure` when `ffmpeg` fails.
   package static func makeClip(
     _ path: String, frames: Int = 90, rate: String = "30", _ options: [String]
   ) async throws {
@@ -59,7 +59,7 @@ package enum FFmpeg {
         + options)
   }
 
-  /// The sound of a movie as `ffmpeg` decodes it: planes of floats.
+  /// Decodes the audio of a movie with `ffmpeg`, into one plane of floats per channel.
   package static func audio(of path: String, channelCount: Int) async throws -> [[Float]] {
     let bytes = try await converted(path, ["-map", "0:a:0", "-f", "f32le"])
     let values = bytes.withUnsafeBytes { buffer in

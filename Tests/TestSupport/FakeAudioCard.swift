@@ -6,24 +6,24 @@ import OvercrankLinuxSystem
 import OvercrankV4L2
 import Synchronization
 
-/// A sound card that is a program: its clock, the jitter of its stamps, and its faults are what a
-/// test says.
+/// A simulated sound card with a configurable clock, timestamp jitter and faults.
 ///
-/// Samples are a function of their number on the card, which goes on while nobody reads, so that
-/// what was lost can be told from what arrived. Time passes only while someone waits for sound.
+/// Samples are a function of their number on the card, and the numbers advance during losses. A
+/// test can therefore distinguish lost from received samples. Time advances only while a thread
+/// waits for audio.
 package final class FakeAudioCard: ALSACalls {
-  /// What goes wrong, when the card is at that sample.
+  /// A fault that occurs at a sample number.
   package struct Fault: Sendable {
     package enum Kind: Sendable {
-      /// The buffer runs over, and this many samples pass before it is noticed.
+      /// The buffer overruns, and this many samples are lost.
       case overrun(lost: Int64)
-      /// The machine sleeps while this many samples would have passed.
+      /// The machine suspends for the time of this many samples.
       case suspend(lost: Int64)
-      /// The card is pulled out.
+      /// The card is unplugged.
       case unplug
-      /// The card is pulled out, and the stream that waits learns of an error first.
+      /// The card is unplugged, and a waiting stream first receives `EIO`.
       case unplugWhileWaiting
-      /// An error of the driver's, as a negative errno.
+      /// A driver error, as a negative errno.
       case error(CInt)
     }
     package let sample: Int64
@@ -35,7 +35,7 @@ package final class FakeAudioCard: ALSACalls {
     }
   }
 
-  /// What the card is.
+  /// The properties of the card.
   package struct Description: Sendable {
     package var node = AudioNode(card: 0, device: 0)
     package var words = AudioDescription(
@@ -43,21 +43,21 @@ package final class FakeAudioCard: ALSACalls {
     package var layouts: [SampleLayout] = [.s16, .s32]
     package var channelCounts = 1...2
     package var rates = [44_100, 48_000]
-    /// Whether its nodes are the files in its folder, or those that belong to ``node``.
+    /// Whether the nodes are the files in `nodeFolder`, rather than those that belong to ``node``.
     package var hasNodesInFolder = false
-    /// How much too fast the card's clock is, in millionths.
+    /// The clock error in parts per million; positive is too fast.
     package var driftPPM: Int64 = 0
-    /// The most nanoseconds that a stamp may come too late.
+    /// The maximum delay of a timestamp, in nanoseconds.
     package var jitter: Int64 = 0
     package var faults: [Fault] = []
-    /// After so many samples no more come.
+    /// The number of samples after which the stream stops.
     package var length: Int64 = .max
-    /// What opening it answers, and describing it.
+    /// The results of opening and describing the card.
     package var openResult: CInt = 0
     package var describeResult: CInt = 0
-    /// The sample of a channel, by its number on the card, from -1 to 1.
+    /// The sample of a channel at a sample number, from -1 to 1.
     package var wave: @Sendable (_ sample: Int64, _ channel: Int) -> Double = { _, _ in 0 }
-    /// Called before time goes on, or something goes wrong: a test may hold the card here.
+    /// Called before time advances or a fault occurs; a test may block the card here.
     package var pace: @Sendable (_ sample: Int64) -> Void = { _ in }
 
     package init() {}
@@ -68,10 +68,10 @@ package final class FakeAudioCard: ALSACalls {
     var isOpen = false
     var isRunning = false
     var isGone = false
-    /// How often it was put in: handles of before are of no use.
+    /// The number of times that the card was plugged in; older handles are invalid.
     var generation: UInt = 1
     var loss: CInt = 0
-    /// Samples of the card's clock since it was made, of which `read` were read or are lost.
+    /// The card's sample number, and the number of samples that were read or lost.
     var clock: Int64 = 0
     var read: Int64 = 0
     var faults: [Fault]
@@ -88,7 +88,7 @@ package final class FakeAudioCard: ALSACalls {
 
   package let description: Description
   package let nodeFolder: String
-  /// When the card's sample 0 was heard, in nanoseconds.
+  /// The time of sample 0, in nanoseconds.
   package static let epoch: Int64 = 77_000_000_000
   private let state: Mutex<State>
 
@@ -101,21 +101,21 @@ package final class FakeAudioCard: ALSACalls {
         random: SeededGenerator(seed: seed)))
   }
 
-  /// How often it was closed less than opened.
+  /// Whether the card is open.
   package var isOpen: Bool { state.withLock { $0.isOpen } }
 
-  /// When a sample is heard, in nanoseconds, rounded down.
+  /// The time of a sample in nanoseconds, rounded down.
   package func nanoseconds(ofSample sample: Int64, rate: Int) -> Int64 {
     let scale = Int128(rate) * Int128(1_000_000 + description.driftPPM)
     return Self.epoch + Int64(Int128(sample) * 1_000_000_000 * 1_000_000 / scale)
   }
 
-  /// Puts the card that was pulled out in again.
+  /// Plugs an unplugged card in again.
   package func plugIn() {
     state.withLock { $0.plugIn() }
   }
 
-  /// Puts the card in again, and has someone open it at once.
+  /// Plugs the card in again and opens it at once, as another program would.
   package func plugIn(openedBy handle: inout AudioHandle) {
     handle = state.withLock { state in
       state.plugIn()
@@ -291,7 +291,7 @@ package final class FakeAudioCard: ALSACalls {
     return taken
   }
 
-  /// Stores a sample in a layout, rounded to the nearest that it holds.
+  /// Stores a sample in a layout, rounded to the nearest representable value.
   package static func store(
     _ value: Double, as layout: SampleLayout, at place: UnsafeMutableRawPointer
   ) {
@@ -301,7 +301,7 @@ package final class FakeAudioCard: ALSACalls {
     }
     switch layout {
     case .s16: place.storeBytes(of: Int16(whole(16)).littleEndian, as: Int16.self)
-    // The highest byte says nothing: here it says something wrong.
+    // The highest byte of this layout is ignored, so it is filled with a wrong value.
     case .s24:
       let bits = UInt32(bitPattern: whole(24)) & 0xFF_FFFF | 0x5A00_0000
       place.storeBytes(of: bits.littleEndian, as: UInt32.self)

@@ -7,31 +7,32 @@ package import OvercrankFrameAccounting
 import OvercrankV4L2
 import Synchronization
 
-/// The fake machine's driver at the seam where the kernel's would be: its own clock, its own
-/// faults, and a log of what really became of each frame period.
+/// The simulated driver in place of the kernel's calls.
+///
+/// It has its own clock and faults, and logs the true outcome of each frame period.
 ///
 /// ```swift
-/// let machine = try FakeDeviceCalls("hfr-usb seed=7 drop=2%")
+/// let machine = try FakeVideoSystemCalls("hfr-usb seed=7 drop=2%")
 /// try DeviceSystem.$calls.withValue(machine) { … VideoDevice(opening: "/dev/fakevideo0") … }
 /// ```
 package final class FakeVideoSystemCalls: VideoSystemCalls {
-  /// What became of a frame period, by the generator's own log.
+  /// The true outcome of a frame period, from the generator's log.
   package typealias Truth = fakevideo_truth
 
-  /// Boxed, because a mutex wraps a bare closure anew each time it lends it.
+  /// A box for the closure, because `Mutex` would wrap a bare closure anew on each access.
   private struct Gate {
     let isReady: @Sendable () -> Bool
   }
   private let gate = Mutex<Gate?>(nil)
-  // Made in the initialiser; the library guards it with a lock of its own.
+  // Written only in the initializer; the C library has its own lock.
   private nonisolated(unsafe) let machine: OpaquePointer
 
-  /// A configuration that the fake machine does not understand.
+  /// The error for an invalid configuration.
   package struct BadConfiguration: Error, CustomStringConvertible {
     package let description: String
   }
 
-  /// Builds a machine of the devices that a configuration names, one a line.
+  /// Makes a machine with the devices of a configuration, one device per line.
   ///
   /// - Throws: ``BadConfiguration``.
   package init(_ configuration: String) throws(BadConfiguration) {
@@ -46,26 +47,27 @@ package final class FakeVideoSystemCalls: VideoSystemCalls {
 
   deinit { fakevideo_destroy(machine) }
 
-  /// Makes no frames as long as this says no: on a clock of its own a camera is faster than
-  /// whoever takes its frames.
+  /// Delays each frame until the closure returns true.
+  ///
+  /// With a simulated clock, the camera would otherwise outrun the thread that consumes its frames.
   package func pace(_ isReady: @escaping @Sendable () -> Bool) {
     gate.withLock { $0 = Gate(isReady: isReady) }
   }
 
-  /// Lets time pass while nobody asks for frames.
+  /// Advances the clock without delivering frames.
   package func advance(nanoseconds: Int64) { fakevideo_advance(machine, nanoseconds) }
 
-  /// A control as the camera has it, whoever asks; -1 where it has none such.
+  /// The value of a control inside the camera; -1 where the camera lacks the control.
   package func controlValue(_ id: UInt32, ofNode node: Int32 = 0) -> Int64 {
     fakevideo_control(machine, node, id, -1)
   }
 
-  /// How often a request was made.
+  /// The number of times that a request was made.
   package func callCount(_ request: UInt) -> Int64 {
     Int64(fakevideo_call_count(machine, request))
   }
 
-  /// Hands each entry of a node's log over as it is made.
+  /// Passes each entry of a node's log to `log` as it is made.
   package func onTruth(ofNode node: Int32 = 0, _ log: TruthLog) {
     fakevideo_set_truth(
       machine, node,
@@ -110,7 +112,7 @@ package final class FakeVideoSystemCalls: VideoSystemCalls {
 }
 
 extension FakeVideoSystemCalls {
-  /// What the books must call a period; nil for a frame that arrived whole.
+  /// The loss cause that the ledger must record for a period; nil for an intact frame.
   package static func cause(of truth: Truth) -> FrameGap.Cause? {
     switch Int(truth.fate) {
     case FAKEVIDEO_DELIVERED: nil
@@ -122,15 +124,16 @@ extension FakeVideoSystemCalls {
   }
 }
 
-/// The generator's log of a take; filled by the thread that asks the fake for frames, and to be
-/// read when it is done.
+/// The generator's log of a take.
+///
+/// The thread that dequeues frames fills the log; read it after that thread has finished.
 package final class TruthLog {
-  /// What the books must call each period, from the first of the stream on.
+  /// The cause that the ledger must record for each period, from the start of the stream.
   package private(set) var causes: [FrameGap.Cause?] = []
-  /// Periods whose numbers were odd, by the bits of what was odd about them.
+  /// The number of periods with counter or clock anomalies, by the anomaly's bits.
   package private(set) var anomalies: [UInt8: Int] = [:]
 
-  /// Makes an empty log with room for so many periods.
+  /// Makes an empty log with capacity for `count` periods.
   package init(reserving count: Int = 0) { causes.reserveCapacity(count) }
 
   func note(_ truth: FakeVideoSystemCalls.Truth) {

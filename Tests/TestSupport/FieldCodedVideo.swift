@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An H.264 byte stream of interlaced frames whose fields are coded as pictures of their own, as
-/// AVCHD cameras write them; no encoder of FFmpeg's does.
+/// An H.264 byte stream of field-coded interlaced frames, as AVCHD cameras write it.
 ///
-/// Each frame is 32 by 32 pixels of uncoded macroblocks (I_PCM), gray, and all of one brightness in
-/// each field. (Rec. ITU-T H.264, 7.3.)
+/// No FFmpeg encoder produces field pictures.
+///
+/// Each frame has 32x32 gray pixels in uncompressed macroblocks (I_PCM), with one luma value per
+/// field (Rec. ITU-T H.264, 7.3).
 package struct FieldCodedVideo {
   package let frameCount: Int
 
   package init(frameCount: Int) { self.frameCount = frameCount }
 
-  /// The brightness of a field of a frame.
+  /// The luma value of a field.
   package static func luma(ofFrame frame: Int, isBottom: Bool) -> UInt8 {
     UInt8(40 + 3 * frame + (isBottom ? 1 : 0))
   }
 
-  /// The stream, each unit behind a start code.
+  /// The byte stream, each NAL unit with a start code.
   package var bytes: [UInt8] {
     var stream = Self.unit(0x67, Self.sequenceSet.bytes) + Self.unit(0x68, Self.pictureSet.bytes)
     for frame in 0..<frameCount {
@@ -28,17 +29,17 @@ package struct FieldCodedVideo {
     return stream
   }
 
-  /// Main profile, level 3, pictures shown as they are decoded, 2 by 2 macroblocks, of which a
-  /// field has half.
+  /// Main profile, level 3, output in decoding order, 2x2 macroblocks per frame (half of that per
+  /// field).
   private static var sequenceSet: BitWriter {
     var bits = BitWriter()
     for byte in [77, 0, 30] { bits.append(byte, count: 8) }
-    // Its number, frame_num of 4 bits, order of output, reference frames.
+    // seq_parameter_set_id, log2_max_frame_num - 4, pic_order_cnt_type, max_num_ref_frames.
     for number in [0, 0, 2, 1] { bits.append(code: number) }
     bits.append(0, count: 1)
     bits.append(code: 1)
     bits.append(code: 0)
-    // Not frames alone, none adaptive by macroblock, direct_8x8_inference, no cropping, no VUI.
+    // frame_mbs_only, mb_adaptive_frame_field, direct_8x8_inference, frame_cropping, VUI present.
     for flag in [0, 0, 1, 0, 0] { bits.append(flag, count: 1) }
     bits.finish()
     return bits
@@ -52,7 +53,7 @@ package struct FieldCodedVideo {
     for _ in 0..<3 { bits.append(code: 0) }
     bits.append(0, count: 3)
     for _ in 0..<3 { bits.append(code: 0) }
-    // Slices say how they are deblocked.
+    // deblocking_filter_control_present_flag is set, so slices can disable deblocking.
     bits.append(0b100, count: 3)
     bits.finish()
     return bits
@@ -60,7 +61,7 @@ package struct FieldCodedVideo {
 
   private static func field(_ frame: Int, isBottom: Bool, isFirst: Bool) -> BitWriter {
     var bits = BitWriter()
-    // From macroblock 0 on, an I slice, of picture set 0.
+    // first_mb_in_slice, slice_type (7: I), pic_parameter_set_id.
     for number in [0, 7, 0] { bits.append(code: number) }
     bits.append(frame % 16, count: 4)
     bits.append(1, count: 1)
@@ -71,7 +72,7 @@ package struct FieldCodedVideo {
     } else {
       bits.append(0, count: 1)
     }
-    // No change of the quantizer, and no deblocking.
+    // slice_qp_delta 0 and disable_deblocking_filter_idc 1.
     bits.append(code: 0)
     bits.append(code: 1)
     for _ in 0..<2 {
@@ -84,7 +85,7 @@ package struct FieldCodedVideo {
     return bits
   }
 
-  /// A unit with its start code, and bytes that keep others from looking like one.
+  /// A NAL unit with start code and emulation prevention bytes.
   private static func unit(_ head: UInt8, _ contents: [UInt8]) -> [UInt8] {
     var unit: [UInt8] = [0, 0, 0, 1, head]
     var zeros = 0
@@ -100,7 +101,7 @@ package struct FieldCodedVideo {
   }
 }
 
-/// Bits in the order in which H.264 stores them.
+/// A bit writer, most significant bit first.
 private struct BitWriter {
   private(set) var bytes: [UInt8] = []
   private var used = 8
@@ -125,6 +126,6 @@ private struct BitWriter {
 
   mutating func align() { used = 8 }
 
-  /// The bit that ends a unit.
+  /// Appends the RBSP stop bit.
   mutating func finish() { append(1, count: 1) }
 }

@@ -9,14 +9,14 @@ import Subprocess
   import SystemPackage
 #endif
 
-/// What a finished program said.
+/// The result of a finished program.
 package struct Finished: Sendable {
-  /// Its exit code, or 128 and the signal that ended it.
+  /// The exit code, or 128 plus the number of the terminating signal.
   package let status: Int32
   package let output: String
   package let errors: String
 
-  /// The JSON document that the program printed, which is all it printed.
+  /// The JSON document that forms the program's whole output.
   package func document() throws -> [String: Any] {
     let value = try JSONSerialization.jsonObject(with: Data(output.utf8))
     guard let document = value as? [String: Any] else { throw CocoaError(.coderReadCorrupt) }
@@ -24,9 +24,9 @@ package struct Finished: Sendable {
   }
 }
 
-/// Runs a program, found on the PATH unless it is a path, to its end.
+/// Runs a program to completion; a name without a slash is searched in PATH.
 ///
-/// - Throws: What kept it from being started.
+/// - Throws: The error that prevented the start.
 package func run(
   _ program: String, _ arguments: [String], in folder: String? = nil
 ) async throws -> Finished {
@@ -45,14 +45,14 @@ package func run(
     status: status, output: result.standardOutput, errors: result.standardError)
 }
 
-/// The command under test: what `SLOWMO` names, else the release build.
+/// The command under test: the path in `SLOWMO`, otherwise the release build.
 package let slowmoPath: String =
   ProcessInfo.processInfo.environment["SLOWMO"]
   ?? FileManager.default.currentDirectoryPath + "/.build/release/slowmo"
 
-/// A folder of its own that goes away with the value.
+/// A temporary directory, deleted on `deinit`.
 package final class Scratch: Sendable {
-  /// Its path, without a slash at the end.
+  /// The path of the directory, without a trailing slash.
   package let path: String
 
   package init(in parent: String? = nil) throws {
@@ -62,10 +62,10 @@ package final class Scratch: Sendable {
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
-  /// The path of a file in it.
+  /// The path of a file in the directory.
   package func file(_ name: String) -> String { "\(path)/\(name)" }
 
-  /// The names of what is in it, in order.
+  /// The sorted names in the directory.
   package func names() throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: path).sorted()
   }

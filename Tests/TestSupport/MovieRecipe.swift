@@ -4,25 +4,24 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// What a movie of the tests is made of; ``write(to:)`` makes it with the project's own encoder
-/// and writer.
+/// The description of a test movie; ``write(to:)`` makes it with the project's encoder and writer.
 package struct MovieRecipe: Sendable {
-  /// The sound beside the pictures: a click at the first sample of each of these.
+  /// The audio of a movie, with clicks at given samples.
   package struct Audio: Sendable {
     package var codec = "aac"
     package var sampleRate = 48_000
     package var channelCount = 2
     package var sampleCount = 0
-    /// Samples at which a click of ``clickLength`` samples starts.
+    /// The start samples of clicks, each ``clickLength`` samples long.
     package var clicks: [Int] = []
-    /// The value of a sample; clicks alone where nil.
+    /// The value of a sample; nil for clicks only.
     package var wave: (@Sendable (_ channel: Int, _ sample: Int) -> Float)?
 
     package static let clickLength = 8
 
     package init() {}
 
-    /// The sound itself, one plane a channel.
+    /// The samples of a range, one plane per channel.
     package func planes(_ range: Range<Int>) -> [[Float]] {
       (0..<channelCount).map { channel in
         if let wave { return range.map { wave(channel, $0) } }
@@ -43,7 +42,7 @@ package struct MovieRecipe: Sendable {
   package var height = PaintedBlocks.height
   package var pixelFormat = LibAVPixelFormat.yuvj420p
   package var timescale: Int32 = 1_000_000
-  /// The ticks of each frame, in order of presentation.
+  /// The time of each frame in ticks, in presentation order.
   package var times: [Int64] = []
   /// The end of the last frame, in ticks.
   package var end: Int64 = 0
@@ -56,13 +55,13 @@ package struct MovieRecipe: Sendable {
   package var language: String?
   package var fragmentMicroseconds: Int64?
   package var hasIndexInFront = false
-  /// Whether what is below the painted number is noise, of which nothing can be left out.
+  /// Whether the area below the painted number is noise, so that no macroblock can be skipped.
   package var hasNoise = false
   package var audio: Audio?
 
   package init() {}
 
-  /// Frames at a constant rate, each at the tick nearest to its exact time.
+  /// Makes frames at a constant rate, each at the tick nearest to its exact time.
   package static func constant(
     _ rate: Int64, count: Int64, timescale: Int32 = 1_000_000
   ) -> MovieRecipe {
@@ -74,14 +73,14 @@ package struct MovieRecipe: Sendable {
     return recipe
   }
 
-  /// The same pictures as H.264; with B-frames where `hasReorderedFrames` is set.
+  /// Returns the same frames as H.264, with B-frames where `reordered` is true.
   package func h264(gop: Int, reordered: Bool, options: [String: String] = [:]) -> MovieRecipe {
     var recipe = self
     recipe.codec = "libx264"
     recipe.pixelFormat = .yuv420p
     recipe.keyFrameInterval = gop
     recipe.hasReorderedFrames = reordered
-    // No scene cuts and no free choice of B-frames: the structure is the test's.
+    // Scene cuts and adaptive B-frames are disabled, so that the test controls the structure.
     recipe.options = [
       "preset": "ultrafast", "crf": "12", "sc_threshold": "0",
       "x264-params": reordered ? "bframes=2:b-adapt=0:b-pyramid=none:ref=2" : "bframes=0",
@@ -92,7 +91,7 @@ package struct MovieRecipe: Sendable {
 }
 
 extension MovieRecipe {
-  /// Writes the movie, and gives the bytes of its packets in order of decoding.
+  /// Writes the movie and returns the bytes of its video packets in decoding order.
   @discardableResult
   package func write(to path: String) throws -> [[UInt8]] {
     var settings = MovieWriter.Settings(container: container, movieTimescale: timescale)
@@ -130,7 +129,8 @@ extension MovieRecipe {
         let pts = packet.pts ?? 0
         let position = times.firstIndex(of: pts) ?? 0
         let next = position + 1 < times.count ? times[position + 1] : end
-        // Durations are stored in order of decoding: the last packet's is the last frame's.
+        // Durations are stored in decoding order, so the last packet gets the last frame's
+        // duration.
         let isLast = number == packets.count - 1
         try writer.write(
           packet, track: 0, pts: pts, dts: packet.dts ?? pts,

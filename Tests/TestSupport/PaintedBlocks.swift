@@ -2,13 +2,13 @@
 
 package import OvercrankLibAV
 
-/// Sixteen black or white blocks, side by side: the number of a frame, written into its picture.
+/// A frame number painted as sixteen adjacent black or white blocks, one per bit.
 package enum PaintedBlocks {
-  /// The smallest picture that holds them: blocks of 8 by 8 pixels, those of JPEG.
+  /// The smallest frame that contains the blocks of 8x8 pixels, the block size of JPEG.
   package static let width = 128
   package static let height = 32
 
-  /// A picture that carries a number from 0 to 65 535, brightness between 32 and 208.
+  /// Makes a frame with a painted number from 0 to 65 535; luma is 32 or 208.
   package static func picture(
     number: Int, width: Int = width, height: Int = height, format: LibAVPixelFormat
   ) throws -> MediaFrame {
@@ -29,7 +29,7 @@ package enum PaintedBlocks {
     return frame
   }
 
-  /// The number in a decoded picture, or nil where a block is neither black nor white.
+  /// Reads the number of a decoded frame; nil where a block is neither black nor white.
   package static func number(in frame: MediaFrame) -> Int? {
     guard let luma = frame.planeData(0), frame.width >= width, frame.height >= 8 else { return nil }
     var number = 0

@@ -5,8 +5,7 @@ import OvercrankCapture
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The numbers painted in the pictures of a movie, in order of presentation; nil where a picture
-/// carries none.
+/// Reads the painted frame number of each frame in presentation order; nil for a frame without one.
 ///
 /// - Throws: `MediaError` when the movie cannot be read.
 package func paintedNumbers(_ asset: Asset) throws -> [Int?] {
@@ -23,7 +22,7 @@ package func paintedNumbers(_ asset: Asset) throws -> [Int?] {
   return numbers
 }
 
-/// The bytes of each packet of the picture track, in order of decoding.
+/// Reads the bytes of each packet of the video track, in decoding order.
 ///
 /// - Throws: `LibAVError` when the movie cannot be read.
 package func frameBytes(_ path: String) throws -> [[UInt8]] {

@@ -3,9 +3,9 @@
 import OvercrankLibAV
 import OvercrankMovieFormat
 
-/// The bytes of a MOV or MP4 file, to change its boxes as other programs write them.
+/// A MOV or MP4 file in memory, for changing boxes to match other programs' files.
 ///
-/// Boxes are named by their path: `moov/trak/edts/elst`, the first of each name.
+/// A box is addressed by its path, such as `moov/trak/edts/elst`; the first match counts.
 package struct PatchedMovie {
   package struct Missing: Error { package let path: String }
 
@@ -13,7 +13,7 @@ package struct PatchedMovie {
 
   package init(_ path: String) throws { bytes = try TestSupport.bytes(of: path) }
 
-  /// Overwrites bytes of a box's contents, from an offset on.
+  /// Overwrites bytes in the contents of a box, at an offset.
   package mutating func set(_ number: some FixedWidthInteger, at offset: Int, of path: String)
     throws
   {
@@ -23,7 +23,9 @@ package struct PatchedMovie {
     }
   }
 
-  /// Gives a box other contents; the file's samples must lie before it.
+  /// Replaces the contents of a box.
+  ///
+  /// The media data must precede the box.
   package mutating func replace(_ path: String, with contents: [UInt8]) throws {
     let found = try boxes(path)
     let range = Int(found[0].start) + 8..<Int(found[0].end)
@@ -36,7 +38,9 @@ package struct PatchedMovie {
     }
   }
 
-  /// Adds a box behind those inside another; the file's samples must lie before it.
+  /// Appends a child box to a box.
+  ///
+  /// The media data must precede the box.
   package mutating func append(_ name: String, _ contents: [UInt8], to path: String) throws {
     let outer = try boxes(path)[0]
     var box = BoxBytes()
@@ -46,13 +50,13 @@ package struct PatchedMovie {
     try replace(path, with: Array(inside) + box.bytes + contents)
   }
 
-  /// One number of a box's contents.
+  /// Reads a number from the contents of a box.
   package func number(_ byteCount: Int, at offset: Int, of path: String) throws -> UInt64 {
     let start = Int(try boxes(path)[0].start) + 8 + offset
     return Box.number(bytes[start..<start + byteCount])
   }
 
-  /// Changes the decoding time (`tfdt`, version 1) with which each track begins in each fragment.
+  /// Changes the decode time (`tfdt`, version 1) of each track in each fragment.
   package mutating func forEachTrackFragment(
     _ change: (_ track: UInt64, _ time: UInt64) -> UInt64
   ) throws {
@@ -80,7 +84,7 @@ package struct PatchedMovie {
     Box.list(in: bytes, from: Int(box.start) + 8, to: Int(box.end))
   }
 
-  /// The box of a path, and those around it, from the inside out.
+  /// The box at a path and its ancestors, innermost first.
   private func boxes(_ path: String) throws -> [Box] {
     var found: [Box] = []
     for name in path.split(separator: "/") {
@@ -95,7 +99,7 @@ package struct PatchedMovie {
     return found
   }
 
-  /// A table of numbers, each entry of one or several: `stss`, `ctts`.
+  /// Encodes a table such as `stss` or `ctts`, each entry of one or more numbers.
   package static func table(_ entries: [[UInt32]]) -> [UInt8] {
     var contents = BoxBytes()
     contents.append(UInt32(0))
@@ -104,7 +108,7 @@ package struct PatchedMovie {
     return contents.bytes
   }
 
-  /// An edit list of one or more entries at full speed.
+  /// Encodes an edit list of one or more entries at normal rate.
   package static func editList(_ entries: [(duration: UInt32, mediaTime: Int32)]) -> [UInt8] {
     var contents = BoxBytes()
     contents.append(UInt32(0))

@@ -2,12 +2,12 @@
 
 import Foundation
 
-/// A value as it comes back from JSON.
+/// Encodes a value as JSON and decodes it again.
 public func throughJSON<Value: Codable>(_ value: Value) throws -> Value {
   try JSONDecoder().decode(Value.self, from: JSONEncoder().encode(value))
 }
 
-/// Decodes text of JSON.
+/// Decodes JSON text.
 public func decode<Value: Decodable>(_ type: Value.Type, _ text: String) throws -> Value {
   try JSONDecoder().decode(type, from: Data(text.utf8))
 }

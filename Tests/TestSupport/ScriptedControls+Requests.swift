@@ -4,7 +4,7 @@ import CVideo4Linux
 import OvercrankV4L2
 
 extension ScriptedControls.State {
-  /// Answers a request as a kernel does, with a value or a negative errno.
+  /// Answers a request like a kernel driver, with a value or a negative errno.
   mutating func answer(_ request: UInt, _ argument: UnsafeMutableRawPointer) -> CInt {
     if isUnplugged { return -ENODEV }
     switch request {
@@ -147,7 +147,7 @@ extension ScriptedControls.State {
       }
     case .rectangle(let rectangle):
       guard which == 0 || which == CVideo4Linux_CTRL_WHICH_MAX_VAL else { return -EINVAL }
-      // The greatest rectangle is the whole sensor.
+      // The maximum rectangle covers the whole sensor.
       let area =
         which == 0
         ? v4l2_rect(
@@ -187,7 +187,7 @@ extension ScriptedControls.State {
       value = .numbers((0..<control.elementCount).map { Int64(entry.p_u8[$0]) })
     case .integer64: value = .number(entry.value64)
     default:
-      // As the kernel does for integers: clamped, and no error.
+      // Like the kernel, integers are clamped without an error.
       let number = control.kind == .button ? 0 : control.nearestValue(to: Int64(entry.value))
       entry.value = Int32(truncatingIfNeeded: number)
       value = .number(number)

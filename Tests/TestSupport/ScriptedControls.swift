@@ -5,21 +5,21 @@ import Glibc
 package import OvercrankV4L2
 import Synchronization
 
-/// A driver that has controls and nothing else, and answers as its test says.
+/// A simulated driver that has only controls and follows a script.
 package final class ScriptedControls: VideoSystemCalls {
-  /// What the driver holds, and what it was asked.
+  /// The driver's values, and a log of requests.
   package struct State: Sendable {
     package var controls: [DeviceControl]
     package var values: [ControlID: ControlValue] = [:]
-    /// Every value that was taken, in the order they came.
+    /// All written values, in order.
     package var writes: [Write] = []
-    /// What is refused when it is written, read or described, with which error.
+    /// The errors to return for writing, reading and describing controls.
     package var writeErrors: [ControlID: Int32] = [:]
     package var readErrors: [ControlID: Int32] = [:]
     package var queryErrors: [ControlID: Int32] = [:]
-    /// Whether the requests of 2014 and later are known.
+    /// Whether the extended control requests (since 2014) are supported.
     package var isModern = true
-    /// Whether the flag that asks for the next control is known.
+    /// Whether V4L2_CTRL_FLAG_NEXT_CTRL is supported.
     package var knowsNext = true
     package var priority: UInt32 = 2
     package var priorityError: Int32?
@@ -27,7 +27,7 @@ package final class ScriptedControls: VideoSystemCalls {
     package var subscriptions: Set<ControlID> = []
     package var isUnplugged = false
     package var openCount = 0
-    /// What else changes when a control is written.
+    /// Applies side effects when a control is written.
     package var onWrite: (@Sendable (Write, inout State) -> Void)?
 
     package init(_ controls: [DeviceControl]) {
@@ -37,7 +37,7 @@ package final class ScriptedControls: VideoSystemCalls {
       }
     }
 
-    /// Sets the flags of a control, as a driver does when an automatic takes over.
+    /// Sets the flags of a control, as a driver does when an automatic mode takes over.
     package mutating func setFlags(_ flags: DeviceControl.Flags, of id: ControlID) {
       guard let position = controls.firstIndex(where: { $0.id == id }) else { return }
       let old = controls[position]
@@ -48,7 +48,7 @@ package final class ScriptedControls: VideoSystemCalls {
     }
   }
 
-  /// A value that a control was set to.
+  /// A control and the value that it was set to.
   package struct Write: Hashable, Sendable {
     package let id: ControlID
     package let value: ControlValue
@@ -61,7 +61,7 @@ package final class ScriptedControls: VideoSystemCalls {
 
   private let state: Mutex<State>
 
-  /// The parts that are said to be lamps, by the paths of their nodes.
+  /// The subdevices that report as flash LEDs, by the paths of their nodes.
   private let parts: KeyValuePairs<String, ScriptedControls>
 
   package init(
@@ -71,15 +71,15 @@ package final class ScriptedControls: VideoSystemCalls {
     self.parts = parts
   }
 
-  /// Changes what the driver holds, as a camera or another program would.
+  /// Changes the driver's state, as a camera or another program would.
   package func change<Result>(_ body: (inout State) -> Result) -> Result {
     state.withLock { body(&$0) }
   }
 
-  /// What was written so far.
+  /// All written values so far.
   package var writes: [Write] { state.withLock { $0.writes } }
 
-  /// The numbers that were written so far, with their controls.
+  /// The written numbers so far, in the form `name=number`.
   package var numbersWritten: [String] {
     writes.map { "\($0.id.wellKnownName)=\($0.value.number.map(String.init) ?? "?")" }
   }
@@ -101,7 +101,7 @@ package final class ScriptedControls: VideoSystemCalls {
 
   private static let firstPart: CInt = 100
 
-  /// The part behind a descriptor; nil for the camera itself.
+  /// The subdevice of a descriptor; nil for the camera itself.
   private func part(_ descriptor: CInt) -> ScriptedControls? {
     descriptor < Self.firstPart ? nil : parts[Int(descriptor - Self.firstPart)].value
   }
@@ -120,7 +120,7 @@ package final class ScriptedControls: VideoSystemCalls {
   }
 
   package func poll(_ descriptor: CInt, events: CShort, milliseconds: CInt) -> CInt {
-    // A thread that waits must not take a whole core from the others.
+    // The sleep keeps a waiting thread from occupying a whole core.
     if milliseconds > 0 { usleep(200) }
     return state.withLock { state in
       if state.isUnplugged { return CInt(POLLERR | POLLHUP) }
@@ -141,7 +141,7 @@ package final class ScriptedControls: VideoSystemCalls {
 
   package func nodes() -> [String] { ["/dev/video0"] }
 
-  /// Tells of a control that changed by itself.
+  /// Queues an event for a control that changed by itself.
   package func send(change id: ControlID, to number: Int32) {
     var event = v4l2_event()
     event.type = UInt32(V4L2_EVENT_CTRL)

@@ -5,15 +5,15 @@ package import OvercrankFrameAccounting
 package import OvercrankMediaCore
 import Synchronization
 
-/// A driver that gives what a script says, at once: no clock, no threads.
+/// A simulated driver that follows a script without a clock or threads.
 package final class ScriptedDriver: FrameDriver {
-  /// What one call of `dequeue` answers.
+  /// The result of one call of `dequeue`.
   package enum Step: Sendable {
-    /// A frame of so many bytes, all alike.
+    /// A frame of the given size, with all bytes equal.
     case frame(FrameObservation, byteCount: Int)
-    /// A frame of these bytes.
+    /// A frame with the given bytes.
     case picture(FrameObservation, [UInt8])
-    /// No frame, after something was done on the capture thread.
+    /// No frame, after running a closure on the capture thread.
     case action(@Sendable () -> Void)
     case nothing
     case ended
@@ -31,17 +31,19 @@ package final class ScriptedDriver: FrameDriver {
   private let stops = Atomic<Int>(0)
   private let abandons = Atomic<Int>(0)
   private let clock: Atomic<Int64>
-  // Written in the initialiser only: frames that are all alike, and one for each picture, since who
-  // holds a frame may look at it until the end.
+  // Written only in the initializer. Each `picture` has its own memory, because a holder of a frame
+  // may read it until the end.
   private nonisolated(unsafe) let bytes: UnsafeRawBufferPointer
   private nonisolated(unsafe) let pictures: [Int: UnsafeRawBufferPointer]
 
-  /// Prepares a script; `startError` is what switching the stream on throws.
+  /// Makes a driver with a script.
+  ///
+  /// `startError` is thrown when the stream starts.
   package init(_ steps: [Step], bufferCount: Int = 4, startError: MediaError? = nil) {
     self.steps = steps
     self.bufferCount = bufferCount
     self.startError = startError
-    // Long enough before the first frame for any number that it may begin with.
+    // The clock starts 60 s before the first frame, early enough for any initial sequence number.
     clock = Atomic(
       steps.lazy.compactMap(\.observation).first.map { $0.microseconds &- 60_000_000 } ?? 0)
     let largest = steps.map(\.byteCount).max() ?? 0
@@ -64,17 +66,17 @@ package final class ScriptedDriver: FrameDriver {
     for picture in pictures.values { picture.deallocate() }
   }
 
-  /// Buffers that were lent and not given back.
+  /// The number of buffers that were dequeued and not returned.
   ///
-  /// Nobody gives those back that were still held when the stream was switched off: they are not the
-  /// driver's then.
+  /// Buffers still held at the stop of the stream count as well, because they are not returned
+  /// afterwards.
   package var missingBuffers: Int { held.load(ordering: .acquiring) }
-  /// How often the device was let go of.
+  /// The number of times that the device was abandoned.
   package var abandonCount: Int { abandons.load(ordering: .acquiring) }
-  /// How often the stream was switched off.
+  /// The number of times that the stream was stopped.
   package var stopCount: Int { stops.load(ordering: .acquiring) }
 
-  /// The time of the last frame, as long as times go on as a clock does.
+  /// The time of the last frame, where times advance plausibly.
   package func microseconds() -> Int64 { clock.load(ordering: .relaxed) }
 
   package func start(keeping held: [Int]) throws(MediaError) {

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of takes in real time do about a machine that others use as well.
+"""Support for real-time tests on machines that also run other programs.
 
-A take that is killed at a random instant has lost what it had not written yet, and on a starved
-machine that may be any amount. So such a take runs before other programs where the system allows it,
-and where too much was lost all the same, it is looked up how busy others kept the processors.
+A recording killed at a random instant loses its unwritten data, on a starved machine any amount.
+Recordings therefore run with real-time priority where permitted. Where too much was lost anyway,
+the load by other programs is measured.
 """
 import os
 import resource
 
 
 def run_before_others():
-    """Asks, in a new process, to be run before ordinary ones (SCHED_RR); refused to most users."""
+    """Requests real-time scheduling (SCHED_RR) in a new process; denied to most users."""
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     except PermissionError:
@@ -18,13 +18,13 @@ def run_before_others():
 
 
 class OtherPrograms:
-    """The share of the processors' time that programs took which are no children of this one."""
+    """The share of CPU time used by programs that are not children of this process."""
 
     def __init__(self):
         self.start = self._now()
 
     def share(self):
-        """From 0 to 1, since this value was made. Of children only those count that were waited for."""
+        """The share from 0 to 1, since this object was made. Only reaped children count as own."""
         total, busy, own = (now - then for now, then in zip(self._now(), self.start))
         return max(0.0, busy - own) / total if total > 0 else 0.0
 
@@ -40,8 +40,8 @@ class OtherPrograms:
 
 
 class Attempts:
-    """How often a trial is made that lost too much: three times, and ten where others took more than
-    a quarter of the machine meanwhile."""
+    """Repeats a trial that lost too much: three attempts, or ten where other programs used more
+    than a quarter of the CPU time."""
 
     UNDISTURBED, DISTURBED, SHARE = 3, 10, 0.25
 
@@ -49,7 +49,7 @@ class Attempts:
         self.repeated = self.undisturbed = 0
 
     def made(self, trial, is_late):
-        """The first result that is not late, or the last."""
+        """Returns the first result that is not late, or the last one."""
         for attempt in range(1, self.DISTURBED + 1):
             others = OtherPrograms()
             result = trial()
@@ -62,7 +62,7 @@ class Attempts:
         return result
 
     def verdict(self, trials, what):
-        """Says how much was repeated; 1 where that cannot be other programs' doing."""
+        """Prints the number of repetitions; returns 1 where other programs cannot explain them."""
         if self.repeated:
             print(f"{self.repeated} {what} were repeated, since too much was missing; "
                   f"{self.repeated - self.undisturbed} of them beside other programs")

@@ -72,7 +72,7 @@ struct ControlTests {
     let error = try #require(throws: DeviceError.self) {
       try withDevice(driver) { _ = try $0.control(.automaticExposure) }
     }
-    #expect(error.description == "Could not read auto_exposure of /dev/video0: Input/output error")
+    #expect(error.description == "could not read auto_exposure of /dev/video0: Input/output error")
   }
 
   @Test func `A device without controls has none`() throws {
@@ -164,14 +164,14 @@ struct ControlTests {
   @Test(
     "A refusal says what happened, and what to try",
     arguments: [
-      (EACCES, "It cannot be set, or not as the camera is set now", "automatic"),
-      (ERANGE, "It does not take this value", "choose a value within its range"),
-      (EINVAL, "It does not take this value", "choose a value within its range"),
+      (EACCES, "it is read-only, or an automatic mode controls it", "automatic"),
+      (ERANGE, "it does not accept this value", "choose a value within its range"),
+      (EINVAL, "it does not accept this value", "choose a value within its range"),
       (
-        EBUSY, "It cannot be changed while the camera streams, or another program has priority",
+        EBUSY, "it cannot be changed while the camera streams, or another program has priority",
         "close"
       ),
-      (EIO, "Input/output error", "the camera refused it"),
+      (EIO, "Input/output error", "the camera rejected the value"),
     ])
   func refusal(code: Int32, why: String, recovery: String) throws {
     let driver = ScriptedControls([Self.gain, Self.exposure])
@@ -188,7 +188,7 @@ struct ControlTests {
         }
       }
       #expect(
-        error.description == "Could not set exposure_time_absolute of /dev/video0: \(why)")
+        error.description == "could not set exposure_time_absolute of /dev/video0: \(why)")
       #expect(error.recovery.description.contains(recovery))
     }
   }
@@ -198,7 +198,7 @@ struct ControlTests {
       try withDevice(ScriptedControls([])) { _ = try $0.set(.focus, to: 1) }
     }
     #expect(error.reason == .notSupported)
-    #expect(error.description.hasPrefix("Could not set focus_absolute of /dev/video0: "))
+    #expect(error.description.hasPrefix("could not set focus_absolute of /dev/video0: "))
   }
 
   @Test func `Changes are taken back in reverse order, once, whatever fails`() throws {

@@ -14,17 +14,17 @@ struct DeviceErrorTests {
     arguments: [
       (
         DeviceError(.open, "/dev/video99", code: ENOENT),
-        "Could not open /dev/video99: No such file or directory",
+        "could not open /dev/video99: No such file or directory",
         Recovery("choose a device that is listed", .listDevices)
       ),
       (
         DeviceError(.open, "/dev/video0", code: EACCES),
-        "Could not open /dev/video0: Permission denied",
+        "could not open /dev/video0: Permission denied",
         "add yourself to the group video (sudo usermod -aG video $USER) and log in again"
       ),
       (
         DeviceError(.open, "/dev/video0", code: EPERM),
-        "Could not open /dev/video0: Operation not permitted",
+        "could not open /dev/video0: Operation not permitted",
         "add yourself to the group video (sudo usermod -aG video $USER) and log in again"
       ),
       (
@@ -33,72 +33,72 @@ struct DeviceErrorTests {
           holders: [
             DeviceHolder(process: 123, name: "firefox"), DeviceHolder(process: 7, name: "obs"),
           ]),
-        "Could not set the format of /dev/video0: Device or resource busy",
-        "firefox (process 123), obs (process 7) has it open; close that first"
+        "could not set the format of /dev/video0: Device or resource busy",
+        "firefox (process 123), obs (process 7) has the device open; close that first"
       ),
       (
         DeviceError(.setFormat, "/dev/video0", code: EBUSY),
-        "Could not set the format of /dev/video0: Device or resource busy",
-        "another program uses it; sudo fuser -v /dev/video0 tells which, close that one"
+        "could not set the format of /dev/video0: Device or resource busy",
+        "close the program that uses it; sudo fuser -v /dev/video0 shows which one"
       ),
       (
         DeviceError(.dequeue, "/dev/video0", code: ENODEV),
-        "Could not take a frame from /dev/video0: No such device",
-        "it was unplugged or its driver is gone; plug it in again"
+        "could not take a frame from /dev/video0: No such device",
+        "plug the device in again; it was unplugged, or its driver was unloaded"
       ),
       (
         DeviceError(.start, "/dev/video0", code: ENOSPC),
-        "Could not start /dev/video0: The bus has no bandwidth left for this mode",
+        "could not start /dev/video0: the bus has no bandwidth left for this mode",
         "choose a compressed or slower mode, or another USB port"
       ),
       (
         DeviceError(.setFrameDuration, "/dev/video0", code: ENOTSUP),
-        "Could not set the frame duration of /dev/video0: Operation not supported",
+        "could not set the frame duration of /dev/video0: Operation not supported",
         Recovery("choose another format", .listFormats(device: "/dev/video0"))
       ),
       (
         DeviceError(.detectTimings, "/dev/video0", code: ENOLINK),
-        "Could not detect the timings at /dev/video0: There is no signal",
+        "could not detect the timings at /dev/video0: the input has no signal",
         Recovery(
           "check the cable, and that the source is switched on",
           .listFormats(device: "/dev/video0"))
       ),
       (
         DeviceError(.detectTimings, "/dev/video0", code: ENOLCK),
-        "Could not detect the timings at /dev/video0: The signal is not stable",
+        "could not detect the timings at /dev/video0: the signal is not stable",
         "try again in a moment, or with another cable"
       ),
       (
         DeviceError(.detectTimings, "/dev/video0", code: ERANGE),
-        "Could not detect the timings at /dev/video0: "
-          + "The signal is out of the range that the device can take",
-        "choose a smaller or slower picture at the source"
+        "could not detect the timings at /dev/video0: "
+          + "the signal is outside the range of the device",
+        "choose a smaller size or a lower rate at the source"
       ),
       (
         DeviceError(.requestBuffers, "/dev/video0", code: ENOMEM),
-        "Could not get buffers from /dev/video0: Cannot allocate memory",
+        "could not get buffers from /dev/video0: Cannot allocate memory",
         "close other programs, or choose a smaller mode"
       ),
       (
         DeviceError(.setFrameDuration, "/dev/video0", code: EPIPE),
-        "Could not set the frame duration of /dev/video0: "
-          + "The camera does not answer on its bus (Broken pipe)",
+        "could not set the frame duration of /dev/video0: "
+          + "the camera does not answer on its bus (Broken pipe)",
         "try another cable or port, without a hub, and a slower mode"
       ),
       (
         DeviceError(.open, "/dev/video0", code: EMFILE),
-        "Could not open /dev/video0: Too many open files",
+        "could not open /dev/video0: Too many open files",
         "close other programs, or allow more open files with: ulimit -n 4096"
       ),
       (
         DeviceError(.setPriority, "/dev/video0", code: EBUSY),
-        "Could not take the settings of /dev/video0: Another program has them",
-        "another program uses it; sudo fuser -v /dev/video0 tells which, close that one"
+        "could not set the priority on /dev/video0: another program has a higher priority",
+        "close the program that uses it; sudo fuser -v /dev/video0 shows which one"
       ),
       (
         DeviceError(.dequeue, "/dev/video0", code: EIO),
-        "Could not take a frame from /dev/video0: Input/output error",
-        "unplug it and plug it in again; the kernel's words are in: sudo dmesg"
+        "could not take a frame from /dev/video0: Input/output error",
+        "unplug the device and plug it in again; sudo dmesg shows the kernel's messages"
       ),
     ] as [(DeviceError, String, Recovery)])
   func wording(error: DeviceError, message: String, recovery: Recovery) {
@@ -111,14 +111,14 @@ struct DeviceErrorTests {
     arguments: [
       ("/dev/video-none", DeviceError.Reason.notFound, "No such file or directory"),
       ("/dev/null/video0", .notFound, "Not a directory"),
-      ("/dev/null", .notAVideoDevice, "It is not a video device"),
+      ("/dev/null", .notAVideoDevice, "it is not a video device"),
     ])
   func opening(path: String, reason: DeviceError.Reason, why: String) throws {
     let error = try #require(throws: DeviceError.self) { _ = try VideoDevice(opening: path) }
     #expect(error.operation == .open)
     #expect(error.path == path)
     #expect(error.reason == reason)
-    #expect(error.description == "Could not open \(path): \(why)")
+    #expect(error.description == "could not open \(path): \(why)")
   }
 
   @Test func `A refused device leaves no descriptor open`() throws {

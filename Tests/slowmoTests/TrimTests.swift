@@ -210,7 +210,7 @@ struct TrimTests {
     let cases: [(options: [String], status: Int32, words: String)] = [
       (["--trim", "1..3"], 64, "the range 1..3 is not inside \(source), which ends at 2 s"),
       (["--trim", "0f..201f"], 64, "frame 201 in a source of 200 frames is after the end"),
-      (["--trim", "1..1"], 64, "it holds no time"),
+      (["--trim", "1..1"], 64, "it is empty"),
       (
         ["--trim", "0..1", "--trim", "0.5..2"], 64,
         "the ranges 0..1 and 0.5..2 of \(source) overlap"

@@ -84,8 +84,7 @@ package struct FileCamera: Hashable, Sendable {
   }
 
   private func failure(_ error: LibAVError) -> MediaError {
-    // LibAV errors start with a lowercase letter.
-    let message = error.description.prefix(1).uppercased() + error.description.dropFirst()
+    let message = error.description
     switch error.systemErrorNumber {
     case ENOENT:
       return MediaError(.fileNotFound, message, recovery: "check the path")

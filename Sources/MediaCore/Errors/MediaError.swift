@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The error of this library: what kind of failure, what failed on what and why, and what to do.
+/// The public error of the library: kind, failed operation, reason and recovery.
 ///
-/// Every public function that throws, throws this type. Programs decide by ``code``; people read
+/// Every throwing public function throws this type. Programs branch on ``code``; people read
 /// ``message`` and ``recovery``.
 public struct MediaError: Error, Hashable, Sendable, Codable, CustomStringConvertible {
-  /// A kind of failure; each module adds its kinds in an extension, and new ones may be added.
+  /// A kind of failure.
+  ///
+  /// Each module declares its codes in an extension; new codes may be added.
   public struct Code: RawRepresentable, Hashable, Sendable, Codable {
-    /// The name that documents carry, such as `device_busy`.
+    /// The code as it appears in JSON documents, such as `device_busy`.
     public let rawValue: String
 
-    /// Makes a kind of this name.
+    /// Makes a code with this name.
     public init(rawValue: String) { self.rawValue = rawValue }
   }
 
-  /// The failed call below this library.
+  /// The failed call of a lower layer: the kernel, FFmpeg or ALSA.
   public struct Cause: Hashable, Sendable, Codable {
-    /// The call or the step, such as `open`.
+    /// The call or step, such as `open`.
     public let operation: String
-    /// The file, device or codec it was tried on.
+    /// The file, device or codec that the call worked on.
     public let subject: String
-    /// The number of the error as errno(3) lists them; nil where the library below has its own.
+    /// The error number of errno(3); nil where the lower layer has its own error numbers.
     public let errorNumber: Int32?
 
     /// Describes a failed call.
@@ -33,14 +35,18 @@ public struct MediaError: Error, Hashable, Sendable, Codable, CustomStringConver
 
   /// The kind of failure.
   public let code: Code
-  /// What failed, on which file or device, and why: one line without a final period.
+  /// What failed, on which file or device, and why.
+  ///
+  /// One line without a final period.
   public let message: String
-  /// What to try next; nil where the message says all there is to say.
+  /// The next step to try; nil where the message suffices.
   public let recovery: Recovery?
-  /// The ranges that the message names, in that order, in the time of the edited composition or
-  /// source; empty for most errors.
+  /// The ranges named in ``message``, in the same order, in the time of the edited composition or
+  /// source.
+  ///
+  /// Empty for most errors.
   public let ranges: [TimeRange]
-  /// The failed call below, where one is to blame.
+  /// The failed call of a lower layer; nil without one.
   public let cause: Cause?
 
   /// Makes an error of a kind.
@@ -55,7 +61,7 @@ public struct MediaError: Error, Hashable, Sendable, Codable, CustomStringConver
     self.cause = cause
   }
 
-  /// The text of ``recovery``; empty without one.
+  /// The text of ``recovery``; empty where ``recovery`` is nil.
   public var recoverySuggestion: String { recovery?.description ?? "" }
 
   /// The message and the recovery in one line.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A way out of an error: an instruction for people, and the steps that a program can offer for it.
+/// A remedy for an error: an instruction for people, and the steps that a program can offer.
 ///
-/// A program words the steps in its own terms: a command names its verbs and options, a window has
-/// buttons. A string literal is an instruction without steps.
+/// A program words each step in its own terms: a command names its verbs and options, a window
+/// shows buttons. A string literal makes an instruction without steps.
 public struct Recovery: Hashable, Sendable, Codable, CustomStringConvertible {
   /// A step that a program can take or offer.
   public enum Step: Hashable, Sendable, Codable {
@@ -13,31 +13,31 @@ public struct Recovery: Hashable, Sendable, Codable, CustomStringConvertible {
     case listFormats(device: String)
     /// List the controls of a device, with their ranges and values.
     case listControls(device: String)
-    /// Look at what is in a file.
+    /// Show the contents of a file.
     case inspect(file: String)
-    /// Recover a recording that was cut off.
+    /// Recover an interrupted recording.
     case recover(file: String)
     /// Change a setting.
     case change(Setting)
   }
 
-  /// A setting of a capture, a recording or an export, by the name of its property.
+  /// A setting of a capture, a recording or an export, named after its property.
   public enum Setting: String, Hashable, Sendable, CaseIterable, Codable {
     /// The capture format and its frame rate.
     case format
-    /// How images are stored.
+    /// The codec for video.
     case codec
-    /// The microphone.
+    /// The audio input device.
     case audioDevice
-    /// How audio is stored.
+    /// The codec for audio.
     case audioCodec
-    /// A constant frame rate for an export.
+    /// The constant frame rate of an export.
     case outputFrameRate
-    /// The algorithm for audio at another speed.
+    /// The algorithm for audio at other speeds.
     case pitchAlgorithm
-    /// How frames are sampled for a constant rate.
+    /// The frame sampling method for a constant rate.
     case sampling
-    /// Whether images are rotated upright.
+    /// Whether exported frames are rotated upright.
     case rotation
     /// Whether an existing file may be replaced.
     case overwrites
@@ -45,15 +45,15 @@ public struct Recovery: Hashable, Sendable, Codable, CustomStringConvertible {
     case maximumFileSize
     /// The free space at which a recording ends.
     case minimumFreeSpace
-    /// Whether a recording goes to memory first.
+    /// Whether a recording is kept in memory before it is written.
     case burst
-    /// The frame rate in which a project counts.
+    /// The frame rate of a project's time codes.
     case timeCodeRate
   }
 
   /// The instruction: one line, imperative, without a final period.
   public let description: String
-  /// Steps that help to follow it, in order.
+  /// Steps that carry out the instruction, in order.
   public let steps: [Step]
 
   /// Makes a recovery.

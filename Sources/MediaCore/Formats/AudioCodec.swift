@@ -2,20 +2,21 @@
 
 /// An audio codec, by FFmpeg's name (libavcodec/codec_desc.c).
 ///
-/// Any name stands, whether or not FFmpeg knows it; what uses a codec tells which it takes.
+/// Any name is accepted, known to FFmpeg or not. Each user of a codec documents its supported
+/// names.
 public struct AudioCodec: RawRepresentable, Hashable, Sendable, Codable, CustomStringConvertible {
   /// FFmpeg's name: `aac`.
   public let rawValue: String
-  /// FFmpeg's name.
+  /// The same as ``rawValue``.
   public var description: String { rawValue }
-  /// Whether samples are stored as they are.
+  /// Whether samples are stored without compression (PCM).
   public var isUncompressed: Bool { rawValue.hasPrefix("pcm_") }
 
-  /// Makes a codec from FFmpeg's name of it.
+  /// Makes a codec from its FFmpeg name.
   public init(rawValue: String) { self.rawValue = rawValue }
 
   /// AAC.
   public static let aac = AudioCodec(rawValue: "aac")
-  /// Uncompressed samples of 16 bits.
+  /// PCM: 16-bit signed little-endian samples.
   public static let pcm = AudioCodec(rawValue: "pcm_s16le")
 }

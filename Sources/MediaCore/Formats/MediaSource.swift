@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is known of a track of a movie before it is edited, and travels along with its content.
+/// A movie track's properties that editing preserves.
 public struct SourceTrack: Hashable, Sendable, Codable {
-  /// What it carries.
+  /// Video or audio.
   public let mediaType: MediaType
-  /// Degrees by which a player turns the picture clockwise: 0, 90, 180, 270.
+  /// Clockwise rotation for display, in degrees: 0, 90, 180 or 270.
   public let rotation: Int
-  /// The language by its ISO 639-2 code; nil where the file names none.
+  /// The language as an ISO 639-2 code; nil where the file names none.
   public let language: String?
 
   /// Makes the description of a track.
@@ -17,18 +17,18 @@ public struct SourceTrack: Hashable, Sendable, Codable {
   }
 }
 
-/// A movie to take ranges from: where it is, how long it plays, and what tracks it has.
+/// A movie to take ranges from: path, playing time and tracks.
 ///
-/// A value; nothing is opened. Its playable range starts at zero, in the time of the source.
+/// A value type; no file is opened. The playable range starts at zero in the source's time.
 public struct MediaSource: Hashable, Sendable, Codable {
-  /// The file, as the user named it.
+  /// The file path as the user gave it.
   public private(set) var path: String
-  /// How long it plays, longer than zero.
+  /// The playing time, above zero.
   public let duration: MediaTime
-  /// Its tracks, one of a kind.
+  /// The tracks, at most one of each media type.
   public let tracks: [SourceTrack]
 
-  /// Makes a source from what is known of a file.
+  /// Makes a source from a file's known properties.
   ///
   /// - Throws: `MediaError` with `.emptyRange` when the duration is not above zero.
   public init(
@@ -43,9 +43,9 @@ public struct MediaSource: Hashable, Sendable, Codable {
     self.tracks = tracks
   }
 
-  /// Reads a source.
+  /// Decodes a source.
   ///
-  /// - Throws: `DecodingError`, also for a duration that is not above zero.
+  /// - Throws: `DecodingError` for malformed input and for a duration of zero or below.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     let path = try container.decode(String.self, forKey: .path)

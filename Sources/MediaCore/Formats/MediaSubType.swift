@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the bytes of a video frame are.
+/// The encoding of a video frame's bytes: a codec or a pixel format.
 public enum MediaSubType: Hashable, Sendable {
-  /// A frame that a codec compressed.
+  /// A frame compressed by a codec.
   case codec(VideoCodec)
-  /// Pixels.
+  /// Uncompressed pixels.
   case pixels(PixelFormat)
 }

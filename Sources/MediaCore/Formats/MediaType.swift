@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a device gives, or a track carries.
+/// The type of a track or of a device's data.
 public enum MediaType: String, Hashable, Sendable, CaseIterable, Codable {
-  /// Frames.
+  /// Video frames.
   case video
-  /// Samples of sound.
+  /// Audio samples.
   case audio
 }

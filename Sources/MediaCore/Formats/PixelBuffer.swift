@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An image in memory of its own: planes one behind the other, rows of each without gaps.
+/// An image in its own memory.
+///
+/// Planes are contiguous, and so are the rows of each plane.
 public struct PixelBuffer: Hashable, Sendable {
-  /// Where the pixels of a plane lie.
+  /// The position of one plane in ``PixelBuffer/bytes``.
   public struct Plane: Hashable, Sendable {
-    /// The place of its first byte in ``PixelBuffer/bytes``.
+    /// The index of the plane's first byte in ``PixelBuffer/bytes``.
     public let offset: Int
-    /// Bytes from row to row.
+    /// Bytes from one row to the next.
     public let bytesPerRow: Int
-    /// Rows from top to bottom: fewer than the image has where chroma is halved.
+    /// Rows from top to bottom; half of the image's where chroma is vertically subsampled.
     public let rowCount: Int
 
     package init(offset: Int, bytesPerRow: Int, rowCount: Int) {
@@ -16,22 +18,25 @@ public struct PixelBuffer: Hashable, Sendable {
     }
   }
 
-  /// How its pixels are stored.
+  /// The pixel format.
   public let format: PixelFormat
-  /// Pixels from left to right.
+  /// The width in pixels.
   public private(set) var width = 0
-  /// Pixels from top to bottom.
+  /// The height in pixels.
   public private(set) var height = 0
-  /// The planes, in FFmpeg's order: luma first, then chroma; one where pixels are packed.
+  /// The planes in FFmpeg's order: luma, then chroma.
+  ///
+  /// Packed formats have one plane.
   public private(set) var planes: [Plane] = []
-  /// The bytes of all planes.
+  /// The bytes of all planes, in the order of ``planes``.
   public private(set) var bytes: [UInt8] = []
 
-  /// Makes an image without pixels, for an image to be converted into.
+  /// Makes an empty image, as the destination of a conversion.
   public init(format: PixelFormat) { self.format = format }
 
-  /// Gives the image another size; its memory is kept where it is large enough, its bytes mean
-  /// nothing then.
+  /// Resizes the image.
+  ///
+  /// Memory is reused where large enough; the pixels are undefined afterwards.
   package mutating func resize(width: Int, height: Int, planes: [Plane], byteCount: Int) {
     (self.width, self.height, self.planes) = (width, height, planes)
     if bytes.count > byteCount {
@@ -41,13 +46,15 @@ public struct PixelBuffer: Hashable, Sendable {
     }
   }
 
-  /// Shows the bytes of a plane, which are valid inside the closure.
+  /// Gives access to the bytes of a plane.
+  ///
+  /// The pointer is valid only inside the closure.
   ///
   /// - Parameters:
-  ///   - index: Which of ``planes``; one that is not there is a mistake of the program, which stops.
-  ///   - body: Given the rows one behind the other.
-  /// - Returns: What `body` does.
-  /// - Throws: What `body` does.
+  ///   - index: An index into ``planes``; an index out of range traps.
+  ///   - body: The closure that receives the plane's contiguous rows.
+  /// - Returns: The result of `body`.
+  /// - Throws: The error of `body`.
   public func withUnsafeBytes<Result, Failure: Error>(
     ofPlane index: Int, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -59,7 +66,7 @@ public struct PixelBuffer: Hashable, Sendable {
     }.get()
   }
 
-  /// Lets all bytes be filled.
+  /// Gives write access to the bytes of all planes.
   package mutating func withUnsafeMutableBytes<Result>(
     _ body: (UnsafeMutableRawBufferPointer) -> Result
   ) -> Result { bytes.withUnsafeMutableBytes(body) }

@@ -2,22 +2,24 @@
 
 import Glibc
 
-/// The relation between a track's code values and light, which must be undone before light is added.
+/// The transfer function of a video track, between code values and linear light.
+///
+/// Blending frames needs linear light, so code values are linearized first.
 package struct TransferFunction: Hashable, Sendable {
-  /// The curve between a signal from 0 to 1 and light from 0 to 1.
+  /// The transfer characteristic, between a signal from 0 to 1 and light from 0 to 1.
   package enum Curve: Hashable, Sendable {
-    /// BT.709, BT.601, BT.2020 and what says nothing.
+    /// BT.709, BT.601 and BT.2020; also used for untagged video.
     case bt709
     case sRGB
     case power(Double)
-    /// SMPTE ST 2084: light of 1 is 10 000 cd/m².
+    /// SMPTE ST 2084; a light value of 1 is 10 000 cd/m².
     case pq
     /// ARIB STD-B67.
     case hlg
   }
 
   package let curve: Curve
-  /// The parts that red and blue have in brightness.
+  /// The luma coefficients of red and blue (Kr and Kb).
   package let red: Double
   package let blue: Double
 
@@ -27,14 +29,14 @@ package struct TransferFunction: Hashable, Sendable {
     self.blue = blue
   }
 
-  /// The light that a signal stands for.
+  /// Converts a signal to linear light.
   ///
-  /// Signals below zero, which the video range has, give negative light, the same mirrored.
+  /// Negative signals, possible in video range, mirror the positive curve.
   package func linearize(_ signal: Double) -> Double {
     signal < 0 ? -linearizePositive(-signal) : linearizePositive(signal)
   }
 
-  /// The signal for a light: the inverse of ``linearize(_:)``.
+  /// Converts linear light to a signal: the inverse of ``linearize(_:)``.
   package func encode(_ light: Double) -> Double {
     light < 0 ? -encodePositive(-light) : encodePositive(light)
   }
@@ -51,7 +53,7 @@ package struct TransferFunction: Hashable, Sendable {
       let root = pow(signal, 1 / Self.pq.m2)
       let above = max(root - Self.pq.c1, 0)
       let below = Self.pq.c2 - Self.pq.c3 * root
-      // Beyond full scale the curve has a pole; no display gives more than its 10 000 cd/m².
+      // The PQ curve has a pole above full scale, so values from 1 up pass unchanged.
       return signal >= 1 ? signal : pow(above / below, 1 / Self.pq.m1)
     case .hlg:
       return signal <= 0.5

@@ -2,24 +2,25 @@
 
 /// A video codec, by FFmpeg's name (libavcodec/codec_desc.c).
 ///
-/// Any name stands, whether or not FFmpeg knows it; what uses a codec tells which it takes.
+/// Any name is accepted, known to FFmpeg or not. Each user of a codec documents its supported
+/// names.
 public struct VideoCodec: RawRepresentable, Hashable, Sendable, Codable, CustomStringConvertible {
   /// FFmpeg's name: `mjpeg`.
   public let rawValue: String
-  /// FFmpeg's name.
+  /// The same as ``rawValue``.
   public var description: String { rawValue }
 
-  /// Makes a codec from FFmpeg's name of it.
+  /// Makes a codec from its FFmpeg name.
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  /// A JPEG image for each frame.
+  /// Motion JPEG: each frame is one JPEG image.
   public static let mjpeg = VideoCodec(rawValue: "mjpeg")
   /// H.264, also called AVC.
   public static let h264 = VideoCodec(rawValue: "h264")
   /// HEVC, also called H.265.
   public static let hevc = VideoCodec(rawValue: "hevc")
-  /// FFV1: lossless, each frame by itself.
+  /// FFV1: lossless, intra-only.
   public static let ffv1 = VideoCodec(rawValue: "ffv1")
-  /// Uncompressed.
+  /// Uncompressed frames.
   public static let rawVideo = VideoCodec(rawValue: "rawvideo")
 }

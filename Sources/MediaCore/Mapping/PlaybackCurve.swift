@@ -1,43 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What plays along a ramp, in numbers for signal processing: positions in the source by positions
-/// in the output, each counted from an origin near to it.
+/// The floating-point curve of a speed ramp for signal processing: source position as a function of
+/// output position.
 ///
-/// The curve itself, not lines that follow it; past its ends it goes on at the speeds that it has
-/// there. A Double is exact enough where an error of a billionth is none. Boundaries are counted
-/// in whole numbers elsewhere.
+/// Both positions count from nearby origins. The curve is the exact polynomial, without linear
+/// segments. Past its ends the curve continues at the end speeds. `Double` suffices, since errors
+/// of 1e-9 are inaudible; cut positions are computed in whole numbers elsewhere.
 package struct PlaybackCurve: Sendable {
-  /// What has played after a share of the whole ramp: a sum of these times the share's powers.
+  /// Coefficients of the polynomial from output share to source share, both 0 to 1, constant term
+  /// first.
   private let coefficients: [Double]
-  /// The part of the ramp that plays, of 0 to 1.
+  /// The start and the length of this part of the ramp, within 0 to 1.
   private let lower: Double
   private let length: Double
-  /// Where it plays, in the output.
+  /// The output position of the part's start, and its length in the output.
   private let start: Double
   private let outputLength: Double
-  /// The source at the ramp's share of zero, and how much of it the whole ramp plays.
+  /// The source position at the start of the whole ramp, and the whole ramp's source length.
   private let wholeStart: Double
   private let wholeLength: Double
-  /// The source at both ends of the part.
+  /// The source positions at the start and the end of this part.
   private let sources: (first: Double, last: Double)
-  /// Source positions for each output position, at the start and at the end.
+  /// Speeds at the start and the end of this part, in source positions per output position.
   package let speeds: (first: Double, last: Double)
 
-  /// Makes the curve of a ramp that plays forwards; nil for anything else.
+  /// Makes the curve of a forward ramp; nil for every other mapping.
   ///
   /// - Parameters:
-  ///   - mapping: The ramp, or a part of one.
-  ///   - perSecond: Positions in a second, of the source and of the output.
-  ///   - source: The position in the source that counts as zero.
-  ///   - output: The position in the output that counts as zero.
-  /// - Throws: `MediaError` with `.overflow` for speeds whose ratio does not fit.
+  ///   - mapping: The ramp or a part of one.
+  ///   - perSecond: Positions per second, in both source and output.
+  ///   - source: The source position that counts as zero.
+  ///   - output: The output position that counts as zero.
+  /// - Throws: `MediaError` with `.overflow` when the ratio of the speeds does not fit.
   package init?(
     _ mapping: PlaybackMapping, perSecond: Int64, source: Rational, output: Rational
   ) throws(MediaError) {
     guard case .ramp(let ramp) = mapping.motion, !mapping.isReversed else { return nil }
     let polynomial = try ramp.shareOfSource()
     coefficients = polynomial.coefficients.map { Double($0) / Double(polynomial.divisor) }
-    // Differences before they are rounded, where they are small.
+    // Subtracting before converting to `Double` keeps precision, because the difference is small.
     func place(_ time: Rational, from origin: Rational) -> Double {
       let scale = Rational(perSecond)
       let exact = time * scale - origin
@@ -69,7 +70,7 @@ package struct PlaybackCurve: Sendable {
     return slope
   }
 
-  /// The source position that plays at a position of the output.
+  /// Returns the source position that plays at an output position.
   package func source(at output: Double) -> Double {
     let distance = output - start
     if distance <= 0 { return sources.first + distance * speeds.first }
@@ -78,20 +79,20 @@ package struct PlaybackCurve: Sendable {
     return wholeStart + wholeLength * coefficients.reversed().reduce(0) { $0 * share + $1 }
   }
 
-  /// Source positions for each output position, at a position of the output.
+  /// Returns the speed at an output position, in source positions per output position.
   package func speed(atOutput output: Double) -> Double {
     let part = min(max((output - start) / outputLength, 0), 1)
     return Self.slope(coefficients, at: lower + length * part) * wholeLength * length
       / outputLength
   }
 
-  /// The position in the output at which a source position plays.
+  /// Returns the output position at which a source position plays.
   package func output(at source: Double) -> Double {
     if source <= sources.first { return start + (source - sources.first) / speeds.first }
     if source >= sources.last {
       return start + outputLength + (source - sources.last) / speeds.last
     }
-    // Newton's steps, as long as they stay between what is known to be before and behind.
+    // Newton's method, with bisection where a Newton step leaves the bracket.
     var (low, high) = (start, start + outputLength)
     var place =
       low + (high - low) * (source - sources.first) / (sources.last - sources.first)
@@ -108,12 +109,13 @@ package struct PlaybackCurve: Sendable {
 }
 
 extension PlaybackMapping {
-  /// Source seconds per composition second at an instant: exact where that fits, else to a part in
-  /// a trillion.
+  /// Returns the speed at an instant, in source seconds per composition second.
   ///
-  /// For what plays forwards, and not for what is held.
+  /// Exact where the fraction fits, else within 1e-12.
   ///
-  /// - Throws: `MediaError` with `.overflow` when not even that fits.
+  /// Only for forward mappings that are not a hold.
+  ///
+  /// - Throws: `MediaError` with `.overflow` when the approximation does not fit either.
   package func nearSpeed(at time: Rational) throws(MediaError) -> Speed {
     if let exact = try? speed(at: time) { return try Speed(exact) }
     let curve = try PlaybackCurve(self, perSecond: 1, source: .zero, output: .zero)

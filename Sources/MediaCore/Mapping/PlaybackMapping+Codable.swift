@@ -7,10 +7,10 @@ extension PlaybackMapping: Codable {
 
   private enum MotionName: String, Codable { case constant, ramp, hold }
 
-  /// Reads a mapping.
+  /// Decodes a mapping.
   ///
-  /// - Throws: `DecodingError`, also for what no edit makes: an empty target, or a part outside the
-  ///   ramp it is a part of.
+  /// - Throws: `DecodingError` for malformed input, an empty target, and a ramp part outside 0 to
+  ///   1.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     let motion: Motion =
@@ -32,7 +32,7 @@ extension PlaybackMapping: Codable {
     else {
       throw DecodingError.dataCorruptedError(
         forKey: .source, in: container,
-        debugDescription: "the source \(source.displayText) cannot be played so")
+        debugDescription: "the source range \(source.displayText) does not fit the motion")
     }
     self = try decoder.checked { () throws(MediaError) in
       try PlaybackMapping(
@@ -40,8 +40,9 @@ extension PlaybackMapping: Codable {
     }
   }
 
-  /// Writes how the source goes on, the source of the whole motion, and the target; of a part of a
-  /// ramp also which part it is, as shares of the ramp's own time.
+  /// Encodes the motion, the source of the whole motion, and the target.
+  ///
+  /// A part of a ramp also encodes its bounds as shares, from 0 to 1, of the ramp's own time.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     switch motion {

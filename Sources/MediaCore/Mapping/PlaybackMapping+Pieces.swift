@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension PlaybackMapping {
-  /// Makes a part of a ramp, as ``split(at:)`` leaves it.
+  /// Makes a part of a ramp, such as the parts that ``split(at:)`` returns.
   ///
-  /// - Throws: `MediaError` with `.emptyRange` for an empty range or part, `.overflow` for
-  ///   numbers that do not fit, `.outsideSource` for a part that is not inside the ramp.
+  /// - Throws: `MediaError` with `.emptyRange` for an empty range or part, `.overflow` for numbers
+  ///   that do not fit, `.outsideSource` for a part outside the ramp.
   package init(
     partOf ramp: SpeedRamp, source: TimeRange, from lower: Rational, to upper: Rational,
     isReversed: Bool, target: TimeRange
   ) throws(MediaError) {
     guard lower >= .zero, upper <= .one, !source.isEmpty else {
-      throw MediaError(.outsideSource, "a part from \(lower) to \(upper) of a ramp")
+      throw MediaError(.outsideSource, "the part from \(lower) to \(upper) is not inside its ramp")
     }
-    guard lower < upper else { throw MediaError(.emptyRange, "an empty part of a ramp") }
+    guard lower < upper else { throw MediaError(.emptyRange, "the part of the ramp is empty") }
     try self.init(
       .ramp(ramp), isReversed: isReversed, whole: source, part: Part(lower: lower, upper: upper),
       target: target)
   }
 
-  /// Mappings at one speed each that follow a ramp, for what can do no other; anything else is
-  /// itself.
+  /// Approximates a ramp by consecutive constant-speed mappings.
   ///
-  /// Their ends lie on the ramp, to the nanosecond; between them they are off by the square of
-  /// their length.
+  /// Every other mapping returns itself.
+  ///
+  /// The ends of the pieces lie on the ramp, within 1 ns. Between the ends, the error grows with
+  /// the square of the piece's length.
   ///
   /// - Parameters:
-  ///   - perSecond: How many there are in a second of the output.
-  ///   - least: How many there are at the least.
-  /// - Returns: The mappings, whose targets follow each other.
+  ///   - perSecond: Pieces per second of output.
+  ///   - least: The minimum number of pieces.
+  /// - Returns: Mappings with contiguous targets.
   /// - Throws: `MediaError` with `.overflow` when a time does not fit.
   package func linearPieces(
     perSecond: Int64, atLeast least: Int64
@@ -44,7 +45,8 @@ extension PlaybackMapping {
         time = try Self.nanoseconds(length * share + target.start.seconds)
       }
       let played = try source(after: share)
-      // A ramp of some nanoseconds has fewer pieces; its end is kept in any case.
+      // A ramp of a few nanoseconds gets fewer pieces, but the exact end of the ramp is always
+      // kept.
       if let last = ends.last, time <= last.target || played == last.source {
         guard number == count, ends.count > 1 else { continue }
         ends.removeLast()
@@ -62,8 +64,9 @@ extension PlaybackMapping {
     return pieces
   }
 
-  /// The source time after a share of the target: exact where it is a time, else the nanosecond
-  /// at or before it.
+  /// Returns the source time after a share of the target.
+  ///
+  /// Exact where a `MediaTime` holds it, else rounded down to a nanosecond.
   private func source(after share: Rational) throws(MediaError) -> MediaTime {
     let (first, last) = isReversed ? (part.upper, part.lower) : (part.lower, part.upper)
     let position = (last - first) * share + first
@@ -77,7 +80,8 @@ extension PlaybackMapping {
         return min(max(MediaTime(nanoseconds: nanoseconds), whole.start), whole.end)
       }
     }
-    // The polynomial of a long fraction may fit nothing; to compare it takes no more than time.
+    // The polynomial's value may not fit 128 bits. A bisection needs only comparisons, which have
+    // no such limit.
     var low = try (start * billion).rounded(.towardNegativeInfinity)
     var high = try (whole.end.seconds * billion).rounded(.towardPositiveInfinity)
     while low + 1 < high {
@@ -90,7 +94,9 @@ extension PlaybackMapping {
     return min(max(MediaTime(nanoseconds: nanoseconds), whole.start), whole.end)
   }
 
-  /// Ten minutes of 25 a second; a longer ramp has longer pieces.
+  /// Ten minutes at 25 pieces per second.
+  ///
+  /// A longer ramp gets longer pieces.
   private static let mostPieces: Int64 = 15_000
 
   private static func nanoseconds(_ seconds: Rational) throws(MediaError) -> MediaTime {

@@ -1,39 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which source time plays at each instant of a stretch of a composition.
+/// A mapping from composition time to source time, for one range of a composition.
 ///
-/// Beside the line of a ``TimeMapping`` there are ramps from one speed to another, one instant
-/// that is held, and all of these backwards. Every one is a polynomial with rational
-/// coefficients: an instant's source time is exact, and the instant of a source time, which need
-/// be no fraction, is rounded once, to a tick, by ``ticks(ofSource:timescale:rounding:)``.
+/// The motion is constant, a speed ramp or a hold, each forward or reversed. Each motion is a
+/// polynomial with rational coefficients, so source times are exact. The inverse may be irrational;
+/// ``ticks(ofSource:timescale:rounding:)`` rounds it once, to a tick.
 ///
-/// The source range is half-open, whichever way it plays: backwards, the first thing shown is
-/// what is on just before its end.
+/// The source range is half-open in both directions. A reversed mapping starts with the frame shown
+/// just before the range's end.
 public struct PlaybackMapping: Hashable, Sendable {
-  /// How the source goes on while the output does.
+  /// The progress of the source relative to the output.
   public enum Motion: Hashable, Sendable {
-    /// At one speed.
+    /// Constant speed.
     case constant
-    /// From one speed to another; ``PlaybackMapping/speed(at:)`` says what they come to.
+    /// Changing speed; ``PlaybackMapping/speed(at:)`` returns the resulting speed.
     case ramp(SpeedRamp)
-    /// Not at all: one instant is held.
+    /// One source instant is held.
     case hold
   }
 
-  /// How the source goes on while the output does.
+  /// The progress of the source relative to the output.
   public let motion: Motion
-  /// Whether it plays backwards, so that what is shown is what is on just before the source time.
+  /// Whether the source plays backwards.
+  ///
+  /// Each instant then shows the frame just before the source time.
   public let isReversed: Bool
-  /// Where it is played, in the time of the composition; longer than zero.
+  /// The target range in composition time, longer than zero.
   public let target: TimeRange
-  /// The first instant of the source that is played, in seconds, whichever way it plays.
+  /// The lower bound of the played source range, in seconds, in either direction.
   public let sourceStart: Rational
-  /// The end of what is played, in seconds of the source; not before the start, and equal to it
-  /// only where one instant is held.
+  /// The upper bound of the played source range, in seconds.
+  ///
+  /// Equal to ``sourceStart`` only for a hold.
   public let sourceEnd: Rational
-  /// What the whole motion plays, of which this may be a part.
+  /// The source range of the whole motion; this mapping may be a part of that motion.
   package let whole: TimeRange
-  /// The part of the whole motion's own time, from 0 to 1, that is left.
+  /// This mapping's part of the whole motion, from 0 to 1.
   package let part: Part
 
   package struct Part: Hashable, Sendable {
@@ -43,12 +45,12 @@ public struct PlaybackMapping: Hashable, Sendable {
     static let all = Part(lower: .zero, upper: .one)
   }
 
-  /// Makes what plays at one speed, forwards.
+  /// Makes a forward mapping at constant speed.
   public init(_ mapping: TimeMapping) {
     self.init(mapping, isReversed: false)
   }
 
-  /// Makes what plays at one speed, backwards.
+  /// Makes a reversed mapping at constant speed.
   public init(reversing mapping: TimeMapping) {
     self.init(mapping, isReversed: true)
   }
@@ -63,13 +65,13 @@ public struct PlaybackMapping: Hashable, Sendable {
     sourceEnd = whole.end.seconds
   }
 
-  /// Makes what plays a source range at changing speed.
+  /// Makes a mapping that plays a source range along a speed ramp.
   ///
-  /// The ramp says how the speed changes; how fast it is in all is said by the two ranges. At
-  /// the ramp's own speeds the target lasts ``SpeedRamp/targetDuration(of:)``.
+  /// The ramp sets the shape of the speed change, the two ranges set the mean speed. The target
+  /// lasts ``SpeedRamp/targetDuration(of:)`` at the ramp's own speeds.
   ///
-  /// - Throws: `MediaError` with `.emptyRange` when one of the ranges is empty, `.overflow` for
-  ///   speeds whose ratio does not fit.
+  /// - Throws: `MediaError` with `.emptyRange` when one range is empty, `.overflow` when the ratio
+  ///   of the speeds does not fit.
   public init(
     _ ramp: SpeedRamp, source: TimeRange, target: TimeRange
   ) throws(MediaError) {
@@ -84,19 +86,20 @@ public struct PlaybackMapping: Hashable, Sendable {
     sourceEnd = whole.end.seconds
   }
 
-  /// Makes what shows one instant of a source throughout.
+  /// Makes a mapping that holds one source instant.
   ///
   /// - Parameters:
-  ///   - source: The instant, in the time of the source.
-  ///   - isBefore: Whether what is on just before the instant is shown, as where something ends
-  ///     or plays backwards; ``isReversed`` is then true.
-  ///   - target: Where it is shown.
+  ///   - source: The held instant, in source time.
+  ///   - isBefore: Whether to show the frame just before the instant, as at a clip's end or in
+  ///     reverse. ``isReversed`` is then true.
+  ///   - target: The target range, in composition time.
   /// - Throws: `MediaError` with `.emptyRange` when the target is empty.
   public init(
     holding source: MediaTime, isBefore: Bool = false, target: TimeRange
   ) throws(MediaError) {
     guard !target.isEmpty else {
-      throw MediaError(.emptyRange, "what holds \(source.displayText) s has no length")
+      throw MediaError(
+        .emptyRange, "the hold of the source at \(source.displayText) s has an empty target")
     }
     motion = .hold
     isReversed = isBefore
@@ -111,7 +114,7 @@ public struct PlaybackMapping: Hashable, Sendable {
     _ motion: Motion, isReversed: Bool, whole: TimeRange, part: Part, target: TimeRange
   ) throws(MediaError) {
     guard !target.isEmpty else {
-      throw MediaError(.emptyRange, "a mapping to \(target.displayText) has an empty side")
+      throw MediaError(.emptyRange, "the target range \(target.displayText) is empty")
     }
     self.motion = motion
     self.isReversed = isReversed
@@ -127,14 +130,14 @@ public struct PlaybackMapping: Hashable, Sendable {
     sourceEnd = try source(at: part.upper)
   }
 
-  /// What it is where it plays at one speed, forwards; else nil.
+  /// The mapping as a `TimeMapping`; nil unless it plays forward at constant speed.
   public var line: TimeMapping? {
     motion == .constant && !isReversed ? lineOfConstant : nil
   }
 
-  /// The ranges of what plays at one speed, either way.
+  /// The source and target ranges of a constant motion, in either direction.
   private var lineOfConstant: TimeMapping? {
-    // A constant motion is never a part: its source range was cut.
+    // A constant motion is never a part: splitting one cuts its source range.
     try? TimeMapping(source: whole, target: target)
   }
 
@@ -149,9 +152,9 @@ public struct PlaybackMapping: Hashable, Sendable {
 // MARK: From the composition to the source
 
 extension PlaybackMapping {
-  /// The source time that plays at an instant of the composition, exactly.
+  /// Returns the exact source time that plays at an instant of the composition.
   ///
-  /// Before the target range it is the one of its start, after it the one of its end.
+  /// Instants outside the target range return the source time of the nearer end.
   ///
   /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
   public func sourceSeconds(of time: Rational) throws(MediaError) -> Rational {
@@ -162,7 +165,9 @@ extension PlaybackMapping {
       .checked("the source time at \(time.exactDisplayText)")
   }
 
-  /// Source seconds per composition second at an instant, below zero where it plays backwards.
+  /// Returns the speed at an instant, in source seconds per composition second.
+  ///
+  /// Negative in reverse.
   ///
   /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
   public func speed(at time: Rational) throws(MediaError) -> Rational {
@@ -173,7 +178,7 @@ extension PlaybackMapping {
     return isReversed ? -speed : speed
   }
 
-  /// Source seconds per composition second over all of it; nil where one instant is held.
+  /// Returns the mean speed, in source seconds per composition second; nil for a hold.
   ///
   /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
   public func meanSpeed() throws(MediaError) -> Speed? {
@@ -182,7 +187,7 @@ extension PlaybackMapping {
       (sourceEnd - sourceStart) / target.duration)
   }
 
-  /// How far the whole motion is at an instant, from 0 to 1.
+  /// The progress of the whole motion at an instant, from 0 to 1.
   private func place(at time: Rational) -> Rational {
     let (first, last) = isReversed ? (part.upper, part.lower) : (part.lower, part.upper)
     if time <= target.start.seconds { return first }
@@ -194,25 +199,27 @@ extension PlaybackMapping {
 // MARK: Editing
 
 extension PlaybackMapping {
-  /// The same content, filling another time.
+  /// Returns the same content stretched to another target range.
   ///
-  /// - Throws: `MediaError` with `.emptyRange` when the range is empty.
+  /// - Throws: `MediaError` with `.emptyRange` when the target is empty.
   public func filling(_ target: TimeRange) throws(MediaError) -> PlaybackMapping {
     try PlaybackMapping(
       motion, isReversed: isReversed, whole: whole, part: part, target: target)
   }
 
-  /// The same content in the same time, the other way round.
+  /// Returns the same content in the same target, played in the other direction.
   public func reversed() throws(MediaError) -> PlaybackMapping {
     guard motion != .hold else { return self }
     return try PlaybackMapping(
       motion, isReversed: !isReversed, whole: whole, part: part, target: target)
   }
 
-  /// The parts before and after an instant inside; each plays as it did.
+  /// Splits the mapping at an instant inside its target.
   ///
-  /// - Throws: `MediaError` with `.emptyRange` for an instant that is not inside, `.overflow`
-  ///   when the source time of the cut cannot be said exactly.
+  /// Both parts play as before.
+  ///
+  /// - Throws: `MediaError` with `.emptyRange` for an instant outside, `.overflow` when the source
+  ///   time of the cut is not exactly representable.
   package func split(
     at time: MediaTime
   ) throws(MediaError) -> (before: PlaybackMapping, after: PlaybackMapping) {
@@ -248,8 +255,8 @@ extension PlaybackMapping {
 }
 
 extension PlaybackMapping: CustomStringConvertible {
-  /// The mapping as `"1/1..2/1 -> 1/1..9/1"`, with `reversed`, `ramp` or `hold` in front where
-  /// it is no forward line.
+  /// The mapping as `"1/1..2/1 -> 1/1..9/1"`, prefixed with `reversed`, `ramp` or `hold` where
+  /// these apply.
   public var description: String {
     let words: String
     switch motion {

@@ -1,37 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The instants of source times, in whole ticks of a timescale.
+/// The playback instants of source times, in whole ticks of a timescale.
 ///
-/// Made once for a mapping and a timescale, and asked for each frame. Where the instant is no
-/// fraction (it is the root of a polynomial) it is found among the ticks by comparing whole
-/// numbers without a limit, so the rounding is that of the exact instant.
+/// Made once for a mapping and a timescale, then used for every frame. An irrational instant (the
+/// root of a polynomial) is located by exact integer comparison. Rounding is therefore that of the
+/// exact instant.
 public struct PlaybackTicks: Sendable {
-  /// A tick, and how far it may be from the exact instant.
+  /// A tick and its distance from the exact instant.
   public struct RoundedTick: Hashable, Sendable {
-    /// The tick.
+    /// The tick, in units of the timescale.
     public let ticks: Int64
-    /// The distance in seconds; where the instant is no fraction, up to 1/64 of a tick more.
+    /// The distance in seconds.
+    ///
+    /// For irrational instants the value may be 1/64 tick too large.
     public let error: Rational
   }
 
   private let mapping: PlaybackMapping
   private let timescale: Int32
   private let share: SharePolynomial
-  /// The place in the whole motion at a step is `(slope·step + offset) / divisor`.
+  /// The progress of the whole motion at a step is `(slope·step + offset) / divisor`.
   private let slope: Int128
   private let offset: Int128
   private let divisor: Int128
-  /// The steps at or before the start of the target, and at or after its end.
+  /// The last step at or before the target's start, and the first step at or after its end.
   private let first: Int128
   private let last: Int128
 
-  /// Steps in a tick: an even number, so that half a tick is a step.
+  /// Steps per tick.
+  ///
+  /// The number is even, so that half a tick is a whole step.
   private static let stepsPerTick: Int128 = 64
 
-  /// Prepares the instants of a mapping.
+  /// Prepares the conversion for a mapping.
   ///
-  /// - Throws: `MediaError` with `.notPositive` for a timescale of zero or below, `.overflow`
-  ///   when the mapping's numbers are too long.
+  /// - Throws: `MediaError` with `.notPositive` for a timescale of zero or below, `.overflow` when
+  ///   the mapping's fractions are too long.
   public init(_ mapping: PlaybackMapping, timescale: Int32) throws(MediaError) {
     guard timescale > 0 else {
       throw MediaError(.notPositive, "the timescale \(timescale) is not above zero")
@@ -61,10 +65,10 @@ public struct PlaybackTicks: Sendable {
     offset = zeroth.partialValue
   }
 
-  /// The tick at which a source time plays.
+  /// Returns the tick at which a source time plays.
   ///
-  /// What lies before or after the source that is played is at the nearer end of the target;
-  /// what is held plays at its start.
+  /// Source times outside the played range return the nearer end of the target. A hold returns the
+  /// start of the target.
   ///
   /// - Throws: `MediaError` with `.overflow` when the result does not fit.
   public func tick(
@@ -89,10 +93,11 @@ public struct PlaybackTicks: Sendable {
 
   // MARK: Searching
 
-  /// The last step at which no more than a share of the source has played (or, backwards, is
-  /// left), and whether it is just that.
+  /// Finds the last step whose played share is at most `value`, and whether the two are equal.
+  ///
+  /// A reversed mapping compares the remaining share.
   private func step(reaching value: Rational) throws(MediaError) -> (Int128, isExact: Bool) {
-    // At the first step nothing more has played, at the last all has.
+    // The played share is 0 at the first step and 1 at the last.
     var (low, high) = (first, last)
     var isExact = false
     func isReached(_ step: Int128) throws(MediaError) -> Bool {
@@ -120,7 +125,7 @@ public struct PlaybackTicks: Sendable {
     return (low, isExact)
   }
 
-  /// Whether at a step less than, just, or more than a share of the source has played.
+  /// Compares the played share at a step with `value`: negative, zero or positive.
   private func compare(_ step: Int128, _ value: Rational) throws(MediaError) -> Int {
     let product = slope.multipliedReportingOverflow(by: step)
     let position = product.partialValue.addingReportingOverflow(offset)
@@ -129,7 +134,9 @@ public struct PlaybackTicks: Sendable {
     return mapping.isReversed ? -order : order
   }
 
-  /// Where to look first; what is found does not depend on it.
+  /// Estimates the step where the search starts.
+  ///
+  /// The result of the search does not depend on it.
   private func estimate(_ value: Rational) -> Int128 {
     let position = share.estimate(
       of: value.doubleValue, from: mapping.part.lower.doubleValue,
@@ -153,7 +160,7 @@ public struct PlaybackTicks: Sendable {
   private func round(
     _ step: Int128, isExact: Bool, _ rounding: TimeRounding
   ) throws(MediaError) -> RoundedTick {
-    // Between two steps there is no whole tick and no half one: all of it rounds alike.
+    // No whole or half tick lies strictly between two steps, so every instant there rounds alike.
     let twice = 2 * step + (isExact ? 0 : 1)
     let exact = Rational(twice, over: 2 * Self.stepsPerTick)
     let ticks = try exact.rounded(rounding)
@@ -173,9 +180,9 @@ public struct PlaybackTicks: Sendable {
 }
 
 extension PlaybackMapping {
-  /// The tick at which a source time plays, rounded once from the exact instant.
+  /// Returns the tick at which a source time plays, rounded once from the exact instant.
   ///
-  /// To place many, make a ``PlaybackTicks`` once.
+  /// For many source times, make one ``PlaybackTicks`` and reuse it.
   ///
   /// - Throws: `MediaError` as ``PlaybackTicks`` does.
   public func ticks(

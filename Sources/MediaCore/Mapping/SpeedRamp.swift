@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A change from one speed to another, as the output's time goes by.
+/// A change from one speed to another over output time.
 ///
-/// The source time reached at each instant is the integral of the speed, which is a polynomial
-/// with rational coefficients: nothing is cut into steps, and nothing is rounded.
+/// The source time at each instant is the integral of the speed. The integral is a polynomial with
+/// rational coefficients, so no step size and no rounding is involved.
 ///
-/// With `u` from 0 to 1 over the output's time, `from` and `to` the speeds and `U` the time:
+/// With `u` from 0 to 1 over the output duration `U`, and the speeds `from` and `to`:
 ///
 /// | Easing | Speed at `u` | Source time at `u` |
 /// |---|---|---|
 /// | `linear` | from + (to − from)·u | U·(from·u + (to − from)·u²/2) |
 /// | `easeInOut` | from + (to − from)·(3u² − 2u³) | U·(from·u + (to − from)·(u³ − u⁴/2)) |
 ///
-/// Either way a ramp takes `U·(from + to)/2` of the source.
+/// Both easings play `U·(from + to)/2` of the source.
 public struct SpeedRamp: Hashable, Sendable, Codable {
-  /// How the speed goes from one to the other.
+  /// The shape of the speed change.
   public enum Easing: String, Hashable, Sendable, CaseIterable, Codable {
-    /// By the same amount each instant.
+    /// The speed changes at a constant rate.
     case linear
-    /// Slowly at first and at last, so that the change itself has no jolt.
+    /// The speed changes slowly at both ends (smoothstep), without a jolt.
     case easeInOut = "eased"
   }
 
   /// The speed at the first instant.
   public let from: Speed
-  /// The speed that is reached at the end.
+  /// The speed at the end.
   public let to: Speed
-  /// How the speed goes from one to the other.
+  /// The shape of the speed change.
   public let easing: Easing
 
   /// Makes a ramp between two speeds.
@@ -36,21 +36,21 @@ public struct SpeedRamp: Hashable, Sendable, Codable {
     self.easing = easing
   }
 
-  /// The same change the other way round.
+  /// The ramp with start and end speed exchanged.
   public var reversed: SpeedRamp { SpeedRamp(from: to, to: from, easing: easing) }
 
-  /// The output time that a stretch of source time takes: twice over the sum of the speeds.
+  /// Returns the output duration of a source duration: twice the source over the sum of the speeds.
   ///
-  /// - Throws: `MediaError` with `.overflow` when it cannot be said exactly.
+  /// - Throws: `MediaError` with `.overflow` when the duration is not exactly representable.
   public func targetDuration(of source: MediaTime) throws(MediaError) -> MediaTime {
     try MediaTime(2 * source.seconds / (from.fraction + to.fraction))
   }
 
-  /// The share of the ramp's source that has played after a share of its output time.
+  /// Returns the polynomial from the share of output time to the share of source time.
   ///
-  /// It is the sum of `coefficients[i]·uⁱ` over `divisor`, all of them whole.
+  /// Its value is the sum of `coefficients[i]·uⁱ`, divided by `divisor`; all are integers.
   func shareOfSource() throws(MediaError) -> SharePolynomial {
-    // Only the ratio of the speeds matters; in lowest terms its two numbers stand for them.
+    // Only the ratio of the speeds matters; its lowest terms keep the coefficients small.
     let ratio = try (to.fraction / from.fraction)
       .checked("the ramp from \(self.from) to \(self.to)")
     let (from, to) = (ratio.denominator, ratio.numerator)
@@ -79,14 +79,14 @@ extension SpeedRamp: CustomStringConvertible {
   }
 }
 
-/// A polynomial that goes from 0 to 1 while its argument does, and never falls.
+/// A monotone polynomial that maps 0 to 0 and 1 to 1.
 struct SharePolynomial: Hashable {
-  /// Whole numbers, of which the first, the constant, is zero.
+  /// Integer coefficients, constant term first; the constant term is zero.
   let coefficients: [Int128]
-  /// Above zero.
+  /// The common divisor of the coefficients, above zero.
   let divisor: Int128
 
-  /// What plays at one speed.
+  /// The polynomial of a constant speed: the identity.
   static let constant = SharePolynomial([0, 1], over: 1)
 
   init(_ coefficients: [Int128], over divisor: Int128) {
@@ -95,7 +95,7 @@ struct SharePolynomial: Hashable {
   }
 
   func value(at argument: Rational) -> Rational {
-    // The ends are what they are, however large the numbers.
+    // The values at 0 and 1 are exact even where intermediate products would overflow.
     if argument == .zero || argument == .one { return argument }
     var value = Rational.zero
     for coefficient in coefficients.reversed() {
@@ -113,7 +113,7 @@ struct SharePolynomial: Hashable {
     return slope / Rational(divisor)
   }
 
-  /// Where it takes a value, nearly; only to know where to look.
+  /// Estimates the argument at which the polynomial takes a value, as a start for a search.
   func estimate(of value: Double, from low: Double, to high: Double) -> Double {
     var (low, high) = (low, high)
     for _ in 0..<50 {
@@ -124,9 +124,9 @@ struct SharePolynomial: Hashable {
     return low
   }
 
-  /// Whether its value at `above / below` is less than, equal to or more than another fraction.
+  /// Compares the value at `above / below` with another fraction.
   ///
-  /// - Returns: -1, 0 or 1, by whole numbers without a limit.
+  /// - Returns: -1, 0 or 1 for less, equal or more, computed in integers of unlimited size.
   func compare(at above: Int128, over below: Int128, with value: Rational) -> Int {
     let (x, y) = (WideInteger(above), WideInteger(below))
     var sum = WideInteger.zero
@@ -135,7 +135,7 @@ struct SharePolynomial: Hashable {
       sum = sum * x + WideInteger(coefficient) * power
       power = power * y
     }
-    // The sum is over the divisor and one power less than is now there.
+    // `sum` has one factor of `y` less than `power`, so one more factor aligns them.
     let left = sum * y * WideInteger(value.denominator)
     return (left - WideInteger(value.numerator) * WideInteger(divisor) * power).sign
   }

@@ -1,50 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A piece of a source, and the piece of the composition it fills.
+/// A source range, and the composition range that it fills at constant speed.
 ///
-/// The counterpart of `CMTimeMapping`: linear, so its speed is the same throughout.
+/// The counterpart of `CMTimeMapping`.
 ///
-/// It never overflows while no time is negative, no timescale is above 1 000 000, and either
-/// each range is on one timescale and no value reaches 2^53, or no value reaches 2^32. The time
-/// that is mapped is held to the same.
+/// Results never overflow under three conditions. No time is negative. No timescale is above 1 000
+/// 000. Either each range uses one timescale and values below 2^53, or all values are below 2^32.
+/// The same limits hold for the mapped time.
 public struct TimeMapping: Hashable, Sendable {
-  /// The part that is played, in the time of the source; longer than zero.
+  /// The played range, in source time, longer than zero.
   public let source: TimeRange
-  /// Where it is played, in the time of the composition; longer than zero.
+  /// The range that it fills, in composition time, longer than zero.
   public let target: TimeRange
 
   /// Makes a mapping between two ranges that are both longer than zero.
   ///
-  /// - Throws: `MediaError` with `.emptyRange` when one of them is empty.
+  /// - Throws: `MediaError` with `.emptyRange` when one of the ranges is empty.
   public init(source: TimeRange, target: TimeRange) throws(MediaError) {
     guard !source.isEmpty, !target.isEmpty else {
       throw MediaError(
         .emptyRange,
-        "a mapping from \(source.displayText) to \(target.displayText) has an empty side")
+        "a mapping from \(source.displayText) to \(target.displayText) has an empty range")
     }
     self.source = source
     self.target = target
   }
 
-  /// Source seconds per composition second.
+  /// Returns the speed in source seconds per composition second.
   ///
   /// - Throws: `MediaError` with `.overflow` when the fraction does not fit.
   public func speed() throws(MediaError) -> Speed {
     try Speed(source.duration / target.duration)
   }
 
-  /// The instant of the composition at which a source time plays, exactly; invalid where that does
-  /// not fit.
+  /// Returns the exact composition time at which a source time plays.
   ///
-  /// Times outside the source range continue the same line.
+  /// Invalid where the fraction does not fit.
+  ///
+  /// Times outside the source range continue at the same speed.
   public func targetSeconds(of time: Rational) -> Rational {
     Self.map(time, from: source, to: target)
   }
 
-  /// The source time that plays at an instant of the composition, exactly; invalid where that does
-  /// not fit.
+  /// Returns the exact source time that plays at a composition time.
   ///
-  /// Times outside the target range continue the same line.
+  /// Invalid where the fraction does not fit.
+  ///
+  /// Times outside the target range continue at the same speed.
   public func sourceSeconds(of time: Rational) -> Rational {
     Self.map(time, from: target, to: source)
   }

@@ -2,11 +2,11 @@
 
 /// A named part of a movie.
 public struct Chapter: Hashable, Sendable {
-  /// Its name; empty where it has none.
+  /// The chapter's title; empty where the file gives none.
   public let title: String
-  /// Where it starts, in seconds of the file.
+  /// The start, in seconds of the file.
   public let start: Rational
-  /// Where it ends, in seconds of the file.
+  /// The end, in seconds of the file.
   public let end: Rational
 
   package init(title: String, start: Rational, end: Rational) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A library that the process runs with.
+/// The name and version of a library loaded in this process.
 public struct LibraryVersion: Hashable, Sendable {
-  /// Its name: `libavcodec`.
+  /// The library's name, such as `libavcodec`.
   public let name: String
-  /// Its version: `59.37.100`.
+  /// The library's version, such as `59.37.100`.
   public let version: String
 
   package init(_ name: String, _ version: String) { (self.name, self.version) = (name, version) }

@@ -2,7 +2,9 @@
 
 import Synchronization
 
-/// Tells several listeners of the same events.
+/// Broadcasts events to any number of listeners.
+///
+/// Safe to call from any thread.
 package final class EventHub<Event: Sendable>: Sendable {
   private struct State {
     var isFinished = false
@@ -14,12 +16,12 @@ package final class EventHub<Event: Sendable>: Sendable {
 
   /// Makes a hub.
   ///
-  /// - Parameter capacity: How many events are kept for a listener that takes none: the newest.
+  /// - Parameter capacity: The number of newest events kept for a slow listener.
   package init(capacity: Int = 256) { self.capacity = capacity }
 
   deinit { finish() }
 
-  /// The events from now on, for one listener.
+  /// Returns the future events as a stream for one listener.
   package func events() -> AsyncStream<Event> {
     let (stream, continuation) = AsyncStream<Event>.makeStream(
       bufferingPolicy: .bufferingNewest(capacity))
@@ -39,13 +41,13 @@ package final class EventHub<Event: Sendable>: Sendable {
     return stream
   }
 
-  /// Tells all listeners of an event.
+  /// Sends an event to all listeners.
   package func send(_ event: Event) {
     let listeners = state.withLock { Array($0.listeners.values) }
     for listener in listeners { listener.yield(event) }
   }
 
-  /// Ends the events of all listeners, and of those that come later.
+  /// Ends all streams, including streams that are requested later.
   package func finish() {
     let listeners = state.withLock { state in
       state.isFinished = true

@@ -3,6 +3,6 @@
 package import Logging
 
 extension Logger {
-  /// A logger that nobody hears: what a program has until it sets its own.
+  /// A logger that discards everything: the default until a program sets its own.
   package static let quiet = Logger(label: "overcrank") { _ in SwiftLogNoOpLogHandler() }
 }

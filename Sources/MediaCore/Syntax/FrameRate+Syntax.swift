@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension FrameRate {
-  /// Reads a written rate: `240`, `59.94`, `60000/1001`.
+  /// Parses a frame rate: `240`, `59.94`, `60000/1001`.
   ///
-  /// 23.976, 23.98, 29.97, 47.952, 59.94, 119.88 and 239.76 mean the n·1000/1001 that they
-  /// abbreviate; every other decimal number is exact.
+  /// The decimals 23.976, 23.98, 29.97, 47.952, 59.94, 119.88 and 239.76 abbreviate the exact
+  /// n·1000/1001. Every other decimal is exact.
   ///
-  /// - Throws: `MediaError` with `.syntax` for text that is no rate, `.notPositive` for a rate
-  ///   that is not above zero, `.overflow` when a number of its lowest terms does not fit 32
-  ///   bits.
+  /// - Throws: `MediaError` with `.syntax` for text that is not a rate, `.notPositive` for a rate
+  ///   of zero or below, `.overflow` when the lowest terms do not fit 32 bits.
   public init(parsing text: String) throws(MediaError) {
     do throws(MediaError) {
       var reader = TextReader(text[...])
@@ -25,7 +24,7 @@ extension FrameRate {
     }
   }
 
-  /// The n of the n·1000/1001 that a decimal number abbreviates, if it does.
+  /// The n of the rate n·1000/1001 that a decimal abbreviates; nil for other decimals.
   private static func broadcastRate(_ number: Rational) -> Int128? {
     switch (number.numerator, number.denominator) {
     case (2997, 125), (1199, 50): 24  // 23.976, 23.98
@@ -40,10 +39,10 @@ extension FrameRate {
 }
 
 extension Speed {
-  /// Reads a written speed: `0.125`, `1/8`, `12.5%`.
+  /// Parses a speed: `0.125`, `1/8`, `12.5%`.
   ///
-  /// - Throws: `MediaError` with `.syntax` for text that is no speed, `.notPositive` for a
-  ///   speed that is not above zero, `.overflow` when the fraction does not fit.
+  /// - Throws: `MediaError` with `.syntax` for text that is not a speed, `.notPositive` for a speed
+  ///   of zero or below, `.overflow` when the fraction does not fit.
   public init(parsing text: String) throws(MediaError) {
     do throws(MediaError) {
       var reader = TextReader(text[...])

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension MediaTime {
-  /// The time for people, as on a clock: `0:01.250`, `1:02.500`, `1:00:02.500`.
+  /// Returns the time in clock notation: `0:01.250`, `1:02.500`, `1:00:02.500`.
   ///
-  /// Hours show from one hour on. A time that is not negative reads back by
-  /// ``init(parsing:)``, less what was rounded.
+  /// Hours appear from one hour up. ``init(parsing:)`` reads the text of a nonnegative time back,
+  /// apart from the rounding.
   ///
   /// - Parameters:
-  ///   - decimals: How many digits follow the seconds, from 0 to 9.
-  ///   - rounding: How what those digits cannot show is rounded.
-  /// - Returns: The text, in ASCII.
+  ///   - decimals: Digits after the decimal point of the seconds, from 0 to 9.
+  ///   - rounding: The rounding to those digits.
+  /// - Returns: ASCII text.
   public func clock(decimals: Int = 3, rounding: TimeRounding) -> String {
     precondition((0...9).contains(decimals), "a clock shows from 0 to 9 decimals")
     var unitsPerSecond: Int128 = 1
     for _ in 0..<decimals { unitsPerSecond *= 10 }
-    // 64 and 30 bits: the product always fits 128.
+    // 64 bits times 30 bits: the product always fits 128 bits.
     let units = rounding.quotient(
       Int128(value) * unitsPerSecond, Int128(timescale),
       isFiner: unitsPerSecond > Int128(timescale))
@@ -27,16 +27,16 @@ extension MediaTime {
     return decimals > 0 ? "\(text).\(Self.padded(fraction, to: decimals))" : text
   }
 
-  /// The seconds exactly, as the written syntax has them: `1.25`, or `1/3` where more than nine
-  /// decimals would be needed.
+  /// The exact seconds in the parseable syntax: `1.25`, or `1/3` where nine decimals are not
+  /// enough.
   public var secondsText: String { seconds.exactDecimals ?? seconds.description }
 
-  /// The seconds for people: `1.25`, or `0.033367` where more than nine decimals would be needed,
-  /// rounded to the nearest microsecond.
+  /// The seconds for display: `1.25`, or `0.033367` (nearest microsecond) where nine decimals are
+  /// not enough.
   public var displayText: String { seconds.displayText }
 
-  /// The seconds for people who may write them again: `0.4 s`, or `0.033367 s (1001/30000)` where
-  /// the decimals are rounded.
+  /// The seconds for display, with the exact fraction where the decimals are rounded: `0.4 s`,
+  /// `0.033367 s (1001/30000)`.
   public var exactDisplayText: String { seconds.exactDisplayText }
 
   fileprivate static func padded(_ number: UInt128, to width: Int) -> String {
@@ -46,7 +46,7 @@ extension MediaTime {
 }
 
 extension Rational {
-  /// The number for people, as ``MediaTime/displayText`` has it.
+  /// The number for display, in the format of ``MediaTime/displayText``.
   public var displayText: String {
     guard isValid else { return description }
     if let exactDecimals { return exactDecimals }
@@ -55,12 +55,12 @@ extension Rational {
     return Self.decimals(microseconds, count: 6)
   }
 
-  /// The number as seconds for people, as ``MediaTime/exactDisplayText`` has it.
+  /// The number as seconds for display, in the format of ``MediaTime/exactDisplayText``.
   public var exactDisplayText: String {
     "\(displayText) s" + (exactDecimals == nil ? " (\(self))" : "")
   }
 
-  /// The number in nine decimals or fewer; nil where those do not say it.
+  /// The exact number with at most nine decimals; nil where nine decimals are not enough.
   fileprivate var exactDecimals: String? {
     let billion: Int128 = 1_000_000_000
     guard isValid, billion % denominator == 0 else { return nil }
@@ -72,7 +72,7 @@ extension Rational {
     return text
   }
 
-  /// A number of units, of which the tenth power of `count` is one.
+  /// Formats a count of units of 10^-`count` as a decimal.
   private static func decimals(_ units: Int128, count: Int) -> String {
     var unit: UInt128 = 1
     for _ in 0..<count { unit *= 10 }
@@ -82,9 +82,9 @@ extension Rational {
 }
 
 extension TimeRange {
-  /// The range in seconds exactly, as the written syntax has it: `1.2..1.5`.
+  /// The exact range in seconds, in the parseable syntax: `1.2..1.5`.
   public var secondsText: String { "\(start.secondsText)..\(end.secondsText)" }
 
-  /// The range in seconds for people, as ``MediaTime/displayText`` has them.
+  /// The range in seconds for display, each side in the format of ``MediaTime/displayText``.
   public var displayText: String { "\(start.displayText)..\(end.displayText)" }
 }

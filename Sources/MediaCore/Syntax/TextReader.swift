@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the numbers of the written syntaxes from the front of a text, byte by byte.
+/// A parser for the numbers of the time syntaxes, from the front of a text, byte by byte.
 ///
-/// Only the ten ASCII digits are digits. What is not there is answered with nil or false and
-/// leaves the text as it was; what is there but fits no number is an error.
+/// Only the ten ASCII digits count as digits. A missing token returns nil or false and consumes
+/// nothing. A token that overflows throws.
 struct TextReader {
   private var rest: Substring.UTF8View
 
@@ -17,7 +17,7 @@ struct TextReader {
     return true
   }
 
-  /// One digit or more.
+  /// Consumes one or more digits.
   mutating func takeDigits() -> Substring.UTF8View? {
     let digits = rest.prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
     guard !digits.isEmpty else { return nil }
@@ -25,7 +25,9 @@ struct TextReader {
     return digits
   }
 
-  /// The digits behind a point; a point without digits is left alone.
+  /// Consumes a decimal point and the digits behind it.
+  ///
+  /// A point without digits is not consumed.
   mutating func takeDecimals() -> Substring.UTF8View? {
     var ahead = self
     guard ahead.take("."), let digits = ahead.takeDigits() else { return nil }
@@ -33,7 +35,7 @@ struct TextReader {
     return digits
   }
 
-  /// `12`, `0.125`, and `1/8` where fractions are allowed; without a sign.
+  /// Consumes an unsigned number: `12`, `0.125`, and `1/8` where fractions are allowed.
   mutating func takeNumber(allowsFraction: Bool = true) throws(MediaError) -> Rational? {
     guard let whole = takeDigits() else { return nil }
     if let decimals = takeDecimals() { return try Self.rational(whole, decimals: decimals) }
@@ -47,7 +49,7 @@ struct TextReader {
     return try Rational(Self.wholeNumber(whole))
   }
 
-  /// The number that a row of digits means, however many zeros lead it.
+  /// Returns the value of a row of digits; leading zeros are allowed.
   static func wholeNumber(_ digits: Substring.UTF8View...) throws(MediaError) -> Int128 {
     var number: Int128 = 0
     for digit in digits.joined() {
@@ -59,16 +61,16 @@ struct TextReader {
     return number
   }
 
-  /// The number `whole.decimals`.
+  /// Returns the number `whole.decimals`.
   ///
-  /// It fits when all digits read as one whole number fit 127 bits, and no more than 38 stand
-  /// behind the point; zeros at either end do not count.
+  /// The number fits when all digits, read as one integer, fit 127 bits, and at most 38 follow the
+  /// point. Leading and trailing zeros do not count.
   static func rational(
     _ whole: Substring.UTF8View, decimals: Substring.UTF8View
   ) throws(MediaError) -> Rational {
     var decimals = decimals
     while decimals.last == UInt8(ascii: "0") { decimals = decimals.dropLast() }
-    // The 38th power of ten is the last one below 2^127.
+    // 10^38 is the largest power of ten below 2^127.
     guard decimals.count <= 38 else { throw .overflow("it") }
     var denominator: Int128 = 1
     for _ in decimals { denominator *= 10 }
@@ -77,12 +79,12 @@ struct TextReader {
 }
 
 extension Rational {
-  /// Reads `3`, `0.125` or `1/8`, each with an optional `-` in front, exactly.
+  /// Parses `3`, `0.125` or `1/8`, each with an optional leading `-`, exactly.
   ///
-  /// What ``description`` prints reads back equal, but for a numerator of -2^127.
+  /// The text of ``description`` parses back to an equal number, except for a numerator of -2^127.
   ///
-  /// - Throws: `MediaError` with `.syntax` for other text, `.notPositive` for a fraction over
-  ///   zero, `.overflow` when the number does not fit.
+  /// - Throws: `MediaError` with `.syntax` for other text, `.notPositive` for a zero denominator,
+  ///   `.overflow` when the number does not fit.
   public init(parsing text: String) throws(MediaError) {
     do throws(MediaError) {
       var reader = TextReader(text[...])
@@ -98,12 +100,12 @@ extension Rational {
 }
 
 extension MediaError {
-  /// The same failure, told of the text in which it was found.
+  /// Returns the same error with a message that quotes the parsed text.
   func about(_ text: String, as kind: String) -> MediaError {
     MediaError(code, "\(Self.quoted(text)) is not \(kind): \(description)")
   }
 
-  /// Text between quotation marks, short, on one line, and with nothing invisible in it.
+  /// Quotes text in one line: at most 40 scalars, invisible ones escaped.
   private static func quoted(_ text: String) -> String {
     let limit = 40
     var shown = "\""
@@ -111,7 +113,7 @@ extension MediaError {
       let isInvisible =
         switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: true
-        // An accent in front of everything would sit on the quotation mark.
+        // A leading combining accent would attach to the quotation mark.
         default: shown == "\"" && scalar.properties.isGraphemeExtend
         }
       if isInvisible {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TimeExpression {
-  /// Whether the frames of the source must be known to tell the time.
+  /// Whether resolving the time needs the frames of the source.
   public var needsFrames: Bool {
     switch form {
     case .afterStart, .beforeEnd: false
@@ -9,21 +9,23 @@ extension TimeExpression {
     }
   }
 
-  /// The time that is meant in one source, whose first instant is zero.
+  /// Returns the expression's time in one source.
   ///
-  /// A number of frames equal to `frameCount` is the end of the source, so that `0f..240f` is
-  /// all of a source of 240 frames. A time after the end is given as it is: whether that is an
-  /// error is for the caller to say.
+  /// The source starts at zero.
+  ///
+  /// The frame index `frameCount` resolves to the end of the source, so `0f..240f` covers all 240
+  /// frames. A time after the end is returned unchanged; the caller decides whether that is an
+  /// error.
   ///
   /// - Parameters:
-  ///   - sourceDuration: How long the source is, which is what `end` means.
-  ///   - frameCount: How many frames the source has; only asked where ``needsFrames``.
-  ///   - frameTime: Answers with the time of a frame, from 0 up to, but not including,
-  ///     `frameCount`; only asked where ``needsFrames``.
-  /// - Returns: The time, never before zero.
-  /// - Throws: `MediaError` with `.outsideSource` for a time before the start or a frame that
-  ///   is not there, `.overflow` when the time cannot be said exactly; and what `frameCount`
-  ///   and `frameTime` throw.
+  ///   - sourceDuration: The duration of the source, which `end` resolves to.
+  ///   - frameCount: The number of frames in the source; evaluated only where ``needsFrames``.
+  ///   - frameTime: Returns the time of a frame, from 0 up to, but not including, `frameCount`.
+  ///     Called only where ``needsFrames``.
+  /// - Returns: The time, never negative.
+  /// - Throws: `MediaError` with `.outsideSource` for a time before the start or a frame out of
+  ///   range, `.overflow` when the time is not exactly representable. Errors of `frameCount` and
+  ///   `frameTime` are rethrown.
   public func resolved(
     sourceDuration: MediaTime,
     frameCount: @autoclosure () throws(MediaError) -> Int64,
@@ -50,7 +52,7 @@ extension TimeExpression {
     }
   }
 
-  /// The index of the frame this starts at, if it is a frame; the start is frame 0.
+  /// The frame index of the expression; nil for a time other than the start, which is frame 0.
   func frameIndex(frameCount: Int64) -> Int64? {
     switch form {
     case .afterStart(let time): time == .zero ? 0 : nil

@@ -1,40 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A time as somebody wrote it, which may need the source to be known: `1.25`, `120f`, `-2s`.
+/// A parsed time, possibly relative to a source: `1.25`, `120f`, `-2s`.
 ///
 /// | Written | Means |
 /// |---|---|
 /// | `1.25` `1.25s` `1/3` | seconds from the start of the source |
-/// | `250ms` `40us` `40µs` `7ns` `2m` `2min` `1h` | the same in another unit |
-/// | `1h30m` `1m2.5s` | several units, each shorter than the one before it |
+/// | `250ms` `40us` `40µs` `7ns` `2m` `2min` `1h` | a time in another unit |
+/// | `1h30m` `1m2.5s` | a sum of units, in descending order |
 /// | `1:02.5` `00:01:02.500` | minutes and seconds, or hours, minutes and seconds |
-/// | `120f` | the time of frame 120, where the first is 0 |
+/// | `120f` | the time of frame 120, counted from 0 |
 /// | `start` `end` | the first instant of the source, the first instant after it |
-/// | `-2s` `-250ms` `-1:02.5` | that long before the end |
+/// | `-2s` `-250ms` `-1:02.5` | a time that long before the end |
 /// | `-120f` | the 120th frame from the end; `-1f` is the last one |
 ///
-/// In a clock all but the first field have two digits, and minutes and seconds end at 59. Of
-/// several units all but the last have whole numbers. A point has digits on both sides. Nothing is rounded: a time that fits no ``MediaTime``
-/// exactly (most often one of more than nine decimals) is an error.
+/// In clock notation every field but the first has two digits; minutes and seconds end at 59. In a
+/// sum of units every number but the last is whole. A decimal point needs digits on both sides.
+/// Nothing is rounded: a time that fits no ``MediaTime`` exactly is an error. Most such times have
+/// more than nine decimals.
 public struct TimeExpression: Hashable, Sendable {
   enum Form: Hashable, Sendable {
     case afterStart(MediaTime)
     case beforeEnd(MediaTime)
     case frame(Int64)
-    /// Above zero: no frame before the end is the end.
+    /// The count is above zero; a count of zero is stored as `beforeEnd(.zero)`.
     case frameBeforeEnd(Int64)
   }
 
   let form: Form
 
-  /// The first instant of the source, which is zero.
+  /// The first instant of the source: zero.
   public static let start = TimeExpression(form: .afterStart(.zero))
   /// The first instant after the source.
   public static let end = TimeExpression(form: .beforeEnd(.zero))
 
   private init(form: Form) { self.form = form }
 
-  /// Makes the expression for a time of the source.
+  /// Makes an expression for a time in the source.
   ///
   /// - Throws: `MediaError` with `.outsideSource` for a negative time.
   public init(_ time: MediaTime) throws(MediaError) {
@@ -42,17 +43,17 @@ public struct TimeExpression: Hashable, Sendable {
     form = .afterStart(time)
   }
 
-  /// Makes the expression for the time that is this long before the end of the source.
+  /// Makes an expression for the time that lies `duration` before the end of the source.
   ///
   /// - Throws: `MediaError` with `.outsideSource` for a negative duration.
   public init(beforeEnd duration: MediaTime) throws(MediaError) {
     guard duration >= .zero else {
-      throw .afterEnd("what is \(duration.displayText) s before the end")
+      throw .afterEnd("the time \(duration.displayText) s before the end")
     }
     form = .beforeEnd(duration)
   }
 
-  /// Makes the expression for the time of a frame, counted from 0.
+  /// Makes an expression for the time of a frame, counted from 0.
   ///
   /// - Throws: `MediaError` with `.outsideSource` for a negative index.
   public init(frame index: Int64) throws(MediaError) {
@@ -60,20 +61,20 @@ public struct TimeExpression: Hashable, Sendable {
     form = .frame(index)
   }
 
-  /// Makes the expression for the time from which so many frames are left.
+  /// Makes an expression for the frame that is `count` frames before the end.
   ///
-  /// One is the last frame, zero the end itself.
+  /// A count of 1 is the last frame, 0 is the end of the source.
   ///
   /// - Throws: `MediaError` with `.outsideSource` for a negative count.
   public init(framesBeforeEnd count: Int64) throws(MediaError) {
-    guard count >= 0 else { throw .afterEnd("what is \(count) frames before the end") }
+    guard count >= 0 else { throw .afterEnd("the frame \(count) frames before the end") }
     form = count == 0 ? .beforeEnd(.zero) : .frameBeforeEnd(count)
   }
 
-  /// Reads a written time.
+  /// Parses a time.
   ///
-  /// - Throws: `MediaError` with `.syntax` for text that is no time, `.overflow` for a time
-  ///   that fits no ``MediaTime`` exactly, `.notPositive` for a fraction over zero.
+  /// - Throws: `MediaError` with `.syntax` for text that is not a time, `.overflow` for a time that
+  ///   fits no ``MediaTime`` exactly, `.notPositive` for a zero denominator.
   public init(parsing text: String) throws(MediaError) {
     try self.init(parsing: text[...])
   }
@@ -105,9 +106,9 @@ public struct TimeExpression: Hashable, Sendable {
 }
 
 extension TimeExpression: CustomStringConvertible {
-  /// The expression as it would be written: `1.25`, `1/3`, `120f`, `-2s`, `end`.
+  /// The expression in the parseable syntax: `1.25`, `1/3`, `120f`, `-2s`, `end`.
   ///
-  /// It reads back equal.
+  /// The text parses back to an equal expression.
   public var description: String {
     switch form {
     case .afterStart(let time): time.secondsText
@@ -120,7 +121,7 @@ extension TimeExpression: CustomStringConvertible {
 }
 
 extension MediaTime {
-  /// Reads a written time or duration that needs no source to be known: `1.25`, `250ms`, `1:02.5`.
+  /// Parses a time or duration that depends on no source: `1.25`, `250ms`, `1:02.5`.
   ///
   /// The syntax is that of ``TimeExpression`` without frames, `start`, `end` and signs.
   ///
@@ -139,7 +140,7 @@ extension MediaTime {
 }
 
 extension TextReader {
-  /// A frame number with its `f`, if that is all there is.
+  /// Consumes a frame number with its `f`, where nothing follows.
   mutating func takeFrameAtEnd() throws(MediaError) -> Int64? {
     var ahead = self
     guard let digits = ahead.takeDigits(), ahead.take("f"), ahead.isAtEnd else { return nil }
@@ -148,7 +149,7 @@ extension TextReader {
     return index
   }
 
-  /// A clock, a number with or without its unit, or several with theirs, as in `1h30m`.
+  /// Consumes a clock time, a number with an optional unit, or a sum of units such as `1h30m`.
   mutating func takeSeconds() throws(MediaError) -> Rational? {
     if let clock = try takeClock() { return clock }
     var (seconds, last) = (Rational.zero, Rational?.none)
@@ -169,9 +170,9 @@ extension TextReader {
     return seconds + number * (unit ?? .one)
   }
 
-  /// A unit as seconds.
+  /// Consumes a unit and returns its length in seconds.
   private mutating func takeUnit() -> Rational? {
-    // The micro sign and the Greek letter look alike, and keyboards have either.
+    // Both U+00B5 (micro sign) and U+03BC (Greek mu) are accepted, since keyboards produce either.
     for micro in ["us", "\u{B5}s", "\u{3BC}s"] where take(micro) {
       return Rational(reducing: 1, 1_000_000)
     }
@@ -182,7 +183,7 @@ extension TextReader {
     return take("s") ? .one : nil
   }
 
-  /// `1:02.5` or `00:01:02.500`.
+  /// Consumes a clock time: `1:02.5` or `00:01:02.500`.
   private mutating func takeClock() throws(MediaError) -> Rational? {
     var ahead = self
     guard let first = ahead.takeDigits(), ahead.take(":"),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A half-open range as somebody wrote it, in the time of a source: `1.2..1.5`, `0.5+1.25`.
+/// A parsed half-open range in the time of a source: `1.2..1.5`, `0.5+1.25`.
 ///
 /// | Written | Means |
 /// |---|---|
 /// | `1.2..1.5` | from 1.2 s up to, but not including, 1.5 s |
-/// | `-2s..end` `120f..240f` | both sides are written as a ``TimeExpression`` |
+/// | `-2s..end` `120f..240f` | each side is a ``TimeExpression`` |
 /// | `3..` `..3` | from 3 s to the end, from the start to 3 s |
 /// | `0.5+1.25` | 1.25 s from 0.5 s on |
 /// | `120f+60f` | 60 frames from frame 120 on; the start is a frame, or `start` |
@@ -16,7 +16,7 @@ public struct TimeRangeExpression: Hashable, Sendable {
     case frames(Int64)
   }
 
-  /// The first instant inside.
+  /// The first instant inside the range.
   public let start: TimeExpression
   let extent: Extent
 
@@ -30,8 +30,7 @@ public struct TimeRangeExpression: Hashable, Sendable {
 
   /// Makes the range from `start` up to, but not including, `end`.
   ///
-  /// - Throws: `MediaError` with `.emptyRange` when it is seen without the source that the
-  ///   range is empty or reversed.
+  /// - Throws: `MediaError` with `.emptyRange` when the range is empty or reversed in every source.
   public init(start: TimeExpression, end: TimeExpression) throws(MediaError) {
     if start == end { throw .emptyRange }
     let isReversed =
@@ -46,18 +45,18 @@ public struct TimeRangeExpression: Hashable, Sendable {
     self.init(start: start, extent: .until(end))
   }
 
-  /// Makes the range that lasts so long.
+  /// Makes the range of `duration` from `start` on.
   ///
-  /// - Throws: `MediaError` with `.emptyRange` for a duration that is not longer than zero.
+  /// - Throws: `MediaError` with `.emptyRange` for a duration of zero or below.
   public init(start: TimeExpression, duration: MediaTime) throws(MediaError) {
     guard duration > .zero else { throw .emptyRange }
     self.init(start: start, extent: .lasting(duration))
   }
 
-  /// Makes the range of so many frames from a frame on.
+  /// Makes the range of `frameCount` frames from `start` on.
   ///
-  /// - Throws: `MediaError` with `.emptyRange` for a count that is not above zero, `.syntax`
-  ///   when `start` is neither a frame nor the start of the source.
+  /// - Throws: `MediaError` with `.emptyRange` for a count of zero or below, `.syntax` when `start`
+  ///   is neither a frame nor the start of the source.
   public init(start: TimeExpression, frameCount: Int64) throws(MediaError) {
     guard frameCount > 0 else { throw .emptyRange }
     guard start.needsFrames || start == .start else {
@@ -66,11 +65,11 @@ public struct TimeRangeExpression: Hashable, Sendable {
     self.init(start: start, extent: .frames(frameCount))
   }
 
-  /// Reads a written range.
+  /// Parses a range.
   ///
-  /// - Throws: `MediaError` with `.syntax` for text that is no range, `.emptyRange` when it is
-  ///   seen without the source that the range is empty or reversed; and as
-  ///   ``TimeExpression/init(parsing:)`` does.
+  /// - Throws: `MediaError` with `.syntax` for text that is not a range, `.emptyRange` when the
+  ///   range is empty or reversed in every source. Errors of ``TimeExpression/init(parsing:)`` are
+  ///   rethrown.
   public init(parsing text: String) throws(MediaError) {
     do throws(MediaError) {
       self = try Self.read(text)
@@ -107,9 +106,9 @@ public struct TimeRangeExpression: Hashable, Sendable {
 }
 
 extension TimeRangeExpression: CustomStringConvertible {
-  /// The range as it would be written: `1.2..1.5`, `-2s..end`, `0.5+1.25`, `120f+60f`.
+  /// The range in the parseable syntax: `1.2..1.5`, `-2s..end`, `0.5+1.25`, `120f+60f`.
   ///
-  /// It reads back equal.
+  /// The text parses back to an equal range.
   public var description: String {
     switch extent {
     case .until(let end): "\(start)..\(end)"
@@ -120,7 +119,7 @@ extension TimeRangeExpression: CustomStringConvertible {
 }
 
 extension TimeRangeExpression {
-  /// Whether the frames of the source must be known to tell the times.
+  /// Whether resolving the range needs the frames of the source.
   public var needsFrames: Bool {
     switch extent {
     case .until(let end): start.needsFrames || end.needsFrames
@@ -129,19 +128,21 @@ extension TimeRangeExpression {
     }
   }
 
-  /// The range that is meant in one source, whose first instant is zero.
+  /// Returns the expression's range in one source.
   ///
-  /// A range that reaches beyond the end of the source is given as it is: whether that is an
-  /// error is for the caller to say.
+  /// The source starts at zero.
+  ///
+  /// A range beyond the end of the source is returned unchanged; the caller decides whether that is
+  /// an error.
   ///
   /// - Parameters:
-  ///   - sourceDuration: How long the source is, which is what `end` means.
-  ///   - frameCount: How many frames the source has; only asked where ``needsFrames``.
-  ///   - frameTime: Answers with the time of a frame, from 0 up to, but not including,
-  ///     `frameCount`; only asked where ``needsFrames``.
+  ///   - sourceDuration: The duration of the source, which `end` resolves to.
+  ///   - frameCount: The number of frames in the source; evaluated only where ``needsFrames``.
+  ///   - frameTime: Returns the time of a frame, from 0 up to, but not including, `frameCount`.
+  ///     Called only where ``needsFrames``.
   /// - Returns: The range, longer than zero.
-  /// - Throws: `MediaError` with `.emptyRange` for a range that is empty or reversed; and as
-  ///   ``TimeExpression/resolved(sourceDuration:frameCount:frameTime:)`` does.
+  /// - Throws: `MediaError` with `.emptyRange` for a range that is empty or reversed. Errors of
+  ///   ``TimeExpression/resolved(sourceDuration:frameCount:frameTime:)`` are rethrown.
   public func resolved(
     sourceDuration: MediaTime,
     frameCount: @autoclosure () throws(MediaError) -> Int64,
@@ -174,6 +175,6 @@ extension TimeRangeExpression {
 }
 
 extension MediaError {
-  fileprivate static let emptyRange = MediaError(.emptyRange, "it holds no time")
+  fileprivate static let emptyRange = MediaError(.emptyRange, "it is empty")
   fileprivate static let reversedRange = MediaError(.emptyRange, "it ends before it starts")
 }

@@ -2,16 +2,16 @@
 
 /// Frames per second as an exact fraction above zero: 240/1, 60000/1001.
 public struct FrameRate: Hashable, Sendable {
-  /// The upper number, above zero, in lowest terms.
+  /// The numerator in lowest terms, above zero.
   public let numerator: Int32
-  /// The lower number, above zero, in lowest terms.
+  /// The denominator in lowest terms, above zero.
   public let denominator: Int32
 
   /// Makes a rate of `numerator / denominator` frames per second and reduces it:
   /// `FrameRate(240)`, `FrameRate(60_000, over: 1001)`.
   ///
-  /// - Precondition: Both numbers are above zero, and fit 32 bits in lowest terms. For numbers that
-  ///   a file, a driver or a user gave, there is ``init(exactly:)``.
+  /// - Precondition: Both numbers are above zero and fit 32 bits in lowest terms. For untrusted
+  ///   numbers use ``init(exactly:)``.
   public init(_ numerator: Int, over denominator: Int = 1) {
     guard let rate = FrameRate(exactly: Rational(Int128(numerator), over: Int128(denominator)))
     else { preconditionFailure("a frame rate is above zero, in 32 bits over 32 bits") }
@@ -20,8 +20,8 @@ public struct FrameRate: Hashable, Sendable {
 
   /// Makes a rate of this many frames per second.
   ///
-  /// - Throws: `MediaError` with `.notPositive` when the rate is not above zero, `.overflow`
-  ///   when a number of its lowest terms does not fit 32 bits, and for an invalid number.
+  /// - Throws: `MediaError` with `.notPositive` when the rate is zero or below, `.overflow` when
+  ///   its lowest terms do not fit 32 bits or the number is invalid.
   public init(_ framesPerSecond: Rational) throws(MediaError) {
     guard framesPerSecond > .zero else {
       throw MediaError(.notPositive, "a rate of \(framesPerSecond) is not above zero")
@@ -32,8 +32,8 @@ public struct FrameRate: Hashable, Sendable {
     self = rate
   }
 
-  /// Makes a rate of this many frames per second; nil where it is not above zero, or a number of
-  /// its lowest terms does not fit 32 bits.
+  /// Makes a rate of this many frames per second; nil for a rate of zero or below, and where its
+  /// lowest terms do not fit 32 bits.
   public init?(exactly framesPerSecond: Rational) {
     guard framesPerSecond.isValid, framesPerSecond > .zero,
       let numerator = Int32(exactly: framesPerSecond.numerator),
@@ -43,7 +43,7 @@ public struct FrameRate: Hashable, Sendable {
     self.denominator = denominator
   }
 
-  /// Makes the rate at which frames of this duration follow each other.
+  /// Makes the frame rate with this frame duration, its inverse.
   ///
   /// - Throws: `MediaError` as ``init(_:)`` does.
   public init(frameDuration: MediaTime) throws(MediaError) {
@@ -54,7 +54,7 @@ public struct FrameRate: Hashable, Sendable {
     try self.init(1 / frameDuration.seconds)
   }
 
-  /// Frames per second.
+  /// The rate as a fraction.
   public var framesPerSecond: Rational {
     Rational(reducing: Int128(numerator), Int128(denominator))
   }
@@ -64,14 +64,14 @@ public struct FrameRate: Hashable, Sendable {
     MediaTime(Int64(denominator), over: numerator)
   }
 
-  /// Frames per second for display, never for deciding.
+  /// An approximation for display only; never use it for decisions.
   public var doubleValue: Double { Double(numerator) / Double(denominator) }
 }
 
 extension FrameRate: ExpressibleByIntegerLiteral {
   /// Makes a rate of whole frames per second.
   ///
-  /// - Precondition: As ``init(_:over:)``.
+  /// - Precondition: The same as for ``init(_:over:)``.
   public init(integerLiteral framesPerSecond: Int) { self.init(framesPerSecond, over: 1) }
 }
 

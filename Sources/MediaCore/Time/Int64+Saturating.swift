@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Int64 {
-  /// The whole number before the point, or the nearest there is; 0 for what is no number.
+  /// Truncates toward zero; clamps to the range of `Int64`.
   ///
-  /// Times of drivers and files may be anything, and none of them may trap.
+  /// NaN gives 0.
+  ///
+  /// Times from drivers and files are untrusted, so no value may trap.
   package init(saturating value: Double) {
     if value.isNaN {
       self = 0
@@ -16,7 +18,7 @@ extension Int64 {
     }
   }
 
-  /// The product, or the nearest number there is.
+  /// Returns the product, clamped to the range of `Int64`.
   package func saturatingMultiplied(by factor: Int64) -> Int64 {
     let (product, overflow) = multipliedReportingOverflow(by: factor)
     guard overflow else { return product }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An exact time or duration: a whole number of units, of which `timescale` make a second.
+/// An exact time or duration: a number of units, `timescale` units per second.
 ///
-/// The counterpart of `CMTime` without its flags: every time is a number. Sums and differences
-/// are ``Rational`` seconds, which become a time again by ``init(_:)``; that is the one place
-/// that checks whether they fit. Every rounding is named. Times that are equal as numbers are
-/// equal and hash alike, however they are spelled.
+/// The counterpart of `CMTime` without its flags: every time is a valid number. Sums and
+/// differences are ``Rational`` seconds. ``init(_:)`` converts a result back and is the one place
+/// that checks the fit. Every rounding is named. Equal times are equal and hash alike, whatever
+/// their timescale.
 public struct MediaTime: Sendable {
   /// The number of units.
   public let value: Int64
@@ -17,16 +17,16 @@ public struct MediaTime: Sendable {
 
   /// Makes a time of `value / timescale` seconds: `MediaTime(1, over: 4)` is a quarter.
   ///
-  /// - Precondition: The timescale is above zero. For numbers that a file, a driver or a user
-  ///   gave, there is ``init(exactly:over:)``.
+  /// - Precondition: The timescale is above zero. For untrusted numbers use
+  ///   ``init(exactly:over:)``.
   public init(_ value: Int64, over timescale: Int32) {
     precondition(timescale > 0, "a timescale is above zero")
     self.value = value
     self.timescale = timescale
   }
 
-  /// Makes a time of `value / timescale` seconds; nil for a timescale of zero or below, and where
-  /// the value does not fit 64 bits or the timescale 32.
+  /// Makes a time of `value / timescale` seconds; nil for a timescale of zero or below, or numbers
+  /// that do not fit 64 and 32 bits.
   public init?(exactly value: some BinaryInteger, over timescale: some BinaryInteger) {
     guard let value = Int64(exactly: value), let timescale = Int32(exactly: timescale),
       timescale > 0
@@ -40,7 +40,7 @@ public struct MediaTime: Sendable {
     timescale = 1
   }
 
-  /// Makes a time of whole microseconds, the unit of V4L2's time stamps.
+  /// Makes a time of whole microseconds, the unit of V4L2 timestamps.
   public init(microseconds: Int64) {
     value = microseconds
     timescale = 1_000_000
@@ -52,10 +52,10 @@ public struct MediaTime: Sendable {
     timescale = 1_000_000_000
   }
 
-  /// Makes the time that is exactly this many seconds.
+  /// Makes the time of exactly this many seconds.
   ///
-  /// - Throws: `MediaError` with `.overflow` when no value and timescale hold it exactly, and for
-  ///   an invalid number.
+  /// - Throws: `MediaError` with `.overflow` when no value and timescale represent the number
+  ///   exactly, or when it is invalid.
   public init(_ seconds: Rational) throws(MediaError) {
     guard let time = MediaTime(exactly: seconds) else {
       throw .overflow("the time \(seconds.exactDisplayText)")
@@ -63,7 +63,7 @@ public struct MediaTime: Sendable {
     self = time
   }
 
-  /// Makes the time that is exactly this many seconds; nil where no value and timescale hold it.
+  /// Makes the time of exactly this many seconds; nil where no value and timescale represent it.
   public init?(exactly seconds: Rational) {
     self.init(exactly: seconds.numerator, over: seconds.denominator)
   }
@@ -71,7 +71,7 @@ public struct MediaTime: Sendable {
   /// The time in seconds, as a fraction in lowest terms.
   public var seconds: Rational { Rational(reducing: Int128(value), Int128(timescale)) }
 
-  /// The same time in units of another timescale.
+  /// Returns the same time in units of another timescale.
   ///
   /// - Throws: `MediaError` with `.notPositive` for a timescale of zero or below, `.overflow`
   ///   when the value does not fit 64 bits.
@@ -81,7 +81,7 @@ public struct MediaTime: Sendable {
     guard timescale > 0 else {
       throw MediaError(.notPositive, "the timescale \(timescale) is not above zero")
     }
-    // 64 and 32 bits: the product always fits 128.
+    // 64 bits times 32 bits: the product always fits 128 bits.
     let units = rounding.quotient(
       Int128(value) * Int128(timescale), Int128(self.timescale),
       isFiner: timescale > self.timescale)
@@ -91,35 +91,35 @@ public struct MediaTime: Sendable {
     return MediaTime(value, over: timescale)
   }
 
-  /// The whole nanoseconds that the named rounding gives.
+  /// Returns the time in nanoseconds with the named rounding.
   public func nanoseconds(_ rounding: TimeRounding) throws(MediaError) -> Int64 {
     try converted(to: 1_000_000_000, rounding: rounding).value
   }
 
-  /// Seconds for display and signal processing, never for deciding.
+  /// The seconds for display and signal processing; never use them for decisions.
   public var doubleValue: Double { Double(value) / Double(timescale) }
 }
 
 extension MediaTime {
-  /// The sum in seconds, exactly.
+  /// The exact sum in seconds.
   public static func + (left: MediaTime, right: MediaTime) -> Rational {
     left.seconds + right.seconds
   }
 
-  /// The difference in seconds, exactly.
+  /// The exact difference in seconds.
   public static func - (left: MediaTime, right: MediaTime) -> Rational {
     left.seconds - right.seconds
   }
 
-  /// The product in seconds, exactly.
+  /// The exact product in seconds.
   public static func * (left: MediaTime, right: Rational) -> Rational { left.seconds * right }
 
-  /// The quotient in seconds, exactly; invalid for a division by zero.
+  /// The exact quotient in seconds; invalid for a division by zero.
   public static func / (left: MediaTime, right: Rational) -> Rational { left.seconds / right }
 }
 
 extension MediaTime: Hashable, Comparable {
-  /// Equality of the times, not of their spelling: 1/2 s equals 2/4 s.
+  /// Compares the times, not their representation: 1/2 s equals 2/4 s.
   public static func == (left: MediaTime, right: MediaTime) -> Bool {
     Int128(left.value) * Int128(right.timescale) == Int128(right.value) * Int128(left.timescale)
   }
@@ -129,11 +129,11 @@ extension MediaTime: Hashable, Comparable {
     Int128(left.value) * Int128(right.timescale) < Int128(right.value) * Int128(left.timescale)
   }
 
-  /// Feeds the lowest terms, so that equal times hash alike.
+  /// Hashes the lowest terms, so that equal times hash alike.
   public func hash(into hasher: inout Hasher) { hasher.combine(seconds) }
 }
 
 extension MediaTime: CustomStringConvertible {
-  /// The time as it is spelled: `"239/240"`, in seconds.
+  /// The value over the timescale, in seconds: `"239/240"`.
   public var description: String { "\(value)/\(timescale)" }
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Exact numbers are coded as fractions in text, such as "1001/240000": a number of JSON is binary
-// floating point to most readers, and would round them.
+// Exact numbers are coded as fractions in text, such as "1001/240000". Most JSON readers would
+// round a number to binary floating point.
 
 extension Rational: Codable {
-  /// Reads a fraction such as `"1/8"`, or a whole number such as `"2"`.
+  /// Decodes a fraction such as `"1/8"` or a whole number such as `"2"`.
   ///
   /// - Throws: `DecodingError` for anything else.
   public init(from decoder: any Decoder) throws {
     self = try decoder.fraction("a fraction") { Rational($0, over: $1) }
   }
 
-  /// Writes the fraction as `"1/8"`.
+  /// Encodes the fraction as `"1/8"`.
   ///
   /// - Throws: `EncodingError` for ``invalid``.
   public func encode(to encoder: any Encoder) throws {
@@ -25,14 +25,14 @@ extension Rational: Codable {
 }
 
 extension MediaTime: Codable {
-  /// Reads a time such as `"1001/240000"`, whose lower number becomes the timescale.
+  /// Decodes a time such as `"1001/240000"`; the denominator becomes the timescale.
   ///
-  /// - Throws: `DecodingError` for anything else, and where a number does not fit.
+  /// - Throws: `DecodingError` for anything else, and for a number that does not fit.
   public init(from decoder: any Decoder) throws {
     self = try decoder.fraction("a time") { MediaTime(exactly: $0, over: $1) }
   }
 
-  /// Writes the value over the timescale, in seconds: `"1001/240000"`.
+  /// Encodes the value over the timescale, in seconds: `"1001/240000"`.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(description)
@@ -40,14 +40,14 @@ extension MediaTime: Codable {
 }
 
 extension FrameRate: Codable {
-  /// Reads a rate such as `"60000/1001"`.
+  /// Decodes a rate such as `"60000/1001"`.
   ///
-  /// - Throws: `DecodingError` for anything else, and for a rate that is not above zero.
+  /// - Throws: `DecodingError` for anything else, and for a rate of zero or below.
   public init(from decoder: any Decoder) throws {
     self = try decoder.fraction("a frame rate") { FrameRate(exactly: Rational($0, over: $1)) }
   }
 
-  /// Writes the rate as `"60000/1001"`.
+  /// Encodes the rate as `"60000/1001"`.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(description)
@@ -55,14 +55,14 @@ extension FrameRate: Codable {
 }
 
 extension Speed: Codable {
-  /// Reads a speed such as `"1/8"`.
+  /// Decodes a speed such as `"1/8"`.
   ///
-  /// - Throws: `DecodingError` for anything else, and for a speed that is not above zero.
+  /// - Throws: `DecodingError` for anything else, and for a speed of zero or below.
   public init(from decoder: any Decoder) throws {
     self = try decoder.fraction("a speed") { Speed(exactly: Rational($0, over: $1)) }
   }
 
-  /// Writes the speed as `"1/8"`.
+  /// Encodes the speed as `"1/8"`.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(description)
@@ -72,9 +72,9 @@ extension Speed: Codable {
 extension TimeRange: Codable {
   private enum CodingKeys: CodingKey { case start, end }
 
-  /// Reads the start and the end.
+  /// Decodes the start and the end.
   ///
-  /// - Throws: `DecodingError`, also where the end is before the start.
+  /// - Throws: `DecodingError` for malformed input, and for an end before the start.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     let start = try container.decode(MediaTime.self, forKey: .start)
@@ -82,7 +82,7 @@ extension TimeRange: Codable {
     self = try decoder.checked { () throws(MediaError) in try TimeRange(start: start, end: end) }
   }
 
-  /// Writes the start and the end.
+  /// Encodes the start and the end.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(start, forKey: .start)
@@ -91,7 +91,7 @@ extension TimeRange: Codable {
 }
 
 extension Decoder {
-  /// Reads the one text as a whole number over another, and makes a value of them.
+  /// Decodes a text of one or two whole numbers, such as `1/8` or `2`, into a value.
   fileprivate func fraction<Value>(
     _ kind: String, _ make: (Int128, Int128) -> Value?
   ) throws -> Value {
@@ -107,7 +107,9 @@ extension Decoder {
     return value
   }
 
-  /// Makes a value of what was read; its error says which part of the input is to blame.
+  /// Makes a value from decoded parts.
+  ///
+  /// A `MediaError` becomes a `DecodingError` with the coding path.
   package func checked<Value>(_ make: () throws(MediaError) -> Value) throws -> Value {
     do { return try make() } catch {
       throw DecodingError.dataCorrupted(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Does arithmetic of exact times, and names what was being computed if it does not fit.
+/// Runs an exact computation and returns its result.
+///
+/// An arithmetic error is rethrown as `.notExact`, with `what` in its message.
 package func exactly<Value>(
   _ what: @autoclosure () -> String, _ arithmetic: () throws(MediaError) -> Value
 ) throws(MediaError) -> Value {
@@ -11,7 +13,7 @@ package func exactly<Value>(
 }
 
 extension Rational {
-  /// The number itself where it is one; `what` says whose value does not fit.
+  /// Returns the number; `what` names the number in the error message.
   ///
   /// - Throws: `MediaError` with `.notExact` for an invalid number.
   package func exact(_ what: @autoclosure () -> String) throws(MediaError) -> Rational {
@@ -21,9 +23,9 @@ extension Rational {
     return self
   }
 
-  /// The whole number that the named rounding gives.
+  /// Returns the number as an integer, with the named rounding.
   ///
-  /// - Throws: `MediaError` with `.notExact` when it does not fit 64 bits.
+  /// - Throws: `MediaError` with `.notExact` when the result does not fit 64 bits.
   package func wholeNumber(
     _ rounding: TimeRounding, of what: @autoclosure () -> String
   ) throws(MediaError) -> Int64 {

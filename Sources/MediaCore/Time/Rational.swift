@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An exact fraction in lowest terms, with 128 bits above and below.
+/// An exact fraction in lowest terms, with a 128-bit numerator and denominator.
 ///
-/// Arithmetic reads like arithmetic, and never rounds or traps. A result that does not fit is
-/// ``invalid``, as with CMTime, and so is every result computed from it. The check is made once,
-/// where a time, a rate or a speed is made from the result.
+/// Arithmetic uses the usual operators and never rounds or traps. A result that does not fit is
+/// ``invalid``, as with CMTime, and so is every result computed from it. Validity is checked once,
+/// where a time, rate or speed is made from the result.
 public struct Rational: Hashable, Sendable {
-  /// The upper number; it carries the sign.
+  /// The numerator, with the sign of the fraction.
   public let numerator: Int128
-  /// The lower number: above zero, or zero for ``invalid``.
+  /// The denominator: above zero, or zero for ``invalid``.
   public let denominator: Int128
 
   /// Zero.
   public static let zero = Rational(0)
   /// One.
   public static let one = Rational(1)
-  /// The result that no fraction of 128 bits holds: an overflow, or a division by zero.
+  /// The result of an overflow or a division by zero.
   ///
-  /// It equals itself, and is greater than every number.
+  /// The invalid number equals itself and is greater than every other number.
   public static let invalid = Rational(unchecked: 0, 0)
 
   /// Makes a whole number.
@@ -31,28 +31,30 @@ public struct Rational: Hashable, Sendable {
     self = denominator > 0 ? Rational(reducing: numerator, denominator) : .invalid
   }
 
-  /// Makes a fraction that is in lowest terms.
+  /// Stores a fraction that is already in lowest terms.
   private init(unchecked numerator: Int128, _ denominator: Int128) {
     self.numerator = numerator
     self.denominator = denominator
   }
 
-  /// Makes a fraction whose denominator is known to be above zero.
+  /// Makes a fraction and reduces it.
+  ///
+  /// The denominator must be above zero.
   init(reducing numerator: Int128, _ denominator: Int128) {
     let divisor = greatestCommonDivisor(numerator.magnitude, denominator.magnitude)
-    // The divisor is at most the denominator, so it fits a signed number.
+    // The divisor is at most the denominator, so it fits a signed 128-bit number.
     self.init(unchecked: numerator / Int128(divisor), denominator / Int128(divisor))
   }
 
-  /// Whether this is a number, and not ``invalid``.
+  /// Whether the fraction is a number, not ``invalid``.
   public var isValid: Bool { denominator != 0 }
 
-  /// The number without its sign; ``invalid`` for a numerator of -2^127.
+  /// The absolute value; ``invalid`` for a numerator of -2^127.
   public var magnitude: Rational { self < .zero ? -self : self }
 
-  /// The whole number that the named rounding gives.
+  /// Returns the number as an integer, with the named rounding.
   ///
-  /// `quickTime` rounds toward zero here, since a whole number is the coarsest scale.
+  /// `quickTime` rounds toward zero here, because whole numbers are the coarsest timescale.
   ///
   /// - Throws: `MediaError` with `.overflow` for ``invalid``.
   public func rounded(_ rounding: TimeRounding) throws(MediaError) -> Int128 {
@@ -60,25 +62,26 @@ public struct Rational: Hashable, Sendable {
     return rounding.quotient(number.numerator, number.denominator, isFiner: false)
   }
 
-  /// An approximation for display and signal processing, never for deciding; not a number for
-  /// ``invalid``.
+  /// An approximation for display and signal processing; never use it for decisions.
+  ///
+  /// NaN for ``invalid``.
   public var doubleValue: Double { Double(numerator) / Double(denominator) }
 }
 
 // MARK: Arithmetic
 
 extension Rational {
-  /// The sum, exactly.
+  /// The exact sum.
   public static func + (left: Rational, right: Rational) -> Rational {
     left.combined(with: right, subtracting: false)
   }
 
-  /// The difference, exactly.
+  /// The exact difference.
   public static func - (left: Rational, right: Rational) -> Rational {
     left.combined(with: right, subtracting: true)
   }
 
-  /// The product, exactly.
+  /// The exact product.
   public static func * (left: Rational, right: Rational) -> Rational {
     guard left.isValid, right.isValid else { return .invalid }
     return product(
@@ -87,7 +90,7 @@ extension Rational {
       over: left.denominator.magnitude, right.denominator.magnitude)
   }
 
-  /// The quotient, exactly; ``invalid`` for a division by zero.
+  /// The exact quotient; ``invalid`` for a division by zero.
   public static func / (left: Rational, right: Rational) -> Rational {
     guard left.isValid, right.isValid, right.numerator != 0 else { return .invalid }
     return product(
@@ -96,7 +99,7 @@ extension Rational {
       over: left.denominator.magnitude, right.numerator.magnitude)
   }
 
-  /// The number with the other sign; ``invalid`` for a numerator of -2^127.
+  /// The negated number; ``invalid`` for a numerator of -2^127.
   public static prefix func - (number: Rational) -> Rational {
     guard number.numerator != .min else { return .invalid }
     return Rational(unchecked: -number.numerator, number.denominator)
@@ -117,7 +120,7 @@ extension Rational: ExpressibleByIntegerLiteral {
 // MARK: Checking
 
 extension Rational {
-  /// The number itself where it is one; `what` says whose value does not fit.
+  /// Returns the number; `what` names the number in the error message.
   ///
   /// - Throws: `MediaError` with `.overflow` for ``invalid``.
   package func checked(_ what: @autoclosure () -> String) throws(MediaError) -> Rational {
@@ -125,7 +128,7 @@ extension Rational {
     return self
   }
 
-  /// The number itself where it is one, else nil.
+  /// The number; nil for ``invalid``.
   package var ifValid: Rational? { isValid ? self : nil }
 }
 
@@ -140,18 +143,17 @@ extension Rational: Comparable {
 }
 
 extension Rational: CustomStringConvertible {
-  /// The fraction as `"1/8"`, whole numbers with their denominator: `"240/1"`; `"invalid"` for
-  /// ``invalid``.
+  /// The fraction as `"1/8"`, a whole number as `"240/1"`, and ``invalid`` as `"invalid"`.
   public var description: String { isValid ? "\(numerator)/\(denominator)" : "invalid" }
 }
 
 extension Rational {
-  /// `a / c * b / d`, where both fractions are in lowest terms.
+  /// Returns `(a / c) * (b / d)`; both fractions must be in lowest terms.
   private static func product(
     isNegative: Bool, _ a: UInt128, _ b: UInt128, over c: UInt128, _ d: UInt128
   ) -> Rational {
     guard a != 0, b != 0 else { return .zero }
-    // What is left after reducing crosswise has no common divisor: it fits, or nothing does.
+    // Cross-reduction leaves the result in lowest terms, so an overflow here is final.
     let (first, second) = (greatestCommonDivisor(a, d), greatestCommonDivisor(b, c))
     let above = (a / first).multipliedReportingOverflow(by: b / second)
     let below = (c / second).multipliedReportingOverflow(by: d / first)
@@ -162,7 +164,7 @@ extension Rational {
     return Rational(unchecked: numerator, denominator)
   }
 
-  /// The sum or the difference.
+  /// Returns the sum or the difference of two fractions.
   private func combined(with other: Rational, subtracting: Bool) -> Rational {
     guard isValid, other.isValid else { return .invalid }
     let shared = Int128(
@@ -181,13 +183,13 @@ extension Rational {
     return Rational(reducing: above.partialValue, below.partialValue)
   }
 
-  /// The same by 256 bits, for what fits only once it is reduced.
+  /// Computes the sum in 256 bits, for results that fit 128 bits only after reduction.
   ///
-  /// After Knuth, The Art of Computer Programming, volume 2, section 4.5.1.
+  /// Algorithm: Knuth, The Art of Computer Programming, volume 2, section 4.5.1.
   private func widelyCombined(
     with other: Rational, subtracting: Bool, shared: Int128
   ) -> Rational {
-    // Each product is below 2^254, so the sum of two fits 256 bits with its sign.
+    // Each product is below 2^254, so the signed sum of two products fits 256 bits.
     let left = numerator.multipliedFullWidth(by: other.denominator / shared)
     let right = other.numerator.multipliedFullWidth(by: denominator / shared)
     var high: Int128
@@ -204,7 +206,7 @@ extension Rational {
       low = ~low &+ 1
       high = low == 0 ? -high : ~high
     }
-    // Only a divisor of both denominators can be left to take out.
+    // Any common divisor left divides the GCD of both denominators (Knuth 4.5.1).
     let shared = shared.magnitude
     let rest = shared.dividingFullWidth((high.magnitude % shared, low)).remainder
     let divisor = greatestCommonDivisor(rest, shared)
@@ -221,14 +223,14 @@ extension Rational {
 }
 
 extension Int128 {
-  /// The number of this sign and size, or nil where there is none.
+  /// Makes the number from sign and magnitude; nil where it does not fit.
   fileprivate init?(isNegative: Bool, magnitude: UInt128) {
     guard magnitude <= (isNegative ? Int128.min : Int128.max).magnitude else { return nil }
     self.init(truncatingIfNeeded: isNegative ? ~magnitude &+ 1 : magnitude)
   }
 }
 
-/// The greatest common divisor by Euclid; never zero unless both are.
+/// Returns the greatest common divisor by Euclid's algorithm; zero only if both numbers are zero.
 package func greatestCommonDivisor(_ first: UInt128, _ second: UInt128) -> UInt128 {
   var (a, b) = (first, second)
   while b != 0 { (a, b) = (b, a % b) }

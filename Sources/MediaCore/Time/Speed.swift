@@ -5,13 +5,12 @@ public struct Speed: Hashable, Sendable {
   /// The speed as a fraction above zero.
   public let fraction: Rational
 
-  /// As it was captured.
+  /// Normal speed, 1/1.
   public static let normal = Speed(1)
 
   /// Makes a speed of `numerator / denominator`: `Speed(1, over: 8)`, `Speed(2)`.
   ///
-  /// - Precondition: Both numbers are above zero. For numbers that a file or a user gave, there is
-  ///   ``init(exactly:)``.
+  /// - Precondition: Both numbers are above zero. For untrusted numbers use ``init(exactly:)``.
   public init(_ numerator: Int, over denominator: Int = 1) {
     let fraction = Rational(Int128(numerator), over: Int128(denominator))
     guard let speed = Speed(exactly: fraction) else {
@@ -20,7 +19,7 @@ public struct Speed: Hashable, Sendable {
     self = speed
   }
 
-  /// Makes a speed above zero.
+  /// Makes a speed from a fraction above zero.
   ///
   /// - Throws: `MediaError` with `.notPositive` for zero and below, `.overflow` for an invalid
   ///   number.
@@ -32,7 +31,7 @@ public struct Speed: Hashable, Sendable {
     self.fraction = fraction
   }
 
-  /// Makes a speed; nil for zero and below, and for an invalid number.
+  /// Makes a speed from a fraction; nil for zero and below, and for an invalid number.
   public init?(exactly fraction: Rational) {
     guard fraction.isValid, fraction > .zero else { return nil }
     self.fraction = fraction
@@ -41,16 +40,16 @@ public struct Speed: Hashable, Sendable {
   /// Output seconds per source second: the inverse.
   public var stretch: Rational { 1 / fraction }
 
-  /// The output time that a stretch of source time takes.
+  /// Returns the output duration of a source duration.
   ///
-  /// - Throws: `MediaError` with `.overflow` when it cannot be said exactly.
+  /// - Throws: `MediaError` with `.overflow` when the duration is not exactly representable.
   public func targetDuration(of source: MediaTime) throws(MediaError) -> MediaTime {
     try MediaTime(source / fraction)
   }
 }
 
 extension Speed: Comparable, CustomStringConvertible {
-  /// Slower is less.
+  /// Compares the fractions exactly; a slower speed is less.
   public static func < (left: Speed, right: Speed) -> Bool { left.fraction < right.fraction }
 
   /// The speed as `"1/8"`.

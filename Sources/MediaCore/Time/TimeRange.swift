@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A half-open stretch of time: from `start` up to, but not including, `end`.
+/// A half-open time range: from `start` up to, but not including, `end`.
 ///
-/// Whose time it is in (a source's, a composition's, the capture clock's) is said by the name
-/// of the property or parameter that holds it.
+/// The property or parameter that holds a range names its timeline: source, composition or capture
+/// clock.
 public struct TimeRange: Hashable, Sendable {
-  /// The first instant inside.
+  /// The first instant inside the range.
   public let start: MediaTime
-  /// The first instant after; never before `start`.
+  /// The first instant after the range; never before `start`.
   public let end: MediaTime
 
   /// Makes the range from `start` up to `end`.
@@ -21,40 +21,40 @@ public struct TimeRange: Hashable, Sendable {
     self.init(unchecked: start, end)
   }
 
-  /// Makes the range between two computed times, in seconds.
+  /// Makes a range between two computed times, in seconds.
   ///
-  /// - Throws: `MediaError` with `.overflow` when one of them is not exactly a time, `.emptyRange`
-  ///   when `end` is before `start`.
+  /// - Throws: `MediaError` with `.overflow` when a bound is not exactly representable,
+  ///   `.emptyRange` when `end` is before `start`.
   public init(start: Rational, end: Rational) throws(MediaError) {
     try self.init(start: MediaTime(start), end: MediaTime(end))
   }
 
-  /// Makes a range whose end is known not to be before its start.
+  /// Makes a range from checked bounds; `end` must not be before `start`.
   private init(unchecked start: MediaTime, _ end: MediaTime) {
     self.start = start
     self.end = end
   }
 
-  /// Makes the range of a duration that is not negative.
+  /// Makes a range from a start and a nonnegative duration.
   ///
-  /// - Throws: `MediaError` with `.emptyRange` for a negative duration, `.overflow` when the
-  ///   end cannot be said exactly.
+  /// - Throws: `MediaError` with `.emptyRange` for a negative duration, `.overflow` when the end is
+  ///   not exactly representable.
   public init(start: MediaTime, duration: MediaTime) throws(MediaError) {
     try self.init(start: start, end: MediaTime(start + duration))
   }
 
-  /// From zero for a duration that is not negative.
+  /// Makes a range from zero up to a nonnegative duration.
   ///
   /// - Throws: `MediaError` with `.emptyRange` for a negative duration.
   public init(duration: MediaTime) throws(MediaError) {
     try self.init(start: .zero, end: duration)
   }
 
-  /// The length in seconds, exactly.
+  /// The exact duration in seconds.
   ///
-  /// A fraction and not a ``MediaTime``, because the difference of two times need not fit one.
+  /// A ``Rational``, because the difference of two times may not fit a ``MediaTime``.
   public var duration: Rational {
-    // Both are 64 over 32 bits: the difference always fits 128 over 64.
+    // Both bounds are 64 bits over 32 bits, so the difference always fits 128 bits over 64 bits.
     let above =
       Int128(end.value) * Int128(start.timescale) - Int128(start.value) * Int128(end.timescale)
     return Rational(reducing: above, Int128(end.timescale) * Int128(start.timescale))
@@ -63,18 +63,18 @@ public struct TimeRange: Hashable, Sendable {
   /// Whether the range holds no instant.
   public var isEmpty: Bool { start == end }
 
-  /// Whether `time` lies inside; the end does not.
+  /// Whether `time` lies inside the half-open range.
   public func contains(_ time: MediaTime) -> Bool { start <= time && time < end }
 
-  /// Whether `other` starts no earlier and ends no later; a range contains itself.
+  /// Whether `other` lies entirely inside the range; a range contains itself.
   public func contains(_ other: TimeRange) -> Bool { start <= other.start && other.end <= end }
 
-  /// Whether some instant lies in both.
+  /// Whether the two ranges share an instant.
   public func overlaps(_ other: TimeRange) -> Bool {
     max(start, other.start) < min(end, other.end)
   }
 
-  /// What lies in both, or nil where no instant does, as for ranges that only touch.
+  /// The common part of two ranges; nil for ranges that are disjoint or only touch.
   public func intersection(_ other: TimeRange) -> TimeRange? {
     guard overlaps(other) else { return nil }
     return TimeRange(unchecked: max(start, other.start), min(end, other.end))
@@ -82,6 +82,6 @@ public struct TimeRange: Hashable, Sendable {
 }
 
 extension TimeRange: CustomStringConvertible {
-  /// The range as it is spelled: `"1/1..2/1"`, in seconds.
+  /// The range as `"1/1..2/1"`, in seconds.
   public var description: String { "\(start)..\(end)" }
 }

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a time that falls between two whole units becomes one of them.
+/// The rounding of a time to a whole number of units.
 ///
-/// The six methods of `CMTimeRoundingMethod`. There is no default: every place that rounds
-/// names how.
+/// The six methods of `CMTimeRoundingMethod`. No default exists: every caller names its rounding.
 public enum TimeRounding: Hashable, Sendable, CaseIterable {
-  /// To the nearest unit; exactly between two, to the one farther from zero.
+  /// To the nearest unit; ties round away from zero.
   case halfAwayFromZero
-  /// To the nearest unit that is not farther from zero.
+  /// To the nearest unit that is not farther from zero (truncation).
   case towardZero
   /// To the nearest unit that is not nearer to zero.
   case awayFromZero
-  /// Toward zero into a coarser timescale, away from zero into a finer one; a negative time
-  /// never becomes zero.
+  /// Toward zero when converting to a coarser timescale, away from zero to a finer one. A negative
+  /// time never becomes zero.
   case quickTime
-  /// To the nearest unit that is not less.
+  /// To the nearest unit that is not less (ceiling).
   case towardPositiveInfinity
-  /// To the nearest unit that is not greater.
+  /// To the nearest unit that is not greater (floor).
   case towardNegativeInfinity
 
-  /// The whole number for `numerator / denominator`, where `denominator` is above zero.
+  /// Rounds `numerator / denominator` to an integer; `denominator` must be above zero.
   ///
-  /// `isFiner` says whether a conversion goes to a finer scale, which only `quickTime` asks.
+  /// `isFiner` is true for a conversion to a finer timescale; only `quickTime` uses it.
   func quotient(_ numerator: Int128, _ denominator: Int128, isFiner: Bool) -> Int128 {
     let (quotient, remainder) = numerator.quotientAndRemainder(dividingBy: denominator)
     guard remainder != 0 else { return quotient }
@@ -29,7 +28,7 @@ public enum TimeRounding: Hashable, Sendable, CaseIterable {
     let roundsAway: Bool
     switch self {
     case .halfAwayFromZero:
-      // Twice the remainder could overflow; the other half of the unit cannot.
+      // Doubling the remainder could overflow; subtracting it from the denominator cannot.
       roundsAway = remainder.magnitude >= denominator.magnitude - remainder.magnitude
     case .towardZero: roundsAway = false
     case .awayFromZero: roundsAway = true
@@ -37,7 +36,7 @@ public enum TimeRounding: Hashable, Sendable, CaseIterable {
     case .towardPositiveInfinity: roundsAway = numerator > 0
     case .towardNegativeInfinity: roundsAway = numerator < 0
     }
-    // |quotient| < |numerator| here (there is a remainder, so denominator > 1): no overflow.
+    // A remainder implies denominator > 1, so |quotient| < |numerator| and the sum cannot overflow.
     return roundsAway ? quotient + away : quotient
   }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A whole number without a limit, for comparing polynomials of times exactly.
+/// An integer of unlimited size, for exact comparison of time polynomials.
 ///
-/// Only what a comparison takes: sums, products and the sign.
+/// Only the operations of a comparison are implemented: sum, product and sign.
 struct WideInteger: Hashable {
-  /// The lowest digit first, none of the highest zero; nothing for zero.
+  /// Base 2^64 digits, lowest first, without leading zeros; empty for zero.
   private var digits: [UInt64]
   private var isNegative: Bool
 
@@ -30,7 +30,7 @@ struct WideInteger: Hashable {
     if digits.isEmpty { isNegative = false }
   }
 
-  /// -1, 0 or 1.
+  /// The sign as -1, 0 or 1.
   var sign: Int { digits.isEmpty ? 0 : isNegative ? -1 : 1 }
 
   static prefix func - (number: WideInteger) -> WideInteger {
@@ -55,7 +55,8 @@ struct WideInteger: Hashable {
       var carry: UInt64 = 0
       for (otherIndex, other) in right.digits.enumerated() {
         let wide = digit.multipliedFullWidth(by: other)
-        // (2^64 - 1)^2 and twice 2^64 - 1 come to 2^128 - 1: this never overflows.
+        // (2^64 - 1)^2 + 2·(2^64 - 1) = 2^128 - 1, so the sum of product and carries never
+        // overflows.
         let (low, first) = wide.low.addingReportingOverflow(product[position + otherIndex])
         let (total, second) = low.addingReportingOverflow(carry)
         product[position + otherIndex] = total
@@ -90,7 +91,7 @@ struct WideInteger: Hashable {
     return sum
   }
 
-  /// The difference of two rows of digits of which the first is not less.
+  /// Subtracts two digit rows; the first number must not be less than the second.
   private static func difference(_ left: [UInt64], _ right: [UInt64]) -> [UInt64] {
     var difference = left
     var borrows = false

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Types of boxes, four letters each (ISO/IEC 14496-12, 4.2).
+/// Box types as four-character codes (ISO/IEC 14496-12, 4.2).
 package enum BoxType {
   package static let movie: UInt32 = 0x6D6F_6F76  // moov
   package static let extends: UInt32 = 0x6D76_6578  // mvex
@@ -29,7 +29,7 @@ package enum BoxType {
   package static let uuid: UInt32 = 0x7575_6964  // uuid
 }
 
-/// Bytes of boxes as they are put together; all numbers are big-endian.
+/// A writer for boxes; all numbers are big-endian.
 package struct BoxBytes {
   package private(set) var bytes: [UInt8] = []
 
@@ -41,7 +41,7 @@ package struct BoxBytes {
 
   package mutating func append(bytes more: [UInt8]) { bytes += more }
 
-  /// Adds a box of what the closure adds.
+  /// Appends a box with the contents that the closure appends.
   package mutating func box(_ type: UInt32, _ contents: (inout BoxBytes) -> Void) {
     let start = bytes.count
     append(UInt32(0))
@@ -51,7 +51,7 @@ package struct BoxBytes {
     withUnsafeBytes(of: size) { bytes.replaceSubrange(start..<start + 4, with: $0) }
   }
 
-  /// Adds a box that has a version and flags.
+  /// Appends a full box, with a version and flags.
   package mutating func fullBox(
     _ type: UInt32, version: UInt8, flags: UInt32, _ contents: (inout BoxBytes) -> Void
   ) {
@@ -61,7 +61,7 @@ package struct BoxBytes {
     }
   }
 
-  /// Adds a box of so many bytes that readers skip: at least 8, or 12 with a number in it.
+  /// Appends a `free` box of `count` bytes: at least 8, or at least 12 with a number as content.
   package mutating func free(_ count: Int, holding number: UInt32? = nil) {
     box(BoxType.free) { box in
       if let number { box.append(number) }
@@ -71,12 +71,12 @@ package struct BoxBytes {
   }
 }
 
-/// A box in a file, or in some bytes.
+/// The position of a box in a file or a byte array.
 package struct Box: Equatable, Sendable {
   package let type: UInt32
   package let start: Int64
   package let byteCount: Int64
-  /// Bytes of its size and type.
+  /// The size of the box header: 8 bytes, or 16 with a 64-bit size.
   package var headBytes: Int64 = 8
   package var end: Int64 { start + byteCount }
 
@@ -87,7 +87,8 @@ package struct Box: Equatable, Sendable {
     self.headBytes = headBytes
   }
 
-  /// The box that begins with up to 16 bytes; nil where they begin none that ends before `end`.
+  /// Parses a box header of up to 16 bytes; nil where the header is malformed or the box passes
+  /// `end`.
   package init?(head: some Collection<UInt8>, at start: Int64, end: Int64) {
     let head = Array(head.prefix(16))
     guard head.count >= 8 else { return nil }
@@ -106,7 +107,7 @@ package struct Box: Equatable, Sendable {
     byteCount = size
   }
 
-  /// The boxes that follow each other in a part of some bytes, up to what is none.
+  /// The consecutive boxes in a byte range, up to the first malformed header.
   package static func list(in bytes: [UInt8], from first: Int, to end: Int) -> [Box] {
     var boxes: [Box] = []
     var start = first
@@ -119,18 +120,20 @@ package struct Box: Equatable, Sendable {
     return boxes
   }
 
-  /// The first box of a type among those inside, whose head takes 8 bytes.
+  /// The first child box of a type.
+  ///
+  /// The header of this box must have 8 bytes.
   package func first(_ type: UInt32, in bytes: [UInt8]) -> Box? {
     Self.list(in: bytes, from: Int(start) + 8, to: Int(end)).first { $0.type == type }
   }
 
-  /// A track of some bytes that are a `moov` box, as they are counted from 0.
+  /// The track with an index, counted from 0, in the bytes of a `moov` box.
   package static func track(_ number: Int, in bytes: [UInt8]) -> Box? {
     let tracks = list(in: bytes, from: 8, to: bytes.count).filter { $0.type == BoxType.track }
     return tracks.indices.contains(number) ? tracks[number] : nil
   }
 
-  /// The number that some bytes are, most significant first.
+  /// The big-endian number in the bytes.
   package static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
     bytes.reduce(0) { $0 << 8 | UInt64($1) }
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The box that says what the colors of a track mean, where libavformat leaves its range out.
+/// Writes the `colr` box of a full-range track, because libavformat omits the range in MOV.
 ///
-/// In MOV it writes QuickTime's `nclc`, which has no place for the range. Phones write `nclx` into
-/// MOV too, and FFmpeg reads it there. (ISO/IEC 14496-12, 12.1.5.)
+/// libavformat writes QuickTime's `nclc`, which has no range flag. Phones write `nclx` into MOV,
+/// and FFmpeg reads it there (ISO/IEC 14496-12, 12.1.5).
 package enum ColorBox {
   private static let color: UInt32 = 0x636F_6C72  // colr
   private static let onScreen: UInt32 = 0x6E63_6C78  // nclx
@@ -11,7 +11,7 @@ package enum ColorBox {
     BoxType.trackMedia, BoxType.mediaInformation, BoxType.sampleTable, BoxType.sampleDescriptions,
   ]
 
-  /// What colors mean, by the numbers of ITU-T H.273.
+  /// The color description, in code points of ITU-T H.273.
   package struct Coding {
     package var primaries: UInt16
     package var transfer: UInt16
@@ -24,13 +24,13 @@ package enum ColorBox {
     }
   }
 
-  /// Writes the box into the description of a track's samples.
+  /// Writes an `nclx` color box into the sample description of a track.
   ///
   /// - Parameters:
-  ///   - bytes: The bytes of a `moov` box, which grows.
-  ///   - number: The track, as they are counted from 0.
-  ///   - coding: What its colors are; they use the full range.
-  /// - Returns: Whether there is a description to write it into.
+  ///   - bytes: The bytes of a `moov` box. The array may grow.
+  ///   - number: The index of the track, counted from 0.
+  ///   - coding: The color description; the range flag is set to full range.
+  /// - Returns: Whether the track has a sample description to write to.
   package static func write(
     into bytes: inout [UInt8], track number: Int, _ coding: Coding
   ) -> Bool {
@@ -42,7 +42,7 @@ package enum ColorBox {
       around.append(inner)
       table = inner
     }
-    // Version and count; then the entry with the 78 bytes of every visual one.
+    // Version and entry count come first; each visual sample entry starts with 78 fixed bytes.
     guard
       let entry = Box.list(in: bytes, from: Int(table.start) + 16, to: Int(table.end)).first,
       entry.byteCount >= 86

@@ -2,21 +2,21 @@
 
 package import OvercrankMediaCore
 
-/// The tracks of a MOV or MP4 file whose samples are in other files (`dref`).
+/// The data references (`dref`) of a MOV or MP4 file, for tracks with samples in other files.
 ///
-/// libavformat does not open those files, but still lists the samples.
+/// libavformat does not open those other files, but lists their samples.
 package struct DataReferences {
-  /// For each track, in the file's order, whether a data reference names another file.
+  /// Whether a data reference names another file, for each track in file order.
   package private(set) var tracksElsewhere: [Bool] = []
 
-  /// The size from which libavformat reads an alias as the name of another file.
+  /// The minimum size in bytes at which libavformat reads an alias as a file name.
   private static let smallestAlias: Int64 = 151
-  /// What to do about such a movie.
+  /// The recovery for a reference movie.
   package static let recovery: Recovery = "give that file, or save the movie as self-contained"
 
-  /// Reads the boxes of a movie.
+  /// Reads the data references of a movie.
   ///
-  /// - Returns: Nil where the file cannot be read or has no index.
+  /// - Returns: Nil where the file cannot be read or has no `moov` box.
   package init?(of path: String) {
     guard let boxes = try? MovieBoxes(opening: path, forWriting: false),
       let movie = boxes.boxes().first(where: { $0.type == BoxType.movie }),
@@ -30,20 +30,20 @@ package struct DataReferences {
           .first(BoxType.dataInformation, in: bytes)?
           .first(BoxType.dataReferences, in: bytes)
       else { return false }
-      // Version, flags and count come before the entries.
+      // Version, flags and entry count precede the entries.
       return Box.list(in: bytes, from: Int(references.start) + 16, to: Int(references.end))
         .contains { Self.isElsewhere($0, in: bytes) }
     }
   }
 
-  /// What is wrong with such a movie: one line.
+  /// The error message for a reference movie, in one line.
   package static func refusal(of path: String) -> String {
     "\(path) is a reference movie: its frames are in another file"
   }
 
   private static func isElsewhere(_ entry: Box, in bytes: [UInt8]) -> Bool {
     if entry.type == BoxType.alias { return entry.byteCount >= smallestAlias }
-    // A URL with a location, without the flag that the samples are in this file.
+    // A URL entry with a location, whose flag for "samples in this file" is not set.
     let content = Int(entry.start) + 8
     guard entry.type == BoxType.location, entry.byteCount > 13 else { return false }
     return bytes[content + 3] & 1 == 0 && bytes[content + 4] != 0

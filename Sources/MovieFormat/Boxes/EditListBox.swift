@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The edit list of a track whose first frames are decoded after a later one.
+/// Writes the edit list of a track whose first sample in decoding order is not the first shown.
 ///
-/// Streams that begin in the middle (AVCHD, broadcasts) start with a key frame and then frames that
-/// are shown before it. libavformat lets the track begin with the frame decoded first, and so hides
-/// the others. (ISO/IEC 14496-12, 8.6.6.)
+/// Streams cut from broadcasts or AVCHD start with a key frame, followed by frames that are shown
+/// before it. libavformat's edit list starts at the first decoded frame and so hides the earlier
+/// ones (ISO/IEC 14496-12, 8.6.6).
 package enum EditListBox {
   private static let edits: UInt32 = 0x6564_7473  // edts
   private static let list: UInt32 = 0x656C_7374  // elst
   private static let mediaHeader: UInt32 = 0x6D64_6864  // mdhd
 
-  /// Lets a track begin with its earliest frame; no length changes.
+  /// Rewrites the edit list so that the track starts with its earliest frame.
+  ///
+  /// Box sizes stay the same.
   ///
   /// - Parameters:
   ///   - bytes: The bytes of a `moov` box.
-  ///   - number: The track, as they are counted from 0.
-  ///   - delay: When its earliest frame is shown, in ticks of the movie; zero or above.
-  ///   - mediaTime: The same in ticks of the track, from its first decoding time on.
-  ///   - duration: How long it plays, in ticks of the movie.
-  ///   - mediaDuration: The same in ticks of the track.
-  /// - Returns: Whether there is an edit list to change.
+  ///   - number: The index of the track, counted from 0.
+  ///   - delay: The presentation time of the earliest frame, in movie ticks, not negative.
+  ///   - mediaTime: The same time in track ticks, relative to the first decoding time.
+  ///   - duration: The duration of the track, in movie ticks.
+  ///   - mediaDuration: The duration of the track, in track ticks.
+  /// - Returns: Whether an edit list existed and had enough space.
   package static func write(
     into bytes: inout [UInt8], track number: Int, delay: Int64, mediaTime: Int64, duration: Int64,
     mediaDuration: Int64
@@ -29,7 +31,8 @@ package enum EditListBox {
       let header = track.first(BoxType.trackMedia, in: bytes)?.first(mediaHeader, in: bytes),
       header.byteCount >= 32
     else { return false }
-    // Version, times of creation and change, ticks per second; then the duration.
+    // `mdhd` holds the version, the creation and modification times, the timescale, then the
+    // duration.
     let position = Int(header.start) + 8
     if bytes[position] == 1, header.byteCount >= 44 {
       withUnsafeBytes(of: mediaDuration.bigEndian) {

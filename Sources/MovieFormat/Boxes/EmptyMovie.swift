@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A movie without tracks.
+/// A movie file without tracks.
 package enum EmptyMovie {
-  /// What a file begins with before anything is known of its tracks: a movie without any, so that
-  /// a file that is to grow can be opened from the start.
+  /// The bytes of a valid MOV file without tracks.
+  ///
+  /// A growing recording starts with these bytes, so that readers can open the file from the start.
   package static let bytes: [UInt8] = {
     let brand: UInt32 = 0x7174_2020  // "qt  "
     var file = BoxBytes()
@@ -12,7 +13,7 @@ package enum EmptyMovie {
     }
     file.box(BoxType.movie) { box in
       box.fullBox(0x6D76_6864, version: 0, flags: 0) { box in  // mvhd
-        // Two times, the timescale, the duration, the speed, the loudness.
+        // Creation and modification time, timescale, duration, rate, then volume.
         for number in [0, 0, 1_000_000, 0, 0x1_0000] as [UInt32] { box.append(number) }
         box.append(UInt16(0x100))
         box.append(bytes: Array(repeating: 0, count: 10))

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long the last sample of each track of a MOV or MP4 file lasts, by its sample tables and
+/// The durations of each track's last sample in a MOV or MP4 file, from sample tables and
 /// fragments.
 ///
-/// libavformat takes the length that a track states for the end of its last sample. Writers of
-/// fragments state it before they know it, or not at all (all bits set).
+/// libavformat ends the last sample at the stated track duration. Writers of fragmented files state
+/// that duration too early, or leave it unknown (all bits set).
 package struct LastSamples {
-  /// The durations in ticks, in the order of the tracks in the file; nil where no box tells.
+  /// The durations in track ticks, in track order; nil for a track whose boxes give none.
   package private(set) var durations: [Int64?] = []
 
-  /// Reads the boxes of a movie.
+  /// Reads the sample tables and fragments of a movie.
   ///
-  /// - Returns: Nil where the file cannot be read or has no index that is understood.
+  /// - Returns: Nil where the file cannot be read or its `moov` box is malformed.
   package init?(of path: String) {
     guard let boxes = try? MovieBoxes(opening: path, forWriting: false) else { return nil }
     let list = boxes.boxes()
@@ -24,7 +24,7 @@ package struct LastSamples {
       identifiers.append(track.trackIdentifier ?? 0)
       durations.append(track.lastTableDuration)
     }
-    // What fragments leave out, by track.
+    // Default sample durations from `trex`, by track ID.
     var defaults: [UInt64: Int64] = [:]
     for entry in contents.first(BoxType.extends)?.all(BoxType.trackExtends) ?? [] {
       if let identifier = entry.number(4), let duration = entry.number(12) {
@@ -58,7 +58,7 @@ private struct BoxContents {
     self.range = range
   }
 
-  /// The boxes of a type inside.
+  /// The child boxes of a type.
   func all(_ type: UInt32) -> [BoxContents] {
     Box.list(in: bytes, from: range.lowerBound, to: range.upperBound).compactMap { box in
       let start = Int(box.start + box.headBytes)
@@ -69,14 +69,14 @@ private struct BoxContents {
 
   func first(_ type: UInt32) -> BoxContents? { all(type).first }
 
-  /// A number of four bytes at an offset; nil behind the end.
+  /// The 32-bit number at an offset; nil beyond the end.
   func number(_ offset: Int) -> UInt64? {
     let start = range.lowerBound + offset
     guard offset >= 0, start + 4 <= range.upperBound else { return nil }
     return Box.number(bytes[start..<start + 4])
   }
 
-  /// Of a `trak`: the number by which fragments name it.
+  /// The track ID in the `tkhd` of a `trak` box.
   var trackIdentifier: UInt64? {
     guard let header = first(BoxType.trackHeader), let version = header.number(0) else {
       return nil
@@ -84,7 +84,7 @@ private struct BoxContents {
     return header.number(version >> 24 == 1 ? 20 : 12)
   }
 
-  /// Of a `trak`: the duration of its last sample by its tables; nil where they hold none.
+  /// The duration of a `trak` box's last sample, from `stts`; nil without samples.
   var lastTableDuration: Int64? {
     guard
       let table = first(BoxType.trackMedia)?.first(BoxType.mediaInformation)?
@@ -102,7 +102,7 @@ private struct BoxContents {
     return nil
   }
 
-  /// Of a `traf`: the duration of its last sample; nil where it holds none.
+  /// The duration of a `traf` box's last sample; nil without samples.
   func lastRunDuration(fallback: Int64?) -> Int64? {
     guard let header = first(BoxType.trackFragmentHeader), let flags = header.number(0),
       let run = all(BoxType.trackRun).last(where: { ($0.number(4) ?? 0) > 0 }),
@@ -110,7 +110,7 @@ private struct BoxContents {
     else { return nil }
     guard runFlags & 0x100 != 0 else {
       guard flags & 0x08 != 0 else { return fallback }
-      // Behind the track's number may stand an offset of eight bytes and an index of four.
+      // In `tfhd`, an optional 8-byte base offset and 4-byte description index follow the track ID.
       return header.number(8 + (flags & 0x01 != 0 ? 8 : 0) + (flags & 0x02 != 0 ? 4 : 0))
         .map { Int64($0) }
     }

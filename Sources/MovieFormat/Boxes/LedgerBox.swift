@@ -3,12 +3,11 @@
 package import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 
-/// The ledger of a take in the plain file: a box behind the media that readers skip.
+/// The frame ledger in a finished movie: a `uuid` box after the media data.
 ///
-/// A track of timed metadata would say the same, but `ffmpeg -c copy`, editors and players would
-/// each have to do something about a track that none of them knows; a `uuid` box (ISO/IEC 14496-12,
-/// 11.1) is skipped by all of them, and its records can be written one by one before there is any
-/// index.
+/// Readers skip an unknown `uuid` box (ISO/IEC 14496-12, 11.1). A timed metadata track would carry
+/// the same data. But `ffmpeg -c copy`, editors and players would then have to handle a track type
+/// that they do not know. The records of a `uuid` box can also be written before any index exists.
 package enum LedgerBox {
   static let identity: [UInt8] = [
     0x8E, 0x1B, 0x5F, 0xC4, 0x0A, 0x6D, 0x4D, 0x11, 0xB2, 0x57, 0x6F, 0x76, 0x65, 0x72, 0x63, 0x72,
@@ -16,7 +15,7 @@ package enum LedgerBox {
   private static let version: UInt16 = 1
   private static let headBytes = 24 + 8
 
-  /// The box of the records, in order.
+  /// The bytes of the box with the given records.
   package static func bytes(_ records: [UInt8]) -> [UInt8] {
     var box = BoxBytes()
     box.box(BoxType.uuid) { box in
@@ -29,8 +28,7 @@ package enum LedgerBox {
     return box.bytes
   }
 
-  /// The records of all frames that arrived, in order; nil where the file has no ledger, or one that
-  /// is not whole.
+  /// Reads the records of all arrived frames, in order; nil without a complete ledger box.
   package static func read(from path: String) -> [FrameObservation]? {
     guard let file = try? MovieBoxes(opening: path, forWriting: false) else { return nil }
     for box in file.boxes() where box.type == BoxType.uuid {

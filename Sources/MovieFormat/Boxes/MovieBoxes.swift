@@ -2,15 +2,15 @@
 
 package import OvercrankLinuxSystem
 
-/// The boxes on the top level of a movie file, as far as a recorder changes them.
+/// The top-level boxes of a movie file, with the edits that recovery and finalizing need.
 package struct MovieBoxes: ~Copyable {
-  /// Bytes of the file when it was opened.
+  /// The size of the file in bytes when it was opened.
   package let byteCount: Int64
   package let file: RandomAccessFile
-  /// The file, which others may have open, too.
+  /// The open file; other owners may share it.
   package var openFile: OpenFile { file.file }
 
-  /// Opens a file to change it, or only to read it.
+  /// Opens a file for reading, and for writing unless `forWriting` is false.
   ///
   /// - Throws: `SystemError` for "open".
   package init(opening path: String, forWriting: Bool = true) throws(SystemError) {
@@ -18,40 +18,43 @@ package struct MovieBoxes: ~Copyable {
     byteCount = file.count()
   }
 
-  /// Works on a file that is open, as it is now.
+  /// Uses a file that is already open, with its present size.
   package init(_ file: OpenFile) {
     self.file = RandomAccessFile(file)
     byteCount = self.file.count()
   }
 
-  /// The box that begins at a place, if one does.
+  /// The box at an offset; nil where no valid header is there.
   package func box(at start: Int64) -> Box? { box(at: start, before: byteCount) }
 
-  /// The box that begins at a place and ends no later than another, if one does.
+  /// The box at an offset, ending no later than `end`; nil where no valid header is there.
   package func box(at start: Int64, before end: Int64) -> Box? {
     guard start >= 0, start < end, end <= byteCount else { return nil }
     return Box(head: file.read(16, at: start), at: start, end: end)
   }
 
-  /// The boxes in order, up to the end or to what is none.
+  /// The boxes in order, up to the end of the file or the first malformed header.
   package func boxes() -> [Box] {
     var boxes: [Box] = []
     while let box = box(at: boxes.last?.end ?? 0) { boxes.append(box) }
     return boxes
   }
 
-  /// No more than this is read into memory at a time; the index of an hour at 1000 fps takes a tenth.
+  /// The largest box read into memory, in bytes.
+  ///
+  /// The index of one hour at 1000 fps takes a tenth of it.
   private static let largestInMemory: Int64 = 1 << 30
 
-  /// All bytes of a box, its head included; nil where it is too large or cannot be read whole.
+  /// All bytes of a box with its header; nil where it is too large or cannot be read completely.
   package func bytes(of box: Box) -> [UInt8]? {
     guard box.byteCount < Self.largestInMemory else { return nil }
     let bytes = file.read(Int(clamping: box.byteCount), at: box.start)
     return Int64(bytes.count) == box.byteCount ? bytes : nil
   }
 
-  /// Adds bytes behind the file as it was opened, and waits until they are on the disk with all that
-  /// lies before them; where they find no room it stays as it was.
+  /// Appends bytes at the end of the file and syncs the file.
+  ///
+  /// After a failure the file is truncated to its old size.
   ///
   /// - Throws: `SystemError` for "write to".
   package func append(_ bytes: [UInt8]) throws(SystemError) {
@@ -64,18 +67,18 @@ package struct MovieBoxes: ~Copyable {
     }
   }
 
-  /// Makes all from a box to the end of the file as it was opened the contents of one `mdat`.
+  /// Turns everything from a box to the end of the file into the contents of one `mdat` box.
   ///
   /// - Throws: `SystemError` for "write to".
   package func enclose(from box: Box) throws(SystemError) {
     var head = BoxBytes()
-    head.append(UInt32(1))  // The size stands behind the type, in 64 bits.
+    head.append(UInt32(1))  // Size 1: a 64-bit size follows the type.
     head.append(BoxType.media)
     head.append(byteCount - box.start)
     try file.write(head.bytes, at: box.start)
   }
 
-  /// Makes a box one that readers skip.
+  /// Changes the type of a box to `free`, which readers skip.
   ///
   /// - Throws: `SystemError` for "write to".
   package func free(_ box: Box) throws(SystemError) {

@@ -2,12 +2,12 @@
 
 import OvercrankLinuxSystem
 
-/// The two kinds of movie file that are written, by libavformat's names of their muxers.
+/// The container formats that are written, by the names of libavformat's muxers.
 package enum MovieContainer: String, Sendable {
   case mov
   case mp4
 
-  /// The container that a file's extension asks for; nil for any other, and for none.
+  /// The container for a file name extension; nil for an unknown or missing extension.
   package init?(path: String) {
     switch path.fileExtension {
     case "mov", "qt": self = .mov
@@ -16,6 +16,6 @@ package enum MovieContainer: String, Sendable {
     }
   }
 
-  /// The container of a file with this major brand.
+  /// The container for a major brand.
   package init(brand: String?) { self = brand.map { $0 != "qt  " } ?? false ? .mp4 : .mov }
 }

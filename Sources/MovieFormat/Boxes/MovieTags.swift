@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What of a movie's tags libavformat does not write as phones do.
+/// Rewrites the capture-rate tag of a movie in the form that Android phones write.
 ///
-/// Android tells the rate of the sensor as a number (type 23, a 32-bit float) among tags of the
-/// movie itself, in QuickTime's form (`MPEG4Writer::writeMoovLevelMetaBox`), and its players look
-/// for nothing else. libavformat writes texts, inside `udta` and in ISO's form. So the text is one
-/// of four letters, which leaves the number its room, and the box is moved; no length changes.
+/// Android stores the sensor's frame rate as a 32-bit float (type 23) in QuickTime metadata
+/// directly in `moov` (`MPEG4Writer::writeMoovLevelMetaBox`). Its players look only there.
+/// libavformat writes texts into an ISO `meta` box inside `udta`. A placeholder text of four
+/// letters reserves the bytes of the float, and the box is moved. No box size changes.
 package enum MovieTags {
-  /// The tag of the sensor's rate.
+  /// The key of the capture frame rate.
   package static let captureRate = "com.android.capture.fps"
-  /// What stands for the number until it is written.
+  /// The placeholder text for the float value.
   package static let placeholder = "rate"
 
   private static let floatType: UInt32 = 23
@@ -19,12 +19,12 @@ package enum MovieTags {
   private static let list: UInt32 = 0x696C_7374  // ilst
   private static let taggedHandler: UInt64 = 0x6D64_7461  // mdta
 
-  /// The rate that a text tells; nil where it tells none.
+  /// Parses a frame rate; nil unless it is finite and above zero.
   package static func rate(_ text: String) -> Float? {
     Float(text).flatMap { $0.isFinite && $0 > 0 ? $0 : nil }
   }
 
-  /// Writes the rate into the `moov` box among some bytes, where there is one with such tags.
+  /// Writes the capture frame rate into a `moov` box that holds the placeholder tag.
   package static func write(captureRate rate: Float, into bytes: inout [UInt8]) {
     guard
       let movie = Box.list(in: bytes, from: 0, to: bytes.count)
@@ -33,7 +33,8 @@ package enum MovieTags {
         .first(where: { $0.type == userData })
     else { return }
     let inside = Box.list(in: bytes, from: Int(user.start) + 8, to: Int(user.end))
-    // Size, type, version; then the handler: size, type, version, nothing, what it handles.
+    // `meta` starts with size, type and version; its `hdlr` with size, type, version, zero and
+    // handler type.
     guard
       let tags = inside.first(where: {
         $0.type == meta && $0.byteCount >= 32
@@ -49,7 +50,7 @@ package enum MovieTags {
     if !others.isEmpty {
       made.box(userData) { box in
         for other in others { box.append(bytes: Array(bytes[Int(other.start)..<Int(other.end)])) }
-        box.append(UInt32(0))  // QuickTime's end of the list; it fills what the version took.
+        box.append(UInt32(0))  // QuickTime's list terminator, in the space of the version field.
       }
     }
     made.append(bytes: numbered(moved.bytes, rate))
@@ -58,14 +59,14 @@ package enum MovieTags {
     bytes.replaceSubrange(Int(user.start)..<Int(user.end), with: made.bytes)
   }
 
-  /// The box with the number in place of the text.
+  /// Replaces the placeholder text in a `meta` box with the float value.
   private static func numbered(_ box: [UInt8], _ rate: Float) -> [UInt8] {
     var box = box
     let parts = Box.list(in: box, from: 8, to: box.count)
     guard let names = parts.first(where: { $0.type == keys }),
       let values = parts.first(where: { $0.type == list })
     else { return box }
-    // Version and count, then the names, each with its size and its kind.
+    // `keys` holds the version and count, then the names, each with size and namespace.
     let wanted = Array(captureRate.utf8)
     let named = Box.list(in: box, from: Int(names.start) + 16, to: Int(names.end))
     guard
@@ -74,7 +75,8 @@ package enum MovieTags {
       }),
       let item = Box.list(in: box, from: Int(values.start) + 8, to: Int(values.end))
         .first(where: { $0.type == UInt32(index + 1) }),
-      // The item's head; then the value's: size, type, kind, locale, and four bytes.
+      // The item header of 8 bytes precedes the `data` box: size, type, value type, locale, four
+      // bytes.
       item.byteCount == 8 + 16 + 4
     else { return box }
     var value = BoxBytes()

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the boxes of a MOV or MP4 file say about its sample tables, beyond what libavformat tells.
+/// Facts about the sample tables of a MOV or MP4 file that libavformat does not expose.
 package struct SampleTables {
-  /// For each track, in the file's order, whether its samples are shown when they are decoded:
-  /// there is no table of other times (`ctts`).
+  /// Whether samples are presented in decoding order, for each track in file order.
+  ///
+  /// True without a composition offset table (`ctts`).
   package private(set) var tracksInOrder: [Bool] = []
-  /// The bytes of the file.
+  /// The size of the file in bytes.
   package let byteCount: Int64
 
   private static let compressedMovie: UInt32 = 0x636D_6F76  // cmov
   private static let compositionOffsets: UInt32 = 0x6374_7473  // ctts
-  /// Boxes in which others lie, on the way to the tables.
+  /// The container boxes on the path from `moov` to the sample tables.
   private static let containers: Set<UInt32> = [
     BoxType.movie, BoxType.track, BoxType.trackMedia, BoxType.mediaInformation,
     BoxType.sampleTable,
   ]
 
-  /// Looks for the tables of a movie.
+  /// Reads the structure of a movie's index.
   ///
-  /// - Returns: Nil where they are not all there is to know: in fragments, with a compressed index,
-  ///   in what is damaged or cannot be read.
+  /// - Returns: Nil where the sample tables are incomplete: fragmented, compressed, damaged or
+  ///   unreadable files.
   package init?(of path: String) {
     guard let file = try? MovieBoxes(opening: path, forWriting: false), file.byteCount > 0 else {
       return nil
@@ -28,7 +29,7 @@ package struct SampleTables {
     guard read(0..<byteCount, of: file) else { return nil }
   }
 
-  /// Whether all boxes of a range are whole and of the kinds that are understood.
+  /// Whether all boxes of a range are intact and of supported types.
   private mutating func read(_ range: Range<Int64>, of file: borrowing MovieBoxes) -> Bool {
     var start = range.lowerBound
     while start + 8 <= range.upperBound {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The codes of languages that containers know.
+/// Language codes of container formats.
 package enum TrackLanguage {
-  /// The code that says an ISO 639-2 code in a container; nil where none does.
+  /// The code that represents an ISO 639-2 code in a container; nil where the container has none.
   ///
-  /// MP4 takes any code of three letters. QuickTime has a table of its own, and libavformat names
-  /// each of its languages by one code only, where ISO 639-2 has two for some.
+  /// MP4 accepts any three-letter code. QuickTime has a fixed table. libavformat knows each of its
+  /// languages by one code only, although ISO 639-2 has two codes for some.
   package static func stored(_ code: String, in container: String) -> String? {
     guard container == "mov" else { return code }
     let name = other[code] ?? code
@@ -20,7 +20,7 @@ package enum TrackLanguage {
     "zho": "chi",
   ]
 
-  /// libavformat's `mov_mdhd_language_map`.
+  /// The table `mov_mdhd_language_map` of libavformat.
   private static let quickTime: Set<String> = [
     "eng", "fra", "ger", "ita", "dut", "sve", "spa", "dan", "por", "nor", "heb", "jpn", "ara",
     "fin", "gre", "ice", "mlt", "tur", "hr ", "chi", "urd", "hin", "tha", "kor", "lit", "pol",

@@ -3,23 +3,25 @@
 import Glibc
 package import OvercrankLinuxSystem
 
-/// Puts the index of a plain movie before its media, so that it plays while it is still fetched.
+/// Moves the `moov` box before the media data, so that playback can start during a download.
 ///
-/// Only a copy can do that: the index is known at the end alone, and no file has room before its
-/// beginning. So it takes as much of the disk again until it is done, and the time to write it.
+/// The file is rewritten as a copy, because the size of the index is known only at the end. The
+/// copy needs the same disk space again until it replaces the original.
 package enum FastStart {
-  /// Bytes copied at a time.
+  /// The block size of the copy, in bytes.
   private static let blockBytes = 4 << 20
-  /// The box of chunk offsets in 32 bits, and in 64.
+  /// The types of the chunk offset boxes: `stco` (32 bits) and `co64` (64 bits).
   private static let (offsets32, offsets64): (UInt32, UInt32) = (0x7374_636F, 0x636F_3634)
-  /// What lies around them: `trak`, `mdia`, `minf`, `stbl`.
+  /// The boxes around the chunk offsets: `trak`, `mdia`, `minf`, `stbl`.
   private static let containers: Set<UInt32> = [
     BoxType.track, 0x6D64_6961, 0x6D69_6E66, 0x7374_626C,
   ]
 
-  /// Replaces a file by one that has its index first; one whose index is there already stays.
+  /// Replaces a file by a copy with the index first.
   ///
-  /// - Throws: `SystemError` when it cannot be written; the file is then as it was.
+  /// A file with the index first stays unchanged.
+  ///
+  /// - Throws: `SystemError` when the copy cannot be written; the file is then unchanged.
   package static func apply(to file: inout MovieFile) throws(SystemError) {
     let path = file.writtenPath
     let source = MovieBoxes(file.file)
@@ -70,8 +72,8 @@ package enum FastStart {
     }
   }
 
-  /// Moves the places of all chunks on; false where one has no room in its 32 bits, or the boxes
-  /// are not whole.
+  /// Adds a distance to all chunk offsets; false where a 32-bit offset overflows or a box is
+  /// malformed.
   private static func shift(
     _ head: inout [UInt8], from start: Int, to end: Int, by distance: Int64
   ) -> Bool {

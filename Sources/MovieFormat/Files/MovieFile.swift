@@ -3,50 +3,51 @@
 import Glibc
 package import OvercrankLinuxSystem
 
-/// The file of a recording, which grows under its own name.
+/// The file of a recording, which grows under its final name.
 ///
-/// It has its name from the start, and is a movie without tracks until it has its head, because it
-/// is to be read while it grows. A file that is to be replaced stays, under another name, until the
-/// recording holds something. From creation to end the file is open and locked. All work on it goes
-/// through ``file``, because another file may have the name by then.
+/// The file has its final name from the start, so that it can be read while it grows. Until its
+/// header is written, it is a movie without tracks. A replaced file stays under another name until
+/// the recording contains data. The file is open and locked from creation to end. All access goes
+/// through ``file``, because the name may meanwhile belong to another file.
 package struct MovieFile: ~Copyable {
   package typealias CreationError = FileCreationError
 
-  /// A new file under a temporary name, open and locked.
+  /// A new file with a temporary name, open and locked.
   package struct Copy {
     package let path: String
     package let file: OpenFile
   }
 
-  /// A file that lost its name to this one.
+  /// The file that this recording replaces, moved aside.
   private struct Replaced {
     let path: String
-    /// Keeps it locked.
+    /// The lock on the replaced file.
     let file: NamedFile
   }
 
-  /// The name that the user gave, which is being written.
+  /// The path that the user gave.
   package let writtenPath: String
-  /// The file itself.
+  /// The open file.
   package private(set) var file: OpenFile
   private var replaced: Replaced?
-  /// Keeps a descriptor free for ``prepareToFinish()``.
+  /// A spare descriptor, closed in ``prepareToFinish()`` so that the file can be reopened.
   private var spare: OpenFile?
 
-  /// Creates the file, with nothing in it.
+  /// Creates the file as a movie without tracks.
   ///
   /// - Parameters:
   ///   - target: The path to write to.
-  ///   - overwrites: Whether a file that exists may be replaced; it is, by ``dropReplaced()``.
-  /// - Throws: `CreationError` when the name is taken, another process is writing the file of this
-  ///   name, or the folder does not exist or may not be written to.
+  ///   - overwrites: Whether an existing file may be replaced. The old file is removed by
+  ///     ``dropReplaced()``.
+  /// - Throws: `CreationError` when the name is taken, another process is writing the file, or the
+  ///   directory is missing or not writable.
   package init(creating target: String, overwrites: Bool) throws(CreationError) {
     let reserved = open("/dev/null", O_RDONLY | O_CLOEXEC)
     if reserved < 0, errno == EMFILE || errno == ENFILE {
       throw CreationError(path: target, errorNumber: errno)
     }
     spare = reserved < 0 ? nil : OpenFile(adopting: reserved, path: "/dev/null")
-    // Another process may take or leave the name at any time.
+    // Another process may take or free the name at any time, so creation is retried.
     for _ in 0..<100 {
       guard let created = try Self.create(target, overwrites) else { continue }
       (file, replaced, writtenPath) = (created.file, created.replaced, target)
@@ -57,12 +58,14 @@ package struct MovieFile: ~Copyable {
 
   deinit {
     Self.drop(replaced)
-    // Not left to the last reference: the next command may use the file at once.
+    // An explicit release is immediate; the last reference might live longer, and the next command
+    // may need the file.
     FileLock.release(file.descriptor)
   }
 
-  /// Creates the file under a temporary name, and gives it its own when it is locked; nil where the
-  /// name changed hands meanwhile.
+  /// Creates the file under a temporary name, locks it, then renames it.
+  ///
+  /// - Returns: Nil where the name changed owners meanwhile.
   private static func create(
     _ target: String, _ overwrites: Bool
   ) throws(CreationError) -> (file: OpenFile, replaced: Replaced?)? {
@@ -72,7 +75,7 @@ package struct MovieFile: ~Copyable {
     let old = overwrites ? try NamedFile.locking(target) : nil
     let new = try Self.copy(
       beside: target, old == nil ? TemporaryName.part : TemporaryName.old, mode: old?.mode)
-    // Where not even this finds room, the first picture will say so.
+    // A full disk is not an error here; the first frame will report it.
     EmptyMovie.bytes.withUnsafeBytes {
       _ = write(new.file.descriptor, $0.baseAddress, $0.count)
     }
@@ -97,21 +100,21 @@ package struct MovieFile: ~Copyable {
     beside target: String, _ kind: String, mode: mode_t?
   ) throws(CreationError) -> Copy {
     let created = try TemporaryName.create(beside: target, kind)
-    // Locked before the file has a name that other processes look for.
+    // The lock must be held before other processes can find the file by name.
     _ = FileLock.take(created.descriptor)
     if let mode { fchmod(created.descriptor, mode) }
     return Copy(path: created.path, file: OpenFile(adopting: created.descriptor, path: target))
   }
 
-  /// Releases the descriptor that was kept, so that the file can be read back at its end, however
-  /// many others are open by then.
+  /// Closes the spare descriptor.
+  ///
+  /// Reading the file back at the end then works even at the limit of open files.
   package mutating func prepareToFinish() { spare = nil }
 
-  /// Whether the name still leads to the file.
+  /// Whether the name still leads to this file.
   package var hasItsName: Bool { file.hasItsName }
 
-  /// Removes what was written, and gives what it was to replace its name back; for a recording
-  /// that holds nothing.
+  /// Deletes the file of a recording without data, and restores the replaced file.
   package consuming func discard() {
     let (target, file) = (writtenPath, file)
     guard let old = replaced.take(), let identity = file.identity else {
@@ -122,12 +125,12 @@ package struct MovieFile: ~Copyable {
     if taken.failure == 0 {
       FileName.remove(taken.old, of: identity)
     } else if FileName.claim(target, for: old.path) != 0 {
-      // Where the name is another file's by now, the old one stays aside.
+      // The old file stays aside where the name belongs to another file by now.
       FileName.remove(target, of: identity)
     }
   }
 
-  /// Removes the file that this one replaces: from now on there is something in its place.
+  /// Deletes the replaced file, once the recording contains data.
   package mutating func dropReplaced() { Self.drop(replaced.take()) }
 
   private static func drop(_ old: Replaced?) {
@@ -135,9 +138,9 @@ package struct MovieFile: ~Copyable {
     unlink(old.path.systemPath)
   }
 
-  /// Begins a copy of the file, which may take its place.
+  /// Creates an empty copy that may later replace the file.
   ///
-  /// - Returns: The copy; give it to ``replace(by:)`` or ``discard(_:)``.
+  /// - Returns: The copy, for ``replace(by:)`` or ``discard(_:)``.
   /// - Throws: `CreationError` when it cannot be created.
   package borrowing func beginCopy() throws(CreationError) -> Copy {
     var status = stat()
@@ -145,12 +148,15 @@ package struct MovieFile: ~Copyable {
     return try Self.copy(beside: writtenPath, TemporaryName.part, mode: mode)
   }
 
-  /// Removes a copy that has not become the file.
+  /// Deletes a copy.
   package static func discard(_ copy: Copy) { unlink(copy.path.systemPath) }
 
-  /// Puts a copy in the file's place, which must still have its name; on failure the copy is removed.
+  /// Replaces the file with a copy.
   ///
-  /// - Throws: `CreationError`; the file is then as it was.
+  /// After a failure the copy is deleted.
+  ///
+  /// - Throws: `CreationError`, also when the name belongs to another file; this file is then
+  ///   unchanged.
   package mutating func replace(by copy: Copy) throws(CreationError) {
     guard let identity = file.identity else {
       throw CreationError(path: writtenPath, errorNumber: EBADF)
@@ -164,8 +170,7 @@ package struct MovieFile: ~Copyable {
     file = copy.file
   }
 
-  /// Where the file lies that a recording was to replace when its process was killed; nil where
-  /// there is none.
+  /// The path of the file that a killed recording was about to replace; nil without one.
   package static func replaced(by path: String) -> String? {
     let (folder, name) = path.folderAndName
     guard let directory = opendir((folder.isEmpty ? "." : folder).systemPath) else { return nil }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The CRC-32 of Ethernet and PNG (ISO/IEC 3309), by tables, eight bytes at a time.
+/// The CRC-32 of Ethernet and PNG (ISO/IEC 3309), computed by tables, eight bytes at a time.
 package enum CRC32 {
-  /// Eight tables: the remainders of a byte that so many other bytes follow.
+  /// Table n holds the remainders of a byte followed by n zero bytes.
   private static let tables: [UInt32] = {
     var tables: [UInt32] = []
     for byte in 0..<UInt32(256) {
@@ -15,7 +15,7 @@ package enum CRC32 {
     return tables
   }()
 
-  /// The checksum of some bytes.
+  /// The checksum of a byte buffer.
   package static func checksum(of bytes: UnsafeRawBufferPointer) -> UInt32 {
     tables.withUnsafeBufferPointer { tables in
       var sum = UInt32.max

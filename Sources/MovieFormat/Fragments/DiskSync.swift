@@ -4,11 +4,11 @@ import Dispatch
 import OvercrankLinuxSystem
 import Synchronization
 
-/// Brings a growing file to the disk, on a thread of its own: whoever writes never waits for it.
+/// Syncs a growing file to disk on a dedicated thread, so that writers never wait for the disk.
 ///
-/// What the power may cost is what was written since the last time it began to, so it begins again
-/// 0.3 s after it was done. It also keeps room reserved ahead of the file's end, so that the file
-/// lies in few pieces and no write has to look for room.
+/// A power failure loses only data written since the last sync started. A sync starts 0.3 s after
+/// the previous one ended. Disk space is reserved ahead of the end of the file, which limits
+/// fragmentation and keeps writes fast.
 final class DiskSync: Sendable {
   private final class State: Sendable {
     let written = Atomic<Int64>(0)
@@ -19,19 +19,21 @@ final class DiskSync: Sendable {
   }
 
   private static let pause = DispatchTimeInterval.milliseconds(300)
-  /// Room that is reserved at a time, and how near the end of it the next is.
+  /// The size of one reservation in bytes.
+  ///
+  /// The next one starts when half of it is left.
   private static let reservedBytes: Int64 = 64 << 20
 
   private let file: OpenFile
   private let state = State()
   private let thread: Mutex<BlockingThread?>
 
-  /// Starts to watch over a file.
+  /// Starts syncing a file.
   ///
   /// - Parameters:
   ///   - file: The file.
-  ///   - reservesSpace: Whether room is reserved ahead of its end.
-  /// - Throws: `SystemError` where the system has no thread left.
+  ///   - reservesSpace: Whether disk space is reserved ahead of the end of the file.
+  /// - Throws: `SystemError` where the system cannot create a thread.
   init(_ file: OpenFile, reservesSpace: Bool) throws(SystemError) {
     self.file = file
     let state = state
@@ -40,26 +42,27 @@ final class DiskSync: Sendable {
 
   deinit { stop() }
 
-  /// Bytes of the file that are on the disk for sure.
+  /// The number of bytes that are certainly on the disk.
   var syncedBytes: Int64 { state.synced.load(ordering: .acquiring) }
 
-  /// Says how far the file is written.
+  /// Reports the number of bytes written so far.
   func note(writtenBytes: Int64) {
-    // The first time at once: then the first journal is there before its fragment has a head.
+    // The first report syncs at once, so the first journal reaches the disk before its fragment is
+    // closed.
     if state.written.exchange(writtenBytes, ordering: .acquiringAndReleasing) == 0 {
       state.signal.signal()
     }
   }
 
-  /// Asks what became of what was written so far.
+  /// Checks for errors of earlier syncs.
   ///
-  /// - Throws: `SystemError` for "write to" where the disk refused it.
+  /// - Throws: `SystemError` for "write to" where a sync failed.
   func check() throws(SystemError) {
     let failure = state.failure.load(ordering: .relaxed)
     if failure != 0 { throw SystemError("write to", file.path, failure) }
   }
 
-  /// Ends it, after what it is at.
+  /// Stops the thread after the running sync.
   func stop() {
     guard let thread = thread.withLock({ $0.take() }) else { return }
     state.isStopping.store(true, ordering: .releasing)

@@ -3,39 +3,39 @@
 import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 
-/// The box in each fragment that says, record by record and before there is a `moof`, which samples
-/// lie in it and which frames arrived.
+/// The journal box of a fragment: records of stored samples and arrived frames, written before the
+/// `moof` box exists.
 ///
-/// Room for it is written with the fragment, so that a record takes no more of the disk. A record is
-/// written after its sample, those of some frames together: what has one is in the file when the
-/// program is killed, and can be found again by ``RecordedFragments``. The head tells where the
-/// fragment begins, so that a copy of it elsewhere is none, and how much of the file was on the disk
-/// for sure when it was written.
+/// Disk space for the journal is written with the fragment, so a record needs no further space. A
+/// record is written after its sample, in batches of a few frames. After a kill,
+/// ``RecordedFragments`` finds every sample with a record. The header states the fragment's offset,
+/// so that a copy elsewhere is not mistaken for it. The header also states how many bytes of the
+/// file were certainly on the disk.
 struct FragmentJournal {
-  /// Where the box begins.
+  /// The offset of the box in the file.
   let start: Int64
   let capacity: Int
   private(set) var count = 0
-  /// Records that are not written yet; they are counted.
+  /// Encoded records that are counted but not yet written.
   private var waiting: [UInt8] = []
 
   static let identity: [UInt8] = [
     0x3C, 0x70, 0xA1, 0x9E, 0x52, 0xF8, 0x4B, 0x0C, 0x9D, 0x1E, 0x6F, 0x76, 0x65, 0x72, 0x63, 0x72,
   ]
   private static let version: UInt16 = 2
-  /// Bytes before the first record.
+  /// The size of the box before the first record, in bytes.
   static let headBytes = 8 + 16 + 32
 
   static func byteCount(capacity: Int) -> Int { headBytes + capacity * TakeRecord.byteCount }
 
-  /// Adds the box with room for records.
+  /// Appends a journal box with space for records.
   ///
   /// - Parameters:
-  ///   - capacity: The records.
-  ///   - number: The fragment's place in the file, from 1.
-  ///   - fragmentStart: Where the fragment begins.
-  ///   - syncedBytes: Bytes of the file that are on the disk for sure.
-  ///   - box: Where the box is added.
+  ///   - capacity: The number of records.
+  ///   - number: The fragment's sequence number, from 1.
+  ///   - fragmentStart: The offset of the fragment in the file.
+  ///   - syncedBytes: The number of file bytes that are certainly on the disk.
+  ///   - box: The writer that the box is appended to.
   static func write(
     capacity: Int, number: UInt32, fragmentStart: Int64, syncedBytes: Int64,
     into box: inout BoxBytes
@@ -56,7 +56,7 @@ struct FragmentJournal {
     }
   }
 
-  /// What the head of a box says; nil where it is none of ours for that fragment.
+  /// Parses a journal header; nil where it does not belong to the fragment at that offset.
   static func head(_ bytes: [UInt8], ofFragmentAt start: Int64) -> (number: UInt32, synced: Int64)?
   {
     guard bytes.count >= headBytes, Array(bytes[8..<24]) == identity else { return nil }
@@ -78,19 +78,19 @@ struct FragmentJournal {
 
   func hasSpace(for more: Int) -> Bool { count + more <= capacity }
 
-  /// Takes the record of a frame, to be written to its place with the others that are held.
+  /// Queues the record of a frame; ``flush(to:)`` writes it.
   mutating func hold(_ frame: FrameObservation) {
     frame.writeRecord(to: &waiting)
     count += 1
   }
 
-  /// Takes the record of a sample, likewise.
+  /// Queues the record of a sample; ``flush(to:)`` writes it.
   mutating func hold(_ sample: StoredSample) {
     sample.writeRecord(to: &waiting)
     count += 1
   }
 
-  /// Writes the records that were held.
+  /// Writes the queued records to their place in the box.
   ///
   /// - Throws: `SystemError` for "write to".
   mutating func flush(to file: borrowing RandomAccessFile) throws(SystemError) {

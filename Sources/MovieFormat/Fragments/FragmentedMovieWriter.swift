@@ -4,20 +4,22 @@ import Glibc
 package import OvercrankFrameAccounting
 package import OvercrankLinuxSystem
 
-/// A movie file that can be played while it grows: written in fragments, each sample once and
-/// straight to its place.
+/// A fragmented movie writer whose file is playable while it grows.
 ///
-/// libavformat gathers a fragment in memory before it writes it, which copies every picture twice
-/// more; so only the head of the file is its work. Room for the `moof` of an open fragment is
-/// written before its samples: to close it takes no more of the disk, even of a full one.
+/// Each sample is written once, directly to its final offset.
+///
+/// libavformat buffers a whole fragment in memory and copies every frame twice more, so it writes
+/// only the initialization segment. Space for each `moof` box is written before the samples of its
+/// fragment. Closing a fragment therefore needs no disk space, even on a full disk.
 package struct FragmentedMovieWriter: ~Copyable {
-  /// How long fragments are, and what they have room for.
+  /// The length and the capacity of fragments.
   package struct Layout {
-    /// In ticks of the first track.
+    /// The fragment duration, in ticks of the first track.
     package var fragmentTicks: Int64
-    /// Samples of all tracks; a fragment that has more ends early.
+    /// The maximum number of samples of all tracks; a fragment with more samples ends early.
     package var samplesPerFragment: Int
-    /// Frames whose records may wait for ``FragmentedMovieWriter/settle()``, to be written together.
+    /// The number of frame records that may wait for ``FragmentedMovieWriter/settle()``, to be
+    /// written in one batch.
     package var unsettledFrames = 0
 
     package init(fragmentTicks: Int64, samplesPerFragment: Int, unsettledFrames: Int = 0) {
@@ -27,10 +29,10 @@ package struct FragmentedMovieWriter: ~Copyable {
     }
   }
 
-  /// A track of the head.
+  /// A track of the initialization segment.
   package struct Track {
     let encoding: SampleEncoding
-    /// The time of its first sample, which its times in the file are counted from.
+    /// The time of the first sample, which becomes zero in the file.
     let firstTicks: Int64
     fileprivate var lastTicks: Int64?
 
@@ -46,35 +48,35 @@ package struct FragmentedMovieWriter: ~Copyable {
   private var tracks: [Track]
   private var fragment: MovieFragment?
   private var journal = FragmentJournal(start: 0, capacity: 0)
-  /// Frames whose records are not written yet.
+  /// The number of frames with unwritten records.
   private var unsettledFrames = 0
-  /// What is to be noted in the first fragment, before there is one.
+  /// Frames that arrived before the first fragment, for its journal.
   private var early: [FrameObservation] = []
   private var fragmentCount: UInt32 = 0
   private var scratch: ScratchBytes
-  /// Bytes in the file so far.
+  /// The number of bytes written to the file.
   package private(set) var byteCount: Int64
 
-  /// Places in a fragment are told in 31 bits.
+  /// The maximum size of a fragment, since offsets inside one have 31 bits.
   private static let maximumFragmentBytes: Int64 = 1 << 30
 
   private static let sectorBytes = 512
 
-  /// Writes the head of a file that exists and holds no more than a movie without tracks.
+  /// Writes the initialization segment over an existing file that holds a movie without tracks.
   ///
   /// - Parameters:
-  ///   - open: The file; nothing else writes to it.
+  ///   - open: The file. Nothing else may write to it.
   ///   - head: The boxes before the first fragment.
-  ///   - tracks: The tracks of the head; the first is the one of frames.
-  ///   - layout: How it is cut into fragments.
-  ///   - reservesSpace: Whether room on the disk is taken ahead of the file's end.
+  ///   - tracks: The tracks of the initialization segment; the first one is video.
+  ///   - layout: The length and the capacity of fragments.
+  ///   - reservesSpace: Whether disk space is reserved ahead of the end of the file.
   /// - Throws: `SystemError` where the file cannot be written.
   package init(
     _ open: OpenFile, head: [UInt8], tracks: [Track], layout: Layout, reservesSpace: Bool = true
   ) throws(SystemError) {
     let file = RandomAccessFile(open)
-    // What stands there may be opened. Its first sector, which a disk writes whole or not at all,
-    // is replaced when all the others are there.
+    // A reader may open the file at any moment. The first sector, which a disk writes atomically,
+    // is replaced last.
     try file.write(Array(head.dropFirst(Self.sectorBytes)), at: Int64(Self.sectorBytes))
     try file.sync()
     try file.write(Array(head.prefix(Self.sectorBytes)), at: 0)
@@ -86,20 +88,22 @@ package struct FragmentedMovieWriter: ~Copyable {
     byteCount = Int64(head.count)
   }
 
-  /// Writes a sample; it lasts until the next of its track.
+  /// Appends a sample.
+  ///
+  /// It lasts until the next sample of its track.
   ///
   /// - Parameters:
-  ///   - bytes: The sample.
-  ///   - track: Its track's place in the head.
-  ///   - ticks: When it is decoded and shown.
-  ///   - duration: How long it lasts if none follows, in ticks.
-  ///   - isKeyFrame: Whether decoding may start here.
-  /// - Throws: `SystemError`: times that do not rise or are too far apart, a full disk. What was
-  ///   written before stays.
+  ///   - bytes: The encoded sample.
+  ///   - track: The index of the track.
+  ///   - ticks: The decoding and presentation time.
+  ///   - duration: The duration in ticks if no sample follows.
+  ///   - isKeyFrame: Whether decoding may start at this sample.
+  /// - Throws: `SystemError` for times that do not increase or are too far apart, and for a full
+  ///   disk. Earlier samples stay in the file.
   package mutating func append(
     _ bytes: UnsafeRawBufferPointer, track: Int, ticks: Int64, duration: Int64, isKeyFrame: Bool
   ) throws(SystemError) {
-    // Before anything is written: what is refused must not be in the file.
+    // All checks precede the first write, so a rejected sample leaves no bytes in the file.
     try disk.check()
     let shaped = tracks[track].encoding.shape(bytes, in: &scratch)
     try check(shaped, track: track, ticks: ticks)
@@ -123,13 +127,14 @@ package struct FragmentedMovieWriter: ~Copyable {
     byteCount += Int64(shaped.count)
     tracks[track].lastTicks = ticks
     journal.hold(sample)
-    // A picture's goes to the file with its frame's, which is noted next.
+    // The record of a video sample is written together with its frame's record, which follows.
     if track != 0 { try settle() }
     disk.note(writtenBytes: byteCount)
   }
 
-  /// Writes a sample behind the file's end, in pieces that the processor still holds when they are
-  /// checked; answers with the check.
+  /// Writes a sample at the end of the file and returns its ``SampleCheck``.
+  ///
+  /// Small pieces are still in the CPU cache when they are checked.
   private func write(_ sample: UnsafeRawBufferPointer) throws(SystemError) -> UInt64 {
     var check = SampleCheck(of: sample, at: byteCount)
     for start in stride(from: 0, to: sample.count, by: Self.pieceBytes) {
@@ -143,7 +148,7 @@ package struct FragmentedMovieWriter: ~Copyable {
 
   private static let pieceBytes = 1 << 18
 
-  /// Notes a frame that arrived, whether or not it became a sample.
+  /// Records an arrived frame in the journal, whether or not the frame became a sample.
   ///
   /// - Throws: `SystemError` for "write to".
   package mutating func note(_ frame: FrameObservation) throws(SystemError) {
@@ -160,8 +165,9 @@ package struct FragmentedMovieWriter: ~Copyable {
     if unsettledFrames > layout.unsettledFrames { try settle() }
   }
 
-  /// Writes the records that wait: of what was stored and noted until now, nothing is lost when the
-  /// program is killed.
+  /// Writes the queued journal records.
+  ///
+  /// Everything stored and noted so far then survives a kill.
   ///
   /// - Throws: `SystemError` for "write to".
   package mutating func settle() throws(SystemError) {
@@ -169,32 +175,35 @@ package struct FragmentedMovieWriter: ~Copyable {
     try journal.flush(to: file)
   }
 
-  /// Sets how long the last sample of a track lasts, in ticks.
+  /// Sets the duration of a track's last sample, in ticks.
   package mutating func endLast(ofTrack track: Int, duration: Int64) {
     guard let last = tracks[track].lastTicks else { return }
     fragment?.endLast(ofTrack: track, atTicks: last - tracks[track].firstTicks + duration)
   }
 
-  /// Closes the last fragment; nothing is written afterwards.
+  /// Closes the last fragment.
   ///
-  /// - Throws: `SystemError` for "write to": the fragment is then lost.
+  /// No call may follow.
+  ///
+  /// - Throws: `SystemError` for "write to"; the last fragment is then lost.
   package mutating func finish() throws(SystemError) {
     defer { disk.stop() }
     if fragment != nil { try closeFragment() }
     disk.stop()
-    // A sample that found no room may have been written in part.
+    // A sample may have been written partly when the disk became full.
     file.truncate(to: byteCount)
-    // Whoever opens the file again is not told of it.
+    // Sync errors of this descriptor are not reported to a later open of the file.
     try disk.check()
   }
 
-  /// Bytes kept for the `moof` of a fragment and what readers skip behind it.
+  /// The space reserved for the `moof` box of a fragment and the padding after it, in bytes.
   private var headSpace: Int {
     MovieFragment.maximumHeadBytes(
       trackCount: tracks.count, sampleCount: layout.samplesPerFragment)
   }
 
-  /// Takes room for the head, which readers skip until it is written, and for the journal.
+  /// Writes a `free` box as placeholder for the `moof`, the empty journal, and an open `mdat`
+  /// header.
   private mutating func openFragment(atTicks ticks: Int64) throws(SystemError) {
     let capacity = 2 * layout.samplesPerFragment + early.count
     fragmentCount += 1
@@ -203,7 +212,7 @@ package struct FragmentedMovieWriter: ~Copyable {
     FragmentJournal.write(
       capacity: capacity, number: fragmentCount, fragmentStart: byteCount,
       syncedBytes: disk.syncedBytes, into: &head)
-    // A box of size 0 goes to the end of the file, wherever that is by then.
+    // A box of size 0 extends to the end of the file.
     head.append(UInt32(0))
     head.append(BoxType.media)
     try file.write(head.bytes, at: byteCount)
@@ -227,7 +236,7 @@ package struct FragmentedMovieWriter: ~Copyable {
     try file.write(size.bytes, at: mediaStart)
   }
 
-  /// Refuses what the boxes cannot hold.
+  /// Rejects samples whose size or time the boxes cannot represent.
   private func check(
     _ bytes: UnsafeRawBufferPointer, track: Int, ticks: Int64
   ) throws(SystemError) {

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a fragment of a movie holds, and the `moof` box that says so (ISO/IEC 14496-12, 8.8).
+/// The samples of a movie fragment and its `moof` box (ISO/IEC 14496-12, 8.8).
 struct MovieFragment {
-  /// Where the fragment begins.
+  /// The offset of the fragment in the file.
   let start: Int64
-  /// When its first picture is shown, in ticks of the first track.
+  /// The presentation time of the first frame, in ticks of the first track.
   let ticks: Int64
-  /// The samples, by track.
+  /// The samples, by track index.
   private var samples: [[StoredSample]]
-  /// Bytes that the box takes.
+  /// The size of the `moof` box in bytes.
   private var headByteCount: Int
   private var end: Int64 = -1
   private var lastTrack = -1
 
   private static let runBytes = 20
   private static let sampleBytes = 12
-  /// A box that readers skip, with the check of what stands before it.
+  /// The size of the `free` box after the `moof`, with the CRC-32 of the `moof`.
   private static let paddingBytes = 12
 
-  /// Bytes of the box before any sample of `trackCount` tracks.
+  /// The size of the `moof` box of `trackCount` tracks without samples.
   private static func emptyBytes(trackCount: Int) -> Int { 8 + 16 + trackCount * (8 + 16 + 20) }
 
-  /// Bytes to keep for the box and what is skipped behind it.
+  /// The space to reserve for the `moof` box and its padding, in bytes.
   static func maximumHeadBytes(trackCount: Int, sampleCount: Int) -> Int {
     emptyBytes(trackCount: trackCount) + sampleCount * (sampleBytes + runBytes) + paddingBytes
   }
@@ -33,12 +33,14 @@ struct MovieFragment {
     headByteCount = Self.emptyBytes(trackCount: trackCount)
   }
 
-  /// Whether the box of one more sample fits into so many bytes.
+  /// Whether the `moof` box fits `byteCount` bytes with one more sample.
   func hasSpace(in byteCount: Int) -> Bool {
     headByteCount + Self.runBytes + Self.sampleBytes + Self.paddingBytes <= byteCount
   }
 
-  /// Adds a sample; those of a track that lie one behind the other make a run.
+  /// Adds a sample.
+  ///
+  /// Contiguous samples of a track form one run.
   mutating func append(_ sample: StoredSample) {
     let track = sample.track
     if track != lastTrack || sample.position != end { headByteCount += Self.runBytes }
@@ -48,22 +50,23 @@ struct MovieFragment {
     samples[track].append(sample)
   }
 
-  /// Sets how long the last sample of a track lasts.
+  /// Sets the end time of a track's last sample.
   mutating func endLast(ofTrack track: Int, atTicks ticks: Int64) {
     guard let last = samples[track].last else { return }
     samples[track][samples[track].count - 1].duration = ticks &- last.ticks
   }
 
-  /// Whether it holds no sample; it then has no `moof` either.
+  /// Whether the fragment has no samples; it then gets no `moof` box.
   var isEmpty: Bool { samples.allSatisfy(\.isEmpty) }
 
-  /// The `moof` box, and what readers skip behind it, in so many bytes; the first four of the
-  /// latter are the check of the former.
+  /// Returns the `moof` box and a `free` box that together fill the reserved space.
+  ///
+  /// The `free` box starts with the CRC-32 of the `moof` box.
   ///
   /// - Parameters:
-  ///   - number: The fragment's place in the file, from 1.
-  ///   - space: The bytes in all.
-  /// - Returns: The bytes of both.
+  ///   - number: The fragment's sequence number, from 1.
+  ///   - space: The total number of bytes.
+  /// - Returns: The bytes of both boxes.
   func head(number: UInt32, space: Int) -> [UInt8] {
     var head = BoxBytes()
     if isEmpty {
@@ -76,14 +79,14 @@ struct MovieFragment {
     return head.bytes
   }
 
-  /// Adds the `moof` box; `number` is the fragment's place in the file, from 1.
+  /// Appends the `moof` box; `number` is the fragment's sequence number, from 1.
   private func writeHead(number: UInt32, into head: inout BoxBytes) {
     head.box(BoxType.fragment) { box in
       box.fullBox(BoxType.fragmentHeader, version: 0, flags: 0) { $0.append(number) }
       for (track, samples) in samples.enumerated() {
         guard let first = samples.first else { continue }
         box.box(BoxType.trackFragment) { box in
-          // Places of runs are told from the beginning of this box.
+          // Flag 0x020000 (default-base-is-moof): run offsets are relative to the `moof` box.
           box.fullBox(BoxType.trackFragmentHeader, version: 0, flags: 0x02_0000) {
             $0.append(UInt32(track + 1))
           }
@@ -94,7 +97,7 @@ struct MovieFragment {
     }
   }
 
-  /// Stretches of samples that lie one behind the other.
+  /// The ranges of contiguous samples.
   private func runs(of samples: [StoredSample]) -> [Range<Int>] {
     var runs: [Range<Int>] = []
     var first = 0
@@ -110,14 +113,15 @@ struct MovieFragment {
   }
 
   private func write(_ run: ArraySlice<StoredSample>, into box: inout BoxBytes) {
-    // The place, and of each sample duration, size and flags.
+    // Flags: data offset present, and duration, size and flags for each sample.
     box.fullBox(BoxType.trackRun, version: 0, flags: 0x01 | 0x100 | 0x200 | 0x400) { box in
       box.append(UInt32(run.count))
       box.append(Int32(clamping: (run.first?.position ?? start) - start))
       for sample in run {
         box.append(UInt32(clamping: sample.duration))
         box.append(UInt32(clamping: sample.byteCount))
-        // Depends on no other sample; or depends on others, and no place to begin.
+        // Key frame: depends on no other sample. Otherwise: depends on others, and is no sync
+        // sample.
         box.append(sample.isKeyFrame ? UInt32(0x0200_0000) : UInt32(0x0101_0000))
       }
     }

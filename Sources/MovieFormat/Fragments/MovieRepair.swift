@@ -4,31 +4,31 @@ import Glibc
 package import OvercrankFrameAccounting
 package import OvercrankLinuxSystem
 
-/// What must be written into a recording that was cut off so that every reader finds its fragments.
+/// The writes that make the fragments of an interrupted recording readable for every reader.
 ///
-/// Each of the writes is what the recorder itself would have written next, into room that was kept
-/// for it: wherever they are cut off, no reader finds less than before.
+/// Each write is one that the recorder would have done next, into reserved space. An interrupted
+/// repair therefore never makes less of the file readable.
 package struct MovieRepair {
   package private(set) var fragments: [RecordedFragment]
-  /// Pictures that readers found without the repair.
+  /// Video frames that readers find without the repair.
   package private(set) var framesBefore: Int64 = 0
-  /// Whether there is more in the file than samples that are whole.
+  /// Whether damaged samples were dropped.
   private var isCut = false
-  /// Whether one of those that were dropped is a picture whose frame has no record.
+  /// Whether a dropped sample is a video frame without a frame record.
   private var hasUnclaimed = false
-  /// Frames of which something reached the file, and that cannot be read.
+  /// Frames that reached the file in part and cannot be read.
   package private(set) var brokenFrames: Int64 = 0
-  /// Pictures at the beginning that are no frames of the take, and not shown.
+  /// Video frames at the beginning that precede the take and are not shown.
   package let leadIn: Int
-  /// All the frames that the file tells of, also those that cannot be read.
+  /// All recorded frames, including unreadable ones.
   package let frames: [FrameObservation]
 
-  /// Looks what must be done; nothing is written.
+  /// Plans the repair; nothing is written.
   ///
   /// - Parameters:
   ///   - file: The file.
-  ///   - first: Where its first fragment begins.
-  ///   - leadIn: How many pictures come before the first frame of the take.
+  ///   - first: The offset of the first fragment.
+  ///   - leadIn: The number of video frames before the first frame of the take.
   package init(_ file: borrowing MovieBoxes, from first: Int64, leadIn: Int) {
     self.leadIn = leadIn
     fragments = RecordedFragments(in: file, from: first).fragments
@@ -43,11 +43,11 @@ package struct MovieRepair {
     keepWhole(file)
     framesBefore = max(0, min(framesBefore - Int64(leadIn), pictures))
     let taken = Int64(frames.count { $0.outcome == .taken })
-    // The last one's bytes are there in part, and nothing else is known of it.
+    // The last sample may exist in part, without any record.
     brokenFrames = max(0, taken - pictures) + (began && !isCut || hasUnclaimed ? 1 : 0)
   }
 
-  /// Pictures of the take that are whole.
+  /// The number of intact video frames of the take.
   package var pictures: Int64 {
     max(0, fragments.reduce(0) { $0 + Self.pictures(in: $1) } - Int64(leadIn))
   }
@@ -56,20 +56,20 @@ package struct MovieRepair {
     Int64(fragment.samples.count { $0.track == 0 })
   }
 
-  /// Whether the fragment's media go on to the end of the file, wherever that is.
+  /// Whether the fragment's `mdat` extends to the end of the file (size 0).
   private static func isOpen(_ fragment: RecordedFragment?, _ file: borrowing MovieBoxes) -> Bool {
     guard let fragment else { return false }
     return Box.number(file.file.read(4, at: fragment.mediaStart - 8)[...]) == 0
   }
 
-  /// Drops what is not whole, and all that follows it.
+  /// Drops the first damaged sample and everything after it.
   private mutating func keepWhole(_ file: borrowing MovieBoxes) {
-    // What was on the disk for sure needs not be read.
+    // Samples within the synced bytes are certainly intact and need no read.
     let synced = fragments.map(\.syncedBytes).max() ?? 0
     var taken = leadIn + frames.count { $0.outcome == .taken }
     for index in fragments.indices {
       for (offset, sample) in fragments[index].samples.enumerated() {
-        // Of a picture without its frame's record nobody knows when it was captured.
+        // Without a frame record, the capture time of a video frame is unknown.
         if sample.track == 0 { taken -= 1 }
         guard taken >= 0, sample.end <= synced || Self.isWhole(sample, file) else {
           hasUnclaimed = taken < 0
@@ -91,7 +91,7 @@ package struct MovieRepair {
         == sample.check
   }
 
-  /// Whether the `moof` is there, by the check that stands behind it.
+  /// Whether the `moof` box is intact, by the CRC-32 stored after it.
   private static func hasWholeHead(
     _ fragment: RecordedFragment, _ file: borrowing MovieBoxes
   ) -> Bool {
@@ -106,24 +106,24 @@ package struct MovieRepair {
     return Box.number(head[(end + 8)..<(end + 12)]) == UInt64(check)
   }
 
-  /// Bytes of the file that others took the place of.
+  /// File bytes that the repair replaced.
   package struct Replaced {
     let position: Int64
     let bytes: [UInt8]
   }
 
-  /// Writes the heads that are missing.
+  /// Writes the missing `moof` boxes and `mdat` headers.
   ///
   /// - Parameters:
   ///   - file: The file.
-  ///   - replaced: What stood there before, in the order in which it was replaced.
-  /// - Throws: `SystemError` for "write to", or where a head has no room.
+  ///   - replaced: Receives the replaced bytes, in order of replacement.
+  /// - Throws: `SystemError` for "write to", or where a `moof` box does not fit its space.
   package func write(
     to file: borrowing MovieBoxes, replaced: inout [Replaced]
   ) throws(SystemError) {
     for (index, fragment) in fragments.enumerated() {
       let isLast = index == fragments.count - 1
-      // The media of the last one go on to the end of the file, over all that is no part of it.
+      // The `mdat` of the last fragment extends to the end of the file where trailing bytes remain.
       let goesOn = isLast && fragment.mediaEnd < file.byteCount
       var media = BoxBytes()
       media.append(
@@ -139,7 +139,7 @@ package struct MovieRepair {
       guard head.count == fragment.headSpace else {
         throw SystemError("find room for an index in", file.file.path, EINVAL)
       }
-      // Also where a head is whole: it may tell of samples of which the journal does not.
+      // An intact `moof` is rewritten as well, since it may list samples that the journal lacks.
       let oldHead = file.file.read(fragment.headSpace, at: fragment.start)
       if oldHead != head {
         replaced.append(Replaced(position: fragment.start, bytes: oldHead))
@@ -149,7 +149,7 @@ package struct MovieRepair {
     try file.file.sync()
   }
 
-  /// Gives a file back what stood in it, and cuts off what was added.
+  /// Restores the replaced bytes and truncates the file to its old size.
   package static func undo(
     _ replaced: [Replaced], in file: borrowing MovieBoxes, byteCount: Int64
   ) throws(SystemError) {

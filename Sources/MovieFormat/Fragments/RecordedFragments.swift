@@ -3,31 +3,31 @@
 package import OvercrankFrameAccounting
 import OvercrankLinuxSystem
 
-/// A fragment as its journal tells of it, whatever else of it was written.
+/// A fragment as described by its journal, independent of its `moof` box.
 package struct RecordedFragment {
   package let number: UInt32
   package let start: Int64
-  /// Bytes for the `moof` and what is skipped behind it.
+  /// The space for the `moof` box and its padding, in bytes.
   package let headSpace: Int
-  /// Where its media begin, behind the head of their box.
+  /// The offset of the media data, after the `mdat` header.
   package let mediaStart: Int64
-  /// Bytes of the file that were on the disk for sure when it was begun.
+  /// The number of file bytes that were certainly on the disk when the fragment started.
   package let syncedBytes: Int64
   package var samples: [StoredSample] = []
-  /// The frames that arrived meanwhile.
+  /// The frames that arrived during the fragment.
   package var frames: [FrameObservation] = []
-  /// Where its media end.
+  /// The offset of the end of the media data.
   package var mediaEnd: Int64 { samples.last?.end ?? mediaStart }
 }
 
-/// Finds the fragments of a recording by their journals, in a file that may break off anywhere.
+/// Finds the fragments of a recording by their journals, in a file that may be truncated anywhere.
 ///
-/// What stands behind the first thing that cannot be is not looked for: without what lies before,
-/// nothing tells whether it belongs there.
+/// The search stops at the first invalid fragment. Data after it cannot be attributed to the
+/// recording.
 package struct RecordedFragments {
   package private(set) var fragments: [RecordedFragment] = []
 
-  /// Looks for fragments from a place on.
+  /// Finds fragments from an offset on.
   package init(in file: borrowing MovieBoxes, from first: Int64) {
     var start = first
     while let fragment = Self.fragment(in: file, at: start, after: fragments.last) {
@@ -36,7 +36,7 @@ package struct RecordedFragments {
     }
   }
 
-  /// The records of the frames that arrived, as they stand in the journals.
+  /// The encoded frame records of all journals.
   package var frameRecords: [UInt8] {
     var bytes: [UInt8] = []
     for fragment in fragments {
@@ -49,7 +49,8 @@ package struct RecordedFragments {
     in file: borrowing MovieBoxes, at start: Int64, after last: RecordedFragment?
   ) -> RecordedFragment? {
     let number = (last?.number ?? 0) &+ 1
-    // Behind a head of one or two boxes; where those never reached the disk, as far on as always.
+    // The journal follows one or two header boxes, or, where these are lost, the same space as
+    // before.
     var places: [Int64] = []
     if let head = file.box(at: start), head.type == BoxType.free || head.type == BoxType.fragment {
       places.append(head.end)
@@ -76,7 +77,7 @@ package struct RecordedFragments {
     return nil
   }
 
-  /// The box at a place, where it can be a journal.
+  /// The box at an offset, where its type and size match a journal.
   private static func journalBox(in file: borrowing MovieBoxes, at offset: Int64) -> Box? {
     guard let box = file.box(at: offset), box.type == BoxType.uuid, box.headBytes == 8,
       box.byteCount >= Int64(FragmentJournal.headBytes), box.byteCount < 1 << 28

@@ -1,39 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What tells whether all of a sample reached the disk.
+/// A fast checksum that shows whether all of a sample reached the disk.
 ///
-/// Disks lose whole sectors of 512 bytes, which then read as zeros, so some words of each sector that
-/// the sample lies in are enough; to add up every byte would cost as much as to write them. One word
-/// is too little, JPEG's tables have eight zeros in a row; and those of one line of the processor's
-/// cache cost as much as a single one.
+/// After a power failure, disks lose whole 512-byte sectors, which then read as zeros. Four words
+/// (32 bytes) of every sector are enough to detect that. Summing all bytes would cost as much as
+/// writing them. One word would be too few, because JPEG tables contain eight zero bytes in a row.
+/// Four words of one cache line cost no more than one.
 package struct SampleCheck {
   private static let sectorBytes: Int64 = 512
   private static let words = 4
 
   private let bytes: UnsafeRawBufferPointer
-  /// One for each word of a sector: a sum of all would have each word wait for the one before.
+  /// One sum for each word of a sector, so that the CPU can compute all four in parallel.
   private var sums: (UInt64, UInt64, UInt64, UInt64)
-  /// The words that are added next; the others of a sample are one sector apart.
+  /// The offset of the next words to add.
+  ///
+  /// Further words follow at sector intervals.
   private var offset = 0
   private var nextIndex: Int
 
-  /// Begins to check a sample whose first byte lies at a place of the file.
+  /// Starts the check of a sample at a file offset.
   package init(of bytes: UnsafeRawBufferPointer, at position: Int64) {
     self.bytes = bytes
     sums = (UInt64(bytes.count), 1, 2, 3)
     nextIndex = Int(Self.sectorBytes - position % Self.sectorBytes)
   }
 
-  /// The check of a sample whose first byte lies at a place of the file.
+  /// The check of a sample at a file offset.
   package static func value(of bytes: UnsafeRawBufferPointer, at position: Int64) -> UInt64 {
     var check = SampleCheck(of: bytes, at: position)
     check.add(upTo: bytes.count)
     return check.finish()
   }
 
-  /// Looks at what lies before a place of the sample: best when the processor has just seen it.
+  /// Adds the words before an offset of the sample.
+  ///
+  /// Fastest while these bytes are in the CPU cache.
   package mutating func add(upTo end: Int) {
-    // Behind the place there may be nothing yet, but where the sample ends nothing comes.
+    // Bytes after `end` may not exist yet, except at the end of the sample.
     let limit = end < bytes.count ? end - 8 * Self.words : bytes.count - 1
     while offset <= limit {
       add(words: offset)
@@ -42,7 +46,9 @@ package struct SampleCheck {
     }
   }
 
-  /// The check, when all of the sample was looked at.
+  /// Returns the check.
+  ///
+  /// All of the sample must have been added.
   package consuming func finish() -> UInt64 {
     if bytes.count > 0 { add(words: max(0, bytes.count - 8 * Self.words)) }
     return Self.mixed(Self.mixed(Self.mixed(sums.0, sums.1), sums.2), sums.3)
@@ -55,7 +61,7 @@ package struct SampleCheck {
     sums.3 = Self.mixed(sums.3, word(offset + 24))
   }
 
-  /// The word at a place; of what there is of it, where the sample ends before it does.
+  /// The word at an offset; a shorter word at the end of the sample.
   private func word(_ offset: Int) -> UInt64 {
     if offset + 8 <= bytes.count {
       return UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
@@ -65,7 +71,7 @@ package struct SampleCheck {
     return word
   }
 
-  /// FNV-1a, a word at a time, so that order counts.
+  /// FNV-1a over whole words, so that the order of words matters.
   private static func mixed(_ sum: UInt64, _ word: UInt64) -> UInt64 {
     let product = (sum ^ word) &* 0x0000_0100_0000_01B3
     return product ^ product >> 29

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a MOV file wants the bytes of a sample, where that is not as cameras and encoders give
-/// them.
+/// The conversion from camera or encoder bytes to sample bytes of a MOV file.
 package enum SampleEncoding: Equatable {
   case asItIs
-  /// Rows of an even number of bytes, where those of the picture have an odd one.
+  /// Rows padded to an even number of bytes; the associated value is the odd source row size.
   case evenRows(of: Int)
-  /// Units of H.264 with their length in front, where the byte stream has start codes
-  /// (ISO/IEC 14496-15, 5.3).
+  /// H.264 NAL units with length prefixes instead of start codes (ISO/IEC 14496-15, 5.3).
   case lengthPrefixed
 
-  /// The bytes in this form: themselves, or made in `scratch` and valid until its next use.
+  /// Returns the converted bytes: the source itself, or `scratch` memory valid until its next use.
   package func shape(
     _ bytes: UnsafeRawBufferPointer, in scratch: inout ScratchBytes
   ) -> UnsafeRawBufferPointer {
@@ -41,7 +39,7 @@ package enum SampleEncoding: Equatable {
   }
 }
 
-/// Memory that is used again and again.
+/// A reusable memory buffer.
 package struct ScratchBytes: ~Copyable {
   private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
 
@@ -49,7 +47,9 @@ package struct ScratchBytes: ~Copyable {
 
   deinit { memory.deallocate() }
 
-  /// So many bytes, of any value; what was reserved before is gone.
+  /// Returns `count` bytes with undefined contents.
+  ///
+  /// Earlier results become invalid.
   package mutating func reserve(_ count: Int) -> UnsafeMutableRawBufferPointer {
     if memory.count < count {
       memory.deallocate()

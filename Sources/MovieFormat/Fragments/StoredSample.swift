@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A sample whose bytes are in the file.
+/// A sample stored in the file.
 package struct StoredSample: Hashable, Sendable {
-  /// The track's index in the head.
+  /// The track index in the initialization segment.
   package var track: Int
-  /// Where its bytes begin, from the beginning of the file.
+  /// The offset of the sample in the file.
   package var position: Int64
   package var byteCount: Int
-  /// When it is decoded and shown, in ticks of its track from the track's first.
+  /// The decoding and presentation time, in track ticks since the track's first sample.
   package var ticks: Int64
-  /// How long it lasts, in ticks; until the next one comes, how long it would where none follows.
+  /// The duration in ticks.
+  ///
+  /// Until the next sample arrives, the duration without a successor.
   package var duration: Int64
   package var isKeyFrame: Bool
-  /// ``SampleCheck`` of its bytes.
+  /// The ``SampleCheck`` of the sample's bytes.
   package var check: UInt64
   package var end: Int64 { position + Int64(byteCount) }
 

@@ -2,21 +2,23 @@
 
 package import OvercrankFrameAccounting
 
-/// A record of either kind in its 56 bytes, the first four of which are the check of the others.
+/// A journal record of 56 bytes: a frame or a sample.
 ///
-/// Those of frames are all that the ledger is made from, as the driver gave it, so that it can be
-/// made again from the file alone.
+/// The first four bytes are the CRC-32 of the rest.
+///
+/// Frame records keep all raw driver values, so that the ledger can be rebuilt from the file alone.
 package enum TakeRecord: Hashable, Sendable {
   case frame(FrameObservation)
-  /// Its position is not in the record: it follows from the sizes of those before.
+  /// A stored sample. Its position is not recorded, since it follows from the sizes of earlier
+  /// samples.
   case sample(StoredSample)
 
-  /// Bytes of a record.
+  /// The size of a record in bytes.
   package static let byteCount = 56
 
   fileprivate enum Kind: UInt8 { case frame = 1, sample }
 
-  /// Adds the record's bytes.
+  /// Appends the encoded record.
   package func write(to bytes: inout [UInt8]) {
     switch self {
     case .frame(let frame): frame.writeRecord(to: &bytes)
@@ -24,7 +26,7 @@ package enum TakeRecord: Hashable, Sendable {
     }
   }
 
-  /// The record that some bytes are; nil where they are none, or not whole.
+  /// Decodes a record; nil for invalid or damaged bytes.
   package init?(_ record: UnsafeRawBufferPointer) {
     guard record.count >= Self.byteCount else { return nil }
     func load<Number: FixedWidthInteger & BitwiseCopyable>(_ offset: Int) -> Number {
@@ -55,7 +57,7 @@ package enum TakeRecord: Hashable, Sendable {
     }
   }
 
-  /// The records that follow each other in some bytes, up to what is none.
+  /// The consecutive records in a byte array, up to the first invalid one.
   package static func list(_ bytes: [UInt8]) -> [TakeRecord] {
     bytes.withUnsafeBytes { all in
       var records: [TakeRecord] = []
@@ -79,7 +81,7 @@ private struct RecordBytes {
     record.storeBytes(of: number.bigEndian, toByteOffset: offset, as: type(of: number))
   }
 
-  /// Adds a record that a closure fills in, with its check.
+  /// Appends a record: the closure fills in the fields, then the CRC-32 is stored.
   static func append(to bytes: inout [UInt8], _ fill: (RecordBytes) -> Void) {
     let start = bytes.count
     bytes += repeatElement(0, count: TakeRecord.byteCount)
@@ -93,7 +95,7 @@ private struct RecordBytes {
 }
 
 extension FrameObservation {
-  /// Adds the bytes of the frame's record.
+  /// Appends the encoded frame record.
   func writeRecord(to bytes: inout [UInt8]) {
     RecordBytes.append(to: &bytes) { record in
       var flags: UInt16 = isClockJump ? 1 : 0
@@ -113,7 +115,7 @@ extension FrameObservation {
 }
 
 extension StoredSample {
-  /// Adds the bytes of the sample's record.
+  /// Appends the encoded sample record.
   func writeRecord(to bytes: inout [UInt8]) {
     RecordBytes.append(to: &bytes) { record in
       record.store(TakeRecord.Kind.sample.rawValue, 4)

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The byte stream of H.264 (ITU-T H.264, Annex B), whose units begin with 00 00 01.
+/// The H.264 byte stream format (ITU-T H.264, Annex B), with start codes 00 00 01.
 package enum AnnexB {
-  /// Whether a picture holds a slice of an IDR picture (NAL unit type 5).
+  /// Whether an access unit contains an IDR slice (NAL unit type 5).
   package static func holdsKeyFrame(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    // Where a unit ends need not be known, and to look for that would read every picture through.
+    // Only start codes are searched, and the search stops at the first slice, to avoid reading
+    // every frame.
     var offset = startCode(in: bytes, from: 0) + 3
     while offset < bytes.count {
       switch bytes[offset] & 0x1F {
       case 5: return true
-      case 1: return false  // A slice of another picture: headers come before, not after.
+      case 1: return false  // A non-IDR slice: parameter sets never follow a slice.
       default: offset = startCode(in: bytes, from: offset) + 3
       }
     }
     return false
   }
 
-  /// Whether there is any unit.
+  /// Whether the bytes contain any NAL unit.
   package static func holdsUnit(_ bytes: UnsafeRawBufferPointer) -> Bool {
     let start = startCode(in: bytes, from: 0) + 3
     return start < bytes.count && bytes[start...].contains { $0 != 0 }
   }
 
-  /// Where all units lie, without start codes and the zeros that may follow a unit.
+  /// The ranges of all NAL units, without start codes and trailing zeros.
   package static func units(of bytes: UnsafeRawBufferPointer) -> [Range<Int>] {
     var units: [Range<Int>] = []
     while let unit = nextUnit(of: bytes, from: units.last?.upperBound ?? 0) { units.append(unit) }
     return units
   }
 
-  /// Where the first unit lies whose start code is at an offset or behind it; nil where there is
-  /// none.
+  /// The first NAL unit whose start code is at or after an offset; nil without one.
   package static func nextUnit(
     of bytes: UnsafeRawBufferPointer, from offset: Int
   ) -> Range<Int>? {
@@ -45,7 +45,7 @@ package enum AnnexB {
     return nil
   }
 
-  /// Where the next 00 00 01 begins; the end where there is none.
+  /// The offset of the next start code 00 00 01; the end where there is none.
   private static func startCode(in bytes: UnsafeRawBufferPointer, from offset: Int) -> Int {
     var offset = offset
     while offset + 2 < bytes.count {

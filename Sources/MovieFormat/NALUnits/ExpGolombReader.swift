@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads Exp-Golomb codes, in which H.264 stores most of its numbers.
+/// A reader of Exp-Golomb codes, the variable-length numbers of H.264.
 ///
-/// (Rec. ITU-T H.264, 9.1.)
+/// See Rec. ITU-T H.264, 9.1.
 package struct ExpGolombReader<Bytes: RandomAccessCollection<UInt8>> where Bytes.Index == Int {
   private let bytes: Bytes
   private var offset: Int
 
-  /// Starts at the first bit of a byte.
+  /// Starts at the first bit of the byte at `index`.
   package init(_ bytes: Bytes, at index: Int) {
     self.bytes = bytes
     offset = index * 8
   }
 
-  /// The next number; nil where the bytes end before it does, or it is no code of less than 2^25.
+  /// Reads the next number; nil at the end of the bytes and for numbers of 2^25 and above.
   package mutating func number() -> Int? {
     var zeros = 0
     while let next = bit(), next == 0 {

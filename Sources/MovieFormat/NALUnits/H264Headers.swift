@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The parameter sets of an H.264 track: what its decoder must know before the first picture.
+/// The parameter sets (SPS and PPS) of an H.264 track.
 ///
-/// (ISO/IEC 14496-15, 5.3.3.1: `AVCDecoderConfigurationRecord`; Rec. ITU-T H.264, 7.3.2.)
+/// See `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1) and Rec. ITU-T H.264, 7.3.2.
 package struct H264Headers: Sendable {
-  /// Profile, constraints and level, as the three bytes of a sequence parameter set.
+  /// Profile, constraint flags and level, as in three bytes of the SPS.
   private var profile: [UInt8]
-  /// How many bytes give the length of each unit; nil for a byte stream.
+  /// The size of each NAL unit's length prefix in bytes; nil for a byte stream.
   package let unitLengthSize: Int?
   private var sequenceSets: [[UInt8]] = []
   private var pictureSets: [[UInt8]] = []
-  /// What the record of a high profile says behind the sets: kinds of colour and bits.
+  /// The trailing bytes of a High-profile record: chroma format and bit depths.
   private var rest: [UInt8] = []
 
-  /// Reads the headers that stand beside an H.264 track; nil where there are none.
+  /// Parses the extradata of an H.264 track; nil without parameter sets.
   ///
   /// - Parameters:
-  ///   - bytes: The headers.
-  ///   - unitLengthSize: How many bytes give the length of each unit; nil for a byte stream.
+  ///   - bytes: The extradata.
+  ///   - unitLengthSize: The size of each NAL unit's length prefix in bytes; nil for a byte stream.
   package init?(_ bytes: [UInt8], unitLengthSize: Int?) {
     self.unitLengthSize = unitLengthSize
     profile = []
@@ -61,7 +61,7 @@ package struct H264Headers: Sendable {
     rest = Array(bytes[position...])
   }
 
-  /// libx264's name of the profile; nil for one that it does not make.
+  /// libx264's profile name; nil for profiles that libx264 cannot encode.
   package var profileName: String? {
     switch profile[0] {
     case 66: "baseline"
@@ -74,16 +74,15 @@ package struct H264Headers: Sendable {
     }
   }
 
-  /// The level as it is written: `4.2`.
+  /// The level in the usual notation, such as `4.2`.
   package var levelName: String {
     let (whole, tenth) = profile[2].quotientAndRemainder(dividingBy: 10)
     return profile[2] == 9 ? "1b" : tenth == 0 ? "\(whole)" : "\(whole).\(tenth)"
   }
 
-  /// A number that none of the sets has, for those of other pictures in the same track.
+  /// A parameter set ID that is free in this track; nil where all are taken.
   ///
-  /// The highest that is free, because pictures may bring sets of their own, which are numbered
-  /// from zero.
+  /// The highest free ID is chosen, because access units may carry their own sets, numbered from 0.
   package var freeIdentifier: Int? {
     let taken =
       sequenceSets.map { Self.number(of: $0, behind: 4) }
@@ -91,24 +90,24 @@ package struct H264Headers: Sendable {
     return (0...31).reversed().first { !taken.contains($0) }
   }
 
-  /// The number of a set, which stands behind some bytes.
+  /// The ID of a parameter set, an Exp-Golomb code after `count` bytes.
   private static func number(of set: [UInt8], behind count: Int) -> Int {
     var reader = ExpGolombReader(set, at: count)
     return reader.number() ?? 0
   }
 
-  /// The headers of a track that holds pictures of both kinds.
+  /// The parameter sets of a track that contains frames of both encodings.
   package func adding(_ other: H264Headers) -> H264Headers {
     var both = self
     both.sequenceSets += other.sequenceSets
     both.pictureSets += other.pictureSets
-    // What holds for all: a constraint only where both keep it, and the higher level.
+    // The merged header keeps only common constraint flags, and the higher level.
     both.profile[1] &= other.profile[1]
     both.profile[2] = max(profile[2], other.profile[2])
     return both
   }
 
-  /// The headers as they stand beside a track.
+  /// The encoded extradata.
   package var bytes: [UInt8] {
     guard let unitLengthSize else {
       return (sequenceSets + pictureSets).flatMap { [0, 0, 0, 1] + $0 }

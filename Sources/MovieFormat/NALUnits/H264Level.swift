@@ -2,13 +2,13 @@
 
 package import OvercrankMediaCore
 
-/// What a decoder of some level of H.264 must be able to do: ITU-T H.264, table A-1.
+/// The limits of an H.264 level (ITU-T H.264, table A-1).
 package struct H264Level: Hashable, Sendable {
-  /// As it is written: `4.2`.
+  /// The level in the usual notation, such as `4.2`.
   package let name: String
-  /// The most macroblocks of 16x16 pixels, a second and in a picture.
+  /// The maximum number of 16x16 macroblocks per second, and per frame.
   private let (macroblocksPerSecond, macroblocks): (Int64, Int64)
-  /// The most bits a second of a stream of High profile, which is a quarter more than the table's.
+  /// The maximum bit rate of the High profile in bits per second, 1.25 times the table's value.
   package let maximumBitRate: Int64
 
   private init(_ name: String, _ rate: Int64, _ size: Int64, _ kilobits: Int64) {
@@ -30,15 +30,15 @@ package struct H264Level: Hashable, Sendable {
     H264Level("6.2", 16_711_680, 139_264, 800_000),
   ]
 
-  /// The lowest level for pictures of this size and rate and up to so many bits a second; nil where
-  /// there is none.
+  /// The lowest level for this frame size, frame rate and bit rate (bits per second); nil without
+  /// one.
   package static func least(
     width: Int, height: Int, frameRate: FrameRate, bitRate: Int64
   ) -> H264Level? {
     let (columns, rows) = (Int64(width + 15) / 16, Int64(height + 15) / 16)
     let size = columns * rows
     return all.first { level in
-      // A side may be as long as the root of eight times the picture (A.3.1).
+      // A side may have at most √(8 · maximum frame size) macroblocks (A.3.1).
       size <= level.macroblocks && columns * columns <= 8 * level.macroblocks
         && rows * rows <= 8 * level.macroblocks && bitRate <= level.maximumBitRate
         && Double(size) * frameRate.doubleValue <= Double(level.macroblocksPerSecond)

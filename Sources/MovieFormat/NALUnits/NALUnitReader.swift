@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds the units (NAL units) of an H.264 or HEVC packet.
+/// An iterator over the NAL units of an H.264 or HEVC packet.
 package struct NALUnitReader {
   private let bytes: UnsafeRawBufferPointer
   private let lengthSize: Int?
   private var position = 0
 
-  /// Makes a reader of a packet's bytes.
+  /// Makes a reader for a packet.
   ///
   /// - Parameters:
-  ///   - bytes: The packet; valid as long as the reader is used.
-  ///   - lengthSize: How many bytes give the length of each unit; nil for a byte stream, in which
-  ///     each begins with a start code.
+  ///   - bytes: The packet, which must stay valid while the reader is used.
+  ///   - lengthSize: The size of each NAL unit's length prefix in bytes; nil for a byte stream with
+  ///     start codes.
   package init(_ bytes: UnsafeRawBufferPointer, lengthSize: Int?) {
     self.bytes = bytes
     self.lengthSize = lengthSize
   }
 
-  /// Where the next unit lies, from its first byte, which tells its type; nil at the end.
+  /// The range of the next NAL unit, starting with its header byte; nil at the end.
   ///
-  /// A unit that claims to be longer than the packet ends with it.
+  /// A NAL unit with a length beyond the packet ends with the packet.
   package mutating func next() -> Range<Int>? {
     guard let lengthSize else {
       let unit = AnnexB.nextUnit(of: bytes, from: position)

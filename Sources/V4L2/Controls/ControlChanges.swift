@@ -2,11 +2,11 @@
 
 import Glibc
 
-/// The changes that a program made to a camera's controls, so that it can take them back.
+/// A record of control changes, for restoring the previous values.
 ///
-/// Each control's value is remembered once, before its first change. The device is opened for each
-/// call, so that changes may be made before a ``BufferQueue`` takes the device over, and taken
-/// back on the queue.
+/// The value of each control is saved once, before its first change. The device is passed to each
+/// call. Changes may therefore start before a ``BufferQueue`` takes ownership and be restored
+/// through the queue.
 ///
 /// ```swift
 /// var changes = ControlChanges()
@@ -20,20 +20,20 @@ package struct ControlChanges: Sendable {
 
   package init() {}
 
-  /// The controls that were changed, in the order of their first change.
+  /// The changed controls, in the order of their first change.
   package var changedControls: [ControlID] { remembered.map(\.control.id) }
 
-  /// Sets a control to a number, and remembers what it held before the first time.
+  /// Sets a control to a number and saves its previous value on the first change.
   ///
-  /// What cannot be read (a button, a control that can only be written) is not remembered.
+  /// Controls without a readable value (buttons, write-only controls) are not saved.
   ///
   /// - Parameters:
   ///   - id: The control.
-  ///   - number: Its new value.
+  ///   - number: The new value.
   ///   - device: The device, which may be streaming.
-  /// - Returns: The value that the driver says it took.
-  /// - Throws: ``DeviceError`` for `.readControl` and `.setControl`, with `.notSupported` where
-  ///   the device has no such control.
+  /// - Returns: The value that the driver granted.
+  /// - Throws: ``DeviceError`` for `.readControl` and `.setControl`, with `.notSupported` where the
+  ///   device lacks the control.
   @discardableResult
   package mutating func set(
     _ id: ControlID, to number: Int64, on device: borrowing some ControlChannel & ~Copyable
@@ -44,13 +44,13 @@ package struct ControlChanges: Sendable {
     return try set(control, to: .number(number), on: device).number ?? number
   }
 
-  /// Sets a control to a value of any kind, and remembers what it held before the first time.
+  /// Sets a control to a value of any kind and saves its previous value on the first change.
   ///
   /// - Parameters:
-  ///   - control: The control, as the device describes it.
-  ///   - value: Its new value.
+  ///   - control: The control as described by the device.
+  ///   - value: The new value.
   ///   - device: The device, which may be streaming.
-  /// - Returns: The value that the driver says it took.
+  /// - Returns: The value that the driver granted.
   /// - Throws: ``DeviceError`` for `.readControl` and `.setControl`.
   @discardableResult
   package mutating func set(
@@ -60,17 +60,17 @@ package struct ControlChanges: Sendable {
     let isKnown = remembered.contains { $0.control.id == control.id }
     let old = isKnown ? nil : try device.value(of: control)
     let granted = try device.set(control, to: value)
-    // Only what was changed is taken back; a refusal changed nothing.
+    // A rejected change is not saved, because it changed nothing.
     if let old { remembered.append(ControlSetting(control, to: old)) }
     return granted
   }
 
-  /// Sets every control back to what it held, the last one first, and forgets them.
+  /// Restores all saved values in reverse order and forgets them.
   ///
-  /// A failure does not keep the others from being restored. A second call does nothing.
+  /// An error does not stop the remaining controls from being restored. A second call does nothing.
   ///
   /// - Parameter device: The device, which may be streaming.
-  /// - Returns: What went wrong, in the order it did.
+  /// - Returns: The errors, in order.
   package mutating func restore(on device: borrowing some ControlChannel & ~Copyable)
     -> [DeviceError]
   {

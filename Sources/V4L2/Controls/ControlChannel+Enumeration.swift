@@ -4,21 +4,21 @@ import CVideo4Linux
 import Glibc
 import OvercrankLinuxSystem
 
-/// No driver has this many; one that does would never end.
+/// A limit on the number of controls, against drivers whose enumeration never ends.
 private let controlLimit = 4096
-/// No menu has this many items, whatever its driver says its last one is.
+/// A limit on the number of menu items, against drivers with a false maximum.
 private let menuLimit: Int64 = 1024
 
 extension ControlChannel where Self: ~Copyable {
-  /// Lists the controls in the order of their numbers, headlines and disabled ones included.
+  /// Lists the controls in ID order, including class headings and disabled controls.
   ///
-  /// The corresponding requests are `VIDIOC_QUERY_EXT_CTRL` (`VIDIOC_QUERYCTRL` where the driver
-  /// is older) and `VIDIOC_QUERYMENU`. Where a camera fails to describe one of its controls, the
-  /// well-known ones behind it are asked for one by one, and that one is left out.
+  /// The requests are `VIDIOC_QUERY_EXT_CTRL` (`VIDIOC_QUERYCTRL` for older drivers) and
+  /// `VIDIOC_QUERYMENU`. Where the description of a control fails, that control is omitted. The
+  /// well-known controls with higher IDs are then queried one by one.
   ///
-  /// - Returns: The controls; none when the device has none.
-  /// - Throws: ``DeviceError`` for `.listControls`: `.unplugged`, and what the driver says when
-  ///   it describes no control at all.
+  /// - Returns: The controls; empty for a device without controls.
+  /// - Throws: ``DeviceError`` for `.listControls`: `.unplugged`, or the driver's error where no
+  ///   control could be described.
   package borrowing func controls() throws(DeviceError) -> [DeviceControl] {
     var controls: [DeviceControl] = []
     var last: UInt32 = 0
@@ -27,12 +27,12 @@ extension ControlChannel where Self: ~Copyable {
       let answer = describe(last | next)
       switch answer {
       case .success(let control):
-        // Numbers that do not grow would never end.
+        // An ID that does not increase would make the enumeration endless.
         guard control.id.rawValue > last else { return controls }
         controls.append(try withMenu(control))
         last = control.id.rawValue
       case .failure(let error) where error.code == EINVAL:
-        // The end; or a driver from before there was a "next".
+        // EINVAL means the end, or an old driver without V4L2_CTRL_FLAG_NEXT_CTRL.
         return last == 0 ? try wellKnownControls(above: 0, after: nil) : controls
       case .failure(let error) where error.code == ENOTTY && last == 0: return []
       case .failure(let error):
@@ -42,16 +42,16 @@ extension ControlChannel where Self: ~Copyable {
     return controls
   }
 
-  /// Describes one control, with its menu: `VIDIOC_QUERY_EXT_CTRL`, `VIDIOC_QUERYMENU`.
+  /// Describes one control with its menu: `VIDIOC_QUERY_EXT_CTRL`, `VIDIOC_QUERYMENU`.
   ///
-  /// - Returns: The control, or nil where the device has none of that number, or has disabled it.
-  /// - Throws: ``DeviceError`` for `.readControl`: `.unplugged`, `EIO` when the camera fails.
+  /// - Returns: The control; nil where the device lacks or disabled it.
+  /// - Throws: ``DeviceError`` for `.readControl`: `.unplugged`, or `EIO` when the camera fails.
   package borrowing func control(_ id: ControlID) throws(DeviceError) -> DeviceControl? {
     guard let control = try controlWithoutMenu(id) else { return nil }
     return try withMenu(control)
   }
 
-  /// Describes one control without asking for each item of its menu.
+  /// Describes one control without querying its menu items.
   borrowing func controlWithoutMenu(_ id: ControlID) throws(DeviceError) -> DeviceControl? {
     do throws(DeviceError) {
       let control = try describe(id.rawValue).get()
@@ -63,7 +63,7 @@ extension ControlChannel where Self: ~Copyable {
     }
   }
 
-  /// The well-known controls, asked for one by one; `error` is thrown where there are none.
+  /// Queries the well-known controls one by one; throws `error` where none responds.
   private borrowing func wellKnownControls(
     above last: UInt32, after error: DeviceError?
   ) throws(DeviceError) -> [DeviceControl] {
@@ -77,7 +77,7 @@ extension ControlChannel where Self: ~Copyable {
     return controls
   }
 
-  /// Asks the driver for the description of a control, or of the next one.
+  /// Queries the description of a control, or of the next one.
   private borrowing func describe(_ id: UInt32) -> Result<DeviceControl, DeviceError> {
     var query = v4l2_query_ext_ctrl()
     query.id = id
@@ -85,7 +85,7 @@ extension ControlChannel where Self: ~Copyable {
     if result >= 0 { return .success(DeviceControl(query)) }
     guard result == -ENOTTY else { return .failure(failure(-result)) }
     var old = v4l2_queryctrl()
-    // Only numbers fit the old request, which knows no compound ones.
+    // The old VIDIOC_QUERYCTRL supports only numeric controls, not compound ones.
     old.id = id & ~UInt32(V4L2_CTRL_FLAG_NEXT_COMPOUND)
     let answer = control(CVideo4Linux_VIDIOC_QUERYCTRL, &old)
     return answer >= 0 ? .success(DeviceControl(old)) : .failure(failure(-answer))
@@ -95,7 +95,7 @@ extension ControlChannel where Self: ~Copyable {
     DeviceError(.listControls, path, code: code)
   }
 
-  /// The control with the items of its menu; an item that the driver refuses is a hole.
+  /// Returns the control with its menu items; items that the driver rejects are omitted.
   private borrowing func withMenu(_ control: DeviceControl) throws(DeviceError) -> DeviceControl {
     guard control.kind.isMenu else { return control }
     let first = max(control.minimum, 0)
@@ -124,7 +124,7 @@ extension ControlChannel where Self: ~Copyable {
 }
 
 extension DeviceControl {
-  /// What the extended request answered; numbers that fit no Swift one are the nearest.
+  /// Makes a control from `VIDIOC_QUERY_EXT_CTRL`; out-of-range numbers are clamped.
   init(_ query: v4l2_query_ext_ctrl) {
     let dimensions = withUnsafeBytes(of: query.dims) {
       Array($0.bindMemory(to: UInt32.self).prefix(Int(min(query.nr_of_dims, 4)))).map(Int.init)
@@ -138,12 +138,12 @@ extension DeviceControl {
       elementCount: Int(query.elems), dimensions: dimensions)
   }
 
-  /// What the old request answered.
+  /// Makes a control from the old `VIDIOC_QUERYCTRL`.
   init(_ query: v4l2_queryctrl) {
     let kind = Kind(query.type)
     var flags = Flags(rawValue: query.flags)
     if kind == .text { flags.insert(.hasPayload) }
-    // The bits of a mask came through a signed number.
+    // The bitmask arrives in a signed 32-bit field.
     let maximum = kind == .bitmask ? Int64(UInt32(bitPattern: query.maximum)) : Int64(query.maximum)
     self.init(
       id: ControlID(rawValue: query.id),

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What of a device's driver controls are asked of and set through: the device itself, or the
-/// queue that has taken it over.
+/// Access to the controls of a device: the device itself, or the queue that owns it.
 package protocol ControlChannel: ~Copyable {
-  /// The node, which errors name.
+  /// The path of the device node, for error messages.
   var path: String { get }
 
-  /// Makes a request, and answers with a value or a negative errno.
+  /// Makes an ioctl request. Returns a value or a negative errno.
   borrowing func control<Argument>(_ request: UInt, _ argument: inout Argument) -> CInt
 }
 

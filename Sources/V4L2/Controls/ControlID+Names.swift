@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ControlID {
-  /// The controls that have a name here and that cameras have, in the order of their numbers.
+  /// The well-known camera controls, in ID order.
   ///
-  /// They are asked for one by one where a driver cannot tell what comes next.
+  /// These controls are queried one by one where a driver cannot enumerate its controls.
   package static let wellKnown: [ControlID] = names.keys.sorted { $0.rawValue < $1.rawValue }
 
-  /// The kernel's own name for the control as v4l2-ctl spells it, or its number: `focus_absolute`.
+  /// The kernel's name of the control in v4l2-ctl spelling, such as `focus_absolute`; or its ID.
   ///
-  /// A driver may name it otherwise; this is for a control that the device does not have.
+  /// A driver may use another name. This name is for controls that the device lacks.
   package var wellKnownName: String {
     Self.names[self] ?? "control 0x\(String(rawValue, radix: 16))"
   }

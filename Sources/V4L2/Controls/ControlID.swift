@@ -2,7 +2,7 @@
 
 import CVideo4Linux
 
-/// The number by which a driver knows one of its controls: `V4L2_CID_…`.
+/// The ID of a control: `V4L2_CID_…`.
 package struct ControlID: RawRepresentable, Hashable, Sendable {
   package let rawValue: UInt32
 
@@ -10,7 +10,7 @@ package struct ControlID: RawRepresentable, Hashable, Sendable {
 
   private init(_ number: Int32) { self.init(rawValue: UInt32(bitPattern: number)) }
 
-  // The image itself.
+  // Image controls.
   package static let brightness = ControlID(V4L2_CID_BRIGHTNESS)
   package static let contrast = ControlID(V4L2_CID_CONTRAST)
   package static let saturation = ControlID(V4L2_CID_SATURATION)
@@ -24,106 +24,107 @@ package struct ControlID: RawRepresentable, Hashable, Sendable {
   package static let automaticChroma = ControlID(V4L2_CID_CHROMA_AGC)
   package static let isMirrored = ControlID(V4L2_CID_HFLIP)
   package static let isFlipped = ControlID(V4L2_CID_VFLIP)
-  /// In degrees.
+  /// Image rotation in degrees.
   package static let rotation = ControlID(V4L2_CID_ROTATE)
-  /// A menu: off, 50 Hz, 60 Hz, automatic.
+  /// Menu: off, 50 Hz, 60 Hz, automatic.
   package static let powerLineFrequency = ControlID(V4L2_CID_POWER_LINE_FREQUENCY)
 
   // White balance.
   package static let automaticWhiteBalance = ControlID(V4L2_CID_AUTO_WHITE_BALANCE)
-  /// A button: measures once.
+  /// Button: measures the white balance once.
   package static let whiteBalanceOnce = ControlID(V4L2_CID_DO_WHITE_BALANCE)
   package static let redBalance = ControlID(V4L2_CID_RED_BALANCE)
   package static let blueBalance = ControlID(V4L2_CID_BLUE_BALANCE)
-  /// In kelvin.
+  /// White balance temperature in kelvin.
   package static let whiteBalanceTemperature = ControlID(V4L2_CID_WHITE_BALANCE_TEMPERATURE)
-  /// A menu: manual, automatic, incandescent, ….
+  /// Menu: manual, automatic, incandescent, ….
   package static let whiteBalancePreset = ControlID(V4L2_CID_AUTO_N_PRESET_WHITE_BALANCE)
 
   // Exposure.
-  /// In a unit of the driver's, for sensors most often lines.
+  /// Exposure in a driver-specific unit, for sensors usually lines.
   package static let exposure = ControlID(V4L2_CID_EXPOSURE)
   package static let automaticGain = ControlID(V4L2_CID_AUTOGAIN)
   package static let gain = ControlID(V4L2_CID_GAIN)
   package static let analogueGain = ControlID(V4L2_CID_ANALOGUE_GAIN)
-  /// A menu: automatic, manual, shutter priority, aperture priority.
+  /// Menu: automatic, manual, shutter priority, aperture priority.
   package static let automaticExposure = ControlID(V4L2_CID_EXPOSURE_AUTO)
-  /// In units of 100 µs.
+  /// Exposure time in units of 100 µs.
   package static let exposureTime = ControlID(V4L2_CID_EXPOSURE_ABSOLUTE)
   /// Whether automatic exposure may lower the frame rate.
   package static let exposureMayLowerRate = ControlID(V4L2_CID_EXPOSURE_AUTO_PRIORITY)
-  /// In thousandths of an EV.
+  /// Exposure bias in thousandths of an EV.
   package static let exposureBias = ControlID(V4L2_CID_AUTO_EXPOSURE_BIAS)
   package static let exposureMetering = ControlID(V4L2_CID_EXPOSURE_METERING)
-  /// In thousandths of an ISO value.
+  /// ISO sensitivity in thousandths.
   package static let isoSensitivity = ControlID(V4L2_CID_ISO_SENSITIVITY)
   package static let automaticISO = ControlID(V4L2_CID_ISO_SENSITIVITY_AUTO)
   package static let wideDynamicRange = ControlID(V4L2_CID_WIDE_DYNAMIC_RANGE)
   package static let imageStabilization = ControlID(V4L2_CID_IMAGE_STABILIZATION)
-  /// A set of bits: exposure, white balance, focus.
+  /// Bitmask: exposure, white balance, focus.
   package static let lock3A = ControlID(V4L2_CID_3A_LOCK)
 
-  // The lens.
-  /// In a unit of the driver's; greater is closer.
+  // Lens controls.
+  /// Focus distance in a driver-specific unit; larger is closer.
   package static let focus = ControlID(V4L2_CID_FOCUS_ABSOLUTE)
   package static let focusRelative = ControlID(V4L2_CID_FOCUS_RELATIVE)
   package static let automaticFocus = ControlID(V4L2_CID_FOCUS_AUTO)
   package static let automaticFocusStart = ControlID(V4L2_CID_AUTO_FOCUS_START)
   package static let automaticFocusStop = ControlID(V4L2_CID_AUTO_FOCUS_STOP)
-  /// A set of bits: busy, reached, failed.
+  /// Bitmask: busy, reached, failed.
   package static let automaticFocusStatus = ControlID(V4L2_CID_AUTO_FOCUS_STATUS)
   package static let automaticFocusRange = ControlID(V4L2_CID_AUTO_FOCUS_RANGE)
-  /// In a unit of the driver's.
+  /// Zoom in a driver-specific unit.
   package static let zoom = ControlID(V4L2_CID_ZOOM_ABSOLUTE)
   package static let zoomRelative = ControlID(V4L2_CID_ZOOM_RELATIVE)
   package static let zoomContinuous = ControlID(V4L2_CID_ZOOM_CONTINUOUS)
   package static let iris = ControlID(V4L2_CID_IRIS_ABSOLUTE)
-  /// In arc seconds.
+  /// Pan in arc seconds.
   package static let pan = ControlID(V4L2_CID_PAN_ABSOLUTE)
-  /// In arc seconds.
+  /// Tilt in arc seconds.
   package static let tilt = ControlID(V4L2_CID_TILT_ABSOLUTE)
-  /// Whether the shutter in front of the lens is closed.
+  /// Whether the privacy shutter is closed.
   package static let privacy = ControlID(V4L2_CID_PRIVACY)
-  /// A menu: front, back, external.
+  /// Menu: front, back, external.
   package static let cameraOrientation = ControlID(V4L2_CID_CAMERA_ORIENTATION)
-  /// How the sensor is mounted, in degrees.
+  /// The mounting rotation of the sensor, in degrees.
   package static let sensorRotation = ControlID(V4L2_CID_CAMERA_SENSOR_ROTATION)
 
-  // The region that exposure and focus look at, of USB cameras.
-  /// A rectangle in pixels of the sensor.
+  // The region of interest for exposure and focus (UVC cameras).
+  /// Region of interest: a rectangle in sensor pixels.
   package static let regionOfInterest = ControlID(
     rawValue: UInt32(CVideo4Linux_CID_UVC_REGION_OF_INTEREST_RECT))
-  /// A set of bits: which automatics look at the region.
+  /// Bitmask: the automatic modes that use the region of interest.
   package static let regionOfInterestAutomatics = ControlID(
     rawValue: UInt32(CVideo4Linux_CID_UVC_REGION_OF_INTEREST_AUTO))
 
-  // The LED.
-  /// A menu: none, flash, torch.
+  // Flash LED controls.
+  /// Menu: none, flash, torch.
   package static let flashMode = ControlID(V4L2_CID_FLASH_LED_MODE)
   package static let flashStrobeSource = ControlID(V4L2_CID_FLASH_STROBE_SOURCE)
-  /// A button: fires.
+  /// Button: fires the flash.
   package static let flashStrobe = ControlID(V4L2_CID_FLASH_STROBE)
   package static let flashStrobeStop = ControlID(V4L2_CID_FLASH_STROBE_STOP)
   package static let flashStrobeStatus = ControlID(V4L2_CID_FLASH_STROBE_STATUS)
-  /// In microseconds.
+  /// Flash duration limit in microseconds.
   package static let flashTimeout = ControlID(V4L2_CID_FLASH_TIMEOUT)
-  /// In milliamperes.
+  /// Flash current in milliamperes.
   package static let flashIntensity = ControlID(V4L2_CID_FLASH_INTENSITY)
-  /// In milliamperes.
+  /// Torch current in milliamperes.
   package static let torchIntensity = ControlID(V4L2_CID_FLASH_TORCH_INTENSITY)
-  /// A set of bits; any of them switches the LED off.
+  /// Bitmask of faults; any fault switches the LED off.
   package static let flashFault = ControlID(V4L2_CID_FLASH_FAULT)
   package static let flashReady = ControlID(V4L2_CID_FLASH_READY)
 
-  // The sensor's timing.
+  // Sensor timing controls.
   package static let horizontalBlanking = ControlID(V4L2_CID_HBLANK)
   package static let verticalBlanking = ControlID(V4L2_CID_VBLANK)
   package static let pixelRate = ControlID(V4L2_CID_PIXEL_RATE)
 
-  /// Whether this is one of an LED's, which may have a device of its own: `V4L2_CTRL_CLASS_FLASH`.
+  /// Whether the control belongs to a flash LED (`V4L2_CTRL_CLASS_FLASH`), which may be a separate
+  /// device.
   package var isOfLED: Bool { rawValue & 0x0FFF_0000 == UInt32(V4L2_CTRL_CLASS_FLASH) }
 
-  /// The control whose automatic decides whether this one may be set, or nil.
+  /// The automatic mode control that governs this control; nil without one.
   package var automatic: ControlID? {
     switch self {
     case .exposureTime, .exposure, .iris: .automaticExposure
@@ -139,12 +140,12 @@ package struct ControlID: RawRepresentable, Hashable, Sendable {
     }
   }
 
-  /// Whether this control, which is an automatic, leaves those it governs to the user.
+  /// Whether an automatic mode control, at a value, leaves its governed controls to the user.
   ///
-  /// - Parameter value: What the control is set to.
-  /// - Returns: Whether controls of which this is the ``automatic`` may then be set.
+  /// - Parameter value: The value of this control.
+  /// - Returns: Whether the controls with this ``automatic`` may be set.
   package func isManual(at value: Int64) -> Bool {
-    // Of exposure, the shutter is the user's in two of the four modes.
+    // In manual and shutter-priority mode, the user sets the exposure time.
     guard self == .automaticExposure else { return value == 0 }
     return value == Int64(V4L2_EXPOSURE_MANUAL.rawValue)
       || value == Int64(V4L2_EXPOSURE_SHUTTER_PRIORITY.rawValue)

@@ -3,7 +3,7 @@
 import CVideo4Linux
 import Glibc
 
-/// A value for a control, to be set together with others.
+/// A control with a value to set.
 package struct ControlSetting: Hashable, Sendable {
   package let control: DeviceControl
   package let value: ControlValue
@@ -14,13 +14,13 @@ package struct ControlSetting: Hashable, Sendable {
   }
 }
 
-/// Which of a control's values is meant: `V4L2_CTRL_WHICH_…`.
+/// The kind of control value in a request: `V4L2_CTRL_WHICH_…`.
 package enum ControlValueKind: Sendable {
   case current
   case `default`
-  /// The least a structure may be, where the kernel is new enough to say.
+  /// The minimum of a compound control, on kernels that support the request.
   case minimum
-  /// The greatest a structure may be, where the kernel is new enough to say.
+  /// The maximum of a compound control, on kernels that support the request.
   case maximum
 
   fileprivate var which: UInt32 {
@@ -33,19 +33,18 @@ package enum ControlValueKind: Sendable {
   }
 }
 
-/// No payload is this long; one that is would take the memory of the machine.
+/// A limit on payload sizes in bytes, against drivers that state absurd sizes.
 private let payloadLimit = 1 << 20
 
 extension ControlChannel where Self: ~Copyable {
-  /// Reads what a control holds: `VIDIOC_G_EXT_CTRLS` (`VIDIOC_G_CTRL` for older drivers).
+  /// Reads the value of a control: `VIDIOC_G_EXT_CTRLS` (`VIDIOC_G_CTRL` for older drivers).
   ///
   /// - Parameters:
-  ///   - control: The control, as the device describes it.
-  ///   - kind: Which of its values.
-  /// - Returns: The value, or nil for a control that holds none: a button, a headline, one that
-  ///   can only be written.
-  /// - Throws: ``DeviceError`` for `.readControl`: `.unplugged`, `.notSupported` where there is no
-  ///   such control or value, `EIO` when the camera fails.
+  ///   - control: The control as described by the device.
+  ///   - kind: The kind of value to read.
+  /// - Returns: The value; nil for a button, a class heading, or a write-only control.
+  /// - Throws: ``DeviceError`` for `.readControl`: `.unplugged`, `.notSupported` where the control
+  ///   or value does not exist, `EIO` when the camera fails.
   package borrowing func value(
     of control: DeviceControl, _ kind: ControlValueKind = .current
   ) throws(DeviceError) -> ControlValue? {
@@ -65,16 +64,16 @@ extension ControlChannel where Self: ~Copyable {
     return .number(Int64(old.value))
   }
 
-  /// Reads the number that a control holds.
+  /// Reads the number of a control.
   ///
-  /// - Returns: The number, or nil where the device has no such control or it holds no number.
+  /// - Returns: The number; nil where the device lacks the control or its value is not a number.
   /// - Throws: ``DeviceError`` for `.readControl`, as ``value(of:_:)`` does.
   package borrowing func number(of id: ControlID) throws(DeviceError) -> Int64? {
     guard let control = try controlWithoutMenu(id) else { return nil }
     return try value(of: control)?.number
   }
 
-  /// Reads the number that a control holds, which must be there.
+  /// Reads the number of a control that must exist.
   ///
   /// - Throws: ``DeviceError`` for `.readControl`, as ``value(of:_:)`` does.
   package borrowing func requireNumber(of id: ControlID) throws(DeviceError) -> Int64 {
@@ -84,16 +83,16 @@ extension ControlChannel where Self: ~Copyable {
 
   /// Sets a control: `VIDIOC_S_EXT_CTRLS` (`VIDIOC_S_CTRL` for older drivers).
   ///
-  /// A driver may round or clamp the value; that is no error, and is what is returned. Buffers
-  /// may stream meanwhile.
+  /// The driver may round or clamp the value, which is not an error. The call is allowed while the
+  /// device streams.
   ///
   /// - Parameters:
-  ///   - control: The control, as the device describes it.
-  ///   - value: The value; of a button it does not matter.
-  /// - Returns: The value that the driver says it took.
-  /// - Throws: ``DeviceError`` for `.setControl`: `.outOfRange`, `.readOnly`, `.busy` when it is
-  ///   grabbed or another program has a higher priority, `.unplugged`, `EIO` when the camera
-  ///   refuses.
+  ///   - control: The control as described by the device.
+  ///   - value: The value; ignored for a button.
+  /// - Returns: The value that the driver granted.
+  /// - Throws: ``DeviceError`` for `.setControl`: `.outOfRange`, `.readOnly`, `.unplugged`, `EIO`
+  ///   when the camera rejects the value. `.busy` when the control is grabbed or another program
+  ///   has priority.
   @discardableResult
   package borrowing func set(
     _ control: DeviceControl, to value: ControlValue
@@ -126,11 +125,11 @@ extension ControlChannel where Self: ~Copyable {
     return bytes.withUnsafeBytes { ControlValue($0, of: control) }
   }
 
-  /// Sets a control by its number to a number.
+  /// Sets a control, given by its ID, to a number.
   ///
-  /// - Returns: The value that the driver says it took.
+  /// - Returns: The value that the driver granted.
   /// - Throws: ``DeviceError`` for `.setControl`, as ``set(_:to:)-(DeviceControl,_)`` does, with
-  ///   `.notSupported` where the device has no such control.
+  ///   `.notSupported` where the device lacks the control.
   @discardableResult
   package borrowing func set(_ id: ControlID, to number: Int64) throws(DeviceError) -> Int64 {
     guard let control = try controlWithoutMenu(id) else {
@@ -139,13 +138,13 @@ extension ControlChannel where Self: ~Copyable {
     return try set(control, to: .number(number)).number ?? number
   }
 
-  /// Sets controls that hold numbers in one request, so that the driver may apply them at once.
+  /// Sets several numeric controls in one request, so that the driver can apply them together.
   ///
-  /// The corresponding request is one `VIDIOC_S_EXT_CTRLS` with `V4L2_CTRL_WHICH_CUR_VAL`.
+  /// The request is one `VIDIOC_S_EXT_CTRLS` with `V4L2_CTRL_WHICH_CUR_VAL`.
   ///
-  /// - Parameter settings: Controls and their numbers; the order is kept.
-  /// - Throws: ``DeviceError`` for `.setControl`, naming the control that was refused where the
-  ///   driver says which. Where it does not, nothing was set.
+  /// - Parameter settings: Controls with numbers, set in this order.
+  /// - Throws: ``DeviceError`` for `.setControl`. The error names the rejected control where the
+  ///   driver reports it; otherwise nothing was set.
   package borrowing func set(_ settings: [ControlSetting]) throws(DeviceError) {
     guard let first = settings.first else { return }
     var entries: [v4l2_ext_control] = []
@@ -170,7 +169,7 @@ extension ControlChannel where Self: ~Copyable {
     throw DeviceError(failing: .setControl, path, code: -code, control: named ?? only)
   }
 
-  /// Reads a value that no number holds; nil where it is too long to be one.
+  /// Reads a non-numeric value; nil where its size is implausible.
   private borrowing func payload(
     of control: DeviceControl, _ kind: ControlValueKind
   ) throws(DeviceError) -> ControlValue? {
@@ -178,7 +177,8 @@ extension ControlChannel where Self: ~Copyable {
       by: max(control.elementCount, 1))
     guard !overflow, (1...payloadLimit).contains(length) else { return nil }
     var bytes = [UInt8](repeating: 0, count: length)
-    // A text may have grown since it was described: the driver then says how long it is.
+    // A string may have grown since it was described. The driver then returns ENOSPC and the new
+    // size.
     for _ in 0..<2 {
       var needed = 0
       let result = bytes.withUnsafeMutableBytes { memory in
@@ -191,7 +191,7 @@ extension ControlChannel where Self: ~Copyable {
         return code
       }
       if result >= 0 {
-        // A dynamic array tells here how much of it there is.
+        // For a dynamic array, the driver returns the used size.
         let count = control.flags.contains(.dynamicArray) ? min(needed, bytes.count) : bytes.count
         return bytes.withUnsafeBytes { memory in
           ControlValue(UnsafeRawBufferPointer(rebasing: memory.prefix(count)), of: control)
@@ -213,7 +213,9 @@ extension ControlChannel where Self: ~Copyable {
     }
   }
 
-  /// Makes a request about several controls, and tells which of them was refused.
+  /// Makes a request for several controls.
+  ///
+  /// Also returns the index of a rejected control.
   private borrowing func exchange(
     _ request: UInt, which: UInt32, _ entries: UnsafeMutableBufferPointer<v4l2_ext_control>
   ) -> (code: CInt, index: Int) {
@@ -233,12 +235,12 @@ extension ControlChannel where Self: ~Copyable {
 }
 
 extension v4l2_ext_control {
-  /// Puts a number where the control's kind has it; false where it does not fit there.
+  /// Stores a number in the field for the control's kind; false where the number does not fit.
   fileprivate mutating func put(_ number: Int64, _ kind: DeviceControl.Kind) -> Bool {
     switch kind {
     case .integer64: value64 = number
     case .bitmask:
-      // Its 32 bits may be written as a number with or without a sign.
+      // The 32 bits may be given as a signed or an unsigned number.
       let signed = Int32(exactly: number)
       guard let bits = UInt32(exactly: number).map(Int32.init(bitPattern:)) ?? signed else {
         return false

@@ -3,25 +3,25 @@
 import CVideo4Linux
 import OvercrankLinuxSystem
 
-/// What a control holds.
+/// The value of a control.
 package enum ControlValue: Hashable, Sendable {
-  /// A number: of integers, booleans, menus (the item's index) and bitmasks.
+  /// A number: integers, booleans, menus (the item's index) and bitmasks.
   case number(Int64)
   case text(String)
   case rectangle(ControlRectangle)
-  /// The elements of an array; the width and height of an area.
+  /// The elements of an array, or the width and height of an area.
   case numbers([Int64])
-  /// A structure that this program does not know.
+  /// The raw bytes of an unknown compound type.
   case bytes([UInt8])
 
-  /// The number, where there is one.
+  /// The number; nil for other kinds of value.
   package var number: Int64? {
     guard case .number(let number) = self else { return nil }
     return number
   }
 }
 
-/// A part of the sensor, in its pixels.
+/// A rectangle in sensor pixels.
 package struct ControlRectangle: Hashable, Sendable {
   package var left: Int32
   package var top: Int32
@@ -37,9 +37,9 @@ package struct ControlRectangle: Hashable, Sendable {
 }
 
 extension ControlValue {
-  /// Makes the value of a control from the memory that its driver filled.
+  /// Makes a value from memory that the driver filled.
   init(_ memory: UnsafeRawBufferPointer, of control: DeviceControl) {
-    /// The elements of one integer type, as many as are whole.
+    /// The complete elements of one integer type.
     func elements<Number: FixedWidthInteger>(_: Number.Type) -> ControlValue {
       let size = MemoryLayout<Number>.size
       return .numbers(
@@ -64,9 +64,9 @@ extension ControlValue {
     }
   }
 
-  /// The memory that sets a control to the value, or nil where it does not fit the control.
+  /// The payload that sets a control to this value; nil where the value does not fit.
   func payload(of control: DeviceControl) -> [UInt8]? {
-    /// The elements as one integer type; nil where one does not fit it.
+    /// The elements as one integer type; nil where an element does not fit.
     func bytes<Number: FixedWidthInteger>(_ numbers: [Int64], _: Number.Type) -> [UInt8]? {
       var bytes: [UInt8] = []
       for number in numbers {
@@ -77,7 +77,7 @@ extension ControlValue {
     }
     switch (self, control.kind) {
     case (.text(let text), .text):
-      // A zero byte inside would end the text early.
+      // A null byte would end the string early.
       guard !text.utf8.contains(0), Int64(text.utf8.count) <= control.maximum else { return nil }
       return Array(text.utf8) + [0]
     case (.rectangle(let value), .rectangle):

@@ -2,25 +2,25 @@
 
 import CVideo4Linux
 
-/// A control as its driver describes it: what it is, and what it may be set to.
+/// A control as described by its driver: type, range and flags.
 ///
-/// It is the driver's word, which may be nonsense: a minimum above the maximum, a step of zero.
+/// The description may be inconsistent, such as a minimum above the maximum or a step of 0.
 package struct DeviceControl: Hashable, Sendable {
-  /// What a control holds.
+  /// The type of a control's value: `V4L2_CTRL_TYPE_…`.
   package enum Kind: Hashable, Sendable {
     case integer
     case boolean
-    /// One of named items.
+    /// A choice of named items.
     case menu
-    /// Does something when it is written; it holds nothing.
+    /// An action on write, without a value.
     case button
     case integer64
-    /// A headline over others; it holds nothing.
+    /// A class heading, without a value.
     case heading
     case text
-    /// A set of bits.
+    /// A set of flag bits.
     case bitmask
-    /// One of items that are numbers.
+    /// A choice of numeric items.
     case integerMenu
     case unsigned8
     case unsigned16
@@ -28,7 +28,7 @@ package struct DeviceControl: Hashable, Sendable {
     /// A width and a height.
     case area
     case rectangle
-    /// A structure of the driver's, by its `V4L2_CTRL_TYPE_…`.
+    /// An unknown compound type, by its `V4L2_CTRL_TYPE_…`.
     case other(UInt32)
 
     init(_ type: UInt32) {
@@ -51,7 +51,7 @@ package struct DeviceControl: Hashable, Sendable {
       }
     }
 
-    /// Whether one number is the whole value.
+    /// Whether the value is a single number.
     package var isNumber: Bool {
       switch self {
       case .integer, .boolean, .menu, .integer64, .bitmask, .integerMenu: true
@@ -59,45 +59,45 @@ package struct DeviceControl: Hashable, Sendable {
       }
     }
 
-    /// Whether there is a list of items to choose from.
+    /// Whether the control has menu items.
     package var isMenu: Bool { self == .menu || self == .integerMenu }
   }
 
-  /// What may be done with a control just now: `V4L2_CTRL_FLAG_…`.
+  /// The present state of a control: `V4L2_CTRL_FLAG_…`.
   package struct Flags: OptionSet, Hashable, Sendable {
     package let rawValue: UInt32
     package init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// Gone for good; to be passed over.
+    /// Permanently disabled; to be ignored.
     package static let disabled = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_DISABLED))
-    /// Taken by another program, or fixed while the device streams.
+    /// Temporarily locked by another program or by streaming.
     package static let grabbed = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_GRABBED))
     package static let readOnly = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_READ_ONLY))
     package static let writeOnly = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_WRITE_ONLY))
-    /// Changing this one changes others.
+    /// A change of this control may change others.
     package static let update = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_UPDATE))
-    /// Without effect just now, most often because an automatic decides.
+    /// Without effect at present, usually because an automatic mode is active.
     package static let inactive = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_INACTIVE))
     package static let slider = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_SLIDER))
-    /// Changes by itself.
+    /// The hardware changes the value by itself.
     package static let volatile = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_VOLATILE))
-    /// The value does not fit a number: it is text, a structure or an array.
+    /// The value is a string, a structure or an array.
     package static let hasPayload = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_HAS_PAYLOAD))
-    /// Writing the value it has does something, too.
+    /// Writing the present value also triggers an action.
     package static let executeOnWrite = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_EXECUTE_ON_WRITE))
-    /// Changing this one may change the format of the frames.
+    /// A change of this control may change the buffer layout.
     package static let modifiesLayout = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_MODIFY_LAYOUT))
-    /// How many elements there are changes.
+    /// An array with a variable number of elements.
     package static let dynamicArray = Flags(rawValue: UInt32(V4L2_CTRL_FLAG_DYNAMIC_ARRAY))
   }
 
-  /// An item of a menu.
+  /// A menu item.
   package struct MenuItem: Hashable, Sendable {
-    /// The value that chooses it.
+    /// The control value that selects the item.
     package let index: Int64
-    /// Its name, or its number as text.
+    /// The item's name, or its number as text.
     package let name: String
-    /// Its number, in menus of numbers.
+    /// The item's number; nil except in integer menus.
     package let number: Int64?
 
     package init(index: Int64, name: String, number: Int64? = nil) {
@@ -108,25 +108,25 @@ package struct DeviceControl: Hashable, Sendable {
   }
 
   package let id: ControlID
-  /// The driver's name for people: `Exposure Time, Absolute`.
+  /// The driver's display name, such as `Exposure Time, Absolute`.
   package let name: String
   package let kind: Kind
-  /// The least value; of text the least number of bytes.
+  /// The minimum value; for strings the minimum length in bytes.
   package let minimum: Int64
-  /// The greatest value; of text the greatest number of bytes; of a bitmask all bits it has.
+  /// The maximum value; for strings the maximum length in bytes, for bitmasks all valid bits.
   package let maximum: Int64
-  /// From one value to the next; 0 where the driver says so.
+  /// The step between values; 0 from some drivers.
   package let step: Int64
-  /// The value after the driver was loaded.
+  /// The driver's default value.
   package let defaultValue: Int64
   package let flags: Flags
-  /// The items there are; a menu may have holes.
+  /// The menu items; indices may have gaps.
   package var menu: [MenuItem]
-  /// Bytes of an element.
+  /// The size of an element in bytes.
   package let elementSize: Int
-  /// How many elements the value has; 1 unless it is an array.
+  /// The number of elements; 1 unless the control is an array.
   package let elementCount: Int
-  /// The sides of an array; empty for one element.
+  /// The dimensions of an array; empty for a single element.
   package let dimensions: [Int]
 
   package init(
@@ -148,7 +148,7 @@ package struct DeviceControl: Hashable, Sendable {
     self.dimensions = dimensions
   }
 
-  /// The name as v4l2-ctl spells it: `exposure_time_absolute`.
+  /// The name in v4l2-ctl spelling: `exposure_time_absolute`.
   package var spelledName: String {
     var spelled = ""
     var isGap = false
@@ -165,17 +165,17 @@ package struct DeviceControl: Hashable, Sendable {
     return spelled
   }
 
-  /// Whether the control can be set at all, be it inactive now or not.
+  /// Whether the control is writable in principle, even if inactive at present.
   package var isWritable: Bool { flags.isDisjoint(with: [.disabled, .readOnly]) }
 
-  /// Whether the value is a number and not an array or a structure of them.
+  /// Whether the value is a number rather than an array or a structure.
   package var holdsNumber: Bool { kind.isNumber && !flags.contains(.hasPayload) }
 
-  /// The value nearest to a wish that the control can hold.
+  /// The settable value closest to a number.
   ///
   /// - Parameter value: Any number.
-  /// - Returns: A whole number of steps from the minimum, within the range; the item nearest to
-  ///   it in a menu with holes; the wish where the driver's range is none.
+  /// - Returns: A whole number of steps from the minimum, within the range; the closest item of a
+  ///   menu with gaps; `value` itself where the driver's range is invalid.
   package func nearestValue(to value: Int64) -> Int64 {
     func isNearer(_ left: MenuItem, _ right: MenuItem) -> Bool {
       left.distance(to: value) < right.distance(to: value)
@@ -184,7 +184,7 @@ package struct DeviceControl: Hashable, Sendable {
     guard minimum <= maximum, kind != .bitmask else { return value }
     let inside = Swift.min(Swift.max(value, minimum), maximum)
     guard step > 1 else { return inside }
-    // 128 bits: minimum and maximum may be the ends of 64.
+    // The difference of two 64-bit limits needs more than 64 bits.
     let (whole, rest) = (Int128(inside) - Int128(minimum)).quotientAndRemainder(
       dividingBy: Int128(step))
     let below = Int128(minimum) + whole * Int128(step)
@@ -195,14 +195,14 @@ package struct DeviceControl: Hashable, Sendable {
 }
 
 extension DeviceControl.MenuItem {
-  /// How far the item is from a wished value.
+  /// The distance of the item from a value.
   fileprivate func distance(to value: Int64) -> UInt128 {
     (Int128(index) - Int128(value)).magnitude
   }
 }
 
 extension UnicodeScalar {
-  /// Whether C's `isalnum` has it in every locale.
+  /// Whether the character is an ASCII letter or digit, independent of the locale.
   fileprivate var isASCIILetterOrDigit: Bool {
     switch self {
     case "a"..."z", "A"..."Z", "0"..."9": true

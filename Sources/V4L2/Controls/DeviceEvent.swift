@@ -3,24 +3,24 @@
 import CVideo4Linux
 import Glibc
 
-/// Something that happened to a device without being asked for: `V4L2_EVENT_…`.
+/// An asynchronous event of a device: `V4L2_EVENT_…`.
 package struct DeviceEvent: Hashable, Sendable {
-  /// What happened.
+  /// The kind of event.
   package enum Kind: Hashable, Sendable {
-    /// A control has another value, other flags or another range.
+    /// The value, flags or range of a control changed.
     case control(ControlChange)
-    /// The signal is another one; its resolution, too, where `changesResolution` says so.
+    /// The input signal changed; its resolution also, where `changesResolution` is true.
     case sourceChange(changesResolution: Bool)
-    /// The stream has no more frames.
+    /// The stream has ended.
     case endOfStream
-    /// An event that was not asked for, by its `V4L2_EVENT_…`.
+    /// An event without a subscription, by its `V4L2_EVENT_…`.
     case other(UInt32)
   }
 
-  /// What an event says about a control.
+  /// The details of a control event.
   package struct ControlChange: Hashable, Sendable {
     package let id: ControlID
-    /// The value now, or nil where it is not a number.
+    /// The new value; nil where it is not a number.
     package let value: Int64?
     package let flags: DeviceControl.Flags
     package let changesValue: Bool
@@ -29,11 +29,11 @@ package struct DeviceEvent: Hashable, Sendable {
   }
 
   package let kind: Kind
-  /// The driver's count of events; a gap means that some were lost.
+  /// The driver's event counter; a gap means lost events.
   package let sequence: UInt32
-  /// How many more wait.
+  /// The number of further pending events.
   package let pendingCount: Int
-  /// The time, in nanoseconds of the monotonic clock.
+  /// The time of the event, in nanoseconds of the monotonic clock.
   package let nanoseconds: Int64
 
   init(_ event: v4l2_event) {
@@ -63,23 +63,23 @@ package struct DeviceEvent: Hashable, Sendable {
   }
 }
 
-/// What to be told of.
+/// A subscription to events.
 package enum DeviceEventSource: Hashable, Sendable {
-  /// Changes of a control; those by this handle too where `includesOwn` says so.
+  /// Changes of a control; changes by this handle are included where `includesOwn` is true.
   case control(ControlID, includesOwn: Bool = false)
-  /// Changes of the signal.
+  /// Changes of the input signal.
   case sourceChange
   /// The end of the stream.
   case endOfStream
 }
 
 extension VideoDevice {
-  /// Asks to be told of something: `VIDIOC_SUBSCRIBE_EVENT`.
+  /// Subscribes to an event: `VIDIOC_SUBSCRIBE_EVENT`.
   ///
-  /// Events belong to this open handle; another one of the same node has its own.
+  /// A subscription belongs to this open handle; other handles of the same node have their own.
   ///
-  /// - Throws: ``DeviceError`` for `.subscribe`: `.notSupported` where the driver has no such
-  ///   event, or no events at all.
+  /// - Throws: ``DeviceError`` for `.subscribe`: `.notSupported` where the driver lacks the event
+  ///   or all events.
   package borrowing func subscribe(to source: DeviceEventSource) throws(DeviceError) {
     var subscription = v4l2_event_subscription()
     switch source {
@@ -91,11 +91,11 @@ extension VideoDevice {
     case .endOfStream: subscription.type = UInt32(V4L2_EVENT_EOS)
     }
     let result = control(CVideo4Linux_VIDIOC_SUBSCRIBE_EVENT, &subscription)
-    // A driver without events does not know the request at all.
+    // Drivers without events reject the request with ENOTTY.
     try DeviceError.check(result == -ENOTTY ? -ENOTSUP : result, .subscribe, path)
   }
 
-  /// Asks to be told of nothing any more: `VIDIOC_UNSUBSCRIBE_EVENT` with `V4L2_EVENT_ALL`.
+  /// Cancels all subscriptions: `VIDIOC_UNSUBSCRIBE_EVENT` with `V4L2_EVENT_ALL`.
   ///
   /// - Throws: ``DeviceError`` for `.subscribe`.
   package borrowing func unsubscribeFromAll() throws(DeviceError) {
@@ -105,7 +105,7 @@ extension VideoDevice {
       control(CVideo4Linux_VIDIOC_UNSUBSCRIBE_EVENT, &subscription), .subscribe, path)
   }
 
-  /// The next event, if one is there: one `VIDIOC_DQEVENT`; of a device that is gone, none.
+  /// Returns a pending event by one `VIDIOC_DQEVENT`; nil without one, or for an unplugged device.
   borrowing func pendingEvent() -> DeviceEvent? {
     var event = v4l2_event()
     return control(CVideo4Linux_VIDIOC_DQEVENT, &event) < 0 ? nil : DeviceEvent(event)
@@ -113,10 +113,11 @@ extension VideoDevice {
 
   /// Waits for the next event: poll(2) for `POLLPRI`, then one `VIDIOC_DQEVENT`.
   ///
-  /// - Parameter timeoutMilliseconds: The time limit; 0 does not wait, below 0 waits for ever.
-  /// - Returns: The event, or nil at the time limit or when a signal ended the wait.
-  /// - Throws: ``DeviceError`` for `.waitForEvent`: `.unplugged`; `EIO` when the driver reports
-  ///   an error but has no event to tell of.
+  /// - Parameter timeoutMilliseconds: The timeout; 0 does not wait, a negative value waits without
+  ///   limit.
+  /// - Returns: The event; nil after the timeout or a signal.
+  /// - Throws: ``DeviceError`` for `.waitForEvent`: `.unplugged`; `EIO` when the driver reports an
+  ///   error without an event.
   package borrowing func nextEvent(timeoutMilliseconds: Int32) throws(DeviceError) -> DeviceEvent? {
     let ready = poll(events: CShort(POLLPRI), milliseconds: timeoutMilliseconds)
     try DeviceError.check(ready, .waitForEvent, path)
@@ -124,7 +125,7 @@ extension VideoDevice {
     var event = v4l2_event()
     let result = control(CVideo4Linux_VIDIOC_DQEVENT, &event)
     if result == -ENOENT || result == -EAGAIN {
-      // Waiting again at once would spin on a device that is gone.
+      // An unplugged device polls as ready without an event, so another wait would spin.
       let gone = CInt(POLLHUP) | CInt(POLLNVAL)
       if ready & gone != 0 { throw DeviceError(.waitForEvent, path, code: ENODEV) }
       if ready & CInt(POLLERR) != 0 { throw DeviceError(.waitForEvent, path, code: EIO) }

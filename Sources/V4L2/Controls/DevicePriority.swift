@@ -2,13 +2,13 @@
 
 import CVideo4Linux
 
-/// Who may change a device that several programs have open: `V4L2_PRIORITY_…`.
+/// The priority among programs that share a device: `V4L2_PRIORITY_…`.
 package enum DevicePriority: UInt32, Hashable, Sendable, Comparable {
-  /// For programs that nobody watches.
+  /// For unattended background programs.
   case background = 1
-  /// For programs that somebody uses; every program's, unless it says otherwise.
+  /// For interactive programs; the default of every handle.
   case interactive = 2
-  /// For recordings: nobody else may change the device.
+  /// For recording: no other program may change the device.
   case record = 3
 
   package static func < (left: DevicePriority, right: DevicePriority) -> Bool {
@@ -17,9 +17,10 @@ package enum DevicePriority: UInt32, Hashable, Sendable, Comparable {
 }
 
 extension ControlChannel where Self: ~Copyable {
-  /// Reads the highest priority that any program has on the device: `VIDIOC_G_PRIORITY`.
+  /// Reads the highest priority of all open handles: `VIDIOC_G_PRIORITY`.
   ///
-  /// - Returns: The priority, or nil where nobody has one or the driver keeps none.
+  /// - Returns: The priority; nil where no handle has one or the driver does not support
+  ///   priorities.
   /// - Throws: ``DeviceError`` for `.readPriority`: `.unplugged`.
   package borrowing func priority() throws(DeviceError) -> DevicePriority? {
     var priority = V4L2_PRIORITY_UNSET
@@ -31,10 +32,10 @@ extension ControlChannel where Self: ~Copyable {
 
   /// Sets the priority of this open handle: `VIDIOC_S_PRIORITY`.
   ///
-  /// It is given up when the handle is closed.
+  /// Closing the handle releases the priority.
   ///
-  /// - Throws: ``DeviceError`` for `.setPriority`: `.busy` where another program has a higher one;
-  ///   `.notSupported` where the driver keeps none.
+  /// - Throws: ``DeviceError`` for `.setPriority`: `.busy` where another program has a higher one,
+  ///   `.notSupported` where the driver does not support priorities.
   package borrowing func setPriority(_ priority: DevicePriority) throws(DeviceError) {
     var wanted = v4l2_priority(rawValue: priority.rawValue)
     let result = control(CVideo4Linux_VIDIOC_S_PRIORITY, &wanted)

@@ -7,14 +7,15 @@ import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import Synchronization
 
-/// A sound card without a clock that notes, each time the capture thread comes for a block, how
-/// often that thread has asked for memory so far, and breaks off now and then.
+/// A simulated sound card that records the capture thread's allocation count at each read.
+///
+/// The card has no clock, and every 500th read reports an overrun.
 final class CountingAudio: AudioDriver {
   let format = AudioFormat(.s16, sampleRate: 48_000, channelCount: 2)
   private let waste: Int
   private let length: Int
   private let isOver = DispatchSemaphore(value: 0)
-  // Written by the capture thread alone, read when it has ended.
+  // Written only by the capture thread, read after it has ended.
   private nonisolated(unsafe) let counts: UnsafeMutableBufferPointer<Int64>
   private nonisolated(unsafe) var visits = 0
 
@@ -27,10 +28,12 @@ final class CountingAudio: AudioDriver {
 
   deinit { counts.deallocate() }
 
-  /// The requests for memory from each visit to the next, once the stream is off.
+  /// The number of allocations between consecutive reads.
+  ///
+  /// Valid after the stream has stopped.
   var requests: [Int64] { (0..<max(0, length - 1)).map { counts[$0 + 1] - counts[$0] } }
 
-  /// Waits until as many blocks have been taken as are counted.
+  /// Waits until `length` blocks were read.
   func waitForEnd() { isOver.wait() }
 
   func nanoseconds() -> Int64 { Int64(visits) * 10_000_000 }

@@ -7,18 +7,17 @@ import OvercrankFrameAccounting
 import OvercrankMediaCore
 import Synchronization
 
-/// A driver that notes, each time the capture thread comes for a frame, how often that thread
-/// has asked for memory so far.
+/// A driver wrapper that records the capture thread's allocation count at each dequeue.
 ///
-/// From one visit to the next lies all that the thread does for a frame.
+/// All work for one frame happens between two dequeue calls.
 final class CountingDriver: FrameDriver {
   private let base: any FrameDriver
-  /// Every so many visits, memory is asked for on purpose; 0 for never.
+  /// The interval, in calls, of deliberate allocations; 0 for none.
   private let waste: Int
-  // Written by the capture thread alone, read when it has ended.
+  // Written only by the capture thread, read after it has ended.
   private nonisolated(unsafe) let counts: UnsafeMutableBufferPointer<Int64>
   private let visits = Atomic<Int>(0)
-  /// Where each frame of the last few lay, by its number.
+  /// The address of each recent frame, indexed by sequence number.
   private nonisolated(unsafe) let places: UnsafeMutablePointer<Atomic<UInt>>
   private static let placeCount = 1 << 14
 
@@ -37,19 +36,21 @@ final class CountingDriver: FrameDriver {
     places.deallocate()
   }
 
-  /// Where the driver put a frame.
+  /// The address at which the driver delivered a frame.
   func address(ofFrame number: UInt32) -> UnsafeRawPointer? {
     UnsafeRawPointer(
       bitPattern: places[Int(number) % Self.placeCount].load(ordering: .relaxed))
   }
 
-  /// The requests for memory from each visit to the next, once the stream is off.
+  /// The number of allocations between consecutive calls.
+  ///
+  /// Valid after the stream has stopped.
   var requests: [Int64] {
     let count = min(visits.load(ordering: .acquiring), counts.count)
     return (0..<max(0, count - 1)).map { counts[$0 + 1] - counts[$0] }
   }
 
-  /// Waits until the capture thread came for so many frames more, or for as long as that.
+  /// Waits until the capture thread has made `count` more calls, or until the time limit.
   func wait(forVisits count: Int, upToMilliseconds limit: Int) {
     let goal = visits.load(ordering: .relaxed) + count
     for _ in 0..<limit where visits.load(ordering: .relaxed) < goal { usleep(1_000) }

@@ -5,10 +5,10 @@ import OvercrankCapture
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 
-/// A program that looks at each frame as it comes, by the blocking form.
+/// A program that reads each live frame with the blocking API.
 enum LiveFrames {
-  /// Looks at frames of the synthetic camera, and counts the requests for memory of the whole
-  /// process: those of the camera, of the session and of the program.
+  /// Reads frames of the synthetic camera and counts the allocations of the whole process: camera,
+  /// session and program.
   static func look(frames: Int) throws -> Outcome {
     let session = try CaptureSession(
       CaptureDevice.named("synthetic:320x240/grey"), frameRate: FrameRate(240))

@@ -7,14 +7,15 @@ import OvercrankFrameAccounting
 import OvercrankRecording
 import Synchronization
 
-/// A session of three outputs, a movie, who takes frames as they come, and who needs 20 ms for
-/// each, and what it did with every frame.
+/// A session with three outputs: a movie, a fast data output, and a slow one with 20 ms per frame.
+///
+/// The test accounts for every frame of every output.
 struct ThreeOutputs {
-  /// What one of the data outputs saw.
+  /// The observations of one data output.
   private struct Seen {
     var count = 0
     var isInOrder = true
-    /// Frames whose bytes lay elsewhere than in the driver's buffer.
+    /// Frames at another address than the driver's buffer.
     var copies = 0
     var last: UInt32?
   }
@@ -49,7 +50,7 @@ struct ThreeOutputs {
     settings.limit = CaptureLimit(frameCount: frames)
     defer { unlink(settings.path) }
     report = try MovieFileOutput(session: session, settings: settings).record()
-    // What waits is still handed over.
+    // Frames that are still waiting are delivered after the stop.
     while outputs.contains(where: { $0.ledger.waiting > 0 }) { usleep(1_000) }
     ledgers = outputs.map(\.ledger)
     self.seen = seen.map(\.value)
@@ -73,10 +74,10 @@ struct ThreeOutputs {
     }
   }
 
-  /// Frames that the movie or who was fast did not get.
+  /// Frames lost by the movie or by the fast output.
   var lost: Int64 { report.ledger.dropped + (ledgers[0].offered - ledgers[0].delivered) }
 
-  /// Whether every frame is in the books of every output, and none was copied for a data output.
+  /// Whether every output's ledger balances, and no data output received a copied frame.
   var isAccounted: Bool {
     report.ledger.isBalanced && report.problem == nil && ledgers.allSatisfy(\.isBalanced)
       && zip(ledgers, seen).allSatisfy { $0.delivered == $1.count }

@@ -9,16 +9,16 @@ import OvercrankMediaCore
 import OvercrankV4L2
 import TestSupport
 
-// Counts how often the capture thread asks for memory, and fails unless it is never once it is
-// under way: a lock in an allocator is a wait for whoever else allocates.
+// Counts the capture thread's memory allocations, and fails unless there are none after warm-up. An
+// allocation can block on the allocator's lock.
 //
-//   AllocationCheck              takes of the synthetic camera, and of a fake one behind V4L2; a
-//                                session of three outputs, whose frames are followed as well
-//   AllocationCheck --frames N   so many frames for the three outputs, in place of 480
-//   AllocationCheck --alone      nothing else runs: then the three outputs may lose nothing
-//   AllocationCheck --waste      the same with a request in every hundredth frame: must fail
+//   AllocationCheck              records from the synthetic camera and a simulated V4L2 camera, then
+//                                runs a session with three outputs
+//   AllocationCheck --frames N   the number of frames for the three outputs; default 480
+//   AllocationCheck --alone      for an idle machine: the three outputs must lose no frame
+//   AllocationCheck --waste      allocates in every hundredth frame on purpose; must fail
 
-/// By then every buffer has come round twice, and every lazy constant is there.
+/// After this many frames, every buffer was used twice and all lazy constants exist.
 let warmUp = 64
 let waste = CommandLine.arguments.contains("--waste") ? 100 : 0
 let isAlone = CommandLine.arguments.contains("--alone")
@@ -32,8 +32,9 @@ struct Outcome {
   var requests: Int64 = 0
 }
 
-/// Captures, and counts; a writer that is too slow makes the queue refuse frames, which must cost
-/// no memory either.
+/// Captures frames and counts allocations.
+///
+/// A slow writer makes the queue reject frames, which must not allocate either.
 func take(
   _ input: DeviceInput, frames: Int64, isSlow: Bool = false, machine: FakeVideoSystemCalls? = nil
 ) throws -> Outcome {
@@ -54,7 +55,7 @@ func take(
     if isRefused {
       refused += 1
     } else if isSlow {
-      // Stands still until ten frames came, or none comes any more.
+      // Waits for ten more frames, or until no more arrive.
       driver.wait(forVisits: 10, upToMilliseconds: 100)
     }
   }
@@ -77,7 +78,7 @@ guard allocation_count() >= 0 else {
   exit(0)
 }
 
-/// Takes blocks of a microphone by an output that measures and copies them, and counts.
+/// Reads microphone blocks through an output that measures and copies them, and counts allocations.
 func listen(blocks: Int) throws -> Outcome {
   let driver = CountingAudio(waste: waste, length: blocks)
   let input = MicrophoneInput(device: try CaptureDevice.named("synthetic"), driver: driver)
@@ -96,7 +97,7 @@ func listen(blocks: Int) throws -> Outcome {
   return outcome
 }
 
-/// Prints what came of a take, and answers whether nothing was asked for.
+/// Prints the outcome of a run and returns whether nothing was allocated.
 func isProved(_ name: String, _ outcome: Outcome) -> Bool {
   print(
     "allocations: \(name): \(outcome.requests) in \(outcome.frames) frames after warm-up"
@@ -109,13 +110,13 @@ for mode in ["640x480@240/mjpg", "640x480@240/yuyv", "320x240@960/grey"] {
   proofs.append(
     isProved("synthetic \(mode)", try take(input("synthetic", mode), frames: 480)))
 }
-// One that waits for the writer, which stands still now and then: to wait takes no memory either.
+// A camera that waits for a slow writer: waiting must not allocate either.
 let waiting = try take(
   input("synthetic:640x480@240?pace=max", "/yuyv"), frames: 480, isSlow: true)
 proofs.append(isProved("synthetic, waiting for the writer", waiting) && waiting.refused == 0)
 let slow = try take(input("synthetic", "640x480@240/yuyv"), frames: 48, isSlow: true)
 proofs.append(isProved("synthetic, writer too slow", slow) && slow.refused > 0)
-// Behind the driver for V4L2, with lost, damaged and badly counted frames.
+// A simulated V4L2 camera with lost, damaged and miscounted frames.
 let machine = try FakeVideoSystemCalls("hfr-usb seed=7 faults=1% jitter=0.1")
 try DeviceSystem.$calls.withValue(machine) {
   proofs.append(

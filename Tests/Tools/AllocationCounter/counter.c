@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in front of the C library's allocator in the program it is linked into, for everyone:
-// Swift's runtime, libav and libv4l2 find these names first.
+// Replaces the C library's allocator in the whole program. Swift's runtime, FFmpeg and libv4l2 call
+// these functions, because the linker finds them first.
 #include "AllocationCounter.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
-// In the program's own block of its threads' data, so that the counting allocates nothing.
+// The initial-exec model keeps this counter in static TLS, so that counting allocates nothing.
 static _Thread_local int64_t count __attribute__((tls_model("initial-exec")));
 
 static _Atomic int64_t total;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds the library that puts the fake devices in front of any program, by LD_PRELOAD.
+# Builds the library that adds the simulated devices to any program by LD_PRELOAD.
 # Usage: build.sh OUT.so
 set -eu
 folder=$(cd "$(dirname "$0")" && pwd)
@@ -8,6 +8,6 @@ output=${1:?usage: build.sh OUT.so}
 for compiler in "${CC:-}" clang gcc cc; do
   if [ -n "$compiler" ] && command -v "$compiler" >/dev/null; then break; fi
 done
-# Only what stands in front of libc is visible; the model's names stay the library's own.
+# Only the replacements of libc functions are exported; all other symbols stay hidden.
 exec "$compiler" -std=gnu11 -O2 -g -Wall -Wextra -fPIC -shared -fvisibility=hidden \
   -Wl,-z,defs -o "$output" "$folder"/*.c "$folder"/preload/*.c -ldl -lpthread

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Proves the fake driver: its own test, and programs that know nothing of it and stream from it.
-# Usage: check.sh [FOLDER], which is where things are built. SLOWMO names a slowmo to try, too.
+# Tests the simulated driver: its self-test, and independent programs that stream from it. Usage:
+# check.sh [DIRECTORY], the build directory. SLOWMO names a slowmo binary to test as well.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 folder=${1:-$(mktemp -d)}
@@ -16,7 +16,7 @@ fail() {
   failures=$((failures + 1))
 }
 
-# with CONFIGURATION COMMAND…: runs a program on fake devices; its output goes to a file.
+# with CONFIGURATION COMMAND…: runs a program on simulated devices and stores its output in a file.
 with() {
   configuration=$1
   shift
@@ -28,12 +28,12 @@ with() {
   }
 }
 
-# says TEXT WHAT: the last program must have said this.
+# says TEXT WHAT: checks that the output of the last program contains TEXT.
 says() { grep -q -- "$1" "$output" || fail "$2: no \"$1\" in its output"; }
 
-# streams FRAMES CONFIGURATION COMMAND…: the program must take so many frames, and none may be
-# lost. With four buffers of 4 ms it is the machine that may be too busy: where the driver says
-# that a frame found no buffer, and nothing else went wrong, that is said and tried again.
+# streams FRAMES CONFIGURATION COMMAND…: checks that a program reads this many frames without loss.
+# With four buffers of 4 ms, a busy machine may be too slow. A run is repeated where the only losses
+# are frames without a free buffer.
 streams() {
   frames=$1
   shift

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Controls: describing them, and reading and setting them one by one or together.
+// Controls: queries, and reading and setting of one or several values.
 #include "model.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ static const description_control *controls_of(const device_node *node) {
 
 static bool is_compound(const description_control *control) { return control->type == TYPE_RECT; }
 
-/// The control by its place among a driver's own, which is how these were counted once.
+/// The index of a driver-private control, by its position (the V4L2_CID_PRIVATE_BASE scheme).
 static int private_index(const device_node *node, uint32_t place) {
   const description_control *controls = controls_of(node);
   for (int index = 0; controls[index].id != 0; index++) {
@@ -50,7 +50,7 @@ void print_controls(const device_node *node, char *text, size_t size) {
       text + length, size - length, "%s\"%s\":%" PRId64, length == 0 ? "" : ",",
       controls[index].name, node->values[index]);
     if (more < 0 || (size_t)more >= size - length) {
-      text[length] = 0;  // Without those that find no room.
+      text[length] = 0;  // Controls beyond the buffer's capacity are omitted.
       return;
     }
     length += (size_t)more;
@@ -66,7 +66,7 @@ void set_default_controls(device_node *node) {
   node->region = whole;
 }
 
-/// The control of this id, or the one after it where the caller walks the list.
+/// The index of the control with this ID, or of the next one for an enumeration.
 static int find(const device_node *node, uint32_t id) {
   const uint32_t next = V4L2_CTRL_FLAG_NEXT_CTRL | V4L2_CTRL_FLAG_NEXT_COMPOUND;
   if ((id & next) == 0) return index_of(node, id);
@@ -91,7 +91,7 @@ static int64_t maximum(const device_node *node, const description_control *contr
   return frame < control->maximum ? frame : control->maximum;
 }
 
-/// The control that switches another one off where it is automatic; 0 for none.
+/// The automatic mode control that governs a control; 0 for none.
 static uint32_t automatic_of(uint32_t id) {
   switch (id) {
   case V4L2_CID_EXPOSURE_ABSOLUTE: return V4L2_CID_EXPOSURE_AUTO;
@@ -101,7 +101,7 @@ static uint32_t automatic_of(uint32_t id) {
   }
 }
 
-/// The flags of a control now: those of an automatic kind switch others off.
+/// The present flags: an active automatic mode makes the governed controls inactive.
 static uint32_t flags(const device_node *node, const description_control *control) {
   uint32_t flags = control->flags;
   if (is_compound(control)) flags |= V4L2_CTRL_FLAG_HAS_PAYLOAD;
@@ -153,7 +153,8 @@ static int query_plain(const device_node *node, struct v4l2_queryctrl *query) {
   query->type = ext.type;
   memcpy(query->name, ext.name, sizeof query->name);
   query->flags = ext.flags;
-  if (ext.flags & V4L2_CTRL_FLAG_HAS_PAYLOAD) return 0;  // Its limits do not fit in here.
+  // v4l2_queryctrl has no fields for the limits of compound controls.
+  if (ext.flags & V4L2_CTRL_FLAG_HAS_PAYLOAD) return 0;
   query->minimum = (int32_t)ext.minimum;
   query->maximum = (int32_t)ext.maximum;
   query->step = (int32_t)ext.step;
@@ -165,7 +166,7 @@ static bool is_menu(const description_control *control) {
   return control->type == V4L2_CTRL_TYPE_MENU || control->type == V4L2_CTRL_TYPE_INTEGER_MENU;
 }
 
-/// The text of a menu's item, or NULL for a hole.
+/// The text of a menu item; NULL for a missing item.
 static const char *item(const description_control *control, int64_t place) {
   if (place < control->minimum || place > control->maximum || place >= MENU_ITEMS) return NULL;
   return control->items[place];
@@ -188,7 +189,7 @@ static int query_menu(const device_node *node, struct v4l2_querymenu *query) {
 
 // MARK: - Values
 
-/// The value that a wish becomes; an error where it cannot be taken at all.
+/// Clamps a value to the control's range; an error for a value that cannot be set.
 static int fit(const device_node *node, const description_control *control, int64_t *value) {
   if (control->type == V4L2_CTRL_TYPE_CTRL_CLASS || control->flags & V4L2_CTRL_FLAG_READ_ONLY)
     return -EACCES;
@@ -208,7 +209,7 @@ static int fit(const device_node *node, const description_control *control, int6
   return 0;
 }
 
-/// Tells of the new value, and of the controls that it switches on or off.
+/// Posts events for the new value, and for controls that it activates or deactivates.
 static void tell(device_node *node, int handle, uint32_t id) {
   post_control(node, handle, id, V4L2_EVENT_CTRL_CH_VALUE);
   const description_control *controls = controls_of(node);
@@ -224,7 +225,7 @@ static int set_value(device_node *node, int handle, uint32_t id, int64_t *value,
   if (is_compound(control)) return -EINVAL;
   int result = fit(node, control, value);
   if (result < 0 || is_trial) return result;
-  // As UVC cameras do: what an automatic kind has taken over cannot be set.
+  // Like a UVC camera: a control governed by an active automatic mode cannot be set.
   if (flags(node, control) & V4L2_CTRL_FLAG_INACTIVE) return -EIO;
   generate(node);
   if (control->type == V4L2_CTRL_TYPE_BUTTON) return 0;
@@ -309,7 +310,7 @@ static int exchange_one(
   return 0;
 }
 
-/// Whether a request that names a class means this control, too.
+/// Whether a request for a control class includes this control.
 static bool is_meant(uint32_t which, uint32_t id) {
   if (which == V4L2_CTRL_WHICH_CUR_VAL || which >= V4L2_CTRL_WHICH_DEF_VAL) return true;
   return V4L2_CTRL_ID2WHICH(id) == which;
@@ -339,7 +340,7 @@ static int exchange(
   if (which == V4L2_CTRL_WHICH_REQUEST_VAL) return -EINVAL;
   if (is_special && request != VIDIOC_G_EXT_CTRLS) return -EINVAL;
   controls->error_idx = controls->count;
-  // All are looked at before the first is set; which one it was, only a trial tells.
+  // All controls are checked before the first is set. Only VIDIOC_TRY_EXT_CTRLS reports the index.
   for (uint32_t index = 0; index < controls->count; index++) {
     int result = check_one(node, request, which, &controls->controls[index]);
     if (result == 0) continue;

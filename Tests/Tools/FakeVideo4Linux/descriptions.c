@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cameras, as their drivers describe them.
+// The simulated cameras, as their drivers describe them.
 #include "model.h"
 
 #include <errno.h>
 #include <linux/v4l2-dv-timings.h>
 #include <string.h>
 
-// The kernel's own macros for timings leave the last fields to be zero.
+// The kernel's timing macros leave trailing fields uninitialized (zero).
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define CAMERA (V4L2_CAP_VIDEO_CAPTURE | V4L2_CAP_STREAMING | V4L2_CAP_EXT_PIX_FORMAT)
@@ -18,7 +18,7 @@
 #define GREY8(list) RAW(V4L2_PIX_FMT_GREY, "8-bit Greyscale", list)
 #define END_FORMATS {.fourcc = 0}
 
-// A webcam as there are many: two formats, sizes that stand in the list twice.
+// A typical webcam: several formats, and sizes that are listed twice.
 static const description_size webcam_yuyv[] = {
   {640, 480, {{1, 30}, {1, 24}, {1, 15}}}, {1280, 720, {{1, 10}, {1, 5}}},
   {640, 480, {{1, 20}, {1, 10}}}, {0}};
@@ -30,7 +30,7 @@ static const description_format webcam_formats[] = {
   COMPRESSED(V4L2_PIX_FMT_H264, "H.264", webcam_mjpg),
   END_FORMATS};
 
-// A fast USB camera: 120 and 240 fps compressed, slow otherwise.
+// A fast USB camera: 120 and 240 fps compressed, slow uncompressed.
 static const description_size hfr_mjpg[] = {
   {1280, 720, {{1, 240}, {1, 120}, {1, 60}, {1, 30}}},
   {640, 360, {{1, 240}, {1, 120}, {1, 30}}}, {1920, 1080, {{1, 120}, {1, 60}, {1, 30}}}, {0}};
@@ -48,7 +48,7 @@ static const description_format full_hd_formats[] = {YUYV(full_hd), END_FORMATS}
 static const description_size tiny_sizes[] = {{16, 8, {{1, 240}, {1, 1000}, {1, 120}}}, {0}};
 static const description_format tiny_formats[] = {GREY8(tiny_sizes), END_FORMATS};
 
-// Rates that are no whole numbers, as drivers simplify them.
+// Fractional frame rates, as drivers round them.
 static const description_size odd_sizes[] = {
   {640, 480, {{8333, 1000000}, {1001, 120000}, {1, 120}, {83263, 10000000}, {1001, 60000}}}, {0}};
 static const description_format odd_formats[] = {MJPG(odd_sizes), END_FORMATS};
@@ -56,7 +56,7 @@ static const description_format odd_formats[] = {MJPG(odd_sizes), END_FORMATS};
 static const description_size fixed_sizes[] = {{320, 240, {{1, 50}}}, {0}};
 static const description_format fixed_formats[] = {YUYV(fixed_sizes), END_FORMATS};
 
-// Sensors with ranges: the larger the picture, the slower.
+// Sensors with size ranges: larger frames have lower rates.
 static const description_size sensor_range[] = {{64, 64, {{0}}}, {1920, 1088, {{0}}}};
 static const description_format stepwise_formats[] = {
   {V4L2_PIX_FMT_GREY, "8-bit Greyscale", 0, STEPWISE, sensor_range, 16, 8, STEPWISE, 124416000, 1},
@@ -74,14 +74,14 @@ static const description_format mplane_formats[] = {
 static const description_size hdmi_sizes[] = {{1920, 1080, {{1, 60}}}, {0}};
 static const description_format hdmi_formats[] = {YUYV(hdmi_sizes), END_FORMATS};
 
-// Nothing of this makes sense: no size, no rate, sizes beyond any picture.
+// Invalid values: zero sizes, zero rates, and sizes beyond any frame.
 static const description_size broken_sizes[] = {
   {0xFFFFFFFF, 0xFFFFFFFF, {{1, 30}}}, {640, 480, {{0, 30}, {0, 1}, {1, 30}}},
   {320, 0, {{1, 60}}}, {160, 120, {{0}}}, {0}};
 static const description_format broken_formats[] = {
   MJPG(broken_sizes), RAW(0x20202020, "", broken_sizes), END_FORMATS};
 
-// Nothing comes to an end.
+// Enumerations that never end.
 static const description_size endless_sizes[] = {{640, 480, {{1, 30}}}, {0}};
 static const description_format endless_formats[] = {MJPG(endless_sizes), END_FORMATS};
 
@@ -91,13 +91,13 @@ static const description_format two_plane_formats[] = {
   {V4L2_PIX_FMT_NV12M, "Y/CbCr 4:2:0 (N-C)", 0, DISCRETE, two_plane_sizes, 0, 0, DISCRETE, 0, 2},
   END_FORMATS};
 
-// Forms of uncompressed color that other cameras here have not.
+// Uncompressed formats that the other simulated cameras lack.
 static const description_size raw_color_sizes[] = {{64, 48, {{1, 120}, {1, 60}}}, {0}};
 static const description_format raw_color_formats[] = {
   RAW(V4L2_PIX_FMT_UYVY, "UYVY 4:2:2", raw_color_sizes),
   RAW(V4L2_PIX_FMT_RGB24, "24-bit RGB 8-8-8", raw_color_sizes), END_FORMATS};
 
-// A picture of 640x480 at 120 Hz, as VESA's formula for coordinated video timings has it.
+// 640x480 at 120 Hz by VESA's CVT formula.
 #define CVT_640X480P120 \
   {.type = V4L2_DV_BT_656_1120, \
     V4L2_INIT_BT_TIMINGS( \
@@ -134,7 +134,7 @@ static const description_format tv_formats[] = {YUYV(tv_sizes), END_FORMATS};
     V4L2_CTRL_FLAG_READ_ONLY | V4L2_CTRL_FLAG_WRITE_ONLY, {NULL}}
 #define END_CONTROLS {.id = 0}
 
-// What a UVC camera has. The menu of exposure has holes.
+// The controls of a UVC camera. The exposure menu has missing items.
 #define UVC_CONTROLS \
   HEADING(V4L2_CID_USER_CLASS, "User Controls"), \
   NUMBER(V4L2_CID_BRIGHTNESS, "Brightness", 0, 255, 1, 128), \
@@ -159,7 +159,7 @@ static const description_format tv_formats[] = {YUYV(tv_sizes), END_FORMATS};
 
 static const description_control uvc_controls[] = {UVC_CONTROLS, END_CONTROLS};
 
-// And what the better ones have besides, one control of every type among it.
+// The controls of a better UVC camera, with every control type.
 static const description_control webcam_controls[] = {
   UVC_CONTROLS,
   SWITCH(V4L2_CID_HFLIP, "Horizontal Flip", 0), SWITCH(V4L2_CID_VFLIP, "Vertical Flip", 0),
@@ -174,7 +174,7 @@ static const description_control webcam_controls[] = {
     {NULL}},
   END_CONTROLS};
 
-// Sensors that are built in, and say which way they look.
+// Built-in sensors with a camera orientation.
 #define ORIENTATION(value) \
   {V4L2_CID_CAMERA_ORIENTATION, V4L2_CTRL_TYPE_MENU, "Camera Orientation", 0, 2, 1, value, \
     V4L2_CTRL_FLAG_READ_ONLY, {"Front", "Back", "External"}}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: a control that somebody changed, a signal that is another one.
+// Events: control changes and signal changes.
 #include "model.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static int find(const event_queue *queue, uint32_t type, uint32_t id) {
 }
 
 static void enqueue(device_node *node, event_queue *queue, const struct v4l2_event *event) {
-  // The oldest one gives way; the sequence shows that it is gone.
+  // A full queue drops its oldest event; the gap in the sequence numbers shows the loss.
   if (queue->event_count == MAX_EVENTS) {
     queue->event_count--;
     memmove(
@@ -38,7 +38,7 @@ void post_event(device_node *node, int cause, const struct v4l2_event *event) {
     if (!machine->handles[handle].is_open || &machine->nodes[machine->handles[handle].node] != node)
       continue;
     event_queue *queue = queue_of(node, handle);
-    // A change of the signal is asked for by input.
+    // A source change event is identified by its input.
     int index = find(queue, event->type, event->id);
     if (index < 0) continue;
     bool hears_itself =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the device is, and its formats, sizes and rates.
+// Capabilities, formats, sizes and frame rates.
 #include "model.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ int query_request(device_node *node, int handle, unsigned long request, void *ar
     struct v4l2_capability *answer = argument;
     memset(answer, 0, sizeof *answer);
     strncpy((char *)answer->driver, node->kind->driver, sizeof answer->driver - 1);
-    // A name may fill its field, and then has no end.
+    // A name may fill its field without a terminating zero.
     size_t length = strlen(node->kind->card);
     memcpy(answer->card, node->kind->card, length < sizeof answer->card ? length : 32);
     strncpy((char *)answer->bus_info, node->kind->bus, sizeof answer->bus_info - 1);
@@ -52,7 +52,7 @@ int query_request(device_node *node, int handle, unsigned long request, void *ar
 static int enumerate_format(const device_node *node, struct v4l2_fmtdesc *entry) {
   if (entry->type != buffer_type(node)) return -EINVAL;
   if (entry->index >= (uint32_t)format_count(node->kind)) return -EINVAL;
-  // A caller may ask for formats of one kind of colours only; these drivers do not tell.
+  // The mbus_code filter is not supported, so it is cleared.
   entry->mbus_code = 0;
   const description_format *format = &node->kind->formats[entry->index];
   entry->flags = format->flags;
@@ -92,7 +92,7 @@ static bool is_in_range(const description_format *format, uint32_t width, uint32
     && (height - low->height) % format->step_height == 0;
 }
 
-/// The shortest frame duration of a range at a size: so many pixels a second, and no more.
+/// The shortest frame duration at a size, limited by the pixel rate.
 static struct v4l2_fract shortest(
   const description_format *format, uint32_t width, uint32_t height
 ) {
@@ -114,7 +114,7 @@ static int enumerate_interval(const device_node *node, struct v4l2_frmivalenum *
     };
     return 0;
   }
-  // A size may stand in the list several times, each time with other rates.
+  // A size may be listed several times, each time with other rates.
   uint32_t left = node->kind->is_endless ? 0 : entry->index;
   for (const description_size *size = sizes_of(node, format); size->width != 0; size++) {
     if (size->width != entry->width || size->height != entry->height) continue;
@@ -184,7 +184,7 @@ static void take_format(device_node *node, uint32_t fourcc, uint32_t width, uint
   choose_size(node, width, height, &node->width, &node->height);
   node->size_image = image_size(node, &node->bytes_per_line);
   node->is_rate_stale = true;
-  // As on UVC, a new format brings its own rate back.
+  // As with UVC, a new format resets the frame rate.
   set_default_interval(node);
 }
 
@@ -194,14 +194,14 @@ void set_default_format(device_node *node) {
   take_format(node, node->kind->formats->fourcc, first->width, first->height);
 }
 
-/// The listed duration nearest to a wish, in seconds.
+/// The supported frame duration closest to a requested one, in seconds.
 static struct v4l2_fract nearest_interval(const device_node *node, double wish) {
   if (node->format->intervals != DISCRETE) {
     struct v4l2_fract limit = shortest(node->format, node->width, node->height);
     double low = (double)limit.numerator / limit.denominator;
     if (wish <= low) return limit;
     if (wish > 1) return (struct v4l2_fract){1, 1};
-    // In whole 100 us, as UVC counts.
+    // Rounded to 100 ns units, as in UVC.
     return (struct v4l2_fract){(uint32_t)(wish * 1e7 + 0.5), 10000000};
   }
   struct v4l2_fract best = {1, 30};
@@ -228,13 +228,13 @@ uint32_t plane_count(const device_node *node) {
 
 uint32_t plane_bytes(const device_node *node, uint32_t plane) {
   if (plane_count(node) == 1) return node->size_image + node->options.data_offset;
-  // Brightness, then colour at half the lines.
+  // The luma plane, then the chroma plane with half the lines.
   uint32_t colour = node->size_image / 3;
   return (plane == 0 ? node->size_image - colour : colour) + node->options.data_offset;
 }
 
 uint32_t field_of(const device_node *node) {
-  // Television comes in two fields.
+  // Analog TV is interlaced.
   return node->standard != 0 ? V4L2_FIELD_INTERLACED : V4L2_FIELD_NONE;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames as the camera makes them: one for each period, faults and all, each period logged.
+// The frame generator: one frame per period, with faults, and a log entry for each period.
 #include "model.h"
 
 #include <string.h>
 
-/// The frame duration that the camera really keeps, as a fraction of nanoseconds.
+/// The actual frame duration of the camera, as a fraction in nanoseconds.
 static void real_period(const device_node *node, int64_t *numerator, int64_t *denominator) {
   *numerator = (int64_t)node->interval.numerator * 1000000000;
   *denominator = node->interval.denominator;
@@ -12,12 +12,12 @@ static void real_period(const device_node *node, int64_t *numerator, int64_t *de
   if (options->lie > 0) {
     *numerator = (int64_t)(1e9 / options->lie);
     *denominator = 1;
-    if (options->dark == 0) return;  // Whatever it is set to.
+    if (options->dark == 0) return;  // The configured rate and exposure are ignored.
   }
   int64_t mode = control_value(node, V4L2_CID_EXPOSURE_AUTO, V4L2_EXPOSURE_APERTURE_PRIORITY);
   bool is_manual = mode == V4L2_EXPOSURE_MANUAL || mode == V4L2_EXPOSURE_SHUTTER_PRIORITY;
   if (is_manual) {
-    // An exposure longer than the frame lengthens the frame.
+    // An exposure longer than the frame duration extends the frame duration.
     int64_t exposure = control_value(node, V4L2_CID_EXPOSURE_ABSOLUTE, 0) * 100000;
     if (exposure * *denominator > *numerator) {
       *numerator = exposure;
@@ -36,7 +36,7 @@ static int64_t due(const device_node *node, int64_t period) {
   return node->start + (int64_t)(offset / node->period_nanoseconds_denominator);
 }
 
-/// Goes on with another frame duration from the next period on, if it has changed.
+/// Applies a changed frame duration from the next period on.
 static void follow_rate(device_node *node) {
   if (!node->is_rate_stale) return;
   node->is_rate_stale = false;
@@ -56,11 +56,11 @@ int64_t next_due(device_node *node) {
   return due(node, node->period);
 }
 
-/// The microseconds at which a driver's clock begins again, or 0.
+/// The wrap length of the driver's timestamps in microseconds; 0 for none.
 static int64_t wrap_of(const device_node *node) {
   switch (node->options.stamp_wrap) {
   case 32: return (int64_t)1 << 32;
-  case 63: return INT64_MAX / 1000;  // Of nanoseconds: tv_sec then is near 9223372036.
+  case 63: return INT64_MAX / 1000;  // 2^63 ns in microseconds; tv_sec is near 9223372036.
   default: return 0;
   }
 }
@@ -71,7 +71,7 @@ void start_generator(device_node *node) {
   node->is_rate_stale = true;
   node->period_nanoseconds_denominator = 0;
   node->period_nanoseconds_numerator = 0;
-  // Cameras need a moment before their first frame.
+  // Cameras need some time before their first frame (20 ms here).
   node->start = machine_now(node->machine) + 20000000;
   node->sequence = node->options.first_sequence;
   node->delayed_gap = 0;
@@ -80,7 +80,7 @@ void start_generator(device_node *node) {
   node->last_microseconds = 0;
   node->clock_offset = 0;
   if (wrap_of(node) != 0) {
-    // The start is so far from the wrap, on a clock that has run for whatever time before.
+    // The clock offset puts the wrap `wrap_after` seconds after the stream start.
     int64_t left = (int64_t)(node->options.wrap_after * 1e6);
     node->clock_offset = wrap_of(node) - left - node->start / 1000;
   }
@@ -100,7 +100,7 @@ static void log_period(
   if (node->note != NULL) node->note(node->context, &truth);
 }
 
-/// The fault that begins in this period, or FAULT_NONE where there is none; and how much of it.
+/// The fault that begins in this period, with its amount; FAULT_NONE for none.
 static fault_kind begin_fault(device_node *node, int64_t *amount) {
   *amount = 0;
   const device_options *options = &node->options;
@@ -129,7 +129,7 @@ static void unplug(device_node *node) {
   node->gone_since = machine_now(node->machine);
 }
 
-/// Changes the numbers, or begins a loss, as a fault says; answers the anomaly.
+/// Applies a fault to the counters, or starts a loss; returns the anomaly bits.
 static uint8_t apply_fault(device_node *node, fault_kind fault, int64_t amount, int64_t *late) {
   int64_t some = 1 + (int64_t)(next_random(&node->random) % 4);
   if (amount > 0) some = amount;
@@ -162,7 +162,7 @@ static uint8_t apply_fault(device_node *node, fault_kind fault, int64_t amount, 
   }
 }
 
-/// The period's time as the driver stamps it, in microseconds.
+/// The driver's timestamp of the current period, in microseconds.
 static int64_t stamp(device_node *node, int64_t late, bool jitters) {
   int64_t time = due(node, node->period) + late;
   if (jitters && node->options.jitter > 0) {
@@ -175,7 +175,7 @@ static int64_t stamp(device_node *node, int64_t late, bool jitters) {
   return wrap == 0 ? microseconds : microseconds % wrap;
 }
 
-/// Fills the oldest buffer that the driver has with this period's frame.
+/// Fills the oldest queued buffer with the frame of the current period.
 static void deliver(device_node *node, fault_kind fault, uint8_t anomaly, int64_t late) {
   uint32_t index = node->queued[node->queued_start];
   node->queued_start = (node->queued_start + 1) % MAX_BUFFERS;
@@ -213,10 +213,10 @@ static void deliver(device_node *node, fault_kind fault, uint8_t anomaly, int64_
   log_period(node, fate, anomaly, buffer->sequence, buffer->microseconds);
 }
 
-/// False where the device is no longer there to end the period.
+/// Generates one period; false where the device disappeared during it.
 static bool make_period(device_node *node) {
   if (node->options.rate_swap != 0 && node->period == node->options.rate_swap) {
-    // Another program asks for half the rate, as any may that the driver does not refuse.
+    // Another program sets half the frame rate, which the driver allows.
     node->interval.numerator *= 2;
     node->is_rate_stale = true;
     node->options.rate_swap = 0;
@@ -228,8 +228,8 @@ static bool make_period(device_node *node) {
     log_period(node, FAKEVIDEO_LOST_START, 0, node->sequence++, stamp(node, 0, false));
     return true;
   }
-  // Faults keep their distance from the losses of a full driver, too: of two that touch, nobody
-  // could tell one from the other.
+  // Faults also keep their distance from losses of a full queue, because adjacent losses could not
+  // be told apart.
   if (node->queued_count < 4 && node->next_fault < node->period + node->options.apart)
     node->next_fault = node->period + node->options.apart;
   if (node->pending_loss == 0) {
@@ -251,7 +251,7 @@ static bool make_period(device_node *node) {
     return true;
   }
   deliver(node, fault, anomaly, late);
-  // A consumer that is away: the machine's own clock runs on, and buffers fill.
+  // A stalled consumer: the machine's clock advances, and the buffers fill up.
   if (fault == FAULT_STALL && node->machine->own_clock) {
     int64_t periods = amount > 0
       ? amount

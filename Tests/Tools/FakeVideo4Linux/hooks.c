@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log of the truth, and what the preloaded library needs beyond the calls of a driver.
+// Access to the truth log, and functions that only the preloaded library needs.
 #include "model.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ int64_t wake_time(fakevideo *machine, int handle) {
   pthread_mutex_lock(&machine->lock);
   device_node *node = node_at(machine, handle);
   int64_t time = 0;
-  // Of a node that does not stream poll(2) says so at once.
+  // poll(2) returns immediately for a node that does not stream.
   if (node != NULL && node->is_streaming && !node->is_gone && !node->is_broken
       && node->done_count == 0) {
     int64_t due = next_due(node);
@@ -66,7 +66,7 @@ int memory_file(fakevideo *machine, int handle, size_t length, int64_t offset) {
   int error = 0;
   void *memory = fakevideo_map(machine, handle, length, offset, &error);
   if (memory == NULL) return error;
-  // Mapped to see whether that is right; the kernel keeps what programs map of the file.
+  // The mapping only validates the arguments; programs map the file themselves.
   fakevideo_unmap(machine, memory, length);
   pthread_mutex_lock(&machine->lock);
   device_node *node = node_at(machine, handle);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs, and the signals on them: digital timings as on HDMI, and television standards.
+// Inputs and their signals: DV timings as on HDMI, and analog TV standards.
 #include "model.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static bool has_standards(const device_node *node) {
 
 bool follows_signal(const device_node *node) { return has_timings(node) || has_standards(node); }
 
-// MARK: - What a signal makes of size and rate
+// MARK: - Size and rate of a signal
 
 static struct v4l2_fract reduced(uint64_t numerator, uint64_t denominator) {
   uint64_t a = numerator, b = denominator;
@@ -65,7 +65,7 @@ void set_default_input(device_node *node) {
   const description_input *input = input_of(node);
   node->standard = input->standards & V4L2_STD_PAL ? V4L2_STD_PAL : input->standards;
   if (input->signal != NULL) node->signal = *input->signal;
-  // As a card is after it was switched on: set to the first picture of its list.
+  // After power-on, a capture card is set to the first timings of its list.
   if (node->timings.bt.width == 0 && node->kind->timings != NULL)
     node->timings = node->kind->timings[0];
   follow_signal(node);
@@ -98,7 +98,7 @@ static int enumerate_input(const device_node *node, struct v4l2_input *answer) {
   answer->type = input->type;
   answer->std = input->standards;
   answer->capabilities = input->capabilities;
-  // Drivers know of the input in force only.
+  // Drivers report the signal status of the current input only.
   if (index != node->input || !(input->capabilities & V4L2_IN_CAP_DV_TIMINGS)) return 0;
   int error = signal_error(node, input);
   if (error == ENOLINK) answer->status = V4L2_IN_ST_NO_SIGNAL;
@@ -199,7 +199,7 @@ static int standard_request(device_node *node, unsigned long request, void *argu
   if (request == VIDIOC_ENUMSTD) return enumerate_standard(node, argument);
   v4l2_std_id *standard = argument;
   if (request != VIDIOC_S_STD) {
-    *standard = node->standard;  // What comes in is what is expected.
+    *standard = node->standard;  // The detected standard always equals the configured one.
     return 0;
   }
   if ((*standard & input_of(node)->standards) == 0) return -EINVAL;

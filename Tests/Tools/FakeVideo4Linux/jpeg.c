@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A baseline JPEG of one grey, as small as its size allows, padded by comments to any length.
+// A baseline JPEG of uniform gray, padded by comments to any length.
 #include "model.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ static uint8_t *put(uint8_t *at, const void *bytes, size_t count) {
   return at + count;
 }
 
-/// A comment segment of so many bytes in all, at least 4.
+/// Writes a comment segment of `total` bytes, at least 4.
 static uint8_t *put_comment(uint8_t *at, uint32_t total) {
   uint32_t length = total - 2;
   at[0] = 0xFF;
@@ -24,7 +24,7 @@ static uint8_t *put_comment(uint8_t *at, uint32_t total) {
 uint8_t *make_grey_jpeg(
   uint32_t width, uint32_t height, uint32_t bytes, uint32_t *length, uint32_t *number
 ) {
-  // Each block is two bits: no difference of brightness, no detail (codes of one bit each).
+  // Each block has two bits: DC difference 0 and end of block, with one-bit codes.
   uint32_t blocks = ((width + 7) / 8) * ((height + 7) / 8);
   uint32_t scan = (blocks * 2 + 7) / 8;
   uint32_t fixed = 2 + 16 + 69 + 13 + 44 + 10 + scan + 2;
@@ -48,13 +48,13 @@ uint8_t *make_grey_jpeg(
   };
   at = put(at, frame, sizeof frame);
   for (int table = 0; table < 2; table++) {
-    // One code, of one bit, for the value 0; two bytes of length come before.
+    // A Huffman table with a single one-bit code, for the value 0.
     uint8_t huffman[22] = {0xFF, 0xC4, 0, 20, (uint8_t)(table << 4), 1};
     at = put(at, huffman, sizeof huffman);
   }
   at = put(at, "\xFF\xDA\x00\x08\x01\x01\x00\x00\x3F\x00", 10);
   memset(at, 0, scan);
-  // What is left of the last byte is filled with ones.
+  // The remaining bits of the last byte are ones.
   if (blocks * 2 % 8 != 0) at[scan - 1] = (uint8_t)(0xFF >> (blocks * 2 % 8));
   at += scan;
   at = put(at, "\xFF\xD9", 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine: its devices, its clock, and the calls by which they are reached.
+// The machine: its devices, its clock, and the calls that reach them.
 #include "model.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ static bool add_line(
   if (name == 0) return true;
   const description *kind = find_description(line, name);
   if (kind == NULL) {
-    snprintf(error, size, "there is no description \"%.*s\"", (int)name, line);
+    snprintf(error, size, "unknown description \"%.*s\"", (int)name, line);
     return false;
   }
   device_options options;
@@ -56,7 +56,7 @@ static bool add_line(
   return add_node(machine, kind, &options, error, size);
 }
 
-/// The length of a line, which a ';' ends, too; but one before a digit goes on with a schedule.
+/// The length of a line. A ';' ends a line, except before a digit, where it continues a schedule.
 static size_t line_length(const char *text) {
   size_t length = 0;
   for (;;) {
@@ -66,7 +66,7 @@ static size_t line_length(const char *text) {
   }
 }
 
-/// One of each kind, but for those that come with another, and those that must be named.
+/// Adds one device of each kind, except companions and kinds that must be named.
 static bool add_all(fakevideo *machine, char *error, size_t size) {
   const char *companion = NULL;
   for (const description *kind = fake_descriptions; kind->name != NULL; kind++) {
@@ -118,7 +118,7 @@ const char *fakevideo_node_path(fakevideo *machine, int index) {
   return index >= 0 && index < machine->node_count ? machine->nodes[index].path : NULL;
 }
 
-/// A device that was unplugged may be plugged in again; what was open before stays dead.
+/// Plugs an unplugged device in again; handles opened before stay invalid.
 static void plug_in(device_node *node) {
   double gone = (double)(machine_now(node->machine) - node->gone_since) * 1e-9;
   if (!node->is_gone || node->options.replug <= 0 || gone < node->options.replug) return;
@@ -164,7 +164,7 @@ int fakevideo_open(fakevideo *machine, const char *path, int flags) {
   return result;
 }
 
-/// The node behind a handle, or NULL.
+/// The node of a handle; NULL for an invalid one.
 static device_node *node_of(fakevideo *machine, int handle) {
   if (handle < 0 || handle >= MAX_HANDLES || !machine->handles[handle].is_open) return NULL;
   return &machine->nodes[machine->handles[handle].node];
@@ -191,7 +191,7 @@ int fakevideo_ioctl(fakevideo *machine, int handle, unsigned long request, void 
   device_node *node = node_of(machine, handle);
   bool is_frame = request == VIDIOC_QBUF || request == VIDIOC_DQBUF;
   int result = node == NULL ? -EBADF : 0;
-  // The requests of each frame need no preparation.
+  // The requests made for each frame need no argument preparation.
   if (result == 0 && !(is_frame && argument != NULL))
     result = take_argument((unsigned int)request, argument);
   if (result == 0) {
@@ -203,7 +203,7 @@ int fakevideo_ioctl(fakevideo *machine, int handle, unsigned long request, void 
   return result;
 }
 
-/// The events that are there now, of those that are waited for.
+/// The pending poll events among the requested ones.
 static int ready(device_node *node, int handle, short events) {
   fakevideo *machine = node->machine;
   if (machine->handles[handle].is_stale) return POLLPRI | POLLERR | POLLHUP;
@@ -211,13 +211,13 @@ static int ready(device_node *node, int handle, short events) {
   int found = machine->handles[handle].events.event_count > 0 ? POLLPRI : 0;
   if (node->done_count > 0) found |= POLLIN | POLLRDNORM;
   else if (node->is_gone) found |= POLLPRI | POLLERR | POLLHUP;
-  // Whoever waits for events only does not care about the stream.
+  // A caller that waits only for events is not affected by the state of the stream.
   else if ((!node->is_streaming || node->is_broken) && events & (POLLIN | POLLRDNORM))
     found |= POLLERR;
   return found & (events | POLLERR | POLLHUP);
 }
 
-/// Lets time go on to when there may be something to find, but no further than the deadline.
+/// Advances the time to the next possible event, at most to the deadline.
 static void wait_on(device_node *node, int64_t deadline) {
   fakevideo *machine = node->machine;
   bool is_running = node->is_streaming && !node->is_broken && !node->is_gone;
@@ -227,7 +227,7 @@ static void wait_on(device_node *node, int64_t deadline) {
     machine->now = due;
     return;
   }
-  // Not for long at a time: another thread may cause an event, or stop the stream.
+  // The wait is short, because another thread may cause an event or stop the stream.
   int64_t soon = machine_now(machine) + 10000000;
   if (due > soon) due = soon;
   struct timespec until = {.tv_sec = due / 1000000000, .tv_nsec = due % 1000000000};
@@ -253,12 +253,12 @@ int fakevideo_poll(fakevideo *machine, int handle, short events, int millisecond
   return result;
 }
 
-/// Whether a part of the buffers' memory is one whole buffer, or its beginning.
+/// Whether a range of the buffer memory is a plane of one buffer, or its beginning.
 static bool is_buffer(const device_node *node, size_t length, int64_t offset) {
   if (node->buffer_count == 0 || offset < 0) return false;
   int64_t index = offset / node->buffer_length, place = offset % node->buffer_length;
   if (index >= node->buffer_count) return false;
-  // A plane begins with the buffer, or after the first one.
+  // A plane begins at the start of the buffer or after the first plane.
   if (place == 0) return length <= node->plane_length[0];
   return plane_count(node) > 1 && place == node->plane_length[0]
     && length <= node->plane_length[1];

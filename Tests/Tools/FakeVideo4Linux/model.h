@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the fake driver share.
+// Declarations shared by the parts of the simulated driver.
 #ifndef MODEL_H
 #define MODEL_H
 
@@ -18,20 +18,20 @@
 #define MAX_FAILURES 16
 #define FATE_COUNT 7
 
-// What headers before Linux 6.15 lack.
+// Constants that kernel headers before Linux 6.15 lack.
 #define TYPE_RECT 0x0107
 #define WHICH_MINIMUM 0x0f020000
 #define WHICH_MAXIMUM 0x0f030000
 #define CID_UVC_REGION (V4L2_CID_USER_BASE + 0x11e0 + 1)
 #define CID_UVC_REGION_AUTO (V4L2_CID_USER_BASE + 0x11e0 + 2)
 
-/// How a description gives the sizes or intervals of a format.
+/// The form in which a description lists sizes or intervals.
 typedef enum { DISCRETE, STEPWISE, CONTINUOUS } range_kind;
 
-/// A size of a format with its rates; ends with a width of 0.
+/// A size of a format with its rates; a width of 0 ends a list.
 typedef struct {
   uint32_t width, height;
-  /// Frame durations; ends with a numerator of 0.
+  /// Frame durations; a numerator of 0 ends the list.
   struct v4l2_fract intervals[8];
 } description_size;
 
@@ -44,9 +44,9 @@ typedef struct {
   const description_size *list;
   uint32_t step_width, step_height;
   range_kind intervals;
-  /// Pixels a second, from which a range's rates follow at each size.
+  /// Pixels per second, which limits the rates of a range at each size.
   uint64_t pixel_rate;
-  /// Planes of memory, where that is more than one.
+  /// The number of memory planes; 0 or 1 for a single plane.
   uint32_t planes;
 } description_format;
 
@@ -55,16 +55,16 @@ typedef struct {
   const char *name;
   int64_t minimum, maximum, step, value;
   uint32_t flags;
-  /// Items of a menu by their value; NULL is a hole. Those of a menu of numbers are numbers.
+  /// Menu items by value; NULL is a missing item. Items of an integer menu are numbers.
   const char *items[MENU_ITEMS];
 } description_control;
 
-/// A socket that pictures come in by; ends with a name of NULL.
+/// An input (connector); a name of NULL ends a list.
 typedef struct {
   const char *name;
   uint32_t type, capabilities;
   v4l2_std_id standards;
-  /// What comes in, where that is a digital signal; and what the driver says of it (0: the truth).
+  /// The incoming DV signal, and the error that the driver reports for it (0: none).
   const struct v4l2_dv_timings *signal;
   int error;
 } description_input;
@@ -74,19 +74,19 @@ typedef struct {
   uint32_t capabilities;
   const description_format *formats;
   const description_control *controls;
-  /// Whether VIDIOC_S_PARM is refused.
+  /// Whether VIDIOC_S_PARM is rejected.
   bool fixed_rate;
-  /// Whether the longest exposure depends on the frame duration.
+  /// Whether the maximum exposure depends on the frame duration.
   bool exposure_follows_rate;
-  /// NULL: one input, which is a camera.
+  /// The inputs; NULL for a single camera input.
   const description_input *inputs;
-  /// What the driver lists; ends with a width of 0.
+  /// The listed DV timings; a width of 0 ends the list.
   const struct v4l2_dv_timings *timings;
-  /// A node that comes with this one.
+  /// A second node of the same device; NULL for none.
   const char *companion;
-  /// Whether lists never end.
+  /// Whether enumerations never end.
   bool is_endless;
-  /// Whether a machine that has one of each has none of these.
+  /// Whether the kind is left out of the default machine with one device of each kind.
   bool by_name_only;
 } description;
 
@@ -102,71 +102,72 @@ typedef struct {
   uint8_t *memory;
 } frame_buffer;
 
-/// The kinds of faults that come at random or at a place.
+/// The kinds of fault.
 typedef enum {
   FAULT_LOSS, FAULT_SILENT, FAULT_DOUBLE, FAULT_LATE_GAP, FAULT_RESET, FAULT_REPEAT,
   FAULT_BACKWARDS, FAULT_LATE, FAULT_CLOCK_WRAP, FAULT_ERROR, FAULT_SHORT, FAULT_TRUNCATED,
   FAULT_STALL, RANDOM_FAULTS,
-  // These come at a place only.
+  // These kinds occur only in a schedule, never at random.
   FAULT_EIO = RANDOM_FAULTS, FAULT_UNPLUG, FAULT_RATE_SWAP, FAULT_SOURCE_CHANGE, FAULT_NONE
 } fault_kind;
 
-/// A fault at a period: "at=100:loss*3".
+/// A scheduled fault at a period, such as "at=100:loss*3".
 typedef struct {
   int64_t period;
   fault_kind kind;
-  /// How many, or 0 for what is usual.
+  /// The amount; 0 for the default.
   int64_t amount;
 } scheduled_fault;
 
-/// A request that fails: "fail=STREAMON:ENOSPC", "fail=DQBUF:EIO@100*2".
+/// A failing request, such as "fail=STREAMON:ENOSPC" or "fail=DQBUF:EIO@100*2".
 typedef struct {
   unsigned long request;
   int code;
-  /// The first call that fails, counted from 1, and how many do (0: all from there on).
+  /// The first failing call, counted from 1, and the number of failures (0: all further calls).
   int64_t first, count, seen;
 } scheduled_failure;
 
-/// What a configuration says of a device.
+/// The options of a device in a configuration.
 typedef struct {
   uint64_t seed;
   double faults[RANDOM_FAULTS];
-  /// Periods from one fault to the next, at least.
+  /// The minimum number of periods between random faults.
   int64_t apart;
   double jitter;
   uint32_t first_sequence, lost_at_start;
-  /// Frames a second that the device really runs at, whatever it says; 0 where it is honest.
+  /// The actual frame rate, regardless of the configured one; 0 for no deviation.
   double lie;
-  /// Whether it is dark; 2 where the camera slows down although it was told not to.
+  /// Whether the scene is dark; 2 slows the camera down even where this is switched off.
   int dark;
-  /// The period at which the device vanishes, or someone else changes its rate; 0 for never.
+  /// The periods at which the device is unplugged, or another program changes its rate; 0 for
+  /// never.
   int64_t unplug, rate_swap;
   /// Whether another program streams, and whether the bus is full.
   bool busy, no_bandwidth;
-  /// Requests of each kind that fail, once each: REQBUFS, QBUF, DQBUF, STREAMON.
+  /// The call numbers that fail once: REQBUFS, QBUF, DQBUF, STREAMON.
   int64_t fail_at[4];
-  /// Calls after which each call fails with EIO once; 0 for never.
+  /// The call number, over all requests, that fails with EIO; 0 for none.
   int64_t abort_call;
   uint32_t mjpeg_bytes;
   scheduled_fault schedule[MAX_SCHEDULED];
   int schedule_count;
   scheduled_failure failures[MAX_FAILURES];
   int failure_count;
-  /// The bits after which stamps wrap (32 of microseconds, 63 of nanoseconds; 0: never), and the
-  /// seconds until they do.
+  /// The wrap of timestamps in bits (32 of microseconds, 63 of nanoseconds; 0: never), and the
+  /// seconds until it.
   int stamp_wrap;
   double wrap_after;
-  /// How many buffers the driver gives at most, and at least.
+  /// The maximum and minimum number of buffers.
   uint32_t most_buffers, least_buffers;
-  /// Bytes a second that the bus carries; 0: enough.
+  /// The bandwidth of the bus in bytes per second; 0 for no limit.
   double bandwidth;
-  /// Seconds after which an unplugged device is there again; 0: never.
+  /// Seconds until an unplugged device reappears; 0 for never.
   double replug;
-  /// How many entries of the log are kept.
+  /// The number of log entries to keep.
   uint32_t log_length;
-  /// Bytes before a plane's picture.
+  /// The header size of a plane in bytes (v4l2_plane.data_offset).
   uint32_t data_offset;
-  /// What QUERY_DV_TIMINGS says instead of the truth: ENOLINK, ENOLCK, ERANGE.
+  /// The error of QUERY_DV_TIMINGS instead of the signal: ENOLINK, ENOLCK, ERANGE.
   int signal_error;
 } device_options;
 
@@ -177,15 +178,15 @@ typedef struct {
   device_options options;
   bool is_gone, is_broken;
   int64_t gone_since;
-  /// The handle that alone may configure the device, as with uvcvideo; or -1.
+  /// The handle that alone may configure the device, as with uvcvideo; -1 for none.
   int holder;
 
-  /// The input in force, what it is set to, and what comes in.
+  /// The current input, its configured timings, and the incoming signal.
   uint32_t input;
   struct v4l2_dv_timings timings, signal;
   v4l2_std_id standard;
   uint32_t frequency;
-  /// The only size and rate that a signal leaves.
+  /// The only size and rate that the signal allows.
   description_size signal_sizes[2];
 
   const description_format *format;
@@ -195,17 +196,17 @@ typedef struct {
   struct v4l2_rect region;
 
   frame_buffer buffers[MAX_BUFFERS];
-  /// A buffer's bytes, whole pages, and those of each plane of it.
+  /// The size of a buffer in whole pages, and the size of each plane.
   uint32_t buffer_count, buffer_length, plane_length[2];
   uint32_t queued[MAX_BUFFERS], queued_start, queued_count;
   uint32_t done[MAX_BUFFERS], done_start, done_count;
   int buffer_owner;
   bool is_streaming;
 
-  /// The generator: periods since the stream was switched on.
+  /// The generator's state, in periods since the stream start.
   int64_t period, start, period_nanoseconds_numerator, period_nanoseconds_denominator;
   int64_t period_base;
-  /// Whether what the frame duration follows from may have changed.
+  /// Whether the inputs of the frame duration may have changed.
   bool is_rate_stale;
   uint32_t sequence, delayed_gap;
   int64_t clock_offset;
@@ -214,25 +215,25 @@ typedef struct {
   int next_scheduled;
   int64_t last_microseconds;
   uint64_t random;
-  /// A JPEG of the mode, and where the period's number goes in it.
+  /// The JPEG of the current mode, and the offset of the period number in it.
   uint8_t *jpeg;
   uint32_t jpeg_length, jpeg_number;
 
-  /// The memory of the buffers, and the file it is of where programs map it themselves.
+  /// The memory of the buffers, and its file where programs map it themselves.
   struct memory_block *memory;
   int memory_file;
 
   void (*note)(void *context, const fakevideo_truth *truth);
   void *context;
-  /// The last entries of the log, in a ring; and how many there have been.
+  /// The last log entries, in a ring, and the total number of entries.
   fakevideo_truth *log;
   int64_t logged;
-  /// How many periods met which fate, over all streams, and how many frames were dequeued.
+  /// The number of periods for each outcome, and of dequeued frames, over all streams.
   int64_t fates[FATE_COUNT], dequeued;
   bool was_opened;
 } device_node;
 
-/// The memory of a node's buffers, which lives for as long as somebody has it mapped.
+/// The memory of a node's buffers; it lives until nothing maps it.
 typedef struct memory_block {
   struct memory_block *next;
   uint8_t *start;
@@ -241,7 +242,7 @@ typedef struct memory_block {
   bool is_released;
 } memory_block;
 
-/// What happens to a node, for a handle that asked to be told.
+/// The event queue of a handle, with its subscriptions.
 typedef struct {
   struct v4l2_event_subscription subscriptions[MAX_EVENTS];
   struct v4l2_event events[MAX_EVENTS];
@@ -252,7 +253,7 @@ typedef struct {
 struct fakevideo {
   pthread_mutex_t lock;
   bool own_clock;
-  /// Whether programs map the buffers by themselves, as the preloaded library lets them.
+  /// Whether programs map the buffers themselves, as with the preloaded library.
   bool shares_memory;
   int64_t now;
   device_node nodes[MAX_NODES];
@@ -260,7 +261,7 @@ struct fakevideo {
   memory_block *memory;
   struct {
     bool is_open;
-    /// Opened before the device was unplugged.
+    /// Whether the handle was opened before the device was unplugged.
     bool is_stale;
     int node;
     uint32_t priority;
@@ -273,17 +274,17 @@ struct fakevideo {
 int64_t machine_now(const fakevideo *machine);
 bool parse_options(
   const char *text, size_t length, device_options *options, char *error, size_t size);
-/// What the kernel makes of an argument before a driver sees it: what the caller need not fill in
-/// is zeroed. An error where the request or the argument is none.
+/// Prepares an argument like the kernel: zeroes the fields that the caller need not set. An error
+/// for an invalid request or argument.
 int take_argument(unsigned long request, void *argument);
-/// The number of a request by its name without VIDIOC_, or 0; and an errno by its name, or 0.
+/// The number of a request by its name without VIDIOC_, and of an errno by its name; 0 for unknown.
 unsigned long request_named(const char *name, size_t length);
 int error_named(const char *name, size_t length);
 
-/// Makes a request of a node, as whoever opened the handle.
+/// Makes a request of a node on behalf of a handle.
 int make_request(
   fakevideo *machine, device_node *node, int handle, unsigned long request, void *argument);
-/// The requests, by subject; each answers -ENOTTY for what it does not know.
+/// The requests, by subject; each function returns -ENOTTY for requests of other subjects.
 int query_request(device_node *node, int handle, unsigned long request, void *argument);
 int input_request(device_node *node, int handle, unsigned long request, void *argument);
 int format_request(device_node *node, int handle, unsigned long request, void *argument);
@@ -295,40 +296,40 @@ int stream_request(device_node *node, int handle, unsigned long request, void *a
 void set_default_input(device_node *node);
 void set_default_format(device_node *node);
 void set_default_interval(device_node *node);
-/// The sizes of a format, which may follow a signal; and whether they do.
+/// The sizes of a format, and whether they follow the signal.
 const description_size *sizes_of(const device_node *node, const description_format *format);
 bool follows_signal(const device_node *node);
 uint32_t buffer_type(const device_node *node);
-/// The planes of a frame, and the bytes that one takes at most.
+/// The field order, the number of planes, and the maximum size of a plane in bytes.
 uint32_t field_of(const device_node *node);
 uint32_t plane_count(const device_node *node);
 uint32_t plane_bytes(const device_node *node, uint32_t plane);
 int64_t control_value(const device_node *node, uint32_t id, int64_t missing);
 void set_default_controls(device_node *node);
-/// The controls and their values as members of a JSON object, but for headings and rectangles.
+/// Prints the control values as members of a JSON object, without headings and rectangles.
 void print_controls(const device_node *node, char *text, size_t size);
-/// Tells all who asked for it, but not the handle that caused it; -1 for none.
+/// Posts an event to all subscribers, except the handle that caused it; -1 for no exception.
 void post_event(device_node *node, int cause, const struct v4l2_event *event);
-/// Tells of a control's new value, flags or range.
+/// Posts an event for a control's new value, flags or range.
 void post_control(device_node *node, int cause, uint32_t id, uint32_t changes);
-/// Puts another signal on the input in force, and tells.
+/// Changes the signal of the current input and posts an event.
 void change_signal(device_node *node);
 
-/// Fills buffers for all periods that are over by now.
+/// Generates frames for all periods up to now.
 void generate(device_node *node);
-/// When the next frame is due, in nanoseconds.
+/// The time of the next frame, in nanoseconds.
 int64_t next_due(device_node *node);
 void start_generator(device_node *node);
 void release_buffers(device_node *node);
-/// Frees the blocks that nobody needs; all of them where `is_end`.
+/// Frees the unused memory blocks; all blocks where `is_end`.
 void free_blocks(fakevideo *machine, bool is_end);
 
-/// For the preloaded library: when to look at a handle again (0: now, INT64_MAX: not by itself),
-/// the file that a handle's buffers lie in (or -errno), and a line of JSON on a node's log.
+/// For the preloaded library: the time to poll a handle again (0: now, INT64_MAX: never by itself),
+/// the file of a handle's buffers (or -errno), and a JSON line with a node's totals.
 int64_t wake_time(fakevideo *machine, int handle);
 int memory_file(fakevideo *machine, int handle, size_t length, int64_t offset);
 int print_counts(fakevideo *machine, int node, char *text, size_t size);
-/// Makes a JPEG of one grey, with room for a number, padded to a size.
+/// Makes a uniform gray JPEG with space for a number, padded to a size.
 uint8_t *make_grey_jpeg(
   uint32_t width, uint32_t height, uint32_t bytes, uint32_t *length, uint32_t *number);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests and errors by their names, as a configuration writes them; and what the kernel does to
-// the arguments of requests before a driver sees them.
+// Requests and errors by their names in a configuration, and the kernel's preparation of request
+// arguments.
 #include "model.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define REQUEST(name) {#name, VIDIOC_##name, 0}
-/// All behind this field is zeroed.
+/// The bytes after this field are zeroed.
 #define CLEARED(name, type, field) \
   {#name, VIDIOC_##name, offsetof(struct type, field) + sizeof(((struct type *)NULL)->field)}
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a configuration may say of a device: "seed=7 loss=2% jitter=0.2 unplug=300".
+// The parser of device options, such as "seed=7 loss=2% jitter=0.2 unplug=300".
 #include "model.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/// Each fault by its name, and by what else it is called.
+/// The names of each fault, with an alias.
 static const struct {
   const char *name, *other;
 } fault_names[FAULT_NONE] = {
@@ -40,7 +40,7 @@ static fault_kind fault_named(const char *text, size_t length) {
   while (kind < FAULT_NONE && !is_name(text, length, fault_names[kind].name)
          && !is_name(text, length, fault_names[kind].other))
     kind++;
-  // What the loss without a gap in the sequence is called where uvcvideo is talked about.
+  // Further names of a loss without a sequence gap, from discussions of uvcvideo.
   if (is_name(text, length, "paritylost") || is_name(text, length, "noloss-gap"))
     return FAULT_SILENT;
   return (fault_kind)kind;
@@ -48,7 +48,7 @@ static fault_kind fault_named(const char *text, size_t length) {
 
 // MARK: - Lists
 
-/// "100:loss*3": one fault of a schedule, up to a separator; false where it is none.
+/// Parses one scheduled fault, such as "100:loss*3"; false for invalid text.
 static bool add_scheduled(device_options *options, const char *text, size_t length) {
   if (length == 0 || options->schedule_count == MAX_SCHEDULED) return length == 0;
   char *end = NULL;
@@ -70,7 +70,8 @@ static bool add_scheduled(device_options *options, const char *text, size_t leng
   return true;
 }
 
-/// "DQBUF:EIO@100*2": two calls fail from the hundredth on; without a number all, or one.
+/// Parses a failure such as "DQBUF:EIO@100*2": two failures from call 100 on. Without "@" all calls
+/// fail, without "*" one call.
 static bool add_failure(device_options *options, const char *text, size_t length) {
   if (length == 0 || options->failure_count == MAX_FAILURES) return length == 0;
   size_t colon = 0;
@@ -117,7 +118,7 @@ static int signal_named(const char *text) {
 static const char *const failure_names[4] = {
   "reqbufs-fails", "qbuf-fails", "dqbuf-fails", "streamon-fails"};
 
-/// An option that is a number, and where it goes.
+/// A numeric option and the offset of its field.
 typedef struct {
   const char *name;
   enum { REAL, WHOLE, SMALL, PLAIN, TRUTH, LARGE } type;
@@ -151,7 +152,7 @@ static void put_number(device_options *options, const number_option *option, dou
   }
 }
 
-/// Sets one option that is a number; false where there is none of this name.
+/// Sets a numeric option; false for an unknown name.
 static bool set_number(device_options *options, const char *name, double value) {
   if (strcmp(name, "faults") == 0) {
     for (int kind = 0; kind < RANDOM_FAULTS; kind++) options->faults[kind] = value;
@@ -173,7 +174,7 @@ static bool set_number(device_options *options, const char *name, double value) 
 
 // MARK: - All
 
-/// Sets one option by its text; false, and why, where that cannot be.
+/// Sets an option from its text; false with a message for an invalid one.
 static bool set_option(
   device_options *options, const char *name, const char *text, char *error, size_t size
 ) {
@@ -187,19 +188,19 @@ static bool set_option(
   } else {
     is_list = false;
   }
-  if (!is_good) snprintf(error, size, "\"%s\" is nothing for \"%s\"", text, name);
+  if (!is_good) snprintf(error, size, "\"%s\" is not valid for \"%s\"", text, name);
   if (is_list) return is_good;
   char *end = NULL;
   double value = strtod(text, &end);
   if (*end == '%') value /= 100, end++;
   if (end == text || *end != 0)
-    return snprintf(error, size, "\"%s\" is no number", text), false;
+    return snprintf(error, size, "\"%s\" is not a number", text), false;
   if (!set_number(options, name, value))
-    return snprintf(error, size, "there is no option \"%s\"", name), false;
+    return snprintf(error, size, "unknown option \"%s\"", name), false;
   return true;
 }
 
-/// Options that mean nothing are put right, and not refused: some of them are made at random.
+/// Clamps out-of-range options instead of rejecting them, because some are generated at random.
 static void put_right(device_options *options) {
   if (options->apart < 1) options->apart = 1;
   if (options->most_buffers > MAX_BUFFERS) options->most_buffers = MAX_BUFFERS;
@@ -221,7 +222,7 @@ bool parse_options(
   char *word = strtok_r(copy, " \t", &rest);
   for (; word != NULL; word = strtok_r(NULL, " \t", &rest)) {
     char *equals = strchr(word, '=');
-    if (equals == NULL) return snprintf(error, size, "\"%s\" is no KEY=VALUE", word), false;
+    if (equals == NULL) return snprintf(error, size, "\"%s\" is not KEY=VALUE", word), false;
     *equals = 0;
     if (!set_option(options, word, equals + 1, error, size)) return false;
   }

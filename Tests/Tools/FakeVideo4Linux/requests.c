@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands before each request: priorities, privileges, and failures that were ordered.
+// The common part of all requests: priorities, privileges, and configured failures.
 #include "model.h"
 
 #include <errno.h>
 #include <string.h>
 
-/// Whether a handle may change what others rely on: the highest priority goes first.
+/// Whether a handle may change settings: no other handle has a higher priority.
 static bool may_change(const fakevideo *machine, int handle) {
   for (int other = 0; other < MAX_HANDLES; other++)
     if (machine->handles[other].is_open && other != handle
@@ -50,7 +50,7 @@ static int priority_request(
   return 0;
 }
 
-/// Whether this call is one that a configuration lets fail; its errno, or 0.
+/// The errno of a configured failure of this call; 0 for none.
 static int planned_failure(device_node *node, unsigned long request) {
   for (int index = 0; index < node->options.failure_count; index++) {
     scheduled_failure *failure = &node->options.failures[index];
@@ -62,7 +62,7 @@ static int planned_failure(device_node *node, unsigned long request) {
   return 0;
 }
 
-/// Whether uvcvideo gives this request to one handle only, until that is closed.
+/// Whether uvcvideo grants this request to only one handle until it is closed.
 static bool needs_privilege(const device_node *node, unsigned long request) {
   switch (request) {
   case VIDIOC_S_FMT:

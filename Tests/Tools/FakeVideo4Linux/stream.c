@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/// Whether this call of its kind is one that is to fail.
+/// Whether this call of its kind is configured to fail.
 static bool is_to_fail(device_node *node, int kind) {
   int64_t *left = &node->options.fail_at[kind];
   if (*left == 0) return false;
@@ -36,7 +36,7 @@ void free_blocks(fakevideo *machine, bool is_end) {
 
 void release_buffers(device_node *node) {
   if (node->buffer_count > 0) {
-    // What programs have mapped by themselves stays theirs.
+    // Mappings made by programs themselves stay valid.
     if (node->machine->shares_memory) close(node->memory_file);
     node->memory->is_released = true;
     free_blocks(node->machine, false);
@@ -100,7 +100,7 @@ static int request_buffers(device_node *node, int handle, struct v4l2_requestbuf
   for (uint32_t index = 0; index < count; index++) {
     frame_buffer *buffer = &node->buffers[index];
     *buffer = (frame_buffer){.state = WITH_USER, .memory = memory + (size_t)index * length};
-    // The picture lies in the buffer from the start; only its number changes.
+    // The JPEG is copied into the buffer once; later only its frame number changes.
     if (node->jpeg != NULL && node->jpeg_length <= length)
       memcpy(buffer->memory, node->jpeg, node->jpeg_length);
   }
@@ -112,7 +112,7 @@ static int request_buffers(device_node *node, int handle, struct v4l2_requestbuf
   return 0;
 }
 
-/// Writes what a buffer is to the caller's structure, in one plane or the other.
+/// Fills in the caller's v4l2_buffer, single-planar or multi-planar.
 static void describe_buffer(const device_node *node, uint32_t index, struct v4l2_buffer *answer) {
   const frame_buffer *buffer = &node->buffers[index];
   answer->index = index;
@@ -137,7 +137,7 @@ static void describe_buffer(const device_node *node, uint32_t index, struct v4l2
     answer->m.offset = offset;
     return;
   }
-  // What is used counts from the plane's beginning, whatever lies before the picture.
+  // bytesused counts from the start of the plane, including the header of data_offset bytes.
   uint32_t before = node->options.data_offset, left = buffer->bytes_used;
   for (uint32_t plane = 0; plane < plane_count(node); plane++) {
     uint32_t room = plane_bytes(node, plane) - before;
@@ -165,7 +165,7 @@ static int queue_buffer(device_node *node, struct v4l2_buffer *request) {
   frame_buffer *buffer = &node->buffers[request->index];
   if (buffer->state != WITH_USER) return -EINVAL;
   if (is_to_fail(node, 1)) return -EIO;
-  // What is over by now found the queue as it was.
+  // Periods that have already ended must not use this buffer, so their frames are generated first.
   generate(node);
   if (node->is_gone) return -ENODEV;
   buffer->state = QUEUED;
@@ -193,7 +193,7 @@ static int dequeue_buffer(device_node *node, struct v4l2_buffer *request) {
   return 0;
 }
 
-/// Whether the mode needs more bytes a second than the bus carries.
+/// Whether the mode needs more bandwidth than the bus has.
 static bool needs_more_than_bus(const device_node *node) {
   if (node->options.bandwidth == 0) return false;
   double bytes = node->jpeg != NULL ? node->jpeg_length : node->size_image;
@@ -210,7 +210,7 @@ static int switch_on(device_node *node, int handle, uint32_t type) {
   if (node->is_streaming) return 0;
   node->is_streaming = true;
   node->is_broken = false;
-  // Without memory for its log a machine goes on as well.
+  // The stream works without a log where its memory cannot be allocated.
   if (node->log == NULL) node->log = calloc(node->options.log_length, sizeof *node->log);
   start_generator(node);
   return 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tuner of a television card, as far as programs want to see one.
+// The tuner of a TV card, as far as programs require one.
 #include "model.h"
 
 #include <errno.h>
 #include <string.h>
 
-// In 62.5 kHz: 44 to 958 MHz.
+// Frequency limits in units of 62.5 kHz: 44 to 958 MHz.
 enum { LOWEST = 44 * 16, HIGHEST = 958 * 16 };
 
 static int tell_tuner(struct v4l2_tuner *answer) {

@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Gives verbs hostile files, and watches which system calls they lead to.
+"""Runs verbs on hostile files, and checks the system calls that they make.
 
     foreign-files.py SLOWMO [--cases N] [--seed S] [--jobs J] [--case K ...] [--keep DIR] [--careless]
 
-Each case makes an input: a playlist, a script, a reference movie, a project that names odd media, a
-damaged movie, a pipe, a device or a name that looks like a URL. Two verbs are run on it under strace.
-Five things must hold.
+Each case makes an input: a playlist, a script, a reference movie, a project with odd media, a
+damaged movie, a pipe, a device, or a name that looks like a URL. Two verbs run on it under strace.
+Five conditions must hold.
 
-* Every verb ends, without a crash, with an exit code of the contract other than 70.
-* No verb opens a local file other than its input, its outputs, and what a run on a harmless file opens.
-  A project may also open the movies that it names. Decoys lie beside each input and elsewhere.
-* No verb creates a network socket or starts a program. A server on this machine must stay unvisited.
+* Every verb ends without a crash, with a documented exit code other than 70.
+* No verb opens a local file other than its input, its outputs, and the files that a run on a
+  harmless file opens. A project may also open the movies that it names. Decoys lie beside each
+  input and elsewhere.
+* No verb creates a network socket or starts a program. A server on this machine must stay
+  unvisited.
 * A verb that fails leaves no output. A verb that succeeds leaves its outputs and nothing else.
-* The inputs keep their bytes. Only `recover` may change a file.
+* The inputs stay unchanged. Only `recover` may change a file.
 
-Exits with 1 where something else is found. `--case` repeats single cases of a seed; `--keep` copies the
-inputs of cases with problems. Needs ffmpeg, strace and prlimit.
+Exits with 1 where a condition is violated. `--case` repeats single cases of a seed; `--keep` copies
+the inputs of failed cases. Needs ffmpeg, strace and prlimit.
 """
 import argparse
 import base64
@@ -40,21 +42,21 @@ import tempfile
 import threading
 import time
 
-# The judge of a hang is the processor time of the process, which a busy machine does not change. A
-# process that sleeps forever uses none, so a wall clock ends it. That limit is far beyond what a busy
-# machine needs: it decides only about processes that would never end.
+# A hang is detected by the process's CPU time, which a busy machine does not change. A process that
+# sleeps forever uses none, so a limit on elapsed time ends it. That limit is far beyond the needs
+# of a busy machine.
 CPU_SECONDS = 20
 WALL_SECONDS = 600
-# After SIGINT a process that waits for a pipe has nothing left to do.
+# After SIGINT, a process that waits for a pipe must exit within this time.
 INTERRUPTED_SECONDS = 60
-# A file that asks for more memory or disk is refused by the system, not at the expense of others.
+# Memory and disk use are limited, so that a hostile file cannot exhaust the machine.
 MEMORY_BYTES = 8 << 30
 OUTPUT_BYTES = 1 << 30
 
 # The exit codes of `slowmo --help`, without 70 (internal error), 130 and 143 (interrupted).
 EXIT_CODES = {0, 10, 64, 65, 66, 69, 73, 74, 75, 77}
 CALLS = "open,openat,openat2,creat,connect,socket,sendto,sendmsg,sendmmsg,execve"
-# The only system files that a harmless run may teach as allowed.
+# The only system files that harmless runs may add to the allowed ones.
 SYSTEM_FILES = (
     "/lib/", "/lib64/", "/usr/lib/", "/usr/local/lib/", "/opt/", "/proc/", "/sys/", "/dev/null",
     "/dev/urandom", "/dev/shm/", "/etc/ld.so.", "/etc/localtime", "/etc/gcrypt/", "/etc/ssl/",
@@ -65,7 +67,7 @@ MOVIE_SUFFIXES = ("mov", "mp4", "m4v", "mkv", "avi", "mts", "mxf")
 # Materials.
 
 class Materials:
-    """Harmless files, from which hostile ones are made, and decoys."""
+    """Harmless files, from which hostile files are made, and decoys."""
 
     def __init__(self, slowmo, scratch, port):
         self.slowmo = slowmo
@@ -191,7 +193,7 @@ class Materials:
 
 
 class Server:
-    """A listener on this machine that no verb may visit."""
+    """A local network listener that no verb may connect to."""
 
     def __init__(self):
         self.socket = socket.create_server(("127.0.0.1", 0))
@@ -213,18 +215,18 @@ class Server:
 
 @dataclasses.dataclass
 class Case:
-    """An input in a folder of its own, beside decoys."""
+    """An input in its own directory, beside decoys."""
 
     number: int
     rng: random.Random
     materials: Materials
     folder: pathlib.Path
     kind: str = ""
-    # The name of the input as verbs get it, seen from `inputs`.
+    # The name of the input as given to verbs, relative to `inputs`.
     name: str = ""
-    # What a project names as its media.
+    # The media names in a project.
     media: list = dataclasses.field(default_factory=list)
-    # Verbs that suit the kind, besides those that suit all.
+    # Additional verbs for this kind of case.
     suits: tuple = ()
 
     @property
@@ -240,14 +242,14 @@ class Case:
         return self.inputs / self.name
 
     def write(self, name, data):
-        """Makes the input."""
+        """Writes the input."""
         self.name = name
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.unlink(missing_ok=True)
         self.path.write_bytes(data.encode() if isinstance(data, str) else data)
 
     def beside(self, name, data):
-        """Makes another file beside the input."""
+        """Writes another file beside the input."""
         path = self.inputs / name
         path.unlink(missing_ok=True)
         path.write_bytes(data.encode() if isinstance(data, str) else data)
@@ -256,7 +258,7 @@ class Case:
         return self.rng.choice(choices)
 
     def other(self, *names):
-        """A way to name another file, or the network."""
+        """A reference to another file or to the network."""
         name = self.pick(*(names or ("secret.ts", "secret.mov", "secret.mp4", "secret.txt")))
         far = self.materials.elsewhere / name
         port = self.materials.port
@@ -274,7 +276,7 @@ class Case:
             f"srt://127.0.0.1:{port}", f"tls://127.0.0.1:{port}", f"concatf:{far}")
 
     def suffix(self, *own):
-        """A suffix: its own, or that of a movie."""
+        """A file name suffix: one of the given ones, or one of a movie."""
         return self.pick(*own, *own, ".mov", ".mp4", ".ts", ".mkv", ".avi", ".m4v", ".jpg", "")
 
 
@@ -319,7 +321,7 @@ def sdp(case):
 
 
 def markup(case):
-    """DASH, IMF and other descriptions in XML."""
+    """DASH, IMF and other XML descriptions."""
     other = case.other
     kind = case.pick("dash", "cpl", "assetmap", "ism", "svg")
     texts = {
@@ -371,7 +373,7 @@ def playlist(case):
 
 
 def pattern(case):
-    """Names that are patterns of other names for some readers."""
+    """Names that some readers treat as patterns of file names."""
     name = case.pick(
         "frames%04d.png", "frames%d.png", "frames*.png", "frames[0-9]*.png", "frames000?.jpg",
         "secret.*", "%s%s%s%n.mov", "frames%04d.mov", "{secret,index}.ts", "~secret.mov",
@@ -384,7 +386,7 @@ def pattern(case):
 
 
 def strange_name(case):
-    """Names that are URLs, protocols, devices or filter graphs for some readers."""
+    """Names that some readers treat as URLs, protocols, devices or filter graphs."""
     port = case.materials.port
     far = case.materials.elsewhere / "secret.ts"
     names = [
@@ -407,7 +409,7 @@ def strange_name(case):
             case.write(case.name, case.pick(
                 case.materials.take, case.materials.movies["plain.ts"], b"#EXTM3U\nsecret.ts\n"))
         except OSError:
-            pass  # The name is that of a folder, or too long.
+            pass  # The name is a directory's, or too long.
 
 
 def subtitles(case):
@@ -425,13 +427,13 @@ def subtitles(case):
         ".nfo": "secret", ".rt": '<window type="generic"><Time begin="0"/>hello</window>',
     }
     suffix = case.pick(*texts)
-    # VobSub's reader opens the file of pictures beside the index.
+    # The VobSub reader opens the .sub file beside the index.
     case.write("secret" + suffix if case.rng.random() < 0.6 else "text" + case.suffix(suffix),
                texts[suffix])
 
 
 def boxes(data, start=0, end=None):
-    """The boxes of a movie: type, start, start of the content, end."""
+    """The boxes of a movie, as (type, start, start of the content, end)."""
     found, end = [], len(data) if end is None else end
     while start + 8 <= end:
         size, kind = struct.unpack(">I4s", data[start:start + 8])
@@ -453,7 +455,7 @@ def box(kind, *contents):
 
 
 def replaced(data, path, change):
-    """A movie whose boxes of a path are replaced; `change` gets and gives whole boxes."""
+    """Replaces the boxes at a path; `change` maps a whole box to its replacement."""
     result, last = b"", 0
     for kind, start, content, end in boxes(data):
         if kind == path[0]:
@@ -466,7 +468,7 @@ def replaced(data, path, change):
 
 
 def alias(path, name, levels):
-    """A Macintosh alias record, as the entry `alis` of a data reference."""
+    """A Macintosh alias record, in the `alis` entry of a data reference."""
     def padded(text, size):
         text = text.encode()[:size]
         return bytes([len(text)]) + text + bytes(size - len(text))
@@ -483,7 +485,7 @@ def alias(path, name, levels):
 
 
 def reference_movie(case):
-    """QuickTime movies whose samples are in other files."""
+    """QuickTime movies with samples in other files."""
     movie = case.pick(*(case.materials.movies[name] for name in
                         ("take.mov", "plain.mov", "front.mp4", "text.mov", "h264.mov")))
     name = case.pick("secret.mov", "secret.ts", "secret.txt", "secret.h264")
@@ -513,19 +515,19 @@ def reference_movie(case):
     if way in ("rmra", "both"):
         movie = replaced(movie, [b"moov"], with_links)
     if case.rng.random() < 0.3:
-        # Nothing is left of its own samples.
+        # The movie's own media data is emptied.
         movie = replaced(movie, [b"mdat"], lambda _: box(b"mdat"))
     case.write("movie" + case.pick(".mov", ".mp4"), movie)
 
 
 def element(identifier, *contents):
-    """An element of Matroska."""
+    """A Matroska element."""
     content = b"".join(contents)
     return bytes.fromhex(identifier) + struct.pack(">Q", 1 << 56 | len(content)) + content
 
 
 def linked_matroska(case):
-    """Matroska with linked segments, ordered chapters and attachments, at its end or in front."""
+    """Matroska with linked segments, ordered chapters and attachments, at its start or end."""
     movie = case.materials.movies[case.pick("plain.mkv", "plain.webm", "vp9.webm")]
     name = case.other("secret.mkv").encode()
     uid = element("73a4", bytes(16))
@@ -548,7 +550,7 @@ def linked_matroska(case):
 
 
 def exchange_file(case):
-    """Headers of MXF and AAF."""
+    """MXF and AAF headers."""
     if case.rng.random() < 0.5:
         locator = case.other("secret.mxf").encode("utf-16-be")
         header = bytes.fromhex("060e2b34020501010d01020101020400") + b"\x83\0\0\x78"
@@ -566,7 +568,7 @@ def exchange_file(case):
 
 
 def subtitled_avi(case):
-    """An AVI with a stream of text, in which a playlist stands."""
+    """An AVI with a text stream that contains a playlist."""
     text = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n" + case.other("secret.ts") + \
         "\n#EXT-X-ENDLIST\n"
     if case.rng.random() < 0.3:
@@ -594,7 +596,7 @@ def subtitled_avi(case):
 
 
 def polyglot(case):
-    """Files that begin as one thing and go on as another."""
+    """Files that combine two formats."""
     text = ("#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n" + case.other("secret.ts")
             + "\n#EXT-X-ENDLIST\n").encode()
     tag = b"ID3\4\0\0\0\0\0\x0a" + bytes(10)
@@ -613,7 +615,7 @@ def polyglot(case):
 # Projects.
 
 def project_media(case):
-    """What a project names, and what is there under that name."""
+    """Makes a medium for a project, and returns the name that the project uses."""
     kind = case.pick(
         "movie", "movie", "playlist", "reference", "url", "device", "pipe", "folder", "self",
         "other", "secret", "damaged", "loop", "image", "script")
@@ -663,7 +665,7 @@ def project_media(case):
 
 
 def named_project(case, media, suffix):
-    """A project that plays the start of its media, in half a second each."""
+    """A project that plays half a second of each of its media."""
     if suffix == ".llc":
         return json.dumps({
             "version": case.pick(1, 2), "mediaFileName": media[0],
@@ -711,7 +713,7 @@ def project(case):
     case.media = [project_media(case) for _ in range(case.pick(1, 1, 2))]
     written = list(case.media)
     if suffix in (".otio", ".fcpxml") and case.rng.random() < 0.5:
-        # As URLs, which is how both formats name files.
+        # Both formats may name files by URLs.
         written = [f"file://{case.inputs / name if '/' not in name else name}"
                    if ":" not in name else name for name in written]
     text = named_project(case, written, suffix)
@@ -730,7 +732,7 @@ def damaged_text(case, text):
 
 
 def deep(case):
-    """Texts and movies of great depth, entities of other files, and numbers out of range."""
+    """Deeply nested texts and movies, external entities, and numbers out of range."""
     count = case.pick(1_000, 100_000, 2_000_000)
     far = case.materials.elsewhere / "secret.txt"
     nested = box(b"moov")
@@ -762,7 +764,7 @@ def deep(case):
 
 
 def report(case):
-    """Reports for `bench diff`, damaged or not."""
+    """Reports for `bench diff`, possibly damaged."""
     text = case.materials.report
     if case.rng.random() < 0.7:
         text = damaged_text(case, text)
@@ -771,7 +773,7 @@ def report(case):
 
 
 def sidecar(case):
-    """What stands beside an iPhone's clip: a property list in XML or binary."""
+    """The sidecar of an iPhone clip: a property list in XML or binary form."""
     far = case.materials.elsewhere / "secret.txt"
     texts = [
         '<?xml version="1.0"?><!DOCTYPE plist SYSTEM "http://127.0.0.1:'
@@ -793,7 +795,7 @@ def sidecar(case):
 # Damage.
 
 def mutated(case):
-    """The name and the bytes of a movie or an image with damage of one kind."""
+    """The name and the bytes of a movie or image with one kind of damage."""
     rng = case.rng
     name = rng.choice(list(case.materials.movies))
     data = bytearray(case.materials.movies[name])
@@ -822,7 +824,7 @@ def mutated(case):
         for _ in range(rng.choice([1, 1, 3])):
             place = rng.choice(places) if places else rng.randrange(max(1, len(data) - 4))
             if rng.random() < 0.4:
-                # A field within: a count, a time scale, a duration.
+                # A field inside the box: a count, a timescale, a duration.
                 place = min(place + 4 * rng.randint(2, 12), len(data) - 4)
             data[place:place + 4] = struct.pack(rng.choice("<>") + "I", rng.choice(numbers))
     elif kind == "repeat":
@@ -842,7 +844,7 @@ def mutated(case):
     elif kind == "join":
         data += case.materials.movies[rng.choice(list(case.materials.movies))]
     else:
-        # Names of boxes and chunks trade places.
+        # Four-letter names of boxes and chunks are exchanged.
         names = [found.start() for found in re.finditer(rb"[a-z]{4}", bytes(data[:20_000]))]
         for _ in range(min(len(names), rng.randint(1, 3))):
             first, second = rng.choice(names), rng.choice(names)
@@ -859,7 +861,7 @@ def damaged(case):
 
 
 def special(case):
-    """What is no regular file, or an odd one."""
+    """Special files and unusual files."""
     kind = case.pick("pipe", "pipe", "socket", "folder", "/dev/zero", "/dev/random", "/dev/null",
                      "/dev/full", "loop", "dangling", "empty", "one byte", "/proc/self/mem",
                      "/dev/stdin", "/proc/self/maps", "/dev/tty", "through link")
@@ -871,7 +873,8 @@ def special(case):
         os.mkfifo(path)
     elif kind == "socket":
         listener = socket.socket(socket.AF_UNIX)
-        # A long path does not fit into the address of a socket; a link to its folder does.
+        # A long path does not fit into a socket address, so the socket is bound through a short
+        # link.
         short = pathlib.Path(tempfile.mkdtemp())
         (short / "in").symlink_to(case.inputs)
         listener.bind(str(short / "in" / name))
@@ -894,10 +897,11 @@ def special(case):
 
 
 def sparse(case):
-    """Huge files with hardly anything in them.
+    """Huge sparse files.
 
-    Readers search all of what is no packet for the next one, in a time that grows with the file. So
-    only movies, whose boxes say where the next one is, have more bytes than are read in that time.
+    Readers search everything that is not a packet for the next packet, in time proportional to the
+    file size. Only movies, whose boxes give the offset of the next box, are therefore larger than
+    readers can search in the allowed time.
     """
     movies = case.materials.movies
     way = case.pick("zeros", "media", "front", "front", "size", "tail")
@@ -906,14 +910,15 @@ def sparse(case):
     case.write(name, b"")
     with open(case.path, "r+b") as file:
         if way == "media":
-            # An empty box of many bytes, before the movie.
+            # A huge empty box precedes the movie.
             file.write(struct.pack(">I4sQ", 1, b"mdat", size))
             file.seek(size)
             file.write(movies["plain.mov"])
         elif way == "front":
             front = case.pick(".ts", ".mkv", ".avi", ".mpg", ".wav", ".h264", ".flv", ".ogg", ".mp3")
             file.write(movies["plain" + front])
-            # Of a WAV file libavformat takes eight bytes at a time, with a system call for each.
+            # libavformat reads a WAV file in pieces of eight bytes, each with a system call, so
+            # this one is small.
             file.truncate((32 if front == ".wav" else 400) << 20)
         elif way == "size":
             file.write(movies["front.mp4"])
@@ -926,7 +931,7 @@ def sparse(case):
     case.kind = f"sparse file: {way}"
 
 
-# How often each kind is made.
+# The relative frequency of each kind.
 KINDS = {
     "HLS playlist": (hls, 12), "ffconcat script": (ffconcat, 8), "SDP": (sdp, 3),
     "description in XML": (markup, 6), "other playlist": (playlist, 6),
@@ -956,7 +961,7 @@ def make_case(materials, folder, seed, number):
 # Verbs.
 
 def verbs(case, name):
-    """Arguments and outputs, by verb."""
+    """Arguments and outputs of each verb, for an input name."""
     out = case.outputs
     movie, again = out / "out.mov", out / "again.otio"
     none = ["--progress", "none"]
@@ -982,12 +987,12 @@ def verbs(case, name):
     }
 
 
-# A name of its own in front of a question mark, and options behind it.
+# Camera names end at a question mark, so such file names are not given to `record`.
 NOT_FOR_CAMERAS = "?"
 COMMON_VERBS = (
     "info", "info --json", "retime --copy", "retime --copy", "retime --fps", "retime --fps",
     "retime .otio", "frames", "frames --csv", "recover", "recover -o", "edit", "record", "bench diff")
-# These read a pipe to its end, as cat does, and wait for its writer.
+# These verbs read a pipe to its end and wait for its writer, as cat does.
 PIPE_READERS = ("edit", "edit --copy", "edit .otio", "bench diff", "sidecar")
 
 
@@ -1001,7 +1006,7 @@ def chosen_verbs(case):
 # The judge.
 
 def fingerprint(path):
-    """Tells whether a file is still what it was; huge ones are not read whole."""
+    """A value that changes when a file changes; of huge files, only the ends are read."""
     status = os.lstat(path)
     if not stat.S_ISREG(status.st_mode):
         return (stat.S_IFMT(status.st_mode),)
@@ -1022,7 +1027,7 @@ def unescaped(text):
 
 
 class Trace:
-    """What a run asked of the system."""
+    """The files, network calls and programs in the strace log of a run."""
 
     LINE = re.compile(r'^\d+ +(\w+)\((.*)')
     TEXT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
@@ -1038,7 +1043,7 @@ class Trace:
             if "AF_INET" in rest:
                 self.network.add(f"{call}({self.readable(rest)}")
             elif call in ("open", "openat", "openat2", "creat") and texts:
-                # Numbers of processes and of descriptors differ from run to run.
+                # Process IDs and descriptor numbers are normalized, since they differ between runs.
                 path = os.path.normpath(os.path.join(folder, texts[0]))
                 flags = "O_TMPFILE" if "O_TMPFILE" in rest else ""
                 path = re.sub(r"^/proc/(self/|\d+/|thread-self/)", "/proc/self/", path)
@@ -1057,19 +1062,19 @@ class Trace:
 
 
 class Judge:
-    """Runs commands and tells what is wrong with what they did."""
+    """Runs commands and reports violations."""
 
     def __init__(self, materials, server):
         self.materials = materials
         self.server = server
         self.allowed = set()
-        # Shared libraries, which are looked for beside the command first.
+        # Shared libraries; the loader searches the command's directory first.
         self.library = re.compile(
             rf"^({re.escape(os.path.dirname(materials.slowmo))}|/lib|/usr/lib|/lib64|/opt)/.*\.so(\.|$)")
         self.cpu, self.wall = CPU_SECONDS, WALL_SECONDS
 
     def learn(self, folder):
-        """Runs verbs on harmless files, and allows the system files that they open."""
+        """Runs verbs on harmless files and allows the system files that they open."""
         self.allowed.add(f"{tempfile.gettempdir()}O_TMPFILE")
         self.allowed.add("/tmpO_TMPFILE")
         for number, (name, data) in enumerate(sorted(self.materials.movies.items())):
@@ -1079,7 +1084,7 @@ class Judge:
             case.write(name, data)
             case.beside("project.llc", named_project(case, [name], ".llc"))
             case.beside("bench.json", self.materials.report)
-            # Other formats load other libraries; everything else is the same for all.
+            # Other formats differ only in the libraries that they load.
             few = ("info", "retime --fps")
             for verb in COMMON_VERBS if name in ("take.mov", "killed.mov", "plain.ts") else few:
                 given = {"bench diff": "bench.json", "edit": "project.llc"}.get(verb, name)
@@ -1098,13 +1103,13 @@ class Judge:
             shutil.rmtree(case.folder)
 
     def run(self, case, command, pipe=None, interrupts=False):
-        """Runs a command under strace, with limits, in the folder of its inputs."""
+        """Runs a command under strace, with resource limits, in the input directory."""
         log = case.folder / "strace.log"
         line = [
             "prlimit", f"--cpu={self.cpu}:{self.cpu + 5}", f"--as={MEMORY_BYTES}",
             f"--fsize={OUTPUT_BYTES}", "--core=0", "strace", "-f", "-qq", "--seccomp-bpf", "-xx",
             "-s", "4096", "-e", f"trace={CALLS}", "-o", str(log), *command]
-        # A file that grows beyond its limit is an error for the program, not a signal.
+        # Exceeding the file size limit returns an error to the program instead of a signal.
         process = subprocess.Popen(
             line, cwd=case.inputs, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, start_new_session=True, restore_signals=False)
@@ -1130,7 +1135,7 @@ class Judge:
                     words.decode(errors="replace"), Trace(log, case.inputs))
 
     def problems(self, case, verb, command, outputs):
-        """Runs a verb, and gives what is wrong, as (class, words), and the status."""
+        """Runs a verb and returns the violations as (class, text), and the exit status."""
         reads_pipe = verb in PIPE_READERS and stat_mode(case.path) == stat.S_IFIFO
         interrupts = reads_pipe and case.rng.random() < 0.5
         is_regular = stat_mode(case.path) == stat.S_IFREG and not case.name.startswith("/proc/")
@@ -1149,7 +1154,7 @@ class Judge:
         elif done.status in (-signal.SIGXCPU, -signal.SIGKILL):
             problem("hang", f"used {self.cpu} s of processor time")
         elif interrupts and done.status == -signal.SIGINT:
-            pass  # It did not take signals yet: they end it as the system has it.
+            pass  # SIGINT came before the handler was installed.
         elif done.status < 0:
             problem("crash", f"{signal.Signals(-done.status).name}: {done.words[-600:]}")
         elif done.status == 70:
@@ -1160,7 +1165,7 @@ class Judge:
         elif done.status not in EXIT_CODES:
             problem("exit code", f"{done.status}: {error}")
         elif done.status == 74 and is_regular:
-            # Nothing is wrong with the disk, so the input is to blame: 65.
+            # The disk works, so the input is at fault; 65 would be correct.
             problem("blame", f"74, an I/O error, for a file that can be read: {error}")
         elif done.status not in (0, 10) and not (done.words.strip() or "--json" in command):
             problem("message", f"says nothing about its exit code {done.status}")
@@ -1176,7 +1181,7 @@ class Judge:
         for call in sorted(done.trace.network):
             problem("network", call)
         if self.server.visits != visits:
-            # With several jobs another case may have been the visitor; its trace tells.
+            # With several jobs, another case may have caused the visit; its trace shows it.
             problem("visit", "the server on this machine was visited")
         for program in done.trace.programs[1:]:
             problem("program", f"ran {program}")
@@ -1188,7 +1193,7 @@ class Judge:
         inputs = case.inputs
         allowed = {os.path.normpath(case.path), os.path.normpath(case.outputs),
                    str(self.materials.base / "take.mov")}
-        # To open a device or a pipe may change it; what reads movies looks at its kind first.
+        # Opening a device or a pipe may change it, so movie readers must check the file type first.
         if verb not in PIPE_READERS and stat_mode(case.path) not in (stat.S_IFREG, stat.S_IFDIR, None):
             allowed.discard(os.path.normpath(case.path))
         if not verb.startswith("edit"):
@@ -1198,7 +1203,7 @@ class Judge:
             plain = name.removeprefix("file://")
             last = re.split(r"[/\\]", plain)[-1]
             candidates = [inputs / plain, inputs / last]
-            # A movie that is not there is looked for beside the project by its stem.
+            # A missing movie is searched beside the project by its stem.
             candidates += [inputs / f"{last}.{suffix}" for suffix in MOVIE_SUFFIXES]
             allowed |= {os.path.normpath(path) for path in candidates
                         if stat_mode(path) == stat.S_IFREG}
@@ -1214,7 +1219,7 @@ class Judge:
             if before.get(name) == after.get(name):
                 continue
             is_input = os.path.normpath(name) == os.path.normpath(case.name)
-            # A recording without a frame becomes an empty movie, and recover says so.
+            # A recording without a frame becomes an empty movie, and recover reports that.
             may_change = verb == "recover" and is_input and (
                 done.status == 0 or "was made a movie" in done.words + done.output)
             if not may_change:
@@ -1223,7 +1228,7 @@ class Judge:
         wanted = sorted(pathlib.Path(path).name for path in outputs)
         if done.status == 0 and left != wanted:
             problem("output", f"ended with 0 and left {left}, not {wanted}")
-        # A recording that its camera cut short is kept as far as it goes.
+        # A recording cut short by its camera is kept up to that point.
         is_kept = (verb == "record" and left == wanted and "stopped by error" in done.output
                    and self.opens(outputs[0]))
         if done.status != 0 and left and not is_kept:
@@ -1232,7 +1237,7 @@ class Judge:
 
 @dataclasses.dataclass
 class Done:
-    """How a run ended."""
+    """The result of a run."""
 
     status: int
     is_asleep: bool
@@ -1242,7 +1247,7 @@ class Done:
 
 
 def stat_mode(path):
-    """The kind of a file, behind links; None where it cannot be looked at."""
+    """The type of a file, with links followed; None where stat fails."""
     try:
         return stat.S_IFMT(os.stat(path).st_mode)
     except (OSError, ValueError):
@@ -1250,12 +1255,12 @@ def stat_mode(path):
 
 
 def keep_writing(pipe, _, is_over):
-    """Opens a pipe and closes it again, whenever someone reads it."""
+    """Repeatedly opens and closes a pipe for writing, whenever it has a reader."""
     while not is_over.is_set():
         try:
             os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
         except OSError:
-            pass  # Nobody reads yet.
+            pass  # The pipe has no reader yet.
         time.sleep(0.01)
 
 
@@ -1269,7 +1274,7 @@ def interrupt_when_asleep(_, process, is_over):
             words = pathlib.Path(f"/proc/{child}/syscall").read_text()
         except (OSError, IndexError):
             words = ""
-        # The main thread stays in one system call, be it open or poll.
+        # A waiting main thread stays in one system call (open or poll).
         count = count + 1 if words == last and words not in ("", "running\n") else 0
         last = words
         if count == 25:
@@ -1279,7 +1284,7 @@ def interrupt_when_asleep(_, process, is_over):
 
 
 def run_case(judge, folder, seed, number, keep):
-    """Makes a case, runs two verbs on it, and gives what to report."""
+    """Makes a case, runs two verbs on it, and returns the results."""
     case = make_case(judge.materials, folder / f"case-{number}", seed, number)
     results = []
     chosen = chosen_verbs(case)
@@ -1304,7 +1309,7 @@ def run_case(judge, folder, seed, number, keep):
 
 
 def not_kept(folder, names):
-    """What is not copied: pipes, devices and sparse files."""
+    """The names to skip when copying: pipes, devices and sparse files."""
     paths = [pathlib.Path(folder, name) for name in names]
     return [path.name for path in paths if stat_mode(path) not in (stat.S_IFREG, stat.S_IFDIR)
             or path.stat().st_size > 1 << 28]
@@ -1313,7 +1318,7 @@ def not_kept(folder, names):
 # Planted mistakes.
 
 def planted(judge, folder):
-    """Puts careless programs in place of slowmo; gives the mistakes that were not found."""
+    """Runs faulty programs in place of slowmo; returns the mistakes that were not detected."""
     lax = ["ffmpeg", "-v", "error", "-nostdin", "-y", "-allowed_extensions", "ALL",
            "-protocol_whitelist", "file,http,tcp,crypto,data", "-i"]
     lax_script = ["ffmpeg", "-v", "error", "-nostdin", "-y", "-f", "concat", "-safe", "0",
@@ -1351,13 +1356,13 @@ def planted(judge, folder):
             shutil.copy(judge.materials.elsewhere / decoy, case.inputs / decoy)
         os.mkfifo(case.inputs / "pipe")
         case.write(name, data)
-        # These are known never to end, so little is waited for.
+        # These programs never end, so the limits are short.
         judge.cpu, judge.wall = (1, 3) if kind == "hang" else (CPU_SECONDS, WALL_SECONDS)
         command = [*front, name, *back] if front[0] == "ffmpeg" else [*front, *back]
         found, _ = judge.problems(case, "info", command, [])
         kinds = {each for each, _ in found}
         if kind == "opened":
-            # What ffmpeg itself opens on this machine does not count: it has to be the decoy.
+            # ffmpeg itself opens other files on this machine; only the decoy counts.
             kinds = {each for each, words in found if "secret" in words}
         print(f"planted {kind}: {'found' if kind in kinds else 'MISSED'}")
         if kind not in kinds:
@@ -1414,11 +1419,11 @@ def main():
 
 
 def summary(results, judge, server, changed):
-    """Prints counts by kind; 1 where there was a problem."""
+    """Prints the counts by kind; returns 1 where there was a violation."""
     runs = [run for _, each in results for run in each]
     counts = {}
     for _, each in results:
-        # Behind the colon stands what kind of special or sparse file it is.
+        # The text after the colon names the kind of special or sparse file.
         row = counts.setdefault(each[0][0].split(":")[0], [0, 0, 0, 0])
         row[0] += 1
         for _, _, status, found, _ in each:

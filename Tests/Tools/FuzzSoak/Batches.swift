@@ -2,7 +2,9 @@
 
 import TestSupport
 
-/// Runs cases in processes of some hundred each; one that ends early is told and gone past.
+/// Runs cases in child processes of up to 250 each.
+///
+/// A case that ends its process is reported, and the run continues after it.
 enum Batches {
   static func run(_ range: Range<UInt64>, planted isPlanted: Bool) async throws -> [String] {
     var failures: [String] = []

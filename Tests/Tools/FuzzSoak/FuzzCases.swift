@@ -9,24 +9,26 @@ import OvercrankMediaCore
 import OvercrankRetiming
 import TestSupport
 
-/// Cases by number: what is damaged and how, and what is done with it.
+/// Numbered test cases: a damaged input, and the operations on it.
 struct FuzzCases {
   private struct Movie {
     let name: String
     let bytes: [UInt8]
-    /// Where most of its headers lie.
+    /// The range that contains most header fields.
     let index: Range<Int>
   }
 
   private let folder: Scratch
   private let movies: [Movie]
-  /// The same movies, whole.
+  /// The undamaged movies as assets.
   private let assets: [Asset]
   private let project: String
   private let sidecar: String
   private let hasMistakes: Bool
 
-  /// Makes what is to be damaged; with mistakes that are to be found, if so asked.
+  /// Makes the undamaged inputs.
+  ///
+  /// With `planted`, a deliberately faulty reader is used.
   init(planted hasMistakes: Bool = false) throws {
     self.hasMistakes = hasMistakes
     folder = try Scratch()
@@ -99,7 +101,7 @@ struct FuzzCases {
     <integer>600</integer></dict></dict></dict></array></dict></dict></dict></plist>
     """
 
-  /// What became of a case, in words.
+  /// Runs a case and describes its outcome.
   func outcome(of number: UInt64) async throws -> String {
     var random = SeededGenerator(seed: number &* 31 &+ 7)
     let kind = Int.random(in: 0..<10, using: &random)
@@ -129,7 +131,7 @@ struct FuzzCases {
       var reader = try FrameReader(asset)
       for _ in 0..<3 {
         let index = Int.random(in: 0..<frames.entries.count, using: &random)
-        // A picture may be beyond saving; the next ones may not.
+        // A frame may be unreadable, but later frames may be readable.
         do throws(MediaError) { _ = try reader.picture(at: index) } catch { continue }
       }
     }
@@ -154,7 +156,7 @@ struct FuzzCases {
     } else {
       let length = Int.random(in: 0..<80, using: &mutation.random)
       var bytes = (0..<length).map { _ in UInt8.random(in: 0...255, using: &mutation.random) }
-      // A count that may well be right.
+      // Some cases get a plausible entry count.
       if length > 8 { bytes.replaceSubrange(4..<8, with: [0, 0, 0, UInt8((length - 8) / 12)]) }
       markers = try SlowMotionMarkers(android: bytes, duration: media.duration)
     }
@@ -162,7 +164,7 @@ struct FuzzCases {
     return try await "markers " + exports(markers.composition(of: media), assets[0], &random)
   }
 
-  /// Edits with numbers that nobody would choose.
+  /// Applies edits with extreme numbers.
   private func wildPlan(_ random: inout SeededGenerator) async throws -> String {
     let position = Int.random(in: 0..<assets.count, using: &random)
     let asset = assets[position]
@@ -225,7 +227,7 @@ struct FuzzCases {
         over: Int128(Int64.random(in: 1...1_000_000, using: &random))))
   }
 
-  /// Plans both kinds of export, and begins one of them.
+  /// Plans both kinds of export, and starts one of them.
   private func exports(
     _ composition: Composition, _ asset: Asset, _ random: inout SeededGenerator
   ) async throws -> String {
@@ -239,7 +241,7 @@ struct FuzzCases {
     if Int.random(in: 0..<4, using: &random) == 0 {
       settings.mode = .constant(30, RenderSettings(encoding: .mjpeg))
     }
-    // What is shown for years takes years to write: the user may give up, and so do we.
+    // A plan may last for years, so the export is cancelled after 300 progress checks.
     var asked = 0
     let report: ExportReport
     do throws(MediaError) {
@@ -260,8 +262,8 @@ struct FuzzCases {
     return "exported \(result.duration.doubleValue) s"
   }
 
-  /// Throws unless each frame that `ffmpeg` decodes from a copy of a whole movie is one that it
-  /// decodes from the movie, and there are as many as were copied.
+  /// Checks a copy of a whole movie: `ffmpeg` must decode only frames of the source, and at least
+  /// as many as were copied.
   private func judge(_ report: ExportReport, _ asset: Asset) async throws {
     guard report.framesEncoded == 0, report.framesCopied > 0 else { return }
     let known = Set(try await CopyJudge.frames(of: asset.path, countsHidden: true).map(\.hash))
@@ -274,7 +276,7 @@ struct FuzzCases {
   }
 }
 
-/// A copy that another decoder does not show as it should.
+/// The error for a copy that another decoder shows incorrectly.
 struct WrongCopy: Error, CustomStringConvertible {
   let description: String
 }

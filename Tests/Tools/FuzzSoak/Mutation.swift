@@ -2,7 +2,7 @@
 
 import TestSupport
 
-/// Damage done to bytes, the same for the same generator.
+/// Deterministic damage to bytes and texts.
 struct Mutation {
   var random: SeededGenerator
 
@@ -10,7 +10,7 @@ struct Mutation {
     0, 1, 2, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF, 0xFFFF, 0x1_0000, 0x7FFF_FFF0, 600, 240_000,
   ]
 
-  /// Bytes of a movie, damaged in one to eight places, most of them in its index.
+  /// Damages a movie at one to eight positions, most of them in its index.
   mutating func movie(_ whole: [UInt8], index: Range<Int>) -> [UInt8] {
     var bytes = whole
     for _ in 0..<Int.random(in: 1...8, using: &random) {
@@ -42,7 +42,7 @@ struct Mutation {
     "\"1/0\"", "\"-7/3\"", "\"170141183460469231731687303715884105727/2\"", "<integer>-1</integer>",
   ]
 
-  /// A text whose numbers become others, or which is damaged like bytes.
+  /// Replaces numbers in a text, or damages its characters.
   mutating func text(_ whole: String) -> String {
     var text = Array(whole)
     for _ in 0..<Int.random(in: 1...6, using: &random) {
@@ -50,7 +50,7 @@ struct Mutation {
       let position = Int.random(in: 0..<text.count - 4, using: &random)
       switch Int.random(in: 0..<8, using: &random) {
       case 0..<5:
-        // The next number or word, as a whole.
+        // The next number or word is replaced as a whole.
         guard let start = text[position...].firstIndex(where: { $0.isNumber || $0 == "-" }) else {
           continue
         }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A careless reader of a movie's boxes, which crashes, hangs or throws a foreign error where a
-/// damaged one says what no whole one does: what the soak is there to find.
+/// A deliberately faulty box reader, which crashes, hangs or throws a foreign error for damaged
+/// movies.
+///
+/// The soak must detect all three kinds of mistake.
 enum PlantedMistakes {
-  /// What no room of ours throws.
+  /// An error type that no module of this project throws.
   struct ForeignError: Error {}
 
   private static let containers: Set<String> = ["moov", "trak", "mdia", "minf", "stbl"]
 
-  /// Counts the boxes of a movie, believing each of its bytes.
+  /// Counts the boxes of a movie without validating any byte.
   static func boxCount(in bytes: ArraySlice<UInt8>) throws -> Int {
     var count = 0
     var rest = bytes
@@ -22,7 +24,7 @@ enum PlantedMistakes {
       if containers.contains(String(decoding: name, as: UTF8.self)) {
         count += try boxCount(in: rest[(rest.startIndex + 8)..<(rest.startIndex + size)])
       }
-      // What has not come yet is waited for.
+      // An incomplete box makes this loop endless on purpose: the planted hang.
       guard (8...rest.count).contains(size) else { continue }
       rest = rest[(rest.startIndex + size)...]
     }

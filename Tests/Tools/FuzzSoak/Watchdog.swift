@@ -4,16 +4,17 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// Ends the process when a case hangs: when it has taken a minute of the processor, of which there
-/// is none that takes a second, or waits for what never comes.
+/// Aborts the process when a case hangs: too much CPU time, or no CPU time for too long.
 ///
-/// Seconds of the clock say nothing: a machine that is busy with other things may give a case none
-/// of its processors for long.
+/// The limit is a minute of CPU time; normal cases take less than a second.
+///
+/// Elapsed time is not used, because a busy machine may not schedule a case for a long time.
 enum Watchdog {
-  /// A case, and the processor time of the process when it began.
+  /// The current case, and the CPU time of the process at its start.
   private static let current = Mutex<(number: UInt64, since: Double)>((0, processorSeconds()))
-  /// Who works at all, on however busy a machine, has the processor for longer than this in as
-  /// many seconds as a case may take; the watchdog itself does not.
+  /// The CPU time between checks that counts as progress, in seconds.
+  ///
+  /// The watchdog itself uses less.
   private static let leastWork = 0.02
 
   static func now(at number: UInt64) { current.withLock { $0 = (number, processorSeconds()) } }
@@ -36,7 +37,7 @@ enum Watchdog {
     thread.start()
   }
 
-  /// Seconds of the processor that the process has taken.
+  /// The CPU time of the process, in seconds.
   private static func processorSeconds() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)

@@ -3,17 +3,17 @@
 import Foundation
 import TestSupport
 
-// Feeds damaged movies, projects and sidecars, and plans of extreme numbers, to everything that
-// reads, edits and exports: each must end with a result or with an error of our own, and ffmpeg must
-// decode from each copy of a whole movie the frames that it decodes from the movie. Cases run in
-// processes of their own, so that one that crashes or hangs names itself.
+// Feeds damaged movies, projects and sidecars, and plans with extreme numbers, to all readers,
+// editors and exporters. Each case must end with a result or a `MediaError`. From each copy of a
+// whole movie, ffmpeg must decode the same frames as from the movie. Cases run in child processes,
+// so that a crash or hang is attributed to its case.
 //
-//   FuzzSoak [CASES] [FIRST]         10 000 cases, unless told otherwise
-//   FuzzSoak --planted [CASES]       100 of a reader with mistakes of all three kinds, which
-//                                    must be found: a crash, a hang, and an error of others
-//   FuzzSoak --case NUMBER           one of them, here, to see what becomes of it
+//   FuzzSoak [CASES] [FIRST]         default: 10 000 cases
+//   FuzzSoak --planted [CASES]       default: 100 cases of a faulty reader; a crash, a hang and a
+//                                    foreign error must be detected
+//   FuzzSoak --case NUMBER           runs one case in this process and prints its outcome
 
-/// A line at once, since the process may not live to write it later.
+/// Prints a line immediately, because the process may crash before the next flush.
 @Sendable func tell(_ line: String) {
   FileHandle.standardOutput.write(Data((line + "\n").utf8))
 }

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kills recordings at random instants, and counts what is left of them.
+"""Kills recordings at random instants, and counts the lost frames.
 
     kill-soak.py SLOWMO [--trials N] [--seed S] [--jobs J] [--folder DIR]
 
-The synthetic camera counts the frames that it handed over in a file in memory, which outlives the
-killed process: that number, not a guess, is what the file is held against. Of each file it is asked
-* whether ffprobe opens it as it is, and how many pictures it finds there;
-* what `slowmo recover` makes of it: pictures, and the ledger with its gaps, whose places are known
-  from the seed of the camera's losses.
-No file may lack more than 250 ms of frames, nor its ledger. Exits with 1 where one does. A machine that
-others use as well may let any program wait for longer than that. So takes run before other programs
-where the system allows it, and a kill that cost too much is tried again with the same camera at the same
-instant, where the recorder itself would lose the same again: see busy_machine.py.
+The synthetic camera counts its delivered frames in shared memory, which outlives the killed
+process. Each file is compared with that count:
+* ffprobe must open the file as it is, and its frames are counted.
+* `slowmo recover` must recover it; its frames are counted, and the gaps of its ledger are compared
+  with the camera's losses, which follow from the seed.
+
+No file may lack more than 250 ms of frames, and none may lack its ledger. Exits with 1 otherwise.
+On a busy machine, any program may have to wait longer than that. Recordings therefore run with
+real-time priority where permitted. A kill with too much loss is repeated with the same camera and
+instant, where a defect of the recorder would lose the same again; see busy_machine.py.
 """
 import argparse
 import concurrent.futures
@@ -32,7 +33,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from busy_machine import Attempts, run_before_others
 
 LIMIT_MS = 250
-# (name, device, options): what is copied, what is encoded, and what loses frames on purpose.
+# (name, mode, percentage of deliberately lost frames, options): copied, encoded, with losses.
 TAKES = [
     ("mjpeg", "640x480@240", 0, ["--codec", "copy"]),
     ("h264", "320x240@240", 0, ["--codec", "h264"]),
@@ -42,7 +43,7 @@ TAKES = [
 
 
 def is_lost(seed, share, number):
-    """Whether the synthetic camera loses this frame on purpose (SplitMix64)."""
+    """Whether the synthetic camera deliberately loses this frame (SplitMix64)."""
     mask = (1 << 64) - 1
     bits = (seed + (number + 1) * 0x9E3779B97F4A7C15) & mask
     bits = ((bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9) & mask
@@ -52,7 +53,7 @@ def is_lost(seed, share, number):
 
 
 def expected_books(seed, share, arrived):
-    """Frame periods up to the last of so many frames that arrived, and the gaps among them."""
+    """The number of frame periods up to the last arrived frame, and the gaps among them."""
     number, stored, gaps, missing = 0, 0, {}, 0
     while stored < arrived:
         if share and is_lost(seed, share, number):
@@ -65,7 +66,7 @@ def expected_books(seed, share, arrived):
 
 
 def pictures(path):
-    """How many pictures ffprobe finds; None where it does not open the file."""
+    """The number of frames that ffprobe finds; None where it cannot open the file."""
     done = subprocess.run(
         ["ffprobe", "-v", "error", "-select_streams", "v:0", "-count_packets", "-show_entries",
          "stream=nb_read_packets", "-of", "csv=p=0", str(path)], capture_output=True, text=True)
@@ -76,13 +77,13 @@ def pictures(path):
 
 
 def count_in(path):
-    """The number that the camera left behind, which is 0 before it began."""
+    """The frame count in shared memory; 0 before the camera started."""
     data = path.read_bytes() if path.exists() else b""
     return struct.unpack("=q", data[:8])[0] if len(data) >= 8 else 0
 
 
 def wait_for_frame(path, process):
-    """Waits until the camera has handed over a frame."""
+    """Waits until the camera has delivered a frame."""
     while process.poll() is None:
         if count_in(path) > 0:
             return
@@ -90,7 +91,7 @@ def wait_for_frame(path, process):
 
 
 def settled(slowmo, folder, number, rng, attempts):
-    """A trial, tried again where too much was missing."""
+    """Runs a trial, and repeats it where too much was missing."""
     state = rng.getstate()
 
     def again():
@@ -111,8 +112,8 @@ def trial(slowmo, folder, number, rng):
     counter = pathlib.Path("/dev/shm") / f"overcrank-kill-{os.getpid()}-{number}"
     device = f"synthetic:{mode}?drop={share}%&seed={seed}&counter={counter}"
     length = rng.uniform(0.3, 1.5)
-    # One in five at any instant from the start of the process on, the others while it records or
-    # finishes its file.
+    # One trial in five is killed at any time after the process start, the others during the
+    # recording or while the file is finalized.
     from_start = rng.random() < 0.2
     delay = rng.uniform(0, 0.6) if from_start else rng.uniform(0, length + 0.05)
     process = subprocess.Popen(
@@ -133,7 +134,7 @@ def trial(slowmo, folder, number, rng):
         if handed * 1000 / rate > LIMIT_MS:
             result["late"].append(f"{handed} frames were handed over, and there is no file")
         return result
-    # A take may end at its limit with one frame more than it stores.
+    # A recording may end at its limit with one frame more than it stores.
     slack = 0 if result["killed"] else 1
 
     def missing(found, what):
@@ -169,7 +170,7 @@ def trial(slowmo, folder, number, rng):
 
 
 def check_ledger(result, report, seed, share, found):
-    """Holds the ledger against what the camera lost on purpose."""
+    """Compares the ledger with the deliberate losses of the camera."""
     if report["was_plain"]:
         return
     ledger = report["ledger"]
@@ -179,7 +180,7 @@ def check_ledger(result, report, seed, share, found):
     for gap in report["gaps"]:
         if gap["cause"] != "lost_writer":
             told[gap["after_index"]] = told.get(gap["after_index"], 0) + gap["count"]
-    # Behind the last frame that is in the file there may be the records of others.
+    # Records of frames after the last stored one may exist and are ignored.
     told = {after: count for after, count in told.items() if after < found - 1}
     wanted = {after: count for after, count in gaps.items() if after < found - 1}
     parts = sum(value for key, value in ledger.items() if key != "expected")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests that need a real V4L2 driver in the emulated machine, with what was built before:
+# Runs the tests that need a real V4L2 driver in the emulated machine, with existing build products:
 # swift build -c release --build-tests -Xswiftc -enable-testing.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -13,11 +13,12 @@ if ! [ -x "$bundle" ] || ! [ -x "$slowmo" ]; then
 fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-# The second vivid describes pictures by planes. One without has no plane-wise node to test.
+# The second vivid device is multi-planar; without it, the multi-planar tests have no node.
 export LAB_VIVID=${LAB_VIVID:-n_devs=2 multiplanar=1,2}
-# Five minutes on two quiet cores. Where other programs run beside it, that takes as long as it takes.
+# The run takes five minutes on two idle cores, and much longer on a busy machine.
 export LAB_TIMEOUT=${LAB_TIMEOUT:-14400}
-# The guest's clock runs on while it reads what it has not read before, so it reads all that now.
+# Reading a file for the first time lets the guest's clock run on, so all programs are read
+# beforehand.
 mapfile -t tools < <(type -P aplay arecord bash cat ffprobe grep sh sleep v4l2-ctl)
 read_before=("$bundle" "$slowmo" "${tools[@]}")
 mapfile -t -O "${#read_before[@]}" read_before < <(
@@ -25,7 +26,7 @@ mapfile -t -O "${#read_before[@]}" read_before < <(
 Tests/Tools/Lab/run.sh "cat ${read_before[*]@Q} >/dev/null
   OVERCRANK_FULL='${OVERCRANK_FULL-}' SLOWMO='$slowmo' '$bundle' --testing-library swift-testing --filter VividTests" 2>&1 |
   tee "$log"
-# Where vivid failed to load all of them would be skipped, which is no success in here.
+# If vivid failed to load, all tests would be skipped, which counts as a failure here.
 if ! grep -q 'Test run with [1-9].* passed' "$log" || grep -q 'skipped' "$log"; then
   echo "run-tests: not all tests ran and passed in the emulated machine" >&2
   exit 1

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Tests/Tools/Lab/run.sh COMMAND: runs a shell command line in the emulated machine, where /dev/video0
-# is the kernel's own virtual camera. README.md beside this file tells what it is and what it proves.
+# Tests/Tools/Lab/run.sh COMMAND: runs a shell command line in the emulated machine, where
+# /dev/video0 is the kernel's virtual camera. See README.md in this directory.
 
 set -eEuo pipefail
 
@@ -36,10 +36,10 @@ fail() {
   exit 125
 }
 
-# What was not foreseen must not pass for the command's own status either.
+# An unexpected failure must not be mistaken for the command's own status.
 trap 'fail "run.sh itself failed at line $LINENO"' ERR
 
-# An absolute path with no symbolic links, which is what the guest mounts.
+# Returns an absolute path without symbolic links, as the guest mounts it.
 absolute() {
   mkdir -p -- "$1" && (cd -- "$1" && pwd -P)
 }
@@ -60,7 +60,7 @@ out=$(absolute "${LAB_OUT:-$checkout/.lab-cache/out}") || fail "cannot make the 
 limit=${LAB_TIMEOUT:-600}
 [[ $limit =~ ^[1-9][0-9]*$ ]] || fail "LAB_TIMEOUT is '$limit', not a number of seconds"
 
-# --- What is needed ------------------------------------------------------------------------------
+# --- Requirements --------------------------------------------------------------------------------
 
 missing=()
 while read -r package; do
@@ -73,9 +73,9 @@ if ((${#missing[@]})); then
   fail "missing packages, install them first: apt-get install ${missing[*]}"
 fi
 
-# --- The kernel and the initramfs, kept between runs ---------------------------------------------
+# --- The kernel and the initramfs, cached between runs -------------------------------------------
 
-# Loaded in this order. virtio's and 9p's carry the shares; then come the devices.
+# Load order: first the virtio and 9p modules for the shares, then the devices.
 transport=(virtio_pci 9pnet_virtio 9p)
 devices=(vivid snd-aloop snd-hrtimer snd-dummy)
 
@@ -95,8 +95,8 @@ fetch_kernel() {
   rm -rf "$cache/fetching"
   mkdir "$cache/fetching"
   echo "lab: fetching $name" >&2
-  # As its own user, apt could not write here. Lists that are out of date name a version that the
-  # archive no longer has.
+  # apt's sandbox user could not write to this directory. Outdated package lists may name a version
+  # that the archive no longer has, so the lists are updated on failure.
   (
     cd "$cache/fetching"
     download=(apt-get -qq -o APT::Sandbox::User=root download "$name")
@@ -109,7 +109,7 @@ fetch_kernel() {
   mv "$cache/fetching" "$cache/kernel"
 }
 
-# Puts the named modules, and what they depend on, into the image, and their order into a list.
+# Adds the named modules and their dependencies to the image, and their load order to a list.
 add_modules() { # add_modules IMAGE LIST MODULE...
   local image=$1 list=$2 order verb file name
   shift 2
@@ -118,13 +118,13 @@ add_modules() { # add_modules IMAGE LIST MODULE...
   while read -r verb file _; do
     [[ $verb == insmod ]] || continue
     name=$(basename "$file")
-    # Later kernels ship their modules compressed, which busybox may not read.
+    # Newer kernels ship compressed modules, which busybox may not support.
     case $name in
       *.xz) name=${name%.xz} && xz -dc "$file" >"$image/modules/$name" ;;
       *.zst) name=${name%.zst} && zstd -qdc "$file" >"$image/modules/$name" ;;
       *) cp "$file" "$image/modules/$name" ;;
     esac || fail "cannot unpack the module $file"
-    # A module that two others need stands in the lists once.
+    # A module needed by several others is listed once.
     grep -qsxF "$name" "$image"/modules/{transport,devices} ||
       echo "$name" >>"$image/modules/$list"
   done <<<"$order"
@@ -146,9 +146,8 @@ build_initramfs() { # build_initramfs FILE
   rm -rf "$image"
 }
 
-# One at a time: several checkouts may share the cache. Finished files only ever appear whole, by
-# a rename, and the image's name says what it was made of, so a run needs the lock no longer than
-# it takes to find them.
+# The lock serializes checkouts that share a cache. Files appear by an atomic rename, and the
+# image's name contains a hash of its inputs. The lock is therefore needed only to find them.
 exec {lock}>"$cache/lock"
 flock "$lock"
 [[ -e $cache/kernel/version ]] || fetch_kernel
@@ -179,7 +178,7 @@ shares=()
 add_share() { # add_share TAG MODE PATH
   local readonly=off
   [[ $2 == rw ]] || readonly=on
-  # qemu takes a doubled comma in a value for a comma.
+  # qemu reads a doubled comma in a value as one comma.
   shares+=(-virtfs "local,path=${3//,/,,},mount_tag=$1,security_model=none,readonly=$readonly,multidevs=remap")
 }
 
@@ -197,12 +196,13 @@ add_share root ro /
     add_share "more$number" ro "$folder"
     echo "more$number ro $folder"
   done
-  # Last, because it may lie in one of the others.
+  # The output directory comes last, because it may lie inside another one.
   add_share out rw "$out"
   echo "out rw $out"
 } >"$control/mounts"
 
-# The system's folders come first: a wrapper from a user's home may want what the guest lacks.
+# System directories come first, because wrappers in a user's home may need programs that the guest
+# lacks.
 path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:$PATH
 [[ ! -d /opt/swift/usr/bin ]] || path+=:/opt/swift/usr/bin
 printf '%s\n' "$path" >"$control/path"
@@ -214,14 +214,14 @@ printf '%s\n' "$*" >"$control/command"
 : >"$control/stderr"
 : >"$control/console"
 
-# Emulated, because the machines that build this have no KVM. Each instruction takes the guest a
-# nanosecond, and idle time passes at once: so the guest never notices that the host is busy.
+# Emulation, because the build machines lack KVM. Each instruction takes the guest one nanosecond
+# and idle time passes at once, so a busy host does not affect the guest.
 if [[ ${LAB_ACCEL-} ]]; then
   processors=(-accel "$LAB_ACCEL" -smp 2)
 else
   processors=(-accel tcg,thread=single -icount shift=0,sleep=off -smp 1)
 fi
-# timeout makes a process group of its own, and hands the signal on to qemu.
+# timeout starts its own process group and forwards the signal to qemu.
 timeout --kill-after=5 "$limit" \
   qemu-system-x86_64 "${processors[@]}" -cpu max \
   -m "${LAB_MEMORY:-2G}" \
@@ -231,7 +231,7 @@ timeout --kill-after=5 "$limit" \
   </dev/null >"$control/qemu" 2>&1 &
 qemu=$!
 
-# What the command prints is passed on as it comes: each descriptor remembers how far it was read.
+# Output is forwarded as it arrives; each descriptor keeps its read position.
 exec {output}<"$control/stdout" {errors}<"$control/stderr"
 pass_on() {
   cat <&"$output"
@@ -241,7 +241,7 @@ ended=0
 while kill -0 "$qemu" 2>/dev/null; do
   sleep 1 &
   nap=$!
-  # Ends with the machine, without waiting for the second to pass.
+  # The wait ends with the machine, before the second has passed.
   wait -n "$qemu" "$nap" || true
   kill "$nap" 2>/dev/null || true
   pass_on
@@ -254,7 +254,7 @@ if [[ -s $control/status ]]; then
   exit "$(<"$control/status")"
 fi
 
-# The console's carriage returns and colours are of no use in a log.
+# Carriage returns and colors of the console are removed from the log.
 {
   echo "lab: the end of the console:"
   tail -n 60 "$control/console" | sed 's/\r//g; s/\x1b\[[0-9;?]*[a-zA-Z]//g; s/\x1bc//g'

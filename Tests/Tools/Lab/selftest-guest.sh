@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The half of selftest.sh that runs in the guest. Takes the checkout's path on the host; prints
-# one "ok" or "not ok" line a check, and a last line that shows that it reached its end.
+# The guest half of selftest.sh. The argument is the checkout's path on the host. Prints an "ok" or
+# "not ok" line for each check, and a final line that proves that the end was reached.
 
 set -uo pipefail
 
@@ -29,7 +29,7 @@ as_nobody() { # as_nobody GROUPS COMMAND...
 camera=(v4l2-ctl -d /dev/video0)
 tracing=/sys/kernel/tracing
 
-# --- The place -----------------------------------------------------------------------------------
+# --- Environment ---------------------------------------------------------------------------------
 
 check "the command starts in the checkout, at the host's path" test "$PWD" = "$1"
 check "the checkout cannot be written" refuses touch "$1/written-by-the-lab"
@@ -54,18 +54,18 @@ check "320x180 YUYV has 60 fps" contains \
 check "30 frames of 320x180 YUYV stream" \
   test "$(stat -c %s /tmp/frames)" = $((30 * 320 * 180 * 2))
 
-# --- What the kernel itself counts ---------------------------------------------------------------
+# --- The kernel's trace --------------------------------------------------------------------------
 
 echo 1 >$tracing/events/v4l2/v4l2_dqbuf/enable
 "${camera[@]}" --stream-mmap --stream-count=600 2>/dev/null
 echo 0 >$tracing/events/v4l2/v4l2_dqbuf/enable
 sequences=$(sed -n 's/.* v4l2_dqbuf: minor = 0,.* sequence = \([0-9]*\)$/\1/p' $tracing/trace)
 check "the trace has one line for each of 600 buffers" test "$(wc -l <<<"$sequences")" -eq 600
-# vivid may give two frames one number when its thread runs late, so they need not differ.
+# vivid may give two frames the same number when its thread runs late, so equal numbers are allowed.
 check "their sequence numbers never fall" sort -nc <<<"$sequences"
 check "no trace line was overwritten" refuses grep -q '^overrun: [1-9]' $tracing/per_cpu/cpu*/stats
 
-# --- Who may -------------------------------------------------------------------------------------
+# --- Permissions ---------------------------------------------------------------------------------
 
 check "nobody cannot open /dev/video0" contains \
   "$(as_nobody --clear-groups "${camera[@]}" --info 2>&1)" 'Permission denied'
@@ -74,7 +74,7 @@ check "nobody can, in the group video" \
 check "nobody can write to the standard error opened anew" \
   as_nobody --clear-groups bash -c 'true >/dev/stderr'
 
-# --- Sound ---------------------------------------------------------------------------------------
+# --- Audio ---------------------------------------------------------------------------------------
 
 check "aplay sees the loopback card" contains "$(aplay -l)" '^card 0: Loopback'
 check "arecord sees the loopback card" contains "$(arecord -l)" '^card 0: Loopback'

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Proves the emulated machine itself: that a test in there meets what it expects, and that run.sh
-# tells the truth about how it went. Seven boots, four of them two at a time.
+# Tests the emulated machine itself: the environment of a test in the guest, and the status reports
+# of run.sh. Boots seven machines, four of them in pairs.
 
 set -uo pipefail
 
-# On a machine that is busy with other things a boot may take long.
+# A boot may take long on a busy machine.
 export LAB_TIMEOUT=${LAB_TIMEOUT:-14400}
 
 lab=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
@@ -30,7 +30,7 @@ check() { # check NAME COMMAND...
   if "$@"; then count "ok $name"; else count "not ok $name"; fi
 }
 
-# Runs the lab with a writable folder of its own; leaves NAME.stdout, NAME.stderr, NAME.status.
+# Runs the lab with its own writable directory; leaves NAME.stdout, NAME.stderr and NAME.status.
 run() { # run NAME COMMAND
   mkdir -p "$scratch/$1.out"
   LAB_OUT=$scratch/$1.out "$lab/run.sh" "$2" >"$scratch/$1.stdout" 2>"$scratch/$1.stderr"
@@ -45,7 +45,7 @@ says() { # says FILE PATTERN
   grep -qE -- "$2" "$scratch/$1"
 }
 
-# --- What is missing is named, before anything boots ---------------------------------------------
+# --- Missing packages are reported before a boot -------------------------------------------------
 
 mkdir "$scratch/bin"
 printf '#!/bin/sh\nexit 1\n' >"$scratch/bin/dpkg-query"
@@ -55,7 +55,7 @@ check "missing packages: status 125" status_is missing 125
 check "missing packages: named in one line" test "$(cat "$scratch/missing.stderr")" = \
   "lab: missing packages, install them first: apt-get install $(sed '/^#/d' "$lab/packages" | paste -sd' ')"
 
-# --- What a test meets ---------------------------------------------------------------------------
+# --- The guest environment -----------------------------------------------------------------------
 
 run guest "bash Tests/Tools/Lab/selftest-guest.sh '$checkout'"
 while read -r line; do
@@ -71,8 +71,8 @@ grep -E '^lab:' "$scratch/guest.stderr"
 
 # --- Two at once ---------------------------------------------------------------------------------
 
-# Output of every byte value, more than a pipe holds, with no newline at its end; on the other, a
-# process that stays behind with the output open.
+# The first run prints every byte value, more than a pipe holds, and no final newline. The second
+# leaves a background process that keeps the output open.
 # shellcheck disable=SC2016 # LAB_OUT is the guest's
 run bytes 'head -c 300000 /dev/zero | tr "\0" x; printf "\\0\\377\\nend"; printf error >&2
   echo bytes >"$LAB_OUT/who"; exit 7' &
@@ -89,10 +89,10 @@ check "... its own output" test "$(cat "$scratch/other.stdout")" = other
 check "... its own writable folder" \
   test "$(cat "$scratch/bytes.out/who" "$scratch/other.out/who" | paste -sd,)" = bytes,other
 
-# --- The clock ------------------------------------------------------------------------------------
+# --- The clock -----------------------------------------------------------------------------------
 
-# The same work is timed twice in the guest; the second time the whole machine is made to stand still
-# for five seconds of the host.
+# The same work is timed twice in the guest. During the second run, the whole emulator is stopped
+# for five seconds of host time.
 # shellcheck disable=SC2016
 run clock '
   work() { local i; for ((i = 0; i < 50000; i++)); do :; done; }
@@ -107,21 +107,21 @@ read -r first second <"$scratch/clock.stdout"
 echo "clock: the work took $first us, and $second us while the host was busy elsewhere"
 check "the guest's clock does not see what else the host does" \
   test $((second - first)) -lt $((first / 10)) -a $((first - second)) -lt $((first / 10))
-# Whatever waits for the host takes any time there, even to look for the program sleep. So the shell
-# itself waits, for a pipe in the guest's own memory.
+# A read from the host takes an arbitrary time, even to find the program sleep. The shell therefore
+# waits on a pipe in the guest's memory.
 # shellcheck disable=SC2016
 run asleep 'mkfifo /tmp/never; exec 3<>/tmp/never; start=$EPOCHSECONDS
   read -rt 600 -u 3; echo $((EPOCHSECONDS - start))'
 check "ten minutes of sleep are ten minutes there" says asleep.stdout '^60[01]$'
 
-# --- What goes wrong is told ---------------------------------------------------------------------
+# --- Failures are reported -----------------------------------------------------------------------
 
 LAB_TIMEOUT=20 run late 'while :; do :; done' &
 run panic 'echo before; echo c >/proc/sysrq-trigger; sleep 1000' &
 wait
 check "out of time: status 124" status_is late 124
 check "out of time: said" says late.stderr '^lab: .*did not finish within 20 s'
-# The brackets keep grep from finding its own command line.
+# The brackets keep grep from matching its own command line.
 check "out of time: the machine is gone" \
   test -z "$(grep -ls "path=$scratch/late[.]out" /proc/[0-9]*/cmdline)"
 check "panic: status 125" status_is panic 125

@@ -3,9 +3,9 @@
 import OvercrankCapture
 import OvercrankFrameAccounting
 
-/// What the books say beside what the generator's log says.
+/// The comparison of a ledger with the generator's log.
 struct Comparison {
-  /// A stretch of periods that are missing for one cause, after a stored frame.
+  /// A run of periods missing for one cause after a stored frame.
   struct Gap: Hashable {
     let after: Int64
     let cause: FrameGap.Cause
@@ -14,12 +14,12 @@ struct Comparison {
 
   var periods: Int64 = 0
   var problems: [String] = []
-  /// Periods by cause, true ones and those of them found in their place, and made up ones.
+  /// Periods by cause: true ones, true ones found at the right place, and false ones.
   var causes: [FrameGap.Cause: (real: Int64, found: Int64, madeUp: Int64)] = [:]
 
   init() {}
 
-  /// Compares books and log.
+  /// Compares a ledger with a log.
   init(_ account: FrameAccount, _ truth: [FrameGap.Cause?]) {
     let ledger = account.ledger
     periods = ledger.expected
@@ -43,7 +43,7 @@ struct Comparison {
     }
   }
 
-  /// The gaps of a log that has nil for a frame that arrived whole.
+  /// The gaps of a log, in which nil is an intact frame.
   private static func gaps(_ truth: some Sequence<FrameGap.Cause?>) -> [Gap] {
     var gaps: [Gap] = []
     var stored: Int64 = 0

@@ -8,12 +8,13 @@ import OvercrankV4L2
 import Synchronization
 import TestSupport
 
-/// A take of the fake camera: the real capture loop on one thread, the books on another.
+/// A take from the simulated camera, with the real capture loop on one thread and accounting on
+/// another.
 struct Take {
   let seed: UInt64
   let frames: Int64
 
-  /// Faults of every class, more or less of them by the seed.
+  /// Faults of every kind; the seed determines their rates.
   private var configuration: String {
     let share = [0.002, 0.01, 0.03][Int(seed % 3)]
     let jitter = [0, 0.1, 0.3][Int(seed / 3 % 3)]
@@ -21,7 +22,7 @@ struct Take {
     return "tiny seed=\(seed) faults=\(share) apart=14 jitter=\(jitter)\(wrap)"
   }
 
-  /// Records, and compares the books with the generator's log.
+  /// Records a take and compares its ledger with the generator's log.
   func compare() throws -> Comparison {
     let machine = try FakeVideoSystemCalls(configuration)
     let log = TruthLog(reserving: Int(frames) * 5 / 4)

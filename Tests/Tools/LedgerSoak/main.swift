@@ -8,10 +8,11 @@ import OvercrankMediaCore
 import OvercrankV4L2
 import TestSupport
 
-// Runs takes of a fake camera with random faults through the capture loop and the books, and
-// compares the books with the generator's own log: every count, and every gap in its place.
+// Runs takes of a simulated camera with random faults through the capture loop and the frame
+// accounting. Compares each ledger with the generator's log: every count, and every gap at its
+// place.
 //
-//   LedgerSoak [SEEDS] [FRAMES]      100 takes of 1 000 000 frames each, unless told otherwise
+//   LedgerSoak [SEEDS] [FRAMES]      default: 100 takes of 1 000 000 frames each
 
 let seeds = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 100
 let frames = CommandLine.arguments.dropFirst(2).first.flatMap { Int64($0) } ?? 1_000_000

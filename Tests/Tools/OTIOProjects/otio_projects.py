@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tries a folder of OpenTimelineIO projects: plans, judged by the format's own library.
+"""Tests the plans of OpenTimelineIO projects against the format's own library.
 
-See otio-projects for its use. The library gives the ranges of items and where the children of a
-track start. The rules of what is shown are in `shown` and `content`; they know nothing of the
+See otio-projects for the usage. The library provides the ranges of items and the start times of a
+track's children. The rules for the visible content are in `shown` and `content`, independent of the
 command's code.
 
-A plan lists one track only. So a project with audio tracks is planned once more without its video
-tracks, as a project file, since a movie needs pictures. Times on the ramps that the command itself
-writes are counted, but not compared: other programs see a row of short clips there.
+A plan lists only one track. A project with audio tracks is therefore planned once more without its
+video tracks, as a project file, since a movie needs video. Times inside speed ramps written by the
+command are counted but not compared, because other programs see a row of short clips there.
 """
 import argparse
 import collections
@@ -27,12 +27,12 @@ from fractions import Fraction
 import opentimelineio as otio
 from opentimelineio import schema
 
-# Seconds: half a millisecond of rounding at each side, and a little.
+# Seconds: 0.5 ms of rounding on each side, with a margin.
 TOLERANCE = 0.0011
 TIMEOUT = 300
 STILLS = "png jpg jpeg tif tiff bmp webp exr dpx tga svg".split()
 AUDIO = "wav aif aiff mp3 flac m4a ogg".split()
-# What ffmpeg is asked for by a suffix; QuickTime for all others.
+# ffmpeg's container for each suffix; QuickTime for all others.
 CONTAINERS = {"mp4": "mp4", "m4v": "mp4", "mkv": "matroska", "mxf": "mov", "avi": "mov"}
 LONGEST_STAND_IN = 1 << 18
 TARGET_URL = re.compile(r'("target_url"\s*:\s*)("(?:[^"\\]|\\.)*")')
@@ -48,9 +48,9 @@ class Fault(Exception):
 
 
 def seconds(time):
-    """The seconds of a RationalTime; the rates of television are exact, however they are written.
+    """The seconds of a RationalTime; TV rates are exact in any notation.
 
-    Whoever writes 23.98 means 24000/1001.
+    A rate of 23.98 means 24000/1001.
     """
     whole = math.ceil(time.rate)
     if time.rate != whole and abs(time.rate - whole * 1000 / 1001) < 0.002:
@@ -63,12 +63,12 @@ def length(item):
 
 
 def effects(item):
-    """The effects of an item that are switched on; version 0.17 knows no switch yet."""
+    """The enabled effects of an item; OpenTimelineIO 0.17 has no `enabled` attribute yet."""
     return [effect for effect in item.effects if getattr(effect, "enabled", True)]
 
 
 def offsets(item):
-    """The curve of an item: frames by which each of its frames is off, as Hiero writes it."""
+    """The time curve of an item in Hiero's form: an offset in frames for each frame."""
     for effect in effects(item):
         if isinstance(effect, schema.TimeEffect) and "lookup" in effect.metadata:
             return [float(value) for value in effect.metadata["lookup"]]
@@ -76,9 +76,9 @@ def offsets(item):
 
 
 def content(item, time):
-    """The time of an item's own content, which its effects change and its trim starts.
+    """The time in an item's own content, after its trim and its effects.
 
-    LinearTimeWarps multiply. Below zero they play what they would play forwards from its end.
+    LinearTimeWarps multiply. A negative scalar plays the same range from its end.
     """
     scalar = 1.0
     for effect in effects(item):
@@ -102,7 +102,7 @@ def content(item, time):
 
 
 def shown(item, time, kind):
-    """What an item shows at its own time, the first instant of which is 0: (url, seconds)."""
+    """The content of an item at its own time, counted from 0: (url, seconds)."""
     if not 0 <= time < length(item) or not item.enabled or isinstance(item, schema.Gap):
         return None
     inner = content(item, time)
@@ -114,7 +114,7 @@ def shown(item, time, kind):
             return media.target_url, 0.0
         available = media.available_range
         inner -= seconds(available.start_time) if available else 0
-        # The first frame stands for a frame before it, which some programs count in.
+        # Some programs count one frame too early; the first frame then stands for it.
         return media.target_url, 0.0 if -1 / 24 - 1e-9 <= inner < 0 else inner
     if isinstance(item, schema.Track):
         for index, child in enumerate(item):
@@ -142,7 +142,7 @@ def root_of(document):
 
 
 def leading(root):
-    """What the plan of a project lists: its pictures, or else its first track with audio."""
+    """The tracks in a project's plan: its video, or otherwise its first track with audio."""
     tracks = list(root) if isinstance(root, schema.Stack) else [root]
     kinds = {getattr(track, "kind", "Video") for track in tracks if track.enabled}
     if "Video" in kinds or not isinstance(root, schema.Stack):
@@ -150,7 +150,7 @@ def leading(root):
     for track in tracks:
         if track.enabled and getattr(track, "kind", "") == "Audio":
             if any(sounds(clip) for clip in track.find_clips()):
-                # The stack may be trimmed or retimed, so it stays around the track.
+                # The stack may be trimmed or retimed, so it is kept around the track.
                 index = tracks.index(track)
                 for other in reversed(range(len(tracks))):
                     if other != index:
@@ -164,7 +164,7 @@ def sounds(clip):
 
 
 def used(document):
-    """The seconds that each movie must last, by its URL."""
+    """The required duration of each movie in seconds, by URL."""
     needed = collections.defaultdict(float)
     clips = [document] if isinstance(document, schema.Clip) else document.find_clips()
     for clip in clips:
@@ -179,16 +179,16 @@ def used(document):
             ends += [content(clip, length(clip) * step / steps) - first
                      for step in range(steps + 1)]
         except (otio.exceptions.OTIOError, ValueError, ZeroDivisionError):
-            pass  # It has no range, so nothing is known of its length.
+            pass  # A clip without a range has no known length.
         needed[media.target_url] = max(ends + [needed[media.target_url]])
     return needed
 
 
 def parsed(text):
-    """The library's objects; without markers, which say nothing of pictures, where it is older."""
+    """The project as library objects; without markers where the library is too old for them."""
     try:
         return otio.adapters.read_from_string(text, "otio_json")
-    except Exception as problem:  # The library raises classes of its own, and plain ones.
+    except Exception as problem:  # The library raises its own errors and built-in ones.
         try:
             document = json.loads(text)
         except ValueError:
@@ -210,7 +210,7 @@ def without_markers(value):
     return value
 
 
-# MARK: Stand-ins
+# MARK: Placeholders
 
 
 def suffix(url):
@@ -218,7 +218,7 @@ def suffix(url):
 
 
 def stand_in(folder, name, needed):
-    """A file of a suffix that lasts long enough, made once: movies last a power of two."""
+    """A placeholder file with a suffix and a sufficient duration; movies last a power of two."""
     lasting = 1 if name in STILLS else 1 << max(2, math.ceil(math.log2(needed + 1)))
     if lasting > LONGEST_STAND_IN:
         raise Fault("unjudged", f"its media must last {needed:.0f} s")
@@ -250,9 +250,9 @@ def stand_in(folder, name, needed):
 
 
 def relinked(text, needed, folder, cache):
-    """The project with stand-ins for its media, which are linked into the folder.
+    """The project with its media replaced by placeholders, which are linked into the directory.
 
-    A file URL stays one, with an encoded space; any other path becomes a relative one.
+    A file URL stays a file URL with an encoded space; any other path becomes relative.
     """
     links = {}
 
@@ -274,7 +274,7 @@ def relinked(text, needed, folder, cache):
 
 
 def local(url, folder):
-    """The file that a URL names."""
+    """The file path of a URL."""
     if url.startswith("file:"):
         return urllib.parse.unquote(urllib.parse.urlsplit(url).path)
     return os.path.normpath(folder / url)
@@ -284,7 +284,7 @@ def local(url, folder):
 
 
 def plan(folder, name, output):
-    """The command's plan; raises what it refused."""
+    """The command's plan; raises the error that the command reported."""
     try:
         finished = subprocess.run(
             [options.slowmo, "edit", name, *output, "--dry-run", "--json"],
@@ -303,7 +303,7 @@ def plan(folder, name, output):
 
 
 def planned(segment, time, folder):
-    """What a segment of a plan shows at a time inside it."""
+    """The content that a plan's segment shows at a time inside it."""
     if segment["file"] is None:
         return None
     start, end, first, last = segment["times"]
@@ -325,7 +325,7 @@ def judge(document, text, folder):
             float(Fraction(value)) for value in
             (target["start"], target["end"], source["start"], source["end"])]
     try:
-        # A track that is switched off, or that is not played, makes the stack no shorter.
+        # A disabled or unselected track does not shorten the stack.
         whole = length(root)
     except (otio.exceptions.OTIOError, ValueError) as problem:
         raise Fault("unjudged", f"the library finds no length: {problem}") from None
@@ -336,7 +336,7 @@ def judge(document, text, folder):
         return found and (local(found[0], folder), found[1])
     counts, differences = collections.Counter(), []
     for number in range(options.samples):
-        # The golden ratio keeps the samples off every grid of frames.
+        # The golden ratio keeps the samples off every frame grid.
         time = (number + (number * 0.6180339887 + 0.31) % 1) * end / options.samples
         around = [segment for segment in document["plan"]
                   if segment["times"][0] <= time < segment["times"][1]]
@@ -389,7 +389,7 @@ def names_media(text):
 
 
 def trial(text, folder, name, *output):
-    """The class of one plan: (class, reason, counts)."""
+    """The result of one plan: (class, reason, counts)."""
     (folder / name).write_text(text)
     counts, differences = collections.Counter(), []
     try:
@@ -397,19 +397,19 @@ def trial(text, folder, name, *output):
         counts, differences = judge(document, text, folder)
     except Fault as fault:
         return (*fault.args, counts)
-    except Exception as problem:  # The interpreter met what is no timeline.
+    except Exception as problem:  # The interpreter failed: not a timeline.
         return "unjudged", f"{type(problem).__name__}: {problem}", counts
     return ("differ" if differences else "planned"), "; ".join(differences[:2]), counts
 
 
 def attempt(path):
-    """Both trials of a project, by kind."""
+    """The trials of a project, for video and for audio."""
     text = path.read_text(encoding="utf-8-sig", errors="replace")
     with tempfile.TemporaryDirectory(dir=scratch) as name:
         folder = pathlib.Path(os.path.realpath(name))
         try:
             needed = used(parsed(text))
-        except Exception:  # It is no timeline; the command says why.
+        except Exception:  # Not a timeline; the command reports the reason.
             needed = collections.defaultdict(lambda: 3600.0)
         try:
             copy = relinked(text, needed, folder, scratch)
@@ -425,7 +425,7 @@ def attempt(path):
 
 
 def masked(message):
-    """A message without what is peculiar to a project, so that equal ones can be counted."""
+    """A message without project-specific parts, so that equal ones can be counted."""
     message = re.sub(r"(project|audio)\.otio", "PROJECT", message)
     message = re.sub(r"media[- ]\d+", "MEDIA", message)
     message = re.sub(r"\S*/(?=MEDIA|PROJECT)", "", message)

@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs verbs that write files in bad company, and looks at what is under their names afterwards.
+"""Runs verbs that write files under adverse conditions, and checks the resulting files.
 
     output-soak.py SLOWMO [--pairs N] [--signals N] [--full-disks N] [--seed S] [--folder DIR]
 
-* Pairs: two verbs write one name at once, with or without `-y`, over a file that is there or not.
+* Pairs: two verbs write the same name at once, with or without `-y`, with or without an existing
+  file.
 * Signals: a verb is interrupted or terminated at a random instant.
 * Full disks: a verb writes to a disk with a random number of free bytes, and prints to it.
-Whatever happens, what was there is still there unless a verb that may replace it has ended with 0,
-a file under a target's name is whole, no temporary file is left, and the exit code is right. A
-recording may be cut short by a full disk, but can then be played; what `recover` could not finish it
-finishes when it is run again. Exits with 1 where something else is found.
 
-A full disk is a file system in memory, mounted where nobody else sees it; where that is not allowed,
-a limit on the size of files takes its place.
+In all cases, an existing file stays unless a verb with permission to replace it has ended with 0. A
+file under the target's name is complete, no temporary file remains, and the exit code is correct. A
+full disk may cut a recording short, but the recording stays playable. A `recover` that could not
+finish does so when it is run again. Exits with 1 otherwise.
+
+The full disk is a tmpfs in a private mount namespace. Where mounting is not allowed, a limit on
+file sizes replaces it.
 """
 import argparse
 import json
@@ -29,7 +31,7 @@ import tempfile
 import time
 
 OLD = {
-    ".mov": None, ".mp4": None,  # A movie of their own, made below.
+    ".mov": None, ".mp4": None,  # Set to a movie in Bench.__init__.
     ".otio": b'{"OTIO_SCHEMA":"Timeline.1"}\n', ".png": b"old picture", ".csv": b"index\n0\n",
     ".json": b"{}\n",
 }
@@ -37,7 +39,7 @@ CAMERA = "synthetic:160x120@240?pace=max"
 
 
 class Bench:
-    """The command, its inputs, and what is known of them."""
+    """The command, its inputs, and their known properties."""
 
     def __init__(self, slowmo, folder, careless):
         self.careless = careless
@@ -70,7 +72,7 @@ class Bench:
         return self.inputs / name
 
     def kill(self):
-        """A recording that was killed, and how many frames recover finds in it."""
+        """A killed recording, and the number of frames that recover finds in it."""
         path = self.inputs / "killed.mov"
         process = subprocess.Popen(
             [self.slowmo, "record", CAMERA.split("?")[0], "-o", path, "--progress", "none"],
@@ -86,7 +88,7 @@ class Bench:
         return path, json.loads(self.run(["recover", copy, "--json"]).stdout)["frame_count"]
 
     def frames(self, path):
-        """How many pictures a movie has; None where it cannot be opened, or is cut off."""
+        """The number of frames of a movie; None where it cannot be opened or is truncated."""
         done = self.run(["info", path, "--json"])
         if done.returncode != 0:
             return None
@@ -110,7 +112,7 @@ class Bench:
             return False
 
     def written(self, path):
-        """Called when verbs have written a file, or not."""
+        """Called after verbs may have written a file; truncates it in careless mode."""
         if self.careless and path.exists():
             os.truncate(path, path.stat().st_size // 2)
 
@@ -123,7 +125,7 @@ class Bench:
         self.counts[kind][status] += 1
 
 
-# What writes to a name: a suffix, the arguments, and how long it usually takes in seconds.
+# Verbs that write a file: its suffix, and the arguments.
 def writers(bench):
     return {
         "retime --copy": (".mov", ["retime", bench.take, "-o", "{}", "--speed", "1/8", "--copy"]),
@@ -140,7 +142,7 @@ def writers(bench):
     }
 
 
-# What prints: it writes no file.
+# Verbs that only print.
 def printers(bench):
     return {
         "help": ["--help"], "version": ["--version"], "info": ["info", bench.take],
@@ -156,7 +158,7 @@ def printers(bench):
 
 
 def arguments(bench, words, path, overwrites):
-    """The command line; recover and the others have different options."""
+    """The command line; recover lacks the --progress option."""
     line = [str(path) if word == "{}" else str(word) for word in words]
     if line[0] not in ("recover",):
         line += ["--progress", "none"]
@@ -164,7 +166,7 @@ def arguments(bench, words, path, overwrites):
 
 
 def code(process):
-    """The exit code as a shell tells it."""
+    """The exit code as a shell reports it."""
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 
@@ -217,7 +219,7 @@ def pair(bench, folder, rng, number):
 
 
 def prepare(bench, folder, rng, name, suffix, words):
-    """The file that a verb is to write, whether another is there already, and the command line."""
+    """The target path, whether a file exists there already, and the command line."""
     path = folder / ("t" + suffix)
     has_old = name != "recover" and rng.random() < 0.5
     if has_old:
@@ -242,7 +244,7 @@ def interrupted(bench, folder, rng, number):
     status = code(process)
     trial = f"signal {number} ({name}{' over a file' if has_old else ''}, {sent.name}) = {status}"
     bench.count("signals", status)
-    # Before the command takes signals, they end it as the system has it.
+    # Before the command installs its signal handlers, a signal ends it with the default action.
     right = {0, 130 if sent == signal.SIGINT else 143, 128 + sent}
     if status not in right:
         bench.fail(f"exit code: {said}", trial)
@@ -252,7 +254,7 @@ def interrupted(bench, folder, rng, number):
 
 
 def judge(bench, name, path, suffix, has_old, status, trial):
-    """What is under the target's name after a verb that ended early, or did not."""
+    """Checks the file under the target's name after a verb that may have ended early."""
     if name == "recover":
         again = bench.run(["recover", path, "--json"])
         found = json.loads(again.stdout).get("frame_count")
@@ -263,14 +265,14 @@ def judge(bench, name, path, suffix, has_old, status, trial):
     if status == 0 and (not path.exists() or is_old or not bench.is_whole(path)):
         bench.fail("done, but the file is not whole", trial)
     elif status != 0 and not is_old and (has_old or path.exists()):
-        # A recording that the disk cut off is kept, as far as it goes.
+        # A recording cut short by the disk is kept up to that point.
         if not (name.startswith("record") and status == 74 and path.exists()
                 and bench.is_whole(path)):
             bench.fail("not done, but the file is not what it was", trial)
 
 
 def full_disk(bench, disk, rng, number):
-    """`disk` tells where to write, and limits it to some bytes."""
+    """Runs a verb on `disk`, which provides a directory with limited free space."""
     kinds = list(writers(bench).items()) * 3 + [("recover", (".mov", None))] * 2
     kinds += [(name, (None, words)) for name, words in printers(bench).items()]
     name, (suffix, words) = rng.choice(kinds)
@@ -296,7 +298,7 @@ def full_disk(bench, disk, rng, number):
 
 
 def full_output(bench, disk, name, words, room, number):
-    """Standard output is a file on the disk: whole and 0, or 74."""
+    """Standard output is a file on the disk: complete with exit code 0, or 74."""
     wanted = subprocess.run([bench.slowmo, *words], capture_output=True, cwd=bench.inputs)
     path = disk.folder / "printed"
     limit = disk.leave(room % (2 * len(wanted.stdout) + 1), path)
@@ -316,7 +318,7 @@ def full_output(bench, disk, name, words, room, number):
 
 
 class MountedDisk:
-    """A file system in memory, filled up by a file of its own."""
+    """A tmpfs, filled up by a ballast file."""
 
     def __init__(self, folder):
         self.folder = folder / "disk"
@@ -341,7 +343,7 @@ class MountedDisk:
 
 
 class LimitedFiles:
-    """A limit on the size of each file, for who may not mount."""
+    """A limit on the size of each file, for users who may not mount."""
 
     def __init__(self, folder):
         self.folder = folder / "disk"
@@ -378,7 +380,7 @@ def main():
     if not options.mounts and os.geteuid() == 0 and shutil.which("unshare") and subprocess.run(
             ["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"],
             capture_output=True).returncode == 0:
-        # In a view of its own, so that the disk goes away with this process.
+        # In a private mount namespace, so that the disk disappears with this process.
         os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv, "--mounts"])
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = pathlib.Path(name)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into a program, writes down everything that it does to one file, in order: writes with
-// their bytes, syncs, cuts. Tests/Tools/PowerCut/power-cut.py makes of it what a disk would hold after the
-// power failed.
+// A preloaded library that logs all operations on one file in order: writes with their bytes,
+// syncs, truncations. Tests/Tools/PowerCut/power-cut.py derives from the log what a disk would
+// contain after a power failure.
 //
-// LOGGED_FILE is the file's path, WRITE_LOG where the log goes, FRAME_COUNTER
-// a file whose first eight bytes are noted with each entry. An entry is six numbers of 64 bits (kind,
-// place, count, frames, nanoseconds, bytes that follow), and the bytes. A sync is two entries, where it
-// began and where it was done.
+// LOGGED_FILE is the path of the file and WRITE_LOG the path of the log. FRAME_COUNTER is a file
+// whose first eight bytes are logged with each entry. An entry has six 64-bit numbers (kind,
+// offset, count, frames, nanoseconds, number of following bytes), then the bytes. A sync has two
+// entries, for its start and its end.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -65,7 +65,7 @@ static void note(int64_t kind, int64_t place, int64_t count, const void *bytes, 
   }
 }
 
-// Notes what the file holds when it gets its name: it was written and synced under another.
+// Logs the file's contents when it receives its name, since it was written under another name.
 static void note_contents(const char *path) {
   int descriptor = open(path, O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return;

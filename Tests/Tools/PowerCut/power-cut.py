@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Cuts the power of recordings, by throwing away what was not synced, and counts what is left.
+"""Simulates power failures of recordings by discarding unsynced writes, and counts the loss.
 
     power-cut.py SLOWMO [--trials N] [--seed S] [--folder DIR]
 
-A take runs with every write, sync and cut of its file written down in order (log-writes.c). A cut of
-the power is a place in that log: the disk then holds all that was written before the last sync that
-was done began, and of what was written later any pieces of 512 or 4096 bytes, in no order; a piece
-that never arrived reads as what was there before, or as zeros. A third of the cuts are made
-while the file is being finished. Of each it is asked whether ffprobe opens what `slowmo recover`
-leaves (or what lies there, where that has nothing to do), whether its packets are the first of the
-take's, and whether more than 1.0 s of the frames that had been handed over by then are missing. With
---never-synced the syncs in the log do not count: it must fail. A machine that others use as well may
-let a sync wait for longer than that. So takes run before other programs where the system allows it, and a
-cut that cost too much is tried again with other takes: see busy_machine.py.
+A recording runs with a log of every write, sync and truncation of its file (log-writes.c). A power
+failure is a position in that log. The disk then contains everything written before the start of the
+last completed sync. Of later writes, random pieces of 512 or 4096 bytes are kept; a missing piece
+keeps its old content or reads as zeros. A third of the failures happen while the file is finalized.
+
+The file is checked after `slowmo recover`. ffprobe must open it, its packets must be the first ones
+of the recording, and at most 1.0 s of the delivered frames may be missing. With --never-synced the
+logged syncs are ignored, so the test must fail. On a busy machine, a sync may take longer than
+that. Recordings therefore run with real-time priority where permitted, and a failure with too much
+loss is repeated with other recordings; see busy_machine.py.
 """
 import argparse
 import json
@@ -40,7 +40,7 @@ HERE = pathlib.Path(__file__).parent
 
 
 def packets(path):
-    """The hash of each picture's bytes; None where ffprobe does not open the file."""
+    """The hash of each video packet; None where ffprobe cannot open the file."""
     done = subprocess.run(
         ["ffprobe", "-v", "error", "-select_streams", "v:0", "-show_packets", "-show_data_hash",
          "md5", "-show_entries", "packet=data_hash", "-of", "csv=p=0", str(path)],
@@ -63,7 +63,8 @@ def read_log(path):
 
 
 def record(slowmo, library, folder, number, mode, options, seconds):
-    """A take with its log: the entries, and the hashes of the finished file's pictures."""
+    """Makes a recording with its log; returns the entries, and the finished file's packet
+    hashes."""
     path, log = folder / f"take-{number}.mov", folder / f"take-{number}.log"
     counter = pathlib.Path("/dev/shm") / f"overcrank-power-{os.getpid()}-{number}"
     environment = dict(
@@ -84,14 +85,14 @@ def record(slowmo, library, folder, number, mode, options, seconds):
 
 
 def disk_after(entries, cut, rng, counts_syncs):
-    """What the disk holds when the power fails before entry `cut`."""
-    # Everything written before the last sync that was done began is there.
+    """The content of the disk when the power fails before entry `cut`."""
+    # Everything written before the start of the last completed sync is on the disk.
     sure, began = 0, []
     for index, entry in enumerate(entries[:cut]):
         if entry[0] == SYNC_BEGINS:
             began.append(index)
         elif entry[0] == SYNC_DONE and began and counts_syncs:
-            # Which of two that overlap was done is not told apart: the earlier is the sure one.
+            # Overlapping syncs cannot be told apart, so the earlier start counts.
             sure = max(sure, began.pop(0))
     disk = bytearray()
 
@@ -133,7 +134,7 @@ def trial(slowmo, folder, take, cut, rng, counts_syncs):
         problems.append(f"ffprobe does not open it ({done.stdout.strip()[:200]})")
         found = []
     if done.returncode == 65:
-        found = []  # Nothing of it is whole; it can be opened, and no more is asked.
+        found = []  # No intact frame; only opening is required.
     if done.returncode not in (0, 65):
         problems.append(f"recover ended with {done.returncode}: {done.stdout}")
     elif done.returncode == 0 and json.loads(done.stdout)["frame_count"] != len(found):
@@ -146,8 +147,8 @@ def trial(slowmo, folder, take, cut, rng, counts_syncs):
 
 
 def place_of_cut(entries, number, rng):
-    """Where the power fails: a third of the times while the file is finished."""
-    # Whatever comes after the last media is the end of the file's making.
+    """The log position of the power failure: in a third of the trials, during finalization."""
+    # Entries after the last media data belong to finalization.
     last = max(i for i, e in enumerate(entries) if e[0] == WRITE and e[2] > 200)
     first_frame = next(i for i, e in enumerate(entries) if e[3] > 0)
     end = next(i for i, e in enumerate(entries) if e[3] == entries[-1][3])
@@ -192,7 +193,7 @@ def main():
             is_first = True
 
             def again():
-                # Another take, cut off as far on as the first.
+                # The log of a new recording is cut at the same relative position.
                 nonlocal is_first
                 rng.setstate(state)
                 if not is_first:

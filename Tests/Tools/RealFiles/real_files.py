@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tries a folder of real clips: info, copies, cuts and renderings, judged by ffmpeg's decoding.
+"""Tests a directory of real clips: info, copies, cuts and renderings, checked with ffmpeg.
 
-See real-files for its use.
+See real-files for the usage.
 """
 import argparse
 import bisect
@@ -18,14 +18,14 @@ from fractions import Fraction
 SUFFIXES = (
     ".mov .mp4 .m4v .mkv .webm .avi .ts .mts .m2ts .mpg .mpeg .vob .3gp .3g2 .flv .f4v .wmv .asf "
     ".mxf .ogv .insv .lrv .h264 .h265 .hevc .264 .265 .m4s .fmp4 .cmfv .qt .mod .dv .y4m").split()
-# Containers whose packets do not all say when their frames are shown: ffmpeg's own times of them
-# are guesses, so that only the frames and their order are compared.
+# Containers with packets that lack presentation times. ffmpeg guesses such times, so only the
+# frames and their order are compared.
 UNTIMED = {"avi", "mpeg", "mpegvideo", "m4v", "h264", "hevc"}
 TIMEOUT = 300
 
 
 class Trial(Exception):
-    """What was found; the first argument is the class."""
+    """A finding; the first argument is its class."""
 
 
 def run(arguments, timeout=TIMEOUT):
@@ -37,7 +37,7 @@ def run(arguments, timeout=TIMEOUT):
 
 
 def slowmo(*arguments):
-    """The document of a verb, or what it refused; anything else is a fault."""
+    """The JSON document of a verb; raises the error that the verb reported."""
     finished = run([options.slowmo, *map(str, arguments), "--json"])
     try:
         document = json.loads(finished.stdout)
@@ -52,9 +52,9 @@ def slowmo(*arguments):
 
 
 def decoded(path, most):
-    """The first frames that ffmpeg shows: (seconds after the first, hash of the samples), and a
-    tick."""
-    # One transform for all: ffmpeg chooses XviD's own by the tag of an AVI, which MOV has no use for.
+    """The first frames that ffmpeg decodes, as (ticks, hash), and the duration of a tick."""
+    # One IDCT for all files. ffmpeg would select Xvid's IDCT by an AVI's codec tag, which MOV
+    # lacks.
     finished = run([
         "ffmpeg", "-v", "error", "-noautorotate", "-threads", "1", "-idct", "simple", "-i",
         "file:" + str(path), "-map", "0:v:0", "-frames:v", str(most), "-fps_mode", "passthrough",
@@ -69,13 +69,13 @@ def decoded(path, most):
     if not rows or tick is None:
         raise Trial("unjudged", "ffmpeg decodes no frame of it")
     if finished.stderr:
-        # What it shows in place of what is broken depends on more than the packets.
+        # For damaged input, ffmpeg's error concealment depends on more than the packets.
         raise Trial("unjudged", "ffmpeg finds it damaged")
     return rows, tick
 
 
 def shown(path, most, hides=True):
-    """As decoded; where a file hides frames, without those that it shows for a tick."""
+    """The decoded frames, without frames that the file hides by showing them for one tick."""
     rows, tick = decoded(path, most)
     ends = [ticks for ticks, _ in rows[1:]] + [end_ticks(path) if hides else None]
     frames = [
@@ -86,11 +86,11 @@ def shown(path, most, hides=True):
 
 
 def compare(what, made, source, wanted, error_ns, timed, encoded=0):
-    """Compares what a file shows with what it should, as far as both are decoded.
+    """Compares the frames of a file with the expected ones, as far as both are decoded.
 
-    So many frames may be encoded anew, at cuts.
+    Up to `encoded` frames may be re-encoded, at cuts.
     """
-    # Hidden frames are decoded too.
+    # Hidden frames are decoded too, so more frames are read.
     frames = shown(made, source.most + 200)
     if source.is_cut:
         common = min(len(frames), len(wanted))
@@ -113,7 +113,7 @@ def compare(what, made, source, wanted, error_ns, timed, encoded=0):
 
 
 def end_ticks(path):
-    """The end of a file's pictures in its ticks; None where it does not say."""
+    """The end of a file's video in ticks; None where the file does not state it."""
     finished = run([
         "ffprobe", "-v", "error", "-select_streams", "v:0", "-show_entries",
         "stream=start_pts,duration_ts", "-of", "csv=p=0", "file:" + str(path)])
@@ -122,7 +122,7 @@ def end_ticks(path):
 
 
 class Source:
-    """The first frames of a clip, as many as are judged."""
+    """The first frames of a clip, as many as are compared."""
 
     def __init__(self, path, info):
         area = max(1, info["video"]["width"] * info["video"]["height"])
@@ -130,19 +130,19 @@ class Source:
         self.frames = shown(path, self.most, hides=False)
         self.count = info["video"]["frame_count"]
         self.is_cut = self.count > self.most
-        # The frames between which a part lies: neither is likely to be a key frame.
+        # The frames that delimit the tested part; neither is likely to be a key frame.
         judged = min(self.count, len(self.frames))
         self.first, self.last = judged // 3 + 1, 2 * judged // 3
 
     def agrees(self, path, folder):
-        """Whether ffmpeg shows the frames at the times that their packets have."""
+        """Whether ffmpeg shows the frames at the times of their packets."""
         times = frame_times(path, folder)
         return len(times) >= len(self.frames) and all(
             abs(stored - times[0] - float(time)) <= 1e-5
             for stored, (time, _) in zip(times, self.frames))
 
     def has_part(self, path, folder, timed):
-        """Whether there is a part to judge, of frames that both programs count alike."""
+        """Whether the clip has a part whose frames both programs count alike."""
         if self.first + 2 >= self.last or not (self.is_cut or self.count == len(self.frames)):
             return False
         if timed and not self.agrees(path, folder):
@@ -151,7 +151,7 @@ class Source:
 
 
 def movie(folder, name, info):
-    """The name of a copy: MOV has no place for some codecs that MP4 has."""
+    """The path of a copy; MOV does not support some codecs that MP4 supports."""
     return folder / f"{name}.{'mp4' if info['video']['codec'] in ('vp9', 'av1') else 'mov'}"
 
 
@@ -181,11 +181,11 @@ def slow_part(path, folder, source, info, timed):
 
 
 def middle(path, folder, source, info, timed):
-    """The middle third alone, as a project: its cuts hide frames, or encode some."""
+    """The middle third alone, as a project: its cuts hide or re-encode frames."""
     if not source.has_part(path, folder, timed):
         return
     times = frame_times(path, folder)
-    # Within the first frame and the last one, whatever is rounded.
+    # The margins keep rounding inside the first and last frame.
     project = {
         "version": 2, "mediaFileName": str(pathlib.Path(path).resolve()),
         "cutSegments": [
@@ -197,7 +197,7 @@ def middle(path, folder, source, info, timed):
     begin = source.frames[source.first][0]
     wanted = [
         (time - begin, digest) for time, digest in source.frames[source.first:source.last]]
-    # Times in seconds have so many digits.
+    # Project times in seconds are rounded to a few digits, so the tolerance is larger.
     compare(
         "middle", made, source, wanted, report["max_time_error_ns"] + 4000, timed,
         report["frames_encoded"])
@@ -211,8 +211,8 @@ def frame_times(path, folder):
 
 
 def rendered(path, folder, source, info, timed):
-    """Lossless frames at 30 fps: each slot shows the last frame that is due."""
-    # FFmpeg's FFV1 loses pictures of a few pixels.
+    """Lossless frames at 30 fps: each output frame shows the last source frame that is due."""
+    # FFmpeg's FFV1 encoder loses frames of a few pixels.
     sides = (info["video"]["width"], info["video"]["height"])
     if source.is_cut or info["duration_ns"] > 120e9 or min(sides) < 16:
         return
@@ -241,7 +241,7 @@ def pixel_format(path):
 
 
 def trials(path):
-    """Classes and words of all trials of a file."""
+    """The classes and reasons of all trials of a file."""
     found = {}
     with tempfile.TemporaryDirectory(prefix="real-files-") as name:
         folder = pathlib.Path(name)

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded under the thread sanitizer, so that it sees every lock of Swift's Mutex, and every
-// result that a continuation hands over. Nothing is suppressed.
+// Preloaded under the thread sanitizer. It reports every lock of Swift's Mutex and every result of
+// a continuation to the sanitizer. Nothing is suppressed.
 //
-// The quick way through a Mutex is compiled into whoever uses it, and is seen. Where two threads
-// meet at it, the rest happens in libswiftSynchronization, which is not built for the sanitizer:
-// it would then take properly locked data for a race. These stand in front of those calls,
-// say what happens, and pass the call on.
+// The fast path of Mutex is inlined into its users and is visible to the sanitizer. The slow path,
+// for contention, is in libswiftSynchronization, which is not built with the sanitizer. The
+// sanitizer would report a race for correctly locked data. The functions below replace the slow
+// path: they report the operation and forward the call.
 //
-// A task that waits for a continuation is told by the runtime to have been resumed, in words that
-// the sanitizer knows, but not where that happened before it began to wait.
+// The Swift runtime reports a resumed continuation to the sanitizer, except where the continuation
+// was resumed before its task began to wait.
 #define _GNU_SOURCE  // RTLD_NEXT
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-// Of the sanitizer in the program; null in a program without.
+// Functions of the sanitizer in the program; null without a sanitizer.
 __attribute__((weak)) void __tsan_acquire(void *address);
 __attribute__((weak)) void __tsan_release(void *address);
 
-// Synchronization._MutexHandle._lockSlow(UInt32), ._tryLockSlow() and ._unlockSlow(). The lock's word, which the
-// quick way exchanges, is all there is in a handle.
+// Synchronization._MutexHandle._lockSlow(UInt32), ._tryLockSlow() and ._unlockSlow(). A handle
+// consists only of the lock word, which the fast path exchanges.
 #define LOCK "$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF"
 #define TRY_LOCK "$s15Synchronization12_MutexHandleV12_tryLockSlowSbyF"
 #define UNLOCK "$s15Synchronization12_MutexHandleV11_unlockSlowyyF"
@@ -47,7 +47,7 @@ __attribute__((swiftcall)) void lock_slowly(uint32_t thread, SELF) {
   if (__tsan_acquire) __tsan_acquire(self);
 }
 
-// Where a thread that waited has just given the lock back, and the kernel has its word.
+// Called where the previous owner has just unlocked, and the kernel holds the lock word.
 __attribute__((swiftcall)) bool try_lock_slowly(SELF) {
   bool has_it = next_try_lock(self);
   if (has_it && __tsan_acquire) __tsan_acquire(self);
@@ -59,10 +59,11 @@ __attribute__((swiftcall)) void unlock_slowly(SELF) {
   next_unlock(self);
 }
 
-// The runtime releases the task before it marks the continuation as resumed; AsyncTask
-// *swift_task_getCurrent(). Where it was marked before the task has come to rest, be it at the last
-// moment, the runtime goes on by the continuation's own pointer to what comes next, at once and on
-// this thread: there the task is acquired. One that has come to rest goes on by the task's pointer.
+// The runtime releases the task to the sanitizer before it marks the continuation as resumed. If
+// that happens before the task is suspended, the runtime continues at once on this thread, through
+// the continuation's own resume pointer. That pointer is replaced here, to acquire the task. A
+// suspended task continues through its own pointer, which the runtime reports.
+// (swift_task_getCurrent returns an AsyncTask *.)
 #define ASYNC __attribute__((swiftasynccall))
 #define CONTEXT __attribute__((swift_async_context)) void *context
 typedef ASYNC void await_function(CONTEXT, void *continuation);
@@ -72,7 +73,7 @@ __attribute__((swiftcall)) void *swift_task_getCurrent(void) __attribute__((weak
 await_function swift_continuation_await;
 dealloc_function swift_task_dealloc;
 
-// How every AsyncContext begins, a continuation's among them.
+// The layout of the start of every AsyncContext, including a continuation's.
 struct async_context {
   void *parent;
   resume_function *resume;
@@ -103,9 +104,9 @@ ASYNC void swift_continuation_await(CONTEXT, void *continuation) {
   __attribute__((musttail)) return next_await(context, continuation);
 }
 
-// Where withCheckedContinuation was not compiled into its caller, the runtime waits by itself and
-// does not come by above. Whoever called it then frees what it had for the call, before anything
-// else that follows.
+// Where withCheckedContinuation was not inlined, the runtime waits internally and bypasses the
+// function above. Its caller then frees the call's memory before anything else, so the task is
+// acquired here.
 __attribute__((swiftcall)) void swift_task_dealloc(void *memory) {
   next_dealloc(memory);
   if (__tsan_acquire && swift_task_getCurrent) __tsan_acquire(swift_task_getCurrent());

@@ -2,9 +2,9 @@
 #pragma once
 #include <stdint.h>
 
-/// How often the calling thread has asked the C library for memory; -1 where nobody counts,
-/// since a sanitizer has put its own allocator there.
+/// The number of allocations by the calling thread; -1 under a sanitizer, which has its own
+/// allocator.
 int64_t allocation_count(void);
 
-/// The same of all threads together.
+/// The number of allocations by all threads; -1 under a sanitizer.
 int64_t allocation_total(void);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls by which programs reach a device node, in front of libc's. What is none of ours goes
-// on to libc unchanged.
+// Replacements of libc's device calls. Calls on other files are passed on to libc unchanged.
 #define _GNU_SOURCE
 #include "preload.h"
 
@@ -14,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/// The mode argument, which open(2) has only where it may make a file.
+/// The mode argument of open(2), present only with flags that can create a file.
 #define MODE(flags) \
   ({ \
     mode_t mode = 0; \
@@ -51,7 +50,7 @@ FRONT int openat64(int folder, const char *path, int flags, ...) {
   return node < 0 ? BEHIND(openat64)(folder, path, flags, mode) : fake_open(path, node, flags);
 }
 
-// What _FORTIFY_SOURCE makes of open(2) without a mode.
+// The _FORTIFY_SOURCE variants of open(2) without a mode.
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 
@@ -95,7 +94,7 @@ FRONT void *mmap64(
                     : fake_mmap(place, length, protection, flags, handle, offset);
 }
 
-/// libv4l2 makes its calls by number.
+/// Replaces syscall(2), because libv4l2 makes its calls by number.
 FRONT long syscall(long number, ...) {
   va_list list;
   va_start(list, number);
@@ -126,8 +125,8 @@ FRONT long syscall(long number, ...) {
   return kernel(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/// What the machine says of its descriptors in a list. A timer knows of frames only, not of
-/// errors and events, and it may wake for a frame that was lost.
+/// Polls the simulated descriptors in a list. The timer behind a descriptor covers only frames, not
+/// errors and events, and it may fire for a lost frame.
 static int look(struct pollfd *entries, nfds_t count) {
   int found = 0;
   for (nfds_t index = 0; index < count; index++) {
@@ -156,13 +155,13 @@ static int64_t monotonic(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/// ppoll(2) on a list with some of ours; `limit` in nanoseconds, below 0 without end.
+/// ppoll(2) for a list with simulated descriptors; `limit` in nanoseconds, negative for no limit.
 static int poll_ours(
   struct pollfd *entries, nfds_t count, int64_t limit, const sigset_t *signals
 ) {
   int64_t end = limit < 0 ? INT64_MAX : monotonic() + limit;
   struct timespec none = {0, 0};
-  // First what is there already, without a wait.
+  // The first poll finds pending events without waiting.
   int result = BEHIND(ppoll)(entries, count, &none, NULL);
   for (;;) {
     if (result < 0) return result;
@@ -190,7 +189,7 @@ FRONT int ppoll(
 
 // MARK: - select(2)
 
-/// The events that stand for membership in select(2)'s three sets.
+/// The poll events that correspond to the three sets of select(2).
 static const short kinds[3] = {
   POLLIN | POLLRDNORM | POLLHUP | POLLERR, POLLOUT | POLLWRNORM | POLLERR, POLLPRI};
 
@@ -219,7 +218,7 @@ static int write_sets(fd_set *const sets[3], const struct pollfd *entries, int l
   return found;
 }
 
-/// A timer knows nothing of events, which is what the third set waits for.
+/// select(2) by polling, because the timers do not cover the events of the third set.
 FRONT int select(
   int count, fd_set *restrict readable, fd_set *restrict writable, fd_set *restrict special,
   struct timeval *restrict limit

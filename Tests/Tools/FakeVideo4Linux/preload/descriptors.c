@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine in a program's own process: its nodes are timers, which become readable when a
-// frame is due, so that poll(2), select(2) and epoll(7) work on them by themselves.
+// The machine inside the program's process. Each open node is a timer descriptor that becomes
+// readable when a frame is due, so poll(2), select(2) and epoll(7) work on it.
 #define _GNU_SOURCE
 #include "preload.h"
 
@@ -15,8 +15,8 @@
 
 enum { DESCRIPTORS = 65536 };
 
-// The handle behind each descriptor, plus one; how many descriptors a handle has, and what their
-// timer is set to.
+// The handle of each descriptor, plus one; the number of descriptors of each handle, and the time
+// that their timer is set to.
 static _Atomic int handles[DESCRIPTORS];
 static _Atomic int references[MAX_HANDLES];
 static _Atomic int64_t alarms[MAX_HANDLES];
@@ -58,8 +58,8 @@ long kernel(
   return BEHIND(syscall)(number, first, second, third, fourth, fifth, sixth);
 }
 
-/// Writes what became of all periods, and what the controls hold, to the file that FAKEVIDEO_TRUTH
-/// names. At each close, too: a program may end in ways that run nothing at its end.
+/// Writes the totals and the control values to the file in FAKEVIDEO_TRUTH. This happens at each
+/// close as well, because a program may exit without running destructors.
 static void write_truth(void) {
   const char *path = getenv("FAKEVIDEO_TRUTH");
   if (path == NULL || machine == NULL) return;
@@ -83,7 +83,7 @@ __attribute__((destructor)) static void end(void) { write_truth(); }
 void set_alarm(int descriptor, int handle) {
   int64_t time = wake_time(machine, handle);
   if (atomic_exchange(&alarms[handle], time) == time) return;
-  // A time that is over makes the timer readable at once; 0 would switch it off.
+  // A past time makes the timer readable at once; a time of 0 would disarm it.
   struct itimerspec value = {.it_value = {.tv_nsec = 1}};
   if (time != 0) value.it_value = (struct timespec){time / 1000000000, time % 1000000000};
   if (time == INT64_MAX) value.it_value = (struct timespec){0, 0};
@@ -123,11 +123,11 @@ void fake_close(int descriptor, int handle) {
   write_truth();
 }
 
-/// VIDIOC_DQBUF of a program that opened the node to wait.
+/// VIDIOC_DQBUF for a node opened in blocking mode.
 static int wait_for_buffer(int descriptor, int handle, void *argument) {
   int result = -EAGAIN;
   while (result == -EAGAIN && !(fcntl(descriptor, F_GETFL) & O_NONBLOCK)) {
-    // Not for ever: another thread may give the buffer back that the next frame needs.
+    // The wait is limited, because another thread may queue the buffer that the next frame needs.
     fakevideo_poll(machine, handle, 1, 20);
     result = fakevideo_ioctl(machine, handle, VIDIOC_DQBUF, argument);
   }
@@ -135,7 +135,7 @@ static int wait_for_buffer(int descriptor, int handle, void *argument) {
 }
 
 int fake_ioctl(int descriptor, int handle, unsigned long request, void *argument) {
-  request = (unsigned int)request;  // Some pass it as a negative int.
+  request = (unsigned int)request;  // Some programs pass the request as a negative int.
   int result = fakevideo_ioctl(machine, handle, request, argument);
   if (result == -EAGAIN && request == VIDIOC_DQBUF)
     result = wait_for_buffer(descriptor, handle, argument);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors copied by dup(2) and its kin, as GStreamer's buffer pool does.
+// Descriptors duplicated by dup(2) and related calls, as in GStreamer's buffer pool.
 #define _GNU_SOURCE
 #include "preload.h"
 
@@ -16,7 +16,7 @@ FRONT int dup(int descriptor) {
   return note_copy(BEHIND(dup)(descriptor), handle_of(descriptor));
 }
 
-/// What the copy replaces is closed by that.
+/// Closes the descriptor that a duplicate replaces.
 static void replace(int descriptor, int copy) {
   int replaced = handle_of(copy);
   if (replaced >= 0 && descriptor != copy) fake_close(copy, replaced);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device nodes as files: what stat(2) and its kin say of them, and the one file of /sys by which
-// v4l2-ctl knows a video node.
+// File information for device nodes: stat(2) and related calls, and the /sys file by which v4l2-ctl
+// recognizes a video node.
 #define _GNU_SOURCE
 #include "preload.h"
 
@@ -59,7 +59,7 @@ FRONT int fstatat(
   return node < 0 ? BEHIND(fstatat)(folder, path, status, flags) : describe(node, status);
 }
 
-// The structures for large files are the same ones on 64-bit machines.
+// On 64-bit machines, struct stat64 equals struct stat.
 _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "one structure for both");
 
 FRONT int stat64(const char *restrict path, struct stat64 *restrict status) {
@@ -107,7 +107,7 @@ FRONT int access(const char *path, int mode) {
 
 static char *copy_path(const char *path, char *result) {
   if (result == NULL) return strdup(path);
-  return strcpy(result, path);  // realpath(3) gives room for any path.
+  return strcpy(result, path);  // The buffer of realpath(3) fits any path.
 }
 
 FRONT char *realpath(const char *restrict path, char *restrict result) {
@@ -125,7 +125,7 @@ FRONT char *canonicalize_file_name(const char *path) {
   return node_of_path(path) < 0 ? BEHIND(canonicalize_file_name)(path) : strdup(path);
 }
 
-/// Whether this is a path of /sys about a node of ours, and which file of it.
+/// Whether the path is the given /sys file of a simulated node; also returns the minor number.
 static bool is_of_sys(const char *path, const char *name, unsigned *number) {
   char rest[32] = "";
   if (strncmp(path, "/sys/dev/char/", 14) != 0) return false;
@@ -134,14 +134,14 @@ static bool is_of_sys(const char *path, const char *name, unsigned *number) {
     && *number < (unsigned)(FIRST_MINOR + fakevideo_node_count(the_machine()));
 }
 
-/// v4l2-compliance looks among these for a media controller, and takes it that there is a folder.
+/// v4l2-compliance searches this directory for a media controller and requires that it exists.
 FRONT DIR *opendir(const char *path) {
   unsigned number;
   return BEHIND(opendir)(is_of_sys(path, "device", &number) ? "/proc/self/task" : path);
 }
 
-/// A file of /sys for a node of ours, opened, or -1. It has a descriptor of its own, since C++'s
-/// streams read from that.
+/// Opens the simulated /sys file of a node; -1 for other paths. The file needs its own descriptor,
+/// because C++ streams read from it.
 static int open_uevent(const char *path) {
   unsigned minor_number;
   if (!is_of_sys(path, "uevent", &minor_number)) return -1;

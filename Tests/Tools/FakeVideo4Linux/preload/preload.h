@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the preloaded library share.
+// Declarations shared by the parts of the preloaded library.
 #ifndef PRELOAD_H
 #define PRELOAD_H
 
@@ -8,10 +8,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 
-/// Makes a function stand in front of libc's.
+/// Exports a function as a replacement of libc's.
 #define FRONT __attribute__((visibility("default")))
 
-/// Looks the function up that ours stands in front of, once.
+/// The next definition of a replaced function (libc's), looked up once.
 #define BEHIND(name) \
   ({ \
     static __typeof__(&name) function; \
@@ -19,29 +19,29 @@
     function; \
   })
 
-/// The machine that FAKEVIDEO describes, made when first needed.
+/// The machine described by FAKEVIDEO, made on first use.
 fakevideo *the_machine(void);
-/// The node behind a path, or -1 where none of ours is.
+/// The node of a path; -1 for other paths.
 int node_of_path(const char *path);
-/// The machine's handle behind a descriptor, or -1.
+/// The machine's handle of a descriptor; -1 for other descriptors.
 int handle_of(int descriptor);
 
-/// The calls; each answers as libc's does.
+/// The device calls; each returns like libc's call.
 int fake_open(const char *path, int node, int flags);
-/// A second descriptor for the same handle; the last one that closes closes it.
+/// Adds a second descriptor to a handle. Closing the last descriptor closes the handle.
 void fake_duplicate(int descriptor, int handle);
 void fake_close(int descriptor, int handle);
 int fake_ioctl(int descriptor, int handle, unsigned long request, void *argument);
 void *fake_mmap(
   void *place, size_t length, int protection, int flags, int handle, int64_t offset);
-/// Has the descriptor wake its readers when the next frame is due.
+/// Sets the timer so that the descriptor becomes readable when the next frame is due.
 void set_alarm(int descriptor, int handle);
 
-/// The kernel, whatever stands in front of libc.
+/// A system call that bypasses all replacements.
 long kernel(
   long number, long first, long second, long third, long fourth, long fifth, long sixth);
 
-/// Turns a negative errno into -1 and errno.
+/// Converts a negative errno into -1 with errno set.
 static inline int answer(int result) {
   if (result >= 0) return result;
   errno = -result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fake driver does besides streaming.
+// Tests of the simulated driver apart from streaming.
 #include "selftest.h"
 
 #include <errno.h>
@@ -93,7 +93,7 @@ static void check_ownership(void) {
   fakevideo_destroy(machine);
 }
 
-/// Memory stays while it is mapped, whatever becomes of the buffers and the device.
+/// Mapped memory stays valid after buffers are released and the device is unplugged.
 static void check_unplugging(void) {
   fakevideo *machine = make("tiny unplug=5 replug=2");
   int handle = open_first(machine), error = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fake driver against itself: a million frames through its calls, each accounted for by the
-// log, and the price of one.
+// The self-test of the simulated driver: a million frames through its calls, each checked against
+// the log, and the time per frame.
 #include "selftest.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ static double seconds(void) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/// Takes frames, of which each must carry a later period than the one before.
+/// Dequeues frames; each must carry a later period than the one before.
 static void take(Camera *camera, int64_t count) {
   int64_t last = -1;
   for (int64_t frame = 0; frame < count; frame++) {
@@ -94,7 +94,7 @@ static void run(const char *configuration, int64_t count) {
   int64_t arrived = camera.fates[FAKEVIDEO_DELIVERED] + camera.fates[FAKEVIDEO_CORRUPT_FLAG]
     + camera.fates[FAKEVIDEO_SHORT] + camera.fates[FAKEVIDEO_TRUNCATED];
   CHECK(camera.misplaced == 0, "%lld periods out of order", (long long)camera.misplaced);
-  // Frames that lie filled when the stream ends are in the log, and were never taken.
+  // Frames still in a buffer at the stream end are logged but were never dequeued.
   CHECK(
     arrived >= count && arrived <= count + BUFFERS, "%lld logged, %lld taken", (long long)arrived,
     (long long)count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the self-test share.
+// Declarations shared by the parts of the self-test.
 #ifndef SELFTEST_H
 #define SELFTEST_H
 
@@ -18,7 +18,7 @@
     } \
   } while (0)
 
-/// Everything but streams: inputs, events, orders to fail, devices that go and come.
+/// Tests everything except streams: inputs, events, configured failures, unplugging.
 void check_features(void);
 
 #endif
