@@ -54,8 +54,8 @@ def compile_blocks(build, texts):
                 files.append(pathlib.Path(directory) / f"{len(files)}.swift")
                 files[-1].write_text(source)
         result = subprocess.run(
-            ["swiftc", "-emit-sil", "-wmo", "-o", "/dev/null", "-swift-version", "6", "-module-name",
-             "Articles", "-parse-as-library", "-warnings-as-errors",
+            ["swiftc", "-emit-sil", "-wmo", "-o", "/dev/null", "-swift-version", "6",
+             "-module-name", "Articles", "-parse-as-library", "-warnings-as-errors",
              *symbol_graphs.compiler_options(REPO, build), *map(str, files)],
             capture_output=True, text=True)
         return "" if result.returncode == 0 else result.stdout + result.stderr
@@ -109,11 +109,11 @@ def run_documents(build, texts):
 
 def self_test(build, graphs, directory):
     """Shows that a call that does not exist and a link that leads nowhere are found."""
-    right = "```swift\nlet speed = Speed(1, over: 8)\n```\n"
+    right = "```swift\nlet speed = Speed(1, over: 8)\nprint(speed)\n```\n"
     wrong = "```swift\nprint(speed.missing)\n```\n"
     assert not compile_blocks(build, [("right.md", right)])
     message = compile_blocks(build, [("right.md", right), ("wrong.md", right + wrong)])
-    assert "wrong.md:5" in message and "missing" in message, message
+    assert "wrong.md:6" in message and "missing" in message, message
     shown = "```console\n$ slowmo --help\n…\nEXIT CODES{}\n```\n"
     assert missing_line(["b", "…", "d"], ["a", "b", "c", "d"]) is None
     assert missing_line(["d", "b"], ["a", "b", "c", "d"]) == "b"

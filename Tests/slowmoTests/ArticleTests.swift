@@ -9,9 +9,8 @@ struct ArticleTests {
     .deletingLastPathComponent().deletingLastPathComponent()
 
   @Test func `Every counterpart of AVFoundation's names is a public name of ours`() throws {
-    let article = try String(
-      contentsOf: Self.checkout.appending(
-        path: "Sources/Overcrank/Overcrank.docc/Articles/ComingFromAVFoundation.md"), encoding: .utf8)
+    let file = "Sources/Overcrank/Overcrank.docc/Articles/ComingFromAVFoundation.md"
+    let article = try String(contentsOf: Self.checkout.appending(path: file), encoding: .utf8)
     let declared = try Self.publicNames()
     var named = 0
     for row in article.split(separator: "\n") where row.hasPrefix("| ") {
