@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLinuxSystem
 import Glibc
 
 /// Read access to `/dev`, `/proc` and `/sys`.

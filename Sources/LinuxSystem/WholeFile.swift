@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLinuxSystem
 import Glibc
 
 /// A file that receives its name only once it is complete.

@@ -48,7 +48,15 @@ struct OverflowTests {
       else { continue }
       attempt { () throws(MediaError) in
         let mapping = try TimeMapping(source: source, target: target)
+        // A result that does not fit is invalid, and is checked where a time is made of it.
+        for moved in [mapping.targetSeconds(of: one.seconds), mapping.sourceSeconds(of: two.seconds)]
+        where moved.isValid {
+          _ = try? MediaTime(moved)
+        }
         return [try mapping.speed().fraction]
+      }
+      attempt { () throws(MediaError) in
+        try Self.resolved(one, two, of: max(three, .zero), &random).map(\.seconds)
       }
       attempt { () throws(MediaError) in
         let mapping = try PlaybackMapping(ramp, source: source, target: target)
@@ -61,6 +69,54 @@ struct OverflowTests {
       }
     }
     #expect(done > 200 && refused > 200)
+  }
+
+  /// The times that expressions mean in a source of a duration.
+  private static func resolved(
+    _ time: MediaTime, _ length: MediaTime, of duration: MediaTime,
+    _ random: inout SeededGenerator
+  ) throws(MediaError) -> [MediaTime] {
+    let count = Int64(bitPattern: random.next()) >> Int64(random.next() % 64)
+    let start =
+      switch random.next() % 4 {
+      case 0: try TimeExpression(time)
+      case 1: try TimeExpression(beforeEnd: time)
+      case 2: try TimeExpression(frame: count)
+      default: try TimeExpression(framesBeforeEnd: count)
+      }
+    let range =
+      random.next() % 2 == 0
+      ? try TimeRangeExpression(start: start, duration: length)
+      : try TimeRangeExpression(start: start, frameCount: count)
+    let frames = Int64(random.next() >> random.next() % 64 >> 1)
+    func frameTime(_ index: Int64) throws(MediaError) -> MediaTime {
+      try MediaTime(Rational(index) / Rational(240))
+    }
+    let found = try range.resolved(
+      sourceDuration: duration, frameCount: frames, frameTime: frameTime)
+    return [found.start, found.end]
+  }
+
+  @Test("Instants at which a source time plays fit, or throw", arguments: 0..<40 as Range<UInt64>)
+  func targetTimes(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let source = try MediaSource(path: "a", duration: MediaTime(.max, over: .max))
+    for _ in 0..<50 {
+      let composition =
+        (try? Composition.retimed(
+          source,
+          changes: [
+            .init(
+              random.extremeSpeed(),
+              in: TimeRange(start: .zero, end: max(random.extremeTime(), .zero)))
+          ])) ?? Composition(source)
+      do throws(MediaError) {
+        let instants = try composition.targetTimes(
+          ofSource: random.extremeTime().seconds, in: source,
+          timescale: max(1, random.extremeTime().timescale), rounding: .halfAwayFromZero)
+        for instant in instants { #expect(instant >= .zero && instant <= composition.duration) }
+      } catch { #expect(Self.expected.contains(error.code), "\(error)") }
+    }
   }
 
   @Test("An edit fits, or throws and changes nothing", arguments: 0..<60 as Range<UInt64>)
@@ -99,7 +155,7 @@ struct OverflowTests {
     let (time, duration) = (random.extremeTime(), random.extremeTime())
     let times = [random.extremeTime(), random.extremeTime()].sorted()
     let range = try TimeRange(start: times[0], end: times[1])
-    switch random.next() % 11 {
+    switch random.next() % 17 {
     case 0: try composition.insertTimeRange(range, of: source, at: time)
     case 1: try composition.insertTimeRange(range, of: composition, at: time)
     case 2: try composition.insertEmptyTimeRange(range)
@@ -114,32 +170,43 @@ struct OverflowTests {
     case 9:
       let rate = FrameRate(1 + Int(random.next() % 1_000_000), over: 1 + Int(random.next() % 1_001))
       composition = try .conformed(source, frameCount: .max >> Int64(random.next() % 63), to: rate)
-    default:
+    case 10:
       composition = try .retimed(source, changes: [.init(random.extremeSpeed(), in: range)])
+    case 11: try composition.append(source, range: random.next() % 2 == 0 ? nil : range)
+    case 12:
+      let parts = [Composition.Part(range, of: source), Composition.Part(range, of: nil)]
+      try composition.insertTimeRanges(parts, at: time)
+    case 13:
+      let points = times.map { Composition.SpeedPoint($0, random.extremeSpeed()) }
+      composition = try .ramped(source, points: points, easing: .easeInOut)
+    case 14: composition = try Composition(source).trimmed(to: [range], of: source)
+    case 15:
+      let presets = RetimingPreset.allCases
+      composition = try presets[Int(random.next() % UInt64(presets.count))].composition(
+        of: source, at: time, slowSpeed: random.extremeSpeed(), width: duration)
+    default: try edit(&composition, trackOf: source, range, time, duration, &random)
     }
   }
-}
 
-extension SeededGenerator {
-  /// A time that is small and round, or at the edge of what fits.
-  fileprivate mutating func extremeTime() -> MediaTime {
-    let value = Int64(bitPattern: next()) >> Int64(next() % 64)
-    let scale = Int32(truncatingIfNeeded: next() >> 33) >> Int32(next() % 31)
-    return switch next() % 4 {
-    case 0: MediaTime(seconds: Int64(next() % 5))
-    case 1: MediaTime(Int64(next() % 1_000), over: max(1, scale))
-    case 2: MediaTime(value.magnitude > 1 << 62 ? .max : value, over: .max)
-    default: MediaTime(value, over: max(1, scale))
+  /// An edit of one track alone.
+  private static func edit(
+    _ composition: inout Composition, trackOf source: MediaSource, _ range: TimeRange,
+    _ time: MediaTime, _ duration: MediaTime, _ random: inout SeededGenerator
+  ) throws(MediaError) {
+    guard var track = composition.tracks.first else { return }
+    switch random.next() % 9 {
+    case 0: try track.insertTimeRange(range, of: source, at: time)
+    case 1: try track.insertTimeRange(range, of: track, at: time)
+    case 2: try track.insertEmptyTimeRange(range)
+    case 3: try track.removeTimeRange(range)
+    case 4: try track.scaleTimeRange(range, toDuration: duration)
+    case 5: try track.setSpeed(random.extremeSpeed(), in: range)
+    case 6:
+      let ramp = SpeedRamp(from: random.extremeSpeed(), to: random.extremeSpeed())
+      try track.setSpeedRamp(ramp, in: range)
+    case 7: try track.freezeFrame(at: time, for: duration)
+    default: try track.reverse(range)
     }
-  }
-
-  /// A speed that is customary, or at the edge of what fits.
-  fileprivate mutating func extremeSpeed() -> Speed {
-    let (above, below) = (Int128(next()), Int128(next()))
-    return switch next() % 3 {
-    case 0: Speed(1, over: 8)
-    case 1: Speed(1 + Int(next() % 100), over: 1 + Int(next() % 100))
-    default: Speed(exactly: Rational(above << 60 + 1, over: below + 1)) ?? .normal
-    }
+    composition.tracks[0] = track
   }
 }

@@ -33,7 +33,7 @@ extension CameraControls {
   ///   the driver sends no control events.
   public func changes(
     of names: [String] = []
-  ) throws(MediaError) -> AsyncThrowingStream<CameraControlChange, any Error> {
+  ) throws(MediaError) -> some AsyncSequence<CameraControlChange, MediaError> & Sendable {
     guard let node else { throw missing("controls") }
     let watched = try ControlledNode(reopening: node)
     var spelled: [ControlID: String] = [:]
@@ -51,25 +51,46 @@ extension CameraControls {
     }
     guard !spelled.isEmpty else { throw missing("events of controls") }
 
-    let (stream, continuation) = AsyncThrowingStream<CameraControlChange, any Error>.makeStream(
+    let (stream, continuation) = AsyncStream<Result<CameraControlChange, MediaError>>.makeStream(
       bufferingPolicy: .bufferingNewest(256))
     let watch = ControlWatch(watched, spelled, continuation)
     continuation.onTermination = { _ in watch.stop() }
     try BlockingThread.started { watch.run() }.detach()
-    return stream
+    return ControlChanges(stream: stream)
   }
+}
+
+/// Changes of controls, the last of which may be an error.
+private struct ControlChanges: AsyncSequence, Sendable {
+  let stream: AsyncStream<Result<CameraControlChange, MediaError>>
+
+  struct Iterator: AsyncIteratorProtocol {
+    var base: AsyncStream<Result<CameraControlChange, MediaError>>.Iterator
+
+    mutating func next() async throws(MediaError) -> CameraControlChange? {
+      try await next(isolation: nil)
+    }
+
+    mutating func next(
+      isolation actor: isolated (any Actor)?
+    ) async throws(MediaError) -> CameraControlChange? {
+      try await base.next(isolation: actor)?.get()
+    }
+  }
+
+  func makeAsyncIterator() -> Iterator { Iterator(base: stream.makeAsyncIterator()) }
 }
 
 /// The thread that waits for control events and forwards them to the sequence.
 private final class ControlWatch: Sendable {
   private let node: ControlledNode
   private let names: [ControlID: String]
-  private let continuation: AsyncThrowingStream<CameraControlChange, any Error>.Continuation
+  private let continuation: AsyncStream<Result<CameraControlChange, MediaError>>.Continuation
   private let isStopped = Atomic(false)
 
   init(
     _ node: ControlledNode, _ names: [ControlID: String],
-    _ continuation: AsyncThrowingStream<CameraControlChange, any Error>.Continuation
+    _ continuation: AsyncStream<Result<CameraControlChange, MediaError>>.Continuation
   ) {
     self.node = node
     self.names = names
@@ -86,12 +107,13 @@ private final class ControlWatch: Sendable {
         }
         guard case .control(let change) = event?.kind, let name = names[change.id] else { continue }
         continuation.yield(
-          CameraControlChange(
-            name: name, value: change.value, isInactive: change.flags.contains(.inactive),
-            changesRange: change.changesRange))
+          .success(
+            CameraControlChange(
+              name: name, value: change.value, isInactive: change.flags.contains(.inactive),
+              changesRange: change.changesRange)))
       } catch {
-        continuation.finish(throwing: error)
-        return
+        continuation.yield(.failure(error))
+        break
       }
     }
     continuation.finish()

@@ -36,25 +36,24 @@ public struct OpenTimelineDocument: Hashable, Sendable {
   ///   - text: The JSON document.
   ///   - source: Finds what is known of a movie by its path, as the project has it.
   /// - Throws: `MediaError` with `.invalidProject` for what is no such document or plays what
-  ///   cannot be played here; what `source` throws.
+  ///   cannot be played here; the errors of `source`.
   public init(
-    parsing text: String, source: (_ path: String) throws -> MediaSource
-  ) throws {
+    parsing text: String, source: (_ path: String) throws(MediaError) -> MediaSource
+  ) throws(MediaError) {
     let document: JSONValue
     do { document = try JSONValue(parsing: text) } catch {
       throw MediaError.invalidProject("it is not JSON")
     }
-    self = try withoutActuallyEscaping(source) { source in
-      do { return try OpenTimelineDocument(reading: document, source: source) } catch let error
-        as MediaError
-      {
-        throw error.ofProject
-      }
+    self = try withoutActuallyEscaping(source) { (source) throws(MediaError) in
+      do throws(MediaError) { return try OpenTimelineDocument(reading: document, source: source) }
+      catch { throw error.ofProject }
     }
   }
 
   /// Reads a document that is parsed already.
-  init(reading document: JSONValue, source: @escaping (String) throws -> MediaSource) throws {
+  init(
+    reading document: JSONValue, source: @escaping (String) throws(MediaError) -> MediaSource
+  ) throws(MediaError) {
     var reader = OpenTimelineReader(source)
     composition = try reader.composition(of: document)
     warnings = reader.warnings

@@ -16,7 +16,7 @@ struct OpenTimelineEffects {
 
   /// - Throws: `MediaError` with `.invalidProject` for an effect on time whose curve the
   ///   project does not give: at speed 1 something else would be seen.
-  init(_ item: JSONValue, _ location: String) throws {
+  init(_ item: JSONValue, _ location: String) throws(MediaError) {
     for effect in try item.otioItems("effects", location) {
       guard try effect.otioIsEnabled("an effect of \(location)") else { continue }
       let kind = effect.otioKind
@@ -42,7 +42,7 @@ struct OpenTimelineEffects {
 
   private static func scalar(
     _ effect: JSONValue, _ kind: String, _ location: String
-  ) throws -> Rational {
+  ) throws(MediaError) -> Rational {
     if kind == "LinearTimeWarp", effect["time_scalar"] == nil { return .one }
     if let value = effect["time_scalar"], value.number == nil {
       throw value.otioUnreadable("time_scalar", of: "an effect of \(location)")
@@ -73,7 +73,7 @@ struct OpenTimelineEffects {
   /// given for each frame; in between they follow the line.
   func curve(
     from start: Rational, lasting duration: Rational, _ rate: Rational?, _ location: String
-  ) throws -> [ProjectContent.CurvePart] {
+  ) throws(MediaError) -> [ProjectContent.CurvePart] {
     let length = duration * speed
     let first = length < .zero ? start - length : start
     guard let offsets else {
@@ -90,7 +90,7 @@ struct OpenTimelineEffects {
       throw MediaError.invalidProject(
         "the curve of \(location) has \(offsets.count) values for \(count) frames")
     }
-    func content(_ frame: Int) throws -> Rational {
+    func content(_ frame: Int) throws(MediaError) -> Rational {
       if frame < offsets.count {
         return (Rational(Int64(frame)) + offsets[frame]) / rate * speed + first
       }

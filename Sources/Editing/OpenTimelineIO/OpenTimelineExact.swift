@@ -9,7 +9,7 @@ enum OpenTimelineExact {
   /// Nil where there is none, or where another program has changed what stands beside it.
   static func segment(
     _ children: ArraySlice<JSONValue>, _ location: String, _ notes: inout [String]
-  ) throws -> (content: ProjectContent, count: Int)? {
+  ) throws(MediaError) -> (content: ProjectContent, count: Int)? {
     guard let first = children.first,
       let exact = first["metadata"]?[OpenTimelineDocument.key]?["segment"],
       exact["piece"]?.number ?? 0 == 0, let length = exact["duration"]?.otioFraction,
@@ -51,7 +51,7 @@ enum OpenTimelineExact {
 
   private static func mapping(
     _ exact: JSONValue, _ target: TimeRange
-  ) throws -> PlaybackMapping {
+  ) throws(MediaError) -> PlaybackMapping {
     let ends = (exact["source"]?.elements ?? []).map(\.otioFraction)
     let isReversed = exact["reversed"]?.bool ?? false
     guard ends.count == 2, let start = ends[0], let end = ends[1] else {

@@ -23,12 +23,12 @@ struct OpenTimelineReader {
     var content: ProjectContent
   }
 
-  init(_ find: @escaping (String) throws -> MediaSource) { media = ProjectMedia(find) }
+  init(_ find: @escaping (String) throws(MediaError) -> MediaSource) { media = ProjectMedia(find) }
 
   /// What could not be taken over, a sentence each.
   var warnings: [String] { notes + media.warnings }
 
-  mutating func composition(of document: JSONValue) throws -> Composition {
+  mutating func composition(of document: JSONValue) throws(MediaError) -> Composition {
     let stack = try OpenTimelineRoot.stack(of: document)
     var pictures: [Layer] = []
     var audios: [Layer] = []
@@ -81,7 +81,7 @@ struct OpenTimelineReader {
   /// The tracks of sound, of which the first is played.
   private mutating func heard(
     _ audios: [Layer], along curve: [ProjectContent.CurvePart]?, _ below: inout Int
-  ) throws -> [CompositionTrack] {
+  ) throws(MediaError) -> [CompositionTrack] {
     // An empty track in front would silence the one that is meant to be heard.
     let silent = audios.firstIndex(where: \.content.showsAnything) ?? 0
     below = max(0, below - silent)
@@ -115,7 +115,7 @@ struct OpenTimelineReader {
   /// What an item plays of one kind, for as long as the item lasts.
   private mutating func content(
     of item: JSONValue, _ mediaType: MediaType, _ location: String, depth: Int
-  ) throws -> ProjectContent {
+  ) throws(MediaError) -> ProjectContent {
     guard depth < Self.depthLimit else {
       throw MediaError.invalidProject("its compositions are nested too deeply")
     }
@@ -155,7 +155,7 @@ struct OpenTimelineReader {
   /// The children of a track, one after the other.
   private mutating func row(
     _ track: JSONValue, _ mediaType: MediaType, _ name: String, depth: Int
-  ) throws -> ProjectContent {
+  ) throws(MediaError) -> ProjectContent {
     var row = ProjectContent()
     var children = try track.otioItems("children", name)[...]
     while let child = children.first {
@@ -176,7 +176,7 @@ struct OpenTimelineReader {
 
   private mutating func clip(
     _ clip: JSONValue, _ location: String, depth: Int
-  ) throws -> ProjectContent {
+  ) throws(MediaError) -> ProjectContent {
     let duration = try length(of: clip, location, depth: depth)
     let reference = clip.otioReference
     guard let reference, let address = try reference.otioAddress(location) else {
@@ -198,7 +198,7 @@ struct OpenTimelineReader {
   }
 
   /// How long an item is, which its effects do not change.
-  private func length(of item: JSONValue, _ location: String, depth: Int) throws -> Rational {
+  private func length(of item: JSONValue, _ location: String, depth: Int) throws(MediaError) -> Rational {
     guard depth < Self.depthLimit else {
       throw MediaError.invalidProject("its compositions are nested too deeply")
     }
@@ -231,7 +231,7 @@ struct OpenTimelineReader {
   }
 
   /// What fades at the head and the tail of a track add to its length.
-  private static func fades(_ track: JSONValue, _ location: String) throws -> Rational {
+  private static func fades(_ track: JSONValue, _ location: String) throws(MediaError) -> Rational {
     let children = try track.otioItems("children", location)
     var sum = Rational.zero
     for (child, key) in [(children.first, "in_offset"), (children.last, "out_offset")] {
@@ -248,7 +248,7 @@ struct OpenTimelineReader {
   /// How an item plays its content; nil where it plays all of it as it is.
   private mutating func curve(
     _ item: JSONValue, lasting whole: Rational, _ location: String
-  ) throws -> [ProjectContent.CurvePart]? {
+  ) throws(MediaError) -> [ProjectContent.CurvePart]? {
     let effects = try effects(item, location)
     guard let (start, duration) = try item.otioRange("source_range", location) else {
       return effects.isNone
@@ -264,7 +264,7 @@ struct OpenTimelineReader {
 
   private mutating func effects(
     _ item: JSONValue, _ location: String
-  ) throws -> OpenTimelineEffects {
+  ) throws(MediaError) -> OpenTimelineEffects {
     let effects = try OpenTimelineEffects(item, location)
     notes += effects.leftOut.map { "the effect \($0) of \(location) is left out" }
     return effects

@@ -51,11 +51,11 @@ struct EditDecisionList {
 
   private var media: ProjectMedia
   private var notes: [String] = []
-  private let findRate: (String) throws -> FrameRate?
+  private let findRate: (String) throws(MediaError) -> FrameRate?
 
   init(
-    _ find: @escaping (String) throws -> MediaSource,
-    rate: @escaping (String) throws -> FrameRate?
+    _ find: @escaping (String) throws(MediaError) -> MediaSource,
+    rate: @escaping (String) throws(MediaError) -> FrameRate?
   ) {
     media = ProjectMedia(find)
     findRate = rate
@@ -74,7 +74,7 @@ struct EditDecisionList {
       .map { Self.trimmed($0.dropFirst(6)) }
   }
 
-  mutating func composition(of text: String) throws -> Composition {
+  mutating func composition(of text: String) throws(MediaError) -> Composition {
     var (events, isDrop) = try events(text)
     events.removeAll { $0.reel == "BL" || (!$0.isVideo && !$0.isAudio) }
     guard let first = events.first else {
@@ -145,7 +145,7 @@ struct EditDecisionList {
   /// The time code of each movie's first frame, in frames.
   private mutating func starts(
     of events: [Event], count: (TimeCode) -> Int64, seconds: (Int64) -> Rational
-  ) throws -> [String: Int64] {
+  ) throws(MediaError) -> [String: Int64] {
     var starts: [String: Int64] = [:]
     let movies = Dictionary(grouping: events, by: Self.path).sorted { $0.key < $1.key }
     for (path, events) in movies {
@@ -165,7 +165,7 @@ struct EditDecisionList {
     return starts
   }
 
-  private func rate(of first: Event, _ events: [Event]) throws -> FrameRate {
+  private func rate(of first: Event, _ events: [Event]) throws(MediaError) -> FrameRate {
     let most = events.flatMap(\.codes).map(\.frames).max() ?? 0
     guard let found = try findRate(Self.path(first)),
       found.framesPerSecond > Rational(most), found.framesPerSecond <= Rational(120)
@@ -179,7 +179,7 @@ struct EditDecisionList {
 
   // MARK: Lines
 
-  private mutating func events(_ text: String) throws -> ([Event], isDrop: Bool) {
+  private mutating func events(_ text: String) throws(MediaError) -> ([Event], isDrop: Bool) {
     var events: [Event] = []
     var isDrop = false
     for line in text.split(whereSeparator: \.isNewline) {

@@ -36,12 +36,12 @@ public struct EditingProject: Hashable, Sendable {
   ///   damaged, or one that plays what cannot be played here, and with `.frameRateNeeded` for a
   ///   list of frames of an unknown rate; what the closures throw.
   public init(
-    parsing text: String, source: (_ path: String) throws -> MediaSource,
-    timeCodeRate: (_ path: String) throws -> FrameRate? = { _ in nil }
-  ) throws {
-    let found = try withoutActuallyEscaping(source) { (source) throws -> Found in
-      try withoutActuallyEscaping(timeCodeRate) { (rate) throws -> Found in
-        do { return try Self.read(text, source, rate) } catch let error as MediaError {
+    parsing text: String, source: (_ path: String) throws(MediaError) -> MediaSource,
+    timeCodeRate: (_ path: String) throws(MediaError) -> FrameRate? = { _ in nil }
+  ) throws(MediaError) {
+    let found = try withoutActuallyEscaping(source) { (source) throws(MediaError) -> Found in
+      try withoutActuallyEscaping(timeCodeRate) { (rate) throws(MediaError) -> Found in
+        do throws(MediaError) { return try Self.read(text, source, rate) } catch {
           throw error.ofProject
         }
       }
@@ -52,9 +52,9 @@ public struct EditingProject: Hashable, Sendable {
   private typealias Found = (Format, String, Composition, [String])
 
   private static func read(
-    _ text: String, _ source: @escaping (String) throws -> MediaSource,
-    _ rate: @escaping (String) throws -> FrameRate?
-  ) throws -> Found {
+    _ text: String, _ source: @escaping (String) throws(MediaError) -> MediaSource,
+    _ rate: @escaping (String) throws(MediaError) -> FrameRate?
+  ) throws(MediaError) -> Found {
     switch text.first(where: { !$0.isWhitespace && $0 != "\u{feff}" }) {
     case "<":
       let document = try XMLElement(parsing: text)

@@ -7,7 +7,7 @@ extension FinalCutProject {
   /// Which time of its content a clip plays: its own, or what its time map says.
   mutating func curve(
     _ element: XMLElement, from start: Rational, lasting duration: Rational
-  ) throws -> [ProjectContent.CurvePart] {
+  ) throws(MediaError) -> [ProjectContent.CurvePart] {
     let end = try (start + duration).checked("the end of \(Self.words(element))")
     if let conform = element.first("conform-rate"), conform["scaleEnabled"] != "0" {
       notes.append("\(Self.words(element)) plays at the rate of its own frames")
@@ -49,7 +49,7 @@ extension FinalCutProject {
   }
 
   /// A time such as `1001/30000s`; nil where the attribute is not there.
-  static func time(_ element: XMLElement, _ key: String) throws -> Rational? {
+  static func time(_ element: XMLElement, _ key: String) throws(MediaError) -> Rational? {
     guard let text = element[key] else { return nil }
     let parts = text.dropLast().split(separator: "/", omittingEmptySubsequences: false)
     guard text.hasSuffix("s"), (1...2).contains(parts.count),

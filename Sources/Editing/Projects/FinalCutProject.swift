@@ -44,13 +44,13 @@ struct FinalCutProject {
   /// Elements that may still be read: compound clips in compound clips could go on without end.
   private var budget = 1_000_000
 
-  init(_ find: @escaping (String) throws -> MediaSource) { media = ProjectMedia(find) }
+  init(_ find: @escaping (String) throws(MediaError) -> MediaSource) { media = ProjectMedia(find) }
 
   var warnings: [String] { notes + media.warnings }
 
   static func name(_ document: XMLElement) -> String? { document.all("project").first?["name"] }
 
-  mutating func composition(of document: XMLElement) throws -> Composition {
+  mutating func composition(of document: XMLElement) throws(MediaError) -> Composition {
     for asset in document.all("asset") {
       guard let id = asset["id"], let path = asset["src"] ?? asset.first("media-rep")?["src"]
       else { continue }
@@ -77,7 +77,7 @@ struct FinalCutProject {
     return composition
   }
 
-  private mutating func sequence(_ sequence: XMLElement, depth: Int) throws -> ProjectContent {
+  private mutating func sequence(_ sequence: XMLElement, depth: Int) throws(MediaError) -> ProjectContent {
     guard let spine = sequence.first("spine") else { return ProjectContent() }
     let start = try Self.time(sequence, "tcStart") ?? .zero
     return try flattened(row(spine, from: start, depth: depth + 1))
@@ -86,7 +86,7 @@ struct FinalCutProject {
   /// A story line: its clips one after the other.
   private mutating func row(
     _ spine: XMLElement, from start: Rational, depth: Int
-  ) throws -> Played {
+  ) throws(MediaError) -> Played {
     var row = Played(content: ProjectContent())
     for child in spine.children where child["offset"] != nil || child["duration"] != nil {
       if child.name == "transition" {
@@ -116,7 +116,7 @@ struct FinalCutProject {
   ]
 
   /// A clip for as long as it lasts, from zero on.
-  private mutating func clip(_ element: XMLElement, depth: Int) throws -> Played {
+  private mutating func clip(_ element: XMLElement, depth: Int) throws(MediaError) -> Played {
     budget -= 1
     guard depth < 64, budget > 0 else {
       throw MediaError.invalidProject("its clips are nested too deeply")
@@ -163,7 +163,7 @@ struct FinalCutProject {
   }
 
   /// Where the content of a clip begins, which is its start where it names none.
-  private func naturalStart(of element: XMLElement) throws -> Rational {
+  private func naturalStart(of element: XMLElement) throws(MediaError) -> Rational {
     guard let reference = element["ref"] else { return .zero }
     if let asset = assets[reference] { return asset.start }
     return try sequences[reference].flatMap { try Self.time($0, "tcStart") } ?? .zero
@@ -187,7 +187,7 @@ struct FinalCutProject {
   /// What a clip that holds others plays, in its own time; nil for gaps and what is generated.
   private mutating func content(
     _ element: XMLElement, depth: Int
-  ) throws -> ProjectContent? {
+  ) throws(MediaError) -> ProjectContent? {
     switch element.name {
     case "clip", "sync-clip":
       var layers: [ProjectContent] = []
@@ -222,7 +222,7 @@ struct FinalCutProject {
   }
 
   /// The layers of what is played and connected as one, of sound the main one in front.
-  private func flattened(_ played: Played) throws -> ProjectContent {
+  private func flattened(_ played: Played) throws(MediaError) -> ProjectContent {
     var layers: [(lane: Int, content: ProjectContent)] = [(0, played.content)]
     for item in played.connected {
       layers.append((item.lane, try Self.later(item.content, by: item.at)))
@@ -235,7 +235,7 @@ struct FinalCutProject {
     return try ProjectContent.inSequence(sorted.map(\.element.content))
   }
 
-  private static func shifted(_ played: Played, by time: Rational) throws -> Played {
+  private static func shifted(_ played: Played, by time: Rational) throws(MediaError) -> Played {
     Played(
       content: try later(played.content, by: time),
       connected: try played.later(by: time))
@@ -244,7 +244,7 @@ struct FinalCutProject {
   /// The same content so much later; what would come before zero is cut off.
   private static func later(
     _ content: ProjectContent, by time: Rational
-  ) throws -> ProjectContent {
+  ) throws(MediaError) -> ProjectContent {
     if time < .zero {
       let start = -time
       guard start < content.duration else { return ProjectContent() }

@@ -7,14 +7,14 @@ struct LosslessCutProject {
   private var media: ProjectMedia
   private var notes: [String] = []
 
-  init(_ find: @escaping (String) throws -> MediaSource) { media = ProjectMedia(find) }
+  init(_ find: @escaping (String) throws(MediaError) -> MediaSource) { media = ProjectMedia(find) }
 
   var warnings: [String] { notes + media.warnings }
 
   static func isOne(_ document: JSONValue) -> Bool { document["cutSegments"] != nil }
 
   /// The segments that are kept, one after the other, as LosslessCut would merge them.
-  mutating func composition(of document: JSONValue) throws -> Composition {
+  mutating func composition(of document: JSONValue) throws(MediaError) -> Composition {
     guard let path = document["mediaFileName"]?.string, !path.isEmpty else {
       throw MediaError.invalidProject("it does not name its movie")
     }
@@ -56,7 +56,7 @@ struct LosslessCutProject {
     return flag
   }
 
-  private static func time(_ value: JSONValue?, _ location: String) throws -> Rational? {
+  private static func time(_ value: JSONValue?, _ location: String) throws(MediaError) -> Rational? {
     guard let value, value != .null else { return nil }
     guard let time = value.number.flatMap(ProjectTime.nearest), time >= .zero else {
       throw MediaError.invalidProject("\(location) has a time that is none")

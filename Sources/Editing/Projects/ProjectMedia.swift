@@ -4,12 +4,12 @@ import OvercrankMediaCore
 
 /// Turns what a project plays into tracks, and looks up the media of what is shown.
 struct ProjectMedia {
-  private let find: (String) throws -> MediaSource
+  private let find: (String) throws(MediaError) -> MediaSource
   private var sources: [String: MediaSource] = [:]
   /// What was not taken over as it stood, a sentence each.
   var warnings: [String] = []
 
-  init(_ find: @escaping (String) throws -> MediaSource) { self.find = find }
+  init(_ find: @escaping (String) throws(MediaError) -> MediaSource) { self.find = find }
 
   /// Makes a track of content.
   ///
@@ -17,7 +17,7 @@ struct ProjectMedia {
   ///   not fit exact times; what the search for media throws.
   mutating func track(
     _ content: ProjectContent, _ mediaType: MediaType
-  ) throws -> CompositionTrack {
+  ) throws(MediaError) -> CompositionTrack {
     var segments: [TrackSegment] = []
     for piece in content.pieces {
       let target = try TimeRange(
@@ -35,7 +35,7 @@ struct ProjectMedia {
 
   private mutating func segment(
     _ shown: ProjectContent.Shown, _ target: TimeRange
-  ) throws -> TrackSegment {
+  ) throws(MediaError) -> TrackSegment {
     let source = try source(shown.clip.path)
     let mapping: PlaybackMapping
     if let exact = shown.clip.exact {
@@ -55,7 +55,7 @@ struct ProjectMedia {
   /// The part of an exact motion that a piece shows.
   private static func mapping(
     _ exact: PlaybackMapping, _ shown: ProjectContent.Shown, _ target: TimeRange
-  ) throws -> PlaybackMapping {
+  ) throws(MediaError) -> PlaybackMapping {
     let (low, high) = (min(shown.from, shown.to), max(shown.from, shown.to))
     guard low < high else {
       return try PlaybackMapping(
@@ -75,7 +75,7 @@ struct ProjectMedia {
   /// What plays media at one speed, or holds an instant of it.
   private mutating func line(
     _ shown: ProjectContent.Shown, of source: MediaSource, _ target: TimeRange
-  ) throws -> PlaybackMapping {
+  ) throws(MediaError) -> PlaybackMapping {
     // A still image looks the same at any time, and has one frame at most.
     if Self.isStill(source.path) { return try PlaybackMapping(holding: .zero, target: target) }
     let end = source.duration.seconds
@@ -120,7 +120,7 @@ struct ProjectMedia {
   }
 
   /// What is known of a movie, looked up once.
-  mutating func source(_ path: String) throws -> MediaSource {
+  mutating func source(_ path: String) throws(MediaError) -> MediaSource {
     if let known = sources[path] { return known }
     let found = try find(path)
     sources[path] = found

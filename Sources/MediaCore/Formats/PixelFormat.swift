@@ -4,7 +4,7 @@
 ///
 /// Any name is accepted, known to FFmpeg or not. Each user of a format documents its supported
 /// names.
-public struct PixelFormat: RawRepresentable, Hashable, Sendable {
+public struct PixelFormat: RawRepresentable, Hashable, Sendable, Codable {
   /// FFmpeg's name: `yuyv422`.
   public let rawValue: String
 

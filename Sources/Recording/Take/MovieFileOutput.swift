@@ -42,7 +42,8 @@ public final class MovieFileOutput: FrameOutput {
   public let settings: RecordingSettings
   let state = Mutex(State())
   private let hub = EventHub<Event>()
-  private let progressHub = EventHub<Progress>(capacity: 1)
+  let progressHub = EventHub<Progress>(capacity: 1)
+  let triggerHub = EventHub<TriggeredEvent>()
 
   /// Video and audio.
   public var mediaTypes: [MediaType] { [.video, .audio] }
@@ -130,6 +131,13 @@ public final class MovieFileOutput: FrameOutput {
   /// An update follows when the queued frames are stored, or after 1/50 s of frames. A slow
   /// consumer gets only the newest update.
   public var progress: some AsyncSequence<Progress, Never> & Sendable { progressHub.events() }
+
+  /// Events of ``record(on:events:)`` from now on, for any number of listeners.
+  ///
+  /// Each listener buffers the newest 256 events.
+  public var triggeredEvents: some AsyncSequence<TriggeredEvent, Never> & Sendable {
+    triggerHub.events()
+  }
 
   /// Stops the take.
   ///

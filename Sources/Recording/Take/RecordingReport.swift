@@ -189,7 +189,7 @@ public struct FrameIntervals: Hashable, Sendable, Codable {
   /// Nil for fewer than two frames.
   ///
   /// A percentile is the smallest interval that the given percentage of intervals does not exceed.
-  public init?(microseconds times: [Int64]) {
+  package init?(microseconds times: [Int64]) {
     let sorted = zip(times.dropFirst(), times).map { $0 &- $1 }.sorted()
     guard let longest = sorted.last else { return nil }
     func percentile(_ percent: Int) -> Duration {

@@ -28,7 +28,13 @@ extension MovieFileOutput {
   public func record(
     on triggers: TriggerSettings, events: (TriggeredEvent) -> Void = { _ in }
   ) throws(MediaError) -> TriggeredReport {
-    try whileJoined { () throws(MediaError) in try write(on: triggers, events) }
+    try whileJoined { () throws(MediaError) in
+      try write(on: triggers) { event in
+        triggerHub.send(event)
+        if case .progress(let step) = event { progressHub.send(step) }
+        events(event)
+      }
+    }
   }
 
   private func write(

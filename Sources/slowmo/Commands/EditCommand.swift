@@ -108,7 +108,7 @@ private struct ProjectReader {
   private(set) var warnings: [String] = []
 
   init(
-    _ project: String, timecodeFps: FrameRate?, open: (String) throws -> Asset
+    _ project: String, timecodeFps: FrameRate?, open: (String) throws(MediaError) -> Asset
   ) throws {
     if try Files.isMovie(project) {
       let asset = try open(project)
@@ -119,7 +119,7 @@ private struct ProjectReader {
     }
     var opened: [String: Asset] = [:]
     var relinked: [String] = []
-    func asset(_ path: String) throws -> Asset {
+    func asset(_ path: String) throws(MediaError) -> Asset {
       if let known = opened[path] { return known }
       let found = ProjectPaths.found(path, in: project)
       if found != ProjectPaths.resolved(path, in: project) {
@@ -129,9 +129,10 @@ private struct ProjectReader {
       opened[path] = asset
       return asset
     }
-    let read = try EditingProject(parsing: try Files.readText(project)) { path in
+    let read = try EditingProject(parsing: try Files.readText(project)) {
+      (path) throws(MediaError) in
       try asset(path).mediaSource()
-    } timeCodeRate: { path in
+    } timeCodeRate: { (path) throws(MediaError) in
       try timecodeFps ?? asset(path).videoTrack?.nominalFrameRate
     }
     composition = read.composition

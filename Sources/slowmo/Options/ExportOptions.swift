@@ -98,7 +98,7 @@ struct ExportOptions: ParsableArguments {
   }
 
   /// Opens a movie as `--on-error` has it.
-  func asset(_ path: String) throws -> Asset { try openAsset(path, onError) }
+  func asset(_ path: String) throws(MediaError) -> Asset { try openAsset(path, onError) }
 
   /// Exports a composition and tells of it, or tells the plan, or writes it as a project.
   func export(
@@ -243,7 +243,9 @@ extension ArgumentHelp {
 }
 
 /// Opens a movie; unless errors are to stop the work, what is there of one that is cut off.
-func openAsset(_ path: String, _ policy: UndecodableFramePolicy) throws -> Asset {
+func openAsset(
+  _ path: String, _ policy: UndecodableFramePolicy
+) throws(MediaError) -> Asset {
   let asset = try Asset(path: path, allowsTruncation: policy != .stop)
   if let truncation = asset.truncation {
     Output.note("\(path) is cut off: \(truncation.words)")

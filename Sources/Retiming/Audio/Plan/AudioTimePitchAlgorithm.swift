@@ -5,7 +5,7 @@ public import OvercrankMediaCore
 
 /// What happens to the pitch of sound that plays at another speed.
 ///
-/// The names of `AVAudioTimePitchAlgorithm`; the raw values are those of the command line.
+/// The names of `AVAudioTimePitchAlgorithm`; the raw values are stable names for text and files.
 public enum AudioTimePitchAlgorithm: String, Hashable, Sendable, CaseIterable {
   /// Keeps the pitch, in the frequency domain: the best for music, and the costliest.
   ///

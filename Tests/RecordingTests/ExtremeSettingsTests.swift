@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankCapture
+import OvercrankDeviceDiscovery
+import OvercrankMediaCore
+import TestSupport
+import Testing
+
+@testable import OvercrankRecording
+
+/// Times at the edge of what fits, in the settings of a recording: a result or a typed error.
+struct ExtremeSettingsTests {
+  private let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
+  private func session() throws -> CaptureSession {
+    try CaptureSession(CaptureDevice.named("synthetic:64x48@240?pace=max"))
+  }
+
+  @Test(arguments: 0..<12 as Range<UInt64>)
+  func `A limit of any duration ends the take, or leaves that to the frame count`(
+    seed: UInt64
+  ) throws {
+    var random = SeededGenerator(seed: seed)
+    var settings = RecordingSettings(path: scratch.file("a.mov"))
+    settings.limit = CaptureLimit(duration: random.extremeTime(), frameCount: 5)
+    do throws(MediaError) {
+      let report = try MovieFileOutput(session: session(), settings: settings).record()
+      #expect(report.ledger.stored <= 5)
+    } catch { #expect([.nothingCaptured, .badConfiguration].contains(error.code), "\(error)") }
+  }
+
+  @Test(arguments: 0..<12 as Range<UInt64>)
+  func `Clips of any length around a trigger end with the capture`(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    var settings = RecordingSettings(path: scratch.file("a.mov"))
+    settings.limit = CaptureLimit(frameCount: 24)
+    var triggers = TriggerSettings(
+      preDuration: random.extremeTime(), postDuration: random.extremeTime())
+    triggers.quietPeriod = random.extremeTime()
+    triggers.memoryLimit = 1 << 20
+    do throws(MediaError) {
+      let output = try MovieFileOutput(session: session(), settings: settings)
+      let trigger = CaptureTrigger(source: .call, time: random.extremeTime())
+      let report = try output.record(on: triggers) { event in
+        if case .waiting = event { output.trigger(trigger) }
+      }
+      #expect(report.clips.count <= 1)
+    } catch {
+      #expect([.nothingCaptured, .badConfiguration].contains(error.code), "\(error)")
+    }
+  }
+
+  @Test(arguments: 0..<12 as Range<UInt64>)
+  func `A least frame duration of any value lets the first frame pass`(seed: UInt64) async throws {
+    var random = SeededGenerator(seed: seed)
+    let (session, output) = (try session(), VideoDataOutput())
+    output.minFrameDuration = random.extremeTime()
+    try session.addOutput(output)
+    try await session.startRunning()
+    var count = 0
+    for await _ in output.frames {
+      count += 1
+      break
+    }
+    #expect(count == 1)
+    await session.stopRunning()
+  }
+
+  @Test(arguments: 0..<12 as Range<UInt64>)
+  func `An image at any time is stored, or refused`(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let writer = AssetWriter(path: scratch.file("a.mov"))
+    let input = try AssetWriterInput(
+      formatDescription: FormatDescription(mediaSubType: .codec(.mjpeg), width: 128, height: 96),
+      frameRate: FrameRate(100), video: .automatic, expectsMediaDataInRealTime: false)
+    try writer.add(input)
+    try writer.startWriting()
+    do throws(MediaError) {
+      try writer.startSession(atSourceTime: random.extremeTime())
+      for image in (try? ScriptedCamera(100).pictures(0..<4)) ?? [] {
+        try image.withUnsafeBytes { (bytes) throws(MediaError) in
+          try input.append(bytes: bytes, at: random.extremeTime())
+        }
+      }
+      try writer.finishWriting()
+    } catch {
+      #expect([.invalidData, .nothingCaptured, .wrongState].contains(error.code), "\(error)")
+      writer.cancelWriting()
+    }
+  }
+}

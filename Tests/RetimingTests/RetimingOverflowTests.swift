@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import OvercrankMediaCore
+import OvercrankRetiming
+import TestSupport
+import Testing
+
+/// Numbers at the edge of what fits: counts of samples and frames fit, or are typed errors.
+struct RetimingOverflowTests {
+  @Test(arguments: 0..<60 as Range<UInt64>)
+  func `A number of samples fits, or is refused`(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let retimer = try AudioRetimer(
+      algorithm: AudioTimePitchAlgorithm.allCases[
+        Int(seed % UInt64(AudioTimePitchAlgorithm.allCases.count))],
+      sampleRate: 48_000, channelCount: 2)
+    for _ in 0..<100 {
+      let times = (0..<4).map { _ in random.extremeTime() }.sorted()
+      do throws(MediaError) {
+        let mapping = try TimeMapping(
+          source: TimeRange(start: times[0], end: times[1]),
+          target: TimeRange(start: times[2], end: times[3]))
+        let duration = random.next() % 2 == 0 ? nil : random.extremeTime()
+        let count = try retimer.sampleCount(mappings: [mapping], duration: duration)
+        #expect(count >= 0)
+      } catch { #expect(Self.expected.contains(error.code), "\(error)") }
+    }
+  }
+
+  @Test(arguments: 0..<60 as Range<UInt64>)
+  func `A number of output frames fits, or is refused`(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    for _ in 0..<200 {
+      let (duration, tick) = (random.extremeTime().seconds, random.extremeTime().seconds)
+      do throws(MediaError) {
+        let rate = try FrameRate(frameDuration: random.extremeTime())
+        let grid = try OutputFrameGrid(duration: duration, rate: rate, sourceTick: tick)
+        #expect(grid.count >= 1)
+        for slot in [0, grid.count - 1, .max] as [Int64] { #expect(grid.seconds(of: slot).isValid) }
+      } catch { #expect(Self.expected.contains(error.code), "\(error)") }
+    }
+  }
+
+  private static let expected: Set<MediaError.Code> = [
+    .overflow, .notExact, .notPositive, .emptyRange, .invalidMappings, .speedOutOfRange,
+  ]
+}
