@@ -87,8 +87,11 @@ struct OpenTimelineReader {
     below = max(0, below - silent)
     var tracks: [CompositionTrack] = []
     for audio in audios.dropFirst(silent) {
-      do {
-        let content = try curve.map { try audio.content.played(along: $0) } ?? audio.content
+      do throws(MediaError) {
+        let content =
+          try curve.map { (curve) throws(MediaError) in
+            try audio.content.played(along: curve)
+          } ?? audio.content
         tracks.append(Self.tagged(try media.track(content, .audio), by: [audio.track]))
       } catch  where !tracks.isEmpty {
         notes.append("\(audio.name) is left out: \(error)")
@@ -225,7 +228,9 @@ struct OpenTimelineReader {
       }
       return sum
     case "Stack":
-      return try children.map { try length(of: $0, location, depth: depth + 1) }.max() ?? .zero
+      return try children.map { (child) throws(MediaError) in
+        try length(of: child, location, depth: depth + 1)
+      }.max() ?? .zero
     default: throw Self.notPlayed(item, location)
     }
   }

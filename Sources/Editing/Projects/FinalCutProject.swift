@@ -95,8 +95,8 @@ struct FinalCutProject {
       }
       guard Self.kinds.contains(child.name) || child.name == "audition" else { continue }
       let offset =
-        try Self.time(child, "offset").map {
-          try ($0 - start).checked("the offset of \(Self.words(child))")
+        try Self.time(child, "offset").map { (offset) throws(MediaError) in
+          try (offset - start).checked("the offset of \(Self.words(child))")
         } ?? row.content.duration
       let played = try clip(child, depth: depth + 1)
       guard offset >= row.content.duration else {
@@ -126,7 +126,12 @@ struct FinalCutProject {
       return try clip(chosen, depth: depth + 1)
     }
     if element.name == "spine" { return try row(element, from: .zero, depth: depth) }
-    let start = try Self.time(element, "start") ?? naturalStart(of: element)
+    let start: Rational
+    if let stated = try Self.time(element, "start") {
+      start = stated
+    } else {
+      start = try naturalStart(of: element)
+    }
     let location = Self.words(element)
     var content = try content(element, depth: depth)
     let duration = try Self.time(element, "duration") ?? content?.duration ?? .zero
@@ -166,7 +171,8 @@ struct FinalCutProject {
   private func naturalStart(of element: XMLElement) throws(MediaError) -> Rational {
     guard let reference = element["ref"] else { return .zero }
     if let asset = assets[reference] { return asset.start }
-    return try sequences[reference].flatMap { try Self.time($0, "tcStart") } ?? .zero
+    guard let sequence = sequences[reference] else { return .zero }
+    return try Self.time(sequence, "tcStart") ?? .zero
   }
 
   /// The asset of a clip that plays one directly: nil for other clips, none where this kind of

@@ -23,7 +23,7 @@ struct LosslessCutProject {
     var content = ProjectContent()
     for (number, segment) in (document["cutSegments"]?.elements ?? []).enumerated() {
       let location = "segment \(number + 1)"
-      guard try segment["selected"].map({ try Self.flag($0, location) }) ?? true else {
+      if let selected = segment["selected"], try !Self.flag(selected, location) {
         notes.append("\(location) is not selected and left out")
         continue
       }
