@@ -49,7 +49,9 @@ struct OverflowTests {
       attempt { () throws(MediaError) in
         let mapping = try TimeMapping(source: source, target: target)
         // A result that does not fit is invalid, and is checked where a time is made of it.
-        for moved in [mapping.targetSeconds(of: one.seconds), mapping.sourceSeconds(of: two.seconds)]
+        for moved in [
+          mapping.targetSeconds(of: one.seconds), mapping.sourceSeconds(of: two.seconds),
+        ]
         where moved.isValid {
           _ = try? MediaTime(moved)
         }

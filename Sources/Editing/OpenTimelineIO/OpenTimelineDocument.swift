@@ -45,8 +45,9 @@ public struct OpenTimelineDocument: Hashable, Sendable {
       throw MediaError.invalidProject("it is not JSON")
     }
     self = try withoutActuallyEscaping(source) { (source) throws(MediaError) in
-      do throws(MediaError) { return try OpenTimelineDocument(reading: document, source: source) }
-      catch { throw error.ofProject }
+      do throws(MediaError) {
+        return try OpenTimelineDocument(reading: document, source: source)
+      } catch { throw error.ofProject }
     }
   }
 

@@ -201,7 +201,9 @@ struct OpenTimelineReader {
   }
 
   /// How long an item is, which its effects do not change.
-  private func length(of item: JSONValue, _ location: String, depth: Int) throws(MediaError) -> Rational {
+  private func length(of item: JSONValue, _ location: String, depth: Int) throws(MediaError)
+    -> Rational
+  {
     guard depth < Self.depthLimit else {
       throw MediaError.invalidProject("its compositions are nested too deeply")
     }

@@ -77,7 +77,9 @@ struct FinalCutProject {
     return composition
   }
 
-  private mutating func sequence(_ sequence: XMLElement, depth: Int) throws(MediaError) -> ProjectContent {
+  private mutating func sequence(_ sequence: XMLElement, depth: Int) throws(MediaError)
+    -> ProjectContent
+  {
     guard let spine = sequence.first("spine") else { return ProjectContent() }
     let start = try Self.time(sequence, "tcStart") ?? .zero
     return try flattened(row(spine, from: start, depth: depth + 1))

@@ -56,7 +56,8 @@ struct LosslessCutProject {
     return flag
   }
 
-  private static func time(_ value: JSONValue?, _ location: String) throws(MediaError) -> Rational? {
+  private static func time(_ value: JSONValue?, _ location: String) throws(MediaError) -> Rational?
+  {
     guard let value, value != .null else { return nil }
     guard let time = value.number.flatMap(ProjectTime.nearest), time >= .zero else {
       throw MediaError.invalidProject("\(location) has a time that is none")
