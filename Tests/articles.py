@@ -30,6 +30,7 @@ PROGRAM = re.compile(r"`(?:Benchmarks|Tests)/[^`]+`")
 COMMENT = re.compile(r"<!--(.*?)-->", re.S)
 CONSTANT = re.compile(r"^\s*(Sources/\S+): (.+?)\s*$", re.S)
 OPENING = re.compile(r"(?:^|[.!?:] )((?:What|Who|Whoever) [^.!?]*[.!])")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 REPOSITORY_PATH = re.compile(r"`((?:Benchmarks|Samples|Sources|Tests)/[^`\s]*)")
 CATALOG = "Sources/Overcrank/Overcrank.docc"
@@ -149,9 +150,30 @@ def link_problems(repo, path, paragraph):
             yield f"no such file: {name}"
 
 
+def option_problems(options, text):
+    """Options of `slowmo` that it does not have, in the code of an article."""
+    named = [span for span in re.findall(r"`([^`\n]+)`", text)
+             if span.startswith(("--", "slowmo "))]
+    for block in split(text)[0]:
+        if block.language in ("console", "sh"):
+            named += [line for line in block.text.replace("\\\n", " ").splitlines()
+                      if line.removeprefix("$ ").startswith("slowmo ")]
+    for option in sorted({option for line in named for option in OPTION.findall(line)}):
+        if option not in options:
+            yield f"slowmo has no option {option}"
+
+
+def known_options(repo):
+    """The options of all verbs, from the frozen help."""
+    help_text = "".join(
+        path.read_text() for path in sorted((repo / "Tests/Fixtures/help").glob("*.txt")))
+    return set(OPTION.findall(help_text))
+
+
 def problems(repo, path, text, most_lines):
     """What is wrong with an article or the README, each with its line."""
     blocks, paragraphs = split(text)
+    yield from option_problems(known_options(repo), text)
     lines = len(text.splitlines())
     if lines > most_lines:
         yield f"{lines}: a document of this kind has at most {most_lines} lines"
@@ -195,7 +217,7 @@ def self_test(repo):
             "The picture is whole.", "A grey frame.", "What is lost stays lost.",
             "It takes 12 ms.", "It is 3 times faster.", "It costs 0.89 of it, or 12 %.",
             "It syncs every 0.3 s.", "It takes 150 ms. <!-- Sources/None.swift: 150 -->",
-            "See [it](NONE.md).", "Run `Tests/none.sh`.", "```\n" + "-" * 97 + "\n```",
+            "Use `--none`.", "```sh\nslowmo record cam0 \\\n  --none\n```", "See [it](NONE.md).", "Run `Tests/none.sh`.", "```\n" + "-" * 97 + "\n```",
             "Line\n" * 131]:
         assert len(found(wrong + "\n")) == 1, (wrong, found(wrong + "\n"))
     source = nested_source("a.md", "```swift\nimport A\nlet a = 1\n```\n<!-- swift\nlet a = 2\n-->\n")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import OvercrankDeviceDiscovery
+import OvercrankLinuxSystem
 import OvercrankMediaCore
 import TestSupport
 import Testing
@@ -45,6 +46,22 @@ struct SyntheticAudioOutputTests {
       block.position != block.gapBefore?.sampleCount ?? 0
     {}
     await session.stopRunning()
+  }
+
+  @Test func `Audio of a session that starts again has the times of the new start`() async throws {
+    let camera = try CaptureDevice.named("synthetic:128x96@240")
+    let session = try CaptureSession(device: camera, format: try camera.fastestFormat())
+    for _ in 0..<3 {
+      let audio = AudioDataOutput()
+      try session.addOutput(audio)
+      var blocks = audio.blocks.makeAsyncIterator()
+      let start = MonotonicClock.nanoseconds()
+      try await session.startRunning()
+      let block = try #require(await blocks.next())
+      #expect(try block.presentationTimeStamp.nanoseconds(.halfAwayFromZero) >= start)
+      await session.stopRunning()
+      session.removeOutput(audio)
+    }
   }
 
   @Test func `Who listens while the camera runs is heard, and leaves`() async throws {

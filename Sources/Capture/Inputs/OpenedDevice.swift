@@ -125,7 +125,10 @@ struct OpenedDevice: Sendable {
       subType, width: format.width, height: format.height, bytesPerRow: 0)
     negotiatedFrameRate = format.maxFrameRate
     maximumByteCount = driver.maximumByteCount
-    audio = (SyntheticAudio(), { driver.firstFrameMicroseconds }, driver.frameClock)
+    audio = (
+      SyntheticAudio(), { driver.firstFrameMicroseconds },
+      { driver.runningFirstFrameMicroseconds }, driver.frameClock
+    )
   }
 
   private init(

@@ -14,7 +14,7 @@ extension DeviceInput: CapturingInput {
   private var audioDriver: SyntheticAudioDriver? {
     audio.map {
       SyntheticAudioDriver(
-        $0.source, epoch: $0.epochMicroseconds, frameClock: $0.frameClock)
+        $0.source, epoch: $0.runningEpochMicroseconds, frameClock: $0.frameClock)
     }
   }
 

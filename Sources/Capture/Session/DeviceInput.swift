@@ -16,11 +16,13 @@ public final class DeviceInput: Sendable {
   /// The camera's audio and its timing.
   ///
   /// - `source`: The audio signal.
-  /// - `epochMicroseconds`: The time of sample 0 on the capture clock.
+  /// - `epochMicroseconds`: The time of sample 0 on the capture clock, also after the stream ended.
+  /// - `runningEpochMicroseconds`: The same while the camera streams, and 0 otherwise.
   /// - `frameClock`: The clock of frames delivered without real-time pacing, or nil for real-time
   ///   frames.
   package typealias Audio = (
-    source: SyntheticAudio, epochMicroseconds: @Sendable () -> Int64, frameClock: FrameClock?
+    source: SyntheticAudio, epochMicroseconds: @Sendable () -> Int64,
+    runningEpochMicroseconds: @Sendable () -> Int64, frameClock: FrameClock?
   )
 
   /// The device as it was last opened.

@@ -93,13 +93,19 @@ package final class SyntheticDriver: FrameDriver {
   /// The capture time of frame 0, in microseconds; 0 before the start.
   package var firstFrameMicroseconds: Int64 { startMicroseconds.load(ordering: .acquiring) }
 
+  /// The same while frames are generated, and 0 otherwise.
+  ///
+  /// After a stop the last start time says nothing about the next stream.
+  var runningFirstFrameMicroseconds: Int64 {
+    isStopping.load(ordering: .acquiring) ? 0 : firstFrameMicroseconds
+  }
+
   package func start(keeping held: [Int]) throws(MediaError) {
     try counter?.open()
     guard let maker = maker.withLock({ $0.take() }) else {
       throw MediaError(
         .deviceFailed, "the synthetic camera is already running", recovery: "open it again")
     }
-    isStopping.store(false, ordering: .relaxed)
     queue.restart(keeping: held)
     // As on a real sensor, the first frame is complete one frame duration after the start.
     let duration = settings.frameRate.frameDuration
@@ -107,6 +113,7 @@ package final class SyntheticDriver: FrameDriver {
     if waitsForTakers { clock.advance(toMicroseconds: switchedOn) }
     let start = switchedOn &+ Int64(saturating: duration.doubleValue * 1_000_000)
     startMicroseconds.store(start, ordering: .releasing)
+    isStopping.store(false, ordering: .releasing)
     // At maximum pace the thread never sleeps, so real-time priority would starve other threads.
     let urgency: BlockingThread.Urgency = waitsForTakers ? .ordinary : .realTime
     let started = try BlockingThread.started(urgency: urgency) { [self] in
