@@ -72,7 +72,7 @@ struct ScriptedCamera {
         driver: driver,
         delivery: try FrameDelivery(layout: delivered, width: width, height: height),
         negotiatedFrameRate: rate, maximumByteCount: width * height * 3,
-        audio: hasAudio ? (SyntheticAudio(), { base }, nil) : nil))
+        audio: hasAudio ? (SyntheticAudio(), { base }, { base }, nil) : nil))
   }
 
   /// The pictures of an H.264 file as a camera sends them, with a key frame now and then.

@@ -133,7 +133,8 @@ private struct ProjectReader {
       (path) throws(MediaError) in
       try asset(path).mediaSource()
     } timeCodeRate: { (path) throws(MediaError) in
-      try timecodeFps ?? asset(path).videoTrack?.nominalFrameRate
+      if let timecodeFps { return timecodeFps }
+      return try asset(path).videoTrack?.nominalFrameRate
     }
     composition = read.composition
     warnings = relinked + read.warnings
