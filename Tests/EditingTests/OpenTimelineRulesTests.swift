@@ -8,8 +8,8 @@ import Testing
 /// Projects of other programs play what OpenTimelineIO's rules say.
 struct OpenTimelineRulesTests {
   private func read(_ text: String) throws -> OpenTimelineDocument {
-    try OpenTimelineDocument(parsing: text) {
-      try MediaSource(path: $0, duration: MediaTime(seconds: 100_000))
+    try OpenTimelineDocument(parsing: text) { (path) throws(MediaError) in
+      try MediaSource(path: path, duration: MediaTime(seconds: 100_000))
     }
   }
 
@@ -164,17 +164,21 @@ struct OpenTimelineRulesTests {
   }
 
   @Test func `Media behind another picture may be missing`() throws {
-    struct Missing: Error {}
+    let missing = MediaError(.fileNotFound, "gone.mov is missing")
     let other = plain().split(separator: "a.mov").joined(separator: "gone.mov")
     func read(_ text: String) throws -> OpenTimelineDocument {
-      try OpenTimelineDocument(parsing: text) {
-        if $0 == "gone.mov" { throw Missing() }
-        return try MediaSource(path: $0, duration: MediaTime(seconds: 10))
+      try OpenTimelineDocument(parsing: text) { (path) throws(MediaError) in
+        if path == "gone.mov" { throw missing }
+        return try MediaSource(path: path, duration: MediaTime(seconds: 10))
       }
     }
     let found = try read(timeline(stack(track(other), track(plain()))))
     #expect(found.composition.segments.map(\.description) == ["a.mov 1/1..2/1 -> 0/1..1/1"])
-    #expect(throws: Missing.self) { try read(timeline(stack(track(plain()), track(other)))) }
+    #expect {
+      try read(timeline(stack(track(plain()), track(other))))
+    } throws: {
+      ($0 as? MediaError)?.code == .fileNotFound
+    }
   }
 
   @Test func `A still image is held, and what a program would generate shows nothing`() throws {
@@ -182,8 +186,8 @@ struct OpenTimelineRulesTests {
     let generated = plain().split(separator: "ExternalReference").joined(
       separator: "GeneratorReference")
     let found = try OpenTimelineDocument(parsing: timeline(stack(track("\(still), \(generated)"))))
-    {
-      try MediaSource(path: $0, duration: MediaTime(1, over: 25))
+    { (path) throws(MediaError) in
+      try MediaSource(path: path, duration: MediaTime(1, over: 25))
     }
     #expect(
       found.composition.segments.map(\.description) == [

@@ -7,14 +7,14 @@ import Testing
 
 /// Projects: what is written reads back equal, and what others wrote is understood.
 struct OpenTimelineTests {
-  private func source(_ path: String, _ seconds: Int64 = 10) throws -> MediaSource {
+  private func source(_ path: String, _ seconds: Int64 = 10) throws(MediaError) -> MediaSource {
     try MediaSource(
       path: path, duration: MediaTime(seconds: seconds),
       tracks: [SourceTrack(.video, rotation: 90), SourceTrack(.audio, language: "swe")])
   }
 
   private func read(_ text: String) throws -> OpenTimelineDocument {
-    try OpenTimelineDocument(parsing: text) { try source($0) }
+    try OpenTimelineDocument(parsing: text) { (path) throws(MediaError) in try source(path) }
   }
 
   /// A project of one track of pictures, of the items given as JSON.
@@ -55,7 +55,9 @@ struct OpenTimelineTests {
   @Test("What is written reads back equal, to the last bit", arguments: 0..<UInt64(full(60)))
   func roundTrip(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
-    let sources = try ["a.mov", "/b c/å.mov", "100%.mov"].map { try source($0) }
+    let sources = try ["a.mov", "/b c/å.mov", "100%.mov"].map { (path) throws(MediaError) in
+      try source(path)
+    }
     var composition = Composition()
     for _ in 0..<Int.random(in: 1...12, using: &random) {
       let one = try #require(sources.randomElement(using: &random))

@@ -10,9 +10,9 @@ struct OtherProjectsTests {
   private func read(
     _ text: String, seconds: Int64 = 100, rate: Int64? = 24
   ) throws -> EditingProject {
-    try EditingProject(parsing: text) {
+    try EditingProject(parsing: text) { (path) throws(MediaError) in
       try MediaSource(
-        path: $0, duration: MediaTime(seconds: seconds),
+        path: path, duration: MediaTime(seconds: seconds),
         tracks: [SourceTrack(.video), SourceTrack(.audio)])
     } timeCodeRate: { _ in
       rate.map { FrameRate(Int($0)) }
@@ -97,8 +97,8 @@ struct OtherProjectsTests {
       FCM: DROP FRAME
       001  A001     V     C        00:00:59;28 00:01:00;02 00:00:59;28 00:01:00;02
       """
-    let television = try EditingProject(parsing: drop) {
-      try MediaSource(path: $0, duration: MediaTime(seconds: 100))
+    let television = try EditingProject(parsing: drop) { (path) throws(MediaError) in
+      try MediaSource(path: path, duration: MediaTime(seconds: 100))
     } timeCodeRate: { _ in
       FrameRate(30_000, over: 1_001)
     }

@@ -40,8 +40,8 @@ struct UnreadableValueTests {
   }
 
   private func table(_ text: String) throws -> [String] {
-    try OpenTimelineDocument(parsing: text) {
-      try MediaSource(path: $0, duration: MediaTime(seconds: 100))
+    try OpenTimelineDocument(parsing: text) { (path) throws(MediaError) in
+      try MediaSource(path: path, duration: MediaTime(seconds: 100))
     }
     .composition.track(.video)?.segments.map(\.description) ?? []
   }

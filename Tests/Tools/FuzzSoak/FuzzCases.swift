@@ -142,7 +142,9 @@ struct FuzzCases {
     var mutation = Mutation(random: random)
     let text = mutation.text(project)
     random = mutation.random
-    let read = try OpenTimelineDocument(parsing: text) { (_) throws in try assets[0].mediaSource() }
+    let read = try OpenTimelineDocument(parsing: text) { (_) throws(MediaError) in
+      try assets[0].mediaSource()
+    }
     _ = try OpenTimelineDocument(read.composition, name: "again").text()
     return try await "project " + exports(read.composition, assets[0], &random)
   }
