@@ -27,6 +27,7 @@ PROSE_WORDS = {
 UNITS = r"(?:%|ms|µs|us|ns|ppm|dB|[kMGT]i?B)(?![\w/])|(?:×|times) (?:faster|slower|as )"
 FIGURE = re.compile(rf"(?<![\w.])\d[\d .,]*\s?(?:{UNITS})|(?<![\w.])\d+\.\d+ s\b")
 PROGRAM = re.compile(r"`(?:Benchmarks|Tests)/[^`]+`")
+HIDDEN = re.compile(r"<!-- (?:swift|console)")
 COMMENT = re.compile(r"<!--(.*?)-->", re.S)
 CONSTANT = re.compile(r"^\s*(Sources/\S+): (.+?)\s*$", re.S)
 OPENING = re.compile(r"(?:^|[.!?:] )((?:What|Who|Whoever) [^.!?]*[.!])")
@@ -59,11 +60,11 @@ def split(text):
             lines.clear()
 
     for number, line in enumerate(text.splitlines() + [""], start=1):
-        if fence is None and (line.startswith("```") or line.rstrip() == "<!-- swift"):
+        if fence is None and (line.startswith("```") or HIDDEN.fullmatch(line.rstrip())):
             end_paragraph()
             hidden = line.startswith("<!--")
             fence = "-->" if hidden else "```"
-            blocks.append(Block("swift" if hidden else line[3:].strip(), "", number + 1))
+            blocks.append(Block(line[4 if hidden else 3:].strip(), "", number + 1))
         elif fence and line.rstrip() == fence:
             fence = None
         elif fence:

@@ -6,8 +6,8 @@ Every public symbol stands under `Overcrank`, the module that users import. A wa
 (a link that leads nowhere, a parameter without a name) fails, in articles and doc comments alike.
 The blocks of an article become one file, in which each sees the names of those above it. Blocks of a
 terminal (`console`) in which every command is `slowmo` are run in a new directory for each document;
-the lines shown must be among what is printed, in their order. `…` stands for other lines. Blocks that
-need a camera, and `sh` blocks, are not run.
+the lines shown must be among what is printed, in their order; a command that shows none must exit with
+0. `…` stands for other lines. Blocks that need a camera, and `sh` blocks, are not run.
 
     Tests/check-docs.py BUILD-DIRECTORY    the directory of `swift build`; the archive is .build/docs
     Tests/check-docs.py BUILD-DIRECTORY --self-test    shows that wrong calls and links are found
@@ -88,6 +88,8 @@ def run_commands(build, name, text):
                     stderr=subprocess.STDOUT)
                 printed = [other.rstrip() for other in result.stdout.splitlines()]
                 missing = missing_line(shown, printed)
+                if missing is None and not shown and result.returncode:
+                    missing = f"exit code 0, but {result.returncode}"
                 if missing is not None:
                     return [f"{name}:{line}: $ {command}\nprints no line\n{missing}\nbut\n"
                             + "\n".join(printed[:40])]
@@ -118,6 +120,7 @@ def self_test(build, graphs, directory):
     assert missing_line(["b", "…", "d"], ["a", "b", "c", "d"]) is None
     assert missing_line(["d", "b"], ["a", "b", "c", "d"]) == "b"
     assert run_documents(build, [("wrong.md", shown.format(" none"))])
+    assert run_documents(build, [("wrong.md", "```console\n$ slowmo info none.mov\n```\n")])
     catalog = directory / "Wrong.docc"
     catalog.mkdir()
     (catalog / "Wrong.md").write_text("# Wrong\n\nA link: ``CaptureSession/missing``.\n")

@@ -64,6 +64,21 @@ struct SyntheticAudioOutputTests {
     }
   }
 
+  @Test func `A session that starts again gets whole frames`() async throws {
+    let camera = try CaptureDevice.named("synthetic:128x96@240/mjpg")
+    let session = try CaptureSession(device: camera, format: try camera.fastestFormat())
+    for _ in 0..<3 {
+      let video = VideoDataOutput()
+      try session.addOutput(video)
+      var frames = video.frames.makeAsyncIterator()
+      try await session.startRunning()
+      for _ in 0..<20 { #expect(try await frames.next() != nil) }
+      await session.stopRunning()
+      session.removeOutput(video)
+      #expect(video.ledger.dropped[.corrupt] ?? 0 == 0)
+    }
+  }
+
   @Test func `Who listens while the camera runs is heard, and leaves`() async throws {
     let camera = try CaptureDevice.named("synthetic:128x96@240")
     let session = try CaptureSession(device: camera, format: try camera.fastestFormat())

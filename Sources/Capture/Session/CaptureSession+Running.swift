@@ -71,7 +71,7 @@ extension CaptureSession {
   ///   - control: The control that stops the capture of that input.
   ///   - resumes: Whether interrupted inputs restart when their devices return.
   /// - Returns: True if the session started, false if it was already running.
-  /// - Throws: `MediaError` as ``startRunning()``.
+  /// - Throws: `MediaError` as `startRunning()`.
   package func run(
     with control: CaptureControl, resumes: Bool = false
   ) throws(MediaError) -> Bool {

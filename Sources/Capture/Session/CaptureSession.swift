@@ -21,7 +21,7 @@ import Synchronization
 /// none. A full movie queue interrupts only that movie.
 ///
 /// Inputs, outputs and connections may be changed in every state. Changes between
-/// ``beginConfiguration()`` and ``commitConfiguration()`` take effect together. All calls may come
+/// ``beginConfiguration()`` and `commitConfiguration()` take effect together. All calls may come
 /// from any thread. Calls that block on a device are documented as such and have an asynchronous
 /// form.
 public final class CaptureSession: Sendable {
@@ -165,7 +165,7 @@ public final class CaptureSession: Sendable {
     try? change { graph throws(MediaError) in graph.remove(output) }
   }
 
-  /// Defers changes until ``commitConfiguration()``.
+  /// Defers changes until `commitConfiguration()`.
   ///
   /// Calls may be nested.
   public func beginConfiguration() {

@@ -14,7 +14,7 @@ public enum SessionEvent: Hashable, Sendable {
   case interruptionEnded(InterruptionReason)
   /// An input stopped with an error.
   ///
-  /// ``CaptureSession/startRunning()`` restarts it.
+  /// `CaptureSession.startRunning()` restarts it.
   case runtimeError(MediaError)
 
   /// The reason for an interruption.

@@ -77,7 +77,7 @@ extension CaptureSession {
   /// Sets all cameras to modes of a preset, including cameras added later.
   ///
   /// In a running session, cameras whose mode changes stop and start again. A movie that is being
-  /// recorded is finished first. Between ``beginConfiguration()`` and ``commitConfiguration()`` the
+  /// recorded is finished first. Between ``beginConfiguration()`` and `commitConfiguration()` the
   /// change is deferred, and errors are thrown by the latter.
   ///
   /// - Throws: `MediaError` with `.badConfiguration` if a camera has no matching mode, or as

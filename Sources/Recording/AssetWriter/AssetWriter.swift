@@ -19,7 +19,7 @@ import Synchronization
 /// try writer.finishWriting()
 /// ```
 ///
-/// Call ``finishWriting()`` or ``cancelWriting()`` at the end. A writer that is released before
+/// Call `finishWriting()` or ``cancelWriting()`` at the end. A writer that is released before
 /// removes its file.
 ///
 /// All calls may come from any thread. Creating and finishing the file block on the disk.

@@ -132,7 +132,7 @@ public final class MovieFileOutput: FrameOutput {
   /// consumer gets only the newest update.
   public var progress: some AsyncSequence<Progress, Never> & Sendable { progressHub.events() }
 
-  /// Events of ``record(on:events:)`` from now on, for any number of listeners.
+  /// Events of `record(on:events:)` from now on, for any number of listeners.
   ///
   /// Each listener buffers the newest 256 events.
   public var triggeredEvents: some AsyncSequence<TriggeredEvent, Never> & Sendable {

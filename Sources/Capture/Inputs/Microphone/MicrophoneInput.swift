@@ -28,7 +28,7 @@ public final class MicrophoneInput: CapturingInput {
   ///
   /// - Parameters:
   ///   - device: A device with audio.
-  ///   - format: One of the device's ``DeviceDiscovery/CaptureDevice/audioFormats()``. Nil selects
+  ///   - format: One of the device's ``CaptureDevice/audioFormats()``. Nil selects
   ///     the preferred format.
   /// - Throws: `MediaError` if the device is busy, lost, not permitted, no microphone, or does not
   ///   support the format.

@@ -117,8 +117,9 @@ package final class SyntheticDriver: FrameDriver {
     // At maximum pace the thread never sleeps, so real-time priority would starve other threads.
     let urgency: BlockingThread.Urgency = waitsForTakers ? .ordinary : .realTime
     let started = try BlockingThread.started(urgency: urgency) { [self] in
-      generate(maker, startMicroseconds: start)
-      self.maker.withLock { $0 = maker }
+      let used = generate(maker, startMicroseconds: start)
+      // With its state: an encoder refuses times that it has seen.
+      self.maker.withLock { $0 = used }
     }
     thread.withLock { $0 = started }
   }
@@ -141,7 +142,12 @@ package final class SyntheticDriver: FrameDriver {
     thread.withLock { $0.take() }?.join()
   }
 
-  private func generate(_ maker: any TestPatternGenerator, startMicroseconds: Int64) {
+  /// Generates frames until a stop.
+  ///
+  /// Returns the generator for the next stream.
+  private func generate(
+    _ maker: any TestPatternGenerator & Sendable, startMicroseconds: Int64
+  ) -> any TestPatternGenerator & Sendable {
     var maker = maker
     var overruns: UInt32 = 0
     var number: Int64 = 0
@@ -176,6 +182,7 @@ package final class SyntheticDriver: FrameDriver {
       queue.publish(index, byteCount: count ?? 0, frame)
     }
     queue.end()
+    return maker
   }
 
   /// A buffer to fill.
