@@ -326,14 +326,14 @@ struct CameraControlsTests {
     driver.send(change: .focus, to: 8)
     driver.send(change: .gain, to: 9)
     var values: [Int64?] = []
-    do {
+    do throws(MediaError) {
       for try await change in changes {
         #expect(change.name == "gain")
         values.append(change.value)
         if values.count == 2 { driver.change { $0.isUnplugged = true } }
       }
       Issue.record("the sequence ended without saying why")
-    } catch let error as MediaError {
+    } catch {
       #expect(error.code == .deviceLost)
     }
     #expect(values == [7, 9])
