@@ -38,8 +38,8 @@ public struct ExportSession: Sendable {
 
   /// Creates a session for a composition, and opens the files that it uses.
   ///
-  /// - Throws: `MediaError` as ``Asset/init(path:)`` does for an unreadable file, or with
-  ///   `.emptyRange`   for a composition without sources.
+  /// - Throws: `MediaError` as ``Asset/init(path:allowsTruncation:)`` does for an unreadable file,
+  ///   or with `.emptyRange` for a composition without sources.
   public init(_ composition: Composition) throws(MediaError) {
     guard !composition.sources.isEmpty else {
       throw MediaError(
@@ -100,7 +100,7 @@ public struct ExportSession: Sendable {
   /// - Returns: The report that ``export(_:isCancelled:progress:)`` would return, without elapsed
   ///   time.
   /// - Throws: `MediaError` with the reason why the export is not possible: `.cutNotOnKeyFrame`
-  ///   with   the nearest free cuts, `.unsupportedContainer`, `.unsupportedSource`, or
+  ///   with the nearest free cuts, `.unsupportedContainer`, `.unsupportedSource`, or
   ///   `.audioRefused`.
   public func plan(_ settings: ExportSettings) throws(MediaError) -> ExportReport {
     do { return try ExportPlan(self, settings).report } catch { throw MediaError(exporting: error) }

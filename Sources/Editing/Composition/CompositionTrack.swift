@@ -134,7 +134,7 @@ extension CompositionTrack {
   /// ignores the call there.
   ///
   /// - Parameter range: The gap in composition time; its start is zero or later.
-  /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` for a negative start,   or
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` for a negative start, or
   ///   `.notExact`.
   public mutating func insertEmptyTimeRange(_ range: TimeRange) throws(MediaError) {
     try exactly("inserting \(range.displayText)") { () throws(MediaError) in

@@ -15,7 +15,7 @@ public struct TrackSegment: Hashable, Sendable {
 
   /// Creates a segment that plays a source range at constant speed.
   ///
-  /// - Throws: `MediaError` with `.outsideSource` if the mapping's source range is not inside   the
+  /// - Throws: `MediaError` with `.outsideSource` if the mapping's source range is not inside the
   ///   source.
   public init(of source: MediaSource, _ mapping: TimeMapping) throws(MediaError) {
     try source.check(mapping.source)

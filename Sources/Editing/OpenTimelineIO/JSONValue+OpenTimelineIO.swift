@@ -74,7 +74,7 @@ extension JSONValue {
   /// Returns a range member, or nil if it is missing or null.
   ///
   /// - Throws: `MediaError` with `.invalidProject` for an unreadable range, because ignoring it
-  ///   would   show other frames.
+  ///   would show other frames.
   func otioRange(
     _ key: String, _ location: String
   ) throws(MediaError) -> (start: Rational, duration: Rational)? {
@@ -137,7 +137,7 @@ extension JSONValue {
   var otioWhyNothing: String? {
     guard let reference = otioAnyReference else { return "has no media" }
     switch reference.otioKind {
-    // An external reference gets here only if its URL is empty.
+    // An external reference reaches this case only if its URL is empty.
     case "MissingReference", "ExternalReference": return "has no media"
     case "GeneratorReference": return "is a generated image"
     default: return nil

@@ -15,7 +15,7 @@ struct OpenTimelineEffects {
   var isNone: Bool { speed == .one && offsets == nil }
 
   /// - Throws: `MediaError` with `.invalidProject` for a time effect without a curve in the
-  ///   project,   because playing it at speed 1 would show other frames.
+  ///   project, because playing it at speed 1 would show other frames.
   init(_ item: JSONValue, _ location: String) throws(MediaError) {
     for effect in try item.otioItems("effects", location) {
       guard try effect.otioIsEnabled("an effect of \(location)") else { continue }

@@ -33,7 +33,7 @@ public struct EditingProject: Hashable, Sendable {
   ///   - timeCodeRate: A closure that returns the timecode rate of an EDL for the path of its first
   ///     movie; nil if unknown.
   /// - Throws: `MediaError` with `.invalidProject` for an unknown format, a damaged file or
-  ///   unsupported   content, and `.frameRateNeeded` for an EDL of an unknown rate; errors of the
+  ///   unsupported content, and `.frameRateNeeded` for an EDL of an unknown rate; errors of the
   ///   closures.
   public init(
     parsing text: String, source: (_ path: String) throws(MediaError) -> MediaSource,

@@ -14,7 +14,7 @@ struct ProjectMedia {
   /// Converts content to a track.
   ///
   /// - Throws: `MediaError` with `.invalidProject` for clips outside their media or times that do
-  ///   not   fit; errors of the media lookup.
+  ///   not fit; errors of the media lookup.
   mutating func track(
     _ content: ProjectContent, _ mediaType: MediaType
   ) throws(MediaError) -> CompositionTrack {
@@ -22,7 +22,7 @@ struct ProjectMedia {
     for piece in content.pieces {
       let target = try TimeRange(
         start: ProjectTime.rounded(piece.start), end: ProjectTime.rounded(piece.end))
-      // The two boundaries are less than a nanosecond apart.
+      // A piece whose boundaries round to the same nanosecond is skipped.
       if target.isEmpty { continue }
       if let shown = piece.shown {
         segments.append(try segment(shown, target))

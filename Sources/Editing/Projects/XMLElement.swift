@@ -25,7 +25,7 @@ struct XMLElement {
   /// Parses a document.
   ///
   /// - Throws: `MediaError` with `.invalidProject` for a document that is not well-formed, or
-  ///   exceeds   the limits on depth and element count.
+  ///   exceeds the limits on depth and element count.
   init(parsing text: String) throws(MediaError) {
     var parser = XMLParser(text)
     self = try parser.document()

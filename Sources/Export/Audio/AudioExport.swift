@@ -119,7 +119,7 @@ final class AudioExport {
     var encoder = try Encoder(
       audioCodec: codec.rawValue, sampleRate: track.sampleRate, channelCount: track.channelCount)
     let blockLength = encoder.frameSize > 0 ? encoder.frameSize : 4_096
-    // Eight more packets cover encoder delay at the start and flushing at the end.
+    // The bound allows eight more packets for encoder delay and flushing.
     let most = Int(clamping: plan.report.samples / Int64(blockLength)) + 8
     guard belt.put(.ready(encoder.parameters, mostPackets: most)) else { return }
     var pending: [[Float]] = Array(repeating: [], count: track.channelCount)

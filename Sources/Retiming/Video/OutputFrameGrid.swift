@@ -21,7 +21,7 @@ public struct OutputFrameGrid: Hashable, Sendable {
   ///   - rate: The frame rate.
   ///   - sourceTick: The unit of the source's times in composition seconds; zero or above.
   /// - Throws: `MediaError` with `.invalidMappings` for an argument out of range, `.notExact` if
-  ///   the   number of frames does not fit.
+  ///   the number of frames does not fit.
   public init(
     duration: Rational, rate: FrameRate, sourceTick: Rational
   ) throws(MediaError) {

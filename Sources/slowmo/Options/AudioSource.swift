@@ -14,7 +14,7 @@ struct AudioSource {
   /// Without a name, the camera's own audio is recorded if it has any. `none` disables audio.
   ///
   /// - Throws: `MediaError` if the device is missing or access is denied; `CommandError` if the
-  ///   device   is not a microphone.
+  ///   device is not a microphone.
   init(named name: String?) throws {
     isWanted = name != "none"
     guard let name, isWanted else { return }
@@ -22,7 +22,7 @@ struct AudioSource {
     guard device.media == [.audio] else {
       throw CommandError(
         .unavailable, code: "not_a_capture_device", "\(device.address) is not a microphone",
-        hint: "see which there are with: slowmo devices; a camera's own sound needs no --audio")
+        hint: "choose one listed by slowmo devices; omit --audio for the camera's own audio")
     }
     microphone = device
   }
