@@ -3,16 +3,16 @@
 public import OvercrankMediaCore
 
 extension MediaError.Code {
-  /// A time or a range is not wholly inside the composition.
+  /// A time or range is not completely inside the composition.
   public static let outsideComposition = Self(rawValue: "outside_composition")
-  /// Two ranges that would be retimed share time.
+  /// Two ranges to be retimed overlap.
   public static let overlappingRanges = Self(rawValue: "overlapping_ranges")
-  /// A list of segments leaves a hole, overlaps, or does not start at zero.
+  /// A list of segments has a gap, overlaps, or does not start at zero.
   public static let invalidSegments = Self(rawValue: "invalid_segments")
-  /// A ramp over a cut or over a change of speed would have no exact time.
+  /// A ramp covers a cut or a speed change, so the cut would have no exact time.
   public static let cutInRamp = Self(rawValue: "cut_in_ramp")
-  /// The file is not a project, or plays what cannot be played here.
+  /// The file is not a project, or contains unsupported content.
   public static let invalidProject = Self(rawValue: "invalid_project")
-  /// A project counts in frames whose rate it does not state.
+  /// A project counts frames without stating their rate.
   public static let frameRateNeeded = Self(rawValue: "frame_rate_needed")
 }

@@ -2,7 +2,7 @@
 
 import OvercrankMediaCore
 
-/// Tells how far an export is, for any number of listeners; all calls may come from any thread.
+/// The progress of an export, for any number of observers; safe to use from any thread.
 ///
 /// ```swift
 /// let progress = ExportProgress()
@@ -11,20 +11,20 @@ import OvercrankMediaCore
 /// print(try await report.path)
 /// ```
 public final class ExportProgress: Sendable {
-  /// How many frames are done.
+  /// The number of finished frames.
   public struct Step: Hashable, Sendable {
-    /// The frames that are written.
+    /// The number of frames written so far.
     public let done: Int64
-    /// The frames that the movie will have.
+    /// The number of frames in the finished movie.
     public let total: Int64
   }
 
   private let hub = EventHub<Step>(capacity: 1)
 
-  /// Makes the progress of one export.
+  /// Creates the progress of one export.
   public init() {}
 
-  /// The steps from now on, which end when the export does; a slow listener gets the newest alone.
+  /// The steps from now until the export ends; a slow observer receives only the newest step.
   public var steps: some AsyncSequence<Step, Never> & Sendable { hub.events() }
 
   func send(done: Int64, of total: Int64) { hub.send(Step(done: done, total: total)) }

@@ -7,10 +7,9 @@ import OvercrankLibAV
 import OvercrankLinuxSystem
 public import OvercrankMediaCore
 
-/// Writes a composition of one asset or several as a movie file.
+/// Exports a composition of one or more assets as a movie file.
 ///
-/// The file appears under its name when it is finished; an error or a cancelled export leaves
-/// nothing behind.
+/// The file gets its name when it is complete. A failed or cancelled export leaves no file behind.
 ///
 /// ```swift
 /// var slow = try Composition(asset)
@@ -19,32 +18,32 @@ public import OvercrankMediaCore
 /// let report = try session.export(ExportSettings(path: "slow.mov", mode: .passthrough()))
 /// ```
 public struct ExportSession: Sendable {
-  /// What is exported.
+  /// The composition to export.
   public let composition: Composition
-  /// The asset whose tags travel along.
+  /// The asset whose metadata is copied.
   public let asset: Asset
-  /// The assets that its segments play.
+  /// The assets that the composition uses.
   public let assets: [Asset]
-  /// Where exports say what they did, and what of the sources they did not keep; quiet until set.
+  /// The logger for finished exports and lost metadata; silent by default.
   ///
-  /// An error that is thrown is not told.
+  /// Thrown errors are not logged.
   public var logger = Logger.quiet
 
-  /// Makes a session for a composition whose segments all play one asset.
+  /// Creates a session for a composition of a single asset.
   public init(_ composition: Composition, of asset: Asset) {
     self.composition = Self.naming([asset], in: composition)
     self.asset = asset
     assets = [asset]
   }
 
-  /// Makes a session for a composition, and opens the files that it plays.
+  /// Creates a session for a composition, and opens the files that it uses.
   ///
-  /// - Throws: `MediaError` as ``Asset/init(path:allowsTruncation:)`` for a file that cannot be
-  ///   read, or with `.emptyRange` for a composition that plays none.
+  /// - Throws: `MediaError` as ``Asset/init(path:allowsTruncation:)`` does for an unreadable file,
+  ///   or with `.emptyRange` for a composition without sources.
   public init(_ composition: Composition) throws(MediaError) {
     guard !composition.sources.isEmpty else {
       throw MediaError(
-        .emptyRange, "the composition plays nothing", recovery: "append a range of a movie")
+        .emptyRange, "the composition is empty", recovery: "append a range of a movie")
     }
     let assets = try composition.sources.map { (source) throws(MediaError) in
       try Asset(path: source.path)
@@ -52,12 +51,12 @@ public struct ExportSession: Sendable {
     try self.init(composition, of: assets)
   }
 
-  /// Makes a session for a composition of several assets.
+  /// Creates a session for a composition of several assets.
   ///
   /// - Parameters:
-  ///   - composition: What is exported.
-  ///   - assets: All that its segments play, known by the files that their paths lead to.
-  /// - Throws: `MediaError` with `.unsupportedSource` when it plays one that is not among them.
+  ///   - composition: The composition to export.
+  ///   - assets: All assets of the composition. Different paths to the same file are recognized.
+  /// - Throws: `MediaError` with `.unsupportedSource` if the composition uses another file.
   public init(_ composition: Composition, of assets: [Asset]) throws(MediaError) {
     let composition = Self.naming(assets, in: composition)
     guard let path = (composition.sources.first?.path) ?? assets.first?.path,
@@ -69,7 +68,7 @@ public struct ExportSession: Sendable {
     for source in composition.sources { _ = try self.asset(for: source) }
   }
 
-  /// The composition with the assets' own paths: what it calls `./a.mov` may be the asset `a.mov`.
+  /// Returns the composition with the assets' paths, for example `a.mov` in place of `./a.mov`.
   private static func naming(_ assets: [Asset], in composition: Composition) -> Composition {
     let known = Set(assets.map(\.path))
     guard !composition.sources.allSatisfy({ known.contains($0.path) }) else { return composition }
@@ -77,11 +76,11 @@ public struct ExportSession: Sendable {
       guard !known.contains(path), let file = FileIdentity(at: path) else { return path }
       return assets.first { FileIdentity(at: $0.path) == file }?.path ?? path
     }
-    // Only names change, so what was valid is.
+    // Only paths change, so the composition stays valid.
     return (try? composition.replacingSourcePaths(name)) ?? composition
   }
 
-  /// The asset that a source stands for.
+  /// Returns the asset of a source.
   func asset(for source: MediaSource) throws(MediaError) -> Asset {
     guard let asset = assets.first(where: { $0.path == source.path }) else {
       throw Self.missing(source.path)
@@ -91,35 +90,39 @@ public struct ExportSession: Sendable {
 
   private static func missing(_ path: String) -> MediaError {
     MediaError(
-      .unsupportedSource, "the composition plays \(path), which was not given",
-      recovery: "give all the files that it plays")
+      .unsupportedSource, "the composition uses \(path), which is not among the assets",
+      recovery: "pass all assets of the composition")
   }
 
-  /// Finds out, without writing, what an export would do.
+  /// Returns the report of an export without writing a file.
   ///
-  /// - Parameter settings: What to make.
-  /// - Returns: What ``export(_:isCancelled:progress:)`` would return, but for the time it takes.
-  /// - Throws: `MediaError` with what stands against it: `.cutNotOnKeyFrame` with the nearest
-  ///   free cuts, `.unsupportedContainer`, `.unsupportedSource`, `.audioRefused`.
+  /// - Parameter settings: The settings of the export.
+  /// - Returns: The report that ``export(_:isCancelled:progress:)`` would return, without elapsed
+  ///   time.
+  /// - Throws: `MediaError` with the reason why the export is not possible: `.cutNotOnKeyFrame`
+  ///   with the nearest free cuts, `.unsupportedContainer`, `.unsupportedSource`, or
+  ///   `.audioRefused`.
   public func plan(_ settings: ExportSettings) throws(MediaError) -> ExportReport {
     do { return try ExportPlan(self, settings).report } catch { throw MediaError(exporting: error) }
   }
 
-  /// Finds out, without writing, whether the export is possible.
+  /// Checks that an export is possible, without writing a file.
   ///
   /// - Throws: `MediaError` as ``plan(_:)`` does.
   public func check(_ settings: ExportSettings) throws(MediaError) { _ = try plan(settings) }
 
-  /// Writes the movie; blocks until it is done.
+  /// Writes the movie; blocks until it is complete.
   ///
   /// - Parameters:
-  ///   - settings: What to make.
-  ///   - isCancelled: Asked for each frame, and every 10 ms while one is waited for; on the thread
-  ///     of the caller.
-  ///   - progress: Told how many of how many frames are done, first of none; on the thread of the
-  ///     caller.
-  /// - Returns: What was done.
-  /// - Throws: `MediaError`; nothing is then left behind.
+  ///   - settings: The settings of the export.
+  ///   - isCancelled: Returns whether to stop. Called for each frame, and every 10 ms while
+  ///     waiting, on
+  ///     the caller's thread.
+  ///   - progress: Called with the numbers of finished and total frames, first with zero finished
+  ///     frames,
+  ///     on the caller's thread.
+  /// - Returns: The report of the export.
+  /// - Throws: `MediaError`; no file is left behind.
   @discardableResult
   public func export(
     _ settings: ExportSettings, isCancelled: @escaping () -> Bool = { false },
@@ -130,15 +133,15 @@ public struct ExportSession: Sendable {
     } catch { throw MediaError(exporting: error) }
   }
 
-  /// Writes the movie on a thread of its own, and suspends the task until it is done.
+  /// Writes the movie on a thread of its own and suspends the task until it is complete.
   ///
   /// Cancelling the task cancels the export.
   ///
   /// - Parameters:
-  ///   - settings: What to make.
-  ///   - progress: Tells how far the export is.
-  /// - Returns: What was done.
-  /// - Throws: `MediaError`, with `.cancelled` where the task was; nothing is then left behind.
+  ///   - settings: The settings of the export.
+  ///   - progress: Receives the progress of the export.
+  /// - Returns: The report of the export.
+  /// - Throws: `MediaError`, with `.cancelled` for a cancelled task; no file is left behind.
   @discardableResult
   public func export(
     _ settings: ExportSettings, progress: ExportProgress = ExportProgress()
@@ -208,21 +211,21 @@ public struct ExportSession: Sendable {
 }
 
 extension Composition {
-  /// Makes a composition that plays an asset as it is.
+  /// Creates a composition that plays a whole asset at speed 1.
   ///
-  /// - Throws: `MediaError` with `.emptyRange` for an asset that lasts no time.
+  /// - Throws: `MediaError` with `.emptyRange` for an asset of zero duration.
   public init(_ asset: Asset) throws(MediaError) {
     do throws(MediaError) { self.init(try asset.mediaSource()) } catch {
       throw MediaError(.emptyRange, error.message)
     }
   }
 
-  /// Adds a range of an asset at its own speed behind what plays last.
+  /// Appends a range of an asset at speed 1 to the end of the composition.
   ///
   /// - Parameters:
-  ///   - asset: What it is taken from.
-  ///   - range: What to play, in the time of the asset; all of it where nil.
-  /// - Throws: `MediaError` as ``append(_:range:)-(MediaSource,_)``.
+  ///   - asset: The asset of the range.
+  ///   - range: The range in asset time; nil for the whole asset.
+  /// - Throws: `MediaError` as ``append(_:range:)-(MediaSource,_)`` does.
   public mutating func append(_ asset: Asset, range: TimeRange? = nil) throws(MediaError) {
     try append(try asset.mediaSource(), range: range)
   }

@@ -7,26 +7,26 @@ public import OvercrankMediaCore
 import OvercrankRetiming
 
 extension MediaError.Code {
-  /// The name of the file asks for a container that is not written.
+  /// The file extension names an unsupported container.
   public static let unsupportedContainer = Self(rawValue: "unsupported_container")
-  /// The composition has content that this kind of export cannot write.
+  /// This kind of export cannot write the composition's content.
   public static let unsupportedSource = Self(rawValue: "unsupported_source")
-  /// Without re-encoding, a cut must fall on a key frame.
+  /// Without re-encoding, a cut must be at a key frame.
   public static let cutNotOnKeyFrame = Self(rawValue: "cut_not_on_key_frame")
-  /// The codec cannot store images of the requested size.
+  /// The codec does not support frames of the requested size.
   public static let boxRefused = Self(rawValue: "box_refused")
-  /// The audio cannot be retimed in this way.
+  /// The audio cannot be retimed with this algorithm.
   public static let audioRefused = Self(rawValue: "sound_refused")
 }
 
 extension MediaError {
-  /// An export that libav or the disk ended.
+  /// Creates the error of an export that libav or the file system ended.
   init(exporting error: LibAVError) {
     guard !error.isCancelled else {
       self = .exportCancelled
       return
     }
-    // The source is to blame, not the disk: damaged data, or a format the encoder does not take.
+    // These error numbers mean damaged data or an unsupported format, not a failing disk.
     let isOfSource =
       error.isInvalidData
       || error.systemErrorNumber.map { [EINVAL, ERANGE, ENOSYS, ETIMEDOUT, EAGAIN].contains($0) }
@@ -34,20 +34,20 @@ extension MediaError {
     guard !isOfSource else {
       self.init(
         .unsupportedSource, error.description,
-        recovery: "check that the source plays, or export in the other way", cause: error.cause)
+        recovery: "check that the source plays, or use the other export mode", cause: error.cause)
       return
     }
     self.init(
       error.isDiskFull ? .diskFull : .writeFailed, error.description,
       recovery: error.isDiskFull
-        ? "free some space and try again" : "check the disk, or export in the other way",
+        ? "free some space and try again" : "check the disk, or use the other export mode",
       cause: error.cause)
   }
 
-  /// An error of the layers below, as the export reports it.
+  /// Converts an error of a lower layer to an export error.
   init(exporting error: any Error) {
     switch error {
-    // A source may be read again at any time, and its reading be cancelled.
+    // Reading a source may be cancelled at any time, which cancels the export.
     case let error as MediaError where error.code == .cancelled: self = .exportCancelled
     case let error as MediaError where Self.audioCodes.contains(error.code):
       self.init(
@@ -62,16 +62,16 @@ extension MediaError {
     }
   }
 
-  /// What an ``AudioRetimer`` refuses.
+  /// The error codes of ``AudioRetimer``.
   private static let audioCodes: Set<Code> = [
     .speedOutOfRange, .unsupportedFormat, .invalidMappings, .invalidSamples, .engine,
   ]
 
   static func hasNoFrames(_ path: String) -> MediaError {
     MediaError(
-      .unsupportedSource, "\(path) holds no images", recovery: "give a movie with video")
+      .unsupportedSource, "\(path) has no video", recovery: "choose a movie with video")
   }
 
   static let exportCancelled = MediaError(
-    .cancelled, "the export was cancelled", recovery: "nothing was left behind")
+    .cancelled, "the export was cancelled", recovery: "start again; no file was left behind")
 }

@@ -5,9 +5,9 @@ import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
 import OvercrankRetiming
 
-/// The libraries that the process runs with.
+/// The versions of the third-party libraries that the process has loaded.
 public enum LinkedLibraries {
-  /// Name and version of each.
+  /// The name and version of each library.
   public static var versions: [LibraryVersion] {
     Asset.libraryVersions + [AudioRetimer.libraryVersion, CaptureDevice.audioLibraryVersion]
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// One import for everything that the modules of the pipeline offer.
+// Importing this module imports all modules of the pipeline.
 @_exported public import OvercrankAssets
 @_exported public import OvercrankCapture
 @_exported public import OvercrankDeviceDiscovery

@@ -3,16 +3,16 @@
 public import OvercrankMediaCore
 
 extension MediaError.Code {
-  /// The algorithm cannot render audio at this speed.
+  /// The audio algorithm does not support this speed.
   public static let speedOutOfRange = Self(rawValue: "speed_out_of_range")
   /// The sampling rate or the number of channels is not supported.
   public static let unsupportedFormat = Self(rawValue: "unsupported_format")
   /// Mappings overlap or leave the timeline, or a duration or tick is not above zero.
   public static let invalidMappings = Self(rawValue: "invalid_mappings")
-  /// Frame times are not in order.
+  /// Frame times are not in ascending order.
   public static let notAscending = Self(rawValue: "not_ascending")
-  /// A reader gave another number of samples or channels than was asked for.
+  /// A reader returned a different number of samples or channels than requested.
   public static let invalidSamples = Self(rawValue: "invalid_samples")
-  /// The library that renders the audio failed.
+  /// The audio library failed.
   public static let engine = Self(rawValue: "engine")
 }

@@ -5,7 +5,9 @@ import Glibc
 import Overcrank
 import OvercrankLinuxSystem
 
-/// The command: one verb a file, and no media logic.
+/// The root command.
+///
+/// Each verb has its own file; media logic stays in the libraries.
 struct Slowmo: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "slowmo",
@@ -20,13 +22,14 @@ struct Slowmo: ParsableCommand {
         slowmo retime take.mov -o slow.mp4 --range 0.5..1 --speed 1/8 --fps 30
         slowmo frames take.mov --at 1 -o 'frame_{index:06}.png'
 
-      TIMES are seconds (1.25), or 250ms, 40us, 1h30m, 1:02.5, 120f (a frame from 0), end, -2s
-      (from the end); a RANGE is half-open: 1.2..1.5, 2..end, 0.5+1.25. A RATE is 240, 59.94 or
-      60000/1001; a SPEED is source seconds per output second: 1/8, 0.125 or 12.5%.
+      TIME: seconds (1.25), or 250ms, 40us, 1h30m, 1:02.5, 120f (frame index from 0), end, or
+      -2s (from the end). RANGE: half-open, 1.2..1.5, 2..end or 0.5+1.25 (start+duration).
+      RATE: 240, 59.94 or 60000/1001. SPEED: source seconds per output second, 1/8, 0.125 or
+      12.5%.
 
-      EXIT CODES 0 done, 10 a stated limit was broken, 64 usage, 65 bad input data, 66 no such
+      EXIT CODES: 0 done, 10 a stated limit was exceeded, 64 usage, 65 bad input data, 66 no such
       input, 69 device unavailable, 70 internal error, 73 cannot create the output, 74 I/O error,
-      75 gave up waiting, 77 no permission, 130 and 143 interrupted.
+      75 timed out waiting, 77 no permission, 130 and 143 interrupted.
       """,
     version: VersionText.text,
     subcommands: [
@@ -40,12 +43,12 @@ struct Slowmo: ParsableCommand {
     let shortage = memoryShortage()
     if shortage == nil { Interrupt.install() }
     RecordingMemory.retainLargeAllocations()
-    // Where no terminal says how wide it is, examples must not be broken in two.
+    // Without a terminal width, ArgumentParser wraps at 80 columns and breaks the examples.
     setenv("COLUMNS", "100", 0)
     let arguments = Self.arguments()
     ProgressEvents.turnOn(by: arguments)
     var status = shortage.map { report($0, arguments) } ?? run(arguments)
-    // Who prints what nobody can read has not done what was asked.
+    // Output that could not be written is a failure, even if the verb itself succeeded.
     if let problem = Output.problem {
       Output.error(problem)
       if status == .done || status == .limitBroken { status = problem.status }
@@ -54,14 +57,16 @@ struct Slowmo: ParsableCommand {
     Glibc.exit(status.rawValue)
   }
 
-  /// The arguments byte by byte: names of files need not be text.
+  /// Returns the arguments byte by byte, because file names need not be valid UTF-8.
   private static func arguments() -> [String] {
     (1..<max(1, CommandLine.argc)).compactMap { position in
       CommandLine.unsafeArgv[Int(position)].map { String(systemPath: $0) }
     }
   }
 
-  /// Runs a verb; whatever goes wrong becomes one line, or one document, and an exit code.
+  /// Runs a verb.
+  ///
+  /// An error becomes one line or one JSON document, and an exit code.
   private static func run(_ arguments: [String]) -> ExitStatus {
     do {
       try checkHelp(arguments)
@@ -79,24 +84,25 @@ struct Slowmo: ParsableCommand {
     }
   }
 
-  /// Why there is too little memory to begin: threads might not get their stacks, and what waits for
-  /// one would wait for ever.
+  /// Returns an error if too little memory is left to start.
+  ///
+  /// Without memory for their stacks, threads would not start and their waiters would wait forever.
   private static func memoryShortage() -> CommandError? {
     guard let left = AddressSpace.bytesLeft, left < 80 << 20 else { return nil }
     return CommandError(
       .unavailable, code: "out_of_memory",
-      "only \(left >> 20) MiB of memory are left below the limit that is set",
-      hint: "raise the limit: ulimit -v")
+      "not enough memory to start: \(left >> 20) MiB left below the address space limit",
+      hint: "raise the limit with ulimit -v")
   }
 
-  /// Refuses help on a verb that is none, for which the parser shows that of all.
+  /// Rejects `help` for an unknown verb; ArgumentParser would print the root help instead.
   private static func checkHelp(_ arguments: [String]) throws {
     guard arguments.first == "help" else { return }
     var command: any ParsableCommand.Type = Self.self
     for name in arguments.dropFirst() where !name.hasPrefix("-") && name != "help" {
       guard let found = command.configuration.subcommands.first(where: { $0._commandName == name })
       else {
-        throw CommandError.usage("\(name) is no verb", hint: "slowmo --help lists them")
+        throw CommandError.usage("unknown verb \(name)", hint: "list the verbs with slowmo --help")
       }
       command = found
     }
@@ -104,7 +110,7 @@ struct Slowmo: ParsableCommand {
 
   private static func report(_ error: any Error, _ arguments: [String]) -> ExitStatus {
     let code = exitCode(for: error)
-    if code == .success {  // --help and --version end as "errors" too.
+    if code == .success {  // ArgumentParser also reports --help and --version as errors.
       Output.line(fullMessage(for: error))
       return .done
     }
@@ -125,7 +131,7 @@ struct Slowmo: ParsableCommand {
     return failure.status
   }
 
-  /// The verb that the arguments name, for the document's schema.
+  /// Returns the verb that the arguments name, for the schema of an error document.
   private static func verbName(_ arguments: [String]) -> String? {
     guard let first = arguments.first,
       configuration.subcommands.contains(where: { $0._commandName == first })
@@ -134,9 +140,9 @@ struct Slowmo: ParsableCommand {
   }
 }
 
-/// A subcommand that says by an exit status how it ended.
+/// A subcommand that reports its result as an exit status.
 protocol Verb {
-  /// Whether the first signal ends what is being read of movies; not where a file is finished first.
+  /// Whether the first signal cancels reading movies; false for verbs that finish a file first.
   var endsReading: Bool { get }
 
   func perform() throws -> ExitStatus

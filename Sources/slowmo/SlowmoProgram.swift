@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The command as a program.
+/// The entry point of the command.
 package enum SlowmoProgram {
-  /// Runs the command with the arguments of the process, and ends the process.
+  /// Runs the command with the arguments of the process, then exits the process.
   package static func main() { Slowmo.main() }
 }

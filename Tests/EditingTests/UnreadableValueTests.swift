@@ -72,7 +72,7 @@ struct UnreadableValueTests {
         Issue.record("\(key) = \(value) plays \(try table(text))")
       } catch let error as MediaError {
         #expect(error.code == .invalidProject, "\(error)")
-        #expect(error.description.contains("\(name) of what is in track 1 at 0 s"), "\(error)")
+        #expect(error.description.contains("\(name) of the item in track 1 at 0 s"), "\(error)")
       }
     }
   }
@@ -102,7 +102,7 @@ struct UnreadableValueTests {
       Issue.record("\(key) = \(value) plays \(try table(text))")
     } catch let error as MediaError {
       #expect(error.code == .invalidProject, "\(error)")
-      #expect(error.description.contains("cannot be read"), "\(error)")
+      #expect(error.description.contains("cannot read the project"), "\(error)")
     }
   }
 }

@@ -71,12 +71,15 @@ struct BenchTests {
       #expect(finished.status == status, "\(limit): \(finished.errors)")
     }
     for (limit, words) in [
-      ("nosuch>0", "has no number nosuch; it has deep.a.b, deep.a.p50_ns, drops, latency.max_ns"),
-      ("p50_ns>0", "has more than one number p50_ns; it has deep.a.p50_ns, latency.p50_ns"),
+      (
+        "nosuch>0",
+        "has no number nosuch; choose one of deep.a.b, deep.a.p50_ns, drops, latency.max_ns"
+      ),
+      ("p50_ns>0", "has several numbers p50_ns; choose one of deep.a.p50_ns, latency.p50_ns"),
       ("latency>0", "has no number latency"), ("limit_fps>0", "has no number limit_fps"),
       ("measured_fps>0", "has no number measured_fps"), ("9_ns>0", "has no number 9_ns"),
-      ("drops>NaN", "no limit"), ("drops<inf", "no limit"), ("drops<1e999", "no limit"),
-      ("drops>-nan", "no limit"), ("drops>infinity", "no limit"), ("drops>", "no limit"),
+      ("drops>NaN", "not a limit"), ("drops<inf", "not a limit"), ("drops<1e999", "not a limit"),
+      ("drops>-nan", "not a limit"), ("drops>infinity", "not a limit"), ("drops>", "not a limit"),
     ] {
       let finished = try await slowmo("bench", "diff", old, new, "--fail-on", limit)
       #expect(finished.status == 64, "\(limit)")

@@ -32,7 +32,7 @@ struct DamagedFileTests {
     #expect(truncation["stated_frames"] == 60 && (10..<60).contains(count))
     #expect((document["video"] as? [String: Any])?["frame_count"] as? Int == count)
     let text = try await slowmo("info", "cut.mp4", in: scratch.path)
-    #expect(text.output.contains("cut off: \(count) of 60 frames can be read"))
+    #expect(text.output.contains("truncated: \(count) of 60 frames can be read"))
 
     let refused = try await slowmo("recover", "cut.mp4", in: scratch.path)
     #expect(refused.status == 65)

@@ -33,7 +33,7 @@ struct MessageTests {
       ),
       (
         ["--trim", "2f..119f", "--boundary", "keyframe"],
-        "starts at 0.033367 s, where no picture can be decoded by itself; cut at 0 s or 1.001 s"
+        "starts at 0.033367 s, where no frame can be decoded on its own; cut at 0 s or 1.001 s"
       ),
       (["--ramp", "1=1 1/7=1/8"], "the ramp goes from 1 s back to 0.142857 s"),
       (["--preset", "impact", "--at", "7/3"], "2.333333 s is not inside"),

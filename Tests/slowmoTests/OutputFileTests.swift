@@ -47,7 +47,7 @@ struct OutputFileTests {
       let finished = try await run(slowmoPath, line, in: scratch.path)
       #expect(finished.status == status, "\(line): \(finished.errors)")
       #expect(
-        finished.errors.contains(status == 73 ? "is read" : "once")
+        finished.errors.contains(status == 73 ? "is read" : "two outputs")
           || finished.errors.contains("is the same for several frames"), "\(finished.errors)")
       #expect(try scratch.names() == names, "\(line)")
     }
@@ -154,7 +154,7 @@ struct OutputFileTests {
       #expect(refused.status == 64, "\(line): \(refused.errors)\(refused.output)")
       #expect(
         (refused.errors + refused.output).contains(
-          line.contains("--report -") ? "what --json does" : "standard output"), "\(line)")
+          line.contains("--report -") ? "use --json" : "standard output"), "\(line)")
     }
     #expect(try await slowmo("frames", "take.mov", "--csv", "./-", in: scratch.path).status == 0)
     #expect(FileManager.default.fileExists(atPath: scratch.file("-")))

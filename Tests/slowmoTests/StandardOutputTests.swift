@@ -85,7 +85,7 @@ struct StandardOutputTests {
     let bench = "\(checkout)/Tests/Fixtures/inputs/bench.json"
     let finished = try await slowmo("bench", "diff", bench, bench, "--fail-on", limit)
     #expect(finished.status == 64, "\(finished.errors)")
-    #expect(finished.errors.contains("is no limit"))
+    #expect(finished.errors.contains("is not a limit"))
   }
 
   @Test func `Help on a verb that is none is a usage error`() async throws {

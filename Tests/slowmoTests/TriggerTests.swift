@@ -256,7 +256,7 @@ import Testing
     let same = try await slowmo(
       "record", "synthetic", "-o", scratch.file("a.mov"), "-y", "--report",
       scratch.path + "/./a.mov")
-    #expect(same.status == 64 && same.errors.contains("two files"), "\(same.errors)")
+    #expect(same.status == 64 && same.errors.contains("two outputs"), "\(same.errors)")
     let finished = try await slowmo(
       "record", "synthetic:320x240@240?pace=max", "-o", scratch.file("a.mov"), "-t", "0.2",
       "--json",

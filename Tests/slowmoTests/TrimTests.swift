@@ -217,11 +217,11 @@ struct TrimTests {
       ),
       (
         ["--trim", "0..1", "--range", "1..2", "--speed", "1/2"], 64,
-        "--range 1..2 is outside what --trim keeps"
+        "--range 1..2 is outside the range of --trim"
       ),
       (
         ["--trim", "0..1", "--preset", "impact", "--at", "1"], 64,
-        "--at 1 is outside what --trim keeps"
+        "--at 1 is outside the range of --trim"
       ),
       (["--preset", "freeze", "--at", "1", "--speed", "1/2"], 64, "--preset freeze has no speed"),
       (["--preset", "impact", "--at", "1", "--width", "0"], 64, "0"),

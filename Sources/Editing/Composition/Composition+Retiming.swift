@@ -3,30 +3,30 @@
 public import OvercrankMediaCore
 
 extension Composition {
-  /// A range of a source, and the speed at which it plays.
+  /// A source range and its playback speed.
   public struct SpeedChange: Hashable, Sendable {
-    /// In the time of the source.
+    /// The range in source time.
     public let range: TimeRange
-    /// The speed in it.
+    /// The playback speed of the range.
     public let speed: Speed
 
-    /// Makes a change.
+    /// Creates a speed change.
     public init(_ speed: Speed, in range: TimeRange) {
       self.range = range
       self.speed = speed
     }
   }
 
-  /// Makes a composition that plays a whole source, some ranges of it at other speeds.
+  /// Returns a composition of a whole source with some ranges at other speeds.
   ///
-  /// What lies outside every range keeps speed 1.
+  /// Time outside all ranges plays at speed 1.
   ///
   /// - Parameters:
-  ///   - source: What is played.
-  ///   - changes: In any order; their ranges may touch, but not overlap.
-  /// - Returns: The composition; its duration is exact, 11 s for 4 s of which one plays at 1/8.
-  /// - Throws: `MediaError` with `.emptyRange`, `.outsideSource`, `.overlappingRanges` (which
-  ///   names both), or `.notExact` when a boundary does not fit a `MediaTime`.
+  ///   - source: The source to play.
+  ///   - changes: The ranges and speeds, in any order. Ranges may touch but not overlap.
+  /// - Returns: The composition. Its duration is exact: 4 s with 1 s at 1/8 speed last 11 s.
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideSource`, `.overlappingRanges` (the message
+  ///   names both ranges), or `.notExact` if a boundary does not fit a `MediaTime`.
   public static func retimed(
     _ source: MediaSource, changes: [SpeedChange]
   ) throws(MediaError) -> Composition {
@@ -34,29 +34,28 @@ extension Composition {
     try checkApart(changes.map(\.range), of: source)
     let ordered = changes.sorted { $0.range.start < $1.range.start }
     var composition = Composition(source)
-    // From the last to the first: what lies before a range still plays at its source time.
+    // Ranges are processed from last to first, so earlier ranges still have their source times.
     for change in ordered.reversed() {
       try composition.setSpeed(change.speed, in: change.range)
     }
     return composition
   }
 
-  /// Makes a composition that plays a whole source at another rate, each frame once.
+  /// Returns a composition of a whole source at another frame rate, each frame once.
   ///
-  /// What was captured at an even rate has just this rate then.
+  /// A source with a constant rate then plays at exactly `rate`.
   ///
   /// - Parameters:
-  ///   - source: What is played.
-  ///   - frameCount: How many frames it has, above zero.
-  ///   - rate: Frames per second of the composition, whose duration is exactly `frameCount`
-  ///     over it.
+  ///   - source: The source to play.
+  ///   - frameCount: The number of frames in the source, above zero.
+  ///   - rate: The frame rate of the composition. The duration is exactly `frameCount / rate`.
   /// - Returns: The composition.
   /// - Throws: `MediaError` with `.emptyRange` for no frames, or `.notExact`.
   public static func conformed(
     _ source: MediaSource, frameCount: Int64, to rate: FrameRate
   ) throws(MediaError) -> Composition {
     var composition = Composition(source)
-    try exactly("playing \(source.path) at \(rate) frames a second") { () throws(MediaError) in
+    try exactly("playing \(source.path) at \(rate) fps") { () throws(MediaError) in
       try composition.scaleTimeRange(
         TimeRange(duration: source.duration),
         toDuration: MediaTime(Rational(frameCount) / rate.framesPerSecond))
@@ -64,32 +63,32 @@ extension Composition {
     return composition
   }
 
-  /// A speed that is reached at an instant of a source.
+  /// A speed at an instant of a source.
   public struct SpeedPoint: Hashable, Sendable {
-    /// The instant, in the time of the source.
+    /// The instant in source time.
     public let time: MediaTime
-    /// The speed there.
+    /// The speed at the instant.
     public let speed: Speed
 
-    /// Makes a point.
+    /// Creates a speed point.
     public init(_ time: MediaTime, _ speed: Speed) {
       self.time = time
       self.speed = speed
     }
   }
 
-  /// Makes a composition that plays a whole source, its speed going from point to point.
+  /// Returns a composition of a whole source whose speed follows a list of points.
   ///
-  /// Before the first point the speed is that of the first, after the last that of the last. Of
-  /// two points at one time the speed jumps from the first one's to the second one's.
+  /// The speed is constant before the first point and after the last. Two points at one time make a
+  /// step from the first speed to the second.
   ///
   /// - Parameters:
-  ///   - source: What is played.
-  ///   - points: In ascending order of time, inside the source; at least one.
-  ///   - easing: How the speed goes from one point to the next.
+  ///   - source: The source to play.
+  ///   - points: The points in ascending order of time, inside the source; at least one.
+  ///   - easing: The shape of the speed change between two points.
   /// - Returns: The composition.
-  /// - Throws: `MediaError` with `.outsideSource`, `.overlappingRanges` for points that do not
-  ///   ascend, or `.notExact` when a boundary does not fit a `MediaTime`.
+  /// - Throws: `MediaError` with `.outsideSource`, `.overlappingRanges` for points that are not in
+  ///   ascending order, or `.notExact` if a boundary does not fit a `MediaTime`.
   public static func ramped(
     _ source: MediaSource, points: [SpeedPoint], easing: SpeedRamp.Easing = .linear
   ) throws(MediaError) -> Composition {

@@ -3,22 +3,21 @@
 public import OvercrankMediaCore
 
 extension Composition {
-  /// The parts of a composition that play ranges of a source, one after the other.
+  /// Returns a composition of only those parts that play the given source ranges.
   ///
-  /// The composition plays the source once and forwards; each part plays what it played there, at
-  /// the same speeds. An instant that is held belongs to the range that it lies in, and one at the
-  /// end of the source to the range that reaches this end.
+  /// The composition must play the source once, forwards. Each part keeps its speeds. A frozen
+  /// frame belongs to the range that contains its instant. At the end of the source, it belongs to
+  /// the range that reaches this end.
   ///
-  /// A start or an end inside a ramp, whose place need be no fraction, is rounded into the range, by
-  /// less than a tick of 1/240000 s (of 1/24000 s where that cannot be said exactly).
+  /// A range boundary inside a ramp may have no exact composition time. It is then rounded into the
+  /// range by less than 1/240000 s, or 1/24000 s if the finer tick overflows.
   ///
   /// - Parameters:
-  ///   - ranges: In the time of the source, in the order in which they are to play. They may touch,
-  ///     but not overlap.
-  ///   - source: The source.
-  /// - Returns: The composition; this one is unchanged.
-  /// - Throws: `MediaError` with `.emptyRange`, `.outsideSource`, `.overlappingRanges` (which
-  ///   names both), or `.notExact`.
+  ///   - ranges: The source ranges in playback order. They may touch but not overlap.
+  ///   - source: The source of the ranges.
+  /// - Returns: The trimmed composition; this one is unchanged.
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideSource`, `.overlappingRanges` (the message
+  ///   names both ranges), or `.notExact`.
   public func trimmed(
     to ranges: [TimeRange], of source: MediaSource
   ) throws(MediaError) -> Composition {
@@ -32,7 +31,7 @@ extension Composition {
     return trimmed
   }
 
-  /// Throws unless no instant lies in two of the ranges.
+  /// Throws if any two ranges overlap.
   static func checkApart(
     _ ranges: [TimeRange], of source: MediaSource
   ) throws(MediaError) {
@@ -45,7 +44,7 @@ extension Composition {
     }
   }
 
-  /// Where a range of a source plays, in the time of the composition.
+  /// Returns the composition range in which a source range plays.
   private func place(
     of range: TimeRange, of source: MediaSource
   ) throws(MediaError) -> TimeRange {
@@ -55,12 +54,12 @@ extension Composition {
       mapping.motion == .hold ? mapping.sourceStart >= start : mapping.sourceEnd > start
     }
     let last = played.last { mapping in
-      // What is on just before an instant is held, where the source ends.
+      // A frozen last frame shows the frame just before the end of the source.
       mapping.sourceStart < end || mapping.isReversed && mapping.sourceStart == end
     }
     guard let first, let last else {
       throw MediaError(
-        .emptyRange, "nothing plays the range \(range.displayText) of \(source.path)",
+        .emptyRange, "the range \(range.displayText) of \(source.path) is not played",
         ranges: [range])
     }
     return try exactly("keeping \(range.displayText)") { () throws(MediaError) in
@@ -74,8 +73,9 @@ extension Composition {
 }
 
 extension PlaybackMapping {
-  /// The instant at which a source time inside plays, forwards: exact at one speed, and rounded to a
-  /// tick in a ramp.
+  /// Returns the instant at which a source time plays, for forward playback.
+  ///
+  /// The result is exact at constant speed and rounded to a tick inside a ramp.
   fileprivate func instant(
     ofSource time: Rational, rounding: TimeRounding
   ) throws(MediaError) -> MediaTime {
@@ -84,7 +84,7 @@ extension PlaybackMapping {
       let ticks = try ticks(ofSource: time, timescale: timescale, rounding: rounding)
       let instant = min(
         max(MediaTime(ticks, over: timescale), target.start), target.end)
-      // What is cut there must have a source time that fits.
+      // A cut at this instant needs its source time, so an overflow must be detected here.
       _ = try sourceSeconds(of: instant.seconds)
       return instant
     }

@@ -2,56 +2,56 @@
 
 public import OvercrankMediaCore
 
-/// Which source time plays when: tracks of pictures and sound, each a list of segments.
+/// A timeline of video and audio tracks, each a list of segments.
 ///
-/// A value, so an export works on its own copy and an edit cannot disturb it. An edit of the
-/// composition is the same edit of every track, as far as the track reaches; a single track is
-/// edited through ``tracks``. Every edit is exact, or throws and changes nothing; several are
-/// made all or none by ``edit(_:)``.
+/// A composition is a value: an export works on its own copy, so later edits cannot disturb it. An
+/// edit of the composition edits every track up to that track's end. To edit a single track, use
+/// ``tracks``. Every edit is exact, or throws and changes nothing. ``edit(_:)`` applies several
+/// edits or none.
 ///
 /// The counterpart of `AVMutableComposition`.
 public struct Composition: Hashable, Sendable, Codable {
-  /// The tracks; an export takes the first of each kind.
+  /// The tracks; an export uses the first track of each media type.
   public var tracks: [CompositionTrack]
-  /// Notes, in the time of the composition; edits leave them where they are.
+  /// Markers in composition time; edits do not move them.
   public var markers: [CompositionMarker] = []
 
-  /// Makes a composition of no tracks, which lasts zero seconds.
+  /// Creates a composition without tracks, of zero duration.
   public init() { tracks = [] }
 
-  /// Makes a composition of tracks.
+  /// Creates a composition of tracks.
   public init(tracks: [CompositionTrack]) { self.tracks = tracks }
 
-  /// Makes a composition that plays the whole of a source as it is.
+  /// Creates a composition that plays a whole source at speed 1.
   public init(_ source: MediaSource) {
     self.init()
-    // Never refused, because the source's duration is above zero.
+    // The insertion cannot fail, because the duration of a source is above zero.
     if let range = try? TimeRange(duration: source.duration) {
       try? insertTimeRange(range, of: source, at: .zero)
     }
   }
 
-  /// Makes a composition of one track of pictures whose segments are already placed.
+  /// Creates a composition of one video track from finished segments.
   ///
   /// - Throws: `MediaError` as ``validateSegments()`` does.
   public init(segments: [TrackSegment]) throws(MediaError) {
     tracks = [try CompositionTrack(.video, segments: segments)]
   }
 
-  /// The segments that lead: those of the first track of pictures, or else of the first track.
+  /// The segments of the leading track: the first video track, else the first track.
   public var segments: [TrackSegment] {
     (track(.video) ?? tracks.first)?.segments ?? []
   }
 
-  /// The first track of a kind.
+  /// Returns the first track of a media type, or nil.
   public func track(_ mediaType: MediaType) -> CompositionTrack? {
     tracks.first { $0.mediaType == mediaType }
   }
 
-  /// The end of the track that ends last; zero when there is none.
+  /// The end of the longest track; zero without tracks.
   public var duration: MediaTime { tracks.map(\.duration).max() ?? .zero }
 
-  /// The sources that are played, each once, in the order of the tracks and their segments.
+  /// All sources in use, each once, in the order of tracks and segments.
   public var sources: [MediaSource] {
     var sources: [MediaSource] = []
     for case let source? in tracks.lazy.flatMap(\.segments).map(\.source)
@@ -61,10 +61,10 @@ public struct Composition: Hashable, Sendable, Codable {
     return sources
   }
 
-  /// The same composition with its sources at other paths.
+  /// Returns a copy with other source paths.
   ///
-  /// - Parameter path: Gives the new path for an old one.
-  /// - Returns: The composition; this one is unchanged.
+  /// - Parameter path: A closure that returns the new path for an old path.
+  /// - Returns: The copy; this composition is unchanged.
   /// - Throws: `MediaError` as ``validateSegments()`` does.
   public func replacingSourcePaths(_ path: (String) -> String) throws(MediaError) -> Composition {
     var moved = self
@@ -82,33 +82,34 @@ public struct Composition: Hashable, Sendable, Codable {
     return moved
   }
 
-  /// Throws unless the segments of each track start at zero, leave no hole, do not overlap, and
-  /// stay inside their sources.
+  /// Checks that the segments of each track start at zero, follow each other without gaps or
+  /// overlaps, and stay inside their sources.
   ///
   /// - Throws: `MediaError` with `.invalidSegments`, `.emptyRange` or `.outsideSource`.
   public func validateSegments() throws(MediaError) {
     for track in tracks { try track.validateSegments() }
   }
 
-  /// The segment of the leading track that plays at an instant.
+  /// Returns the segment of the leading track at an instant.
   ///
-  /// Before zero it is the first one, from the end on the last one. Nil only when there is none.
+  /// Returns the first segment before zero, the last segment after the end, and nil only if the
+  /// track has no segments.
   public func segment(at time: MediaTime) -> TrackSegment? {
     (track(.video) ?? tracks.first)?.segment(at: time)
   }
 
-  /// Every instant at which a source time plays on the leading track, in order of the segments.
+  /// Returns every instant at which a source time plays on the leading track, in segment order.
   ///
-  /// The end of a source range does not belong to it, and neither does what is held. Empty when
-  /// the time is never played.
+  /// Source ranges are half-open, so the end of a range does not match. Frozen frames do not match.
+  /// The result is empty if the time is never played.
   ///
   /// - Parameters:
-  ///   - time: In seconds of the source.
-  ///   - source: The source whose time it is.
+  ///   - time: The source time in seconds.
+  ///   - source: The source of the time.
   ///   - timescale: Units per second of the results.
-  ///   - rounding: How an instant becomes a whole unit, once, from its exact place.
-  /// - Returns: The instants, in the time of the composition.
-  /// - Throws: `MediaError` with `.notExact` when a result does not fit.
+  ///   - rounding: The rounding of each exact instant to a whole unit.
+  /// - Returns: The instants in composition time.
+  /// - Throws: `MediaError` with `.notExact` if a result does not fit.
   public func targetTimes(
     ofSource time: Rational, in source: MediaSource, timescale: Int32, rounding: TimeRounding
   ) throws(MediaError) -> [MediaTime] {
@@ -131,9 +132,9 @@ public struct Composition: Hashable, Sendable, Codable {
 // MARK: Editing
 
 extension Composition {
-  /// Makes several edits, all or none of them.
+  /// Applies several edits, or none if one of them throws.
   ///
-  /// - Throws: What the edits throw; the composition is then as it was before the first.
+  /// - Throws: The error of the failed edit; the composition is then unchanged.
   public mutating func edit<Failure: Error>(
     _ body: (inout Composition) throws(Failure) -> Void
   ) throws(Failure) {
@@ -142,18 +143,18 @@ extension Composition {
     self = edited
   }
 
-  /// Inserts a range of a source at its own speed, and moves what plays from `time` on back.
+  /// Inserts a source range at speed 1 and moves later content back.
   ///
-  /// Every track of the source goes to the first track of its kind, which is added where there
-  /// is none; on tracks of other kinds nothing plays meanwhile. Past the end, the time up to
-  /// `time` plays nothing. Rotation and language come along, unless a track has them already.
+  /// Every track of the source goes to the first track of its media type, which is created if
+  /// missing. Other tracks get a gap. An insertion past the end leaves a gap before it. Rotation
+  /// and language are copied unless the track already has them.
   ///
   /// - Parameters:
-  ///   - range: What to play, in the time of the source.
-  ///   - source: What it is taken from.
-  ///   - time: Where it starts, in the time of the composition; zero or later.
+  ///   - range: The range to insert, in source time.
+  ///   - source: The source of the range.
+  ///   - time: The start in composition time; zero or later.
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideSource`, `.outsideComposition` for a
-  ///   time before zero, or `.notExact`.
+  ///   negative time, or `.notExact`.
   public mutating func insertTimeRange(
     _ range: TimeRange, of source: MediaSource, at time: MediaTime
   ) throws(MediaError) {
@@ -163,11 +164,11 @@ extension Composition {
     }
   }
 
-  /// Adds a range of a source at its own speed behind what plays last.
+  /// Appends a source range at speed 1 to the end of the composition.
   ///
   /// - Parameters:
-  ///   - source: What it is taken from.
-  ///   - range: What to play, in the time of the source; all of it where nil.
+  ///   - source: The source of the range.
+  ///   - range: The range to append, in source time; nil for the whole source.
   /// - Throws: `MediaError` as ``insertTimeRange(_:of:at:)-(_,MediaSource,_)`` does.
   public mutating func append(
     _ source: MediaSource, range: TimeRange? = nil
@@ -179,7 +180,7 @@ extension Composition {
     }
   }
 
-  /// Inserts what another composition plays in a range, as it plays it.
+  /// Inserts a range of another composition with its segments and speeds.
   ///
   /// - Throws: `MediaError` as ``insertTimeRange(_:of:at:)-(_,MediaSource,_)`` does, with
   ///   `.outsideComposition` for a range that is not inside the other composition.
@@ -197,25 +198,25 @@ extension Composition {
     }
   }
 
-  /// A range to be inserted.
+  /// A range to insert with ``insertTimeRanges(_:at:)``.
   public struct Part: Hashable, Sendable {
-    /// In the time of the source.
+    /// The range in source time.
     public let range: TimeRange
-    /// What it is a range of; nil for time that plays nothing.
+    /// The source of the range; nil inserts a gap of the same duration.
     public let source: MediaSource?
 
-    /// Makes a part.
+    /// Creates a part.
     public init(_ range: TimeRange, of source: MediaSource?) {
       self.range = range
       self.source = source
     }
   }
 
-  /// Inserts several ranges one after the other, all or none of them.
+  /// Inserts several ranges one after the other, or none if one insertion throws.
   ///
   /// - Parameters:
-  ///   - parts: What they play.
-  ///   - time: Where the first one starts, in the time of the composition; zero or later.
+  ///   - parts: The ranges to insert.
+  ///   - time: The start of the first range in composition time; zero or later.
   /// - Throws: `MediaError` as ``insertTimeRange(_:of:at:)-(_,MediaSource,_)`` does.
   public mutating func insertTimeRanges(
     _ parts: [Part], at time: MediaTime
@@ -234,14 +235,14 @@ extension Composition {
     }
   }
 
-  /// Inserts time that plays nothing, and moves what plays from its start on back.
+  /// Inserts a gap and moves later content back.
   ///
-  /// At or past the end of a track it lengthens the track up to the end of `range`, where
-  /// `AVMutableComposition` ignores the call.
+  /// At or past the end, a track is extended to the end of `range`. `AVMutableComposition` ignores
+  /// the call there.
   ///
-  /// - Parameter range: In the time of the composition; from zero or later.
-  /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` for a start before zero,
-  ///   or `.notExact`.
+  /// - Parameter range: The gap in composition time; its start is zero or later.
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` for a negative start, or
+  ///   `.notExact`.
   public mutating func insertEmptyTimeRange(_ range: TimeRange) throws(MediaError) {
     try CompositionTrack.check(range, upTo: nil)
     try change("inserting \(range.displayText)") { (track) throws(MediaError) in
@@ -249,9 +250,9 @@ extension Composition {
     }
   }
 
-  /// Takes a range out, and moves what plays after it forward.
+  /// Removes a range and moves later content forward.
   ///
-  /// - Parameter range: In the time of the composition.
+  /// - Parameter range: The range in composition time.
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
   public mutating func removeTimeRange(_ range: TimeRange) throws(MediaError) {
     try CompositionTrack.check(range, upTo: duration)
@@ -260,16 +261,16 @@ extension Composition {
     }
   }
 
-  /// Plays what is in a range faster or slower, so that it fills another length, and moves what
-  /// plays after it.
+  /// Changes the speed of a range to give it a new duration, and moves later content.
   ///
-  /// Speeds multiply: a quarter of a half is an eighth. Empty time scales too.
+  /// Speeds multiply: content at 1/2 speed, scaled to twice its duration, plays at 1/4. Gaps are
+  /// scaled too.
   ///
   /// - Parameters:
-  ///   - range: In the time of the composition.
-  ///   - duration: The new length, above zero.
-  /// - Throws: `MediaError` with `.emptyRange` when the range or the duration is not longer
-  ///   than zero, `.outsideComposition` or `.notExact`.
+  ///   - range: The range in composition time.
+  ///   - duration: The new duration, above zero.
+  /// - Throws: `MediaError` with `.emptyRange` if the range or the duration is not above zero,
+  ///   `.outsideComposition` or `.notExact`.
   public mutating func scaleTimeRange(
     _ range: TimeRange, toDuration duration: MediaTime
   ) throws(MediaError) {
@@ -279,13 +280,13 @@ extension Composition {
     }
   }
 
-  /// Plays what is in a range at a speed, and moves what plays after it.
+  /// Plays a range at a speed, and moves later content.
   ///
   /// Speeds multiply, as in ``scaleTimeRange(_:toDuration:)``.
   ///
   /// - Parameters:
-  ///   - speed: Seconds of the range in each second of the result: an eighth is slow motion.
-  ///   - range: In the time of the composition.
+  ///   - speed: Seconds of the range per second of the result: 1/8 is slow motion.
+  ///   - range: The range in composition time.
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
   public mutating func setSpeed(_ speed: Speed, in range: TimeRange) throws(MediaError) {
     try CompositionTrack.check(range, upTo: duration)
@@ -294,14 +295,14 @@ extension Composition {
     }
   }
 
-  /// Lets the speed of a range go from one to another, and moves what plays after it.
+  /// Applies a speed ramp to a range, and moves later content.
   ///
-  /// Speeds multiply, as in ``scaleTimeRange(_:toDuration:)``. On each track one source must play
-  /// at one speed in the range, because a cut under a ramp would have no exact time.
+  /// Speeds multiply, as in ``scaleTimeRange(_:toDuration:)``. On each track the range must contain
+  /// one source at one speed, because a cut inside a ramp would have no exact time.
   ///
   /// - Parameters:
-  ///   - ramp: How the speed changes.
-  ///   - range: In the time of the composition.
+  ///   - ramp: The speeds at both ends and the easing.
+  ///   - range: The range in composition time.
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition`, `.cutInRamp`, or
   ///   `.notExact`.
   public mutating func setSpeedRamp(
@@ -313,13 +314,13 @@ extension Composition {
     }
   }
 
-  /// Holds the picture at an instant, in silence, and moves what plays from there on back.
+  /// Freezes the frame at an instant, without audio, and moves later content back.
   ///
-  /// At the end, the last picture is held.
+  /// At the end of the composition, the last frame is frozen.
   ///
   /// - Parameters:
-  ///   - time: In the time of the composition, up to its end.
-  ///   - duration: How long it is held, above zero.
+  ///   - time: The instant in composition time, from zero to the end.
+  ///   - duration: The duration of the frozen frame, above zero.
   /// - Throws: `MediaError` with `.outsideComposition`, `.emptyRange`, or `.notExact`.
   public mutating func freezeFrame(
     at time: MediaTime, for duration: MediaTime
@@ -337,9 +338,9 @@ extension Composition {
     }
   }
 
-  /// Plays a range backwards, picture and sound; nothing moves.
+  /// Reverses the video and audio of a range; other content stays in place.
   ///
-  /// - Parameter range: In the time of the composition.
+  /// - Parameter range: The range in composition time.
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
   public mutating func reverse(_ range: TimeRange) throws(MediaError) {
     try CompositionTrack.check(range, upTo: duration)
@@ -348,7 +349,9 @@ extension Composition {
     }
   }
 
-  /// Changes every track, or none; an error says what could not be computed.
+  /// Changes all tracks, or none if a change throws.
+  ///
+  /// `what` names the edit in error messages.
   private mutating func change(
     _ what: String, _ body: (inout CompositionTrack) throws(MediaError) -> Void
   ) throws(MediaError) {
@@ -359,7 +362,7 @@ extension Composition {
     tracks = changed
   }
 
-  /// The time that a range fills at its own speed from `time` on.
+  /// Returns the composition range that a source range fills at speed 1 from `time`.
   private static func space(
     for range: TimeRange, at time: MediaTime
   ) throws(MediaError) -> TimeRange {
@@ -368,7 +371,7 @@ extension Composition {
     }
   }
 
-  /// Inserts into the first track of each kind, and makes room in the others.
+  /// Inserts into the first track of each kind, and a gap of equal length into the other tracks.
   private mutating func insert(
     _ range: TimeRange, _ kinds: [MediaType], at time: MediaTime,
     _ body: (inout CompositionTrack) throws(MediaError) -> Void

@@ -2,15 +2,15 @@
 
 import OvercrankMediaCore
 
-// What is read is held to the same rules as what is edited: a composition that was decoded is one
-// that could have been made.
+// Decoded values pass the same checks as edited ones, so decoding cannot create an invalid
+// composition.
 
 extension TrackSegment: Codable {
   private enum CodingKeys: CodingKey { case source, mapping, target }
 
-  /// Reads a segment.
+  /// Decodes a segment.
   ///
-  /// - Throws: `DecodingError`, also where what is played is not inside the source.
+  /// - Throws: `DecodingError`, also if the mapping is not inside the source.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     guard let source = try container.decodeIfPresent(MediaSource.self, forKey: .source) else {
@@ -24,7 +24,7 @@ extension TrackSegment: Codable {
     }
   }
 
-  /// Writes the source and its mapping, or the target where nothing is played.
+  /// Encodes the source and its mapping, or only the target range for a gap.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     if let source, let mapping {
@@ -39,9 +39,9 @@ extension TrackSegment: Codable {
 extension CompositionTrack: Codable {
   private enum CodingKeys: CodingKey { case mediaType, segments, rotation, language }
 
-  /// Reads a track.
+  /// Decodes a track.
   ///
-  /// - Throws: `DecodingError`, also where the segments do not follow each other from zero.
+  /// - Throws: `DecodingError`, also if the segments leave a gap or do not start at zero.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     let mediaType = try container.decode(MediaType.self, forKey: .mediaType)
@@ -53,7 +53,7 @@ extension CompositionTrack: Codable {
     language = try container.decodeIfPresent(String.self, forKey: .language)
   }
 
-  /// Writes the kind, the segments, and the properties that are known.
+  /// Encodes the media type, the segments, and the known properties.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(mediaType, forKey: .mediaType)

@@ -2,9 +2,9 @@
 
 import OvercrankMediaCore
 
-// How a track's segments are cut and put together again: the edits of one track or of all, of
-// ranges that need not be inside. What does not fit is an `.overflow` here; the public edits say
-// which edit could not be computed exactly.
+// Cutting and joining of segments, for edits of one track or of all tracks. Ranges may extend past
+// the end of a track. Times that do not fit throw `.overflow` here; the public edits convert it to
+// `.notExact` with the name of the edit.
 extension CompositionTrack {
   mutating func remove(_ range: TimeRange) throws(MediaError) {
     try replace(range, lasting: 0) { (_) throws(MediaError) in [] }
@@ -48,7 +48,7 @@ extension CompositionTrack {
           .cutInRamp, "the range \(range.displayText) has a ramp already", ranges: [range])
       }
       let content = try TimeRange(start: mapping.sourceStart, end: mapping.sourceEnd)
-      // What plays backwards is the mirror of a ramp the other way round.
+      // For reversed content, the reversed ramp is applied and the result is reversed again.
       let shaped = try PlaybackMapping(
         mapping.isReversed ? ramp.reversed : ramp, source: content, target: target)
       return [
@@ -67,7 +67,7 @@ extension CompositionTrack {
     }
   }
 
-  /// This track, with nothing played from its end up to a time.
+  /// Returns this track with a gap from its end to a time.
   func padded(upTo time: MediaTime) throws(MediaError) -> CompositionTrack {
     guard time > duration else { return self }
     var track = self
@@ -75,7 +75,7 @@ extension CompositionTrack {
     return track
   }
 
-  /// Throws unless `range` has a length, and lies inside what ends at `end`.
+  /// Throws if a range is empty or not inside the composition, which ends at `end`.
   static func check(_ range: TimeRange, upTo end: MediaTime?) throws(MediaError) {
     guard !range.isEmpty else {
       throw MediaError(.emptyRange, "the range \(range.displayText) is empty", ranges: [range])
@@ -89,7 +89,7 @@ extension CompositionTrack {
     }
   }
 
-  /// Inserts segments that follow each other from where the first one starts.
+  /// Inserts consecutive segments at the start of the first one.
   mutating func insert(_ inserted: [TrackSegment]) throws(MediaError) {
     guard let first = inserted.first, let last = inserted.last else { return }
     let (start, end) = (first.target.start, last.target.end)
@@ -102,18 +102,18 @@ extension CompositionTrack {
       let (before, after) = try Self.split(segments, at: start)
       segments = before + inserted + (try Self.moved(after, by: end - start))
     } else if inserted.count == 1, first.isEmpty, start > duration {
-      // The gap before it plays nothing as well.
+      // The inserted gap and the gap before it become one gap.
       segments = try padded(upTo: end).segments
     } else {
       segments = try padded(upTo: start).segments + inserted
     }
   }
 
-  /// Puts other segments where those of a range are, and moves what follows so that they last
-  /// `length` seconds.
+  /// Replaces the segments of a range and moves later segments so that the range lasts `length`
+  /// seconds.
   ///
-  /// A track that ends inside the range may be left shorter; one that ends before it is left
-  /// alone.
+  /// A track that ends inside the range may become shorter. A track that ends before the range is
+  /// unchanged.
   mutating func replace(
     _ range: TimeRange, lasting length: Rational,
     _ body: ([TrackSegment]) throws(MediaError) -> [TrackSegment]
@@ -126,7 +126,7 @@ extension CompositionTrack {
     segments = before + changed + (try Self.moved(after, by: length - range.duration))
   }
 
-  /// What plays before, in and after a range that lies inside.
+  /// Splits the segments into those before, inside and after a range.
   func split(
     _ range: TimeRange
   ) throws(MediaError) -> (
@@ -150,7 +150,7 @@ extension CompositionTrack {
     )
   }
 
-  /// The same segments, all of them this many seconds later.
+  /// Returns the segments moved by a number of seconds.
   static func moved(
     _ segments: [TrackSegment], by change: Rational
   ) throws(MediaError) -> [TrackSegment] {

@@ -3,31 +3,31 @@
 import Algorithms
 public import OvercrankMediaCore
 
-/// Which source time plays when on one track: segments that follow each other from zero without a
-/// hole.
+/// One track of a composition: segments that follow each other from zero without gaps.
 ///
-/// Every edit is exact, or throws and changes nothing: each new boundary is computed from the
-/// times that the edit was given, never by adding rounded lengths.
+/// Every edit is exact, or throws and changes nothing. Each new boundary is computed from the times
+/// passed to the edit, never by summing rounded durations.
 ///
 /// The counterpart of `AVMutableCompositionTrack`.
 public struct CompositionTrack: Hashable, Sendable {
-  /// What it carries.
+  /// The media type of the track.
   public let mediaType: MediaType
-  /// The segments in order; the first starts at zero, each of the others where the one before
-  /// it ends.
+  /// The segments in order.
+  ///
+  /// The first starts at zero, each other one at the end of its predecessor.
   public internal(set) var segments: [TrackSegment]
-  /// Degrees by which a player turns the picture clockwise; nil until content brings its own.
+  /// Clockwise rotation in degrees that a player applies; nil until a source sets it.
   public var rotation: Int?
-  /// The language by its ISO 639-2 code; nil until content brings its own.
+  /// The ISO 639-2 language code; nil until a source sets it.
   public var language: String?
 
-  /// Makes a track of nothing, which lasts zero seconds.
+  /// Creates an empty track of zero duration.
   public init(_ mediaType: MediaType) {
     self.mediaType = mediaType
     segments = []
   }
 
-  /// Makes a track of segments that are already placed.
+  /// Creates a track of finished segments.
   ///
   /// - Throws: `MediaError` as ``validateSegments()`` does.
   public init(_ mediaType: MediaType, segments: [TrackSegment]) throws(MediaError) {
@@ -37,11 +37,11 @@ public struct CompositionTrack: Hashable, Sendable {
     for source in segments.lazy.compactMap(\.source) { keepProperties(of: source) }
   }
 
-  /// The end of the last segment; zero when there is none.
+  /// The end of the last segment; zero for an empty track.
   public var duration: MediaTime { segments.last?.target.end ?? .zero }
 
-  /// Throws unless the segments start at zero, leave no hole, do not overlap, and stay inside
-  /// their sources.
+  /// Checks that the segments start at zero, follow each other without gaps or overlaps, and stay
+  /// inside their sources.
   ///
   /// - Throws: `MediaError` with `.invalidSegments`, `.emptyRange` or `.outsideSource`.
   public func validateSegments() throws(MediaError) {
@@ -50,7 +50,7 @@ public struct CompositionTrack: Hashable, Sendable {
       guard segment.target.start == end else {
         throw MediaError(
           .invalidSegments,
-          "the segment \(segment) does not start at \(end.displayText) s, where it should",
+          "the segment \(segment) does not start at \(end.displayText) s",
           ranges: [segment.target])
       }
       guard !segment.target.isEmpty else {
@@ -62,19 +62,20 @@ public struct CompositionTrack: Hashable, Sendable {
     }
   }
 
-  /// The segment that plays at an instant, in the time of the composition.
+  /// Returns the segment at an instant in composition time.
   ///
-  /// Before zero it is the first one, from the end on the last one. Nil only when there is none.
+  /// Returns the first segment before zero, the last segment after the end, and nil only for an
+  /// empty track.
   public func segment(at time: MediaTime) -> TrackSegment? {
     segments.isEmpty ? nil : segments[min(index(holding: time), segments.count - 1)]
   }
 
-  /// The index of the first segment that ends after `time`; the count from the end on.
+  /// Returns the index of the first segment that ends after `time`, or the number of segments.
   private func index(holding time: MediaTime) -> Int {
     segments.partitioningIndex { $0.target.end > time }
   }
 
-  /// Takes over what is known of a source's track, where nothing is known yet.
+  /// Copies the rotation and language of a source's track where this track has none.
   mutating func keepProperties(of source: MediaSource) {
     guard let track = source.tracks.first(where: { $0.mediaType == mediaType }) else { return }
     rotation = rotation ?? (track.rotation == 0 ? nil : track.rotation)
@@ -85,17 +86,17 @@ public struct CompositionTrack: Hashable, Sendable {
 // MARK: Editing
 
 extension CompositionTrack {
-  /// Inserts a range of a source at its own speed, and moves what plays from `time` on back.
+  /// Inserts a source range at speed 1 and moves later content back.
   ///
-  /// Past the end, the time up to `time` plays nothing. Rotation and language come along, unless
-  /// the track has them already.
+  /// An insertion past the end leaves a gap before it. Rotation and language are copied unless the
+  /// track already has them.
   ///
   /// - Parameters:
-  ///   - range: What to play, in the time of the source.
-  ///   - source: What it is taken from.
-  ///   - time: Where it starts, in the time of the composition; zero or later.
+  ///   - range: The range to insert, in source time.
+  ///   - source: The source of the range.
+  ///   - time: The start in composition time; zero or later.
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideSource`, `.outsideComposition` for a
-  ///   time before zero, or `.notExact`.
+  ///   negative time, or `.notExact`.
   public mutating func insertTimeRange(
     _ range: TimeRange, of source: MediaSource, at time: MediaTime
   ) throws(MediaError) {
@@ -109,9 +110,9 @@ extension CompositionTrack {
     keepProperties(of: source)
   }
 
-  /// Inserts what another track plays in a range, as it plays it.
+  /// Inserts a range of another track with its segments and speeds.
   ///
-  /// Where that track has ended, nothing plays.
+  /// Past the end of that track, a gap is inserted.
   ///
   /// - Throws: `MediaError` as ``insertTimeRange(_:of:at:)`` does.
   public mutating func insertTimeRange(
@@ -127,39 +128,39 @@ extension CompositionTrack {
     language = language ?? track.language
   }
 
-  /// Inserts time that plays nothing, and moves what plays from its start on back.
+  /// Inserts a gap and moves later content back.
   ///
-  /// At or past the end it lengthens the track up to the end of `range`, where
-  /// `AVMutableCompositionTrack` ignores the call.
+  /// At or past the end, the track is extended to the end of `range`. `AVMutableCompositionTrack`
+  /// ignores the call there.
   ///
-  /// - Parameter range: In the time of the composition; from zero or later.
-  /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` for a start before zero,
-  ///   or `.notExact`.
+  /// - Parameter range: The gap in composition time; its start is zero or later.
+  /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` for a negative start, or
+  ///   `.notExact`.
   public mutating func insertEmptyTimeRange(_ range: TimeRange) throws(MediaError) {
     try exactly("inserting \(range.displayText)") { () throws(MediaError) in
       try insert([TrackSegment(empty: range)])
     }
   }
 
-  /// Takes a range out, and moves what plays after it forward.
+  /// Removes a range and moves later content forward.
   ///
-  /// - Parameter range: In the time of the composition.
+  /// - Parameter range: The range in composition time.
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
   public mutating func removeTimeRange(_ range: TimeRange) throws(MediaError) {
     try Self.check(range, upTo: duration)
     try exactly("removing \(range.displayText)") { () throws(MediaError) in try remove(range) }
   }
 
-  /// Plays what is in a range faster or slower, so that it fills another length, and moves what
-  /// plays after it.
+  /// Changes the speed of a range to give it a new duration, and moves later content.
   ///
-  /// Speeds multiply: a quarter of a half is an eighth. Empty time scales too.
+  /// Speeds multiply: content at 1/2 speed, scaled to twice its duration, plays at 1/4. Gaps are
+  /// scaled too.
   ///
   /// - Parameters:
-  ///   - range: In the time of the composition.
-  ///   - duration: The new length, above zero.
-  /// - Throws: `MediaError` with `.emptyRange` when the range or the duration is not longer
-  ///   than zero, `.outsideComposition` or `.notExact`.
+  ///   - range: The range in composition time.
+  ///   - duration: The new duration, above zero.
+  /// - Throws: `MediaError` with `.emptyRange` if the range or the duration is not above zero,
+  ///   `.outsideComposition` or `.notExact`.
   public mutating func scaleTimeRange(
     _ range: TimeRange, toDuration duration: MediaTime
   ) throws(MediaError) {
@@ -169,13 +170,13 @@ extension CompositionTrack {
     }
   }
 
-  /// Plays what is in a range at a speed, and moves what plays after it.
+  /// Plays a range at a speed, and moves later content.
   ///
   /// Speeds multiply, as in ``scaleTimeRange(_:toDuration:)``.
   ///
   /// - Parameters:
-  ///   - speed: Seconds of the range in each second of the result: an eighth is slow motion.
-  ///   - range: In the time of the composition.
+  ///   - speed: Seconds of the range per second of the result: 1/8 is slow motion.
+  ///   - range: The range in composition time.
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
   public mutating func setSpeed(_ speed: Speed, in range: TimeRange) throws(MediaError) {
     try Self.check(range, upTo: duration)
@@ -184,14 +185,14 @@ extension CompositionTrack {
     }
   }
 
-  /// Lets the speed of a range go from one to another, and moves what plays after it.
+  /// Applies a speed ramp to a range, and moves later content.
   ///
-  /// Speeds multiply, as in ``scaleTimeRange(_:toDuration:)``. In the range one source must play
-  /// at one speed, because a cut under a ramp would have no exact time.
+  /// Speeds multiply, as in ``scaleTimeRange(_:toDuration:)``. The range must contain one source at
+  /// one speed, because a cut inside a ramp would have no exact time.
   ///
   /// - Parameters:
-  ///   - ramp: How the speed changes.
-  ///   - range: In the time of the composition.
+  ///   - ramp: The speeds at both ends and the easing.
+  ///   - range: The range in composition time.
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition`, `.cutInRamp`, or
   ///   `.notExact`.
   public mutating func setSpeedRamp(
@@ -203,13 +204,13 @@ extension CompositionTrack {
     }
   }
 
-  /// Holds what is shown at an instant, and moves what plays from there on back.
+  /// Freezes the frame at an instant and moves later content back.
   ///
-  /// At the end, the last picture is held. A track of sound is silent meanwhile.
+  /// At the end of the track, the last frame is frozen. An audio track gets a gap instead.
   ///
   /// - Parameters:
-  ///   - time: In the time of the composition, up to its end.
-  ///   - duration: How long it is held, above zero.
+  ///   - time: The instant in composition time, from zero to the end.
+  ///   - duration: The duration of the frozen frame, above zero.
   /// - Throws: `MediaError` with `.outsideComposition`, `.emptyRange`, or `.notExact`.
   public mutating func freezeFrame(
     at time: MediaTime, for duration: MediaTime
@@ -238,9 +239,9 @@ extension CompositionTrack {
     }
   }
 
-  /// Plays a range backwards; nothing moves.
+  /// Reverses a range; other content stays in place.
   ///
-  /// - Parameter range: In the time of the composition.
+  /// - Parameter range: The range in composition time.
   /// - Throws: `MediaError` with `.emptyRange`, `.outsideComposition` or `.notExact`.
   public mutating func reverse(_ range: TimeRange) throws(MediaError) {
     try Self.check(range, upTo: duration)

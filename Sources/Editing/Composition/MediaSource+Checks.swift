@@ -3,7 +3,7 @@
 import OvercrankMediaCore
 
 extension MediaSource {
-  /// Throws unless `range` has a length and lies inside.
+  /// Throws if a range is empty or not inside this source.
   func check(_ range: TimeRange) throws(MediaError) {
     guard !range.isEmpty else {
       throw MediaError(
@@ -17,7 +17,7 @@ extension MediaSource {
     }
   }
 
-  /// Throws unless what a mapping plays lies inside.
+  /// Throws if the source range of a mapping is not inside this source.
   func check(_ mapping: PlaybackMapping) throws(MediaError) {
     guard mapping.sourceStart >= .zero, mapping.sourceEnd <= duration.seconds else {
       throw MediaError(

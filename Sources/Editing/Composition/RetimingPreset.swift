@@ -2,22 +2,20 @@
 
 public import OvercrankMediaCore
 
-/// Ways to slow a clip down around one instant that people ask for by name.
+/// Slow-motion presets around one instant of a clip.
 ///
-/// Where the clip begins or ends too near to the instant, ramps are as long as there is room.
+/// Ramps are shortened if the clip starts or ends too close to the instant.
 public enum RetimingPreset: String, Hashable, Sendable, CaseIterable {
-  /// A blow or a kick: eased down to an eighth before it, through it, and up again.
+  /// An impact: slows down before the instant and speeds up again after it.
   case impact
-  /// A jump that lands: eased down to an eighth up to it, a quarter of a second of that, and on
-  /// at once at full speed.
+  /// A landing: slows down up to the instant, stays slow, then returns to full speed in one step.
   case landing
-  /// The picture stands for a second at the instant, in silence.
+  /// A frozen frame at the instant, without audio.
   case freeze
-  /// Faster up to it, an eighth through it, and faster away from it.
+  /// A pulse: fast before the instant, slow around it, and fast after it.
   case pulse
 
-  /// How long the slow part lasts in the time of the source, or the picture stands, unless another
-  /// width is asked for.
+  /// The default width: the source duration of the slow part, or the duration of a frozen frame.
   private var usualWidth: MediaTime {
     switch self {
     case .impact: MediaTime(microseconds: 300_000)
@@ -27,9 +25,9 @@ public enum RetimingPreset: String, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// The speeds around the instant: seconds of the source from it, and the speed there.
+  /// Returns the speed points: the time relative to the instant in source seconds, and the speed.
   ///
-  /// Ramps are as long whatever the width is.
+  /// The duration of the ramps does not depend on the width.
   private func points(_ slow: Speed, _ width: Rational) -> [(seconds: Rational, speed: Speed)] {
     func share(_ above: Int128, _ below: Int128, _ milliseconds: Int128) -> Rational {
       width * Rational(above, over: below) + Rational(milliseconds, over: 1_000)
@@ -55,17 +53,16 @@ public enum RetimingPreset: String, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// Makes a composition that plays a whole source in this way.
+  /// Returns a composition of a whole source with this preset.
   ///
   /// - Parameters:
-  ///   - source: What is played.
-  ///   - time: The instant, in the time of the source.
-  ///   - slowSpeed: The speed of the slow part, an eighth where nil. A ``freeze`` has none, and does
-  ///     without.
-  ///   - width: How long the slow part lasts in the time of the source, above zero: 0.3 s for an
-  ///     ``impact``, a third of it before the instant; 0.25 s for a ``landing``, all of it after the
-  ///     instant; 0.2 s for a ``pulse``, half of it on either side. For a ``freeze`` how long the
-  ///     picture stands: 1 s.
+  ///   - source: The source to play.
+  ///   - time: The instant in source time.
+  ///   - slowSpeed: The speed of the slow part; nil for 1/8. ``freeze`` ignores the speed.
+  ///   - width: The source duration of the slow part, above zero. Default: 0.3 s for ``impact``, a
+  ///     third before the instant; 0.25 s for ``landing``, all after the instant; 0.2 s for
+  ///     ``pulse``, half on each side. For ``freeze``: the duration of the frozen frame, 1 s by
+  ///     default.
   /// - Returns: The composition.
   /// - Throws: `MediaError` with `.outsideSource`, `.emptyRange` for a width that is not above
   ///   zero, or `.notExact`.

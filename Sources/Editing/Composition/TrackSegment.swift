@@ -2,37 +2,37 @@
 
 public import OvercrankMediaCore
 
-/// A stretch of a track that plays a range of one source, holds one instant of it, or nothing.
+/// A segment of a track: a source range, a frozen frame, or a gap.
 ///
 /// The counterpart of `AVCompositionTrackSegment`.
 public struct TrackSegment: Hashable, Sendable {
-  /// What is played; nil where nothing is.
+  /// The source; nil for a gap.
   public let source: MediaSource?
-  /// Which source time plays when; nil where nothing is played.
+  /// The mapping from composition time to source time; nil for a gap.
   public let mapping: PlaybackMapping?
-  /// The time it fills, in the time of the composition; longer than zero.
+  /// The range that the segment fills in composition time; never empty.
   public let target: TimeRange
 
-  /// Makes a segment that plays a range of a source at one speed.
+  /// Creates a segment that plays a source range at constant speed.
   ///
-  /// - Throws: `MediaError` with `.outsideSource` when the mapping's source range is not inside
-  ///   the source.
+  /// - Throws: `MediaError` with `.outsideSource` if the mapping's source range is not inside the
+  ///   source.
   public init(of source: MediaSource, _ mapping: TimeMapping) throws(MediaError) {
     try source.check(mapping.source)
     self.init(unchecked: source, PlaybackMapping(mapping))
   }
 
-  /// Makes a segment that plays a source in any way.
+  /// Creates a segment with any playback mapping.
   ///
-  /// - Throws: `MediaError` with `.outsideSource` when what is played is not inside the source.
+  /// - Throws: `MediaError` with `.outsideSource` if the mapping is not inside the source.
   public init(of source: MediaSource, _ mapping: PlaybackMapping) throws(MediaError) {
     try source.check(mapping)
     self.init(unchecked: source, mapping)
   }
 
-  /// Makes a segment that plays nothing: no picture, and silence.
+  /// Creates a gap: no image and no audio.
   ///
-  /// - Throws: `MediaError` with `.emptyRange` when the range is empty.
+  /// - Throws: `MediaError` with `.emptyRange` if the range is empty.
   public init(empty target: TimeRange) throws(MediaError) {
     guard !target.isEmpty else {
       throw MediaError(
@@ -43,20 +43,21 @@ public struct TrackSegment: Hashable, Sendable {
     self.target = target
   }
 
-  /// Makes a segment whose mapping is known to be inside the source.
+  /// Creates a segment without checking that the mapping is inside the source.
   init(unchecked source: MediaSource, _ mapping: PlaybackMapping) {
     self.source = source
     self.mapping = mapping
     self.target = mapping.target
   }
 
-  /// Whether nothing is played.
+  /// Whether the segment is a gap.
   public var isEmpty: Bool { mapping == nil }
 
-  /// Source seconds per composition second, the mean where it changes; nil where nothing is
-  /// played or one instant is held.
+  /// Returns the speed: source seconds per composition second.
   ///
-  /// - Throws: `MediaError` with `.notExact` when the fraction does not fit.
+  /// The result is the mean speed for a ramp, and nil for a gap or a frozen frame.
+  ///
+  /// - Throws: `MediaError` with `.notExact` if the fraction does not fit.
   public func speed() throws(MediaError) -> Speed? {
     guard let mapping else { return nil }
     return try exactly("the speed of \(target.displayText)") { () throws(MediaError) in
@@ -64,8 +65,10 @@ public struct TrackSegment: Hashable, Sendable {
     }
   }
 
-  /// Whether another segment goes on where this one ends, as if there were no cut: the same
-  /// source, at the same speed in the same direction.
+  /// Returns whether `next` continues this segment without a visible cut.
+  ///
+  /// Both must play the same source in the same direction at the same constant speed, or both must
+  /// be gaps, or both must freeze the same instant.
   public func isContinued(by next: TrackSegment) -> Bool {
     guard target.end == next.target.start else { return false }
     guard let mapping, let other = next.mapping else { return isEmpty && next.isEmpty }
@@ -82,7 +85,7 @@ public struct TrackSegment: Hashable, Sendable {
     }
   }
 
-  /// This segment and the one that continues it, as one; nil where that cannot be said.
+  /// Returns this segment joined with its continuation, or nil if they cannot be joined exactly.
   func joined(with next: TrackSegment) -> TrackSegment? {
     guard isContinued(by: next),
       let target = try? TimeRange(start: target.start, end: next.target.end)
@@ -103,19 +106,19 @@ public struct TrackSegment: Hashable, Sendable {
       mapping.isReversed ? PlaybackMapping(reversing: line) : PlaybackMapping(line))
   }
 
-  /// The same content, filling another time.
+  /// Returns the same content scaled to another range.
   func filling(_ target: TimeRange) throws(MediaError) -> TrackSegment {
     guard let source, let mapping else { return try TrackSegment(empty: target) }
     return TrackSegment(unchecked: source, try mapping.filling(target))
   }
 
-  /// The same content, the other way round.
+  /// Returns the same content reversed.
   func reversed() throws(MediaError) -> TrackSegment {
     guard let source, let mapping else { return self }
     return TrackSegment(unchecked: source, try mapping.reversed())
   }
 
-  /// The parts before and after an instant inside; each plays as it did.
+  /// Splits the segment at an instant inside it; both parts keep their speeds.
   func split(at time: MediaTime) throws(MediaError) -> [TrackSegment] {
     guard let source, let mapping else {
       return [
@@ -131,7 +134,7 @@ public struct TrackSegment: Hashable, Sendable {
 }
 
 extension TrackSegment: CustomStringConvertible {
-  /// The segment as `"clip.mov 1/1..2/1 -> 1/1..9/1"`, or `"empty -> 0/1..1/1"`.
+  /// The segment as `"clip.mov 1/1..2/1 -> 1/1..9/1"`, or `"empty -> 0/1..1/1"` for a gap.
   public var description: String {
     guard let source, let mapping else { return "empty -> \(target)" }
     return "\(source.path) \(mapping)"

@@ -2,11 +2,11 @@
 
 import OvercrankMediaCore
 
-/// Where the stack of tracks of a document is.
+/// The lookup of a document's root stack.
 enum OpenTimelineRoot {
-  /// The stack that a document plays: a timeline's, or one around a track or a clip by itself.
+  /// Returns the root stack: a timeline's tracks, or a stack around a single track or clip.
   ///
-  /// - Throws: `MediaError` with `.invalidProject` for a document of another kind.
+  /// - Throws: `MediaError` with `.invalidProject` for any other document.
   static func stack(of document: JSONValue) throws(MediaError) -> JSONValue {
     switch document.otioKind {
     case "Timeline":
@@ -17,22 +17,21 @@ enum OpenTimelineRoot {
     case "SerializableCollection":
       let timelines = (document["children"]?.elements ?? []).filter { $0.otioKind == "Timeline" }
       guard let timeline = timelines.first, timelines.count == 1 else {
-        throw .invalidProject("it is a collection of \(timelines.count) timelines, not of one")
+        throw .invalidProject("it is a collection of \(timelines.count) timelines instead of one")
       }
       return try stack(of: timeline)
     default: break
     }
-    throw .invalidProject("it is no OpenTimelineIO timeline")
+    throw .invalidProject("it is not an OpenTimelineIO timeline")
   }
 }
 
 extension JSONValue {
-  /// The name of an object's schema without its version, by its present name; empty for what is
-  /// no object of OpenTimelineIO.
+  /// The schema name without its version, in current spelling; empty for other JSON.
   var otioKind: String {
     let name = self["OTIO_SCHEMA"]?.string?.split(separator: ".").first.map(String.init) ?? ""
     return switch name {
-    // Names of the first versions, which its library still takes.
+    // Names of early schema versions that the OpenTimelineIO library still accepts.
     case "Sequence": "Track"
     case "Filler": "Gap"
     case "SerializeableCollection": "SerializableCollection"
@@ -40,42 +39,42 @@ extension JSONValue {
     }
   }
 
-  /// Whether an item or an effect is switched on.
+  /// Returns whether an item or effect is enabled; the default is true.
   func otioIsEnabled(_ location: String) throws(MediaError) -> Bool {
     guard let value = self["enabled"] else { return true }
     guard let isEnabled = value.bool else { throw value.otioUnreadable("enabled", of: location) }
     return isEnabled
   }
 
-  /// The kind of a track; what stands in a stack without one is pictures.
+  /// Returns the kind of a track; a stack item without a kind counts as video.
   func otioTrackKind(_ location: String) throws(MediaError) -> String {
     guard otioKind == "Track", let value = self["kind"] else { return "Video" }
     guard let kind = value.string else { throw value.otioUnreadable("kind", of: location) }
     return kind
   }
 
-  /// The elements of a member; none where there is no such member.
+  /// Returns the elements of an array member; empty if the member is missing.
   func otioItems(_ key: String, _ location: String) throws(MediaError) -> [JSONValue] {
     switch self[key] {
     case nil: return []
     case .array(let items): return items
-    // Some programs write none like this.
+    // Some programs write null for an empty list.
     case .null where key != "children": return []
     case .some(let value): throw value.otioUnreadable(key, of: location)
     }
   }
 
-  /// The address of a movie; nil where there is none.
+  /// Returns the URL of a movie, or nil if it is missing or blank.
   func otioAddress(_ location: String) throws(MediaError) -> String? {
     guard let value = self["target_url"], value != .null else { return nil }
     guard let address = value.string else { throw value.otioUnreadable("target_url", of: location) }
     return address.contains { !$0.isWhitespace } ? address : nil
   }
 
-  /// A member that is a range; nil where there is none, or it is null.
+  /// Returns a range member, or nil if it is missing or null.
   ///
-  /// - Throws: `MediaError` with `.invalidProject` for one that cannot be read: without it, other
-  ///   frames would be shown.
+  /// - Throws: `MediaError` with `.invalidProject` for an unreadable range, because ignoring it
+  ///   would show other frames.
   func otioRange(
     _ key: String, _ location: String
   ) throws(MediaError) -> (start: Rational, duration: Rational)? {
@@ -98,14 +97,14 @@ extension JSONValue {
     throw value.otioUnreadable(key, of: location)
   }
 
-  /// A member that is a time; nil where there is none.
+  /// Returns a time member, or nil if it is missing.
   func otioTime(_ key: String, _ location: String) throws(MediaError) -> Rational? {
     guard let value = self[key], value != .null else { return nil }
     guard let time = value.otioTime else { throw value.otioUnreadable(key, of: location) }
     return time
   }
 
-  /// What is said of a value that is there and cannot be read.
+  /// Creates the error for a value that is present but unreadable.
   func otioUnreadable(_ name: String, of location: String) -> MediaError {
     let shown =
       switch self {
@@ -119,7 +118,7 @@ extension JSONValue {
     return .invalidProject("\(name) of \(location) is \(shown), which cannot be read")
   }
 
-  /// The movie that a clip plays; nil where it plays another kind of media or none.
+  /// The movie reference of a clip; nil for other media or none.
   var otioReference: JSONValue? {
     let found = otioAnyReference
     return found?.otioKind == "ExternalReference" ? found : nil
@@ -132,28 +131,28 @@ extension JSONValue {
     return found == .null ? nil : found
   }
 
-  /// Why a clip shows nothing; nil where it names media.
+  /// The reason why a clip shows nothing; nil if it refers to media.
   ///
-  /// The project itself says that the media is missing, or a program would generate it.
+  /// The project itself marks the media as missing or generated.
   var otioWhyNothing: String? {
     guard let reference = otioAnyReference else { return "has no media" }
     switch reference.otioKind {
-    // Of a movie only where its address is empty.
+    // An external reference reaches this case only if its URL is empty.
     case "MissingReference", "ExternalReference": return "has no media"
-    case "GeneratorReference": return "is a generated picture"
+    case "GeneratorReference": return "is a generated image"
     default: return nil
     }
   }
 
-  /// What a clip plays that is no movie, for messages.
+  /// The unsupported media of a clip, as text for messages.
   var otioReferenceDescription: String {
     switch otioAnyReference?.otioKind {
-    case "ImageSequenceReference": "a sequence of images, which is not read"
+    case "ImageSequenceReference": "an image sequence, which is not supported"
     default: "media of an unknown kind"
     }
   }
 
-  /// A range of plain values.
+  /// The range from OpenTimelineIO's floating-point values.
   var otioRange: (start: Rational, duration: Rational)? {
     guard let start = self["start_time"]?.otioTime, let length = self["duration"]?.otioTime else {
       return nil
@@ -161,7 +160,7 @@ extension JSONValue {
     return (start, length)
   }
 
-  /// A time of a value and a rate, both in floating point.
+  /// The time from OpenTimelineIO's floating-point value and rate.
   var otioTime: Rational? {
     guard let count = self["value"]?.number.flatMap(ProjectTime.nearest),
       let rate = ProjectTime.rate(self["rate"]?.number)
@@ -169,13 +168,13 @@ extension JSONValue {
     return (count / rate).ifValid
   }
 
-  /// The frames per second in which an item's range is counted.
+  /// The frame rate in which an item's range is counted.
   var otioRate: Rational? {
     let range = [self["source_range"], otioReference?["available_range"]].compactMap(\.self)
     return ProjectTime.rate(range.first { $0 != .null }?["duration"]?["rate"]?.number)
   }
 
-  /// A fraction of the exact values.
+  /// The fraction in a string of the exact values.
   var otioFraction: Rational? { string.flatMap { try? Rational(parsing: $0) } }
 
   var otioMarker: CompositionMarker? {

@@ -2,7 +2,7 @@
 
 import FoundationEssentials
 
-/// A JSON document as it stands, for a format whose objects say themselves what they are.
+/// A JSON value of any type, for formats whose objects state their own type.
 enum JSONValue: Hashable, Sendable {
   case null
   case bool(Bool)
@@ -11,7 +11,7 @@ enum JSONValue: Hashable, Sendable {
   case array([JSONValue])
   case object([String: JSONValue])
 
-  /// A member of an object; nil for anything else.
+  /// Returns a member of an object; nil for other values.
   subscript(key: String) -> JSONValue? {
     guard case .object(let members) = self else { return nil }
     return members[key]
@@ -32,7 +32,7 @@ enum JSONValue: Hashable, Sendable {
     return value
   }
 
-  /// The elements of an array; none for anything else.
+  /// The elements of an array; empty for other values.
   var elements: [JSONValue] {
     guard case .array(let elements) = self else { return [] }
     return elements
@@ -40,23 +40,24 @@ enum JSONValue: Hashable, Sendable {
 }
 
 extension JSONValue: Decodable {
-  /// Reads a document of JSON, or of JSON5: OpenTimelineIO writes `Infinity` and `NaN`, and
-  /// LosslessCut names without quotes.
+  /// Parses JSON or JSON5.
   ///
-  /// - Throws: The parser's own error.
+  /// OpenTimelineIO writes `Infinity` and `NaN`; LosslessCut writes names without quotes.
+  ///
+  /// - Throws: The error of the parser.
   init(parsing text: String) throws {
     let decoder = JSONDecoder()
     decoder.allowsJSON5 = true
     do {
       self = try decoder.decode(JSONValue.self, from: Data(text.utf8))
     } catch {
-      // The short name of infinity, which OpenTimelineIO's parser takes and JSON5 does not know.
+      // OpenTimelineIO's parser also accepts `Inf`, which JSON5 does not define.
       guard let spelled = Self.spellingInfinity(Array(text.utf8)) else { throw error }
       self = try decoder.decode(JSONValue.self, from: spelled)
     }
   }
 
-  /// The text with `Inf` outside of strings written out; nil where there is none.
+  /// Returns the text with each `Inf` outside strings spelled out; nil if there is none.
   private static func spellingInfinity(_ text: [UInt8]) -> Data? {
     let name = Array("Inf".utf8)
     var spelled = Data()
@@ -80,8 +81,7 @@ extension JSONValue: Decodable {
   }
 
   init(from decoder: any Decoder) throws {
-    // A decoder tells what a value is only by refusing what it is not, which takes time: what a
-    // project has most of comes first.
+    // The decoder detects a type only by failing on others, so the most frequent types come first.
     let value = try decoder.singleValueContainer()
     if value.decodeNil() {
       self = .null

@@ -4,39 +4,39 @@ import FoundationEssentials
 import OvercrankLinuxSystem
 public import OvercrankMediaCore
 
-/// A composition as a project file: OpenTimelineIO's JSON.
+/// A composition as an OpenTimelineIO project file.
 ///
-/// Other programs see clips, gaps, `LinearTimeWarp` and `FreezeFrame`; a ramp is a row of short
-/// clips at one speed each. Beside that stand the exact times and curves, as fractions in the
-/// metadata under ``key``: they are what is read back, as long as what others see still agrees
-/// with them. So nothing is lost on the way, and what another program changed is taken over.
+/// Other programs see clips, gaps, `LinearTimeWarp` and `FreezeFrame`. A ramp becomes a row of
+/// short clips, each at constant speed. The exact times and curves are stored as fractions in the
+/// metadata under ``key``. The reader uses the exact values as long as they agree with the standard
+/// values. Otherwise another program has changed the item, and the reader uses the standard values.
 ///
-/// As in OpenTimelineIO, a clip's `source_range` starts in the time of the media and lasts as
-/// long as the clip does in the timeline; a time warp says how much of the media that is.
+/// As in OpenTimelineIO, a clip's `source_range` starts in media time and lasts as long as the clip
+/// does in the timeline. A time warp sets how much of the media this duration plays.
 public struct OpenTimelineDocument: Hashable, Sendable {
-  /// The project's name.
+  /// The name of the project.
   public var name: String
-  /// What is played.
+  /// The composition of the project.
   public var composition: Composition
-  /// What a project said that could not be taken over, a sentence each; none of one's own.
+  /// The content that could not be imported, one sentence each; empty for a new project.
   public private(set) var warnings: [String] = []
 
-  /// The name under which the exact values stand in the metadata.
+  /// The metadata key of the exact values.
   public static let key = "overcrank"
 
-  /// Makes a project of a composition.
+  /// Creates a project from a composition.
   public init(_ composition: Composition, name: String = "") {
     self.composition = composition
     self.name = name
   }
 
-  /// Reads a project.
+  /// Parses a project.
   ///
   /// - Parameters:
   ///   - text: The JSON document.
-  ///   - source: Finds what is known of a movie by its path, as the project has it.
-  /// - Throws: `MediaError` with `.invalidProject` for what is no such document or plays what
-  ///   cannot be played here; the errors of `source`.
+  ///   - source: A closure that returns the media of a movie for its path in the project.
+  /// - Throws: `MediaError` with `.invalidProject` for another kind of document or unsupported
+  ///   content; errors of `source`.
   public init(
     parsing text: String, source: (_ path: String) throws(MediaError) -> MediaSource
   ) throws(MediaError) {
@@ -51,7 +51,7 @@ public struct OpenTimelineDocument: Hashable, Sendable {
     }
   }
 
-  /// Reads a document that is parsed already.
+  /// Reads a parsed JSON document.
   init(
     reading document: JSONValue, source: @escaping (String) throws(MediaError) -> MediaSource
   ) throws(MediaError) {
@@ -61,34 +61,34 @@ public struct OpenTimelineDocument: Hashable, Sendable {
     name = document["name"]?.string ?? ""
   }
 
-  /// The JSON document, its keys in order, so that two can be compared.
+  /// Returns the JSON document; keys are sorted so that two documents compare easily.
   ///
-  /// - Throws: `MediaError` with `.notExact` when a speed does not fit.
+  /// - Throws: `MediaError` with `.notExact` if a speed does not fit.
   public func text() throws(MediaError) -> String {
     let document = try OpenTimelineWriter.timeline(self)
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
     do {
-      // An address names any file; where a path stands as text, bytes that are none are left out.
+      // URLs encode any byte. In plain path strings, bytes that are not valid UTF-8 are replaced.
       return String(decoding: try encoder.encode(document), as: UTF8.self).repaired + "\n"
     } catch {
-      throw MediaError(.notExact, "the project cannot be written: \(error)")
+      throw MediaError(.notExact, "cannot write the project: \(error)")
     }
   }
 }
 
-/// A note at a stretch of a composition.
+/// A named marker at a range of a composition.
 public struct CompositionMarker: Hashable, Sendable, Codable {
-  /// What it says.
+  /// The name of the marker.
   public var name: String
-  /// Where it is, in the time of the composition; may be empty.
+  /// The range in composition time; may be empty.
   public var range: TimeRange
-  /// One of OpenTimelineIO's colours, such as `RED`.
+  /// One of OpenTimelineIO's marker colors, such as `RED`.
   public var color: String
-  /// More words.
+  /// A comment on the marker.
   public var comment: String
 
-  /// Makes a marker.
+  /// Creates a marker.
   public init(_ name: String, _ range: TimeRange, color: String = "GREEN", comment: String = "") {
     self.name = name
     self.range = range
@@ -99,11 +99,13 @@ public struct CompositionMarker: Hashable, Sendable, Codable {
 
 extension MediaError {
   static func invalidMarkers(_ what: String) -> MediaError {
-    MediaError(.invalidProject, "the slow-motion marks cannot be read: \(what)")
+    MediaError(.invalidProject, "cannot read the slow-motion markers: \(what)")
   }
 
-  /// This error, where reading a project provoked it: numbers that are no exact times make the
-  /// project invalid; any other error, such as that of a missing movie, is left as it is.
+  /// This error, converted for a project file.
+  ///
+  /// Numbers that do not fit exact times make the project invalid. Other errors, such as a missing
+  /// movie, are unchanged.
   var ofProject: MediaError {
     switch code {
     case .overflow, .notPositive, .notExact:
@@ -114,6 +116,6 @@ extension MediaError {
   }
 
   static func invalidProject(_ what: String) -> MediaError {
-    MediaError(.invalidProject, "the project cannot be read: \(what)")
+    MediaError(.invalidProject, "cannot read the project: \(what)")
   }
 }

@@ -2,20 +2,20 @@
 
 import OvercrankMediaCore
 
-/// What the effects of an item do to its time.
+/// The time effects of an OpenTimelineIO item.
 struct OpenTimelineEffects {
-  /// Seconds of content per second, below zero backwards; 1 without effects.
+  /// Content seconds per item second; negative for reverse playback, 1 without effects.
   private var speed = Rational.one
-  /// Frames by which each frame of the item is off, from the first one on; nil without a curve.
+  /// The offset of each frame of the item in frames; nil without a curve.
   private var offsets: [Rational]?
-  /// The names of effects that change pictures, which are not made here.
+  /// The names of image effects, which are not supported.
   private(set) var leftOut: [String] = []
 
-  /// Whether all plays as it is.
+  /// Whether the effects leave the timing unchanged.
   var isNone: Bool { speed == .one && offsets == nil }
 
-  /// - Throws: `MediaError` with `.invalidProject` for an effect on time whose curve the
-  ///   project does not give: at speed 1 something else would be seen.
+  /// - Throws: `MediaError` with `.invalidProject` for a time effect without a curve in the
+  ///   project, because playing it at speed 1 would show other frames.
   init(_ item: JSONValue, _ location: String) throws(MediaError) {
     for effect in try item.otioItems("effects", location) {
       guard try effect.otioIsEnabled("an effect of \(location)") else { continue }
@@ -29,7 +29,7 @@ struct OpenTimelineEffects {
         let found = values.elements.compactMap { $0.number.flatMap(ProjectTime.nearest) }
         guard offsets == nil, !found.isEmpty, found.count == values.elements.count else {
           throw MediaError.invalidProject(
-            "the curves of \(location) are more than one, or not made of numbers")
+            "\(location) has several curves, or a curve with invalid numbers")
         }
         offsets = found
       } else if kind == "FreezeFrame" {
@@ -55,22 +55,22 @@ struct OpenTimelineEffects {
     }
     guard let scalar = ProjectTime.nearest(number), number == 0 || (1e-6...1e6 ~= abs(number))
     else {
-      throw MediaError.invalidProject("\(location) plays at the speed \(number)")
+      throw MediaError.invalidProject("\(location) has the unsupported speed \(number)")
     }
     return scalar
   }
 
-  /// Whether a name is that of an effect on time, of OpenTimelineIO's own or of a program.
+  /// Returns whether a name belongs to a time effect, of OpenTimelineIO or another program.
   private static func isAboutTime(_ name: String) -> Bool {
     let letters = name.lowercased().filter(\.isLetter)
     return ["timewarp", "timeeffect", "freezeframe", "timeremap", "retime", "speed"]
       .contains { letters.contains($0) }
   }
 
-  /// The curve of an item whose content starts at a time of its own.
+  /// Returns the curve of an item whose content starts at `start`.
   ///
-  /// What plays backwards starts at the end of what its range would play forwards. Offsets are
-  /// given for each frame; in between they follow the line.
+  /// Reverse playback starts at the end of the range that forward playback would cover. Offsets are
+  /// given per frame; times between frames are interpolated linearly.
   func curve(
     from start: Rational, lasting duration: Rational, _ rate: Rational?, _ location: String
   ) throws(MediaError) -> [ProjectContent.CurvePart] {
@@ -83,7 +83,7 @@ struct OpenTimelineEffects {
       ]
     }
     guard let rate else {
-      throw MediaError.invalidProject("\(location) has a curve, but no rate of frames")
+      throw MediaError.invalidProject("\(location) has a curve but no frame rate")
     }
     let count = try (duration * rate).rounded(.towardPositiveInfinity)
     guard count <= offsets.count else {
@@ -94,7 +94,7 @@ struct OpenTimelineEffects {
       if frame < offsets.count {
         return (Rational(Int64(frame)) + offsets[frame]) / rate * speed + first
       }
-      // Past the last value it goes on as it went.
+      // Past the last offset, the curve is extrapolated linearly.
       guard frame > 1 else { return first + speed / rate }
       let (last, before) = (try content(frame - 1), try content(frame - 2))
       return last + last - before

@@ -2,11 +2,11 @@
 
 import OvercrankMediaCore
 
-/// The exact values that stand in the metadata of what this library wrote.
+/// The exact values in the metadata of projects written by this library.
 enum OpenTimelineExact {
-  /// The segment at the head of a row of items, and how many of them it is.
+  /// Returns the segment at the head of a row of items, and the number of items it spans.
   ///
-  /// Nil where there is none, or where another program has changed what stands beside it.
+  /// Returns nil if there are no exact values, or if another program changed the standard values.
   static func segment(
     _ children: ArraySlice<JSONValue>, _ location: String, _ notes: inout [String]
   ) throws(MediaError) -> (content: ProjectContent, count: Int)? {
@@ -15,7 +15,7 @@ enum OpenTimelineExact {
       exact["piece"]?.number ?? 0 == 0, let length = exact["duration"]?.otioFraction,
       length > .zero, try first.otioIsEnabled(location)
     else { return nil }
-    // Its own time starts at zero; where it is placed follows from what is before it.
+    // The segment's own time starts at zero; its position follows from the items before it.
     guard let target = try? TimeRange(duration: MediaTime(length)) else { return nil }
     let segment: TrackSegment
     let content: ProjectContent
@@ -26,18 +26,18 @@ enum OpenTimelineExact {
       guard let path = path(first), let mapping = try? mapping(exact, target),
         let source = try? MediaSource(path: path, duration: target.end)
       else {
-        notes.append("the exact values of \(location) make no sense; the others are read")
+        notes.append("the exact values of \(location) are invalid; the standard values are used")
         return nil
       }
       segment = TrackSegment(unchecked: source, mapping)
       content = try ProjectContent(
-        ProjectClip(path: path, location: "what is in \(location)", exact: mapping),
+        ProjectClip(path: path, location: "the item in \(location)", exact: mapping),
         along: [.init(start: .zero, end: length, from: .zero, to: length)])
     }
     let expected = try OpenTimelineWriter.clips(segment)
     let found = children.prefix(expected.count)
     guard found.count == expected.count, zip(found, expected).allSatisfy(agree) else {
-      notes.append("what is in \(location) was changed by another program")
+      notes.append("the item in \(location) was changed by another program")
       return nil
     }
     return (content, expected.count)
@@ -77,7 +77,7 @@ enum OpenTimelineExact {
     }
   }
 
-  /// Whether an item says to others what one of ours would, as far as numbers of programs go.
+  /// Returns whether an item's standard values equal the expected ones within 1e-7.
   private static func agree(_ found: JSONValue, _ expected: JSONValue) -> Bool {
     guard found.otioKind == expected.otioKind, let range = found["source_range"]?.otioRange,
       let other = expected["source_range"]?.otioRange
@@ -91,14 +91,14 @@ enum OpenTimelineExact {
       && near(timeScalar(found), timeScalar(expected)) && references.0 == references.1
   }
 
-  /// Source seconds per second by all the effects of a clip: 1 without any.
+  /// Returns the product of the speeds of a clip's effects; 1 without effects.
   private static func timeScalar(_ clip: JSONValue) -> Double {
     (clip["effects"]?.elements ?? []).reduce(1) { product, effect in
       guard effect["enabled"]?.bool ?? true else { return product }
       switch effect.otioKind {
       case "FreezeFrame": return 0
       case "LinearTimeWarp": return product * (effect["time_scalar"]?.number ?? 1)
-      // An effect that nobody here writes, so that the clip was changed.
+      // The writer never creates other effects, so another program changed the clip.
       default: return .nan
       }
     }

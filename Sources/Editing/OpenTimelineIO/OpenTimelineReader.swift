@@ -2,21 +2,21 @@
 
 import OvercrankMediaCore
 
-/// Reads OpenTimelineIO's objects by the rules of its library.
+/// A reader of OpenTimelineIO objects, following the rules of the OpenTimelineIO library.
 ///
-/// The children of a track follow each other from zero. Those of a stack start together, the last
-/// one is uppermost, and what shows nothing is transparent. A `source_range` is in the time of
-/// the item's own content, and effects leave its length alone.
+/// The children of a track follow each other from zero. The children of a stack start together; the
+/// last one is on top, and empty parts are transparent. A `source_range` is in the time of the
+/// item's own content. Effects do not change its duration.
 struct OpenTimelineReader {
   private var media: ProjectMedia
   private var notes: [String] = []
-  /// Clips that show nothing, each with its reason.
+  /// Clips that show nothing, each with the reason.
   private var missing: [String] = []
 
-  /// How deep compositions may be nested; a file that goes on is damaged or hostile.
+  /// The nesting limit, which protects the stack from damaged or hostile files.
   private static let depthLimit = 64
 
-  /// A track of the outermost stack.
+  /// A track of the root stack.
   private struct Layer {
     var name: String
     var track: JSONValue
@@ -25,7 +25,7 @@ struct OpenTimelineReader {
 
   init(_ find: @escaping (String) throws(MediaError) -> MediaSource) { media = ProjectMedia(find) }
 
-  /// What could not be taken over, a sentence each.
+  /// The content that could not be imported, one sentence each.
   var warnings: [String] { notes + media.warnings }
 
   mutating func composition(of document: JSONValue) throws(MediaError) -> Composition {
@@ -36,7 +36,7 @@ struct OpenTimelineReader {
     for (number, child) in try stack.otioItems("children", "the stack of tracks").enumerated() {
       let name = "track \(number + 1)"
       guard try child.otioIsEnabled(name) else {
-        notes.append("\(name) is switched off and left out")
+        notes.append("\(name) is disabled and left out")
         continue
       }
       switch try child.otioTrackKind(name) {
@@ -49,7 +49,7 @@ struct OpenTimelineReader {
           let content = try content(of: child, .audio, name, depth: 0)
           audios.append(Layer(name: name, track: child, content: content))
         } catch  where audios.contains(where: \.content.showsAnything) {
-          // One track of sound is played; what is wrong with another one does no harm.
+          // Only one audio track is played, so an error in a further track is not fatal.
           notes.append("\(name) is left out: \(error)")
         }
       case let kind: notes.append("\(name) is of kind \(kind) and left out")
@@ -62,7 +62,7 @@ struct OpenTimelineReader {
       if let marker = item.otioMarker {
         composition.markers.append(marker)
       } else {
-        notes.append("the range of marker \(number + 1) cannot be read, and it is left out")
+        notes.append("marker \(number + 1) has an invalid range and is left out")
       }
     }
     composition.tracks = try heard(audios, along: curve, &audiosBelow)
@@ -73,16 +73,16 @@ struct OpenTimelineReader {
       composition.tracks.insert(track, at: min(audiosBelow, composition.tracks.count))
     }
     if let missing = missing.first, composition.sources.isEmpty {
-      throw MediaError.invalidProject("none of its clips plays a movie: \(missing)")
+      throw MediaError.invalidProject("no clip refers to a movie: \(missing)")
     }
     return composition
   }
 
-  /// The tracks of sound, of which the first is played.
+  /// Converts the audio tracks; an export plays only the first one.
   private mutating func heard(
     _ audios: [Layer], along curve: [ProjectContent.CurvePart]?, _ below: inout Int
   ) throws(MediaError) -> [CompositionTrack] {
-    // An empty track in front would silence the one that is meant to be heard.
+    // Leading empty tracks are dropped, because they would silence the first audible track.
     let silent = audios.firstIndex(where: \.content.showsAnything) ?? 0
     below = max(0, below - silent)
     var tracks: [CompositionTrack] = []
@@ -97,11 +97,11 @@ struct OpenTimelineReader {
         notes.append("\(audio.name) is left out: \(error)")
       }
     }
-    if tracks.count > 1 { notes.append("of \(tracks.count) audio tracks the first is played") }
+    if tracks.count > 1 { notes.append("only the first of \(tracks.count) audio tracks is played") }
     return tracks
   }
 
-  /// A track with the properties that stand in the metadata of the items it was made of.
+  /// Returns a track with the rotation and language stored in its items' metadata.
   private static func tagged(
     _ track: CompositionTrack, by items: [JSONValue]
   ) -> CompositionTrack {
@@ -115,7 +115,7 @@ struct OpenTimelineReader {
 
   // MARK: Items
 
-  /// What an item plays of one kind, for as long as the item lasts.
+  /// Returns the content of an item for one media type, with the item's full duration.
   private mutating func content(
     of item: JSONValue, _ mediaType: MediaType, _ location: String, depth: Int
   ) throws(MediaError) -> ProjectContent {
@@ -141,11 +141,11 @@ struct OpenTimelineReader {
           let length = try length(of: child, name, depth: depth + 1)
           try layers.append(ProjectContent(emptyFor: length))
           if mediaType == .video, kind == "Audio", try child.otioIsEnabled(name) {
-            notes.append("the sound of \(name) is not played: it is inside a track of pictures")
+            notes.append("the audio of \(name) is not played: it is inside a video track")
           }
         }
       }
-      // What shows nothing lies below what does, so that it lengthens the stack alone.
+      // Empty layers go to the bottom of the stack, where they only extend its duration.
       inside = try ProjectContent.stacked(layers)
     default: throw Self.notPlayed(item, location)
     }
@@ -155,7 +155,7 @@ struct OpenTimelineReader {
     return inside
   }
 
-  /// The children of a track, one after the other.
+  /// Reads the children of a track one after the other.
   private mutating func row(
     _ track: JSONValue, _ mediaType: MediaType, _ name: String, depth: Int
   ) throws(MediaError) -> ProjectContent {
@@ -170,7 +170,7 @@ struct OpenTimelineReader {
         try row.append(exact.content)
         children = children.dropFirst(exact.count)
       } else {
-        try row.append(content(of: child, mediaType, "what is in \(location)", depth: depth + 1))
+        try row.append(content(of: child, mediaType, "the item in \(location)", depth: depth + 1))
         children = children.dropFirst()
       }
     }
@@ -189,7 +189,7 @@ struct OpenTimelineReader {
         return try ProjectContent(emptyFor: duration)
       }
       throw MediaError.invalidProject(
-        "\(location) names no movie, but \(clip.otioReferenceDescription)")
+        "\(location) refers to \(clip.otioReferenceDescription)")
     }
     let available = try reference.otioRange("available_range", location)
     let start = try (clip.otioRange("source_range", location) ?? available)?.start ?? .zero
@@ -200,7 +200,7 @@ struct OpenTimelineReader {
       along: try effects.curve(from: first, lasting: duration, clip.otioRate, location))
   }
 
-  /// How long an item is, which its effects do not change.
+  /// Returns the duration of an item; effects do not change it.
   private func length(of item: JSONValue, _ location: String, depth: Int) throws(MediaError)
     -> Rational
   {
@@ -221,8 +221,8 @@ struct OpenTimelineReader {
       {
         return duration
       }
-      throw MediaError.invalidProject("\(location) does not say how long it is")
-    case "Gap": throw MediaError.invalidProject("\(location) is a gap without a length")
+      throw MediaError.invalidProject("\(location) has no duration")
+    case "Gap": throw MediaError.invalidProject("\(location) is a gap without a duration")
     case "Track":
       var sum = try Self.fades(item, location)
       for child in children where child.otioKind != "Transition" {
@@ -237,7 +237,7 @@ struct OpenTimelineReader {
     }
   }
 
-  /// What fades at the head and the tail of a track add to its length.
+  /// Returns the duration that fades at the head and tail add to a track.
   private static func fades(_ track: JSONValue, _ location: String) throws(MediaError) -> Rational {
     let children = try track.otioItems("children", location)
     var sum = Rational.zero
@@ -245,14 +245,14 @@ struct OpenTimelineReader {
       guard let child, child.otioKind == "Transition" else { continue }
       let offset = try child.otioTime(key, "a fade in \(location)") ?? .zero
       guard offset >= .zero else {
-        throw MediaError.invalidProject("a fade in \(location) lasts less than nothing")
+        throw MediaError.invalidProject("a fade in \(location) has a negative duration")
       }
       sum += offset
     }
     return sum
   }
 
-  /// How an item plays its content; nil where it plays all of it as it is.
+  /// Returns the curve from an item to its content; nil if the content plays unchanged.
   private mutating func curve(
     _ item: JSONValue, lasting whole: Rational, _ location: String
   ) throws(MediaError) -> [ProjectContent.CurvePart]? {
@@ -262,9 +262,9 @@ struct OpenTimelineReader {
         ? nil : try effects.curve(from: .zero, lasting: whole, item.otioRate, location)
     }
     guard duration >= .zero else {
-      throw MediaError.invalidProject("\(location) is trimmed to a range that is none")
+      throw MediaError.invalidProject("\(location) is trimmed to an invalid range")
     }
-    // A trim to nothing is how some programs write an empty track.
+    // Some programs write an empty track as a trim to zero duration.
     if duration == .zero { return [] }
     return try effects.curve(from: start, lasting: duration, item.otioRate, location)
   }
@@ -280,8 +280,8 @@ struct OpenTimelineReader {
   private static func notPlayed(_ item: JSONValue, _ location: String) -> MediaError {
     .invalidProject(
       item.otioKind.isEmpty
-        ? "\(location) is no item of a timeline"
-        : "\(location) is a \(item.otioKind), which is not played"
+        ? "\(location) is not a timeline item"
+        : "\(location) is a \(item.otioKind), which is not supported"
     )
   }
 }

@@ -3,7 +3,7 @@
 import OvercrankLinuxSystem
 import OvercrankMediaCore
 
-/// Makes OpenTimelineIO's objects.
+/// A writer of OpenTimelineIO objects.
 enum OpenTimelineWriter {
   static func timeline(_ project: OpenTimelineDocument) throws(MediaError) -> JSONValue {
     let tracks = try project.composition.tracks.map(track)
@@ -32,7 +32,7 @@ enum OpenTimelineWriter {
       ])
   }
 
-  /// The items that a segment is: one, or a row of them for a ramp.
+  /// Returns the items of a segment: one item, or a row of clips for a ramp.
   static func clips(_ segment: TrackSegment) throws(MediaError) -> [JSONValue] {
     let length = segment.target.duration
     guard let source = segment.source, let mapping = segment.mapping else {
@@ -156,7 +156,7 @@ enum OpenTimelineWriter {
     ])
   }
 
-  /// A time in its own units where it fits a movie's, else in seconds.
+  /// Writes a time in the units of `MediaTime` if it fits, else in seconds.
   private static func time(_ seconds: Rational) -> JSONValue {
     let time = try? MediaTime(seconds)
     return .object([
@@ -171,7 +171,7 @@ enum OpenTimelineWriter {
   }
 }
 
-/// Paths as OpenTimelineIO's addresses.
+/// Conversions between file paths and OpenTimelineIO URLs.
 enum OpenTimelineURL {
   static func text(of path: String) -> String {
     var text = path.hasPrefix("/") ? "file://" : ""
@@ -191,7 +191,7 @@ enum OpenTimelineURL {
     return text
   }
 
-  /// The path that an address names; text that is no address is a path.
+  /// Returns the path of a URL; text that is not a file URL is already a path.
   static func path(of text: String) -> String {
     var rest = Substring(text)
     for prefix in ["file://localhost/", "file:///"] where text.hasPrefix(prefix) {

@@ -3,19 +3,20 @@
 public import OvercrankMediaCore
 
 extension SlowMotionMarkers {
-  /// Reads the ranges that Samsung's camera appends to a movie, in the file's last bytes.
+  /// Parses the slow-motion ranges in the trailer of a Samsung phone's movie.
   ///
-  /// Behind the movie stand blocks, each with its name, and behind them a table that counts
-  /// backwards to each of them: `SEFH`, a version, the count of blocks, 12 bytes for each; the
-  /// table's length and `SEFT` end the file, all with the lowest byte first. The block
-  /// `SlowMotion_Data` is text: `start:end:level` in milliseconds, with `*` in between, each level
-  /// twice as slow as the one before it.
+  /// The trailer consists of named blocks followed by a table with backward offsets. The table
+  /// holds `SEFH`, a version, the block count and 12 bytes per block. The table's length and `SEFT`
+  /// end the file. All numbers are little-endian. The block `SlowMotion_Data` is text:
+  /// `start:end:level` in milliseconds, separated by `*`. Each level halves the speed of the level
+  /// before it.
   ///
   /// - Parameters:
   ///   - bytes: The last bytes of the file, up to its end.
-  ///   - elsewhere: The speed of what is in no range: above 1 for a movie that is stored slower
-  ///     than it was, as of 240 frames a second that are stored at 30. Ranges are so much faster.
-  /// - Throws: `MediaError` with `.invalidProject` for a table or ranges that are damaged.
+  ///   - elsewhere: The speed outside all ranges. It is above 1 for a movie stored at a lower rate
+  ///     than
+  ///     captured, for example 8 for 240 fps stored at 30. The speed of a range is relative to it.
+  /// - Throws: `MediaError` with `.invalidProject` for a damaged table or damaged ranges.
   public init?(
     samsungTrailer bytes: [UInt8], elsewhere: Speed = .normal
   ) throws(MediaError) {
@@ -26,16 +27,16 @@ extension SlowMotionMarkers {
     let table = bytes.count - 8 - number(bytes.count - 8)
     guard table >= 0, table + 12 <= bytes.count - 8,
       bytes[table..<table + 4].elementsEqual("SEFH".utf8)
-    else { throw .invalidMarkers("the table behind the movie is damaged or cut off") }
+    else { throw .invalidMarkers("the table after the movie is damaged or truncated") }
     let count = number(table + 8)
     guard count <= (bytes.count - 8 - table - 12) / 12 else {
-      throw .invalidMarkers("the table behind the movie names more blocks than it has")
+      throw .invalidMarkers("the table after the movie lists more blocks than it holds")
     }
     var ranges: String?
     for index in 0..<count where ranges == nil {
       let entry = table + 12 + index * 12
       let (start, size) = (table - number(entry + 4), number(entry + 8))
-      // Blocks of other kinds may lie further in front than these bytes reach.
+      // Blocks of other kinds may start before the bytes passed in.
       guard start >= 0, size >= 8, size <= table - start else { continue }
       let nameLength = number(start + 4)
       guard nameLength <= size - 8 else { continue }
@@ -60,7 +61,7 @@ extension SlowMotionMarkers {
         changes.allSatisfy({ !$0.range.overlaps(range) }),
         let speed = try? Speed(elsewhere.fraction / Rational(1 << (level - 1) as Int64))
       else {
-        throw .invalidMarkers("it names a range of slow motion that is none: \(part.prefix(60))")
+        throw .invalidMarkers("a slow-motion range is invalid: \(part.prefix(60))")
       }
       changes.append(Composition.SpeedChange(speed, in: range))
     }

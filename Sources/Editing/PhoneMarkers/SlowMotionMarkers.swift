@@ -2,32 +2,32 @@
 
 public import OvercrankMediaCore
 
-/// Where a phone plays its high-rate clip slowly, as it says beside the clip or in it.
+/// The slow-motion ranges that a phone stores with a high-frame-rate clip.
 ///
-/// An iPhone writes an `.AAE` file: an XML property list whose `adjustmentData` is a binary one
-/// in base 64, with regions and the speed in them. Android writes markers into the video format:
-/// from each one on, the clip plays so many times slower. Samsung appends ranges to the movie.
+/// An iPhone writes an `.AAE` file: an XML property list whose `adjustmentData` is a base64-encoded
+/// binary property list of regions and their speed. Android stores markers in the video format;
+/// each marker sets the speed from its time on. Samsung appends ranges to the movie.
 public struct SlowMotionMarkers: Hashable, Sendable {
-  /// Ranges in the time of the clip, with the speed in each.
+  /// The ranges in clip time and their speeds.
   public let changes: [Composition.SpeedChange]
-  /// The speed outside them: 1, unless the whole clip is stored slower than it was.
+  /// The speed outside the ranges: 1, unless the clip is stored at a lower rate than captured.
   public let elsewhere: Speed
 
-  /// Makes markers out of what a phone says.
+  /// Creates markers from parsed ranges.
   init(changes: [Composition.SpeedChange], elsewhere: Speed = .normal) {
     self.changes = changes
     self.elsewhere = elsewhere
   }
 
-  /// Reads Android's markers (`MediaFormat.KEY_SLOW_MOTION_MARKERS`).
+  /// Parses Android's markers (`MediaFormat.KEY_SLOW_MOTION_MARKERS`).
   ///
-  /// They are a float and a count, and for each of them the microseconds from which on a speed
-  /// holds, and that speed: all with the highest byte first, the times rising from zero.
+  /// The data is a float and a count, then for each marker a start time in microseconds and a
+  /// speed. All numbers are big-endian, and the times ascend from zero.
   ///
   /// - Parameters:
-  ///   - bytes: The markers.
-  ///   - duration: How long the clip is, at whose end the last one ends.
-  /// - Throws: `MediaError` with `.invalidProject` for bytes that are none.
+  ///   - bytes: The marker data.
+  ///   - duration: The duration of the clip, which ends the last marker's range.
+  /// - Throws: `MediaError` with `.invalidProject` for invalid data.
   public init(android bytes: [UInt8], duration: MediaTime) throws(MediaError) {
     func number(_ offset: Int, _ size: Int) -> UInt64 {
       bytes[offset..<offset + size].reduce(0) { $0 << 8 | UInt64($1) }
@@ -35,7 +35,7 @@ public struct SlowMotionMarkers: Hashable, Sendable {
     guard bytes.count >= 8 else { throw .invalidMarkers("the markers are too short") }
     let count = Int(number(4, 4))
     guard count <= (bytes.count - 8) / 12 else {
-      throw .invalidMarkers("there are fewer markers than the \(count) that are named")
+      throw .invalidMarkers("there are fewer than the stated \(count) markers")
     }
     var marks: [(time: MediaTime, speed: Speed)] = []
     for index in 0..<count {
@@ -56,9 +56,9 @@ public struct SlowMotionMarkers: Hashable, Sendable {
     self.init(changes: changes)
   }
 
-  /// Makes the composition that the phone would play, of one clip.
+  /// Returns the composition that the phone would play for a clip.
   ///
-  /// A region that ends after the clip ends with it.
+  /// Ranges are clipped to the end of the clip.
   ///
   /// - Parameter source: The clip.
   /// - Returns: The composition.
@@ -86,12 +86,12 @@ public struct SlowMotionMarkers: Hashable, Sendable {
     return try .retimed(source, changes: inside)
   }
 
-  /// A speed out of floating point: an eighth is one, and 0.3 is three tenths.
+  /// Converts a floating-point speed to a fraction: 0.125 becomes 1/8 and 0.3 becomes 3/10.
   static func speed(_ number: Double) -> Speed? {
     guard number.isFinite, number > 0, number < 1_000 else { return nil }
     for denominator in 1...1_000 {
       let above = (number * Double(denominator)).rounded()
-      // A float has seven digits.
+      // A 32-bit float has about seven significant decimal digits.
       guard abs(above / Double(denominator) / number - 1) < 1e-6 else { continue }
       return try? Speed(Rational(Int128(above), over: Int128(denominator)))
     }

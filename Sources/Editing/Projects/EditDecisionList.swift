@@ -2,11 +2,10 @@
 
 import OvercrankMediaCore
 
-/// Reads CMX 3600 edit decision lists, with the speeds of their M2 lines.
+/// A reader of CMX 3600 edit decision lists, with speed changes from M2 lines.
 ///
-/// A list counts in frames of a rate that it does not say. Its time codes are those of the media;
-/// here a movie's first frame has the lowest that the list names of it, unless all of them lie
-/// inside the movie as they stand.
+/// A list counts frames but does not state the frame rate. Its timecodes are those of the media. If
+/// they do not fit inside a movie, the movie's first frame gets the lowest timecode in the list.
 struct EditDecisionList {
   private struct Event {
     var number: Substring
@@ -17,7 +16,7 @@ struct EditDecisionList {
     var codes: [TimeCode]
     var name: String?
     var file: String?
-    /// Source frames per second, and the time code at which they start.
+    /// The speed in source frames per second, and the timecode of the first source frame.
     var motion: (framesPerSecond: Double, start: TimeCode?)?
   }
 
@@ -39,11 +38,11 @@ struct EditDecisionList {
       isDrop = text.contains(";")
     }
 
-    /// The number of the frame that has this code.
+    /// Returns the frame number of this timecode.
     func count(per nominal: Int64, dropsAll: Bool) -> Int64 {
       let whole = ((hours * 60 + minutes) * 60 + seconds) * nominal + frames
       guard isDrop || dropsAll, nominal % 30 == 0 else { return whole }
-      // Two numbers of thirty are left out at each minute but the tenth.
+      // Drop-frame timecode skips two numbers of 30 each minute, except every tenth minute.
       let minute = hours * 60 + minutes
       return whole - nominal / 15 * (minute - minute / 10)
     }
@@ -78,7 +77,7 @@ struct EditDecisionList {
     var (events, isDrop) = try events(text)
     events.removeAll { $0.reel == "BL" || (!$0.isVideo && !$0.isAudio) }
     guard let first = events.first else {
-      throw MediaError.invalidProject("the list has no event that plays anything")
+      throw MediaError.invalidProject("no event of the list has video or audio")
     }
     let rate = try rate(of: first, events)
     let nominal = try Int64(rate.framesPerSecond.rounded(.towardPositiveInfinity))
@@ -94,7 +93,7 @@ struct EditDecisionList {
       let location = "event \(event.number)"
       let path = Self.path(event)
       let record = (count(event.codes[2]) - begin, count(event.codes[3]) - begin)
-      // The outgoing side of a transition is an event without a length.
+      // The outgoing side of a transition is an event of zero length.
       if record.0 == record.1 { continue }
       guard record.0 < record.1 else {
         throw MediaError.invalidProject("\(location) ends before it begins")
@@ -107,22 +106,23 @@ struct EditDecisionList {
       var end: Rational
       if let motion = event.motion {
         guard let pace = ProjectTime.nearest(motion.framesPerSecond) else {
-          throw MediaError.invalidProject("\(location) has a speed that is none")
+          throw MediaError.invalidProject("\(location) has an invalid speed")
         }
         let played = length * (pace / rate.framesPerSecond)
         if played < .zero {
-          // Backwards, from the frame that the line names, or from where it would end forwards.
+          // Reverse playback starts at the frame in the M2 line, or where forward playback would
+          // end.
           let named = motion.start.map { count($0) - offset } ?? from
           start = named > from ? seconds(named + 1) : start - played
         }
         end = start + played
       } else {
         let other = count(event.codes[1]) - count(event.codes[0])
-        // Lists of drop-frame time code are often a frame off.
+        // Lists in drop-frame timecode are often one frame off.
         guard abs(other - (record.1 - record.0)) <= 2 else {
           throw MediaError.invalidProject(
-            "\(location) takes \(other) frames for \(record.1 - record.0), without an M2 line that "
-              + "says how")
+            "\(location) plays \(other) source frames in \(record.1 - record.0) frames without an "
+              + "M2 line")
         }
         end = start + length
       }
@@ -142,7 +142,7 @@ struct EditDecisionList {
     return composition
   }
 
-  /// The time code of each movie's first frame, in frames.
+  /// Returns the timecode of each movie's first frame, as a frame number.
   private mutating func starts(
     of events: [Event], count: (TimeCode) -> Int64, seconds: (Int64) -> Rational
   ) throws(MediaError) -> [String: Int64] {
@@ -154,12 +154,12 @@ struct EditDecisionList {
       guard seconds(last) > length + Rational(1, over: 24) else { continue }
       let hour = count(TimeCode("01:00:00:00") ?? events[0].codes[0])
       let low = events.map { count($0.codes[0]) }.min() ?? 0
-      // Time codes that are no places in the file: a whole hour is the custom of cameras.
+      // Cameras often start at a whole hour. A whole hour is used if all timecodes then fit.
       let start =
         hour > 0 && seconds(last - low / hour * hour) <= length ? low / hour * hour : low
       starts[path] = start
       notes.append(
-        "the first frame of \(path) is taken to have the time code of "
+        "the first frame of \(path) is assumed to have the timecode of "
           + "\(start == low ? "its first event" : "the whole hour")")
     }
     return starts
@@ -172,7 +172,7 @@ struct EditDecisionList {
     else {
       throw MediaError(
         .frameRateNeeded,
-        "the frames of the list's time codes are of a rate that it does not say")
+        "the list does not state the frame rate of its timecodes")
     }
     return found
   }
@@ -198,7 +198,7 @@ struct EditDecisionList {
           throw MediaError.invalidProject(
             "the M2 line of event \(events.last?.number ?? "") is damaged")
         }
-        // A dissolve has two lines, each with the reel that it is about.
+        // A dissolve has two M2 lines, each with the reel that it applies to.
         let index = events.lastIndex { $0.reel == words.dropFirst().first } ?? events.count - 1
         events[index].motion = (pace, code)
       }
@@ -218,11 +218,11 @@ struct EditDecisionList {
     return (events, isDrop)
   }
 
-  /// An event: its number, reel, tracks and edit, for a transition its length, and four codes.
+  /// Parses an event line: number, reel, tracks, edit type, optional transition length, timecodes.
   private static func event(_ line: Substring) -> Event? {
     let words = line.split(whereSeparator: \.isWhitespace)
     guard words.count >= 8, words[0].allSatisfy(\.isNumber) else { return nil }
-    // Behind the codes others may write remarks.
+    // Text after the four timecodes is ignored, because programs add remarks there.
     let location = words.indices.first { $0 >= 4 && TimeCode(words[$0]) != nil }
     guard let location, words.count >= location + 4 else { return nil }
     let codes = words[location..<location + 4].compactMap(TimeCode.init)
@@ -236,10 +236,10 @@ struct EditDecisionList {
       isAudio: isBoth || tracks.contains("A"), isCut: kind == "C", codes: codes)
   }
 
-  /// The movie of an event: a file that a remark names, or else the clip's name, or the reel.
+  /// Returns the movie of an event: a file from a comment, else the clip name, else the reel.
   private static func path(_ event: Event) -> String {
     let found = event.file ?? event.name ?? String(event.reel)
-    // Paths of other systems are looked for beside the list.
+    // For a Windows path only the file name is kept, which is then searched beside the list.
     guard found.contains("\\") else { return OpenTimelineURL.path(of: found) }
     return found.split(separator: "\\").last.map(String.init) ?? found
   }

@@ -2,39 +2,39 @@
 
 public import OvercrankMediaCore
 
-/// A project of any program whose files are read.
+/// A project file of an editing program.
 public struct EditingProject: Hashable, Sendable {
-  /// The formats of project files.
+  /// The supported formats of project files.
   public enum Format: String, Hashable, Sendable, CaseIterable {
-    /// OpenTimelineIO's JSON, the only one that is also written.
+    /// OpenTimelineIO JSON; the only format that can also be written.
     case openTimeline = "OpenTimelineIO (.otio)"
-    /// LosslessCut's segments of one movie.
+    /// The segments of one movie from LosslessCut.
     case losslessCut = "LosslessCut (.llc)"
-    /// CMX 3600's list of edits.
+    /// A CMX 3600 edit decision list.
     case editDecisionList = "CMX 3600 EDL (.edl)"
-    /// Final Cut Pro's XML.
+    /// FCPXML of Final Cut Pro.
     case finalCut = "Final Cut Pro XML 1.x (.fcpxml)"
   }
 
   /// The format of the file.
   public let format: Format
-  /// The project's name; empty where it has none.
+  /// The project's name; empty if it has none.
   public let name: String
-  /// What is played.
+  /// The composition of the project.
   public let composition: Composition
-  /// What the project says that could not be taken over, a sentence each.
+  /// The content that could not be imported, one sentence each.
   public let warnings: [String]
 
-  /// Reads a project, whose format its content tells.
+  /// Parses a project; its format is detected from its content.
   ///
   /// - Parameters:
-  ///   - text: The whole file.
-  ///   - source: Finds what is known of a movie by its path, as the project has it.
-  ///   - timeCodeRate: The rate of a list that counts in frames, by the path of its first movie;
-  ///     nil where it is not known.
-  /// - Throws: `MediaError` with `.invalidProject` for a file of another format, one that is
-  ///   damaged, or one that plays what cannot be played here, and with `.frameRateNeeded` for a
-  ///   list of frames of an unknown rate; what the closures throw.
+  ///   - text: The content of the file.
+  ///   - source: A closure that returns the media of a movie for its path in the project.
+  ///   - timeCodeRate: A closure that returns the timecode rate of an EDL for the path of its first
+  ///     movie; nil if unknown.
+  /// - Throws: `MediaError` with `.invalidProject` for an unknown format, a damaged file or
+  ///   unsupported content, and `.frameRateNeeded` for an EDL of an unknown rate; errors of the
+  ///   closures.
   public init(
     parsing text: String, source: (_ path: String) throws(MediaError) -> MediaSource,
     timeCodeRate: (_ path: String) throws(MediaError) -> FrameRate? = { _ in nil }
@@ -58,22 +58,22 @@ public struct EditingProject: Hashable, Sendable {
     switch text.first(where: { !$0.isWhitespace && $0 != "\u{feff}" }) {
     case "<":
       let document = try XMLElement(parsing: text)
-      guard document.name == "fcpxml" else { throw unknown("it is XML of <\(document.name)>") }
+      guard document.name == "fcpxml" else { throw unknown("XML with root <\(document.name)>") }
       var reader = FinalCutProject(source)
       let composition = try reader.composition(of: document)
       return (.finalCut, FinalCutProject.name(document) ?? "", composition, reader.warnings)
     case "{", "[":
-      guard let document = try? JSONValue(parsing: text) else { throw unknown("it is not JSON") }
+      guard let document = try? JSONValue(parsing: text) else { throw unknown("invalid JSON") }
       if LosslessCutProject.isOne(document) {
         var reader = LosslessCutProject(source)
         let composition = try reader.composition(of: document)
         return (.losslessCut, "", composition, reader.warnings)
       }
-      guard !document.otioKind.isEmpty else { throw unknown("it is JSON of another program") }
+      guard !document.otioKind.isEmpty else { throw unknown("JSON of an unknown program") }
       let project = try OpenTimelineDocument(reading: document, source: source)
       return (.openTimeline, project.name, project.composition, project.warnings)
     default:
-      guard EditDecisionList.isOne(text) else { throw unknown("it is of another format") }
+      guard EditDecisionList.isOne(text) else { throw unknown("unknown format") }
       var reader = EditDecisionList(source, rate: rate)
       let composition = try reader.composition(of: text)
       return (
@@ -84,6 +84,6 @@ public struct EditingProject: Hashable, Sendable {
 
   private static func unknown(_ what: String) -> MediaError {
     let formats = Format.allCases.map(\.rawValue).joined(separator: ", ")
-    return .invalidProject("\(what); projects are read from \(formats)")
+    return .invalidProject("\(what); supported formats are \(formats)")
   }
 }

@@ -2,15 +2,15 @@
 
 import OvercrankMediaCore
 
-// Times of FCPXML, and which time of its content a clip plays.
+// FCPXML times, and the mapping from a clip's time to its content's time.
 extension FinalCutProject {
-  /// Which time of its content a clip plays: its own, or what its time map says.
+  /// Returns the curve from a clip's time to its content's time: identity, or its `timeMap`.
   mutating func curve(
     _ element: XMLElement, from start: Rational, lasting duration: Rational
   ) throws(MediaError) -> [ProjectContent.CurvePart] {
     let end = try (start + duration).checked("the end of \(Self.words(element))")
     if let conform = element.first("conform-rate"), conform["scaleEnabled"] != "0" {
-      notes.append("\(Self.words(element)) plays at the rate of its own frames")
+      notes.append("\(Self.words(element)) plays at its own frame rate")
     }
     guard let map = element.first("timeMap") else {
       return [.init(start: .zero, end: duration, from: start, to: end)]
@@ -23,7 +23,7 @@ extension FinalCutProject {
         throw MediaError.invalidProject("the time map of \(Self.words(element)) is damaged")
       }
       for key in ["inTime", "outTime"] where (try Self.time(point, key) ?? .zero) > .zero {
-        notes.append("the smooth changes of speed of \(Self.words(element)) are played as corners")
+        notes.append("smooth speed changes of \(Self.words(element)) become linear")
       }
       points.append((time, value))
     }
@@ -36,7 +36,7 @@ extension FinalCutProject {
     }
     var parts: [ProjectContent.CurvePart] = []
     for index in 0..<points.count - 1 {
-      // The first and the last line go on beyond the points.
+      // The first and the last line of a time map extend beyond its points.
       let low = index == 0 ? start : max(start, points[index].time)
       let high = index == points.count - 2 ? end : min(end, points[index + 1].time)
       guard low < high else { continue }
@@ -48,7 +48,7 @@ extension FinalCutProject {
     return parts
   }
 
-  /// A time such as `1001/30000s`; nil where the attribute is not there.
+  /// Parses a time such as `1001/30000s`; returns nil if the attribute is missing.
   static func time(_ element: XMLElement, _ key: String) throws(MediaError) -> Rational? {
     guard let text = element[key] else { return nil }
     let parts = text.dropLast().split(separator: "/", omittingEmptySubsequences: false)
@@ -58,7 +58,7 @@ extension FinalCutProject {
       let time = (above / below).ifValid
     else {
       throw MediaError.invalidProject(
-        "the \(key) of \(words(element)) is no time: \(text.prefix(40))")
+        "the \(key) of \(words(element)) is not a time: \(text.prefix(40))")
     }
     return time
   }
@@ -71,7 +71,7 @@ extension FinalCutProject {
 }
 
 extension Rational {
-  /// A whole number or a decimal fraction.
+  /// Parses a whole number or a decimal fraction.
   fileprivate static func decimal(_ text: Substring) -> Rational? {
     if let whole = Int64(text) { return Rational(whole) }
     return Double(text).flatMap(ProjectTime.nearest)

@@ -2,11 +2,11 @@
 
 import OvercrankMediaCore
 
-/// Reads Final Cut Pro's FCPXML 1.x: clips, connected clips, compound clips, and their speeds.
+/// A reader of Final Cut Pro's FCPXML 1.x: clips, connected and compound clips, and speeds.
 ///
-/// A clip's own time runs from its `start` for its `duration`; a `timeMap` says which time of the
-/// content that is. What is connected to it stands in that time as well, above or below it by its
-/// lane.
+/// A clip's own time runs from its `start` for its `duration`. A `timeMap` maps this time to the
+/// content's time. Connected clips are placed in the clip's own time; their lane puts them above or
+/// below it.
 struct FinalCutProject {
   private struct Asset {
     var path: String
@@ -15,12 +15,12 @@ struct FinalCutProject {
     var hasAudio: Bool
   }
 
-  /// What a clip shows, and what is connected to it: the lane, and the time from its start on.
+  /// The content of a clip, and its connected clips with their lanes and offsets.
   private struct Played {
     var content: ProjectContent
     var connected: [Connected] = []
 
-    /// The same so much later.
+    /// Returns the connected clips moved to a later time.
     func later(by time: Rational) throws(MediaError) -> [Connected] {
       try connected.map { (other) throws(MediaError) in
         let at = try (other.at + time).checked("a time of the project")
@@ -36,12 +36,13 @@ struct FinalCutProject {
   }
 
   private var media: ProjectMedia
-  /// What could not be taken over so far, a sentence each.
+  /// The content that could not be imported so far, one sentence each.
   var notes: [String] = []
   private var assets: [String: Asset] = [:]
   private var sequences: [String: XMLElement] = [:]
   private var mediaType = MediaType.video
-  /// Elements that may still be read: compound clips in compound clips could go on without end.
+  /// The number of elements that may still be read, as a limit for compound clips inside each
+  /// other.
   private var budget = 1_000_000
 
   init(_ find: @escaping (String) throws(MediaError) -> MediaSource) { media = ProjectMedia(find) }
@@ -65,7 +66,7 @@ struct FinalCutProject {
     guard let sequence = projects.first?.first("sequence") ?? document.first("sequence") else {
       throw MediaError.invalidProject("it has no project with a sequence")
     }
-    if projects.count > 1 { notes.append("of \(projects.count) projects the first is read") }
+    if projects.count > 1 { notes.append("only the first of \(projects.count) projects is read") }
     var composition = Composition()
     for kind in MediaType.allCases {
       mediaType = kind
@@ -85,7 +86,7 @@ struct FinalCutProject {
     return try flattened(row(spine, from: start, depth: depth + 1))
   }
 
-  /// A story line: its clips one after the other.
+  /// Reads a storyline: clips one after the other.
   private mutating func row(
     _ spine: XMLElement, from start: Rational, depth: Int
   ) throws(MediaError) -> Played {
@@ -103,7 +104,7 @@ struct FinalCutProject {
       let played = try clip(child, depth: depth + 1)
       guard offset >= row.content.duration else {
         throw MediaError.invalidProject(
-          "\(Self.words(child)) begins before the one in front of it has ended")
+          "\(Self.words(child)) starts before the previous clip ends")
       }
       row.content = try row.content.padded(upTo: offset)
       try row.content.append(played.content)
@@ -117,7 +118,7 @@ struct FinalCutProject {
     "spine",
   ]
 
-  /// A clip for as long as it lasts, from zero on.
+  /// Reads a clip, moved to start at zero.
   private mutating func clip(_ element: XMLElement, depth: Int) throws(MediaError) -> Played {
     budget -= 1
     guard depth < 64, budget > 0 else {
@@ -169,7 +170,7 @@ struct FinalCutProject {
     return played
   }
 
-  /// Where the content of a clip begins, which is its start where it names none.
+  /// Returns the start of a clip's content, which is the default of the clip's `start`.
   private func naturalStart(of element: XMLElement) throws(MediaError) -> Rational {
     guard let reference = element["ref"] else { return .zero }
     if let asset = assets[reference] { return asset.start }
@@ -177,8 +178,10 @@ struct FinalCutProject {
     return try Self.time(sequence, "tcStart") ?? .zero
   }
 
-  /// The asset of a clip that plays one directly: nil for other clips, none where this kind of
-  /// media is not taken from it.
+  /// Returns the asset of a clip that plays one directly.
+  ///
+  /// The result is nil for other clips, and `.some(nil)` if the asset has no media of the current
+  /// type.
   private func leaf(_ element: XMLElement) -> Asset?? {
     guard ["asset-clip", "video", "audio"].contains(element.name) else { return nil }
     guard let asset = element["ref"].flatMap({ assets[$0] }) else { return .some(nil) }
@@ -192,7 +195,9 @@ struct FinalCutProject {
     return .some(isWanted ? asset : nil)
   }
 
-  /// What a clip that holds others plays, in its own time; nil for gaps and what is generated.
+  /// Returns the content of a clip that contains other clips, in its own time.
+  ///
+  /// The result is nil for gaps and generated clips.
   private mutating func content(
     _ element: XMLElement, depth: Int
   ) throws(MediaError) -> ProjectContent? {
@@ -208,7 +213,7 @@ struct FinalCutProject {
       return try ProjectContent.stacked(layers)
     case "ref-clip":
       guard let sequence = element["ref"].flatMap({ sequences[$0] }) else {
-        throw MediaError.invalidProject("\(Self.words(element)) names no compound clip")
+        throw MediaError.invalidProject("\(Self.words(element)) refers to a missing compound clip")
       }
       let isSilenced =
         mediaType == .video
@@ -219,17 +224,19 @@ struct FinalCutProject {
       return try ProjectContent.stacked([Self.later(content, by: start)])
     case "mc-clip":
       throw MediaError.invalidProject(
-        "\(Self.words(element)) is a multicam clip, which is not read")
+        "\(Self.words(element)) is a multicam clip, which is not supported")
     case "title", "video":
       if element.name == "title" || element["ref"].map({ assets[$0] == nil }) ?? true {
-        notes.append("\(Self.words(element)) is generated and shows nothing")
+        notes.append("\(Self.words(element)) is a generated clip and shows nothing")
       }
       return nil
     default: return nil
     }
   }
 
-  /// The layers of what is played and connected as one, of sound the main one in front.
+  /// Flattens content and connected clips into one.
+  ///
+  /// For audio, the main clip has priority.
   private func flattened(_ played: Played) throws(MediaError) -> ProjectContent {
     var layers: [(lane: Int, content: ProjectContent)] = [(0, played.content)]
     for item in played.connected {
@@ -249,7 +256,7 @@ struct FinalCutProject {
       connected: try played.later(by: time))
   }
 
-  /// The same content so much later; what would come before zero is cut off.
+  /// Returns content moved by a time; content moved before zero is cut off.
   private static func later(
     _ content: ProjectContent, by time: Rational
   ) throws(MediaError) -> ProjectContent {

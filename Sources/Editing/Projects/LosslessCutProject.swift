@@ -2,7 +2,7 @@
 
 import OvercrankMediaCore
 
-/// Reads LosslessCut's project files (`.llc`): JSON5 with the segments of one movie.
+/// A reader of LosslessCut's project files (`.llc`): JSON5 with the segments of one movie.
 struct LosslessCutProject {
   private var media: ProjectMedia
   private var notes: [String] = []
@@ -13,7 +13,7 @@ struct LosslessCutProject {
 
   static func isOne(_ document: JSONValue) -> Bool { document["cutSegments"] != nil }
 
-  /// The segments that are kept, one after the other, as LosslessCut would merge them.
+  /// Returns the selected segments one after the other, as LosslessCut merges them.
   mutating func composition(of document: JSONValue) throws(MediaError) -> Composition {
     guard let path = document["mediaFileName"]?.string, !path.isEmpty else {
       throw MediaError.invalidProject("it does not name its movie")
@@ -24,12 +24,12 @@ struct LosslessCutProject {
     for (number, segment) in (document["cutSegments"]?.elements ?? []).enumerated() {
       let location = "segment \(number + 1)"
       if let selected = segment["selected"], try !Self.flag(selected, location) {
-        notes.append("\(location) is not selected and left out")
+        notes.append("\(location) is not selected and is left out")
         continue
       }
       let start = try Self.time(segment["start"], location) ?? .zero
       let end = try Self.time(segment["end"], location)
-      // Since the second version, what has no end is a marker.
+      // From version 2 on, a segment without an end is a marker.
       if end == nil, !isFirstVersion {
         notes.append("the marker \(location) is left out")
         continue
@@ -60,7 +60,7 @@ struct LosslessCutProject {
   {
     guard let value, value != .null else { return nil }
     guard let time = value.number.flatMap(ProjectTime.nearest), time >= .zero else {
-      throw MediaError.invalidProject("\(location) has a time that is none")
+      throw MediaError.invalidProject("\(location) has an invalid time")
     }
     return time
   }

@@ -3,48 +3,47 @@
 import Algorithms
 import OvercrankMediaCore
 
-/// A clip that a project names, before anything is known of its media.
+/// A clip of a project before its media is looked up.
 ///
-/// Media is looked up last, for what is shown: a file behind another picture, or in a track that
-/// is not played, may be missing.
+/// Media is looked up only for visible or audible clips. Hidden clips may have missing files.
 struct ProjectClip {
-  /// The file, as the project names it.
+  /// The path of the file as written in the project.
   var path: String
-  /// Where the project has it, for messages.
+  /// The position in the project, for messages.
   var location: String
-  /// The exact motion that stands beside the plain one, in a time that starts at zero; nil where
-  /// the clip's own time is that of its media.
+  /// The exact mapping stored beside the standard values; its target starts at zero.
+  ///
+  /// Nil if the clip's own time is the time of its media.
   var exact: PlaybackMapping?
 }
 
-/// What an item of a project plays, in a time of its own that starts at zero.
+/// The content of a project item, in its own time from zero.
 ///
-/// Every format is read into this: pieces that follow each other, each a line from the item's
-/// time to the time of a clip. Trims, speeds, curves and layers are arithmetic on such lines.
+/// Readers of all formats produce this type: consecutive pieces, each a linear map from the item's
+/// time to a clip's time. Trims, speeds, curves and layers are arithmetic on these maps.
 struct ProjectContent {
-  /// A stretch that shows one clip along a line, or nothing.
+  /// A time range that shows one clip along a line, or nothing.
   struct Piece {
     var start: Rational
     var end: Rational
     var shown: Shown?
   }
 
-  /// A clip, and its own time at the start and at the end of a piece; the same where an instant
-  /// is held.
+  /// A clip and its own times at both ends of a piece; equal times for a frozen frame.
   struct Shown {
     var clip: ProjectClip
     var from: Rational
     var to: Rational
   }
 
-  /// A stretch of an item's time and the time of its content at both ends.
+  /// A range of an item's time, and the content's times at both ends.
   struct CurvePart {
     var start: Rational
     var end: Rational
     var from: Rational
     var to: Rational
 
-    /// Throws where a time did not fit.
+    /// Throws if a time has overflowed.
     func check() throws(MediaError) {
       for time in [start, end, from, to] { _ = try time.checked("a time of the project") }
     }
@@ -58,14 +57,14 @@ struct ProjectContent {
 
   init() {}
 
-  /// Content that shows nothing.
+  /// Creates empty content of a duration.
   init(emptyFor duration: Rational) throws(MediaError) {
     if try duration.checked("a length in the project") > .zero {
       pieces = [Piece(start: .zero, end: duration, shown: nil)]
     }
   }
 
-  /// A clip, played along a curve.
+  /// Creates content that plays a clip along a curve.
   init(_ clip: ProjectClip, along curve: [CurvePart]) throws(MediaError) {
     for part in curve { try part.check() }
     for part in curve where part.start < part.end {
@@ -76,7 +75,7 @@ struct ProjectContent {
     }
   }
 
-  /// Adds what plays after the end.
+  /// Appends other content at the end.
   mutating func append(_ other: ProjectContent) throws(MediaError) {
     let end = duration
     for piece in other.pieces {
@@ -87,7 +86,7 @@ struct ProjectContent {
     }
   }
 
-  /// The same content, showing nothing from its end up to a time.
+  /// Returns this content, extended with empty time up to a time.
   func padded(upTo time: Rational) throws(MediaError) -> ProjectContent {
     var padded = self
     let time = try time.checked("a time of the project")
@@ -95,7 +94,7 @@ struct ProjectContent {
     return padded
   }
 
-  /// This content played along a curve; beyond its ends nothing is shown.
+  /// Returns this content played along a curve; parts outside the content are empty.
   func played(along curve: [CurvePart]) throws(MediaError) -> ProjectContent {
     var played = ProjectContent()
     for part in curve { try part.check() }
@@ -105,8 +104,9 @@ struct ProjectContent {
     return played
   }
 
-  /// Layers on top of each other, the last one uppermost: where one shows nothing, the one below
-  /// it is seen.
+  /// Stacks layers; the last layer is on top.
+  ///
+  /// Empty parts show the layer below.
   static func stacked(_ layers: [ProjectContent]) throws(MediaError) -> ProjectContent {
     guard let top = layers.last else { return ProjectContent() }
     let end = layers.map(\.duration).max() ?? .zero
@@ -133,8 +133,9 @@ struct ProjectContent {
     return seen
   }
 
-  /// What is shown between two instants of this content, forwards, backwards or held, laid into a
-  /// stretch of another time, all of which is covered.
+  /// Returns the content between two of its instants, mapped to another time range.
+  ///
+  /// The content plays forwards, backwards or frozen. The result covers the whole range.
   private func window(_ part: CurvePart) throws(MediaError) -> [Piece] {
     guard part.from != part.to else {
       let held = piece(at: part.from)
@@ -183,7 +184,7 @@ struct ProjectContent {
     return isForward ? found : found.reversed()
   }
 
-  /// The index of the first piece that ends after a time.
+  /// Returns the index of the first piece that ends after a time.
   private func firstIndex(after time: Rational) -> Int {
     pieces.partitioningIndex { $0.end > time }
   }
@@ -194,7 +195,7 @@ struct ProjectContent {
     return pieces[index]
   }
 
-  /// The clip's own time at an instant of a piece.
+  /// Returns the clip's own time at an instant of a piece.
   private static func time(
     of piece: Piece, _ line: Shown, at time: Rational
   ) throws(MediaError) -> Rational {
@@ -206,10 +207,10 @@ struct ProjectContent {
 }
 
 extension ProjectContent {
-  /// Layers of which each later one covers the earlier ones where it shows something.
+  /// Stacks layers in which each later layer covers the earlier ones.
   ///
-  /// Many layers that follow each other in time are laid into one first, so that a list of
-  /// thousands of events does not become as many layers.
+  /// Layers that do not overlap in time are merged first, so that a list of thousands of events
+  /// does not become thousands of layers.
   static func inSequence(_ layers: [ProjectContent]) throws(MediaError) -> ProjectContent {
     var rows: [ProjectContent] = []
     for layer in layers {

@@ -2,19 +2,19 @@
 
 import OvercrankMediaCore
 
-/// Turns what a project plays into tracks, and looks up the media of what is shown.
+/// Converts project content to tracks, and looks up the media of visible clips.
 struct ProjectMedia {
   private let find: (String) throws(MediaError) -> MediaSource
   private var sources: [String: MediaSource] = [:]
-  /// What was not taken over as it stood, a sentence each.
+  /// The content that had to be changed, one sentence each.
   var warnings: [String] = []
 
   init(_ find: @escaping (String) throws(MediaError) -> MediaSource) { self.find = find }
 
-  /// Makes a track of content.
+  /// Converts content to a track.
   ///
-  /// - Throws: `MediaError` with `.invalidProject` for what is not inside its media, or does
-  ///   not fit exact times; what the search for media throws.
+  /// - Throws: `MediaError` with `.invalidProject` for clips outside their media or times that do
+  ///   not fit; errors of the media lookup.
   mutating func track(
     _ content: ProjectContent, _ mediaType: MediaType
   ) throws(MediaError) -> CompositionTrack {
@@ -22,7 +22,7 @@ struct ProjectMedia {
     for piece in content.pieces {
       let target = try TimeRange(
         start: ProjectTime.rounded(piece.start), end: ProjectTime.rounded(piece.end))
-      // Two boundaries within a nanosecond.
+      // A piece whose boundaries round to the same nanosecond is skipped.
       if target.isEmpty { continue }
       if let shown = piece.shown {
         segments.append(try segment(shown, target))
@@ -52,7 +52,7 @@ struct ProjectMedia {
     return TrackSegment(unchecked: source, mapping)
   }
 
-  /// The part of an exact motion that a piece shows.
+  /// Returns the part of an exact mapping that a piece shows.
   private static func mapping(
     _ exact: PlaybackMapping, _ shown: ProjectContent.Shown, _ target: TimeRange
   ) throws(MediaError) -> PlaybackMapping {
@@ -72,11 +72,11 @@ struct ProjectMedia {
     return try (shown.from > shown.to ? part.reversed() : part).filling(target)
   }
 
-  /// What plays media at one speed, or holds an instant of it.
+  /// Returns a mapping at constant speed, or one that freezes an instant.
   private mutating func line(
     _ shown: ProjectContent.Shown, of source: MediaSource, _ target: TimeRange
   ) throws(MediaError) -> PlaybackMapping {
-    // A still image looks the same at any time, and has one frame at most.
+    // A still image has one frame, so it is frozen at time zero.
     if Self.isStill(source.path) { return try PlaybackMapping(holding: .zero, target: target) }
     let end = source.duration.seconds
     let (low, high) = try (
@@ -84,7 +84,7 @@ struct ProjectMedia {
     )
     if low != min(shown.from, shown.to) || high != max(shown.from, shown.to) {
       warnings.append(
-        "\(shown.clip.location) reaches past an end of \(source.path) and is a little slower for it"
+        "\(shown.clip.location) extends past an end of \(source.path) and plays slightly slower"
       )
     }
     if shown.from == shown.to {
@@ -92,16 +92,16 @@ struct ProjectMedia {
         holding: ProjectTime.rounded(low), isBefore: low == end, target: target)
     }
     guard low < high else {
-      throw MediaError.invalidProject("\(shown.clip.location) plays nothing of \(source.path)")
+      throw MediaError.invalidProject("\(shown.clip.location) uses no part of \(source.path)")
     }
-    // A source range that is not inside is refused by the caller, with its numbers.
+    // The caller rejects a source range outside the media and reports both ranges.
     let line = try TimeMapping(
       source: TimeRange(start: ProjectTime.rounded(low), end: ProjectTime.rounded(high)),
       target: target)
     return shown.from > shown.to ? PlaybackMapping(reversing: line) : PlaybackMapping(line)
   }
 
-  /// Whether a file holds one image, by its name.
+  /// Returns whether a file is a still image, by its extension.
   private static func isStill(_ path: String) -> Bool {
     let suffix = path.split(separator: ".").last?.lowercased() ?? ""
     return [
@@ -110,8 +110,9 @@ struct ProjectMedia {
     ].contains(suffix)
   }
 
-  /// A time of media, moved inside where it is a frame beyond an end at most: programs that count
-  /// in frames or in floating point name such ends.
+  /// Clamps a media time that lies at most 1/24 s outside.
+  ///
+  /// Programs that count frames or use floating point write such times at the ends of media.
   private func inside(_ time: Rational, _ end: Rational) throws(MediaError) -> Rational {
     let slack = Rational(1, over: 24)
     if time < .zero { return time + slack >= .zero ? .zero : time }
@@ -119,7 +120,7 @@ struct ProjectMedia {
     return time
   }
 
-  /// What is known of a movie, looked up once.
+  /// Returns the media of a movie; each movie is looked up once.
   mutating func source(_ path: String) throws(MediaError) -> MediaSource {
     if let known = sources[path] { return known }
     let found = try find(path)
@@ -128,9 +129,9 @@ struct ProjectMedia {
   }
 }
 
-/// Times as projects write them, in floating point or as fractions.
+/// Conversions of times in project files, which are floating point or fractions.
 enum ProjectTime {
-  /// A time that a composition can hold: exact, or else the nearest nanosecond.
+  /// Converts seconds to a composition time: exact if possible, else the nearest nanosecond.
   static func rounded(_ seconds: Rational) throws(MediaError) -> MediaTime {
     if let time = try? MediaTime(seconds) { return time }
     let units = try (seconds * 1_000_000_000).rounded(.halfAwayFromZero)
@@ -140,8 +141,7 @@ enum ProjectTime {
     return MediaTime(nanoseconds: value)
   }
 
-  /// Frames or samples per second; the rates of television are exact, however many digits of
-  /// them are written.
+  /// Converts a frame or sample rate; rates near n·1000/1001 become exact.
   static func rate(_ number: Double?) -> Rational? {
     guard let number, number > 0, number < 1e10 else { return nil }
     let whole = number.rounded(.up)
@@ -149,11 +149,11 @@ enum ProjectTime {
     return isTelevision ? Rational(Int128(whole) * 1000, over: 1001) : nearest(number)
   }
 
-  /// The simplest fraction within a billionth of a number below 10^15.
+  /// Returns the simplest fraction within a relative error of 1e-9, for numbers below 1e15.
   static func nearest(_ number: Double) -> Rational? {
     guard number.isFinite, abs(number) < 1e15 else { return nil }
     if number == number.rounded() { return Rational(Int64(number)) }
-    // Continued fractions; their convergents are the simplest there are.
+    // Continued fractions: each convergent is the best approximation for its denominator.
     var (rest, last, current) = (number, (Int128(0), Int128(1)), (Int128(1), Int128(0)))
     for _ in 0..<40 {
       let whole = rest.rounded(.down)
@@ -161,7 +161,7 @@ enum ProjectTime {
       let next = (
         Int128(whole) * current.0 + last.0, Int128(whole) * current.1 + last.1
       )
-      // With 50 bits of the next number the products fit 128.
+      // Below 2^60 the products fit in 128 bits, since the next term has at most 50 bits.
       guard next.1 < 1 << 60, next.0.magnitude < 1 << 60 else { break }
       (last, current) = (current, next)
       if abs(Double(current.0) / Double(current.1) - number) <= 1e-9 * max(1, abs(number)) { break }

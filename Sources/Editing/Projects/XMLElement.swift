@@ -2,12 +2,12 @@
 
 import OvercrankMediaCore
 
-/// An element of an XML document, with its attributes and the elements inside; text is dropped.
+/// An XML element with its attributes and child elements; text is dropped.
 ///
-/// FoundationEssentials has no parser for XML, and FoundationXML would pull all of Foundation and
-/// a package of its own into every program. Project files need little of it: elements,
-/// attributes and the five entities. Everything else is skipped or refused, and depth and count
-/// are limited, so that a damaged or hostile file cannot take the stack or the memory.
+/// FoundationEssentials has no XML parser, and FoundationXML would add all of Foundation to every
+/// program. Project files need only elements, attributes and the five predefined entities. Other
+/// markup is skipped or refused. Depth and element count are limited, so that a hostile file cannot
+/// exhaust the stack or the memory.
 struct XMLElement {
   var name: String
   var attributes: [String: String] = [:]
@@ -17,15 +17,15 @@ struct XMLElement {
 
   func first(_ name: String) -> XMLElement? { children.first { $0.name == name } }
 
-  /// All elements of a name, in the order of the document, at any depth.
+  /// Returns all elements of a name at any depth, in document order.
   func all(_ name: String) -> [XMLElement] {
     children.flatMap { ($0.name == name ? [$0] : []) + $0.all(name) }
   }
 
-  /// Reads a document.
+  /// Parses a document.
   ///
-  /// - Throws: `MediaError` with `.invalidProject` for one that is not well formed, or larger
-  ///   or deeper than projects are.
+  /// - Throws: `MediaError` with `.invalidProject` for a document that is not well-formed, or
+  ///   exceeds the limits on depth and element count.
   init(parsing text: String) throws(MediaError) {
     var parser = XMLParser(text)
     self = try parser.document()
@@ -46,13 +46,14 @@ private struct XMLParser {
   }
 
   mutating func document() throws(MediaError) -> XMLElement {
-    // A stack of our own: the elements that are open.
+    // An explicit stack of open elements avoids recursion.
     var open: [XMLElement] = []
     var count = 0
     while true {
-      // Text between elements says nothing here.
+      // Text between elements is not used.
       guard let mark = rest.firstIndex(of: UInt8(ascii: "<")) else {
-        throw broken(open.isEmpty ? "it has no element" : "<\(open[open.count - 1].name)> is open")
+        throw broken(
+          open.isEmpty ? "it has no element" : "<\(open[open.count - 1].name)> is not closed")
       }
       rest = rest[mark...]
       if try skipped() { continue }
@@ -62,7 +63,7 @@ private struct XMLParser {
         let name = try name()
         skipSpace()
         guard take(">"), let last = open.popLast(), last.name == name else {
-          throw broken("</\(name)> closes nothing")
+          throw broken("</\(name)> has no start tag")
         }
         closed = last
       } else {
@@ -79,7 +80,7 @@ private struct XMLParser {
     }
   }
 
-  /// Skips a comment, an instruction, a document type or text that is marked as such.
+  /// Skips a comment, a processing instruction, a document type or a CDATA section.
   private mutating func skipped() throws(MediaError) -> Bool {
     for (head, tail) in [("<!--", "-->"), ("<?", "?>"), ("<![CDATA[", "]]>")]
     where rest.starts(with: head.utf8) {
@@ -87,10 +88,10 @@ private struct XMLParser {
       return true
     }
     guard rest.starts(with: "<!".utf8) else { return false }
-    // Entities that a document defines itself could grow without bounds.
+    // An internal DTD subset could define entities that expand without bounds.
     guard let end = rest.firstIndex(of: UInt8(ascii: ">")),
       !rest[..<end].contains(UInt8(ascii: "["))
-    else { throw broken("it defines a document type of its own") }
+    else { throw broken("internal document types are not supported") }
     rest = rest[(end + 1)...]
     return true
   }
@@ -126,13 +127,13 @@ private struct XMLParser {
       guard let quote = rest.first, quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'"),
         let end = rest.dropFirst().firstIndex(of: quote)
       else { throw broken("\(key) has no value") }
-      guard element.attributes[key] == nil else { throw broken("\(key) is there twice") }
+      guard element.attributes[key] == nil else { throw broken("\(key) is repeated") }
       element.attributes[key] = try text(rest[(rest.startIndex + 1)..<end])
       rest = rest[(end + 1)...]
     }
   }
 
-  /// A value with its entities put in.
+  /// Returns an attribute value with its entities expanded.
   private func text(_ bytes: ArraySlice<UInt8>) throws(MediaError) -> String {
     var text = ""
     var part = bytes

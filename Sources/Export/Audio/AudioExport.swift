@@ -8,12 +8,12 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// The sound of an export: copied where nothing is retimed, rendered and encoded elsewhere.
+/// The audio of an export: copied if nothing is retimed, otherwise rendered and encoded.
 ///
-/// It is made on a thread of its own while the pictures are, and taken off by the one that writes
-/// both in step.
+/// A separate thread makes the audio packets. The thread that writes the file takes them in step
+/// with the video.
 final class AudioExport {
-  /// A packet and its time, in samples.
+  /// A packet and its time in samples.
   struct TimedPacket: Sendable {
     let packet: Packet
     let pts: Int64
@@ -27,19 +27,19 @@ final class AudioExport {
   }
 
   let parameters: CodecParameters
-  /// Ticks per second of the packets' times.
+  /// Ticks per second of the packet times.
   let timescale: Int32
   let metadata: [String: String]
-  /// More packets than these will not come.
+  /// An upper bound on the number of packets.
   let mostPackets: Int
   private(set) var report: ExportReport.Audio
   private let belt: BoundedBlockingQueue<Made>
   private var pending: TimedPacket?
   private let work = DispatchGroup()
 
-  /// Starts to make the sound that a plan says.
+  /// Starts the audio thread for a plan.
   init(_ plan: AudioExportPlan, _ isCancelled: () -> Bool) throws {
-    // Small things: some minutes of sound.
+    // Packets are small: the queue holds several minutes of audio.
     let belt = BoundedBlockingQueue<Made>(capacity: 10_000)
     self.belt = belt
     metadata = plan.language.map { ["language": $0] } ?? [:]
@@ -58,7 +58,7 @@ final class AudioExport {
     mostPackets = most
   }
 
-  /// The first packet that was not dropped; nil at the end.
+  /// Returns the next packet without removing it; nil at the end.
   func next(_ isCancelled: () -> Bool) throws -> TimedPacket? {
     while pending == nil {
       switch try belt.next(isCancelled) {
@@ -71,10 +71,10 @@ final class AudioExport {
     return pending
   }
 
-  /// Goes on to the next packet.
+  /// Removes the packet that ``next(_:)`` returned.
   func drop() { pending = nil }
 
-  /// Ends the work; what is made is thrown away.
+  /// Stops the audio thread and discards its packets.
   func stop() {
     belt.stop()
     work.waitShortly()
@@ -119,12 +119,12 @@ final class AudioExport {
     var encoder = try Encoder(
       audioCodec: codec.rawValue, sampleRate: track.sampleRate, channelCount: track.channelCount)
     let blockLength = encoder.frameSize > 0 ? encoder.frameSize : 4_096
-    // And those before the first sample and after the last.
+    // The bound allows eight more packets for encoder delay and flushing.
     let most = Int(clamping: plan.report.samples / Int64(blockLength)) + 8
     guard belt.put(.ready(encoder.parameters, mostPackets: most)) else { return }
     var pending: [[Float]] = Array(repeating: [], count: track.channelCount)
     var encoded: Int64 = 0
-    // A packet's duration is known when the next one is.
+    // The duration of a packet is known only when the next packet arrives.
     var last: (packet: Packet, pts: Int64)?
     func put(_ packet: Packet?, at end: Int64) {
       if let last {
@@ -152,7 +152,7 @@ final class AudioExport {
     if let rest = pending.first?.count, rest > 0 { try encode(rest) }
     try encoder.send(nil)
     while let packet = try encoder.nextPacket() { put(packet, at: rendered.samples) }
-    // The last block of AAC holds more than belongs: its duration says where the sound ends.
+    // The last AAC block is padded; its shorter duration marks the end of the audio.
     put(nil, at: rendered.samples)
     _ = belt.put(
       .report(
@@ -163,7 +163,7 @@ final class AudioExport {
 }
 
 extension Composition {
-  /// Whether this is one source, all of it, as it is.
+  /// Returns whether the composition plays exactly one complete asset at speed 1.
   func isWhole(of asset: Asset) -> Bool {
     !tracks.isEmpty
       && tracks.allSatisfy { track in

@@ -6,28 +6,28 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// What the sound of an export is made of.
+/// The plan of an export's audio.
 struct AudioExportPlan: Sendable {
-  /// How it is made.
+  /// The method of making the audio.
   enum Method: Sendable {
-    /// The packets of the one source are copied.
+    /// Copies the packets of the only source.
     case copied
-    /// Rendered from these pieces, and encoded.
+    /// Renders and encodes the segments.
     case rendered([AudioSegment], AudioRetimer, codec: AudioCodec)
   }
 
-  /// The assets that are heard; the first says what the sound is like.
+  /// The assets with audio in use; the first one determines the output format.
   let assets: [Asset]
   let track: AudioTrack
   let method: Method
   let duration: MediaTime
   let language: String?
-  /// What will have been made, but for what the engines say.
+  /// The expected report; the renderer may change it.
   let report: ExportReport.Audio
-  /// Where the sound ends, in seconds.
+  /// The end of the audio in seconds.
   let end: Rational
 
-  /// Plans the sound of a composition; nil where nothing is to be heard.
+  /// Plans the audio of a composition; returns nil if it has none.
   init?(
     _ session: ExportSession, _ settings: ExportSettings, _ container: String
   ) throws {
@@ -46,8 +46,8 @@ struct AudioExportPlan: Sendable {
       else {
         throw MediaError(
           .unsupportedSource,
-          "the sound of \(asset.path) is of another kind than that of \(first.path)",
-          recovery: "give files with the same sampling rate and number of channels")
+          "the audio of \(asset.path) has another format than that of \(first.path)",
+          recovery: "use files with the same sampling rate and number of channels")
       }
     }
     self.assets = assets
@@ -57,8 +57,8 @@ struct AudioExportPlan: Sendable {
     let rate = Int128(track.sampleRate)
     if settings.audioCodec?.isUncompressed == true, container != "mov" {
       throw MediaError(
-        .unsupportedContainer, "\(settings.path) cannot hold uncompressed sound",
-        recovery: "name it .mov, or choose AAC")
+        .unsupportedContainer, "\(settings.path) cannot hold uncompressed audio",
+        recovery: "use the extension .mov, or choose AAC")
     }
     if session.composition.isWhole(of: first),
       settings.audioCodec == nil
@@ -83,9 +83,9 @@ struct AudioExportPlan: Sendable {
     end = Rational(Int128(samples), over: rate)
   }
 
-  /// Whether a container can hold copies of an asset's audio packets.
+  /// Returns whether a container can hold copies of an asset's audio packets.
   ///
-  /// MP4 has no uncompressed audio. What is rare is tried with its first packet.
+  /// MP4 does not support uncompressed audio. Rare codecs are tested with their first packet.
   private static func isStorable(
     _ asset: Asset, _ track: AudioTrack, container: String
   ) throws -> Bool {
@@ -101,7 +101,7 @@ struct AudioExportPlan: Sendable {
     return false
   }
 
-  /// The encoder for sound that is rendered: uncompressed stays so where it can.
+  /// Returns the codec of rendered audio; uncompressed audio stays uncompressed in MOV.
   private static func codec(
     for track: AudioTrack, _ container: String, _ asked: AudioCodec?
   ) -> AudioCodec {

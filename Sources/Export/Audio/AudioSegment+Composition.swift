@@ -6,16 +6,16 @@ import OvercrankMediaCore
 import OvercrankRetiming
 
 extension AudioSegment {
-  /// How a segment of a composition sounds; nil where it is silent.
+  /// Creates the audio segment of a composition segment; returns nil if the segment is silent.
   ///
-  /// The number of its source is that of its asset.
+  /// The source identifier is the index of the asset.
   init?(_ segment: TrackSegment, of assets: [Asset]) throws {
     guard let mapping = segment.mapping, mapping.motion != .hold,
       let id = assets.firstIndex(where: { $0.path == segment.source?.path })
     else { return nil }
     let isReversed = mapping.isReversed
     let end = try Self.end(of: assets[id])
-    // Reversed, a source begins where its last sample ends.
+    // A reversed source is numbered from its end, so times are subtracted from the end.
     func range(_ start: Rational, _ stop: Rational) throws -> TimeRange {
       guard isReversed else { return try TimeRange(start: MediaTime(start), end: MediaTime(stop)) }
       let ends = try [start, stop].map { try Self.time(end - $0) }.sorted()
@@ -39,7 +39,7 @@ extension AudioSegment {
       of: source)
   }
 
-  /// The time, to the nearest nanosecond where it cannot be exact.
+  /// Converts seconds to a time: exact if possible, else the nearest nanosecond.
   private static func time(_ seconds: Rational) throws -> MediaTime {
     if let exact = try? MediaTime(seconds) { return exact }
     let units = try (seconds * 1_000_000_000).rounded(.halfAwayFromZero)

@@ -3,12 +3,12 @@
 import OvercrankAssets
 import OvercrankMediaCore
 
-/// The sound of one of several assets.
+/// A reader of one asset's audio, in both directions.
 final class AudioSource {
   let track: AudioTrack
   private let asset: Asset
   private var reader: AudioReader
-  /// What was read last on the way back, a good piece at a time.
+  /// The last block read for reverse playback.
   private var kept: (start: Int64, samples: [[Float]])?
 
   private static let stepLength = 96_000
@@ -20,7 +20,7 @@ final class AudioSource {
     self.reader = consume reader
   }
 
-  /// Samples by number; of the reversed source, counted from the one behind the last.
+  /// Returns samples from a position; positions in a reversed source count from its end.
   func samples(
     from start: Int64, count: Int, isReversed: Bool
   ) throws(MediaError) -> [[Float]] {
@@ -29,7 +29,7 @@ final class AudioSource {
     return try samplesBackwards(from: end - start - Int64(count), count: count)
   }
 
-  /// Samples in the other order: those from `start` on, the last one first.
+  /// Returns `count` samples from `start` on in reverse order.
   private func samplesBackwards(from start: Int64, count: Int) throws(MediaError) -> [[Float]] {
     if let kept, kept.start <= start,
       start + Int64(count) <= kept.start + Int64(kept.samples.first?.count ?? 0)

@@ -5,10 +5,10 @@ import OvercrankLinuxSystem
 import OvercrankMediaCore
 
 extension BoundedBlockingQueue {
-  /// Takes the next thing off, asking every now and then whether it is still wanted.
+  /// Takes the next element and polls for cancellation every 10 ms.
   ///
-  /// - Returns: Nil at the end.
-  /// - Throws: Why the other side ended, or `MediaError` with `.cancelled`.
+  /// - Returns: Nil at the end of the queue.
+  /// - Throws: The error that ended the queue, or `MediaError` with `.cancelled`.
   func next(_ isCancelled: () -> Bool) throws -> Element? {
     while true {
       if isCancelled() { throw MediaError.exportCancelled }
@@ -22,7 +22,8 @@ extension BoundedBlockingQueue {
 }
 
 extension DispatchGroup {
-  /// Waits for work that was told to stop, but no longer than a caller who cancelled may have to;
-  /// what is in the middle of a large picture ends by itself, and touches no file.
+  /// Waits up to 30 ms for stopped work, to limit the delay of a cancellation.
+  ///
+  /// A thread in the middle of a large frame finishes later without touching any file.
   func waitShortly() { _ = wait(timeout: .now() + .milliseconds(30)) }
 }

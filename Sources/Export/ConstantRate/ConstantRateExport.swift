@@ -8,10 +8,10 @@ import OvercrankMediaCore
 import OvercrankRetiming
 import Synchronization
 
-/// Renders a composition at a constant rate.
+/// Renders a composition at a constant frame rate.
 ///
-/// Three threads, with short belts between them: one decodes, one converts and mixes, one encodes.
-/// The caller's writes what comes off, and asks whether it is still wanted.
+/// Three threads connected by short queues decode, convert and blend, and encode. The caller's
+/// thread writes the packets and polls for cancellation.
 struct ConstantRateExport {
   let plan: ConstantRatePlan
   let assets: [Asset]
@@ -22,7 +22,7 @@ struct ConstantRateExport {
 
   /// Writes the frames.
   ///
-  /// - Returns: The frames that could not be decoded, and how many slots were left out for it.
+  /// - Returns: The undecodable frames, and the number of output frames skipped because of them.
   func write(
     to output: inout ExportOutput, _ progress: (Int64, Int64) -> Void
   ) throws -> (undecodable: [ExportReport.UndecodableFrame], leftOut: Int64) {
@@ -52,26 +52,26 @@ extension ExportOutput {
   }
 }
 
-/// The three threads; they share nothing but the belts.
+/// The three threads of an export; they share only the queues.
 private final class FrameWork: Sendable {
   enum Encoded: Sendable {
     case ready(CodecParameters, timescale: Int32, ticksPerSlot: Int64)
     case packet(Packet)
   }
 
-  /// A part of a picture, as it comes from its source.
+  /// One source frame of a blended output frame.
   private struct Part: Sendable {
     let frame: ConstantRatePlan.Frame?
     let picture: MediaFrame?
     let share: Float
-    /// Above zero for the last part of a picture: how many slots show it.
+    /// The number of output frames that show the finished image; zero unless this is the last part.
     let count: Int64
-    /// Whether the slots are left out, because a frame that they show cannot be decoded.
+    /// Whether the output frames are skipped because a source frame cannot be decoded.
     var isLeftOut = false
   }
 
   private struct Painted: Sendable {
-    /// Nil for slots that are left out.
+    /// The image; nil for skipped output frames.
     let picture: MediaFrame?
     let count: Int64
   }
@@ -117,7 +117,7 @@ private final class FrameWork: Sendable {
     }
   }
 
-  /// Ends the work; what is made is thrown away.
+  /// Stops the threads and discards their results.
   func stop() {
     decoded.stop()
     painted.stop()
@@ -133,7 +133,7 @@ private final class FrameWork: Sendable {
     let readers = zip(assets, wanted).map { FrameSource($0, wanted: $1, policy) }
     defer { undecodable.withLock { $0 = readers.flatMap(\.failed) } }
     for (position, item) in plan.items.enumerated() {
-      // Between two that are shown, slots may be left out: their times tell how long those are.
+      // Skipping is allowed only between shown frames, whose times then define the gap.
       let mayLeaveOut = policy == .skip && position > 0 && position < plan.items.count - 1
       var parts: [Part] = []
       for (number, part) in item.parts.enumerated() {
@@ -177,11 +177,11 @@ private final class FrameWork: Sendable {
 
   private func encode() throws {
     let rate = plan.slots.rate
-    // Fine enough for players that round to a track's ticks, and each slot a whole number.
+    // Players may round times to the track's ticks, so the timescale is at least 24000.
     let factor = max(1, (24_000 + Int64(rate.numerator) - 1) / Int64(rate.numerator))
     guard let timescale = Int32(exactly: Int64(rate.numerator) * factor) else {
       throw MediaError(
-        .unsupportedSource, "a rate of \(rate) frames a second cannot be stored",
+        .unsupportedSource, "a rate of \(rate) fps cannot be stored",
         recovery: "choose a rate such as 30")
     }
     var picture = Encoder.VideoSettings(
@@ -205,7 +205,7 @@ private final class FrameWork: Sendable {
         continue
       }
       for _ in 0..<next.count {
-        // An encoder may take many pictures before it gives the first packet.
+        // An encoder may buffer many frames before it returns the first packet.
         if encoded.isStopped { return }
         try encoder.send(picture, at: slot * ticksPerSlot)
         slot += 1
@@ -222,7 +222,7 @@ private final class FrameWork: Sendable {
   }
 }
 
-/// The pictures of one of several assets, opened when the first is asked for.
+/// A frame reader of one asset, opened at first use.
 private final class FrameSource {
   private let asset: Asset
   private let wanted: [Bool]
@@ -242,7 +242,7 @@ private final class FrameSource {
     }
   }
 
-  /// The picture of a frame; nil for one that cannot be decoded where it may be left out.
+  /// Returns an image; nil for an undecodable frame that may be skipped.
   func picture(at index: Int, mayLeaveOut: Bool) throws(MediaError) -> MediaFrame? {
     do throws(MediaError) { return try picture(at: index) } catch {
       guard policy == .skip, reader?.undecodableFrames.contains(index) == true else { throw error }
@@ -252,15 +252,16 @@ private final class FrameSource {
 
   private func picture(at index: Int) throws(MediaError) -> MediaFrame {
     if reader == nil {
-      // The encoder needs the other processors, and pictures that are decoded beside each other cost
-      // more: all of H.264's 8 s of 1280x720@240 took 3.1 s of processor time by one thread and 4.0
-      // by three. libav warns of more than 16, and takes no more by itself.
+      // The encoder needs the remaining processors, and multithreaded decoding costs more CPU time.
+      // Measured with 8 s of H.264 at 1280x720@240: 3.1 s with one thread, 4.0 s with three. libav
+      // warns above 16 threads.
       reader = try FrameReader(
         asset, wanted: wanted, threadCount: min(16, max(1, Processors.count / 2)),
         undecodable: policy)
     }
     guard let picture = try reader?.picture(at: index) else {
-      throw MediaError(.invalidData, "\(asset.path) holds no pictures", recovery: "give a movie")
+      throw MediaError(
+        .invalidData, "\(asset.path) has no video", recovery: "choose a movie with video")
     }
     return picture
   }

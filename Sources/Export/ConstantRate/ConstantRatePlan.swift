@@ -5,36 +5,36 @@ import OvercrankEditing
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// Which frames a constant rate shows, and for how many slots each.
+/// The source frames of each output frame in a constant-rate export.
 struct ConstantRatePlan: Sendable {
   /// A frame of one of the sources.
   struct Frame: Hashable, Sendable {
-    /// The place of its source among those of the export.
+    /// The index of the source among the export's assets.
     let source: Int
     let index: Int
   }
 
-  /// What one slot or several in a row show.
+  /// The content of one or more consecutive output frames.
   struct Item: Sendable {
     struct Part: Sendable {
-      /// Nil where the composition plays nothing.
+      /// The source frame; nil for a gap in the composition.
       let frame: Frame?
-      /// How much of the picture it makes; all parts add up to 1.
+      /// The weight of the frame; the weights of an item add up to 1.
       let share: Float
     }
 
     let parts: [Part]
-    /// Above zero.
+    /// The number of output frames; above zero.
     let count: Int64
   }
 
   let slots: OutputFrameGrid
   let items: [Item]
-  /// Slots that repeat the picture before.
+  /// Output frames that repeat the previous image.
   let duplicatedCount: Int64
-  /// Frames that no slot shows.
+  /// Source frames that are not shown.
   let skippedCount: Int64
-  /// Where the source has fewer frames than there are slots.
+  /// Ranges with fewer source frames than output frames.
   let sparse: [ExportReport.LowRateRange]
 
   init(
@@ -66,7 +66,7 @@ struct ConstantRatePlan: Sendable {
         shown[showing.mapping] =
           (shown[showing.mapping]?.lowerBound ?? frames.count)..<frames.count + 1
         frames.append(Frame(source: source, index: showing.index))
-        // Where one side of a boundary is rounded and the other is not, they might cross.
+        // A boundary rounded on one side only could make times descend, so they are clamped.
         let time = try placing[showing.mapping].time(ofSource: showing.time)
         times.append(max(time, times.last ?? time))
       }
@@ -91,7 +91,9 @@ struct ConstantRatePlan: Sendable {
     sparse = try Self.sparse(track, slots, times)
   }
 
-  /// Segments in which fewer frames start than there are slots, but for one at each end.
+  /// Returns the segments with at least three fewer source frames than output frames.
+  ///
+  /// A difference of one frame at each end is rounding.
   private static func sparse(
     _ track: CompositionTrack, _ slots: OutputFrameGrid, _ times: [Rational]
   ) throws -> [ExportReport.LowRateRange] {
@@ -117,7 +119,7 @@ struct ConstantRatePlan: Sendable {
   private static func slots(
     _ track: CompositionTrack, _ rate: FrameRate, _ paths: [String], _ tables: [FrameTable]
   ) throws -> OutputFrameGrid {
-    // The source cannot say its end any better than to a tick, as long as that plays there.
+    // The source states its end only to one tick, scaled by the speed of the last segment.
     var tick = Rational.zero
     if let last = track.segments.last, let mapping = last.mapping,
       let source = paths.firstIndex(of: last.source?.path ?? "")
@@ -132,9 +134,9 @@ struct ConstantRatePlan: Sendable {
 }
 
 extension OutputFrameGrid {
-  /// Whether there are slots for some frames that a mapping shows, but for one in a hundred.
+  /// Returns whether there are output frames for at least 99 % of a mapping's source frames.
   ///
-  /// Never in a ramp, in which there are enough for some of its frames.
+  /// Always false for ramps, where the ratio varies.
   fileprivate func suffice(
     for frames: Range<Int>, _ mapping: PlaybackMapping
   ) throws -> Bool {
@@ -144,16 +146,15 @@ extension OutputFrameGrid {
   }
 }
 
-/// When frames start, as finely as the way of sampling needs it.
+/// Converts source times to output times with the precision that a sampling method needs.
 private struct SlotTimes {
   private let line: TimeMapping?
   private let ticks: PlaybackTicks
   private let timescale: Int32
   private let rounding: TimeRounding
-  /// What the mapping plays, in seconds of the source.
+  /// The range of the mapping in source seconds.
   private let range: ClosedRange<Rational>
-  /// How much before its time a slot shows a frame already, in seconds of the source; negative
-  /// where it plays backwards.
+  /// How early a frame may be shown, in source seconds; negative for reverse playback.
   private let slack: Rational
 
   init(
@@ -162,9 +163,8 @@ private struct SlotTimes {
   ) throws {
     range = mapping.sourceStart...mapping.sourceEnd
     slack = sampling != .hold ? 0 : mapping.isReversed ? -uncertainty : uncertainty
-    // Rounded up to a tick of which each slot is a whole number, the slots at or after it are the
-    // same: that is all that holding needs, whatever the curve. The others get the instant itself
-    // where it is a fraction, and elsewhere to half a nanosecond.
+    // For `hold`, rounding up to a tick that divides output periods selects the same output frame.
+    // Other methods use the exact time, or half a nanosecond of error on ramps.
     timescale = rate.numerator * max(1, 2_000_000_000 / rate.numerator)
     rounding = sampling == .hold ? .towardPositiveInfinity : .halfAwayFromZero
     line = sampling == .hold ? nil : mapping.line

@@ -5,26 +5,26 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankRetiming
 
-/// Makes the pictures that are encoded out of those of the sources.
+/// Converts source frames to the size and format of the encoder.
 struct FrameRenderer: ~Copyable {
   private let geometry: FrameGeometry
   private let transfer: TransferFunction
   private var converter: FrameConverter
   private var blender: FrameBlender?
   private var lastBlack: MediaFrame?
-  /// The frame that was converted last, since the next slot often shows it too.
+  /// The last converted frame, which the next output frame often shows again.
   private var last: (frame: ConstantRatePlan.Frame, picture: MediaFrame)?
 
   init(_ geometry: FrameGeometry, _ colors: Encoder.ColorTags) {
     self.geometry = geometry
     transfer = TransferFunction(colors)
-    // Some cameras change the size of their pictures; a track has one.
+    // Some cameras change the frame size within a track, but the output has a single size.
     converter = FrameConverter(
       to: geometry.format, isFullRange: geometry.isFullRange,
       width: geometry.scaled.width, height: geometry.scaled.height)
   }
 
-  /// A source's picture as it is encoded; nothing where nothing plays.
+  /// Returns a converted source frame, or black for a gap.
   mutating func paint(
     _ frame: ConstantRatePlan.Frame?, _ picture: MediaFrame?
   ) throws -> MediaFrame {
@@ -36,7 +36,7 @@ struct FrameRenderer: ~Copyable {
     return painted
   }
 
-  /// Adds a picture to those that are mixed.
+  /// Adds an image to the blend.
   mutating func mix(_ picture: MediaFrame, share: Float) throws {
     if blender == nil {
       blender = FrameBlender(
@@ -45,20 +45,20 @@ struct FrameRenderer: ~Copyable {
     }
     guard let blender else {
       throw MediaError(
-        .unsupportedSource, "pictures of \(geometry.format.name) cannot be mixed",
+        .unsupportedSource, "frames of format \(geometry.format.name) cannot be blended",
         recovery: Recovery(
           "do not blend frames, or choose H.264", .change(.sampling), .change(.codec)))
     }
     try blender.add(picture, share: share)
   }
 
-  /// What was mixed.
+  /// Returns the blended image.
   mutating func mixed() throws -> MediaFrame {
     guard let mixed = try blender?.finish() else { return try black() }
     return mixed
   }
 
-  /// A picture of nothing.
+  /// Returns a black image.
   private mutating func black() throws -> MediaFrame {
     if let lastBlack { return lastBlack }
     let frame = try MediaFrame.picture(

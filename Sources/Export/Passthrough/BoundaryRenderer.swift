@@ -5,56 +5,52 @@ import OvercrankLibAV
 import OvercrankMediaCore
 import OvercrankMovieFormat
 
-/// Encodes the frames from a cut up to the first packet that can be copied, so that they can
-/// stand in one track with those packets.
+/// Encodes the frames from a cut up to the first copied packet, for the same H.264 track.
 ///
-/// A track says once, beside its packets, what its decoder must know: the sets of parameters of
-/// both kinds of pictures stand there, under numbers of their own. (Joined without that, a reader
-/// that does not look for sets between the pictures decodes the one kind by the sets of the
-/// other.)
+/// The track's parameter sets are stored once in its sample description. Encoded and copied frames
+/// use parameter sets with different identifiers, and the description contains both. Decoders that
+/// ignore in-band parameter sets would otherwise decode one kind with the sets of the other.
 struct BoundaryRenderer {
-  /// What the track says of both kinds.
+  /// The codec parameters of the track, with the parameter sets of both kinds of frames.
   let parameters: CodecParameters
   private let settings: Encoder.VideoSettings
   private let unitLengthSize: Int?
   private let headers: [UInt8]
   private let undecodable: UndecodableFramePolicy
 
-  /// Why frames of a track cannot be encoded beside its own packets; nil where they can.
+  /// Returns why frames of a track cannot be encoded beside copied packets, or nil if they can.
   static func refusal(_ track: VideoTrack?) -> String? {
-    guard let track else { return "there are no pictures" }
+    guard let track else { return "the source has no video" }
     let parameters = track.format.parameters
     guard track.codec == .h264 else {
-      // x265 3.5 writes each of the three numbers, and the one by which a slice names its set, as
-      // a literal 0, and no option changes them (source/encoder/entropy.cpp: codeVPS, codeSPS,
-      // codePPS, codeSliceHeader).
+      // x265 3.5 writes the identifiers of all parameter sets as a literal 0, and no option changes
+      // them (source/encoder/entropy.cpp: codeVPS, codeSPS, codePPS, codeSliceHeader).
       return track.codec == .hevc
-        ? "HEVC cannot be encoded beside copies yet, because libx265 gives all its parameter "
-          + "sets the number 0, as most encoders do, and so they would take the place of the "
-          + "source's own"
-        : "only H.264 can be encoded beside copies, and this is \(track.codec)"
+        ? "HEVC frames cannot be encoded beside copies, because libx265 gives all its parameter "
+          + "sets the identifier 0, which the source already uses"
+        : "only H.264 frames can be encoded beside copies, and the source is \(track.codec)"
     }
     guard let headers = H264Headers(parameters), headers.freeIdentifier != nil else {
-      return "its parameter sets cannot be read, so that no others can be put beside them"
+      return "the source's parameter sets cannot be read"
     }
-    guard headers.profileName != nil else { return "its profile is one that libx264 lacks" }
-    guard !parameters.isInterlaced else { return "its pictures are interlaced" }
+    guard headers.profileName != nil else { return "libx264 does not support the source's profile" }
+    guard !parameters.isInterlaced else { return "the source is interlaced" }
     guard
       Encoder.nearestPixelFormat(to: parameters.pixelFormat, forCodec: "libx264")
         == parameters.pixelFormat
-    else { return "libx264 has no \(parameters.pixelFormat.name) pictures" }
+    else { return "libx264 does not support the format \(parameters.pixelFormat.name)" }
     return nil
   }
 
-  /// Prepares the headers for pictures of both kinds.
+  /// Prepares the parameter sets for encoded and copied frames.
   ///
-  /// - Throws: `LibAVError` for "open" when libx264 refuses the source's kind of picture.
+  /// - Throws: `LibAVError` if libx264 refuses the source's format.
   init(_ track: VideoTrack, crf: Int, _ undecodable: UndecodableFramePolicy) throws {
     let source = track.format.parameters
     guard let own = H264Headers(source), let number = own.freeIdentifier else {
-      throw LibAVError("encode a cut of", "pictures without headers", code: -22)
+      throw LibAVError("encode a cut of", "video without parameter sets", code: -22)
     }
-    // Time is counted in pictures: what the encoder makes of a slow one is not less.
+    // The encoder counts frames instead of time, so that slow motion does not change the quality.
     let rate = track.nominalFrameRate ?? FrameRate(30)
     var settings = Encoder.VideoSettings(
       codec: "libx264", width: track.width, height: track.height,
@@ -71,7 +67,7 @@ struct BoundaryRenderer {
     ]
     let encoder = try Encoder(video: settings)
     guard let made = H264Headers(encoder.parameters) else {
-      throw LibAVError("encode a cut with", "libx264, which gave no headers", code: -22)
+      throw LibAVError("encode a cut with", "libx264 without parameter sets", code: -22)
     }
     self.settings = settings
     self.undecodable = undecodable
@@ -80,15 +76,14 @@ struct BoundaryRenderer {
     parameters = try CodecParameters(source, extradata: own.adding(made).bytes)
   }
 
-  /// Encodes frames of an asset: a packet for each, the first of which needs no other.
+  /// Encodes frames of an asset as one packet each; the first packet is a key frame.
   ///
   /// - Parameters:
-  ///   - numbers: Frames in order of presentation.
-  ///   - asset: Where they are from.
-  ///   - check: Called for each; throws to end early.
-  /// - Returns: The packets, in the same order, and the frames that could not be decoded.
-  /// - Throws: `MediaError` for a frame that cannot be decoded, `LibAVError` for one that cannot
-  ///   be encoded.
+  ///   - numbers: The frame indices in presentation order.
+  ///   - asset: The asset of the frames.
+  ///   - check: Called for each frame; throws to stop.
+  /// - Returns: The packets in presentation order, and the frames that could not be decoded.
+  /// - Throws: `MediaError` if a frame cannot be decoded, `LibAVError` if it cannot be encoded.
   func packets(
     of numbers: [Int], _ asset: Asset, check: () throws -> Void
   ) throws -> (packets: [Packet], undecodable: [Int]) {
@@ -96,7 +91,7 @@ struct BoundaryRenderer {
     guard encoder.parameters.extradata == headers else {
       throw LibAVError("encode a cut of", asset.path, code: -22)
     }
-    // Each frame needs its packet.
+    // Every frame needs a packet, so an undecodable frame is never skipped here.
     var reader = try FrameReader(asset, undecodable: undecodable == .stop ? .stop : .hold)
     var packets: [Packet] = []
     packets.reserveCapacity(numbers.count)
@@ -108,7 +103,7 @@ struct BoundaryRenderer {
       else {
         throw MediaError(
           .unsupportedSource,
-          "the frame \(number) of \(asset.path) is of another size or kind than its track says",
+          "frame \(number) of \(asset.path) differs in size or format from its track",
           recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
       }
       try encoder.send(picture, at: Int64(position), asKeyFrame: position == 0)

@@ -5,20 +5,19 @@ import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// Reads the packets of an asset's pictures by their place in the order of decoding; forwards is
-/// fastest, and backwards goes in steps.
+/// Reads an asset's video packets by decode index; forward access is fastest.
 final class PacketCursor {
   private let asset: Asset
   private var demuxer: Demuxer?
   private var next = 0
-  /// Packets read lately, kept once somebody goes backwards.
+  /// Recently read packets, cached after the first backward access.
   private var kept: [Int: Packet] = [:]
   private var keptBytes = 0
   private var goesBack = false
-  /// When each packet is decoded, in the file's ticks; empty where the file does not say.
+  /// The decode times in file ticks; empty if the file does not state all of them.
   private lazy var decodeTicks: [Int64] = Self.decodeTicks(of: asset)
 
-  /// How far back a step goes, in packets and in bytes.
+  /// The length of a backward step, in packets and in bytes.
   private static let stepLength = 64
   private static let stepBytes = 64 << 20
 
@@ -42,14 +41,14 @@ final class PacketCursor {
         keptBytes += packet.byteCount
       }
     }
-    // A failing disk was reported by the read itself.
+    // An I/O error was already thrown by the read itself.
     throw MediaError(
-      .unsupportedSource, "\(asset.path) ends before packet \(index), which its index names",
-      recovery: "check that the movie plays to its end, or export in the other way")
+      .unsupportedSource, "\(asset.path) ends before packet \(index) of its index",
+      recovery: "check that the movie plays to its end, or use the other export mode")
   }
 
   private func restart() throws(LibAVError) {
-    // Other containers learn of their tracks only by reading on.
+    // Only MOV and MP4 list all tracks without probing.
     let opened = try Demuxer(opening: asset.path, probes: asset.container != "mov")
     if asset.container == "mov", let track = asset.videoTrack,
       [.h264, .hevc].contains(track.codec) || track.format.parameters.isIntraOnly
@@ -60,7 +59,7 @@ final class PacketCursor {
     next = 0
   }
 
-  /// The next packet of the pictures, counted as the asset counts them.
+  /// Returns the next video packet, with the same numbering as the asset.
   private func nextPacket() throws(LibAVError) -> Packet? {
     while let packet = try demuxer?.nextPacket() {
       if packet.trackIndex == asset.videoTrack?.format.index, !packet.isCorrupt { return packet }
@@ -73,8 +72,8 @@ final class PacketCursor {
       return try restart()
     }
     try demuxer?.seek(track: track, toKeyFrameBefore: decodeTicks[index])
-    // Where it came out is told by the first packet. (Not always at the key frame asked for:
-    // libavformat goes one farther back where that is shown later than it is decoded.)
+    // After a seek, the first packet tells the reached position. libavformat may seek one key frame
+    // too far back if that key frame is presented later than it is decoded.
     guard let packet = try nextPacket(), let ticks = packet.dts else { return try restart() }
     let found = decodeTicks.partitioningIndex { $0 >= ticks }
     guard found < decodeTicks.count, decodeTicks[found] == ticks, found <= index else {
@@ -85,7 +84,7 @@ final class PacketCursor {
     next = found + 1
   }
 
-  /// The ticks in order of decoding, if they are all there and ascend.
+  /// Returns the decode times in decode order, or none unless all are known and ascending.
   private static func decodeTicks(of asset: Asset) -> [Int64] {
     guard asset.container == "mov", let frames = asset.videoTrack?.frames else { return [] }
     let known =

@@ -4,7 +4,7 @@ import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// Copies the packets that a plan names, with the times it gives them.
+/// Copies the packets of a plan and gives them the planned times.
 struct PassthroughExport {
   let plan: PassthroughPlan
   let assets: [Asset]
@@ -12,7 +12,7 @@ struct PassthroughExport {
   let crf: Int
   let undecodable: UndecodableFramePolicy
 
-  /// Writes the packets; the frames at cuts are returned that could not be decoded.
+  /// Writes the packets, and returns the frames at cuts that could not be decoded.
   func write(
     to output: inout ExportOutput, _ progress: (Int64, Int64) -> Void
   ) throws -> [ExportReport.UndecodableFrame] {
@@ -43,7 +43,7 @@ struct PassthroughExport {
         packet = next
       } else {
         let stored = try sources[frame.source].packet(at: frame.packet)
-        // What the source calls a sync sample need not be one.
+        // A packet that the source marks as a sync sample may still need earlier packets.
         packet =
           stored.isKeyFrame && !frame.isKeyFrame ? try stored.withoutKeyFlag() : stored
       }
@@ -55,7 +55,7 @@ struct PassthroughExport {
 }
 
 extension ExportReport.UndecodableFrame {
-  /// A frame of an asset.
+  /// Creates the description of an undecodable frame.
   init(_ asset: Asset, _ index: Int) throws {
     self.init(
       path: asset.path, index: index,

@@ -4,64 +4,62 @@ import OvercrankAssets
 import OvercrankEditing
 import OvercrankMediaCore
 
-/// Which packets a passthrough export copies, which frames it encodes at cuts, and the time each
-/// of them gets.
+/// The copied packets, encoded frames and times of a passthrough export.
 ///
-/// Each run in which a source goes on without a jump is one monotone map, under which nothing is
-/// dropped or reordered: where only the speed changes, no key frame is needed. Where the source
-/// jumps there is a cut. If decoding cannot start there, the frames that it needs before are
-/// copied along and hidden: each is shown for one tick, just before the cut, at the expense of
-/// the frame that is on; before the first cut they lie at negative times, which no player shows.
-/// Where too many would have to be hidden, those frames of the run are encoded that are shown
-/// before the first of its packets that can be decoded by itself.
+/// Within a run, a source continues without a jump, and one monotone map converts its times. No
+/// packet is dropped or reordered there, so a speed change needs no key frame. A jump in the source
+/// is a cut. If decoding cannot start at a cut, the required earlier frames are copied and hidden.
+/// Hidden frames are shown for one tick each, just before the cut, and shorten the frame before
+/// them. Before the first cut they get negative times, which players do not show. If too many
+/// frames would be hidden, the frames up to the next independent packet are encoded instead.
 struct PassthroughPlan {
   /// A frame to write.
   struct Frame {
-    /// The place of its source among those of the export.
+    /// The index of the source among the export's assets.
     let source: Int
-    /// Its number in the source, in order of presentation; nil for a packet that the source hides.
+    /// The frame index in presentation order; nil for a packet that the source hides.
     let number: Int?
-    /// The index of its packet in the source's order of decoding.
+    /// The index of the packet in decode order.
     let packet: Int
-    /// Whether decoding may start here.
+    /// Whether decoding can start at this packet.
     let isKeyFrame: Bool
-    /// Which part of frames that are encoded one after the other it belongs to; nil where its
-    /// packet is copied.
+    /// The group of consecutively encoded frames; nil for a copied packet.
     let part: Int?
-    /// When it is shown, in ticks of ``PassthroughPlan/timescale``.
+    /// The presentation time in ticks of ``PassthroughPlan/timescale``.
     var pts: Int64
-    /// When it is decoded; filled in for all frames together.
+    /// The decode time in ticks; set for all frames at the end of planning.
     var dts: Int64 = 0
-    /// How long it is shown; of the last one that is decoded, how long the last one is shown.
+    /// The duration in ticks.
+    ///
+    /// The frame decoded last has the duration of the frame shown last.
     var duration: Int64 = 0
   }
 
-  /// Frames in the order in which they are written.
+  /// The frames in file order.
   private(set) var frames: [Frame] = []
-  /// Frames of the sources that are not copied.
+  /// Source frames that are not written.
   private(set) var skippedCount: Int64 = 0
-  /// Ticks per second in which as many times as can be are whole.
+  /// Ticks per second, chosen to represent as many times as possible exactly.
   let timescale: Int32
-  /// The end of the last frame, in ticks.
+  /// The end of the last frame in ticks.
   private(set) var endTicks: Int64 = 0
-  /// The farthest that a time was rounded, in seconds.
+  /// The largest rounding error of a time, in seconds.
   private(set) var maxTimeError = Rational.zero
-  /// Frames that are copied only because others need them.
+  /// Frames copied only because other frames need them for decoding.
   private(set) var hiddenCount: Int64 = 0
-  /// For how long such frames are on, one after the other, in ticks.
+  /// The total time that hidden frames are shown, in ticks.
   private(set) var hiddenTicks: Int64 = 0
-  /// Frames that are encoded.
+  /// The number of encoded frames.
   private(set) var encodedCount: Int64 = 0
-  /// Packets that are copied, as runs of neighbours.
+  /// The copied packets, as ranges of consecutive packets.
   private(set) var copies: [ExportReport.Copy] = []
-  /// What each cut takes.
+  /// The cuts and their costs.
   private(set) var cuts: [ExportReport.Cut] = []
   private var partCount = 0
-  /// The latest time of a frame that is shown so far.
+  /// The latest presentation time so far, in ticks.
   private var latestTicks: Int64?
 
-  /// The frames that follow a cut unseen: no more than this, nor than fit a quarter of a
-  /// millisecond.
+  /// The largest number of hidden frames at a cut: 60, or fewer if 60 ticks exceed 0.25 ms.
   private static func mostHidden(_ timescale: Int32) -> Int { min(60, Int(timescale / 4_000)) }
 
   init(_ track: CompositionTrack, _ assets: [Asset], boundary: CutPolicy) throws {
@@ -73,7 +71,7 @@ struct PassthroughPlan {
     do {
       try self.init(track, assets, boundary, renders: true, nil)
     } catch let error as MediaError where error.code == .cutNotOnKeyFrame {
-      // Between frames that are on for a few ticks there is no room to hide any.
+      // Frames that last only a few ticks leave no room for hidden frames, so encoding is tried.
       try self.init(track, assets, .render, renders: true, nil)
     }
   }
@@ -93,14 +91,14 @@ struct PassthroughPlan {
       guard let source = run.source else {
         throw MediaError(
           .unsupportedSource,
-          "the composition plays nothing at \(run.target.displayText) s, and a copy has no "
-            + "picture for that",
+          "the composition has a gap at \(run.target.displayText) s, and a copy has no "
+            + "frame for it",
           recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
       }
       let shown = try run.frames(of: tables[source], path: paths[source])
       let means = CutFinder.Means(
         hidden: most - waiting.count,
-        // Nobody sees what lies at negative times: it only has to be decoded.
+        // Frames at negative times are never shown; they only cost decoding time.
         hiddenBefore: number == 0 && most > 0 && !renders ? .max : most - waiting.count,
         renders: renders,
         reason: [.auto, .render].contains(boundary) ? reason : nil,
@@ -124,10 +122,12 @@ struct PassthroughPlan {
     return video.frames
   }
 
-  /// Appends the frames of a run, and hides those before it that are to be hidden: its own, and
-  /// those at the places that are `waiting` since the run before.
+  /// Appends the frames of a run and hides the extra frames before it.
   ///
-  /// The places of those to be hidden after it are returned; an error says that there is no room.
+  /// The frames hidden before the run are its own and those in `waiting` from the previous run.
+  /// Returns the frames to hide after this run.
+  ///
+  /// - Throws: `MediaError` if there is no room to hide the frames.
   private mutating func append(
     _ run: PlaybackRun, _ source: Int, _ shown: ClosedRange<Int>,
     _ selection: CutFinder.Selection, _ finder: CutFinder, _ table: FrameTable, _ path: String,
@@ -179,7 +179,7 @@ struct PassthroughPlan {
     let before = waiting + hidden.filter { $0.position < start }.map(\.place)
     try hide(before, before: first, run.target, after: latest)
     if latest != nil { hiddenTicks += Int64(before.count) }
-    // What the source itself hides between frames that it shows.
+    // Packets that the source itself hides between shown frames.
     var rest = hidden.filter { start < $0.position && $0.position < end }[...]
     while let next = rest.first,
       let frame = shown.first(where: { finder.position(of: $0) > next.position })
@@ -191,8 +191,8 @@ struct PassthroughPlan {
       else {
         throw MediaError(
           .unsupportedSource,
-          "\(path) hides \(places.count) packets before its frame \(frame), too many to "
-            + "copy unseen",
+          "\(path) has \(places.count) hidden packets before frame \(frame), too many to "
+            + "hide in the copy",
           recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
       }
       let time = MediaTime(ticks, over: timescale)
@@ -202,7 +202,7 @@ struct PassthroughPlan {
     return hidden.filter { $0.position > end }.map(\.place)
   }
 
-  /// Lets frames be on for a tick each, one after the other, before a time.
+  /// Gives hidden frames consecutive times of one tick each before a time.
   private mutating func hide(
     _ places: [Int], before ticks: Int64, _ time: MediaTime, after latest: Int64?
   ) throws {
@@ -210,8 +210,8 @@ struct PassthroughPlan {
     if let latest, latest >= ticks - Int64(places.count) {
       throw MediaError(
         .cutNotOnKeyFrame,
-        "before the cut at \(time.displayText) s there is no room to hide "
-          + "\(places.count) frames that others need",
+        "no room before the cut at \(time.displayText) s to hide "
+          + "\(places.count) frames needed for decoding",
         recovery: Recovery(
           "cut at key frames, or render it at a constant frame rate", .change(.outputFrameRate)))
     }
@@ -221,7 +221,7 @@ struct PassthroughPlan {
     hiddenCount += Int64(places.count)
   }
 
-  /// Hides what the last run needs and nothing follows: in the last ticks.
+  /// Hides the extra frames of the last run in the last ticks of the movie.
   private mutating func hideAtEnd(_ places: [Int], _ duration: Rational) throws {
     guard !places.isEmpty else { return }
     let end = try (duration * Rational(Int64(timescale))).rounded(.halfAwayFromZero)
@@ -230,7 +230,7 @@ struct PassthroughPlan {
     hiddenTicks += Int64(places.count)
   }
 
-  /// Keeps what the report says of a run.
+  /// Adds a run to the report's copies and cuts.
   private mutating func note(
     _ run: PlaybackRun, _ shown: ClosedRange<Int>, _ selection: CutFinder.Selection,
     _ finder: CutFinder, _ path: String
@@ -238,7 +238,7 @@ struct PassthroughPlan {
     copies += finder.copies(selection.copied)
     guard !run.isReversed else { return }
     for isStart in [true, false] {
-      // The file's own ends are no cuts.
+      // The start and the end of the source file are not cuts.
       let place = isStart ? shown.lowerBound : shown.upperBound + 1
       guard isStart ? place > 0 : place < finder.frameCount else { continue }
       let rendered = isStart ? selection.head.count : selection.tail.count
@@ -258,10 +258,10 @@ struct PassthroughPlan {
     }
   }
 
-  /// Gives every frame its decoding time and its duration.
+  /// Sets the decode times and durations of all frames.
   ///
-  /// Decoding times are the presentation times in order, moved back just so far that no frame is
-  /// decoded after it is shown; where no frame is reordered, they are the same.
+  /// Decode times are the sorted presentation times, moved back by the smallest constant that lets
+  /// every frame be decoded before it is shown. Without reordering the two times are equal.
   private mutating func closeTimes(_ duration: Rational) throws {
     let exact = duration * Rational(Int64(timescale))
     guard let end = try Int64(exactly: exact.rounded(.halfAwayFromZero)) else {
@@ -286,15 +286,16 @@ struct PassthroughPlan {
       frames[index].duration = sorted[place + 1] - sorted[place]
       frames[place].dts = sorted[place] - delay
     }
-    // libavformat leaves out what follows the second key frame that would last beyond the edit list
-    // if it were shown as long as decoding takes to the next (`mov_fix_index`).
+    // Workaround for libavformat (`mov_fix_index`): packets after the second key frame are dropped
+    // if the first key frame's decode duration exceeds the edit list. The decode time after a key
+    // frame is therefore limited.
     let lastKey = frames.lastIndex(where: \.isKeyFrame) ?? 0
     for place in frames.indices.prefix(lastKey) where frames[place].isKeyFrame {
       let longest = max(1, endTicks - frames[place].pts - 1)
       frames[place + 1].dts = min(frames[place + 1].dts, frames[place].dts + longest)
     }
-    // A track's length is the sum of the steps between decoding times; the last of them must
-    // bring it to the end of the last frame that is shown.
+    // A track's duration is the sum of its decode time steps. The last step must reach the end of
+    // the last shown frame.
     if frames.count > 0 {
       frames[frames.count - 1].duration = endTicks - sorted[frames.count - 1]
     }

@@ -5,9 +5,9 @@ import OvercrankEditing
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// Where the chapters of the sources come to lie in a composition.
+/// The chapters of the sources, mapped to composition time.
 struct ChapterMap {
-  /// A chapter of the result, in ticks.
+  /// A chapter of the output, in ticks.
   struct PlacedChapter: Equatable {
     let title: String
     let start: Int64
@@ -16,15 +16,14 @@ struct ChapterMap {
 
   /// Ticks per second.
   let timescale: Int32
-  /// In ascending order; they do not overlap.
+  /// The chapters in ascending order, without overlap.
   private(set) var chapters: [PlacedChapter] = []
-  /// What could not be kept, in words.
+  /// Descriptions of chapters that could not be kept.
   private(set) var lost: [String] = []
 
-  /// Moves each chapter by the map that moves the pictures: what of it is played, where and as
-  /// often as it is played.
+  /// Maps each chapter to every range of the composition that plays part of it.
   init(_ track: CompositionTrack, _ assets: [Asset], timescale: Int32) throws {
-    /// A piece of a source's chapter, to tell one that goes on from one that comes again.
+    /// A part of a source's chapter; the source index tells a continuation from a repetition.
     struct Piece {
       let source: (asset: Int, chapter: Int)
       var chapter: PlacedChapter
@@ -60,7 +59,7 @@ struct ChapterMap {
       }
     }
     for chapter in merged.map(\.chapter) {
-      // Players and formats know no chapter inside another, and none that lasts no time.
+      // Containers and players support neither nested chapters nor chapters of zero duration.
       guard chapter.end > chapter.start, chapter.start >= chapters.last?.end ?? .min else {
         lost.append("chapter \(chapter.title)")
         continue
@@ -69,7 +68,7 @@ struct ChapterMap {
     }
   }
 
-  /// A file's chapters in the time of its asset, whose zero is the first picture.
+  /// Returns an asset's chapters relative to its first frame.
   private static func chapters(of asset: Asset) throws -> [Chapter] {
     guard let video = asset.videoTrack else { return [] }
     let ticks = Rational(video.frames.originTicks)
@@ -83,7 +82,7 @@ struct ChapterMap {
     }
   }
 
-  /// Where a mapping plays something of a chapter; nil where it does not.
+  /// Returns the range in which a mapping plays part of a chapter, or nil.
   private static func ticks(
     of chapter: Chapter, in mapping: PlaybackMapping,
     _ timescale: Int32

@@ -3,35 +3,35 @@
 import OvercrankAssets
 import OvercrankMediaCore
 
-/// Tells where a track can be cut without re-encoding it.
+/// Finds the cuts of a track that need no re-encoding.
 ///
-/// A range may start where a picture needs none before it (an IDR picture in H.264 and HEVC), and
-/// end where no picture that is kept needs a later one, which are stored before those that they
-/// help to predict. Packets that an edit list hides count as well: pictures may need them.
+/// A range can start at a frame that is decodable without earlier frames (an IDR frame in H.264 and
+/// HEVC). A range can end where no kept frame needs a later one; such reference frames are stored
+/// first. Packets hidden by an edit list count too, because frames may need them.
 struct CutFinder {
   /// A packet of the track.
   struct Packet {
-    /// Its index in the order of decoding.
+    /// The index in decode order.
     let decodeIndex: Int
-    /// Its index in the order of presentation, in which hidden packets count too.
+    /// The index in presentation order, including hidden packets.
     let position: Int
-    /// The number of the frame that it shows; nil where the source hides it.
+    /// The index of the frame; nil for a hidden packet.
     let frame: Int?
-    /// Whether decoding may start here.
+    /// Whether decoding can start at this packet.
     let isKeyFrame: Bool
-    /// Whether it and all that is decoded after it need no picture before it.
+    /// Whether this packet and all later packets in decode order need no earlier packet.
     let isIndependent: Bool
-    /// Whether an edit list of the source jumps to it.
+    /// Whether an edit list of the source jumps to this packet.
     var isJump = false
   }
 
   private let table: FrameTable
   private let path: String
-  /// All packets in order of presentation.
+  /// All packets in presentation order.
   private let packets: [Packet]
-  /// The position of the packet at each index in the order of decoding.
+  /// The presentation position of each packet in decode order.
   private let positions: [Int]
-  /// For each packet the last index in the order of decoding up to it, and the first from it on.
+  /// The highest decode index up to each position, and the lowest from each position on.
   private let lastDecoded: [Int]
   private let firstDecoded: [Int]
 
@@ -58,8 +58,7 @@ struct CutFinder {
     self.positions = positions
   }
 
-  /// The packets of a track in order of presentation: those that show frames, and those hidden
-  /// between them.
+  /// Returns all packets in presentation order, including hidden ones.
   private static func packets(of table: FrameTable) -> [Packet] {
     var packets: [Packet] = []
     packets.reserveCapacity(table.entries.count + table.hiddenPackets.count)
@@ -84,46 +83,46 @@ struct CutFinder {
     return packets
   }
 
-  /// The position of a frame's packet.
+  /// Returns the presentation position of a frame's packet.
   func position(of frame: Int) -> Int { positions[table.entries[frame].decodeIndex] }
 
-  /// What may be done where a run cannot simply be cut.
+  /// The allowed methods at a cut that is not free.
   struct Means {
-    /// How many other frames may be copied along and hidden.
+    /// The largest number of extra frames to copy and hide.
     var hidden: Int
-    /// How many of them before the run.
+    /// The largest number of these frames before the run.
     var hiddenBefore: Int
     /// Whether frames may be encoded.
     var renders: Bool
-    /// Why they may not, where that was asked for.
+    /// The reason why encoding was requested but is not possible.
     var reason: String?
-    /// Whether nothing comes before, so that what is hidden lies at negative times.
+    /// Whether this is the first run, whose hidden frames get negative times.
     var isFirst: Bool
-    /// Whether nothing follows, so that what is hidden after it would be seen last.
+    /// Whether this is the last run; a frame hidden after it would be shown last.
     var isLast: Bool
   }
 
-  /// How the frames of a run get into the file, by their numbers.
+  /// The frames of a run to encode and the packets to copy.
   struct Selection {
-    /// Frames to encode, before those that are copied.
+    /// The frames to encode before the copied packets.
     var head: Range<Int>
-    /// Packets to copy, in the order in which they are written.
+    /// The packets to copy, in file order.
     ///
-    /// Those outside the run are hidden, and those that the source hides: others need them.
+    /// Packets outside the run and packets hidden by the source are included if others need them.
     var copied: [Packet] = []
-    /// Frames to encode, after those that are copied.
+    /// The frames to encode after the copied packets.
     var tail: Range<Int>
   }
 
-  /// The frames to write for those of a run.
+  /// Returns the frames to write for a run.
   ///
   /// - Parameters:
-  ///   - run: What is played.
-  ///   - frames: The frames that it shows.
-  ///   - means: What may be done at its ends.
-  /// - Returns: The frames.
+  ///   - run: The run.
+  ///   - frames: The frames that the run shows.
+  ///   - means: The allowed methods at both ends.
+  /// - Returns: The frames to encode and the packets to copy.
   /// - Throws: `MediaError` with `.cutNotOnKeyFrame`, which names the nearest free cuts, or
-  ///   `.unsupportedSource` for what plays backwards and needs other pictures.
+  ///   `.unsupportedSource` for a reversed run whose frames need other frames.
   func select(
     _ run: PlaybackRun, _ frames: ClosedRange<Int>, by means: Means
   ) throws(MediaError) -> Selection {
@@ -137,7 +136,7 @@ struct CutFinder {
     let high = position(of: frames.upperBound) + 1
     var start = first
     var key = low
-    // What the source hides at its own ends is hidden again: nobody asked for a cut there.
+    // Packets hidden at the source's own ends are hidden again, because these ends are not cuts.
     let isOwnStart = means.isFirst && first == 0
     let isOwnEnd = means.isLast && end == table.entries.count
     if !isFreeStart(at: low) {
@@ -157,15 +156,14 @@ struct CutFinder {
     guard !copied.dropFirst().contains(where: { $0.isJump && !$0.isIndependent }) else {
       throw MediaError(
         .unsupportedSource,
-        "the edit list of \(path) jumps to a picture that needs others before it",
+        "the edit list of \(path) jumps to a frame that needs earlier frames",
         recovery: Recovery("render it at a constant frame rate", .change(.outputFrameRate)))
     }
-    // Negative times take no room.
+    // Frames at negative times need no room.
     let hidden = copied.count {
       $0.position < low && !means.isFirst || $0.position >= high
     }
-    // At the very end a hidden frame would be the last that is seen, if only for a tick: not
-    // where the end can be encoded instead.
+    // A frame hidden at the very end would be shown last, so the end is encoded if possible.
     if isOwnEnd || isFreeEnd(end) || hidden <= means.hidden && !(means.isLast && means.renders) {
       return Selection(head: first..<start, copied: copied, tail: end..<end)
     }
@@ -178,10 +176,9 @@ struct CutFinder {
       tail: free..<end)
   }
 
-  /// The packets that a decoder must be given for those at some positions, from a free start on,
-  /// in order of decoding.
+  /// Returns the packets to decode for a range of positions, from a free start, in decode order.
   ///
-  /// None is left out in between, so that none that a shown frame may refer to is missing.
+  /// No packet in between is left out, because a shown frame may refer to it.
   private func copies(_ key: Int, _ range: Range<Int>) -> [Packet] {
     let last = packets[range].lazy.filter { $0.frame != nil }.map(\.decodeIndex).max()
     let first = firstDecoded[key]
@@ -196,7 +193,7 @@ struct CutFinder {
       throw MediaError(
         .unsupportedSource,
         "\(path) plays backwards from \(run.end.displayText) to \(run.start.displayText) s, and its "
-          + "pictures need those before them",
+          + "frames need earlier frames",
         recovery: Recovery(
           "render it at a constant frame rate; only images that stand alone (MJPEG, FFV1) are copied",
           .change(.outputFrameRate)))
@@ -204,21 +201,21 @@ struct CutFinder {
   }
 
   private func isFreeStart(at position: Int) -> Bool {
-    // With nothing before it in the file, a track starts as it always did.
+    // The first packet of a file is always a valid start.
     packets[position].isIndependent || firstDecoded[position] == 0
   }
 
-  /// Whether the frames before this one can do without it and those after it.
+  /// Returns whether no frame before `index` needs a frame from `index` on.
   private func isFreeEnd(_ index: Int) -> Bool {
     guard index > 0 else { return true }
     let next = position(of: index - 1) + 1
     return next == packets.count || lastDecoded[next - 1] < firstDecoded[next]
   }
 
-  /// How many frames the source has.
+  /// The number of frames in the source.
   var frameCount: Int { table.entries.count }
 
-  /// Packets as runs of neighbours in the order in which they are written.
+  /// Groups packets in file order into ranges of consecutive packets.
   func copies(_ packets: [Packet]) -> [ExportReport.Copy] {
     var copies: [ExportReport.Copy] = []
     for index in packets.lazy.map({ Int64($0.decodeIndex) }) {
@@ -231,15 +228,16 @@ struct CutFinder {
     return copies
   }
 
-  /// The times of the nearest free cuts at or before a frame, and after it: to start there, or to
-  /// end what started at the frame `first`.
+  /// Returns the nearest free cuts at or before a frame, and after it.
+  ///
+  /// For an end, only cuts after the start frame `first` are considered.
   func freeCuts(
     isStart: Bool, around index: Int, first: Int
   ) -> (before: MediaTime?, after: MediaTime?) {
     let count = table.entries.count
     func isFree(_ index: Int) -> Bool {
       if isStart { return index < count && isFreeStart(at: position(of: index)) }
-      // The source's own end is no cut.
+      // The end of the source is always a free end.
       return index > first && (index >= count || isFreeEnd(index))
     }
     let before = (0...index).reversed().first(where: isFree)
@@ -250,7 +248,7 @@ struct CutFinder {
     return (time(before), time(after))
   }
 
-  /// Why a cut is not free, and where the nearest ones are that are.
+  /// Creates the error for a cut that is not free; it names the nearest free cuts.
   private func refusal(
     _ run: PlaybackRun, _ frames: ClosedRange<Int>, isStart: Bool, _ means: Means
   ) -> MediaError {
@@ -260,7 +258,7 @@ struct CutFinder {
     let free = [cuts.before, cuts.after].compactMap { $0?.exactDisplayText }
     let why =
       isStart
-      ? "no picture can be decoded by itself" : "pictures need later ones that would be missing"
+      ? "no frame can be decoded on its own" : "frames need later frames that would be missing"
     return MediaError(
       .cutNotOnKeyFrame,
       "a part of \(path) \(isStart ? "starts" : "ends") at "

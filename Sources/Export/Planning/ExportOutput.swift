@@ -5,7 +5,7 @@ import OvercrankEditing
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// The file of an export: one picture track, the sound beside it in step, and the tags.
+/// The output file of an export: one video track, interleaved audio, and metadata.
 struct ExportOutput: ~Copyable {
   private let path: String
   private let container: String
@@ -23,7 +23,7 @@ struct ExportOutput: ~Copyable {
   private var audioTrack = 0
   private var timescale: Int32 = 1
 
-  /// Prepares a file for what is planned; `properties` say how the picture is turned.
+  /// Prepares the output of a plan; `properties` has the rotation and language of the video.
   init(
     path: String, plan: ExportPlan, asset: Asset, properties: CompositionTrack?,
     captureFrameRate: FrameRate?, audio: AudioExport?, isCancelled: @escaping () -> Bool
@@ -33,7 +33,7 @@ struct ExportOutput: ~Copyable {
     self.asset = asset
     self.properties = properties
     self.captureFrameRate = captureFrameRate
-    // The recorder's account names frames by their number and time.
+    // The recording's ledger refers to frames by index and time.
     keepsRecording = plan.keepsRecording
     chapters = plan.chapters
     sideData = plan.sideData
@@ -42,8 +42,9 @@ struct ExportOutput: ~Copyable {
     self.isCancelled = isCancelled
   }
 
-  /// Opens the file for pictures of these parameters, which are turned as the source's were unless
-  /// they stand upright already.
+  /// Opens the file for video with these codec parameters.
+  ///
+  /// The source's rotation is written unless the frames are already upright.
   mutating func begin(
     _ parameters: CodecParameters, timescale: Int32, isUpright: Bool = false
   ) throws {
@@ -57,7 +58,7 @@ struct ExportOutput: ~Copyable {
     }
     settings.chapters = chapters.chapters.map { ($0.title, $0.start, $0.end) }
     settings.chapterTimescale = chapters.timescale
-    // Who plays it from afar needs the index first.
+    // The index is written first, so that the movie can be played over a network.
     settings.frontIndexCount = Int(clamping: frameCount) + (audio?.mostPackets ?? 0)
     var writer = try MovieWriter(path: path, settings: settings)
     videoTrack = try writer.addTrack(
@@ -74,7 +75,7 @@ struct ExportOutput: ~Copyable {
     self.timescale = timescale
   }
 
-  /// The source's own matrix, unless the composition turns the picture in another way.
+  /// Returns the source's display matrix, or a new one if the composition sets another rotation.
   static func displayMatrix(_ format: TrackFormat?, _ properties: CompositionTrack?) -> [Int32] {
     let rotation = properties?.rotation ?? 0
     guard rotation != format?.rotation else { return format?.displayMatrix ?? [] }
@@ -85,25 +86,25 @@ struct ExportOutput: ~Copyable {
       case 270: (0, -1)
       default: (1, 0)
       }
-    // Numbers of 16.16 bits, the last column of 2.30.
+    // A display matrix uses 16.16 fixed point, and 2.30 in its last column.
     return [
       cosine << 16, sine << 16, 0, -sine << 16, cosine << 16, 0, 0, 0, 1 << 30,
     ]
   }
 
-  /// Throws when the export is no longer wanted.
+  /// Throws if the export was cancelled.
   func checkCancelled() throws(MediaError) {
     if isCancelled() { throw .exportCancelled }
   }
 
-  /// Writes a packet of the picture, after the sound that comes before it.
+  /// Writes a video packet, preceded by all earlier audio packets.
   mutating func write(_ packet: Packet, pts: Int64, dts: Int64, duration: Int64) throws {
     try checkCancelled()
     try writeAudio(upTo: dts)
     try writer?.write(packet, track: videoTrack, pts: pts, dts: dts, duration: duration)
   }
 
-  /// Writes the rest of the sound and the index.
+  /// Writes the remaining audio and the index.
   mutating func finish() throws {
     try writeAudio(upTo: nil)
     try writer?.finish()
@@ -112,7 +113,7 @@ struct ExportOutput: ~Copyable {
   private mutating func writeAudio(upTo ticks: Int64?) throws {
     guard let audio else { return }
     while let next = try audio.next(isCancelled) {
-      // 64 by 32 bits: the products fit 128.
+      // The products of 64 and 32 bits fit in 128 bits.
       if let ticks, Int128(next.pts) * Int128(timescale) > Int128(ticks) * Int128(audio.timescale) {
         return
       }
@@ -122,7 +123,7 @@ struct ExportOutput: ~Copyable {
     }
   }
 
-  /// Tags that the container writes itself.
+  /// Metadata that the container itself writes.
   private static let ownKeys: Set<String> = [
     "major_brand", "minor_version", "compatible_brands", "encoder",
   ]

@@ -7,29 +7,29 @@ import OvercrankMediaCore
 import OvercrankMovieFormat
 import OvercrankRetiming
 
-/// Everything that is decided before the first byte is written.
+/// All decisions of an export, made before the first byte is written.
 struct ExportPlan {
-  /// Where the pictures come from.
+  /// The method of producing the video.
   enum Pictures {
     case copied(PassthroughPlan, crf: Int)
     case rendered(ConstantRatePlan, FrameGeometry, RenderSettings)
   }
 
   let container: String
-  /// The assets whose pictures are shown, in the order in which they come.
+  /// The assets with visible video, in order of first use.
   let assets: [Asset]
-  /// The pictures of the first of them, which say what the track is like.
+  /// The video track of the first asset, which determines the output format.
   let track: VideoTrack
-  /// What the sound is made of; nil where there is none.
+  /// The audio plan; nil without audio.
   let audio: AudioExportPlan?
   let pictures: Pictures
-  /// Whether each frame keeps its number and its time, so that the recorder's account holds.
+  /// Whether every frame keeps its index and time, so that the recording's ledger stays valid.
   let keepsRecording: Bool
-  /// The chapters of the assets where the composition plays them.
+  /// The chapters of the assets in composition time.
   let chapters: ChapterMap
-  /// What is said once of all pictures.
+  /// Track-level side data, such as HDR metadata.
   let sideData: [TrackSideData]
-  /// What will have been done, but for the time it takes.
+  /// The expected report, without the elapsed time.
   let report: ExportReport
 
   /// The number of frames to write.
@@ -69,7 +69,7 @@ struct ExportPlan {
       guard container == "mov" || rendering.encoding != .ffv1 else {
         throw MediaError(
           .unsupportedContainer, "MP4 cannot hold ffv1 frames",
-          recovery: Recovery("name it .mov, or choose H.264", .change(.codec)))
+          recovery: Recovery("use the extension .mov, or choose H.264", .change(.codec)))
       }
       let plan = try ConstantRatePlan(track, rate, rendering.sampling, assets)
       let matrix = ExportOutput.displayMatrix(session.asset.videoTrack?.format, track)
@@ -104,38 +104,38 @@ struct ExportPlan {
     self.report = report
   }
 
-  /// The track of pictures, and the assets that it plays in the order in which they come.
+  /// Returns the video track and its assets in order of first use.
   private static func pictures(
     _ session: ExportSession
   ) throws(MediaError) -> (CompositionTrack, [Asset]) {
     guard let track = session.composition.track(.video), !track.segments.isEmpty else {
       throw MediaError(
-        .unsupportedSource, "the composition plays nothing", recovery: "insert a range of a movie")
+        .unsupportedSource, "the composition is empty", recovery: "insert a range of a movie")
     }
     var assets: [Asset] = []
     for case let source? in track.segments.map(\.source)
     where !assets.contains(where: { $0.path == source.path }) {
       assets.append(try session.asset(for: source))
     }
-    // What plays nothing at all still has a size.
+    // A composition of gaps only still needs a frame size.
     return (track, assets.isEmpty ? [session.asset] : assets)
   }
 
-  /// Throws unless the packets of all assets can stand in one track.
+  /// Throws unless one track can hold the packets of all assets.
   private static func checkAlike(_ assets: [Asset]) throws(MediaError) {
     guard let first = assets.first, let format = first.videoTrack?.format.parameters else { return }
     for asset in assets.dropFirst() {
       guard let other = asset.videoTrack?.format.parameters, other.decodesLike(format) else {
         throw MediaError(
           .unsupportedSource,
-          "the pictures of \(asset.path) are stored in another way than those of \(first.path), "
+          "the video of \(asset.path) has another format than that of \(first.path), "
             + "so that one track cannot hold copies of both",
           recovery: Recovery("render them at a constant frame rate", .change(.outputFrameRate)))
       }
     }
   }
 
-  /// Throws unless the container can hold copies of the pictures.
+  /// Throws unless the container can hold copies of the video packets.
   private static func checkStorable(
     _ track: VideoTrack, _ asset: Asset, _ container: String
   ) throws(MediaError) {
@@ -151,14 +151,14 @@ struct ExportPlan {
       .unsupportedContainer,
       "\(container.uppercased()) cannot hold the \(track.codec) frames of \(asset.path)",
       recovery: fitsMP4
-        ? "name it .mp4"
+        ? "use the extension .mp4"
         : Recovery("render them at a constant frame rate", .change(.outputFrameRate)))
   }
 
-  /// What an asset says once of all its pictures.
+  /// Returns the side data that applies to all frames of an asset.
   ///
-  /// What HDR10 pictures say themselves is copied with them; of rendered ones their track must
-  /// say it.
+  /// HDR10 metadata inside copied frames is copied with them. Rendered frames need it at track
+  /// level.
   private static func sideData(of asset: Asset, _ mode: ExportMode) throws -> [TrackSideData] {
     guard let format = asset.videoTrack?.format else { return [] }
     guard !mode.isPassthrough, format.sideData.isEmpty, format.parameters.isPerceptuallyQuantized
@@ -167,14 +167,14 @@ struct ExportPlan {
     return TrackSideData.all(of: try reader.picture(at: 0))
   }
 
-  /// What of the source's tags and tracks the file is left without.
+  /// Returns the metadata and tracks of a source that the output does not keep.
   private static func lostMetadata(
     of asset: Asset, _ settings: ExportSettings, _ container: String, keepsRecording: Bool
   ) throws -> [String] {
     var lost = try sideData(of: asset, settings.mode).filter { !$0.isStorable(in: container) }
       .map(\.name)
     lost += asset.otherTracks
-    // The recorder's account names frames by the times they had.
+    // The ledger of a recording refers to the original frame times.
     if !keepsRecording, asset.metadata[RecordingInfo.key] != nil { lost.append(RecordingInfo.key) }
     return lost
   }

@@ -4,7 +4,7 @@ import Logging
 import OvercrankMediaCore
 
 extension ExportReport {
-  /// Tells of the finished export, and of what it could not do.
+  /// Logs the finished export, lost metadata and undecodable frames.
   func log(to logger: Logger) {
     let file: Logger.Metadata = ["path": "\(path)"]
     if !lostMetadata.isEmpty {

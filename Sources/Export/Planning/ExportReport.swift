@@ -4,36 +4,37 @@ public import OvercrankEditing
 public import OvercrankMediaCore
 public import OvercrankRetiming
 
-/// What an export did, or what it would do.
+/// The result of an export, or of its plan.
 public struct ExportReport: Hashable, Sendable, Codable {
-  /// The sound of an export.
+  /// The audio of an export.
   public struct Audio: Hashable, Sendable, Codable {
-    /// The algorithm that made what plays at other speeds, `copy` where all was copied.
+    /// The algorithm for speeds other than 1; `copy` if all packets were copied.
     public let algorithm: String
-    /// The samples of each channel.
+    /// The number of samples per channel.
     public let samples: Int64
-    /// The most samples by which an engine missed a piece's length before it was forced.
+    /// The largest number of samples missing from a rendered piece before padding.
     public let lengthErrorSamples: Int64
-    /// What plays at another speed than was asked for, where the settings let `lowQuality` do so;
-    /// a plan does not tell.
+    /// The ranges that play at another speed than requested.
+    ///
+    /// Only `lowQuality` changes speeds, and only if the settings allow it. Empty in a plan.
     public internal(set) var snapped: [SnappedSpeed] = []
   }
 
-  /// A segment in which the source has fewer frames than a constant rate asks for.
+  /// A segment with fewer source frames than output frames.
   public struct LowRateRange: Hashable, Sendable, Codable {
-    /// Where, in the time of the composition.
+    /// The range in composition time.
     public let range: TimeRange
-    /// How many of the source's frames start there in a second.
+    /// The number of source frames per second of the composition.
     public let framesPerSecond: Rational
   }
 
-  /// Packets that are copied one after the other.
+  /// A range of consecutively copied packets.
   public struct Copy: Hashable, Sendable, Codable {
-    /// The source.
+    /// The path of the source.
     public let path: String
-    /// The first of them, counted from 0 in the order in which the source stores them.
+    /// The index of the first packet in the source's decode order, from 0.
     public let firstPacket: Int64
-    /// How many.
+    /// The number of packets.
     public internal(set) var packetCount: Int64
 
     private enum CodingKeys: String, CodingKey {
@@ -42,13 +43,13 @@ public struct ExportReport: Hashable, Sendable, Codable {
     }
   }
 
-  /// A frame that could not be decoded, and that the settings let be held or skipped.
+  /// A frame that could not be decoded and was held or skipped.
   public struct UndecodableFrame: Hashable, Sendable, Codable {
-    /// The source.
+    /// The path of the source.
     public let path: String
-    /// Its number in the source, from 0.
+    /// The index of the frame, from 0.
     public let index: Int
-    /// When the source shows it.
+    /// The presentation time in the source.
     public let time: MediaTime
 
     private enum CodingKeys: String, CodingKey {
@@ -58,73 +59,71 @@ public struct ExportReport: Hashable, Sendable, Codable {
     }
   }
 
-  /// A place where a source starts or ends to play without being at its own start or end.
+  /// A start or end of playback inside a source, with its cost.
   public struct Cut: Hashable, Sendable, Codable {
-    /// What a cut takes.
+    /// The method of making a cut.
     public enum Method: String, Hashable, Sendable, Codable {
-      /// Nothing: decoding can start or end there.
+      /// No extra frames: decoding can start or end at the cut.
       case free
-      /// Frames that others need are copied along, and on for a tick each.
+      /// Frames needed for decoding are copied and shown for one tick each.
       case hidden
-      /// Frames are encoded.
+      /// Frames near the cut are encoded.
       case rendered
     }
 
-    /// The source.
+    /// The path of the source.
     public let path: String
-    /// Whether the source starts to play there; else it ends.
+    /// Whether playback of the source starts at the cut; false if it ends there.
     public let isStart: Bool
-    /// Where it is cut, in seconds of the source.
+    /// The position of the cut in source seconds.
     public let source: Rational
-    /// Where that is, in the time of the composition.
+    /// The position of the cut in composition time.
     public let target: MediaTime
-    /// What it takes.
+    /// The method used at the cut.
     public let method: Method
-    /// How many frames are hidden or encoded.
+    /// The number of hidden or encoded frames.
     public let frames: Int64
-    /// The nearest place at or before it where a cut would be free, in the time of the source.
+    /// The nearest free cut at or before this one, in source time.
     public let freeBefore: MediaTime?
-    /// The nearest place after it where a cut would be free, in the time of the source.
+    /// The nearest free cut after this one, in source time.
     public let freeAfter: MediaTime?
   }
 
-  /// The file.
+  /// The path of the output file.
   public internal(set) var path = ""
-  /// The plan: which range of the source plays when.
+  /// The segments of the video track.
   public internal(set) var segments: [TrackSegment] = []
-  /// How long it plays.
+  /// The duration of the output.
   public internal(set) var duration = MediaTime.zero
-  /// Frames whose packets were copied.
+  /// The number of copied frames, without hidden ones.
   public internal(set) var framesCopied: Int64 = 0
-  /// Frames whose packets were copied only because others need them; each is on for one tick at
-  /// most.
+  /// The number of frames copied only for decoding; each is shown for at most one tick.
   public internal(set) var framesHidden: Int64 = 0
-  /// Which packets were copied, in the order in which they were written.
+  /// The copied packets in file order.
   public internal(set) var copies: [Copy] = []
-  /// What each cut of a passthrough took, in the order in which they come.
+  /// The cuts of a passthrough export in order.
   public internal(set) var cuts: [Cut] = []
-  /// Frames that were encoded: all at a constant rate, those at cuts in a passthrough.
+  /// The number of encoded frames: all at a constant rate, those at cuts in a passthrough export.
   public internal(set) var framesEncoded: Int64 = 0
-  /// Of the encoded ones, those that repeat the one before.
+  /// The number of encoded frames that repeat the previous one.
   public internal(set) var framesDuplicated: Int64 = 0
-  /// Frames of the source that no frame of the output shows.
+  /// The number of source frames that the output does not show.
   public internal(set) var framesSkipped: Int64 = 0
-  /// Frames that could not be decoded, in the order in which they were met; a plan does not tell.
+  /// The frames that could not be decoded, in order; empty in a plan.
   public internal(set) var undecodable: [UndecodableFrame] = []
-  /// Where the source has fewer frames than the constant rate, so that some are repeated or, with
-  /// `blend`, stand still.
+  /// Ranges with fewer source frames than output frames, where frames are repeated.
   public internal(set) var sparse: [LowRateRange] = []
-  /// How long pictures are shown that no one asked for, rounded up to nanoseconds.
+  /// The total time that hidden frames are shown, rounded up to nanoseconds.
   public internal(set) var hiddenDuration = Duration.zero
-  /// The farthest that a frame's time is from its exact one, rounded up to nanoseconds.
+  /// The largest error of a frame time, rounded up to nanoseconds.
   public internal(set) var maxTimeError = Duration.zero
-  /// The sound; nil where there is none.
+  /// The audio; nil without audio.
   public internal(set) var audio: Audio?
-  /// By how much the sound outlasts the picture, to the nearest nanosecond; nil without sound.
+  /// The end of the audio minus the end of the video, to the nearest nanosecond; nil without audio.
   public internal(set) var avEndDifference: Duration?
-  /// What of the source's tags and tracks is not in the output.
+  /// Metadata and tracks of the sources that the output does not have.
   public internal(set) var lostMetadata: [String] = []
-  /// How long the export took; nil for a plan.
+  /// The elapsed time of the export; nil for a plan.
   public internal(set) var elapsed: Duration?
 
   private enum CodingKeys: String, CodingKey {

@@ -6,14 +6,14 @@ public import OvercrankMediaCore
 import OvercrankMovieFormat
 public import OvercrankRetiming
 
-/// How a composition becomes a movie.
+/// The method of exporting video.
 public enum ExportMode: Hashable, Sendable {
-  /// The packets of the picture are copied and get new times; the true variable rate is kept.
+  /// Copies the video packets with new times; a variable frame rate is kept.
   ///
-  /// `boundary` says what happens at cuts that are not on a key frame; what is encoded there has the
+  /// `boundary` selects the policy for cuts between key frames. Frames encoded at cuts use the
   /// constant rate factor `crf`, from 0 (lossless) to 51.
   case passthrough(boundary: CutPolicy = .auto, crf: Int = 18)
-  /// The picture is rendered at a constant rate.
+  /// Renders the video at a constant frame rate.
   case constant(FrameRate, RenderSettings = RenderSettings())
 
   /// Whether packets are copied.
@@ -22,57 +22,58 @@ public enum ExportMode: Hashable, Sendable {
   }
 }
 
-/// What a passthrough export does where the source jumps to a picture that needs others.
+/// The policy of a passthrough export for cuts at frames that need other frames.
 public enum CutPolicy: String, Hashable, Sendable, CaseIterable {
-  /// `squeeze` where few pictures are needed, else `render`.
+  /// `squeeze` if few extra frames are needed, else `render`.
   case auto
-  /// The pictures that it needs are copied along, each of them for one tick.
+  /// Copies the extra frames and shows each for one tick.
   case squeeze
-  /// The pictures from the cut up to the next one that needs no other are encoded (H.264 only).
+  /// Encodes the frames from the cut up to the next independent frame; H.264 only.
   case render
-  /// It is refused.
+  /// Refuses the cut with `.cutNotOnKeyFrame`.
   case keyframe
 }
 
-/// What an export is to make.
+/// The settings of an export.
 public struct ExportSettings: Sendable {
-  /// The file; its extension names the container: `.mov`, `.mp4` or `.m4v`.
+  /// The output file; its extension selects the container: `.mov`, `.mp4` or `.m4v`.
   public var path: String
-  /// Copied or rendered.
+  /// The method of exporting video.
   public var mode: ExportMode
-  /// How the sound of retimed parts is made.
+  /// The algorithm for audio at speeds other than 1.
   public var audioTimePitchAlgorithm = AudioTimePitchAlgorithm.spectral
-  /// What becomes of sound at speeds that `lowQuality` does not have.
+  /// The policy for audio speeds that `lowQuality` does not support.
   public var otherAudioSpeeds = UnsupportedSpeedPolicy.refused
-  /// How rendered sound is stored: `aac`, or uncompressed, which only MOV holds; nil for as the
-  /// source's where that is uncompressed and the file can hold it, else AAC.
+  /// The codec of rendered audio: AAC, or PCM in MOV only.
   ///
-  /// Sound that is uncompressed keeps its kind of samples.
+  /// Nil keeps uncompressed audio uncompressed if the container allows it, and selects AAC
+  /// otherwise. Uncompressed audio keeps its sample format.
   public var audioCodec: AudioCodec?
-  /// What happens where a frame cannot be decoded.
+  /// The policy for frames that cannot be decoded.
   ///
-  /// At a constant rate, `skip` leaves out the frames that would show it, and the one before stays
-  /// on; the first and the last are held instead, as are frames that are encoded at cuts.
+  /// At a constant rate, `skip` omits the output frames that would show the frame, and the previous
+  /// frame stays on screen. The first and last frames, and frames encoded at cuts, are held
+  /// instead.
   public var undecodableFrames = UndecodableFramePolicy.stop
-  /// The rate of the sensor, written where the source does not say it; nil to leave it so.
+  /// The capture frame rate, written if the source does not state one; nil to write none.
   public var captureFrameRate: FrameRate?
-  /// Whether a file of this name may be replaced.
+  /// Whether an existing file may be overwritten.
   public var overwrites = false
 
-  /// Makes the settings of an export.
+  /// Creates export settings.
   public init(path: String, mode: ExportMode) {
     self.path = path
     self.mode = mode
   }
 
-  /// libavformat's name of the container.
+  /// Returns libavformat's name of the container.
   ///
   /// - Throws: `MediaError` with `.unsupportedContainer`.
   func container() throws(MediaError) -> String {
     guard let container = MovieContainer(path: path) else {
       throw MediaError(
-        .unsupportedContainer, "\(path) does not say by its extension what to write",
-        recovery: "name it .mov, .mp4 or .m4v, which keep exact times")
+        .unsupportedContainer, "the extension of \(path) does not name a supported container",
+        recovery: "use the extension .mov, .mp4 or .m4v")
     }
     return container.rawValue
   }

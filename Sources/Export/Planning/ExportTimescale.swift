@@ -4,24 +4,24 @@ import OvercrankAssets
 import OvercrankEditing
 import OvercrankMediaCore
 
-/// The ticks in which the times of a passthrough export are told.
+/// The choice of the timescale of a passthrough export.
 enum ExportTimescale {
-  /// Whole ticks for 24 to 1000 fps and for all rates of n·1000/1001.
+  /// 240000 gives whole ticks for 24 to 1000 fps and for all rates n·1000/1001.
   private static let customary: Int128 = 240_000
   private static let largest: Int128 = 10_000_000
 
-  /// A mapping, and a tick of its source in seconds.
+  /// A mapping, the source's tick and the source's longest frame, in seconds.
   private struct Piece {
     let mapping: PlaybackMapping
     let tick: Rational
     let longestFrame: Rational
   }
 
-  /// The least multiple of the sources' timescales in which all times are whole, made at least
-  /// 240 000 by a whole factor; where that exceeds 10 000 000, 240 000 or the source's if that is
-  /// finer.
+  /// Returns the smallest common timescale in which all times are whole, scaled to at least 240000.
   ///
-  /// Of ramps only the ends count: no timescale holds the times between.
+  /// If this exceeds the limit, the result is 240000, or the source's timescale if that is higher.
+  /// Only the ends of ramps are considered, because no timescale represents all times inside a
+  /// ramp.
   static func choose(
     _ segments: [TrackSegment], _ paths: [String], _ tables: [FrameTable]
   ) throws -> Int32 {
@@ -56,20 +56,20 @@ enum ExportTimescale {
     return Int32(clamping: min(limit, scaled <= limit ? scaled : common))
   }
 
-  /// What must be whole: the step of a tick of the source, and where its zero would lie, in each
-  /// segment; and where the segments meet.
+  /// Returns the times that must be whole: the scaled source tick, its origin, and the segment
+  /// ends.
   private static func times(_ piece: Piece) throws -> [Rational] {
     let mapping = piece.mapping
     let ends = [mapping.target.start.seconds, mapping.target.end.seconds]
     guard mapping.motion == .constant, let speed = try mapping.meanSpeed() else { return ends }
-    // A frame at tick k is shown at target.start + (k·tick − source.start)·stretch; backwards it
-    // is as far from the target's end.
+    // Forwards, tick k is shown at target.start + (k·tick − source.start)·stretch. Backwards it has
+    // the same distance from target.end.
     let offset = mapping.sourceStart * speed.stretch
     let zero = mapping.isReversed ? ends[1] + offset : ends[0] - offset
     return [piece.tick * speed.stretch, zero] + ends
   }
 
-  /// The finest ticks of which the longest frame still has fewer than 2^31, as movies store them.
+  /// Returns the highest timescale in which the longest frame lasts fewer than 2^31 ticks.
   private static func limit(_ pieces: [Piece]) throws -> Int128 {
     var frame = Rational.zero
     var held = Rational.zero
@@ -79,7 +79,7 @@ enum ExportTimescale {
         held += target.duration
         continue
       }
-      // At either end a ramp is slowest, and no frame outlasts its segment.
+      // A ramp is slowest at one of its ends, and a frame never outlasts its segment.
       for end in [target.start, target.end] {
         let speed = try piece.mapping.speed(at: end.seconds)
         frame = max(frame, piece.longestFrame / speed.magnitude)

@@ -4,36 +4,36 @@ import OvercrankAssets
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// What is done to the size and the place of pictures before they are encoded.
+/// The scaling, cropping and rotation of frames before encoding.
 struct FrameGeometry: Sendable {
-  /// The size before anything is turned.
+  /// The size before rotation.
   let scaled: VideoSize
   let turn: FrameRotation
-  /// What is encoded: turned, and with even sides where the codec needs them.
+  /// The encoded size: rotated, and with even sides if the codec needs them.
   let encoded: VideoSize
-  /// The pixels of the result; nil where they are square or unknown.
+  /// The pixel aspect ratio of the output; nil for square or unknown.
   let pixelAspect: Encoder.PixelAspect?
-  /// The format of the result.
+  /// The pixel format of the output.
   let format: LibAVPixelFormat
-  /// Whether its samples use all values, rather than those of television.
+  /// Whether the output uses full range instead of limited range.
   let isFullRange: Bool
-  /// Whether the pictures are cut to the shape of `scaled`.
+  /// Whether frames are cropped to the aspect ratio of `scaled`.
   private let isBoxed: Bool
   private let sourceAspect: Encoder.PixelAspect?
 
-  /// Decides it for a track whose display matrix is this.
+  /// Creates the geometry for a track and its display matrix.
   init(_ track: VideoTrack, matrix: [Int32], _ settings: RenderSettings) throws(MediaError) {
     let source = track.format.parameters
     let asked = FrameRotation(displayMatrix: matrix)
     if settings.appliesRotation, asked == nil {
       throw MediaError(
-        .unsupportedSource, "the picture is turned by an angle that is no quarter turn",
+        .unsupportedSource, "the rotation of the video is not a multiple of 90 degrees",
         recovery: Recovery("keep the rotation as it is stored", .change(.rotation)))
     }
     turn = settings.appliesRotation ? asked ?? .none : .none
     let chosen = settings.encoding.pixelFormat(for: source.pixelFormat)
     format = turn.isTransposed ? chosen.withEvenChroma : chosen
-    // Lossless is the same numbers; the others are stored as most players expect them.
+    // FFV1 keeps the source's sample values; other codecs use limited range for compatibility.
     isFullRange =
       format.isFullRange || (settings.encoding == .ffv1 && !format.isRGB && source.keepsRange)
     sourceAspect = source.pixelAspect
@@ -47,7 +47,7 @@ struct FrameGeometry: Sendable {
           "a box of \(box.width)x\(box.height) cannot be stored as \(settings.encoding.codec)",
           recovery: "choose even sides, such as 1280x720")
       }
-      // What is asked for is what is seen, whether turned here or by the player.
+      // The box is the displayed size, whether this export or the player rotates the frames.
       scaled = asked?.isTransposed == true ? box.transposed : box
       isBoxed = true
       pixelAspect = nil
@@ -57,7 +57,7 @@ struct FrameGeometry: Sendable {
       pixelAspect = turn.isTransposed ? source.pixelAspect?.transposed : source.pixelAspect
     }
     let rotated = turn.isTransposed ? scaled.transposed : scaled
-    // Halved colour needs even sides: an odd one gets its last row or column twice.
+    // Chroma subsampling needs even sides, so the last row or column of odd sides is doubled.
     encoded =
       needsEven
       ? VideoSize(
@@ -65,10 +65,10 @@ struct FrameGeometry: Sendable {
       : rotated
   }
 
-  /// The part of a picture that is shown: as large as can be, in the middle, of the box's shape.
+  /// Returns the centered part of a frame with the aspect ratio of the box.
   func cropped(_ frame: MediaFrame) throws(LibAVError) -> MediaFrame {
     guard isBoxed else { return frame }
-    // Below 2^15 for pictures, 2^31 for aspects and 2^14 for boxes: the products fit.
+    // Factors are below 2^15, 2^31 and 2^14, so the products fit in 64 bits.
     let aspect = sourceAspect?.ratio ?? (width: 1, height: 1)
     let across = frame.width * aspect.width * scaled.height
     let down = frame.height * aspect.height * scaled.width
@@ -78,33 +78,33 @@ struct FrameGeometry: Sendable {
     } else if down > across {
       height = max(1, min(height, (height * across + down / 2) / down))
     }
-    // On a whole sample of colour.
+    // Offsets are even, to start at a whole chroma sample.
     return try frame.cropped(
       x: (frame.width - width) / 4 * 2, y: (frame.height - height) / 4 * 2, width: width,
       height: height)
   }
 }
 
-/// A size in pixels.
+/// A frame size in pixels.
 public struct VideoSize: Hashable, Sendable, CustomStringConvertible {
-  /// Pixels from left to right.
+  /// The width in pixels.
   public var width: Int
-  /// Pixels from top to bottom.
+  /// The height in pixels.
   public var height: Int
 
-  /// Makes a size in pixels.
+  /// Creates a size.
   public init(width: Int, height: Int) {
     self.width = width
     self.height = height
   }
 
-  /// The two sides, such as `1280x720`.
+  /// The size as text, such as `1280x720`.
   public var description: String { "\(width)x\(height)" }
 
   var transposed: VideoSize { VideoSize(width: height, height: width) }
 }
 
 extension CodecParameters {
-  /// Whether its samples use all values, and can do so in another format too.
+  /// Whether the samples are full range in a format that also exists in limited range.
   fileprivate var keepsRange: Bool { isFullRange && !pixelFormat.isRGB }
 }

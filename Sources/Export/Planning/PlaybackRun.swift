@@ -4,36 +4,36 @@ import OvercrankAssets
 import OvercrankEditing
 import OvercrankMediaCore
 
-/// Segments in which one source goes on without a jump, or in which nothing plays.
+/// A run of segments in which one source continues without a jump, or a gap.
 ///
-/// Speeds may change and frames may be held: each frame is shown once, from the instant at which
-/// it first plays. Both kinds of export show just these frames.
+/// Speeds may change and frames may be frozen. Each frame is shown once, from the instant at which
+/// it first plays. Both kinds of export use these frames.
 struct PlaybackRun {
-  /// A frame, and where it first plays.
+  /// A frame and the instant at which it first plays.
   struct FramePresentation {
-    /// Its number in the source, in order of presentation.
+    /// The index of the frame in presentation order.
     let index: Int
-    /// The mapping that shows it first.
+    /// The index of the mapping that shows the frame first.
     let mapping: Int
-    /// The source time from which on it plays: its start, or the run's; backwards its end.
+    /// The source time at which the frame appears: its start, or its end in reverse playback.
     let time: Rational
   }
 
-  /// The place of the source among those given; nil where nothing plays.
+  /// The index of the source among the given paths; nil for a gap.
   let source: Int?
-  /// Whether it plays backwards.
+  /// Whether the source plays backwards.
   let isReversed: Bool
-  /// In the order in which they play; none where nothing plays.
+  /// The mappings in playback order; empty for a gap.
   private(set) var mappings: [PlaybackMapping]
-  /// Where it starts, in the time of the composition.
+  /// The start of the run in composition time.
   let target: MediaTime
-  /// Where it ends.
+  /// The end of the run in composition time.
   var targetEnd: MediaTime { mappings.last?.target.end ?? target }
-  /// What of the source is played, in seconds.
+  /// The played range in source seconds.
   private(set) var start: Rational
   private(set) var end: Rational
 
-  /// Splits the segments of a track where the source jumps.
+  /// Splits the segments of a track at every jump of the source.
   static func runs(
     of segments: [TrackSegment], _ paths: [String]
   ) throws(MediaError) -> [PlaybackRun] {
@@ -45,8 +45,8 @@ struct PlaybackRun {
       }
       guard let source = paths.firstIndex(of: path) else {
         throw MediaError(
-          .unsupportedSource, "the composition plays \(path), which was not given",
-          recovery: "give all the files that it plays")
+          .unsupportedSource, "the composition uses \(path), which is not among the assets",
+          recovery: "pass all assets of the composition")
       }
       if runs.last?.isContinued(by: mapping, of: source) == true {
         runs[runs.count - 1].append(mapping)
@@ -73,7 +73,7 @@ struct PlaybackRun {
 
   private func isContinued(by mapping: PlaybackMapping, of source: Int) -> Bool {
     guard self.source == source else { return false }
-    // What is held goes on either way.
+    // A frozen frame continues a run in either direction.
     guard mapping.isReversed == isReversed || mapping.motion == .hold else { return false }
     return isReversed ? mapping.sourceEnd == start : mapping.sourceStart == end
   }
@@ -84,11 +84,11 @@ struct PlaybackRun {
     end = max(end, mapping.sourceEnd)
   }
 
-  /// The frames that are shown, by number.
+  /// Returns the indices of the shown frames.
   ///
-  /// Forwards those that begin in the range and the one that is on when it begins; backwards
-  /// those that are on in it, and the last that begins before its end. An edge of the range that is
-  /// as near to a frame's time as the table can tell is meant to be that frame's time.
+  /// Forwards: the frames that begin in the range, and the frame on screen at its start. Backwards:
+  /// the frames on screen in the range, and the last frame that begins before its end. A boundary
+  /// within the table's uncertainty of a frame time counts as that frame time.
   func frames(of table: FrameTable, path: String) throws(MediaError) -> ClosedRange<Int> {
     let ticks = Rational(Int64(table.timescale))
     do throws(MediaError) {
@@ -102,17 +102,17 @@ struct PlaybackRun {
       {
         return isReversed ? min(on, last)...last : on...max(on, last)
       }
-      // What is held at the first instant has nothing before it.
+      // A range frozen at the first instant has no frame before it.
       if !isReversed, first >= 0, let on, first < Int128(table.endTicks) { return on...on }
     } catch { throw MediaError(exporting: error) }
     throw MediaError(
-      .unsupportedSource, "\(path) shows no frame at \(start.displayText) s",
+      .unsupportedSource, "\(path) has no frame at \(start.displayText) s",
       recovery: Recovery("choose a time before its end", .inspect(file: path)))
   }
 
-  /// The frames in the order in which they are shown.
+  /// Returns the frames in the order in which they are shown.
   ///
-  /// A frame whose time is as near to where a mapping begins as the table can tell begins there.
+  /// A frame time within the table's uncertainty of a mapping's start counts as that start.
   func showings(_ frames: ClosedRange<Int>, of table: FrameTable) throws -> [FramePresentation] {
     let slack = table.uncertaintyInSeconds
     var showings: [FramePresentation] = []
@@ -121,7 +121,7 @@ struct PlaybackRun {
     for offset in 0..<frames.count {
       let index = isReversed ? frames.upperBound - offset : frames.lowerBound + offset
       let edge = try table.time(ofFrame: Int64(isReversed ? index + 1 : index)).seconds
-      // The first plays from the beginning, whichever side of it its time is rounded to.
+      // The first frame plays from the run's start, whatever its rounded time.
       let first = isReversed ? end : start
       var time = offset == 0 ? first : isReversed ? min(edge, end) : max(edge, start)
       while position < mappings.count - 1 {
@@ -136,7 +136,8 @@ struct PlaybackRun {
     return showings
   }
 
-  /// Whether a frame that plays from a source time on is first shown by a mapping, or before it.
+  /// Returns whether a frame that appears at a source time is first shown by this mapping or
+  /// earlier.
   private func plays(_ mapping: PlaybackMapping, _ time: Rational) -> Bool {
     let holdsEdge = mapping.motion == .hold && mapping.isReversed == isReversed
     if isReversed {

@@ -3,19 +3,20 @@
 public import OvercrankMediaCore
 public import OvercrankRetiming
 
-/// How pictures are rendered at a constant rate.
+/// The settings of a constant-rate export.
 public struct RenderSettings: Hashable, Sendable {
-  /// How the pictures are stored.
+  /// The codec and its settings.
   public var encoding: VideoEncoding
-  /// What frames show of the source's.
+  /// The choice of source frames for each output frame.
   public var sampling: FrameSampling
-  /// The size at which pictures are shown: they fill it, and what juts out is cut off; nil for
-  /// their own.
+  /// The displayed size; frames are scaled to fill it and cropped.
+  ///
+  /// Nil keeps the source's size.
   public var box: VideoSize?
-  /// Whether pictures are turned upright, rather than said to be shown so.
+  /// Whether frames are rotated upright, instead of storing the rotation as metadata.
   public var appliesRotation: Bool
 
-  /// Makes the settings of pictures at a constant rate.
+  /// Creates the settings of a constant-rate export.
   public init(
     encoding: VideoEncoding = .h264(), sampling: FrameSampling = .hold, box: VideoSize? = nil,
     appliesRotation: Bool = false
@@ -27,18 +28,18 @@ public struct RenderSettings: Hashable, Sendable {
   }
 }
 
-/// How rendered pictures are stored.
+/// The codec of rendered video and its settings.
 public enum VideoEncoding: Hashable, Sendable {
-  /// H.264 by libx264: 4:2:0, of 10 bits where the source has more than 8.
+  /// H.264 by libx264: 4:2:0, with 10 bits for sources of more than 8 bits.
   case h264(EncoderSettings = EncoderSettings())
-  /// HEVC by libx265: 4:2:0, of 10 bits where the source has more than 8.
+  /// HEVC by libx265: 4:2:0, with 10 bits for sources of more than 8 bits.
   case hevc(EncoderSettings = EncoderSettings())
   /// FFV1: lossless.
   case ffv1
-  /// JPEG pictures, each by itself; 8 bits.
+  /// Motion JPEG: independent frames of 8 bits.
   case mjpeg
 
-  /// What the pictures are then.
+  /// The codec of the output.
   public var codec: VideoCodec {
     switch self {
     case .h264: .h264
@@ -49,23 +50,22 @@ public enum VideoEncoding: Hashable, Sendable {
   }
 }
 
-/// What libx264 and libx265 are told.
+/// The settings of libx264 and libx265.
 public struct EncoderSettings: Hashable, Sendable {
   /// The constant rate factor, from 0 (lossless) to 51.
   public var crf: Int
-  /// How much time the encoder takes to make files small: one of ``presets``.
+  /// The trade-off between encoding time and file size: one of ``presets``.
   public var preset: String
-  /// The profile by the encoder's name, such as `baseline` or `high10`; nil for the one that the
-  /// pictures need.
+  /// The encoder's profile name, such as `baseline` or `high10`; nil to select it automatically.
   public var profile: String?
 
-  /// The values that ``preset`` may have, the fastest first.
+  /// The allowed values of ``preset``, fastest first.
   public static let presets = [
     "ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow",
     "placebo",
   ]
 
-  /// Makes the settings of an encoder.
+  /// Creates encoder settings.
   public init(crf: Int = 18, preset: String = "medium", profile: String? = nil) {
     self.crf = crf
     self.preset = preset

@@ -13,7 +13,7 @@ extension VideoEncoding {
     }
   }
 
-  /// Whether players expect pictures of even sides.
+  /// Whether players expect frames with even sides.
   var needsEvenSides: Bool {
     switch self {
     case .h264, .hevc: true
@@ -21,8 +21,10 @@ extension VideoEncoding {
     }
   }
 
-  /// The format in which pictures are stored: the most portable that keeps their depth, for FFV1
-  /// the nearest.
+  /// Returns the pixel format of the output.
+  ///
+  /// H.264 and HEVC use the most portable format of the source's depth. FFV1 uses the closest
+  /// format.
   func pixelFormat(for source: LibAVPixelFormat) -> LibAVPixelFormat {
     switch self {
     case .h264(let settings):
@@ -43,13 +45,13 @@ extension VideoEncoding {
     return format
   }
 
-  /// What the encoder is told.
+  /// Sets the encoder's options.
   func configure(_ picture: inout Encoder.VideoSettings) {
     switch self {
     case .h264(let settings): picture.options = settings.options
     case .hevc(let settings):
       picture.options = settings.options
-      // It writes to stderr by itself.
+      // libx265 would otherwise write its log to standard error.
       picture.options["x265-params"] = "log-level=none"
     case .mjpeg: picture.quantizer = 3
     case .ffv1: picture.options = ["level": "3"]

@@ -3,14 +3,14 @@
 package import OvercrankLibAV
 package import OvercrankMediaCore
 
-/// Mixes pictures as light: what a shutter that stands open over all of them would see.
+/// A blender that averages frames in linear light, like a camera with an open shutter.
 ///
-/// Each pixel's brightness and colour become red, green and blue, those become light, and the mean
-/// light becomes a pixel again. Where colour is coarser than brightness, each sample of it stands
-/// for its block of pixels, both ways. Alpha is mixed as it is.
+/// YCbCr is converted to RGB, linearized, averaged, and converted back. Subsampled chroma is shared
+/// by the pixels of its block on input, and averaged over the block on output. Alpha is averaged
+/// without linearization.
 ///
-/// Two tables do the work: signal to light in steps of a sixteenth of a code value, and the fourth
-/// root of light to signal, which no curve makes steep.
+/// Two lookup tables are used: signal to light in steps of 1/16 code value, and the fourth root of
+/// light to signal. The fourth root keeps the slope of the second table small.
 package final class FrameBlender {
   private let layout: PixelComponents
   private let format: LibAVPixelFormat
@@ -19,27 +19,27 @@ package final class FrameBlender {
   private let transfer: TransferFunction
   private let isFullRange: Bool
 
-  /// Steps of a whole signal in `lights`, which starts at `lowest` steps.
+  /// The number of steps for a signal of 1.0 in `lights`; the table starts at `lowest` steps.
   private let steps: Int
   private let lowest: Int
   private let lights: [Float]
-  /// Signals by the fourth root of light, `rootSteps` to each whole.
+  /// Signals indexed by the fourth root of light, with `rootSteps` entries per unit.
   private let signals: [Float]
   private let rootSteps: Float
-  /// The steps that code values of brightness and colour add.
+  /// The contributions of luma and chroma code values, in steps of `lights`.
   private let brightness: [Int32]
   private let redOfCr: [Int32]
   private let greenOfCr: [Int32]
   private let greenOfCb: [Int32]
   private let blueOfCb: [Int32]
 
-  /// Light of red, green and blue (or grey), and alpha, added up over the pictures, times shares.
+  /// Weighted sums of red, green and blue light (or gray), and alpha, one value per pixel.
   private var sums: [[Float]] = []
   private var total: Float = 0
 
-  /// Prepares for pictures of one kind.
+  /// Creates a blender for frames of one size and format.
   ///
-  /// - Returns: Nil for a format whose samples are not whole bytes.
+  /// - Returns: Nil for a pixel format whose samples are not whole bytes.
   package init?(
     width: Int, height: Int, pixelFormat: LibAVPixelFormat, isFullRange: Bool,
     transfer: TransferFunction
@@ -54,7 +54,7 @@ package final class FrameBlender {
     let codes = 1 << layout.depth
     let steps = 1 << min(layout.depth + 4, 17)
     self.steps = steps
-    // Video range and saturated colours reach beyond 0 and 1; by less than a whole.
+    // Limited range and saturated colors exceed 0 and 1 by less than 1.
     lowest = -steps
     let transferOf = transfer
     lights = (-steps...2 * steps).map { Float(transferOf.linearize(Double($0) / Double(steps))) }
@@ -81,15 +81,15 @@ package final class FrameBlender {
     greenOfCb = table(-2 * (1 - blue) * blue / green, from: middle, over: chromaSpan)
   }
 
-  /// Adds a picture that is on for a share of the time.
+  /// Adds a frame with a weight.
   ///
-  /// - Throws: `MediaError` with `.unsupportedFormat` for a picture of another kind.
+  /// - Throws: `MediaError` with `.unsupportedFormat` for a frame of another size or format.
   package func add(_ frame: MediaFrame, share: Float) throws(MediaError) {
     guard frame.width == width, frame.height == height, frame.pixelFormat == format else {
       throw MediaError(
         .unsupportedFormat,
-        "a picture of \(frame.width)x\(frame.height) \(frame.pixelFormat.name) cannot be mixed "
-          + "with others of \(width)x\(height) \(format.name)")
+        "a frame of \(frame.width)x\(frame.height) \(frame.pixelFormat.name) cannot be blended "
+          + "with frames of \(width)x\(height) \(format.name)")
     }
     if sums.isEmpty {
       sums = Array(
@@ -117,9 +117,9 @@ package final class FrameBlender {
     }
   }
 
-  /// The mean of what was added, in memory of its own; then it starts anew.
+  /// Returns the weighted mean in a new frame, and resets the sums.
   ///
-  /// - Throws: `LibAVError` when there is no memory.
+  /// - Throws: `LibAVError` if memory cannot be allocated.
   package func finish() throws(LibAVError) -> MediaFrame {
     let result = try MediaFrame.picture(width: width, height: height, pixelFormat: format)
     let hasColors = layout.components.count >= 3
@@ -191,7 +191,7 @@ package final class FrameBlender {
   }
 
   private func addLight(_ row: [UInt16], to number: Int, at start: Int, _ share: Float) {
-    // Red, green, blue and grey are by themselves what brightness is.
+    // Red, green, blue and gray use the same code range as luma.
     for x in 0..<width {
       let position = Int(brightness[Int(row[x])]) - lowest
       sums[number][start + x] += share * lights[position]
@@ -247,7 +247,7 @@ package final class FrameBlender {
       guard isLast || (y + 1) & ((1 << shiftY) - 1) == 0 else { continue }
       let rows = (y & ((1 << shiftY) - 1)) + 1
       for column in 0..<columns {
-        // Blocks at the edges have fewer pixels.
+        // Chroma blocks at the right and bottom edges may have fewer pixels.
         let pixels = min(1 << shiftX, width - column << shiftX) * rows
         bluish[column] = middle + chromaSpan * bluish[column] / Float(pixels)
         reddish[column] = middle + chromaSpan * reddish[column] / Float(pixels)
@@ -271,7 +271,7 @@ package final class FrameBlender {
     if layout.bytesPerSample == 1 {
       for x in row.indices { row[x] = UInt16(bytes[x * step]) }
     } else {
-      // A file's spare bits may be anything.
+      // Unused high bits of a stored sample are undefined.
       let mask = UInt16(truncatingIfNeeded: (1 << layout.depth) - 1)
       for x in row.indices {
         row[x] = (UInt16(bytes[x * step]) | UInt16(bytes[x * step + 1]) << 8) & mask

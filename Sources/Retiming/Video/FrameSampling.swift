@@ -2,30 +2,31 @@
 
 public import OvercrankMediaCore
 
-/// What a frame of an export at a constant rate shows of the frames that the source has about it.
+/// The choice of source frames for each output frame of a constant-rate export.
 public enum FrameSampling: String, Hashable, Sendable, CaseIterable {
-  /// The last frame that starts at or before the slot: what a viewer of the source sees then.
+  /// The last frame that starts at or before the output time, as a player would show it.
   case hold
-  /// The frame that starts nearest to the slot; of two equally near the earlier.
+  /// The frame that starts closest to the output time; the earlier of two equally close frames.
   case nearest
-  /// All frames that are on during the slot, each for as much of it as it is on, mixed as light: a
-  /// camera whose shutter stands open all the time.
+  /// All frames visible during the output period, averaged in linear light by their visible time.
+  ///
+  /// The result looks like a camera with a 360° shutter.
   case blend
 }
 
-/// What one slot, or several in a row, show.
+/// The content of one or more consecutive output frames.
 public struct BlendedFrame: Hashable, Sendable {
-  /// A frame in a picture.
+  /// One source frame in a blended frame.
   public struct Part: Hashable, Sendable {
-    /// Its place among the frames given.
+    /// The index of the source frame.
     public let frame: Int
-    /// How long it is on, in parts of the picture's ``BlendedFrame/total``.
+    /// The visible time of the frame, relative to ``BlendedFrame/total``.
     public let share: Int64
   }
 
-  /// The frames that it is made of, in order; one but for `blend`.
+  /// The source frames in order; exactly one unless the sampling is `blend`.
   public let parts: [Part]
-  /// How many slots in a row show it; above zero.
+  /// The number of consecutive output frames with this content; above zero.
   public fileprivate(set) var count: Int64
 
   /// The sum of all shares; above zero.
@@ -33,17 +34,23 @@ public struct BlendedFrame: Hashable, Sendable {
 }
 
 extension OutputFrameGrid {
-  /// Tells what the slots show, in order; the counts add up to that of the slots.
+  /// Returns the content of all output frames in order.
+  ///
+  /// The counts add up to the number of output frames.
   ///
   /// - Parameters:
-  ///   - times: When each frame starts, in seconds of the composition, none before the one before
-  ///     it; of two that are equal only the second is shown. Before the first there is the first.
-  ///   - end: When the last frame ends; a slot is blended of what lies before.
-  ///   - sampling: `blend` takes times to within half a nanosecond, the others exactly.
-  ///   - jittered: Frames that come a little early or late, with slots enough for each of them. `hold`
-  ///     may show these up to half a slot early, so that fewer are skipped.
-  /// - Returns: Pictures that differ from their neighbours; none where there is no frame.
-  /// - Throws: `MediaError` with `.notAscending`, or `.notExact` when a slot cannot be computed
+  ///   - times: The start times of the source frames in composition seconds, in ascending order. Of
+  ///     two equal times only the second frame is shown. Before the first time the first frame is
+  ///     shown.
+  ///   - end: The end of the last frame; content after it is not blended.
+  ///   - sampling: The sampling method. `blend` rounds times to half a nanosecond; other methods
+  ///     are
+  ///     exact.
+  ///   - jittered: Ranges of source frames with jittered times and enough output frames for each.
+  ///     `hold`
+  ///     may show these up to half an output period early, so that fewer frames are skipped.
+  /// - Returns: The content, with equal neighbors merged; empty without source frames.
+  /// - Throws: `MediaError` with `.notAscending`, or `.notExact` if a time cannot be computed
   ///   exactly.
   public func frames(
     of times: [Rational], until end: Rational, _ sampling: FrameSampling,
@@ -51,7 +58,7 @@ extension OutputFrameGrid {
   ) throws(MediaError) -> [BlendedFrame] {
     guard !times.isEmpty else { return [] }
     if sampling == .blend { return try blended(times, end) }
-    // The first slot of each frame, and the end.
+    // The first output frame of each source frame, then the number of output frames.
     var starts: [Int64] = [0]
     starts.reserveCapacity(times.count + 1)
     for (time, next) in zip(times, times.dropFirst()) {
@@ -72,22 +79,22 @@ extension OutputFrameGrid {
     }
   }
 
-  /// Shows frames that no slot shows in place of ones that are shown more than once.
+  /// Shows skipped frames in place of frames that are shown more than once.
   ///
-  /// A frame that comes just after the slot meant for it leaves this to the one before it; where the
-  /// next one comes in time, no slot is left. Each frame may take the slot before it if this one is
-  /// the nearest to it, and no frame before it is nearer to that slot. So a chain of late frames
-  /// moves by one slot each, from one that is shown twice to one that was not shown.
+  /// A source frame just after its output time leaves that output frame to its predecessor. If the
+  /// next source frame is on time, no output frame is left for the late one. A frame may take the
+  /// preceding output frame if each is the closest to the other. A chain of late frames then moves
+  /// by one output frame each, from a frame shown twice to a frame that was skipped.
   ///
   /// - Parameters:
-  ///   - starts: The first slot of each frame, and the number of slots.
-  ///   - times: When each frame starts.
-  ///   - range: The frames that may move.
-  /// - Throws: `MediaError` with `.notExact` when a slot cannot be computed exactly.
+  ///   - starts: The first output frame of each source frame, then the number of output frames.
+  ///   - times: The start times of the source frames.
+  ///   - range: The source frames that may move.
+  /// - Throws: `MediaError` with `.notExact` if an output time cannot be computed exactly.
   private func spread(
     _ starts: inout [Int64], of times: [Rational], over range: Range<Int>
   ) throws(MediaError) {
-    // The last frame with a slot to spare; all frames behind it have one, and may move.
+    // The last frame with an output frame to spare, if all later frames may move.
     var spare: Int?
     for index in range {
       let shown = starts[index + 1] - starts[index]
@@ -102,7 +109,9 @@ extension OutputFrameGrid {
     }
   }
 
-  /// Whether a slot is the nearest to the frame that comes after it, and the frame to the slot.
+  /// Returns whether a source frame is slightly late for an output time.
+  ///
+  /// The source frame must be at most half an output period late, and closer than its predecessor.
   private func isLate(
     _ times: [Rational], _ index: Int, for slot: Int64
   ) throws(MediaError) -> Bool {
@@ -118,7 +127,7 @@ extension OutputFrameGrid {
       .notAscending, "a frame at \(next.displayText) s follows one at \(time.displayText) s")
   }
 
-  /// The number of slots that are as near to one time as to a later one, or nearer.
+  /// Returns the number of output times that are closer to `time` than to `next`, ties included.
   private func count(
     nearer time: Rational, than next: Rational
   ) throws(MediaError) -> Int64 {
@@ -128,8 +137,7 @@ extension OutputFrameGrid {
     return Int64(clamping: min(max(last, -1) + 1, Int128(count)))
   }
 
-  /// Ticks per second so fine that half of one is less than a nanosecond, and each slot a whole
-  /// number of them.
+  /// The ticks per unit of the rate's numerator; a tick is below 1 ns and divides every period.
   private var finePerNumerator: Int64 { max(1, 2_000_000_000 / Int64(rate.numerator)) }
 
   private func blended(

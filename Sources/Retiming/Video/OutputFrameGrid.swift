@@ -2,27 +2,26 @@
 
 public import OvercrankMediaCore
 
-/// The frames of an export at a constant rate: how many there are, and when each is shown.
+/// The output frames of a constant-rate export.
 ///
-/// Slot n is at n/f seconds of the composition. There are ceil(D·f) of them for D seconds, but a
-/// last slot of which no more than one tick of the source would be left makes no frame: it is
-/// there because the source could not say its length any better. Where a tick is longer than half
-/// a slot, the nearest number of slots is taken. There is always one.
+/// Frame n is shown at n/f seconds. A duration of D seconds has ceil(D·f) frames. A remainder of at
+/// most one source tick adds no frame, because it is only the rounding of the source duration. If a
+/// tick is longer than half an output period, the number is rounded to the nearest integer instead.
+/// The number is at least one.
 public struct OutputFrameGrid: Hashable, Sendable {
-  /// Frames per second.
+  /// The frame rate of the export.
   public let rate: FrameRate
-  /// How many slots there are; at least one.
+  /// The number of output frames; at least one.
   public let count: Int64
 
-  /// Lays out the slots of a composition.
+  /// Creates the output frames of a composition.
   ///
   /// - Parameters:
-  ///   - duration: Seconds, above zero.
-  ///   - rate: Frames per second.
-  ///   - sourceTick: The unit in which the source's times are given, in seconds of the
-  ///     composition; zero or above.
-  /// - Throws: `MediaError` with `.invalidMappings` when one of these is out of its range,
-  ///   `.notExact` when the number of slots does not fit.
+  ///   - duration: The duration in seconds, above zero.
+  ///   - rate: The frame rate.
+  ///   - sourceTick: The unit of the source's times in composition seconds; zero or above.
+  /// - Throws: `MediaError` with `.invalidMappings` for an argument out of range, `.notExact` if
+  ///   the number of frames does not fit.
   public init(
     duration: Rational, rate: FrameRate, sourceTick: Rational
   ) throws(MediaError) {
@@ -46,16 +45,16 @@ public struct OutputFrameGrid: Hashable, Sendable {
     self.count = count
   }
 
-  /// When a slot is shown, in seconds of the composition.
+  /// Returns the time of an output frame in composition seconds.
   public func seconds(of slot: Int64) -> Rational {
-    // 64 and 32 bits over 32: always fits, and the rate is above zero.
+    // The product of 64 and 32 bits always fits in 128 bits.
     let above = Int128(slot) * Int128(rate.denominator)
     return Rational(above, over: Int128(rate.numerator))
   }
 
-  /// The number of slots before an instant, in seconds of the composition.
+  /// Returns the number of output frames before a time in composition seconds.
   ///
-  /// - Throws: `MediaError` with `.notExact` when it cannot be computed exactly.
+  /// - Throws: `MediaError` with `.notExact` if the number cannot be computed exactly.
   package func count(before time: Rational) throws(MediaError) -> Int64 {
     let position = try (time * rate.framesPerSecond).exact("the slot at \(time.displayText) s")
     let before = try position.rounded(.towardPositiveInfinity)

@@ -5,40 +5,40 @@ import Glibc
 import Overcrank
 import OvercrankLinuxSystem
 
-/// `slowmo bench`: what the work costs on this machine.
+/// `slowmo bench`: measures the cost of capturing on this machine.
 struct BenchCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "bench",
-    abstract: "Measure what capturing costs on this machine.",
+    abstract: "Measure the cost of capturing on this machine.",
     discussion: """
       EXAMPLES
         slowmo bench capture synthetic:640x480@240 -t 0.5
         slowmo bench capture --mode 320x240@120/grey -t 0.5 --json
 
-      Each benchmark has its own --help. Two reports are compared by: slowmo bench diff
-      OLD.json NEW.json --fail-on 'drops>0'
+      Each benchmark has its own --help. To compare two reports: slowmo bench diff OLD.json
+      NEW.json --fail-on 'drops>0'
       """,
     subcommands: [BenchCaptureCommand.self, BenchDiffCommand.self])
 }
 
-/// `slowmo bench capture [DEVICE]`: a take into a file that is thrown away, and what it cost.
+/// `slowmo bench capture [DEVICE]`: records into a temporary file and reports the cost.
 struct BenchCaptureCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "capture",
-    abstract: "Record for a while, and tell losses, latency, processor time and memory.",
+    abstract: "Record for a while and report losses, latency, CPU time and memory.",
     discussion: """
       EXAMPLES
         slowmo bench capture synthetic:640x480@240 -t 0.5
         slowmo bench capture synthetic --mode 320x240@120/grey -t 0.5 --codec raw
         slowmo bench capture synthetic --mode 320x240@120/mjpg -t 0.2 --find-limit
 
-      The file is written to --folder and removed; one in memory (/dev/shm) keeps the disk out
-      of the figures. The synthetic camera draws its pictures in this process: its work is in
-      the processor time of the process, not in that of the two threads.
+      The file is written to --folder and then removed. A directory in memory (/dev/shm) keeps
+      the disk out of the figures. The synthetic camera draws its frames in this process: the CPU
+      time of the process includes that work, the CPU times of the two threads do not.
       """)
 
   @Argument(
-    help: "The device: /dev/video0, cam0, a part of its id, synthetic or file:PATH.",
+    help: "The device: /dev/video0, cam0, part of its id, synthetic or file:PATH.",
     completion: .file())
   var device = "synthetic"
 
@@ -50,15 +50,15 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     transform: positiveDuration)
   var duration: MediaTime?
 
-  @Option(help: "How to store pictures: auto, copy, h264, mjpeg, ffv1 or raw.")
+  @Option(help: "Video codec: auto, copy, h264, mjpeg, ffv1 or raw.")
   var codec = VideoOutputSettings.automatic
 
   @Option(
-    help: "Where the file is written meanwhile; /dev/shm, or else the folder of TMPDIR.",
+    help: "Directory for the temporary file. Default: /dev/shm, else TMPDIR.",
     completion: .directory)
   var folder: String?
 
-  @Flag(help: "Find the highest rate without a loss, for the size and format of the mode.")
+  @Flag(help: "Find the highest rate without a lost frame, for the size and format of the mode.")
   var findLimit = false
 
   @OptionGroup var common: CommonOptions
@@ -78,7 +78,6 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     return .done
   }
 
-  /// Records once.
   private func measure(_ camera: CaptureDevice, _ mode: ModeRequest?) throws -> BenchRun {
     let format =
       try mode.map { try camera.format(matching: $0, where: codec.suits) }
@@ -86,10 +85,12 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     let path = "\(scratchFolder)/slowmo-bench-\(getpid()).mov"
     defer { unlink(path.systemPath) }
     do { return try measure(camera, format, path) } catch {
-      // Nobody chose that name.
+      // The user did not choose the temporary name, so the message names its directory.
       var failure = CommandError(error)
       failure.message = failure.message.replacing(path, with: "the file in \(scratchFolder)")
-      if failure.code == "disk_full" { failure.hint = "name a folder with more room: --folder" }
+      if failure.code == "disk_full" {
+        failure.hint = "choose a directory with more free space: --folder"
+      }
       throw failure
     }
   }
@@ -115,8 +116,9 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
       processorNanoseconds: ProcessCost.now() - before, memory: memory)
   }
 
-  /// The highest rate that loses nothing, by halving, to a twentieth; nil where even the slowest
-  /// loses.
+  /// Finds the highest rate without a dropped frame by bisection, to within 5 %.
+  ///
+  /// Returns nil if even the lowest rate drops frames.
   private func limit(_ camera: CaptureDevice, _ format: CaptureFormat) throws -> FrameRate? {
     let rates = try rates(of: camera, format)
     var (good, bad) = (-1, rates.count)
@@ -124,18 +126,19 @@ struct BenchCaptureCommand: ParsableCommand, Verb {
     while bad - good > (bad == rates.count ? 1 : max(1, good / 20)), !Interrupt.isRequested {
       let mode = ModeRequest(format, at: rates[next])
       if try measure(camera, mode).report.ledger.dropped == 0 { good = next } else { bad = next }
-      // The highest of all is tried, where all below it were taken.
+      // The highest rate is tried early if all lower rates passed.
       next = bad == rates.count && bad - good <= max(2, good / 5) ? bad - 1 : (good + bad) / 2
     }
     return good < 0 ? nil : rates[good]
   }
 
-  /// The rates that the device has at the size and in the format of a mode, rising; the whole ones
-  /// where it has all of a range.
+  /// Returns the rates that the device supports at the size and format of a mode, ascending.
+  ///
+  /// A continuous range contributes its limits and all whole rates between them.
   private func rates(of camera: CaptureDevice, _ format: CaptureFormat) throws -> [FrameRate] {
     let whole = (1...4_000).map { FrameRate($0) }
     if camera.kind == .synthetic {
-      // It draws more than it lists.
+      // The synthetic camera accepts more rates than it lists.
       return whole.filter { rate in
         (try? camera.format(matching: ModeRequest(format, at: rate))) != nil
       }
@@ -178,29 +181,29 @@ extension BenchDiffCommand {
         self.text = text
         return
       }
-      throw ValidationError("\"\(text)\" is no limit; write one such as drops>0")
+      throw ValidationError("\"\(text)\" is not a limit; write one such as drops>0")
     }
   }
 }
 
-/// `slowmo bench diff OLD.json NEW.json`: what changed from one report to the next.
+/// `slowmo bench diff OLD.json NEW.json`: compares two reports.
 struct BenchDiffCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "diff",
-    abstract: "Compare two reports, and hold the newer to limits.",
+    abstract: "Compare two reports and check the newer one against limits.",
     discussion: """
       EXAMPLES
         slowmo bench diff old.json new.json --fail-on 'drops>0'
         slowmo bench diff old.json new.json --fail-on 'latency.p99_ns>1e8'
 
-      A limit is a number of the report, one of > >= < <= = != and a number; a limit that holds true
-      of the newer report ends with exit code 10. Keys inside others have a path of points, whose
-      last part will do where it is the only one. Reports of different modes are refused. Pipes
-      are read, too: slowmo bench capture --json | slowmo bench diff old.json -
+      A limit is a key of the report, one of > >= < <= = != and a number. If a limit is true for
+      the newer report, the exit code is 10. Nested keys are written as a path with dots; the last
+      part alone is enough if it is unique. Reports of different modes are refused. A report can
+      also come from a pipe: slowmo bench capture --json | slowmo bench diff old.json -
       """)
 
   @Argument(
-    help: "The older report, as bench capture --json prints it; - is standard input.",
+    help: "The older report, from bench capture --json; - is standard input.",
     completion: .file())
   var old: String
 
@@ -208,7 +211,7 @@ struct BenchDiffCommand: ParsableCommand, Verb {
   var new: String
 
   @Option(
-    help: "What the newer report must not be, such as drops>0; may be repeated.",
+    help: "Fail if this is true for the newer report, such as drops>0; may be repeated.",
     transform: Limit.init(parsing:))
   var failOn: [Limit] = []
 
@@ -216,12 +219,12 @@ struct BenchDiffCommand: ParsableCommand, Verb {
 
   func validate() throws {
     if old == "-" && new == "-" {
-      throw ValidationError("both reports are -: standard input holds one")
+      throw ValidationError("both reports are -: standard input can supply only one")
     }
   }
 
   func perform() throws -> ExitStatus {
-    // Nothing is to be closed; who waits for the other end of a pipe must not wait for it.
+    // No file is open for writing, so exit at once; a blocked pipe read must not delay Ctrl-C.
     Interrupt.onFirst { _exit(Interrupt.status.rawValue) }
     let (old, new) = (try BenchFigures(path: self.old), try BenchFigures(path: self.new))
     try new.checkComparable(with: old)

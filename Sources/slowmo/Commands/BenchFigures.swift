@@ -3,10 +3,10 @@
 import FoundationEssentials
 import Overcrank
 
-/// The numbers of a report that was printed before.
+/// The numbers of a benchmark report read from JSON.
 struct BenchFigures {
   let path: String
-  /// By their keys; those inside others have a path of points.
+  /// The numbers by key; nested keys are joined with dots.
   let numbers: [String: Double]
   private let texts: [String: String]
 
@@ -19,37 +19,38 @@ struct BenchFigures {
       members["mode"]?.text != nil
     else {
       throw CommandError(
-        .badData, code: "invalid_data", "\(self.path) is no report of slowmo bench",
-        hint: "make one with: slowmo bench capture --json")
+        .badData, code: "invalid_data", "\(self.path) is not a report of slowmo bench",
+        hint: "create one with slowmo bench capture --json")
     }
     texts = members.compactMapValues(\.text)
     numbers = report.numbers(below: [])
   }
 
-  /// The number of a key, or of the one path that ends in it.
+  /// Returns the number of a key, or of the only path that ends in this key.
   func number(_ key: String) throws -> Double {
     if let number = numbers[key] { return number }
     let ends = numbers.filter { $0.key.hasSuffix(".\(key)") }
     if ends.count == 1, let found = ends.first { return found.value }
     throw CommandError.usage(
       ends.isEmpty
-        ? "\(path) has no number \(key)" : "\(path) has more than one number \(key)",
-      hint: "it has \((ends.isEmpty ? numbers : ends).keys.sorted().joined(separator: ", "))")
+        ? "\(path) has no number \(key)" : "\(path) has several numbers \(key)",
+      hint: "choose one of "
+        + (ends.isEmpty ? numbers : ends).keys.sorted().joined(separator: ", "))
   }
 
-  /// Throws unless two reports measured the same: a limit on their difference would mean nothing.
+  /// Throws if two reports measured different things; comparing them would be meaningless.
   func checkComparable(with old: BenchFigures) throws {
-    // Reports of earlier versions do not say all of these.
+    // Reports of earlier versions may lack some of these keys.
     for key in ["benchmark", "device_kind", "mode"] {
       guard let before = old.texts[key], let after = texts[key], before != after else { continue }
       throw CommandError(
         .badData, code: "not_comparable",
-        "\(old.path) is of \(key) \(before), and \(path) of \(after): they cannot be compared",
-        hint: "measure both alike, with --mode and the same kind of device")
+        "cannot compare \(old.path) (\(key) \(before)) with \(path) (\(key) \(after))",
+        hint: "measure both with the same --mode and the same kind of device")
     }
   }
 
-  /// A value of any kind, of which numbers and texts matter.
+  /// A JSON value of any kind; only numbers, texts and objects are kept.
   private enum Value: Decodable {
     case number(Double)
     case text(String)
@@ -73,7 +74,7 @@ struct BenchFigures {
 
     var text: String? { if case .text(let text) = self { text } else { nil } }
 
-    /// All numbers in it, by their keys.
+    /// Returns all numbers inside this value by their keys.
     func numbers(below path: [String]) -> [String: Double] {
       switch self {
       case .number(let number): [path.joined(separator: "."): number]

@@ -5,17 +5,17 @@ import Glibc
 import Overcrank
 import OvercrankLinuxSystem
 
-/// A take that was measured.
+/// The result of one measured recording.
 struct BenchRun {
   let format: CaptureFormat
   let device: CaptureDevice
   let report: RecordingReport
-  /// Of the whole process, in user and system mode.
+  /// CPU time of the whole process, user and system mode.
   let processorNanoseconds: Int64
   let memory: MemorySamples
 }
 
-/// The processor time of this process.
+/// The CPU time of this process.
 enum ProcessCost {
   static func now() -> Int64 {
     var time = timespec()
@@ -24,14 +24,14 @@ enum ProcessCost {
   }
 }
 
-/// What a measurement was made on.
+/// The machine that a measurement ran on.
 enum Machine {
-  /// The system's name, its release, and the machine's kind.
+  /// The name and release of the operating system, and the machine type.
   static var kernel: String {
     var names = utsname()
     uname(&names)
     return withUnsafeBytes(of: names) { bytes in
-      // The fields are of one size: system, node, release, version, machine, domain.
+      // All fields of utsname have one size: system, node, release, version, machine, domain.
       let size = MemoryLayout.size(ofValue: names.sysname)
       return [0, 2, 4].map { field in
         String(decoding: bytes[(field * size)...].prefix { $0 != 0 }, as: UTF8.self)
@@ -40,10 +40,10 @@ enum Machine {
     }
   }
 
-  /// The name of the first processor; nil where the system does not say.
+  /// The model name of the first processor; nil if the system does not report one.
   static var processor: String? { line(of: "/proc/cpuinfo", "model name") }
 
-  /// What stands behind a key and its colon in a list of the system's.
+  /// Returns the value of a key in a system file of `key: value` lines.
   static func line(of path: String, _ key: String) -> String? {
     guard let file = fopen(path, "re") else { return nil }
     defer { fclose(file) }
@@ -59,20 +59,20 @@ enum Machine {
   }
 }
 
-/// How much memory the process has, as it goes on.
+/// Samples of the process's resident memory during a recording.
 struct MemorySamples {
   private var samples: [(seconds: Double, bytes: Int64)] = []
 
-  /// Notes the memory ten times a second of the take.
+  /// Takes a sample if at least 0.1 s of the recording passed since the last one.
   mutating func note(at seconds: Double) {
     if let last = samples.last, seconds < last.seconds + 0.1 { return }
     if let bytes = Self.residentBytes() { samples.append((seconds, bytes)) }
   }
 
-  /// The most that the process ever had; nil where the system does not say.
+  /// The peak resident size in bytes; nil if the system does not report one.
   var peak: Int64? { Self.status("VmHWM").map { $0 * 1_024 } }
 
-  /// How much it grew from the second fifth of the take to its end; nil for a short take.
+  /// The growth in bytes from 20 % of the recording to its end; nil with fewer than five samples.
   var growth: Int64? {
     guard samples.count >= 5, let last = samples.last else { return nil }
     return last.bytes - samples[samples.count / 5].bytes

@@ -5,19 +5,21 @@ import OvercrankLinuxSystem
 import Subprocess
 import Synchronization
 
-/// Runs a command of the user's for each finished clip, while the next ones are recorded.
+/// Runs a user's shell command for each finished clip while recording goes on.
 final class ClipCommands: Sendable {
-  /// What sh(1) is given; the clip's path is its first parameter.
+  /// The script for sh(1); the clip's path is its first parameter.
   private let command: String
   private let running = DispatchGroup()
   private let failures = Mutex<[String]>([])
 
-  /// Reads a command for sh(1), in which `{path}` stands for the clip's file, whether it is in
-  /// quotation marks or not.
+  /// Prepares a command for sh(1).
+  ///
+  /// `{path}` stands for the clip's file, quoted or not.
   init(_ command: String) { self.command = Self.script(command) }
 
-  /// The command with the shell's own parameter in place of `{path}`: a name is never read as a
-  /// part of a command, whatever is in it.
+  /// Replaces `{path}` with the shell parameter `$1`.
+  ///
+  /// The shell never parses the file name, so special characters in the name are safe.
   static func script(_ command: String) -> String {
     var script = ""
     var quote: Character?
@@ -41,18 +43,18 @@ final class ClipCommands: Sendable {
     return script
   }
 
-  /// Starts the command for a clip; what it says goes to stderr.
+  /// Starts the command for a clip; its output goes to standard error.
   func run(for path: String) {
     running.enter()
     Task.detached { [self] in
       defer { running.leave() }
       do {
-        // A group of its own: Ctrl-C ends the capture, not what is done with its clips.
+        // A process group of its own protects the command from Ctrl-C, which ends the capture.
         var options = PlatformOptions()
         options.processGroupID = 0
         let result = try await Subprocess.run(
           .name("sh"),
-          // strdup(3) copies each up to its zero.
+          // Subprocess copies each argument with strdup(3), up to the terminating zero.
           arguments: Arguments(["-c", command, "sh", path].map { $0.systemBytes + [0] }),
           platformOptions: options,
           output: .currentStandardError, error: .currentStandardError)
@@ -66,7 +68,7 @@ final class ClipCommands: Sendable {
     }
   }
 
-  /// Waits for all that were started, and tells which failed.
+  /// Waits for all started commands and returns a message for each failed one.
   func wait() -> [String] {
     running.wait()
     return failures.withLock { $0 }

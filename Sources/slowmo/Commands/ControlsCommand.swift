@@ -3,11 +3,11 @@
 import ArgumentParser
 import Overcrank
 
-/// `slowmo controls DEVICE`: what can be set on a camera, and setting it.
+/// `slowmo controls DEVICE`: lists and sets the controls of a camera.
 struct ControlsCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "controls",
-    abstract: "List a camera's settings, and set them.",
+    abstract: "List and set a camera's controls.",
     discussion: """
       EXAMPLES
         slowmo controls synthetic
@@ -15,27 +15,27 @@ struct ControlsCommand: ParsableCommand, Verb {
         slowmo controls <DEVICE> auto_exposure=1 exposure_time_absolute=4ms gain=64
         slowmo controls <DEVICE> auto_exposure='manual mode' power_line_frequency=default
 
-      A NAME is spelled as v4l2-ctl does, or is a number (0x009a0902). A bare VALUE is in the
-      unit that the list states: exposure_time_absolute=40 is 4 ms, which may also be written
-      4ms or 4000us; a time that is no whole number of the unit is refused with the nearest
-      that are. A menu takes an item's number or name; a switch takes on, off, true, false, 1
-      or 0; default sets a number back.
+      NAME is a control's name in v4l2-ctl's spelling, or its number (0x009a0902). A bare VALUE
+      is in the unit that the list shows: exposure_time_absolute=40 is 4 ms, also written 4ms or
+      4000us. A time between two steps of the unit is refused; the message names the nearest
+      ones. A menu takes an item's number or name. A boolean takes on, off, true, false, 1 or 0.
+      The value default resets a control.
 
-      All are checked before the first is set, in the order in which automatics come before what
-      they govern; then what the driver holds is printed. What is set stays with the camera.
-      The synthetic camera and files have no settings.
+      All assignments are checked before the first is set. Automatic modes are set before the
+      controls that depend on them. The values that the driver reports are then printed. The
+      camera keeps its settings. The synthetic camera and files have no controls.
       """)
 
   @Argument(
-    help: "The device: /dev/video0, cam0, a part of its id, synthetic or file:PATH.",
+    help: "The device: /dev/video0, cam0, part of its id, synthetic or file:PATH.",
     completion: .file())
   var device: String
-  @Argument(help: "What to set, as NAME=VALUE.")
+  @Argument(help: "A control to set, as NAME=VALUE.")
   var assignments: [String] = []
   @OptionGroup var common: CommonOptions
 
   func perform() throws -> ExitStatus {
-    // What is written wrongly is told before a camera is opened.
+    // Syntax errors are reported before the camera is opened.
     let wanted = try assignments.map(ControlAssignment.init(parsing:))
     let device = try CaptureDevice.named(self.device)
     let controls = try CameraControls(device: device)
@@ -55,7 +55,7 @@ struct ControlsCommand: ParsableCommand, Verb {
 }
 
 extension CameraControl {
-  /// The control for people: a line, and one for each item of its menu.
+  /// The control as text: one line, then one line for each menu item.
   fileprivate var lines: [String] {
     var parts = ["\(name) (\(kind.v4l2Name))"]
     if !kind.isChoice, let minimum, let maximum {
@@ -83,6 +83,6 @@ extension CameraControl {
 }
 
 extension CameraControl.Kind {
-  /// Whether a range of numbers would say nothing.
+  /// Whether the control has no meaningful minimum and maximum.
   fileprivate var isChoice: Bool { [.menu, .integerMenu, .boolean, .button].contains(self) }
 }

@@ -4,7 +4,7 @@ import ArgumentParser
 import Dispatch
 import Overcrank
 
-/// `slowmo devices`: what cameras and microphones there are.
+/// `slowmo devices`: lists the cameras and microphones.
 struct DevicesCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "devices",
@@ -15,13 +15,13 @@ struct DevicesCommand: ParsableCommand, Verb {
         slowmo devices --json
         timeout --preserve-status -s INT 3 slowmo devices --watch --json
 
-      A device is then named by its path (/dev/video0), its place in this list (cam0) or a part
-      of its id. Besides, synthetic:1280x720@240 is a camera of the program's own, and
-      file:clip.mp4 plays a file as one. --watch tells of those that are there, then of each that
-      comes and goes, a line each, until Ctrl-C; with --json each line is a document.
+      Other verbs name a device by its path (/dev/video0), its index in this list (cam0) or part
+      of its id. synthetic:1280x720@240 is a built-in synthetic camera; file:clip.mp4 plays a
+      file as a camera. --watch lists the present devices, then prints one line for each device
+      added or removed, until Ctrl-C. With --json each line is a document.
       """)
 
-  @Flag(help: "Go on, and tell of devices as they come and go.")
+  @Flag(help: "Keep running and report devices as they are added and removed.")
   var watch = false
 
   @OptionGroup var common: CommonOptions
@@ -58,7 +58,7 @@ struct DevicesCommand: ParsableCommand, Verb {
     enum CodingKeys: CodingKey { case schema, devices }
   }
 
-  /// A line of `--watch --json`.
+  /// One line of `--watch --json`.
   struct Event: Encodable {
     let schema = schemaName("devices.event")
     let event: String
@@ -98,7 +98,7 @@ struct DevicesCommand: ParsableCommand, Verb {
     return .done
   }
 
-  /// Tells of changes until Ctrl-C, or until nobody reads them.
+  /// Reports changes until Ctrl-C, or until the reader of standard output is gone.
   private func reportChanges() throws -> ExitStatus {
     let changes = try CaptureDevice.changes()
     let json = common.json
@@ -114,7 +114,7 @@ struct DevicesCommand: ParsableCommand, Verb {
     return .done
   }
 
-  /// Writes a line at once; false when its reader is gone.
+  /// Writes one line without buffering; returns false if the reader is gone.
   private static func tell(_ change: CaptureDeviceChange, json: Bool) -> Bool {
     guard !json else {
       guard let data = try? Output.encode(Event(change), isPretty: false) else { return false }

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Overcrank
 
-/// `slowmo edit PROJECT -o OUT`: a composition of many ranges and files.
+/// `slowmo edit PROJECT -o OUT`: exports a composition of many ranges and files.
 struct EditCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "edit",
@@ -15,15 +15,15 @@ struct EditCommand: ParsableCommand, Verb {
         slowmo edit project.otio -o film2.mov --copy --dry-run
         slowmo edit project.otio -o again.otio
 
-      Projects are read from OpenTimelineIO (.otio), LosslessCut (.llc), CMX 3600 (.edl) and Final
-      Cut Pro XML 1.x (.fcpxml); their content tells which. A Samsung phone's movie is a project,
-      too, by the slow-motion ranges at its end.
-      Clips, gaps, speeds, reversals, freezes and time curves are played. Of several video tracks
-      the top one is seen, and gaps show what is below. Of several audio tracks the first is
-      heard, and transitions are cuts; whatever is left out is named.
-      The files of a project are seen from its own folder. slowmo retime writes one for
-      -o NAME.otio, in which the exact times and ramps stand beside what other programs read.
-      --copy needs pictures that are stored alike, and cuts where decoding can start.
+      Formats: OpenTimelineIO (.otio), LosslessCut (.llc), CMX 3600 (.edl) and Final Cut Pro XML
+      1.x (.fcpxml), detected by content. A Samsung phone's movie with slow-motion ranges in its
+      trailer is also a project.
+      Clips, gaps, speeds, reversals, freezes and time curves are supported. The top video track
+      is visible; its gaps show the track below. Only the first audio track is used. Transitions
+      become cuts. A warning names everything that is left out.
+      File names are relative to the project's directory. To create a project, run slowmo retime
+      with -o NAME.otio: it stores exact times and ramps beside the standard values.
+      --copy needs sources with the same encoding. Cuts between key frames follow --boundary.
       """)
 
   @Argument(
@@ -33,12 +33,12 @@ struct EditCommand: ParsableCommand, Verb {
 
   @Option(
     name: .shortAndLong,
-    help: "The file to write: .mov, .mp4 or .m4v, .otio for a project, or - to print that.",
+    help: "The file to write: .mov, .mp4 or .m4v, .otio for a project, or - to print a project.",
     completion: .file())
   var output: String
 
   @Option(
-    help: "Frames per second of an EDL's time codes, if its first movie has another rate.",
+    help: "Frame rate of an EDL's timecodes. Default: the rate of its first movie.",
     transform: FrameRate.init(parsing:))
   var timecodeFps: FrameRate?
 
@@ -63,14 +63,14 @@ struct EditCommand: ParsableCommand, Verb {
     try OutputNames.check([output], inputs: read.assets.map(\.path))
     guard read.composition.duration > .zero else {
       throw CommandError(
-        .badData, code: "invalid_project", "\(project) plays nothing",
-        hint: "give a project with a clip on a track")
+        .badData, code: "invalid_project", "\(project) is empty: it has no clip",
+        hint: "choose a project with a clip on a track")
     }
     do {
       return try exporting.export(
         read.composition, of: read.assets, to: output, verb: "edit", writing, common)
     } catch let error as MediaError where error.code == .audioRefused {
-      // The project chose the speed; who chose the algorithm may choose another one.
+      // The speed comes from the project, but the pitch algorithm from the command line.
       throw CommandError(
         exporting.pitch == .spectral ? .badData : .usage, code: error.code.rawValue,
         "\(project): \(error.message)",
@@ -80,20 +80,20 @@ struct EditCommand: ParsableCommand, Verb {
     }
   }
 
-  /// A project's times and speeds are data: nobody typed them.
+  /// Reports errors in a project's times and speeds as bad data, not as usage errors.
   private static func dataError(_ project: String, _ error: any Error) -> any Error {
-    // A missing or unreadable movie is told as it is.
+    // Errors about a missing or unreadable movie pass unchanged.
     guard let error = error as? MediaError, Self.dataCodes.contains(error.code) else {
       return error
     }
     return CommandError(
       .badData, code: error.code.rawValue, "\(project): \(error.message)",
       hint: error.code == .frameRateNeeded
-        ? "name it with --timecode-fps, such as 24, 25 or 29.97"
-        : "change the project, or save it from its program again")
+        ? "set it with --timecode-fps, such as 24, 25 or 29.97"
+        : "correct the project, or export it again")
   }
 
-  /// What the times, speeds and ranges of a project may be wrong in.
+  /// Error codes that stand for wrong times, speeds and ranges in a project.
   private static let dataCodes: Set<MediaError.Code> = [
     .overflow, .notPositive, .emptyRange, .outsideSource, .syntax, .notExact, .outsideComposition,
     .overlappingRanges, .invalidSegments, .cutInRamp, .invalidProject, .frameRateNeeded,
@@ -101,7 +101,7 @@ struct EditCommand: ParsableCommand, Verb {
   ]
 }
 
-/// What a project file plays, and its movies.
+/// The composition of a project file and its opened movies.
 private struct ProjectReader {
   private(set) var composition: Composition
   private(set) var assets: [Asset] = []
@@ -123,7 +123,7 @@ private struct ProjectReader {
       if let known = opened[path] { return known }
       let found = ProjectPaths.found(path, in: project)
       if found != ProjectPaths.resolved(path, in: project) {
-        relinked.append("\(path) is not there, and \(found) is taken for it")
+        relinked.append("\(path) not found; using \(found) instead")
       }
       let asset = try open(found)
       opened[path] = asset
@@ -141,9 +141,9 @@ private struct ProjectReader {
     assets = opened.values.sorted { $0.path < $1.path }
   }
 
-  /// What a phone says at the end of its movie.
+  /// Reads the slow-motion markers in the trailer of a Samsung phone's movie.
   private static func phoneMarkers(of asset: Asset, in path: String) throws -> SlowMotionMarkers {
-    // A movie of 240 frames a second may be stored at 30: all of it is slow as it stands.
+    // A 240 fps recording may be stored at 30 fps. Outside the markers it already plays slowly.
     let captured = asset.captureFrameRate?.rate.framesPerSecond
     let stored = asset.videoTrack?.nominalFrameRate?.framesPerSecond
     var elsewhere = Speed.normal
@@ -153,14 +153,14 @@ private struct ProjectReader {
     let tail = try Files.readTail(path, 1 << 20)
     guard let markers = try SlowMotionMarkers(samsungTrailer: tail, elsewhere: elsewhere) else {
       throw CommandError(
-        .badData, code: "invalid_project", "\(path) is a movie without slow-motion ranges",
-        hint: "retime it with slowmo retime, or give a project: .otio, .llc, .edl or .fcpxml")
+        .badData, code: "invalid_project", "\(path) is a movie without slow-motion markers",
+        hint: "use slowmo retime, or choose a project: .otio, .llc, .edl or .fcpxml")
     }
     guard captured != nil || stored.map({ $0 > Rational(60) }) ?? false else {
       throw CommandError(
         .badData, code: "invalid_project",
-        "\(path) has slow-motion ranges, but does not say at which rate it was captured",
-        hint: "give the ranges to slowmo retime with --range and --speed")
+        "\(path) has slow-motion markers, but its capture rate is unknown",
+        hint: "set the ranges with slowmo retime --range and --speed")
     }
     return markers
   }

@@ -4,11 +4,11 @@ import ArgumentParser
 import FoundationEssentials
 import Overcrank
 
-/// `slowmo frames FILE`: single frames as PNG files, by number and by time.
+/// `slowmo frames FILE`: writes single frames as PNG files, by index or by time.
 struct FramesCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "frames",
-    abstract: "Write single frames as PNG files, and the times of all of them as CSV.",
+    abstract: "Write single frames as PNG files, and the times of all frames as CSV.",
     discussion: """
       EXAMPLES
         slowmo frames take.mov --at 1 -o 'frame_{index:06}.png'
@@ -18,10 +18,10 @@ struct FramesCommand: ParsableCommand, Verb {
         slowmo frames take.mov --csv - | head -n 3
         slowmo frames take.mov --at 1 -o - > second.png
 
-      Images are rotated upright, as players show the movie; with --rotation keep they are as
-      stored. --at end is the last frame. In the name {index} is the frame's number from 0, {us}
-      and {ms} its time, {name} the movie's name; {index:06} has six digits at least. The name -
-      is standard output.
+      Images are rotated upright, as players show the movie; --rotation keep leaves them as
+      stored. --at end is the last frame. In the file name, {index} is the frame index from 0,
+      {us} and {ms} its time and {name} the movie's name; {index:06} has at least six digits.
+      The name - is standard output.
       """)
 
   @Argument(help: "The movie file.", completion: .file())
@@ -38,16 +38,16 @@ struct FramesCommand: ParsableCommand, Verb {
   var at: [TimeExpression] = []
 
   @Option(
-    name: .shortAndLong, help: "The files to write, such as 'dir/{index:06}.png'.",
+    name: .shortAndLong, help: "File name template, such as 'dir/{index:06}.png'.",
     completion: .file())
   var output: String?
 
   @Option(
-    help: "Write a line for each frame: number, times, sequence, what is missing.",
+    help: "Write one CSV line per frame: index, times, sequence number, lost frames.",
     completion: .file())
   var csv: String?
 
-  @Option(help: "Apply the rotation that players are asked for, or keep images as they are stored.")
+  @Option(help: "Apply the movie's rotation, or keep images as stored: apply or keep.")
   var rotation = RotationPolicy.apply
 
   @Option(help: .onError) var onError = UndecodableFramePolicy.stop
@@ -74,7 +74,7 @@ struct FramesCommand: ParsableCommand, Verb {
     let file: String
     let csv: String?
     let frames: [Frame]
-    /// The numbers of frames that could not be decoded; with `skip` they have no file.
+    /// The indices of frames that could not be decoded; with `skip` these have no file.
     let undecodableFrames: [Int]
     let dryRun: Bool
 
@@ -88,7 +88,7 @@ struct FramesCommand: ParsableCommand, Verb {
     let asset = try openAsset(file, onError)
     guard let table = asset.videoTrack?.frames else {
       throw CommandError(
-        .badData, code: "invalid_data", "\(file) holds no pictures", hint: "see slowmo info \(file)"
+        .badData, code: "invalid_data", "\(file) has no video", hint: "see slowmo info \(file)"
       )
     }
     let lines = asset.frameTimingRows()
@@ -115,13 +115,13 @@ struct FramesCommand: ParsableCommand, Verb {
     return .done
   }
 
-  /// The frames asked for, in the order of the options; all of them where none is named.
+  /// Returns the frames to write, in the order of the options; all frames without an option.
   private func chosenFrames(_ asset: Asset, _ table: FrameTable) throws -> [Int] {
     func outside(_ what: String) -> CommandError {
       .usage(
         "\(what) is outside \(file), which lasts "
           + "\(decimal(asset.duration.doubleValue, 6)) s and has \(table.entries.count) frames",
-        hint: "ranges and times count from 0")
+        hint: "choose a time from 0 to the duration")
     }
     if let range {
       let resolved = try asset.resolve(range)
@@ -129,7 +129,7 @@ struct FramesCommand: ParsableCommand, Verb {
         throw outside("the range \(range)")
       }
       var indices: [Int] = []
-      // Half open: the frames that begin inside, and the one that is on when it begins.
+      // A range selects the frame on screen at its start, and all frames that begin inside it.
       for index in first..<table.entries.count
       where try index == first || table.time(ofFrame: Int64(index)) < resolved.end {
         indices.append(index)
@@ -138,7 +138,7 @@ struct FramesCommand: ParsableCommand, Verb {
     }
     guard !at.isEmpty else { return Array(table.entries.indices) }
     return try at.map { expression in
-      // No frame begins at the end: there the last one is still on.
+      // No frame begins at the end of the movie; the last frame is still on screen there.
       if expression == .end, let last = table.entries.indices.last { return last }
       let time = try asset.resolve(expression)
       guard let index = table.index(at: time) else { throw outside("the time \(expression)") }
@@ -146,7 +146,7 @@ struct FramesCommand: ParsableCommand, Verb {
     }
   }
 
-  /// The names of the files, before any is written.
+  /// Determines all file names before the first file is written.
   private func plan(
     _ indices: [Int], _ lines: [Asset.FrameTimingRow], _ names: inout OutputNames
   ) throws -> [Document.Frame] {
@@ -162,13 +162,13 @@ struct FramesCommand: ParsableCommand, Verb {
       let nanoseconds = lines[index].time.wholeNanoseconds
       let path = template.name([
         "index": .number(Int64(index)), "name": .text(NameTemplate.stem(of: file)),
-        // Rounded down to the unit.
+        // Microseconds and milliseconds are rounded down.
         "us": .number(nanoseconds / 1_000), "ms": .number(nanoseconds / 1_000_000),
       ])
       guard seen.insert(path).inserted else {
         throw CommandError.usage(
           "the name \(output) is the same for several frames, such as \(path)",
-          hint: "put the frame's number into it: {index:06}")
+          hint: "add the frame index: {index:06}")
       }
       try names.add(path)
       try Files.refuseExisting(path, overwrites: writing.overwrite)
@@ -176,7 +176,7 @@ struct FramesCommand: ParsableCommand, Verb {
     }
   }
 
-  /// Writes the pictures; the numbers of frames are returned that could not be decoded.
+  /// Writes the frames and returns the indices of those that could not be decoded.
   private func writeFrames(_ asset: Asset, _ frames: [Document.Frame]) throws -> [Int] {
     guard !frames.isEmpty else { return [] }
     let progress = ProgressReporter(writing.progress)
@@ -184,14 +184,15 @@ struct FramesCommand: ParsableCommand, Verb {
     var reader = try FrameReader(asset, undecodable: onError)
     let appliesRotation = rotation == .apply
     if appliesRotation, asset.videoTrack?.rotatesByRightAngles == false {
-      Output.note("slowmo: \(file): images are as stored, not rotated: no multiple of 90 degrees")
+      Output.note(
+        "slowmo: \(file): images are not rotated: the rotation is no multiple of 90 degrees")
     }
     var writer = PNGWriter(appliesRotation: appliesRotation)
     for (count, frame) in frames.enumerated() {
       if Interrupt.isRequested {
         throw CommandError(
-          Interrupt.status, code: "cancelled", "interrupted after \(count) pictures",
-          hint: "those that were written are whole")
+          Interrupt.status, code: "cancelled", "interrupted after \(count) images",
+          hint: "run again with --overwrite for the rest")
       }
       do {
         let bytes = try writer.data(of: frame.index, from: &reader)

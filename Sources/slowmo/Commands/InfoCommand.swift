@@ -3,17 +3,17 @@
 import ArgumentParser
 import Overcrank
 
-/// `slowmo info FILE`: what is in a movie file.
+/// `slowmo info FILE`: describes a movie file.
 struct InfoCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "info",
-    abstract: "Tell what is in a movie file.",
+    abstract: "Describe a movie file: tracks, rates, duration and metadata.",
     discussion: """
       EXAMPLES
         slowmo info take.mov
         slowmo info take.mov --json
 
-      The capture rate is told only where the file says it, never guessed.
+      The capture rate is reported only if the file states it; it is never guessed.
       """)
 
   @Argument(help: "The movie file.", completion: .file())

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Overcrank
 
-/// `slowmo modes DEVICE`: how fast a camera can go.
+/// `slowmo modes DEVICE`: lists the modes of a camera.
 struct ModesCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "modes",
@@ -15,15 +15,15 @@ struct ModesCommand: ParsableCommand, Verb {
         slowmo modes synthetic --fourcc mjpg --json
         slowmo modes synthetic --size 640x480 --fourcc mjpg --min-fps 240 --probe 100ms
 
-      A device of several inputs shows those of the input in force; '/dev/video0?input=3' chooses
-      another, by its number or a part of its name. For an input such as HDMI,
-      '/dev/video0?timings=query' sets it to what comes in, and timings=index=3 or
-      timings=cvt,width=640,height=480,fps=120 to what is said. Both stay in force.
-      Where sizes come as a range, the well-known ones of it are listed; --size asks for any other.
+      A device with several inputs lists the modes of the current input. '/dev/video0?input=3'
+      selects another one, by its index or part of its name. For an input such as HDMI,
+      '/dev/video0?timings=query' sets the timings of the incoming signal; timings=index=3 or
+      timings=cvt,width=640,height=480,fps=120 sets the given ones. Both settings persist.
+      If the driver reports a range of sizes, only common sizes are listed; --size adds any other.
       """)
 
   @Argument(
-    help: "The device: /dev/video0, cam0, a part of its id, synthetic or file:PATH.",
+    help: "The device: /dev/video0, cam0, part of its id, synthetic or file:PATH.",
     completion: .file())
   var device: String
 
@@ -42,7 +42,7 @@ struct ModesCommand: ParsableCommand, Verb {
   var fourcc: ModeRequest?
 
   @Option(
-    help: "Stream each mode listed for so long, such as 2s, and tell what it delivers.",
+    help: "Stream each listed mode for this long, such as 2s, and report the measured rate.",
     transform: positiveDuration)
   var probe: MediaTime?
 
@@ -133,7 +133,7 @@ struct ModesCommand: ParsableCommand, Verb {
         let mark =
           (format.id == fastest?.id ? "  (fastest)" : "")
           + (format.isEmulated ? "  (emulated)" : "")
-          + (format.exceedsSource ? "  (larger than what comes in)" : "")
+          + (format.exceedsSource ? "  (larger than the input signal)" : "")
         Output.line("\(format.id)  \(format.maxFrameRate.doubleValue) fps\(measured)\(mark)")
       }
       return Interrupt.isRequested ? Interrupt.status : .done
@@ -148,7 +148,7 @@ struct ModesCommand: ParsableCommand, Verb {
     return Interrupt.isRequested ? Interrupt.status : .done
   }
 
-  /// What a mode delivers; nil, after a warning, where it does not stream.
+  /// Measures a mode; prints a warning and returns nil if the mode does not stream.
   private func measure(
     _ device: CaptureDevice, _ format: CaptureFormat, for duration: MediaTime
   ) -> RateMeasurement? {
@@ -156,7 +156,7 @@ struct ModesCommand: ParsableCommand, Verb {
       return try DeviceInput(device: device, format: format)
         .measure(for: duration, until: { Interrupt.isRequested })
     } catch {
-      Output.warning("\(format.id) was not measured: \(error)")
+      Output.warning("could not measure \(format.id): \(error)")
       return nil
     }
   }

@@ -4,11 +4,11 @@ import ArgumentParser
 import Overcrank
 import OvercrankLinuxSystem
 
-/// `slowmo record DEVICE -o FILE`: a take, and what became of each of its frames.
+/// `slowmo record DEVICE -o FILE`: records a camera and accounts for every frame.
 struct RecordCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "record",
-    abstract: "Record a camera, and account for every frame.",
+    abstract: "Record a camera and account for every frame.",
     discussion: """
       EXAMPLES
         slowmo record synthetic:640x480@240 -o take.mov -t 2
@@ -18,20 +18,20 @@ struct RecordCommand: ParsableCommand, Verb {
         slowmo record synthetic:640x480@240 -o clap.mov --pre 500ms --post 1s --trigger audio:-20dBFS
         slowmo record synthetic -o quiet.mov -t 1 --audio none
 
-      The first Ctrl-C stops the take and finishes the file, as SIGTERM and a closed
-      terminal do; with nohup a take outlives its terminal. --audio takes a microphone by
-      the name that slowmo devices gives it, such as hw:1,0.
+      The first Ctrl-C stops the recording and finishes the file. SIGTERM and closing the
+      terminal do the same; under nohup the recording goes on. --audio takes a microphone by
+      its name in the output of slowmo devices, such as hw:1,0.
 
-      CLIPS With --trigger frames are kept in memory, and a clip holds those from --pre before
-      each trigger to --post after it. -t then limits the whole capture; without a trigger it
-      ends with 75. Triggers within --quiet-period of another are ignored.
-      For --repeat the FILE has {n} in it, which goes on from the first free number, and may have
-      {date} and {time}; the capture ends while 512 MiB or a twentieth of the disk are still free,
-      unless --min-free says otherwise.
+      CLIPS: With --trigger, frames are kept in memory. A clip contains the frames from --pre
+      before its trigger to --post after it. -t limits the whole capture; if no trigger comes in
+      that time, the exit code is 75. Triggers within --quiet-period of another are ignored.
+      With --repeat, FILE contains {n}, which counts from the first free number, and may contain
+      {date} and {time}. The capture stops while 512 MiB or 5 % of the disk are still free;
+      --min-free sets another limit.
       """)
 
   @Argument(
-    help: "The device: /dev/video0, cam0, a part of its id, synthetic or file:PATH.",
+    help: "The device: /dev/video0, cam0, part of its id, synthetic or file:PATH.",
     completion: .file())
   var device: String
 
@@ -40,53 +40,54 @@ struct RecordCommand: ParsableCommand, Verb {
   var output: String
 
   @Option(
-    help: "The mode, as [WxH][@rate][/fourcc]; the fastest that fits.",
+    help: "The mode, as [WxH][@rate][/fourcc]; the fastest match is used.",
     transform: ModeRequest.init(parsing:))
   var mode: ModeRequest?
 
-  @Flag(help: "The fastest mode of all, which is also the default.")
+  @Flag(help: "Use the fastest mode of all; this is the default.")
   var fastest = false
 
   @Option(
     name: [.customShort("t"), .long], parsing: .unconditional,
-    help: "End the take after this much time.", transform: positiveDuration)
+    help: "Stop after this duration.", transform: positiveDuration)
   var duration: MediaTime?
 
-  @Option(help: "End the take after this many frames.")
+  @Option(help: "Stop after this many frames.")
   var frames: Int64?
 
-  @Option(help: "How to store pictures: auto, copy, h264, mjpeg, ffv1 or raw.")
+  @Option(help: "Video codec: auto, copy, h264, mjpeg, ffv1 or raw.")
   var codec = VideoOutputSettings.automatic
 
-  @Option(help: "Record this microphone beside it, or none; else what the camera itself hears.")
+  @Option(help: "Record this microphone. Default: the camera's own audio; none: no audio.")
   var audio: String?
 
-  @Option(help: "How to store sound: aac or pcm; by default pcm beside lossless pictures.")
+  @Option(help: "Audio codec: aac or pcm. Default: pcm with lossless video, else aac.")
   var audioCodec: AudioCodec?
 
-  @Option(help: "Exit with 10 when more frames than this are missing.")
+  @Option(help: "Exit with 10 if more frames than this are lost.")
   var maxDrops: Int64?
 
-  @Option(help: "Write the report to this file as JSON, too.", completion: .file())
+  @Option(help: "Also write the report to this file, as JSON.", completion: .file())
   var report: String?
 
-  @Option(help: "End the take before its file has more bytes: 500M, 2GiB.", transform: byteCount)
+  @Option(
+    help: "Stop before the file exceeds this size, e.g. 500M or 2GiB.", transform: byteCount)
   var maxSize: Int64?
 
-  @Option(help: "End the take when the disk has fewer free bytes.", transform: byteCount)
+  @Option(help: "Stop before free disk space falls below this size.", transform: byteCount)
   var minFree: Int64?
 
-  @Flag(help: "Keep all frames in memory, and write the file when the take is over.")
+  @Flag(help: "Keep all frames in memory and write the file after the capture.")
   var burst = false
 
-  @Flag(help: "Put the index first at the end, so that the file plays while it is fetched.")
+  @Flag(help: "Move the index to the front at the end, so that the file plays while downloading.")
   var faststart = false
 
-  @Option(help: "What the file says it is called.")
+  @Option(help: "Title stored in the file's metadata.")
   var title: String?
 
   @Option(
-    name: .customLong("frames-csv"), help: "Write a line for each frame, as slowmo frames --csv.",
+    name: .customLong("frames-csv"), help: "Write one CSV line per frame, as slowmo frames --csv.",
     completion: .file())
   var framesCSV: String?
 
@@ -98,13 +99,13 @@ struct RecordCommand: ParsableCommand, Verb {
     if mode != nil && fastest { throw ValidationError("--mode and --fastest exclude each other") }
     if let frames, frames < 1 { throw ValidationError("--frames \(frames) is not above zero") }
     if frames != nil, triggers.isTriggered {
-      throw ValidationError("--frames counts a take's frames; with --trigger use --pre and --post")
+      throw ValidationError("--frames excludes --trigger: limit clips with --pre and --post")
     }
     if burst, triggers.isTriggered {
-      throw ValidationError("--burst keeps a whole take in memory; --trigger has a ring of its own")
+      throw ValidationError("--burst and --trigger exclude each other: both keep frames in memory")
     }
     if framesCSV != nil, triggers.repeat {
-      throw ValidationError("--frames-csv is of one clip: slowmo frames --csv writes those of many")
+      throw ValidationError("--frames-csv excludes --repeat: use slowmo frames --csv for each clip")
     }
     if triggers.repeat {
       do { _ = try TriggeredRecording.template(output) } catch let error as CommandError {
@@ -116,10 +117,10 @@ struct RecordCommand: ParsableCommand, Verb {
       throw ValidationError(
         output == standardOutput
           ? "a movie cannot be written to standard output: name a file"
-          : "\(output) is no name of a movie that is recorded: use .mov or .mp4")
+          : "cannot record to \(output): use a .mov or .mp4 file name")
     }
     if report == standardOutput {
-      throw ValidationError("--report - is what --json does: name a file, or give --json")
+      throw ValidationError("--report - is not supported: name a file, or use --json")
     }
     if let maxDrops, maxDrops < 0 { throw ValidationError("--max-drops \(maxDrops) is negative") }
   }
@@ -129,7 +130,7 @@ struct RecordCommand: ParsableCommand, Verb {
   func perform() throws -> ExitStatus {
     try OutputNames.check([output, report, framesCSV], inputs: [])
     let device = try CaptureDevice.named(self.device)
-    // A file that plays as a camera is read.
+    // A file device is an input, so the output must not be the same file.
     let clip = device.kind == .file ? device.path : nil
     try OutputNames.check([output, report, framesCSV], inputs: [clip])
     let format = try chooseFormat(of: device)
@@ -161,7 +162,8 @@ struct RecordCommand: ParsableCommand, Verb {
     }
     if burst {
       progress.note(
-        "memory surely holds \(decimal(preflight.maximumBurstDuration.doubleValue, 1)) s of this mode"
+        "available memory holds at least "
+          + "\(decimal(preflight.maximumBurstDuration.doubleValue, 1)) s of this mode"
       )
     }
     if triggers.isTriggered {
@@ -169,7 +171,7 @@ struct RecordCommand: ParsableCommand, Verb {
         output: output, options: triggers, overwrites: writing.overwrite, progress: progress)
       let result = try withExtendedLifetime(session) { try clips.record(movie) }
       let problem = problem(result)
-      // Without a clip there is nothing to tell of but why.
+      // Without a clip, only the problem is reported.
       if let problem, result.clips.isEmpty { throw problem }
       return try finish(
         RecordDocument(result, preflight, path: output, repeats: triggers.repeat, problem),
@@ -177,7 +179,7 @@ struct RecordCommand: ParsableCommand, Verb {
     }
     progress.start(file: output)
     let total = frames ?? duration.flatMap { try? expectedFrames($0, input) }
-    // An option is looked up each time that it is named.
+    // A property wrapper costs a lookup at each access, too slow for the progress callback.
     let fillsMemory = burst
     let result = try withExtendedLifetime(session) {
       try movie.record { state in
@@ -185,13 +187,13 @@ struct RecordCommand: ParsableCommand, Verb {
           ProgressReporter.State(
             frame: state.stored, totalFrames: total, seconds: state.duration.doubleValue,
             drops: state.missing, bytes: state.bytes,
-            // The memory of a burst is there to be filled.
+            // A burst fills its memory by design, so its fill level is no warning sign.
             queueFill: fillsMemory ? nil : state.queueFill,
             peaks: state.levels.map(\.peakDBFS)))
       }
     }
     let commands = triggers.exec.map(ClipCommands.init)
-    // By now the name may be another file's.
+    // If the output was replaced, another file now has its name.
     if result.problem?.code != .outputReplaced { commands?.run(for: output) }
     let warnings = result.warnings + (commands?.wait() ?? [])
     for warning in warnings { progress.warning(warning) }
@@ -201,8 +203,10 @@ struct RecordCommand: ParsableCommand, Verb {
       RecordText.lines(result), tableOf: result)
   }
 
-  /// The fastest mode that fits, among those that suit the codec; among all where none does,
-  /// so that the refusal says what the camera delivers.
+  /// Returns the fastest matching mode that suits the codec.
+  ///
+  /// If no mode suits, returns the fastest of all, so that the later error names the camera's
+  /// format.
   private func chooseFormat(of device: CaptureDevice) throws -> CaptureFormat {
     do {
       return try fastestFormat(of: device, suiting: codec)
@@ -239,31 +243,31 @@ struct RecordCommand: ParsableCommand, Verb {
     return .done
   }
 
-  /// What to say of a capture that waited for triggers: where none came, that is the problem.
+  /// Returns the problem of a triggered capture; a capture without a trigger is a problem.
   private func problem(_ result: TriggeredReport) -> CommandError? {
     if let problem = result.problem { return CommandError(problem) }
     guard result.triggerCount == 0 else { return nil }
     return CommandError(
       .gaveUpWaiting, code: "no_trigger",
       Interrupt.isRequested
-        ? "the capture for \(output) was stopped before a trigger came"
+        ? "the capture for \(output) stopped before a trigger came"
         : "no trigger came for \(output)",
-      hint: "wait for longer, or check what gives the trigger")
+      hint: "wait longer with -t, or check the trigger source")
   }
 
-  /// Writes a line for each frame of a clip, where that is asked for.
+  /// Writes the frame table of a clip if requested.
   private func writeFrameTable(_ clip: RecordingReport) throws {
     guard let framesCSV, clip.isPlayable else { return }
     try FrameTableText.write(
       Asset(path: clip.path).frameTimingRows(), to: framesCSV, overwrites: writing.overwrite)
   }
 
-  /// Prints the report in the ways asked for, and judges the take.
+  /// Prints and writes the report, then decides the exit status.
   private func finish(
     _ document: RecordDocument, _ lines: [String], tableOf clip: RecordingReport?
   ) throws -> ExitStatus {
     var document = document
-    // The take is there, whatever becomes of what is written about it: its document is printed.
+    // The recording exists even if writing its report fails, so its document is still printed.
     do {
       if let clip { try writeFrameTable(clip) }
       if let report {
@@ -287,7 +291,7 @@ struct RecordCommand: ParsableCommand, Verb {
   }
 }
 
-/// A duration above zero.
+/// Parses a duration above zero.
 @Sendable func positiveDuration(_ text: String) throws -> MediaTime {
   let duration = try MediaTime(parsing: text)
   guard duration > .zero else {
@@ -296,7 +300,7 @@ struct RecordCommand: ParsableCommand, Verb {
   return duration
 }
 
-/// A number of bytes above zero: `4096`, `500M`, `2GiB`.
+/// Parses a number of bytes above zero: `4096`, `500M`, `2GiB`.
 @Sendable func byteCount(_ text: String) throws -> Int64 {
   let units: [(String, Int64)] = [
     ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40),
@@ -309,5 +313,5 @@ struct RecordCommand: ParsableCommand, Verb {
     let (bytes, overflow) = number.multipliedReportingOverflow(by: factor)
     if !overflow { return bytes }
   }
-  throw ValidationError("\(text) is no number of bytes above zero, such as 500M or 2GiB")
+  throw ValidationError("\(text) is not a size above zero, such as 500M or 2GiB")
 }

@@ -3,22 +3,22 @@
 import ArgumentParser
 import Overcrank
 
-/// `slowmo recover FILE`: makes a whole movie of what a crash or a power cut left.
+/// `slowmo recover FILE`: repairs a recording after a crash or a power cut.
 struct RecoverCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "recover",
-    abstract: "Make a whole movie of a recording that a crash or a power cut left.",
+    abstract: "Repair a recording after a crash or a power cut.",
     discussion: """
       EXAMPLES
         slowmo recover take.mov
         slowmo recover take.mov --json
         slowmo recover half-copied.mp4 -o there.mp4
 
-      The file is mended in place, without a copy, and its ledger is made again from the records in
-      it. What is not whole is left where it is. A file that needs nothing is not touched; one that
-      cannot be mended is left as it is (65).
-      With -o, what is there of any movie that is cut off is copied to another file, as long as its
-      index is there.
+      The file is repaired in place, without a copy. Its ledger is rebuilt from the records in the
+      file. Incomplete data is skipped, not deleted. An intact file is not changed. A file that
+      cannot be repaired is not changed either (exit code 65).
+      With -o, the readable frames of any truncated movie are copied to another file, provided
+      that the movie's index is present.
       """)
 
   @Argument(help: "The movie file.", completion: .file())
@@ -26,7 +26,7 @@ struct RecoverCommand: ParsableCommand, Verb {
 
   @Option(
     name: .shortAndLong,
-    help: "Copy what is there of a movie that is cut off to this file: .mov, .mp4 or .m4v.",
+    help: "Copy the readable frames of a truncated movie to this file: .mov, .mp4 or .m4v.",
     completion: .file())
   var output: String?
 
@@ -56,8 +56,8 @@ struct RecoverCommand: ParsableCommand, Verb {
         let truncation = asset.truncation
       else { throw error }
       throw CommandError(
-        .badData, code: error.code.rawValue, "\(file) is cut off: \(truncation.words)",
-        hint: "copy these to another file with slowmo recover \(file) -o there.mov")
+        .badData, code: error.code.rawValue, "\(file) is truncated: \(truncation.words)",
+        hint: "copy them to another file with slowmo recover \(file) -o there.mov")
     }
     if common.json {
       try Output.document(RecoverDocument(report))
@@ -66,13 +66,13 @@ struct RecoverCommand: ParsableCommand, Verb {
     }
     return .done
   }
-  /// Copies the frames that can be read to another file.
+  /// Copies the readable frames to another file.
   private func copyReadable(to output: String) throws -> ExitStatus {
     let asset = try Asset(path: file, allowsTruncation: true)
     guard let truncation = asset.truncation, let track = asset.videoTrack else {
       throw CommandError(
-        .badData, code: "invalid_data", "\(file) is not cut off: all its frames can be read",
-        hint: "recover it in place, without -o, or copy it with slowmo retime")
+        .badData, code: "invalid_data", "\(file) is not truncated: all frames can be read",
+        hint: "recover in place, without -o, or copy the file with slowmo retime")
     }
     var settings = ExportSettings(path: output, mode: .passthrough())
     settings.overwrites = overwrite
@@ -82,7 +82,7 @@ struct RecoverCommand: ParsableCommand, Verb {
     if common.json {
       try Output.document(document)
     } else {
-      Output.line("\(output): \(truncation.words) of \(file), and are copied")
+      Output.line("\(output): copied from \(file): \(truncation.words)")
     }
     return .done
   }

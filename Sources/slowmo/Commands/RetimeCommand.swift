@@ -3,11 +3,11 @@
 public import ArgumentParser
 import Overcrank
 
-/// `slowmo retime FILE -o OUT`: parts of a clip at another speed.
+/// `slowmo retime FILE -o OUT`: plays parts of a clip at another speed.
 struct RetimeCommand: ParsableCommand, Verb {
   static let configuration = CommandConfiguration(
     commandName: "retime",
-    abstract: "Trim a clip, and play parts slower or faster, copied or at a constant rate.",
+    abstract: "Trim a clip and play parts slower or faster, copied or at a constant rate.",
     discussion: """
       EXAMPLES
         slowmo retime take.mov -o slow.mov --range 0.5..1 --speed 1/8 --copy
@@ -24,19 +24,20 @@ struct RetimeCommand: ParsableCommand, Verb {
         slowmo retime take.mov -o hit.mov --trim 0.5..1.5 --preset pulse --at 1 --speed 1/4 --copy
         slowmo retime take.mov -o g.mov --preset impact --at 1 --speed 1/5 --width 500ms --copy
 
-      --trim keeps only this range of the source; several play in the order given. All times stay
-      those of the source: a --range is cut where --trim starts and ends. A --range or an --at
-      outside is refused.
-      The nth --speed belongs to the nth --range; what lies outside every range keeps its speed.
-      --ramp names speeds at times of the source: from one to the next the speed goes by the same
-      amount each instant (--easing eased: without a jolt), before the first and after the last
-      it stays. Two speeds at one time make a jump. --preset slows down to an eighth, or --speed,
-      for --width of the source: impact for 0.3 s, a third of it before --at; landing for 0.25 s
-      from --at on; pulse for 0.2 s around --at, and it is faster before and after that. freeze
-      holds the frame at --at for a second, or for --width.
-      --copy does not re-encode the picture: each frame keeps its bytes and gets its exact time.
-      --fps shows at each instant the last frame that is due, or with --sampling the nearest, or
-      all that are on until the next, mixed as light. Where the source has fewer, that is said.
+      --trim keeps only this range of the source; several ranges play in the order given. All
+      times are source times, also with --trim. A --range is clipped to the trimmed part. A
+      --range or --at outside the trimmed part is refused.
+      The nth --speed applies to the nth --range; the rest of the clip plays at speed 1.
+      --ramp sets speeds at source times. Between two points the speed changes linearly, or with
+      an S-curve (--easing eased). It is constant before the first point and after the last. Two
+      speeds at one time make a step.
+      --preset plays --width of the source at 1/8 speed, or at --speed: impact 0.3 s, a third of
+      it before --at; landing 0.25 s from --at; pulse 0.2 s around --at, and faster before and
+      after it. freeze holds the frame at --at for 1 s, or for --width.
+      --copy does not re-encode video: each frame keeps its bytes and gets its exact time.
+      --fps shows the last frame due at each output time. --sampling nearest shows the nearest
+      frame; blend mixes all frames of an output period in linear light. A note reports each
+      range where the source has fewer frames than the output.
       """)
 
   @Argument(help: "The movie file.", completion: .file())
@@ -44,7 +45,7 @@ struct RetimeCommand: ParsableCommand, Verb {
 
   @Option(
     name: .shortAndLong,
-    help: "The file to write: .mov, .mp4 or .m4v, .otio for a project, or - to print that.",
+    help: "The file to write: .mov, .mp4 or .m4v, .otio for a project, or - to print a project.",
     completion: .file())
   var output: String
 
@@ -61,39 +62,39 @@ struct RetimeCommand: ParsableCommand, Verb {
 
   @Option(
     parsing: .unconditionalSingleValue,
-    help: "Source seconds per output second, such as 1/8; for the whole clip without --range.",
+    help: "Source seconds per output second, such as 1/8. Without --range: for the whole clip.",
     transform: Speed.init(parsing:))
   var speed: [Speed] = []
 
   @Option(
     parsing: .unconditional,
-    help: "Speeds at times of the source, such as '1=1 1.3=1/8 2=1'.")
+    help: "Speeds at source times, such as '1=1 1.3=1/8 2=1'.")
   var ramp: String?
 
-  @Option(help: "How the speed goes along --ramp: linear or eased.")
+  @Option(help: "Speed change between the points of --ramp: linear or eased.")
   var easing: SpeedRamp.Easing?
 
   @Option(help: "Slow down around --at: impact, landing, freeze or pulse.")
   var preset: RetimingPreset?
 
   @Option(
-    parsing: .unconditional, help: "The time of the source that --preset is about.",
+    parsing: .unconditional, help: "The source time of --preset.",
     transform: TimeExpression.init(parsing:))
   var at: TimeExpression?
 
   @Option(
     parsing: .unconditional,
-    help: "How much of the source --preset plays slowly, or how long a freeze stands.",
+    help: "Source duration that --preset slows down, or output duration of freeze.",
     transform: positiveDuration)
   var width: MediaTime?
 
   @Option(
-    help: "Play slowly what an iPhone's .AAE file beside the clip says.", completion: .file())
+    help: "Use the slow-motion markers of an iPhone's .AAE file.", completion: .file())
   var sidecar: String?
 
   @Option(
     name: .customLong("playback-fps"),
-    help: "Play the whole clip at this rate, each frame once: 30 shows 240 as an eighth.",
+    help: "Play every frame at this rate: 30 plays a 240 fps clip at 1/8 speed.",
     transform: FrameRate.init(parsing:))
   var playbackRate: FrameRate?
 
@@ -104,14 +105,15 @@ struct RetimeCommand: ParsableCommand, Verb {
   func validate() throws {
     try exporting.check(output: output)
     try common.check(standardOutputFor: "-o", output)
-    // The speed of a preset is its own.
+    // With a preset, `--speed` is the preset's slow speed, not a method of its own.
     let ways = [
       !speed.isEmpty && preset == nil, ramp != nil, preset != nil, playbackRate != nil,
       sidecar != nil,
     ]
     .count { $0 }
     if ways == 0 && trim.isEmpty {
-      throw ValidationError("no --speed: give one, such as --speed 1/8, or --trim 1.2..1.5")
+      throw ValidationError(
+        "no change requested: use --speed, such as --speed 1/8, or --trim 1.2..1.5")
     }
     if ways > 1 {
       throw ValidationError(
@@ -123,19 +125,19 @@ struct RetimeCommand: ParsableCommand, Verb {
     }
     if width != nil && preset == nil { throw ValidationError("--width needs --preset") }
     if preset == .freeze && !speed.isEmpty {
-      throw ValidationError("--preset freeze has no speed: --width says how long it stands")
+      throw ValidationError("--preset freeze excludes --speed: set its duration with --width")
     }
     if preset != nil && (speed.count > 1 || !range.isEmpty) {
-      throw ValidationError("--preset takes one --speed, and no --range")
+      throw ValidationError("--preset takes at most one --speed, and no --range")
     }
     if easing != nil && ramp == nil { throw ValidationError("--easing needs --ramp") }
     if speed.isEmpty && !range.isEmpty { throw ValidationError("--range needs --speed") }
     if !range.isEmpty && range.count != speed.count {
       throw ValidationError(
-        "\(range.count) --range and \(speed.count) --speed: each range needs its speed")
+        "\(range.count) --range and \(speed.count) --speed: each range needs one speed")
     }
     if range.isEmpty && speed.count > 1 {
-      throw ValidationError("\(speed.count) --speed without --range: each needs its range")
+      throw ValidationError("\(speed.count) --speed without --range: each speed needs one range")
     }
   }
 
@@ -155,7 +157,7 @@ struct RetimeCommand: ParsableCommand, Verb {
     }
   }
 
-  /// What would play if nothing were cut off.
+  /// Returns the composition before `--trim` is applied.
   private func composition(_ asset: Asset, _ kept: [TimeRange]) throws -> Composition {
     let source = try asset.mediaSource()
     if let ramp {
@@ -180,26 +182,26 @@ struct RetimeCommand: ParsableCommand, Verb {
   }
 
   private static func notKept(_ what: String) -> CommandError {
-    .usage("\(what) is outside what --trim keeps", hint: "times are those of the source")
+    .usage("\(what) is outside the range of --trim", hint: "write times in source time")
   }
 
-  /// What an iPhone says beside its clip.
+  /// Reads the slow-motion markers that an iPhone stored beside its clip.
   private static func markers(_ sidecar: String) throws -> SlowMotionMarkers {
     let text = try Files.readText(sidecar)
     do { return try SlowMotionMarkers(aae: text) } catch {
       throw CommandError(
         .badData, code: error.code.rawValue, "\(sidecar): \(error.description)",
-        hint: "give the .AAE file that an iPhone wrote for a slow-motion clip")
+        hint: "choose the .AAE file that an iPhone wrote for a slow-motion clip")
     }
   }
 
-  /// The points of a ramp as somebody wrote it: `1=1 1.3=1/8`.
+  /// Parses the points of `--ramp`, such as `1=1 1.3=1/8`.
   private func points(_ text: String, _ asset: Asset) throws -> [Composition.SpeedPoint] {
     let points = try text.split(separator: " ").map { point in
       let sides = point.split(separator: "=", omittingEmptySubsequences: false)
       guard sides.count == 2 else {
         throw CommandError.usage(
-          "\(point) in --ramp is no TIME=SPEED", hint: "write it as --ramp '1=1 1.3=1/8 2=1'")
+          "\(point) in --ramp is not TIME=SPEED", hint: "write it as --ramp '1=1 1.3=1/8 2=1'")
       }
       return Composition.SpeedPoint(
         try asset.resolve(TimeExpression(parsing: String(sides[0]))),
@@ -207,12 +209,12 @@ struct RetimeCommand: ParsableCommand, Verb {
     }
     guard !points.isEmpty else {
       throw CommandError.usage(
-        "--ramp names no speed", hint: "write it as --ramp '1=1 1.3=1/8 2=1'")
+        "--ramp has no points", hint: "write it as --ramp '1=1 1.3=1/8 2=1'")
     }
     return points
   }
 
-  /// The ranges with their speeds, in the time of the source.
+  /// Pairs the ranges with their speeds, in source time.
   private func changes(
     _ asset: Asset, _ kept: [TimeRange]
   ) throws -> [Composition.SpeedChange] {

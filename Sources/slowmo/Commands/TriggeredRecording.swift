@@ -4,14 +4,14 @@ import Glibc
 import Overcrank
 import Synchronization
 
-/// The clips of `record --trigger`: their names, what is told of them, and what is run for them.
+/// The clips of `record --trigger`: file names, progress reports and user commands.
 struct TriggeredRecording {
   let output: String
   let options: TriggerOptions
   let overwrites: Bool
   let progress: ProgressReporter
 
-  /// Records clips until there are to be no more.
+  /// Records clips until the capture ends.
   func record(_ movie: MovieFileOutput) throws -> TriggeredReport {
     var settings = options.settings()
     let names = try names()
@@ -33,7 +33,7 @@ struct TriggeredRecording {
               bytes: state.bytes, queueFill: state.queueFill, peaks: state.levels.map(\.peakDBFS)))
         case .finished(let clip):
           progress.file(clip.path)
-          // By now the name may be another file's.
+          // If the output was replaced, another file now has its name.
           if clip.problem?.code != .outputReplaced { commands?.run(for: clip.path) }
         }
       }
@@ -46,10 +46,10 @@ struct TriggeredRecording {
 
   private func waiting(_ bytes: Int) -> String {
     let kinds = options.trigger.map(\.words).joined(separator: " or ")
-    return "waiting for \(kinds); the ring may take \(bytes / 1_048_576) MiB"
+    return "waiting for \(kinds); the pre-trigger ring may use \(bytes / 1_048_576) MiB"
   }
 
-  /// The name of each clip; the one clip's is refused at once where it is taken already.
+  /// Returns the names of the clips; without `--repeat`, refuses an existing file at once.
   private func names() throws -> ClipNames? {
     guard options.repeat else {
       try Files.refuseExisting(output, overwrites: overwrites)
@@ -58,15 +58,15 @@ struct TriggeredRecording {
     return ClipNames(try Self.template(output), overwrites: overwrites)
   }
 
-  /// The names of many clips.
+  /// Parses the name template of several clips.
   ///
-  /// - Throws: `CommandError` where all of them would be the same.
+  /// - Throws: `CommandError` if all clips would have the same name.
   static func template(_ output: String) throws -> NameTemplate {
     let template = try NameTemplate(output, fields: ["n", "date", "time"])
     guard template.holds("n") else {
       throw CommandError.usage(
-        "with --repeat \(output) would be the same for all clips",
-        hint: "put the clip's number into it: swing_{n:03}.mov")
+        "with --repeat, all clips would have the name \(output)",
+        hint: "add the clip's number: swing_{n:03}.mov")
     }
     return template
   }
@@ -89,7 +89,7 @@ struct TriggeredRecording {
   }
 }
 
-/// The names of many clips, one after the other.
+/// The file names of several clips in order.
 private final class ClipNames: Sendable {
   private let template: NameTemplate
   private let overwrites: Bool
@@ -100,20 +100,20 @@ private final class ClipNames: Sendable {
     self.overwrites = overwrites
   }
 
-  /// The name of the clip that comes next; it stays the next one.
+  /// Returns the name of the next clip without using it up.
   func coming() -> String {
     state.withLock { state in
       if let coming = state.coming { return coming }
       func name() -> String { TriggeredRecording.name(template, number: state.number) }
       state.number += 1
-      // A clip is never where another one is, of an earlier capture or another program.
+      // A clip never replaces a file of an earlier capture or another program.
       while !overwrites, Files.exists(name()) { state.number += 1 }
       state.coming = name()
       return name()
     }
   }
 
-  /// The name of the next clip, which is then taken.
+  /// Returns the name of the next clip and uses it up.
   func next() -> String {
     let name = coming()
     state.withLock { $0.coming = nil }

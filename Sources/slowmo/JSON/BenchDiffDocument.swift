@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What `bench diff` says.
+/// The JSON document of `bench diff`.
 struct BenchDiffDocument: Encodable {
   struct Change: Encodable {
     let key: String
@@ -10,7 +10,7 @@ struct BenchDiffDocument: Encodable {
 
   let schema = schemaName("bench")
   let changes: [Change]
-  /// The limits that the newer report breaks.
+  /// The limits that the newer report exceeds.
   let broken: [String]
 
   enum CodingKeys: CodingKey { case schema, changes, broken }
@@ -23,11 +23,11 @@ struct BenchDiffDocument: Encodable {
     self.broken = broken
   }
 
-  /// The same for people.
+  /// The comparison as text lines.
   var lines: [String] {
     changes.map { change in
       let share = change.old == 0 ? "" : "  (\(decimal(change.new / change.old * 100, 1)) %)"
       return "\(change.key): \(decimal(change.old, 3)) -> \(decimal(change.new, 3))\(share)"
-    } + broken.map { "broken: \($0)" }
+    } + broken.map { "limit exceeded: \($0)" }
   }
 }

@@ -4,14 +4,14 @@ import FoundationEssentials
 import Overcrank
 import OvercrankLinuxSystem
 
-/// What `bench capture` says.
+/// The JSON document of `bench capture`.
 struct BenchDocument: Encodable {
   struct Latency: Encodable {
     let p50, p99, p999, max: Duration
   }
 
   let schema = schemaName("bench")
-  /// What is measured.
+  /// The name of the benchmark.
   let benchmark = "capture"
   let device: String
   let deviceKind: String
@@ -22,22 +22,22 @@ struct BenchDocument: Encodable {
   let frames: Int64
   let drops: Int64
   let ledger: FrameLedger
-  /// From taking a buffer from the driver to giving it back.
+  /// The time from dequeuing a driver buffer to queuing it again.
   let latency: Latency
   let cpuNsPerFrame: Int64
   let captureThreadNsPerFrame: Int64
   let writerThreadNsPerFrame: Int64
   let peakMemoryBytes: Int64?
   let memoryGrowthBytes: Int64?
-  /// The highest rate without a loss, with --find-limit.
+  /// The highest rate without a lost frame; only with `--find-limit`.
   var limitFps: Double?
   let kernel: String
   let processor: String?
   let processorCount: Int
-  /// The command's own, and those of the libraries it runs with.
+  /// The version of the command; `libraries` has those of the linked libraries.
   let version = VersionText.number
   let libraries: [String: String]
-  /// When the measurement ended.
+  /// The end of the measurement, in ISO 8601.
   let date: String
 
   init(_ run: BenchRun) {
@@ -66,7 +66,7 @@ struct BenchDocument: Encodable {
     date = Date.now.formatted(.iso8601)
   }
 
-  /// The same for people.
+  /// The report as text lines.
   var lines: [String] {
     func microseconds(_ value: Int64) -> String { decimal(Double(value) / 1_000, 0) + " us" }
     func kept(_ time: Duration) -> String { microseconds(time.wholeNanoseconds) }
@@ -75,16 +75,16 @@ struct BenchDocument: Encodable {
     }
     var lines = [
       "\(device), \(mode), \(codec), \(decimal(duration.doubleValue, 3)) s",
-      "frames: \(frames) delivered, \(drops) lost, measured "
+      "frames: \(frames) stored, \(drops) lost, measured "
         + "\(measuredFps.map { decimal($0.doubleValue, 3) } ?? "unknown") fps",
-      "buffer kept from the driver: p50 \(kept(latency.p50)), "
+      "driver buffer held: p50 \(kept(latency.p50)), "
         + "p99 \(kept(latency.p99)), p99.9 \(kept(latency.p999)), "
         + "longest \(kept(latency.max))",
-      "processor time a frame: \(microseconds(cpuNsPerFrame)) in all, capture thread "
+      "CPU time per frame: \(microseconds(cpuNsPerFrame)) in total, capture thread "
         + "\(microseconds(captureThreadNsPerFrame)), writer \(microseconds(writerThreadNsPerFrame))",
-      "memory: peak \(mebibytes(peakMemoryBytes)), grown by \(mebibytes(memoryGrowthBytes))",
+      "memory: peak \(mebibytes(peakMemoryBytes)), growth \(mebibytes(memoryGrowthBytes))",
     ]
-    if let limitFps { lines.append("highest rate without a loss: \(Int(limitFps)) fps") }
+    if let limitFps { lines.append("highest rate without a lost frame: \(Int(limitFps)) fps") }
     let versions = libraries.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
     lines += [
       "machine: \(kernel), \(processorCount) x \(processor ?? "unknown processor")",

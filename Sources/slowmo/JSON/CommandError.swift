@@ -2,7 +2,7 @@
 
 import Overcrank
 
-/// The exit codes of the command, after sysexits(3) where they fit.
+/// Exit codes of the command; they follow sysexits(3) where a code fits.
 enum ExitStatus: Int32 {
   case done = 0
   case limitBroken = 10
@@ -19,10 +19,10 @@ enum ExitStatus: Int32 {
   case terminated = 143
 }
 
-/// What ends a verb early: one line for people, a code for programs.
+/// An error that ends a verb: one text line for people, a code for programs.
 struct CommandError: Error {
   var status: ExitStatus
-  /// The code that documents carry, such as `device_busy`.
+  /// The error code in JSON documents, such as `device_busy`.
   var code: String
   var message: String
   var hint: String
@@ -34,18 +34,18 @@ struct CommandError: Error {
     self.hint = hint
   }
 
-  /// What the options given do not allow.
+  /// Creates a usage error: the options given are invalid or conflict.
   static func usage(_ message: String, hint: String) -> CommandError {
     CommandError(.usage, code: "usage", message, hint: hint)
   }
 
-  /// The line on stderr; a message of several lines becomes one.
+  /// The error line on standard error; line breaks in the message become spaces.
   var line: String {
     let text = hint.isEmpty ? message : "\(message); \(hint)"
     return text.split(whereSeparator: \.isNewline).joined(separator: " ")
   }
 
-  /// Whatever the library threw, with the exit code that the command's contract gives it.
+  /// Converts any error, and chooses the exit code that the command's contract assigns to its code.
   init(_ error: any Error) {
     switch error {
     case let error as CommandError: self = error
@@ -54,19 +54,19 @@ struct CommandError: Error {
         Self.status(error.code.rawValue), code: error.code.rawValue, error.message,
         hint: error.recovery.map(Advice.text) ?? Self.hint(error.code))
     default:
-      self.init(.internalError, code: "internal", "\(error)", hint: "please report this")
+      self.init(.internalError, code: "internal", "\(error)", hint: "report this error")
     }
   }
 
-  /// The advice for errors that bring none.
+  /// Returns the hint for errors without a recovery.
   private static func hint(_ code: MediaError.Code) -> String {
     switch code {
-    case .overflow, .notPositive, .syntax: "slowmo --help tells how times are written"
-    case .invalidProject: "give a file that its program wrote"
+    case .overflow, .notPositive, .syntax: "see slowmo --help for the syntax of times"
+    case .invalidProject: "choose a file that an editing program wrote"
     case .speedOutOfRange, .unsupportedFormat, .invalidMappings, .notAscending, .invalidSamples,
       .engine:
       "choose another speed"
-    default: "slowmo info tells how long a file is"
+    default: "see slowmo info for the duration of a file"
     }
   }
 

@@ -2,7 +2,7 @@
 
 import Overcrank
 
-/// What `controls` says of a camera.
+/// The JSON document of `controls`.
 struct ControlsDocument: Encodable {
   struct Control: Encodable {
     struct Item: Encodable {
@@ -10,7 +10,7 @@ struct ControlsDocument: Encodable {
       let name: String
     }
 
-    /// What a control holds: a number, a text, an array, or a rectangle.
+    /// The value of a control: a number, a text, an array, or a rectangle.
     enum Value: Encodable {
       case number(Int64)
       case text(String)

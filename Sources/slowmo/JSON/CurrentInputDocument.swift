@@ -2,7 +2,7 @@
 
 import Overcrank
 
-/// The input in force, and what is known of its timings.
+/// The JSON object of the current input connector and its timings.
 struct CurrentInputDocument: Encodable {
   private enum CodingKeys: CodingKey { case timings, detectedTimings, detectionProblem }
 
@@ -25,7 +25,7 @@ struct CurrentInputDocument: Encodable {
   }
 }
 
-/// The digital timings of a picture.
+/// The JSON object of digital video timings (DV timings).
 struct TimingsDocument: Encodable {
   let width: Int
   let height: Int
@@ -46,7 +46,7 @@ struct TimingsDocument: Encodable {
   }
 }
 
-/// The sizes of a format that come as a range.
+/// The JSON object of a range of frame sizes.
 struct SizeRangeDocument: Encodable {
   let fourcc: String
   let minWidth: Int
@@ -67,7 +67,7 @@ struct SizeRangeDocument: Encodable {
   }
 }
 
-/// What people are told of a device's inputs, where there is anything to tell.
+/// Text lines about a device's inputs; empty for a device with one input and no problem.
 enum InputText {
   static func lines(_ inputs: InputConnectors) -> [String] {
     var lines: [String] = []
@@ -79,11 +79,13 @@ enum InputText {
     let problems = input.problems.map { $0.rawValue.replacing("_", with: " ") }
     if inputs.all.count > 1 || !problems.isEmpty {
       lines.append(
-        "slowmo: input in force: \(input.index) (\(input.name))"
+        "slowmo: current input: \(input.index) (\(input.name))"
           + (problems.isEmpty ? "" : ": " + problems.joined(separator: ", ")))
     }
-    if let timings = inputs.timings { lines.append("slowmo: set to \(timings)") }
-    if let detected = inputs.detectedTimings { lines.append("slowmo: detected \(detected)") }
+    if let timings = inputs.timings { lines.append("slowmo: timings set to \(timings)") }
+    if let detected = inputs.detectedTimings {
+      lines.append("slowmo: timings detected: \(detected)")
+    }
     if let problem = inputs.detectionProblem { lines.append("slowmo: \(problem)") }
     return lines
   }

@@ -2,7 +2,7 @@
 
 import Overcrank
 
-/// A place where a source is cut, and what that takes.
+/// The JSON object of one cut in a source and its cost.
 struct CutDocument: Encodable {
   private enum CodingKeys: CodingKey {
     case file, edge, source, target, way, frames, freeBefore, freeAfter
@@ -12,7 +12,7 @@ struct CutDocument: Encodable {
 
   init(_ cut: ExportReport.Cut) { self.cut = cut }
 
-  /// Whether the source starts or ends to play there.
+  /// `start` if playback of the source starts at the cut, else `end`.
   private var edge: String { cut.isStart ? "start" : "end" }
 
   func encode(to encoder: any Encoder) throws {
@@ -27,17 +27,18 @@ struct CutDocument: Encodable {
     try container.encodeIfPresent(cut.freeAfter?.seconds, forKey: .freeAfter)
   }
 
-  /// The same for people.
+  /// The cut as a text line.
   var line: String {
     let cost =
       switch cut.method {
-      case .free: "is free"
-      case .hidden: "takes \(cut.frames) hidden frames"
-      case .rendered: "takes \(cut.frames) encoded frames"
+      case .free: "needs no extra frames"
+      case .hidden: "needs \(cut.frames) hidden frames"
+      case .rendered: "needs \(cut.frames) encoded frames"
       }
     let near = [cut.freeBefore, cut.freeAfter].compactMap { $0?.exactDisplayText }
     return
-      "cut: \(cut.path) \(edge)s at \(decimal(cut.source.doubleValue, 6)) s, which \(cost)"
-      + (cut.method == .free || near.isEmpty ? "" : "; free at \(near.joined(separator: " and "))")
+      "cut: \(cut.path) \(edge)s at \(decimal(cut.source.doubleValue, 6)) s, \(cost)"
+      + (cut.method == .free || near.isEmpty
+        ? "" : "; none needed at \(near.joined(separator: " and "))")
   }
 }

@@ -3,19 +3,20 @@
 import FoundationEssentials
 import Overcrank
 
-/// Writes values as the command's JSON: the same rules for every document, so that what a library
-/// measured is printed and not typed again.
+/// Encodes values as the command's JSON documents.
 ///
-/// | A value | is written as |
+/// All documents share these rules, so values of the libraries are printed as they are.
+///
+/// | Value | JSON |
 /// |---|---|
-/// | a key | snake case |
-/// | nil | `null`, since an unknown value is never left out; only an error that did not happen is |
-/// | `MediaTime`, `Duration` | whole nanoseconds, under its key and `_ns` |
-/// | `FrameRate`, `Speed`, `Rational` | the fraction, and a plain number under its key and `_value` |
+/// | key | snake case |
+/// | nil | `null`; only an absent error is left out |
+/// | `MediaTime`, `Duration` | integer nanoseconds, with `_ns` added to the key |
+/// | `FrameRate`, `Speed`, `Rational` | exact fraction; a number under the same key plus `_value` |
 ///
-/// A key that is written twice has the last value: a document may word what a report only names.
+/// If a key is written twice, the last value wins. A document can thereby replace a report's value.
 enum DocumentEncoder {
-  /// Makes the tree of a document.
+  /// Returns the JSON tree of a document.
   static func tree(of document: some Encodable) throws -> JSONTree {
     let node = TreeEncoder(codingPath: [])
     try document.encode(to: node)
@@ -23,7 +24,7 @@ enum DocumentEncoder {
   }
 }
 
-/// A document that is finished; an object's keys are as they are written.
+/// A complete JSON value; object keys are already in their final spelling.
 enum JSONTree: Encodable {
   case null
   case leaf(any Encodable)
@@ -41,7 +42,7 @@ enum JSONTree: Encodable {
   }
 }
 
-/// The place in a tree that one value takes.
+/// A JSON value under construction, shared by the containers that write it.
 private final class Node {
   private var leaf = JSONTree.null
   private var elements: [Node]?
@@ -56,7 +57,7 @@ private final class Node {
   func becomeObject() { members = members ?? [:] }
   func becomeArray() { elements = elements ?? [] }
 
-  /// Puts a value here; false for one that is written by its own containers.
+  /// Stores a leaf value; returns false if the value must encode itself through containers.
   func set(_ value: some Encodable) -> Bool {
     switch value {
     case is String, is Bool, is any BinaryInteger & Encodable,
@@ -105,7 +106,7 @@ private struct TreeEncoder: Encoder {
 
   func encode(_ value: some Encodable) throws {
     if let members = value as? [String: any Encodable] {
-      // These keys are data, and stay as they are.
+      // Keys of a dictionary are data, so they are not converted to snake case.
       node.becomeObject()
       for (key, member) in members { try at(nil, node.member(key)).encode(member) }
     } else if !node.set(value) {
@@ -139,7 +140,7 @@ private struct Members<Key: CodingKey>: KeyedEncodingContainerProtocol {
     try set(value, key)
   }
 
-  // The standard library leaves each of these out where it is nil, unless it is told otherwise.
+  // The default implementations omit nil; these overloads write `null`.
   func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try set(value, key) }
   func encodeIfPresent(_ value: String?, forKey key: Key) throws { try set(value, key) }
   func encodeIfPresent(_ value: Double?, forKey key: Key) throws { try set(value, key) }
@@ -205,7 +206,7 @@ private struct Single: SingleValueEncodingContainer {
   func encode(_ value: some Encodable) throws { try encoder.encode(value) }
 }
 
-/// A number of which only the fraction is exact.
+/// A number whose exact form is a fraction; its `Double` is an approximation.
 private protocol ExactNumber: CustomStringConvertible {
   var doubleValue: Double { get }
 }
@@ -216,7 +217,7 @@ extension Speed: ExactNumber {
   fileprivate var doubleValue: Double { fraction.doubleValue }
 }
 
-/// A Swift name as JSON has it: `durationNs` is `duration_ns`.
+/// Converts a Swift name to snake case: `durationNs` becomes `duration_ns`.
 private func snakeCase(_ name: String) -> String {
   var words = ""
   for character in name {

@@ -2,7 +2,7 @@
 
 import Overcrank
 
-/// What `info` says of a file.
+/// The JSON document of `info`.
 struct InfoDocument: Encodable {
   struct Video: Encodable {
     let codec: String
@@ -26,7 +26,7 @@ struct InfoDocument: Encodable {
   struct Truncation: Encodable {
     let readableFrames: Int
     let statedFrames: Int
-    /// The same for people.
+    /// The truncation as text; not part of the JSON document.
     let words: String
 
     enum CodingKeys: CodingKey { case readableFrames, statedFrames }
@@ -51,7 +51,7 @@ struct InfoDocument: Encodable {
   let audio: Audio?
   let metadata: [String: String]
   let chapters: [Chapter]
-  /// Of a file that is cut off, what can be read.
+  /// The readable part of a truncated file; nil for a complete file.
   let truncation: Truncation?
 
   enum CodingKeys: CodingKey {
@@ -84,7 +84,7 @@ struct InfoDocument: Encodable {
     }
   }
 
-  /// The same for people.
+  /// The description as text lines.
   var lines: [String] {
     var lines = ["\(file): \(container), \(decimal(duration.doubleValue, 6)) s"]
     if let video {
@@ -92,29 +92,29 @@ struct InfoDocument: Encodable {
       lines.append(
         "video: \(video.codec) \(video.width)x\(video.height), \(video.frameCount) frames, "
           + "\(average) fps on average\(video.variable ? ", variable" : "")"
-          + (video.rotation == 0 ? "" : ", shown turned by \(video.rotation) degrees"))
+          + (video.rotation == 0 ? "" : ", rotated by \(video.rotation) degrees for display"))
       lines.append(
-        video.captureFps.map { "captured at: \($0) fps, by \(video.captureFpsSource ?? "")" }
-          ?? "captured at: unknown, the file does not say")
+        video.captureFps.map { "capture rate: \($0) fps, from \(video.captureFpsSource ?? "")" }
+          ?? "capture rate: unknown, the file does not state it")
     }
     if let audio {
       lines.append(
         "audio: \(audio.codec), \(audio.sampleRate) Hz, \(audio.channels) channels, "
           + "\(audio.sampleCount) samples")
     }
-    if let truncation { lines.append("cut off: \(truncation.words)") }
+    if let truncation { lines.append("truncated: \(truncation.words)") }
     lines += chapters.map { "chapter: \(decimal(Double($0.startNs) / 1e9, 3)) s \($0.title)" }
     return lines
   }
 }
 
-/// Whole nanoseconds of a time in seconds, as far as they go.
+/// Converts seconds to whole nanoseconds; the result is clamped to the range of Int64.
 func nanoseconds(_ seconds: Rational) -> Int64 {
   let exact = try? (seconds * 1_000_000_000).rounded(.halfAwayFromZero)
   return exact.map { Int64(clamping: $0) } ?? 0
 }
 
 extension Asset.Truncation {
-  /// The same for people.
+  /// The number of readable frames as text.
   var words: String { "\(readableFrameCount) of \(statedFrameCount) frames can be read" }
 }

@@ -2,7 +2,7 @@
 
 import Overcrank
 
-/// What `record --dry-run` says.
+/// The JSON document of `record --dry-run`.
 struct RecordPlanDocument: Encodable {
   let schema = schemaName("record")
   let dryRun = true
@@ -11,13 +11,13 @@ struct RecordPlanDocument: Encodable {
   let mode: String
   let requestedFps: FrameRate
   let codec: String
-  /// The microphone; the camera's own sound needs none.
+  /// The microphone; nil for the camera's own audio, or for none.
   let audio: String?
 }
 
-/// What `record` says of a take, or of a capture that waited for triggers.
+/// The JSON document of `record`, for one recording or a triggered capture.
 struct RecordDocument: Encodable {
-  /// The report of a take, with what the contract words in its own way.
+  /// A recording report; the fields below replace the report's own encoding.
   struct Take: Encodable {
     let report: RecordingReport
 
@@ -25,7 +25,7 @@ struct RecordDocument: Encodable {
 
     func encode(to encoder: any Encoder) throws {
       var report = report
-      // The command words what failed.
+      // The command writes its own error object instead of the report's.
       report.problem = nil
       try report.encode(to: encoder)
       var container = encoder.container(keyedBy: CodingKeys.self)
@@ -35,7 +35,7 @@ struct RecordDocument: Encodable {
     }
   }
 
-  /// The intervals of fewer than two frames.
+  /// Null intervals, for recordings of fewer than two frames.
   struct NoIntervals: Encodable {
     let p50: Duration? = nil
     let p95: Duration? = nil
@@ -43,7 +43,7 @@ struct RecordDocument: Encodable {
     let max: Duration? = nil
   }
 
-  /// What was measured before the take.
+  /// The frame-rate verification that was measured before recording.
   private struct Proof: Encodable {
     let locked: Bool
     let cause: FrameRateMismatchReason?
@@ -60,7 +60,7 @@ struct RecordDocument: Encodable {
     }
   }
 
-  /// The memory that waited for triggers.
+  /// The memory ring of a triggered capture.
   private struct Ring: Encodable {
     let capacityBytes: Int
     let peakBytes: Int
@@ -72,32 +72,36 @@ struct RecordDocument: Encodable {
   private enum PreflightKeys: CodingKey { case free }
 
   private let report: RecordingReport
-  /// What the capture was whose only clip the take is, or whose clips the take stands for.
+  /// The triggered capture; nil for an untriggered recording.
+  ///
+  /// With one clip, `report` is that clip. With `--repeat`, `report` summarizes all clips.
   private let capture: TriggeredReport?
   private let preflight: RecordingPreflight
-  /// Whether each clip is told of by itself.
+  /// Whether the document lists every clip under `files`.
   private let listsClips: Bool
-  /// What ends the verb.
+  /// The error that ends the verb.
   private(set) var problem: CommandError?
 
-  /// What `--max-drops` counts.
+  /// The number of lost frames that `--max-drops` limits.
   var dropped: Int64 { report.ledger.dropped }
 
-  /// Says that something failed after the take, unless that did.
+  /// Records a failure after the recording; an earlier problem is kept.
   mutating func fail(_ problem: CommandError) { self.problem = self.problem ?? problem }
 
-  /// Tells of a take.
+  /// Creates the document of one recording.
   init(_ report: RecordingReport, _ preflight: RecordingPreflight, _ problem: CommandError?) {
     (self.report, self.preflight, self.problem) = (report, preflight, problem)
     (capture, listsClips) = (nil, false)
   }
 
-  /// Tells of a capture that waited for triggers; `path` is the file asked for, or its template.
+  /// Creates the document of a triggered capture.
+  ///
+  /// `path` is the output file, or its template if `repeats` allows several clips.
   init(
     _ capture: TriggeredReport, _ preflight: RecordingPreflight, path: String, repeats: Bool,
     _ problem: CommandError?
   ) {
-    // One clip is a take of its own; of several the capture is the take.
+    // A single clip supplies the report; several clips are summed up in a new one.
     var whole =
       capture.clips.first.flatMap { repeats ? nil : $0 }
       ?? RecordingReport(

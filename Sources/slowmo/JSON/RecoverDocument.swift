@@ -2,17 +2,17 @@
 
 import Overcrank
 
-/// What `recover` says of a file.
+/// The JSON document of `recover`.
 struct RecoverDocument: Encodable {
   private enum CodingKeys: CodingKey { case schema, intervals, output }
 
   private let report: RecoveryReport
-  /// The file to which was copied what is there of one that is cut off.
+  /// The file that received the readable frames of a truncated movie.
   private var output: String?
 
   init(_ report: RecoveryReport) { self.report = report }
 
-  /// What was copied of a file that is cut off.
+  /// Creates the document of a copy of a truncated movie.
   init(
     _ file: String, _ track: VideoTrack, _ truncation: Asset.Truncation, _ report: ExportReport
   ) {
@@ -22,7 +22,7 @@ struct RecoverDocument: Encodable {
     recovery.frameCountBefore = Int64(truncation.readableFrameCount)
     let missing = Int64(truncation.statedFrameCount - truncation.readableFrameCount)
     recovery.lostFrameCount = missing
-    // As long as frames of the track last.
+    // The lost duration assumes the nominal frame duration for each missing frame.
     let lost = track.nominalFrameRate.map { $0.frameDuration * Rational(missing) }
     recovery.lostDuration = lost.flatMap(MediaTime.init(exactly:)) ?? .zero
     recovery.duration = report.duration
@@ -41,19 +41,19 @@ struct RecoverDocument: Encodable {
   }
 }
 
-/// The same for people.
+/// The recovery report as text lines.
 enum RecoverText {
   static func lines(_ report: RecoveryReport) -> [String] {
     let seconds = decimal(report.duration.doubleValue, 3)
     let length = "\(report.frameCount) frames in \(seconds) s"
     guard !report.wasIntact else {
-      return ["\(report.path): a whole movie already, \(length); nothing was changed"]
+      return ["\(report.path): already intact, \(length); not changed"]
     }
     var lines = [
-      "\(report.path): mended, \(length), \(report.frameCount - report.frameCountBefore) of them "
-        + "found that no player showed",
+      "\(report.path): recovered \(report.frameCount) frames (\(seconds) s), "
+        + "\(report.frameCount - report.frameCountBefore) of them not visible to players before",
       "lost: \(report.lostFrameCount) frames, "
-        + "\(decimal(report.lostDuration.doubleValue * 1e3, 3)) ms, besides what never left memory",
+        + "\(decimal(report.lostDuration.doubleValue * 1e3, 3)) ms, and any data not yet written",
     ]
     if let ledger = report.ledger { lines.append(RecordText.ledgerLine(ledger)) }
     return lines + RecordText.gapLines(report.gaps)

@@ -2,21 +2,21 @@
 
 import Overcrank
 
-/// What `retime` and `edit` say of what they did or would do, or of a project that they wrote.
+/// The JSON document of `retime` and `edit`: an export, its plan, or a written project.
 struct RetimeDocument: Encodable, TextDocument {
-  /// What there is to tell.
+  /// The kind of result that the document describes.
   private enum Content {
-    /// An export.
+    /// A finished export.
     case done(ExportReport)
-    /// What an export would do.
+    /// The plan of an export; nothing is written.
     case plan(ExportReport)
-    /// A project, which is not exported.
+    /// A project file; nothing is exported.
     case project(path: String, isDryRun: Bool)
   }
 
   private enum CodingKeys: String, CodingKey, CaseIterable {
     case schema, dryRun, file, duration, plan, cuts, lostMetadata
-    // Of a project, all of these are unknown.
+    // These keys are null for a project.
     case copies, framesCopied, framesHidden, framesEncoded, framesDuplicated, framesSkipped
     case hiddenNs, maxTimeErrorNs, audio, avEndDifferenceNs, sparseFrames
 
@@ -31,7 +31,7 @@ struct RetimeDocument: Encodable, TextDocument {
   private let duration: MediaTime
   private let segments: [SegmentDocument]
 
-  /// Tells of an export.
+  /// Creates the document of a finished export.
   init(_ verb: String, _ report: ExportReport) throws {
     self.verb = verb
     content = .done(report)
@@ -39,7 +39,7 @@ struct RetimeDocument: Encodable, TextDocument {
     segments = try report.segments.map(SegmentDocument.init)
   }
 
-  /// Tells what an export would do.
+  /// Creates the document of an export's plan.
   init(_ verb: String, plan: ExportReport, _ composition: Composition) throws {
     self.verb = verb
     content = .plan(plan)
@@ -47,7 +47,7 @@ struct RetimeDocument: Encodable, TextDocument {
     segments = try plan.segments.map(SegmentDocument.init)
   }
 
-  /// Tells of a project.
+  /// Creates the document of a project.
   init(_ verb: String, _ file: String, _ composition: Composition, isDryRun: Bool) throws {
     self.verb = verb
     content = .project(path: file, isDryRun: isDryRun)
@@ -75,7 +75,7 @@ struct RetimeDocument: Encodable, TextDocument {
   }
 }
 
-// MARK: For people
+// MARK: Text
 
 extension RetimeDocument {
   var lines: [String] {
@@ -84,11 +84,11 @@ extension RetimeDocument {
     case .done(let report): return segments.map(\.line) + Self.lines(report, seconds)
     case .plan(let report):
       return segments.map(\.line) + Self.planLines(report)
-        + ["\(report.path): would play \(seconds) s; nothing was written"]
+        + ["\(report.path): would last \(seconds) s; nothing written"]
     case .project(let path, let isDryRun):
       return segments.map(\.line) + [
         isDryRun
-          ? "\(path): would play \(seconds) s; nothing was written"
+          ? "\(path): would last \(seconds) s; nothing written"
           : "\(path): a project of \(seconds) s"
       ]
     }
@@ -99,11 +99,11 @@ extension RetimeDocument {
     if report.framesCopied > 0 { counts.append("\(report.framesCopied) frames copied") }
     if report.framesHidden > 0 {
       counts.append(
-        "\(report.framesHidden) more hidden (\(report.hiddenDuration.wholeNanoseconds) ns)")
+        "\(report.framesHidden) hidden frames added (\(report.hiddenDuration.wholeNanoseconds) ns)")
     }
     if report.framesEncoded > 0 {
       counts.append(
-        "\(report.framesEncoded) frames encoded (\(report.framesDuplicated) of them repeated)")
+        "\(report.framesEncoded) frames encoded (\(report.framesDuplicated) of them duplicates)")
     }
     if report.framesSkipped > 0 { counts.append("\(report.framesSkipped) frames skipped") }
     var lines = report.cuts.map { CutDocument($0).line }
@@ -111,10 +111,10 @@ extension RetimeDocument {
       "\(report.path): \(seconds) s, \(counts.joined(separator: ", ")), "
         + "largest time error \(report.maxTimeError.wholeNanoseconds) ns")
     if let audio = report.audio {
-      lines.append("sound: \(audio.algorithm), \(audio.samples) samples")
+      lines.append("audio: \(audio.algorithm), \(audio.samples) samples")
     }
     if !report.lostMetadata.isEmpty {
-      lines.append("not kept: \(report.lostMetadata.joined(separator: ", "))")
+      lines.append("metadata lost: \(report.lostMetadata.joined(separator: ", "))")
     }
     return lines
   }
@@ -124,12 +124,12 @@ extension RetimeDocument {
     if plan.framesCopied > 0 { lines.append("\(plan.framesCopied) frames to copy") }
     if plan.framesHidden > 0 {
       lines.append(
-        "\(plan.framesHidden) frames to hide, for \(plan.hiddenDuration.wholeNanoseconds) ns in all"
+        "\(plan.framesHidden) frames to hide, \(plan.hiddenDuration.wholeNanoseconds) ns in total"
       )
     }
     if plan.framesEncoded > 0 { lines.append("\(plan.framesEncoded) frames to encode") }
     if !plan.lostMetadata.isEmpty {
-      lines.append("would not be kept: \(plan.lostMetadata.joined(separator: ", "))")
+      lines.append("metadata to be lost: \(plan.lostMetadata.joined(separator: ", "))")
     }
     return lines
   }

@@ -2,7 +2,7 @@
 
 import Overcrank
 
-/// A piece of a plan: what of the source plays when, and how fast.
+/// The JSON object of one segment: its source range, target range and speed.
 struct SegmentDocument: Encodable {
   struct Range: Encodable {
     let start: String
@@ -13,20 +13,20 @@ struct SegmentDocument: Encodable {
       self.end = end.description
     }
   }
-  /// The file that is played.
+  /// The path of the source file; nil for a gap.
   let file: String?
   let source: Range?
   let target: Range
-  /// Of a ramp the mean.
+  /// The speed; the mean speed for a ramp.
   let speed: Speed?
-  /// `constant`, `ramp`, `hold` or `empty`.
+  /// The kind of motion: `constant`, `ramp`, `hold` or `empty`.
   let motion: String
   let reversed: Bool
-  /// The speeds at the ends of a ramp.
+  /// The speeds at the start and the end of a ramp.
   private(set) var startSpeed: Rational?
   private(set) var endSpeed: Rational?
 
-  /// The same for people.
+  /// The segment as a text line.
   let line: String
 
   enum CodingKeys: CodingKey {
@@ -50,18 +50,18 @@ struct SegmentDocument: Encodable {
       endSpeed = try segment.mapping?.speed(at: segment.target.end.seconds)
       words = "speed \(Self.text(startSpeed)) to \(Self.text(endSpeed))"
     }
-    let from = segment.mapping.map(Self.words) ?? "nothing plays"
+    let from = segment.mapping.map(Self.words) ?? "a gap"
     line = "plan: \(from) at \(segment.target.displayText), \(words)"
   }
 
   private static func words(_ mapping: PlaybackMapping) -> String {
     let start = "source \(mapping.sourceStart.displayText)"
-    if mapping.motion == .hold { return "\(start) is held" }
+    if mapping.motion == .hold { return "\(start) is frozen" }
     return
       "\(start)..\(mapping.sourceEnd.displayText) plays\(mapping.isReversed ? " backwards" : "")"
   }
 
-  /// A speed for people: the fraction where somebody may have written it.
+  /// Returns a speed as text: as a fraction if its denominator is short, else as a decimal.
   private static func text(_ speed: Rational?) -> String {
     speed.map { $0.denominator < 10_000 ? $0.description : $0.displayText } ?? ""
   }

@@ -2,7 +2,7 @@
 
 import Overcrank
 
-/// Where the source has fewer frames than a constant rate asks for.
+/// The JSON object of a range with fewer source frames than output frames.
 struct SparseDocument: Encodable {
   let start: String
   let end: String
@@ -16,9 +16,9 @@ struct SparseDocument: Encodable {
 }
 
 extension ExportReport.LowRateRange {
-  /// The same for people.
+  /// The range as text.
   var words: String {
     "from \(range.start.displayText) to \(range.end.displayText) s the source has only "
-      + "\(decimal(framesPerSecond.doubleValue, 3)) frames a second: some stay on for several"
+      + "\(decimal(framesPerSecond.doubleValue, 3)) fps: some frames are repeated"
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A document that can also be told in lines.
+/// A document that can also be printed as text lines.
 protocol TextDocument {
-  /// The same for people.
+  /// The document as text lines.
   var lines: [String] { get }
 }

@@ -2,18 +2,19 @@
 
 import Overcrank
 
-/// What a take hears, as `--audio` names it.
+/// The audio source of a recording, as `--audio` names it.
 struct AudioSource {
-  /// The microphone; nil for that of a camera that has one, or none.
+  /// The microphone; nil for the camera's own audio, or for none.
   var microphone: CaptureDevice?
-  /// Whether sound is recorded where there is some.
+  /// Whether audio is recorded if the device has any.
   var isWanted: Bool
 
-  /// Finds the microphone of this name; `none` is none, and without a name the camera's own sound
-  /// is taken where it has one.
+  /// Finds a microphone by name.
   ///
-  /// - Throws: `MediaError` where there is no such device, or this user may not use it;
-  ///   `CommandError` for one that hears nothing.
+  /// Without a name, the camera's own audio is recorded if it has any. `none` disables audio.
+  ///
+  /// - Throws: `MediaError` if the device is missing or access is denied; `CommandError` if the
+  ///   device is not a microphone.
   init(named name: String?) throws {
     isWanted = name != "none"
     guard let name, isWanted else { return }
@@ -21,18 +22,18 @@ struct AudioSource {
     guard device.media == [.audio] else {
       throw CommandError(
         .unavailable, code: "not_a_capture_device", "\(device.address) is not a microphone",
-        hint: "see which there are with: slowmo devices; a camera's own sound needs no --audio")
+        hint: "choose one listed by slowmo devices; omit --audio for the camera's own audio")
     }
     microphone = device
   }
 
-  /// A session of a camera, and of the microphone beside it.
+  /// Creates a session of a camera and the microphone, if there is one.
   ///
-  /// - Throws: `MediaError` where the microphone cannot be opened.
+  /// - Throws: `MediaError` if the microphone cannot be opened.
   func session(of camera: DeviceInput) throws -> CaptureSession {
     guard let microphone else { return CaptureSession(camera) }
-    // It comes first and begins first, so that nothing is missing under the first picture, and
-    // takes the place of what the camera hears.
+    // The microphone is added first so that audio covers the first frame. It replaces the camera's
+    // own audio.
     let session = CaptureSession(try MicrophoneInput(device: microphone))
     try session.addInput(camera)
     return session

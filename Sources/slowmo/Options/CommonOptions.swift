@@ -2,20 +2,20 @@
 
 import ArgumentParser
 
-/// What every verb takes.
+/// Options of every verb.
 struct CommonOptions: ParsableArguments {
   @Flag(name: .long, help: "Print exactly one JSON document on standard output.")
   var json = false
 }
 
-/// What every verb that writes a file takes besides.
+/// Options of every verb that writes a file.
 struct WritingOptions: ParsableArguments {
   @Flag(name: [.customShort("y"), .long], help: "Replace the output if it exists.")
   var overwrite = false
 
-  @Option(help: "How to tell progress on standard error: auto, bar, plain, json or none.")
+  @Option(help: "Progress on standard error: auto, bar, plain, json or none.")
   var progress = ProgressStyle.auto
 
-  @Flag(help: "Print what would be done, and write nothing.")
+  @Flag(help: "Print the plan and write nothing.")
   var dryRun = false
 }

@@ -5,52 +5,52 @@ import FoundationEssentials
 import Overcrank
 import OvercrankLinuxSystem
 
-/// How a composition is exported: what `retime` and `edit` have in common.
+/// Export options shared by `retime` and `edit`.
 struct ExportOptions: ParsableArguments {
-  @Flag(help: "Copy the picture's packets and give them new times.")
+  @Flag(help: "Copy the video packets and change only their times.")
   var copy = false
 
   @Option(help: "Render at this constant rate, such as 30.", transform: FrameRate.init(parsing:))
   var fps: FrameRate?
 
   @Option(
-    help: "The sound of retimed parts: spectral, time-domain, varispeed, low-quality or mute.")
+    help: "Audio of retimed parts: spectral, time-domain, varispeed, low-quality or mute.")
   var pitch = AudioTimePitchAlgorithm.spectral
 
   @Option(
-    help: "How --fps picks frames: hold (the last one due), nearest, blend (all that are on).")
+    help: "Frame sampling with --fps: hold (last frame due), nearest, or blend (mix all).")
   var sampling = FrameSampling.hold
 
   @Option(help: "The codec with --fps: h264, hevc, ffv1 or mjpeg.")
   var codec = RenderedVideo.h264
 
   @Option(
-    help: "The quality of h264 and hevc with --fps, from 0 (lossless) to 51; 18 looks the same.")
+    help: "Quality of h264 and hevc with --fps: 0 (lossless) to 51; 18 is visually lossless.")
   var crf: Int?
 
-  @Option(help: "How long h264 and hevc may take with --fps: ultrafast to placebo, or medium.")
+  @Option(help: "Encoder preset of h264 and hevc with --fps: ultrafast to placebo, or medium.")
   var encoderPreset: String?
 
   @Option(help: "The profile of h264 or hevc with --fps, such as baseline or high10.")
   var profile: String?
 
   @Option(
-    help: "Fill a picture of this size with --fps, such as 1280x720, and cut off what juts out.",
+    help: "With --fps: scale to fill this size, such as 1280x720, and crop the rest.",
     transform: pictureSize)
   var box: VideoSize?
 
-  @Option(help: "With --fps keep the turn of the picture as a tag, or apply it: keep or apply.")
+  @Option(help: "Rotation with --fps: keep it as metadata, or apply it to the frames.")
   var rotation = RotationPolicy.keep
 
   @Option(help: .onError) var onError = UndecodableFramePolicy.stop
 
-  @Option(help: "How rendered sound is stored: auto, aac or pcm.")
+  @Option(help: "Codec of rendered audio: auto, aac or pcm.")
   var audioCodec = RenderedAudio.auto
 
   @Option(
     help: """
-      Cuts of --copy off a key frame: squeeze (copy and hide what is needed), render (encode up \
-      to the next key frame), auto (squeeze if short, else render), or keyframe (refuse).
+      Cuts between key frames with --copy: squeeze (copy the needed frames and hide them), render \
+      (encode up to the next key frame), auto (squeeze if few, else render), keyframe (refuse).
       """)
   var boundary = CutPolicy.auto
 
@@ -59,7 +59,7 @@ struct ExportOptions: ParsableArguments {
     if let crf, !(0...51).contains(crf) { throw ValidationError("--crf \(crf) is not 0 to 51") }
     if let encoderPreset, !EncoderSettings.presets.contains(encoderPreset) {
       throw ValidationError(
-        "--encoder-preset \(encoderPreset) is none of "
+        "--encoder-preset \(encoderPreset) is unknown; choose one of "
           + EncoderSettings.presets.joined(separator: ", "))
     }
     let needsRendering = [
@@ -72,7 +72,7 @@ struct ExportOptions: ParsableArguments {
     }
   }
 
-  /// Throws unless one of the ways is chosen; a project file needs none.
+  /// Throws unless `--copy` or `--fps` is chosen; a project file needs neither.
   func check(output: String) throws {
     if output == standardOutput, copy || fps != nil {
       throw ValidationError(
@@ -97,10 +97,10 @@ struct ExportOptions: ParsableArguments {
         appliesRotation: rotation == .apply))
   }
 
-  /// Opens a movie as `--on-error` has it.
+  /// Opens a movie with the policy of `--on-error`.
   func asset(_ path: String) throws(MediaError) -> Asset { try openAsset(path, onError) }
 
-  /// Exports a composition and tells of it, or tells the plan, or writes it as a project.
+  /// Exports a composition, prints its plan, or writes it as a project; then prints the result.
   func export(
     _ composition: Composition, of assets: [Asset], to output: String, verb: String,
     _ writing: WritingOptions, _ common: CommonOptions,
@@ -147,7 +147,7 @@ struct ExportOptions: ParsableArguments {
     output == standardOutput || output.lowercased().hasSuffix(".otio")
   }
 
-  /// Writes a project, its files named as seen from its folder.
+  /// Writes a project; paths below its directory become relative.
   private func writeProject(
     _ composition: Composition, _ output: String, verb: String, _ writing: WritingOptions,
     _ common: CommonOptions
@@ -176,26 +176,29 @@ struct ExportOptions: ParsableArguments {
   }
 }
 
-/// Paths of the movies that a project names, which are seen from the project's folder.
+/// Converts movie paths between this process and a project file.
+///
+/// Relative paths in a project start at the directory of the project file.
 enum ProjectPaths {
-  /// The folder of a file, with its slash; nothing for the current one.
+  /// Returns the directory of a file with its trailing slash; empty for the current directory.
   static func folder(of file: String) -> String {
     file.lastIndex(of: "/").map { String(file[...$0]) } ?? ""
   }
 
-  /// A path that a project in a file names, seen from here.
+  /// Resolves a path in a project file against the project's directory.
   static func resolved(_ path: String, in project: String) -> String {
     path.hasPrefix("/") ? path : folder(of: project) + path
   }
 
-  /// The file that a project means by a path: the one of that name, or the only one beside the
-  /// project whose name without its folder, or without its suffix, is the same.
+  /// Finds the movie that a path in a project refers to.
   ///
-  /// Lists of edits name tapes and clips rather than files, and projects come from other systems.
+  /// If the path does not exist, a file of the same name in the project's directory is used.
+  /// Failing that, the only movie there whose name without extension equals the name. EDLs name
+  /// tapes and clips, not files, and projects may come from other systems.
   static func found(_ path: String, in project: String) -> String {
     let plain = resolved(path, in: project)
     if Files.exists(plain) { return plain }
-    // Projects also come from Windows.
+    // Projects from Windows use backslashes.
     let name = path.split { $0 == "/" || $0 == "\\" }.last.map(String.init) ?? path
     let folder = folder(of: project)
     if Files.exists(folder + name) { return folder + name }
@@ -208,8 +211,9 @@ enum ProjectPaths {
     return found.count == 1 ? folder + found[0] : plain
   }
 
-  /// A path seen from here as a project in a file names it: relative where it is below the
-  /// project's folder, else from the root.
+  /// Returns a path for a project file.
+  ///
+  /// The path is relative if it lies below the project's directory, else absolute.
   static func path(_ path: String, seenFrom project: String) -> String {
     let folder = folder(of: project)
     if folder.isEmpty { return path }
@@ -218,48 +222,50 @@ enum ProjectPaths {
   }
 }
 
-/// What becomes of a picture that players are told to turn.
+/// The treatment of a movie's display rotation.
 enum RotationPolicy: String, CaseIterable, ExpressibleByArgument {
-  /// They are told so again.
+  /// The rotation is written as metadata again.
   case keep
-  /// It is turned.
+  /// The frames are rotated.
   case apply
 }
 
-/// Reads a size such as `1280x720`.
+/// Parses a size such as `1280x720`.
 private func pictureSize(_ text: String) throws -> VideoSize {
   let sides = text.lowercased().split(separator: "x", omittingEmptySubsequences: false)
     .map { Int($0) }
   guard sides.count == 2, let width = sides[0], let height = sides[1], width > 0, height > 0 else {
-    throw ValidationError("\(text) is no size; write it as 1280x720")
+    throw ValidationError("\(text) is not a size; write it as 1280x720")
   }
   return VideoSize(width: width, height: height)
 }
 
 extension ArgumentHelp {
-  /// Of `--on-error`, in each verb that decodes.
+  /// The help text of `--on-error` for all verbs that decode.
   static let onError: ArgumentHelp =
-    "For a frame that cannot be decoded: stop, hold (show the one before), skip. A file that is cut off needs one of the latter two."
+    "If a frame cannot be decoded: stop, hold (repeat the previous frame) or skip. A truncated file needs hold or skip."
 }
 
-/// Opens a movie; unless errors are to stop the work, what is there of one that is cut off.
+/// Opens a movie and notes if the movie is truncated.
+///
+/// With the policy `stop`, a truncated movie is an error.
 func openAsset(
   _ path: String, _ policy: UndecodableFramePolicy
 ) throws(MediaError) -> Asset {
   let asset = try Asset(path: path, allowsTruncation: policy != .stop)
   if let truncation = asset.truncation {
-    Output.note("\(path) is cut off: \(truncation.words)")
+    Output.note("\(path) is truncated: \(truncation.words)")
   }
   return asset
 }
 
-/// Names a frame that could not be decoded.
+/// Prints a note about a frame that could not be decoded.
 func noteUndecodable(
   _ path: String, _ index: Int, _ time: MediaTime, _ policy: UndecodableFramePolicy
 ) {
   Output.note(
     "\(path): frame \(index) at \(time.displayText) s cannot be decoded and is "
-      + (policy == .skip ? "left out" : "replaced by the one before"))
+      + (policy == .skip ? "skipped" : "replaced by the previous frame"))
 }
 
 extension UndecodableFramePolicy: ExpressibleByArgument {}

@@ -5,25 +5,27 @@ import Glibc
 import Overcrank
 import OvercrankLinuxSystem
 
-/// Files as the command reads and writes them; their failures are its own.
+/// Small files as the command reads and writes them.
+///
+/// Failures are `CommandError` or `MediaError`.
 enum Files {
-  /// Whether something is at a path.
+  /// Returns whether a path exists; a dangling symbolic link counts.
   static func exists(_ path: String) -> Bool {
     var status = stat()
     return lstat(path.systemPath, &status) == 0
   }
 
-  /// Refuses a name that is taken, unless what has it may be replaced.
+  /// Throws if a path exists and must not be overwritten.
   static func refuseExisting(_ path: String, overwrites: Bool) throws {
     guard !overwrites, path != standardOutput, exists(path) else { return }
     throw CommandError(
-      .cannotCreate, code: "output_exists", "\(path) exists already",
-      hint: "choose another name, or replace it with --overwrite")
+      .cannotCreate, code: "output_exists", "\(path) already exists",
+      hint: "choose another name, or replace the file with --overwrite")
   }
 
-  /// Writes a small file, which has its name when it is whole.
+  /// Writes a small file atomically; the file gets its name only when complete.
   ///
-  /// A file of that name is refused unless it may be replaced. The name `-` is standard output.
+  /// An existing file is refused unless it may be overwritten. The name `-` is standard output.
   static func write(_ path: String, _ data: Data, overwrites: Bool) throws {
     guard path != standardOutput else { return try Output.data([UInt8](data)) }
     do throws(FileCreationError) {
@@ -33,23 +35,23 @@ enum Files {
     }
   }
 
-  /// Reads a small file of text whole.
+  /// Reads a small text file completely.
   static func readText(_ path: String) throws -> String {
-    // A project is text of some kilobytes; a movie given by mistake is not read whole.
+    // The limit of 64 MiB stops a movie given by mistake from being read completely.
     String(decoding: try readBytes(path, from: { _ in 0 }, 64 << 20), as: UTF8.self)
   }
 
-  /// Reads a small file whole, or standard input where the path is `-`.
+  /// Reads a small file completely; `-` is standard input.
   static func readInput(_ path: String) throws -> [UInt8] {
     try readBytes(
       path, from: { _ in 0 }, 64 << 20, opened: path == "-" ? dup(STDIN_FILENO) : nil)
   }
 
-  /// Reads so many bytes of a file, or what there is, from an offset that may depend on its size.
+  /// Reads up to `limit` bytes of a file from an offset computed from the file's size.
   private static func readBytes(
     _ path: String, from start: (_ size: Int) -> Int, _ limit: Int, opened: Int32? = nil
   ) throws -> [UInt8] {
-    // A pipe without a writer is opened at once, so that a signal ends the wait for one below.
+    // O_NONBLOCK opens a pipe without a writer at once, so that a signal can end the wait below.
     let descriptor = opened ?? open(path.systemPath, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
       let reason = errno
@@ -57,11 +59,11 @@ enum Files {
         reason == EACCES ? .noPermission : .noInput,
         code: reason == EACCES ? "no_permission" : "file_not_found",
         "could not open \(path): \(String(cString: strerror(reason)))",
-        hint: "check the name and its permissions")
+        hint: "check the file name and its permissions")
     }
     defer { close(descriptor) }
     var status = stat()
-    // A pipe has no size and no offsets; it is read as it comes.
+    // A pipe has no size and no offsets, so it is read from its current position.
     if fstat(descriptor, &status) == 0 {
       let first = start(Int(status.st_size))
       if first > 0 { lseek(descriptor, first, SEEK_SET) }
@@ -84,20 +86,20 @@ enum Files {
     return bytes
   }
 
-  /// Waits until a file has something to read, or its end; the first signal ends the wait.
+  /// Waits until a descriptor has data or is at its end; throws if a signal arrives.
   private static func waitForInput(_ descriptor: Int32, _ path: String) throws {
     var waited = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    // A signal is taken by a thread of its own: it does not end the poll.
+    // A separate thread takes the signals, so poll(2) is never interrupted and must time out.
     while poll(&waited, 1, 100) <= 0 {
       guard !Interrupt.isRequested else {
         throw CommandError(
           Interrupt.status, code: "cancelled", "interrupted while waiting for \(path)",
-          hint: "nothing was written")
+          hint: "run the command again; nothing was written")
       }
     }
   }
 
-  /// The names in a folder; none where it cannot be read.
+  /// Returns the names in a directory; empty if the directory cannot be read.
   static func names(in path: String) -> [String] {
     guard let folder = opendir(path.systemPath) else { return [] }
     defer { closedir(folder) }
@@ -109,10 +111,10 @@ enum Files {
     return names
   }
 
-  /// Whether a file begins as MP4 and MOV do.
+  /// Returns whether a file begins with the `ftyp` box of MP4 and MOV.
   static func isMovie(_ path: String) throws -> Bool {
     var status = stat()
-    // What comes through a pipe can be read once.
+    // Data from a pipe can be read only once, so a pipe is not examined.
     guard stat(path.systemPath, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
       return false
     }
@@ -120,12 +122,12 @@ enum Files {
       "ftyp".utf8)
   }
 
-  /// The last bytes of a file, all of a shorter one.
+  /// Reads the last bytes of a file, or all bytes of a shorter file.
   static func readTail(_ path: String, _ count: Int) throws -> [UInt8] {
     try readBytes(path, from: { max(0, $0 - count) }, count)
   }
 
-  /// A path from the root, without looking whether anything is there.
+  /// Returns an absolute path without accessing the file.
   static func absolutePath(_ path: String) -> String {
     guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
     defer { free(folder) }

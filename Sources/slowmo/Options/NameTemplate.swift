@@ -2,12 +2,12 @@
 
 import OvercrankLinuxSystem
 
-/// A file name with fields to fill in, such as `{index:06}`, `{us}` and `{name}`.
+/// A file name template with fields such as `{index:06}`, `{us}` and `{name}`.
 struct NameTemplate {
-  /// What a field stands for.
+  /// The value of a field.
   enum Value {
     case text(String)
-    /// Written with zeros before it, up to the width that the template says.
+    /// A number, padded with zeros to the width in the template.
     case number(Int64)
   }
 
@@ -18,12 +18,12 @@ struct NameTemplate {
 
   private let parts: [Part]
 
-  /// Reads a template.
+  /// Parses a template.
   ///
   /// - Parameters:
-  ///   - template: The name; what stands in braces is a field, behind a colon its width.
-  ///   - fields: The fields that there are.
-  /// - Throws: `CommandError` for a field that there is none of.
+  ///   - template: The template; a field is written `{name}` or `{name:width}`.
+  ///   - fields: The names of the supported fields.
+  /// - Throws: `CommandError` for an unknown field or an invalid width.
   init(_ template: String, fields: [String]) throws {
     var parts: [Part] = []
     var rest = Substring(template)
@@ -37,8 +37,8 @@ struct NameTemplate {
         pieces.count <= 2
       else {
         throw CommandError.usage(
-          "there is no field {\(field)} for names of files",
-          hint: "there are \(fields.map { "{\($0)}" }.joined(separator: ", ")), and widths such as "
+          "unknown field {\(field)} in the file name \(template)",
+          hint: "use \(fields.map { "{\($0)}" }.joined(separator: ", ")), or a width such as "
             + "{\(fields[0]):06}")
       }
       parts.append(.field(name, width: width))
@@ -48,12 +48,12 @@ struct NameTemplate {
     self.parts = parts
   }
 
-  /// Whether names differ where a field does.
+  /// Returns whether the template contains a field.
   func holds(_ field: String) -> Bool {
     parts.contains { if case .field(field, _) = $0 { true } else { false } }
   }
 
-  /// The name with its fields filled in; fields that are not given stay empty.
+  /// Returns the name with all fields filled in; a field without a value becomes empty.
   func name(_ values: [String: Value]) -> String {
     parts.map { part in
       switch part {
@@ -70,7 +70,7 @@ struct NameTemplate {
     }.joined()
   }
 
-  /// The name of a file without its folder and extension.
+  /// Returns the name of a file without directory and extension.
   static func stem(of path: String) -> String {
     let file = path.lastPathComponent
     return file.lastIndex(of: ".").map { String(file[..<$0]) } ?? file

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Overcrank
 
-/// The codecs of rendered pictures.
+/// The video codecs of `--fps`.
 enum RenderedVideo: String, CaseIterable, ExpressibleByArgument {
   case h264, hevc, ffv1, mjpeg
 
@@ -17,11 +17,11 @@ enum RenderedVideo: String, CaseIterable, ExpressibleByArgument {
   }
 }
 
-/// The codecs of rendered sound.
+/// The audio codecs of `--audio-codec` in an export.
 enum RenderedAudio: String, CaseIterable, ExpressibleByArgument {
   case auto, aac, pcm
 
-  /// Nil for the source's.
+  /// The codec; nil selects the source's codec.
   var codec: AudioCodec? {
     switch self {
     case .auto: nil

@@ -4,15 +4,15 @@ import ArgumentParser
 import Glibc
 import Overcrank
 
-/// What gives the trigger of a clip: `signal`, `key`, `udp:PORT`, `audio:-12dBFS`, `motion`.
+/// A trigger source of `--trigger`: `signal`, `key`, `udp:PORT`, `audio:-12dBFS` or `motion`.
 enum TriggerKind: Hashable, Sendable, ExpressibleByArgument {
   case signal
   case key
-  /// A port, and the address to listen at.
+  /// A UDP datagram to an address and port of this machine.
   case udp(host: String, port: UInt16)
-  /// How loud a sound must be, in dBFS.
+  /// An audio level at or above a threshold in dBFS.
   case audio(threshold: Double)
-  /// Which share of the picture must change.
+  /// A change in a share of the image, 0 to 1.
   case motion(share: Double)
 
   init?(argument: String) {
@@ -21,7 +21,7 @@ enum TriggerKind: Hashable, Sendable, ExpressibleByArgument {
     case ("signal", nil): self = .signal
     case ("key", nil): self = .key
     case ("udp", let position?):
-      // The address may hold colons itself, as those of IPv6 do, in brackets.
+      // An IPv6 address in brackets contains colons itself, so the last colon separates the port.
       let colon = position.lastIndex(of: ":")
       let host = colon.map { String(position[..<$0]) } ?? Self.loopback
       let digits = colon.map { position[position.index(after: $0)...] } ?? position[...]
@@ -41,31 +41,31 @@ enum TriggerKind: Hashable, Sendable, ExpressibleByArgument {
     }
   }
 
-  /// What to do for it.
+  /// The trigger as text, for the note that the capture waits.
   var words: String {
     switch self {
     case .signal: "SIGUSR1 (kill -USR1 \(getpid()))"
     case .key: "Enter"
     case .udp(let host, let port): "a datagram to \(host) port \(port)"
-    case .audio(let threshold): "a sound of \(threshold) dBFS"
-    case .motion(let share): "motion in \(share * 100)% of the picture"
+    case .audio(let threshold): "audio at \(threshold) dBFS"
+    case .motion(let share): "motion in \(share * 100)% of the image"
     }
   }
 
-  /// Others on the network can give triggers only where that was asked for.
+  /// The default address: only programs on this machine can trigger.
   static let loopback = "127.0.0.1"
 }
 
-/// The options of `record` that make clips around triggers.
+/// The options of `record` for clips around triggers.
 struct TriggerOptions: ParsableArguments {
   @Option(
     parsing: .unconditional,
-    help: "Keep this much from before the trigger, in memory.", transform: durationOrZero)
+    help: "Include this much time before the trigger, kept in memory.", transform: durationOrZero)
   var pre: MediaTime?
 
   @Option(
     parsing: .unconditional,
-    help: "Go on for this long after the trigger; 2s unless said.", transform: durationOrZero)
+    help: "Continue for this long after the trigger. Default: 2s.", transform: durationOrZero)
   var post: MediaTime?
 
   @Option(
@@ -74,7 +74,7 @@ struct TriggerOptions: ParsableArguments {
       valueName: "signal|key|udp:PORT|audio:-12dBFS|motion"))
   var trigger: [TriggerKind] = []
 
-  @Flag(help: "Wait for the next trigger; FILE is a template such as swing_{n:03}.mov.")
+  @Flag(help: "Wait for the next trigger after each clip; FILE is a template: swing_{n:03}.mov.")
   var `repeat` = false
 
   @Option(help: "Stop after this many clips; needs --repeat.")
@@ -83,17 +83,17 @@ struct TriggerOptions: ParsableArguments {
   @Option(
     parsing: .unconditional,
     help: """
-      Ignore triggers for this long after one; the clip's length unless said. A sound or motion \
-      must also have been over for this long, 1s unless said.
+      Ignore triggers for this long after a trigger. Default: the clip's length. Audio and motion \
+      triggers also need this much quiet before them. Default: 1s.
       """,
     transform: durationOrZero)
   var quietPeriod: MediaTime?
 
   @Option(
-    help: "Run this by sh after the take, or each clip; {path} is its file, quoted if need be.")
+    help: "Run this shell command after each clip. {path} is the file; it is quoted for you.")
   var exec: String?
 
-  /// Whether clips are to be made.
+  /// Whether `--trigger` is given.
   var isTriggered: Bool { !trigger.isEmpty }
 
   func validate() throws {
@@ -108,12 +108,12 @@ struct TriggerOptions: ParsableArguments {
     if let maxClips {
       guard maxClips > 0 else { throw ValidationError("--max-clips \(maxClips) is not above zero") }
       guard self.repeat else {
-        throw ValidationError("--max-clips needs --repeat: without it there is one clip")
+        throw ValidationError("--max-clips needs --repeat: without --repeat one clip is recorded")
       }
     }
   }
 
-  /// What clips hold.
+  /// Returns the library's settings for these options.
   func settings() -> TriggerSettings {
     var settings = TriggerSettings(
       preDuration: pre ?? .zero, postDuration: post ?? MediaTime(seconds: 2))
@@ -133,11 +133,11 @@ struct TriggerOptions: ParsableArguments {
   }
 }
 
-/// A duration that is not below zero.
+/// Parses a duration of zero or more.
 @Sendable func durationOrZero(_ text: String) throws -> MediaTime {
   let duration = try MediaTime(parsing: text)
   guard duration >= .zero else {
-    throw MediaError(.notPositive, "the duration \(text) is below zero")
+    throw MediaError(.notPositive, "the duration \(text) is negative")
   }
   return duration
 }

@@ -9,15 +9,15 @@ extension VideoOutputSettings: ExpressibleByArgument {
     "mjpeg": .codec(.mjpeg), "ffv1": .codec(.ffv1), "raw": .codec(.rawVideo),
   ]
 
-  /// The settings of a word of `--codec`.
+  /// Returns the settings for a value of `--codec`, or nil if the value is unknown.
   public init?(argument: String) {
     guard let settings = Self.byWord.first(where: { $0.key == argument })?.value else { return nil }
     self = settings
   }
 
-  /// The words of `--codec`.
+  /// The values of `--codec`.
   public static var allValueStrings: [String] { byWord.map(\.key) }
-  /// The word of `--codec`.
+  /// The value of `--codec` for these settings.
   public var defaultValueDescription: String {
     Self.byWord.first { $0.value == self }?.key ?? "\(self)"
   }
@@ -26,12 +26,12 @@ extension VideoOutputSettings: ExpressibleByArgument {
 extension AudioCodec: ExpressibleByArgument {
   private static let byWord: KeyValuePairs = ["aac": AudioCodec.aac, "pcm": .pcm]
 
-  /// The codec of a word of `--audio-codec`.
+  /// Returns the codec for a value of `--audio-codec`, or nil if the value is unknown.
   public init?(argument: String) {
     guard let codec = Self.byWord.first(where: { $0.key == argument })?.value else { return nil }
     self = codec
   }
 
-  /// The words of `--audio-codec`.
+  /// The values of `--audio-codec`.
   public static var allValueStrings: [String] { byWord.map(\.key) }
 }

@@ -3,14 +3,14 @@
 import Dispatch
 import Glibc
 
-/// Listens for datagrams on a port; what they hold does not matter.
+/// Receives UDP datagrams on a port; their content is ignored.
 final class DatagramListener {
   private let descriptor: Int32
   private let source: any DispatchSourceRead
 
-  /// Binds a port and calls a closure for each datagram, on a thread of its own.
+  /// Binds a port and calls a closure for each datagram, on a private dispatch queue.
   ///
-  /// - Throws: `CommandError` where the address is none of this machine or the port is taken.
+  /// - Throws: `CommandError` if the address does not belong to this machine or the port is in use.
   init(host: String, port: UInt16, _ body: @escaping @Sendable () -> Void) throws {
     descriptor = try Self.bound(host, port)
     let descriptor = descriptor
@@ -24,7 +24,7 @@ final class DatagramListener {
     source.resume()
   }
 
-  /// Listens no more.
+  /// Stops receiving and closes the socket.
   func stop() { source.cancel() }
 
   private static func bound(_ host: String, _ port: UInt16) throws -> Int32 {
@@ -35,7 +35,7 @@ final class DatagramListener {
     let status = getaddrinfo(host, String(port), &hints, &list)
     guard status == 0, let address = list?.pointee else {
       throw CommandError.usage(
-        "\(host) is no address to listen at: \(String(cString: gai_strerror(status)))",
+        "cannot listen on \(host): \(String(cString: gai_strerror(status)))",
         hint: "use udp:PORT, or udp:0.0.0.0:PORT for the whole network")
     }
     defer { freeaddrinfo(list) }
@@ -46,8 +46,8 @@ final class DatagramListener {
       if descriptor >= 0 { close(descriptor) }
       throw CommandError(
         .unavailable, code: "port_unavailable",
-        "could not listen at \(host) port \(port): \(reason)",
-        hint: "choose another port, or end the program that has it")
+        "cannot listen on \(host) port \(port): \(reason)",
+        hint: "choose another port, or close the program that uses it")
     }
     return descriptor
   }

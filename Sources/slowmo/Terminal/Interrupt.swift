@@ -4,42 +4,46 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Ctrl-C, SIGTERM, the terminal's end and SIGUSR1, taken by a thread of their own instead of a
-/// handler, so that what they do may do anything.
+/// Handles SIGINT, SIGTERM, SIGHUP and SIGUSR1 on a thread of its own.
+///
+/// The actions run outside a signal handler, so they are not limited to async-signal-safe
+/// functions.
 enum Interrupt {
   private static let received = Atomic<Int32>(0)
   private static let action = Mutex<(@Sendable () -> Void)?>(nil)
   private static let userAction = Mutex<(@Sendable () -> Void)?>(nil)
 
-  /// Whether one of the signals came.
+  /// Whether one of the terminating signals has arrived.
   static var isRequested: Bool { received.load(ordering: .acquiring) != 0 }
 
-  /// The exit status that a verb which gave up for the signal ends with.
+  /// The exit status of a verb that was cancelled by a signal.
   static var status: ExitStatus { status(for: received.load(ordering: .acquiring)) }
 
-  /// A terminal that is closed ends what runs in it, as SIGTERM does.
+  /// SIGHUP from a closed terminal gives the same exit status as SIGTERM.
   private static func status(for number: Int32) -> ExitStatus {
     number == SIGINT ? .interrupted : .terminated
   }
 
-  /// How soon after the first a signal is no second one, in nanoseconds: timeout(1) sends the same
-  /// to its child and to the child's group, and nobody presses a key twice in that time.
+  /// The time after the first signal in which a second one is ignored, in nanoseconds.
+  ///
+  /// timeout(1) sends its signal twice: to its child and to the child's process group.
   private static let sameSignal: Int64 = 300_000_000
 
-  /// Takes the signals from here on; a second one that interrupts ends the process at once.
+  /// Blocks the signals and starts the thread that waits for them.
   ///
-  /// To be called before any thread starts, since threads inherit what is blocked.
+  /// A second terminating signal exits the process at once. Call this before other threads start,
+  /// because threads inherit the signal mask.
   static func install() {
     let numbers = Self.numbers()
     var set = Self.set(of: numbers)
     pthread_sigmask(SIG_BLOCK, &set, nil)
-    // A library may have threads that take signals all the same: they pass them on.
+    // A library may start threads that do not block these signals. The handler forwards them.
     for number in numbers {
       signal(number) { number in _ = pthread_kill(Interrupt.waitingThread, number) }
     }
     // A reader that closes its end of a pipe must not end a recording.
     signal(SIGPIPE, SIG_IGN)
-    // Nor must a limit on the size of files: a write beyond it fails instead (setrlimit(2)).
+    // A write beyond the file size limit (setrlimit(2)) must fail instead of ending the process.
     signal(SIGXFSZ, SIG_IGN)
     let waiter = DispatchQueue(label: "signals")
     let isWaiting = DispatchSemaphore(value: 0)
@@ -51,7 +55,7 @@ enum Interrupt {
       var number: Int32 = 0
       var first = ContinuousClock.now
       while true {
-        // The kernel gives the lowest number first, so many SIGUSR1 would hold up a SIGTERM.
+        // The kernel delivers the lowest number first, so frequent SIGUSR1 would delay a SIGTERM.
         var noTime = timespec()
         number = sigtimedwait(&ending, nil, &noTime)
         if number <= 0 { guard sigwait(&set, &number) == 0 else { continue } }
@@ -62,7 +66,7 @@ enum Interrupt {
         let (isFirst, _) = received.compareExchange(
           expected: 0, desired: number, ordering: .acquiringAndReleasing)
         guard isFirst else {
-          // Nobody insists by closing a terminal.
+          // SIGHUP means that the terminal was closed, not that the user insists on quitting.
           if number == SIGHUP { continue }
           if ContinuousClock.now - first < .nanoseconds(sameSignal) { continue }
           _exit(status(for: number).rawValue)
@@ -74,23 +78,24 @@ enum Interrupt {
     isWaiting.wait()
   }
 
-  // Written before the program has other threads; what a handler may read has no lock.
+  // Written before other threads start. A signal handler reads this variable and must not lock.
   private nonisolated(unsafe) static var waitingThread = pthread_t()
 
-  /// What the first signal does besides being noticed.
+  /// Sets the action of the first terminating signal; runs it at once if the signal already
+  /// arrived.
   static func onFirst(_ body: @escaping @Sendable () -> Void) {
     action.withLock { $0 = body }
     if isRequested { body() }
   }
 
-  /// What each SIGUSR1 does; nothing unless said.
+  /// Sets the action of each SIGUSR1; by default SIGUSR1 is ignored.
   static func onUserSignal(_ body: @escaping @Sendable () -> Void) {
     userAction.withLock { $0 = body }
   }
 
-  /// The signals taken.
+  /// Returns the signals to handle.
   ///
-  /// nohup(1) has its command ignore the terminal's end: then that is none of them.
+  /// nohup(1) makes its command ignore SIGHUP; an ignored SIGHUP stays ignored.
   private static func numbers() -> [Int32] {
     var before = sigaction()
     sigaction(SIGHUP, nil, &before)

@@ -3,9 +3,11 @@
 import Dispatch
 import Glibc
 
-/// The lines of standard input: a person's Enter key, or those that a program writes.
+/// Lines of standard input, typed by a user or written by a program.
 enum LineInput {
-  /// Calls a closure at the end of each line, as it is read, on a thread of its own.
+  /// Calls `whenLineEnds` for each line as it arrives, and `atEnd` at the end of the input.
+  ///
+  /// Both closures run on a private dispatch queue.
   static func read(
     _ whenLineEnds: @escaping @Sendable () -> Void, atEnd: @escaping @Sendable () -> Void
   ) {

@@ -5,35 +5,36 @@ import Glibc
 import OvercrankLinuxSystem
 import Synchronization
 
-/// Standard output for data, standard error for everything else.
+/// Writes data to standard output and everything else to standard error.
 enum Output {
-  /// The first error of standard output, besides that of a reader that went away.
+  /// The errno of the first failed write to standard output; a closed pipe does not count.
   private static let failure = Mutex<Int32?>(nil)
 
-  /// Writes a line of data; false when its reader is gone or it cannot be written, which the end of
-  /// the command tells.
+  /// Writes a line to standard output.
+  ///
+  /// Returns false if the reader is gone or the write failed. ``problem`` keeps the failure.
   @discardableResult
   static func line(_ text: String) -> Bool {
     guard let reason = WholeFile.writeAll((text + "\n").systemBytes, to: STDOUT_FILENO) else {
       return true
     }
-    // A reader that has seen enough is no error of ours.
+    // A reader that stops early, such as head(1), is not an error.
     if reason != EPIPE { failure.withLock { $0 = $0 ?? reason } }
     return false
   }
 
-  /// The reader of standard output is gone: nothing more is to be done, or told.
+  /// The reader of standard output closed its end; the verb stops without an error.
   struct ReaderIsGone: Error {}
 
-  /// Writes a file's bytes to standard output.
+  /// Writes bytes to standard output.
   ///
-  /// - Throws: `CommandError` where it cannot be written, `ReaderIsGone` where nobody reads it.
+  /// - Throws: `CommandError` if the write fails, `ReaderIsGone` if the reader closed the pipe.
   static func data(_ bytes: [UInt8]) throws {
     guard let reason = WholeFile.writeAll(bytes, to: STDOUT_FILENO) else { return }
     throw reason == EPIPE ? ReaderIsGone() : error(reason)
   }
 
-  /// What went wrong with standard output, if something did.
+  /// The error of a failed write to standard output, if any.
   static var problem: CommandError? { failure.withLock { $0 }.map(error) }
 
   private static func error(_ reason: Int32) -> CommandError {
@@ -41,55 +42,56 @@ enum Output {
     return CommandError(
       .inputOutput, code: isFull ? "disk_full" : "write_failed",
       "could not write to standard output: \(String(cString: strerror(reason)))",
-      hint: isFull ? "free some space and try again" : "check where it is sent")
+      hint: isFull ? "free some space and try again" : "check the target of the redirection")
   }
 
-  /// Opens what a caller has closed, by something that cannot be read or written.
+  /// Opens /dev/null for each standard descriptor that the caller closed.
   ///
-  /// Else the first file to be opened takes the number of standard output, and gets what is printed.
+  /// Otherwise the first opened file would get descriptor 1 and receive the printed text. The
+  /// descriptors are opened in the wrong direction on purpose, so that using them fails.
   static func fillStandardDescriptors() {
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
       _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
     }
   }
 
-  /// Tells people what they should know although nothing failed.
+  /// Prints a warning; with `--progress json` as a `warning` event.
   static func warning(_ text: String) {
     guard !ProgressEvents.areOn else { return ProgressEvents.tell("warning", text) }
     notice("warning: \(text)")
   }
 
-  /// Tells people something about a file; an event of the kind `warning`.
+  /// Prints a note about a file; with `--progress json` as a `warning` event.
   static func note(_ text: String) {
     guard !ProgressEvents.areOn else { return ProgressEvents.tell("warning", text) }
     notice(text)
   }
 
-  /// Tells what ended the verb; the event `end` says it, too.
+  /// Prints the error that ended the verb; with `--progress json` as part of the `end` event.
   static func error(_ error: CommandError) {
     guard !ProgressEvents.areOn else { return ProgressEvents.fail(error) }
     notice("error: \(error.line)")
   }
 
-  /// Writes a line of what is data elsewhere.
+  /// Prints a line that other modes print as data; with `--progress json` as a `note` event.
   static func plain(_ text: String) {
     guard !ProgressEvents.areOn else { return ProgressEvents.tell("note", text) }
     write((text + "\n").systemBytes, to: STDERR_FILENO)
   }
 
-  /// Writes a line for people, whatever is told of progress.
+  /// Prints a line for people, whatever the progress style.
   static func notice(_ text: String) {
     write("slowmo: \(text)\n".systemBytes, to: STDERR_FILENO)
   }
 
-  /// Writes exactly one JSON document.
+  /// Prints exactly one JSON document on standard output.
   static func document(_ document: some Encodable) throws {
     line(String(decoding: try encode(document, isPretty: true), as: UTF8.self))
   }
 
-  /// A document's bytes, as ``DocumentEncoder`` writes it; keys are in order, so that two runs can be compared.
+  /// Encodes a document with ``DocumentEncoder``; keys are sorted so that two runs compare easily.
   ///
-  /// Bytes of names that are no text are U+FFFD.
+  /// Bytes of file names that are not valid UTF-8 become U+FFFD.
   static func encode(_ document: some Encodable, isPretty: Bool) throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -98,13 +100,13 @@ enum Output {
     return Data(String(decoding: data, as: UTF8.self).repaired.utf8)
   }
 
-  /// Writes all bytes to standard error; where that fails, nobody can be told.
+  /// Writes all bytes to a descriptor and ignores a failure, which could not be reported anyway.
   static func write(_ bytes: [UInt8], to descriptor: Int32) {
     _ = WholeFile.writeAll(bytes, to: descriptor)
   }
 }
 
-/// What a document says when its verb failed.
+/// The error object of a JSON document.
 struct ErrorDetails: Encodable, Sendable {
   let code: String
   let message: String
@@ -117,7 +119,7 @@ struct ErrorDetails: Encodable, Sendable {
   }
 }
 
-/// The document of a verb that failed before it had anything else to say.
+/// The JSON document of a verb that failed before producing results.
 struct ErrorDocument: Encodable {
   let schema: String
   let error: ErrorDetails
@@ -128,5 +130,5 @@ struct ErrorDocument: Encodable {
   }
 }
 
-/// The name and number of a verb's schema.
+/// Returns the schema identifier of a verb.
 func schemaName(_ verb: String) -> String { "slowmo.\(verb)/1" }

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Glibc
 import Synchronization
 
-/// The events of `--progress json`: a JSON object a line on standard error, and nothing else there.
+/// The events of `--progress json`: one JSON object per line, alone on standard error.
 enum ProgressEvents {
   struct Event: Encodable, Sendable {
     var event: String
@@ -21,7 +21,7 @@ enum ProgressEvents {
     var message: String?
   }
 
-  /// The last event, with the exit code, and what failed.
+  /// The last event, with the exit code and the error if any.
   private struct End: Encodable {
     let event: Event
     let status: ExitStatus
@@ -39,18 +39,19 @@ enum ProgressEvents {
 
   private struct State {
     var isOn = false
-    /// What `end` tells of the work, where there was some.
+    /// The totals that the `end` event reports.
     var last = Event(event: "end")
     var error: ErrorDetails?
   }
 
   private static let state = Mutex(State())
 
-  /// Whether standard error has events.
+  /// Whether events are written.
   static var areOn: Bool { state.withLock { $0.isOn } }
 
-  /// Has events be told where the arguments ask for them, before these are looked at any further:
-  /// a mistake in them is told by an event, too.
+  /// Turns events on if the arguments contain `--progress json`.
+  ///
+  /// Called before the arguments are parsed, so that a parsing error is reported as an event too.
   static func turnOn(by arguments: [String]) {
     var isOn = false
     for (position, argument) in arguments.prefix(while: { $0 != "--" }).enumerated() {
@@ -68,18 +69,18 @@ enum ProgressEvents {
     Output.write(Array(data) + [UInt8(ascii: "\n")], to: STDERR_FILENO)
   }
 
-  /// Writes an event that is a sentence.
+  /// Writes an event that carries only a message.
   static func tell(_ name: String, _ message: String) {
     tell(Event(event: name, message: message))
   }
 
-  /// Keeps what the last event is to tell of the work.
+  /// Stores the totals for the `end` event.
   static func prepareEnd(_ event: Event) { state.withLock { $0.last = event } }
 
-  /// Keeps what failed, for the last event.
+  /// Stores the error for the `end` event.
   static func fail(_ error: CommandError) { state.withLock { $0.error = ErrorDetails(error) } }
 
-  /// Writes the last event, however the command ends.
+  /// Writes the `end` event.
   static func end(_ status: ExitStatus) {
     tell(
       state.withLock { state in

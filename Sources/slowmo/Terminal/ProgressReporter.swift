@@ -4,9 +4,9 @@ import ArgumentParser
 import Glibc
 import Overcrank
 
-/// How a verb tells how far it is.
+/// The style of progress output.
 enum ProgressStyle: String, CaseIterable, ExpressibleByArgument {
-  /// A bar on a terminal, a line now and then elsewhere.
+  /// A bar on a terminal, otherwise a line every few seconds.
   case auto
   case bar
   case plain
@@ -15,9 +15,9 @@ enum ProgressStyle: String, CaseIterable, ExpressibleByArgument {
   case none
 }
 
-/// Writes progress to stderr, in one of the styles.
+/// Writes progress to standard error in one of the styles.
 final class ProgressReporter {
-  /// How far a verb is.
+  /// The progress of a verb.
   struct State {
     var frame: Int64
     var totalFrames: Int64?
@@ -25,7 +25,7 @@ final class ProgressReporter {
     var drops: Int64?
     var bytes: Int64?
     var queueFill: Double?
-    /// How loud each channel of the sound is, in dB of full scale; minus infinity is silence.
+    /// The peak level of each audio channel in dBFS; minus infinity is silence.
     var peaks: [Double] = []
   }
 
@@ -34,7 +34,7 @@ final class ProgressReporter {
   private var lastShown: ContinuousClock.Instant?
   private var lastDrops: Int64 = 0
   private var lastState: State?
-  /// The file that is being written.
+  /// The file being written.
   private var file: String?
   private var hasBar = false
   private var hasWarnedOfQueue = false
@@ -44,13 +44,13 @@ final class ProgressReporter {
     self.style = style == .auto ? (isTerminal ? .bar : .plain) : style
   }
 
-  /// Tells that work on a file begins.
+  /// Reports that work on a file starts.
   func start(file: String) {
     self.file = file
     emit("start", nil, file: file)
   }
 
-  /// Tells what a verb waits for.
+  /// Reports what the verb is waiting for.
   func note(_ message: String) {
     emit("note", nil, message: message)
     say(message)
@@ -61,36 +61,36 @@ final class ProgressReporter {
     Output.notice(message)
   }
 
-  /// Tells that a clip is begun.
+  /// Reports that a clip starts.
   func trigger(_ source: String, clip: Int, file: String) {
     endBar()
     self.file = file
-    // Before the first clip there is nothing to count.
+    // No progress state exists before the first clip, so zeros are reported.
     emit(
       "trigger", lastState ?? State(frame: 0, seconds: 0, drops: 0, bytes: 0, queueFill: 0),
       file: file, message: "\(source), clip \(clip)")
     say("clip \(clip): \(source)")
   }
 
-  /// Tells that one of several files is finished.
+  /// Reports that one of several files is complete.
   func file(_ path: String) {
     endBar()
     emit("file", nil, file: path)
     say("\(path) is finished")
   }
 
-  /// Tells what the user should know although nothing failed.
+  /// Reports a warning.
   func warning(_ message: String) {
     endBar()
     Output.warning(message)
   }
 
-  /// Tells the state, when it is time to.
+  /// Reports the state at most once per interval of the style; drops are reported at once.
   func update(_ state: State) {
     lastState = state
     if let fill = state.queueFill, fill >= 0.9, !hasWarnedOfQueue {
       hasWarnedOfQueue = true
-      warning("the queue to the file is 90 % full: the disk or the encoder is too slow")
+      warning("the writer queue is 90 % full: the disk or the encoder is too slow")
     }
     if let drops = state.drops, drops > lastDrops {
       emit(
@@ -118,8 +118,9 @@ final class ProgressReporter {
     }
   }
 
-  /// Tells that the work is done, with the file where there is one; the event comes when the command
-  /// ends.
+  /// Reports the end of the work and its file, if any.
+  ///
+  /// The `end` event follows when the command exits.
   func end(file: String?) {
     endBar()
     if let file { emit("file", nil, file: file) }
@@ -172,19 +173,19 @@ final class ProgressReporter {
     if let fill = state.queueFill, fill > 0.5 { parts.append("queue \(Int(fill * 100))%") }
     if !state.peaks.isEmpty {
       let peaks = state.peaks.map { "\(Int(Self.shown($0).rounded()))" }
-      parts.append("sound \(peaks.joined(separator: "/")) dBFS")
+      parts.append("audio \(peaks.joined(separator: "/")) dBFS")
     }
     return parts.joined(separator: ", ")
   }
 
-  /// A level to a tenth of a decibel, with -120 for silence, which JSON has no number for.
+  /// Rounds a level to 0.1 dB; silence becomes -120, because JSON has no infinity.
   private static func shown(_ level: Double) -> Double { (max(-120, level) * 10).rounded() / 10 }
 
-  /// Seconds since the work began, above zero.
+  /// Seconds since the work started; at least 0.001, to allow division.
   private var elapsedSeconds: Double {
     max(0.001, (ContinuousClock.now - started).doubleValue)
   }
 }
 
-/// The value of an environment variable, or nil.
+/// Returns the value of an environment variable, or nil.
 func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }

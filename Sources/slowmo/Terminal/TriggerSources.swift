@@ -2,16 +2,15 @@
 
 import Overcrank
 
-/// What gives triggers during a capture; it ends with this value.
+/// The external trigger sources of a capture; they stop when this object is released.
 final class TriggerSources {
   private var listeners: [DatagramListener] = []
 
-  /// Begins to listen.
+  /// Starts listening.
   ///
-  /// - Throws: `CommandError` where that is not possible.
+  /// - Throws: `CommandError` if a source cannot be opened.
   init(_ kinds: [TriggerKind], of movie: MovieFileOutput) throws {
-    // Lines have no other use than to give triggers: where they can be the only ones, their end
-    // is the end of the capture.
+    // If the keyboard is the only source, the end of standard input ends the capture.
     let endsWithLines = kinds.allSatisfy { $0 == .key }
     for kind in kinds {
       switch kind {
@@ -24,7 +23,7 @@ final class TriggerSources {
         }
       case .udp(let host, let port):
         listeners.append(try DatagramListener(host: host, port: port) { movie.trigger(.udp) })
-      case .audio, .motion: break  // The session's own, which the recording looks after.
+      case .audio, .motion: break  // The recording detects these triggers itself.
       }
     }
   }

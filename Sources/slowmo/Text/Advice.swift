@@ -2,9 +2,9 @@
 
 import Overcrank
 
-/// A library's way out of an error, in the words of the command.
+/// Converts a library's recovery suggestion into the command's verbs and options.
 enum Advice {
-  /// The instruction, and the verbs and options that help to follow it.
+  /// Returns the suggestion, followed by the verbs and options that help to follow it.
   static func text(_ recovery: Recovery) -> String {
     guard !recovery.steps.isEmpty else { return recovery.description }
     return "\(recovery.description) (\(recovery.steps.map(words).joined(separator: ", ")))"
@@ -21,7 +21,7 @@ enum Advice {
     }
   }
 
-  /// The option that sets a setting.
+  /// Returns the option that changes a setting.
   static func option(_ setting: Recovery.Setting) -> String {
     switch setting {
     case .format: "--mode"

@@ -3,13 +3,13 @@
 import FoundationEssentials
 import Overcrank
 
-/// The table of a movie's frames, a line each.
+/// The table of a movie's frames as CSV.
 enum FrameTableText {
   static func write(_ lines: [Asset.FrameTimingRow], to path: String, overwrites: Bool) throws {
     func field(_ value: Int64?) -> String { value.map(String.init) ?? "" }
     var text = "index,pts_ns,capture_ns,sequence,duration_ns,lost_before,duplicate\n"
     for line in lines {
-      // A recording never repeats a frame; of other files it is not known.
+      // A recording of this program never repeats a frame. For other files the column stays empty.
       let duplicate = line.sequence == nil ? "" : "0"
       text +=
         "\(line.index),\(line.time.wholeNanoseconds),\(field(line.captureTime?.wholeNanoseconds)),"

@@ -2,7 +2,7 @@
 
 import Overcrank
 
-/// The same for people.
+/// Text lines about recordings and captures.
 enum RecordText {
   static func lines(_ report: RecordingReport) -> [String] {
     let ledger = report.ledger
@@ -11,8 +11,8 @@ enum RecordText {
       "\(report.path): \(ledger.stored) frames in "
         + "\(decimal(report.duration.doubleValue, 3)) s, \(report.codec?.rawValue ?? "nothing"), "
         + "mode \(report.mode)",
-      "rate: asked \(decimal(report.requestedFrameRate.doubleValue, 3)), "
-        + "granted \(decimal(report.negotiatedFrameRate.doubleValue, 3)), measured \(measured)"
+      "rate: requested \(decimal(report.requestedFrameRate.doubleValue, 3)), "
+        + "negotiated \(decimal(report.negotiatedFrameRate.doubleValue, 3)), measured \(measured)"
         + (report.rateCause.map { ": \($0.words)" } ?? ""),
       ledgerLine(ledger),
     ]
@@ -35,16 +35,16 @@ enum RecordText {
     return lines
   }
 
-  /// Tells of each clip, and of the capture that waited for its trigger.
+  /// Returns the text lines of each clip and of the whole triggered capture.
   static func lines(_ capture: TriggeredReport) -> [String] {
     let ledger = capture.ledger
     return capture.clips.flatMap(lines) + [
-      "capture: \(ledger.expected) frames, of which \(ledger.stored) are in \(capture.clips.count) "
-        + "\(capture.clips.count == 1 ? "clip" : "clips"), \(ledger.evicted) left the ring and "
-        + "\(ledger.dropped) are missing; the ring held up to "
+      "capture: \(ledger.expected) frames: \(ledger.stored) stored in \(capture.clips.count) "
+        + "\(capture.clips.count == 1 ? "clip" : "clips"), \(ledger.evicted) evicted, "
+        + "\(ledger.dropped) lost; ring peak "
         + "\(decimal(Double(capture.ringPeak) / 1_048_576, 1)) MiB"
         + (capture.ignoredTriggerCount == 0
-          ? "" : "; \(capture.ignoredTriggerCount) triggers were ignored")
+          ? "" : "; \(capture.ignoredTriggerCount) triggers ignored")
     ]
   }
 }
@@ -78,19 +78,20 @@ extension RecordText {
 }
 
 extension FrameRateMismatchReason {
-  /// What to tell people, and what they can do.
+  /// The reason and, where possible, what the user can do about it.
   fileprivate var words: String {
     switch self {
-    case .driverClamp: "the driver grants no other; slowmo modes lists what it has"
-    case .lowLight: "the camera takes longer in this light; more light helps"
-    case .exposure: "the exposure is longer than a frame; shorten exposure_time_absolute"
-    case .bandwidth: "frames are lost on the bus; try a compressed mode or another port"
-    case .falseReport: "the camera does not run at the rate that its driver tells"
+    case .driverClamp:
+      "the driver does not support the requested rate; see slowmo modes for the supported rates"
+    case .lowLight: "the camera extends the exposure in low light; add light"
+    case .exposure: "the exposure is longer than a frame period; reduce exposure_time_absolute"
+    case .bandwidth: "frames are lost on the bus; use a compressed mode or another port"
+    case .falseReport: "the camera does not run at the rate that its driver reports"
     }
   }
 }
 
-/// A number for people, with a point whatever the locale.
+/// Formats a number with a decimal point, independent of the locale.
 func decimal(_ value: Double, _ places: Int) -> String {
   guard value.isFinite, abs(value) < 1e12 else { return "\(value)" }
   var scale = 1.0

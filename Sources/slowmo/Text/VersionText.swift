@@ -2,7 +2,7 @@
 
 import Overcrank
 
-/// What `--version` prints: the command's own version, and those of the libraries it runs with.
+/// The text of `--version`: the command's version and those of the linked libraries.
 enum VersionText {
   static let number = "0.1.0"
 

@@ -2,15 +2,15 @@
 
 import Glibc
 
-/// A sound in sums of some samples each, by which likeness is sought quickly.
+/// A signal decimated by block sums, for a coarse search of the best cross-correlation.
 struct DecimatedSignal: Sendable {
-  /// How many samples make a sum.
+  /// The number of samples in each sum.
   let step: Int
   private(set) var sums: [Float] = []
 
   init(step: Int) { self.step = step }
 
-  /// Takes as many whole steps as there are beyond those that were taken.
+  /// Adds the sums of all complete blocks that were not added yet.
   mutating func extend(to samples: [Float]) {
     var place = sums.count * step
     while place + step <= samples.count {
@@ -21,9 +21,9 @@ struct DecimatedSignal: Sendable {
     }
   }
 
-  /// Drops the samples before one, as far as they make whole steps.
+  /// Drops the sums of complete blocks before a sample.
   ///
-  /// - Returns: How many.
+  /// - Returns: The number of dropped samples.
   mutating func forget(before count: Int) -> Int {
     let spent = min(count / step, sums.count)
     sums.removeFirst(spent)
@@ -31,30 +31,31 @@ struct DecimatedSignal: Sendable {
   }
 }
 
-/// Finds which of many stretches of a sound is most like another one of its stretches.
+/// A search for the part of a signal with the highest normalized cross-correlation to a template.
 enum CrossCorrelation {
-  /// What is compared, in samples: places at which as many start as are wanted.
+  /// The parameters of a search; offsets are in samples.
   struct Search {
-    /// The stretch to be like.
+    /// The template.
     let wanted: [Float]
-    /// The middle of those that may be like it, and how far either side they go.
+    /// The center of the searched start positions, and the largest distance from the center.
     let middle: Int
     let reach: Int
-    /// What the outermost places must be better by, of likenesses of at most 1.
+    /// The correlation, of at most 1, subtracted at the largest distance.
     let penalty: Float
   }
 
-  /// The offset from the middle at which the sound is most like what is wanted; zero in silence.
+  /// Returns the offset from the center with the highest correlation; zero for a silent template.
   ///
-  /// At first all places on the grid of the sums are tried, by the sums alone; then all around the
-  /// best of them. Excluded offsets are taken only where there are no others, and then zero.
+  /// The decimated signals are searched over the whole range first. The samples are then searched
+  /// around the best coarse offset. The result is the coarse offset if all offsets near it are
+  /// excluded.
   ///
   /// - Parameters:
-  ///   - search: What is sought, and where.
-  ///   - samples: The sound.
-  ///   - steps: The same in sums, from its first sample on, as far as the search goes.
-  ///   - excludes: Which offsets are not to be taken.
-  /// - Returns: The offset, in samples.
+  ///   - search: The template and the range of offsets.
+  ///   - samples: The signal.
+  ///   - steps: The decimated signal, starting at the same sample and covering the search range.
+  ///   - excludes: Returns whether an offset is excluded.
+  /// - Returns: The offset in samples.
   static func best(
     _ search: Search, in samples: [Float], _ steps: DecimatedSignal,
     excludes: (Int) -> Bool = { _ in false }
@@ -64,7 +65,7 @@ enum CrossCorrelation {
       let power = product(wanted, wanted)
       guard power > 1e-9 else { return 0 }
       var best = (offset: coarse, score: -Float.infinity)
-      // Near the best it is likeness alone that counts: a tone would go off its phase.
+      // The fine search has no distance penalty, which would shift the phase of a tone.
       for distance in 0..<max(2, steps.step) {
         for offset in Set([coarse + distance, coarse - distance]).sorted()
         where offset.magnitude <= search.reach && !excludes(offset) {
@@ -79,7 +80,7 @@ enum CrossCorrelation {
     }
   }
 
-  /// The offset of the best place on the grid of the sums.
+  /// Returns the best offset on the grid of the decimated signal.
   private static func coarsely(
     _ search: Search, _ steps: DecimatedSignal, _ excludes: (Int) -> Bool
   ) -> Int {
@@ -89,7 +90,7 @@ enum CrossCorrelation {
       let power = product(wanted, wanted)
       guard power > 1e-9 else { return 0 }
       let length = wanted.count
-      // The first and the last place on the grid.
+      // The first and the last searched position on the decimated grid.
       let first = (search.middle - search.reach + steps.step - 1) / steps.step
       let last = (search.middle + search.reach) / steps.step
       guard first <= last else { return 0 }
@@ -122,10 +123,10 @@ enum CrossCorrelation {
     }
   }
 
-  /// How far from a sample, some few at most, the place is at which the sound is most like what
-  /// is wanted; zero where it is not much alike anywhere.
+  /// Returns the subsample offset at which a signal best matches a template, at most six samples.
   ///
-  /// Tones need it: half a sample is half a radian at 8 kHz, as often as there is a grain.
+  /// Returns zero for a low correlation. Tones need the precision: half a sample is half a radian
+  /// at 8 kHz, and would repeat with each grain.
   static func remainder(
     of wanted: [Float], around place: Int, in samples: [Float]
   ) -> Double {
@@ -140,7 +141,8 @@ enum CrossCorrelation {
       let fit = SubsampleDelayEstimator(wanted, other)
       let correlation = fit.wantedOther / (power * max(fit.other, 1e-12)).squareRoot()
       if step == 0 {
-        // At half a sample, 16 kHz is no more alike than this.
+        // Below this correlation the estimate is unreliable: a 16 kHz tone half a sample off has
+        // 0.35.
         guard correlation > 0.35 else { return 0 }
         first = correlation
       } else if correlation < first - 1e-6 {
@@ -153,7 +155,7 @@ enum CrossCorrelation {
     return distance
   }
 
-  /// The sum of products, eight at a time.
+  /// Returns the dot product, computed with eight lanes.
   static func product(
     _ first: UnsafeBufferPointer<Float>, _ second: UnsafeBufferPointer<Float>
   ) -> Float {

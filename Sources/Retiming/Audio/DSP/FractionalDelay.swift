@@ -2,29 +2,28 @@
 
 import Glibc
 
-/// Reads a sound between its samples: a sinc under a Kaiser window, made once for a place between
-/// two of them.
+/// A fractional delay filter: a Kaiser-windowed sinc for one position between two samples.
 struct FractionalDelay {
-  /// How many samples either side of a place are needed.
+  /// The number of samples needed on each side of a position.
   static let reach = 8
 
-  /// How far behind the sample before it the place is, from 0 to 1.
+  /// The distance from the preceding sample, 0 to 1.
   let fraction: Double
-  /// What the samples count for, the farthest before the place first; none on a sample itself.
+  /// The filter taps in order of the samples; empty for an integer position.
   private let kernel: [Float]
 
-  /// On the samples themselves.
+  /// The filter without a fractional part.
   static let none = FractionalDelay(0)
 
   init(_ fraction: Double) {
-    // Nearer than anyone hears: the sample itself.
+    // A smaller distance is inaudible, so the nearest sample is used.
     let isBetween = fraction > 1e-5 && fraction < 1 - 1e-5
     self.fraction = isBetween ? fraction : fraction.rounded()
     guard isBetween else {
       kernel = []
       return
     }
-    // The sine is the same for every tap, but for its sign.
+    // The sine has the same magnitude for every tap; only its sign alternates.
     let sine = sin(.pi * fraction) / .pi
     let weights = (1 - Self.reach...Self.reach).map { position -> Double in
       let distance = Double(position) - fraction
@@ -34,7 +33,7 @@ struct FractionalDelay {
     kernel = weights.map { Float($0 / sum) }
   }
 
-  /// Kaiser's window of 8 by the square of the distance from its middle, as a part of its reach.
+  /// The Kaiser window with beta 8, tabulated by the squared distance relative to the reach.
   private static let windows: [Double] = (0...1_024).map {
     Kaiser.value(8 * (1 - Double($0) / 1_024).squareRoot())
   }
@@ -45,15 +44,15 @@ struct FractionalDelay {
     return windows[index] + (windows[index + 1] - windows[index]) * (position - Double(index))
   }
 
-  /// The samples of a plane from a place on: behind `start` by the fraction, one for each sample.
+  /// Returns interpolated samples at `start + fraction`, `start + 1 + fraction` and so on.
   ///
-  /// The plane must reach as far beyond them as is needed.
+  /// The plane must extend ``reach`` samples beyond both ends.
   func samples(of plane: [Float], from start: Int, count: Int) -> [Float] {
     guard !kernel.isEmpty else {
       let first = start + Int(fraction)
       return Array(plane[first..<first + count])
     }
-    // In eights, beyond the end where need be: what is too much is cut off.
+    // Eight results are computed at a time, and the remaining ones singly.
     let first = start + 1 - Self.reach
     precondition(first >= 0 && first + count + 2 * Self.reach - 1 <= plane.count)
     return [Float](unsafeUninitializedCapacity: count) { made, length in

@@ -2,22 +2,22 @@
 
 import OvercrankMediaCore
 
-/// A speed as libswresample can take it: two whole numbers of which the upper one is small.
+/// A speed as a fraction with a small numerator, as libswresample requires.
 struct RationalApproximation: Hashable {
   let numerator: Int64
   let denominator: Int64
 
-  /// The fraction itself when its upper number is small enough, as those that people type are;
-  /// else the last of its convergents that is.
+  /// Creates the exact fraction if its numerator is small enough, else the last convergent that
+  /// fits.
   ///
-  /// What it gives is then within one part in `largestNumerator` of the number: with 18 bits,
-  /// 14 ms in an hour at the worst, which takes a speed such as 1000001/1000000.
+  /// The relative error is at most 1/`largestNumerator`. With 18 bits this is 14 ms per hour at
+  /// worst, for a speed such as 1000001/1000000.
   ///
   /// - Parameters:
-  ///   - speed: Above zero.
-  ///   - largestNumerator: Above zero.
+  ///   - speed: The speed, above zero.
+  ///   - largestNumerator: The largest numerator, above zero.
   init(nearest speed: Rational, largestNumerator: Int64) {
-    // Euclid on the fraction; (p, q) are the last two convergents.
+    // Euclid's algorithm; `last` and `current` are the last two convergents.
     var (above, below) = (speed.numerator, speed.denominator)
     var (last, current): ((Int128, Int128), (Int128, Int128)) = ((0, 1), (1, 0))
     while below != 0 {
@@ -33,21 +33,21 @@ struct RationalApproximation: Hashable {
       )
       (above, below) = (below, remainder)
     }
-    // The zeroth convergent of a speed below one is zero, and before it comes one over zero.
+    // The zeroth convergent of a speed below one is 0/1, so both numbers are kept above zero.
     numerator = Int64(max(1, current.0))
     denominator = Int64(max(1, current.1))
   }
 
-  /// How many output samples ahead of `position` to start, so that the source's position there is
-  /// as near to a whole sample as it can be.
+  /// Returns how many output samples to start before `position`, for a source position as close as
+  /// possible to a whole sample.
   ///
   /// - Parameters:
-  ///   - position: In source samples.
-  ///   - sourceCount: The source samples to start ahead, at the least.
-  /// - Returns: Above zero.
+  ///   - position: The position in source samples.
+  ///   - sourceCount: The minimum lead in source samples.
+  /// - Returns: The lead in output samples, above zero.
   func lead(to position: Rational, atLeast sourceCount: Int) -> Int64 {
     let least = Int64(sourceCount) * denominator / numerator + 1
-    // Looking further than all fractions there are is of no use, nor is reading far back.
+    // Fractional parts repeat after `denominator` samples; the limit also bounds the lead.
     let choices = max(1, min(denominator, 16_384, 16_384 * denominator / numerator))
     let wanted = position.fractionalPart
     var best = (lead: least, distance: Double.infinity)
@@ -62,7 +62,7 @@ struct RationalApproximation: Hashable {
 }
 
 extension Rational {
-  /// What lies above the next lower whole number, from 0 up to 1.
+  /// The fractional part, from 0 up to 1.
   fileprivate var fractionalPart: Double {
     let rest = numerator % denominator
     return Double(rest < 0 ? rest + denominator : rest) / Double(denominator)

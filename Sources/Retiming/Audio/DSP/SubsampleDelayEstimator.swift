@@ -2,17 +2,19 @@
 
 import Glibc
 
-/// A stretch of sound as the best sum of another one and that one's slope, which tells how far
-/// apart they are: exactly for a tone, and nearly for what is a little beside itself.
+/// A least-squares estimate of a small delay between two signals.
+///
+/// The wanted signal is fitted by the other signal and its slope. The ratio of the two coefficients
+/// gives the delay: exact for a tone, and approximate for other signals with a small delay.
 struct SubsampleDelayEstimator {
-  /// Sums of products of what is wanted, the other stretch, and its slope.
+  /// Dot products of the wanted signal, the other signal and its slope.
   private(set) var wantedOther: Double
   private var wantedSlope: Double
   private(set) var other: Double
   private var otherSlope: Double
   private var slope: Double
 
-  /// Fits a stretch by another, which comes with one sample before and one after it.
+  /// Computes the dot products; `around` has one extra sample before and one after.
   init(_ wanted: [Float], _ around: [Float]) {
     precondition(around.count == wanted.count + 2)
     typealias Eight = SIMD8<Float>
@@ -47,14 +49,14 @@ struct SubsampleDelayEstimator {
     }
   }
 
-  /// How many samples later than the other stretch the wanted one is; nil where that cannot be
-  /// told.
+  /// The delay of the wanted signal in samples; nil if the fit is not reliable.
   var distance: Double? {
     let determinant = other * slope - otherSlope * otherSlope
     let share = wantedOther * slope - wantedSlope * otherSlope
     guard determinant > 1e-9 * other * slope, share > 0 else { return nil }
-    // A tone by an angle later is its cosine's share of the tone and its sine's share of what is
-    // a quarter later, and the slope is the latter, times the sine of what it turns by a sample.
+    // A tone delayed by an angle is its cosine times the tone plus its sine times the quadrature.
+    // The slope is the quadrature times the sine of the angular frequency, from which both angles
+    // follow.
     let sine = min(1, (slope / other).squareRoot())
     let angle = asin(sine)
     guard angle > 1e-6 else { return nil }

@@ -2,74 +2,75 @@
 
 import Glibc
 
-/// Where a sound starts.
+/// The start of an audio event.
 struct Onset: Hashable, Sendable {
-  /// The sample, counted from the first one that was given.
+  /// The sample index, relative to the detector's first sample.
   let position: Int64
-  /// From 0, which might be a syllable, to 1, which is a clap: how far it rises above what was
-  /// before, and how near it comes to the loudest of the last seconds.
+  /// The strength, from 0 (a weak accent) to 1 (a clap).
+  ///
+  /// The strength combines the rise above the preceding level with the level relative to the peak
+  /// of the last seconds.
   let strength: Double
-  /// How much louder the sound becomes within 60 ms than the onset itself is, in decibels; less
-  /// than zero where it dies away.
+  /// The level increase within 60 ms after the onset, in decibels; negative if the sound decays.
   let growth: Double
 
-  /// Whether it is only the start of a slow rise.
+  /// Whether the onset is the start of a slow rise.
   var isSoft: Bool { growth > 6 }
 
-  /// How much of a lock it needs, from 0 to 1.
+  /// How strongly the onset is preserved at 1:1, from 0 to 1.
   ///
-  /// A lock moves what is around it: at a stretch of 4, sound 30 ms after a clap by up to 90 ms.
-  /// Nobody hears that in silence, but in sound that goes on, and most of all in a slow rise.
+  /// Preserving an onset displaces nearby audio: at a stretch of 4, audio 30 ms after a clap moves
+  /// by up to 90 ms. The displacement is inaudible in silence, but audible in continuing sound and
+  /// slow rises.
   var lockShare: Double {
     growth < 3
       ? 1 - 0.5 * min(1, max(0, (growth + 20) / 14)) : 0.5 * max(0, 1 - (growth - 3) / 6)
   }
 }
 
-/// Finds where sounds start: claps, consonants, drums.
+/// A detector of onsets such as claps, consonants and drums.
 ///
-/// It watches the power of the first difference, which weighs high frequencies more, summed over
-/// all channels. An onset is where a millisecond of it exceeds every millisecond of the last 25 by
-/// 10 dB: pulses of a voice above 40 Hz, which come again and again, are none. It is placed at the
-/// loudest moment of the 4 ms that follow, to a quarter of a millisecond. Whether it is a click or
-/// the start of a slow rise is told by the power above 100 Hz in the 60 ms that follow.
+/// The detector uses the power of the first difference, summed over all channels, which emphasizes
+/// high frequencies. An onset is a 1 ms window that exceeds all windows of the last 25 ms by 10 dB.
+/// Voice pulses above 40 Hz repeat within 25 ms and are ignored. The position is the loudest window
+/// of the following 4 ms, with a resolution of 0.25 ms. The power above 100 Hz in the following 60
+/// ms distinguishes a click from a slow rise.
 struct OnsetDetector {
-  /// How many samples make a quarter of a millisecond.
+  /// Samples per block of 0.25 ms.
   private let blockLength: Int
-  /// The power of the millisecond from each block on that may still matter, and the number of the
-  /// first of these blocks.
+  /// The power of the 1 ms window at each block, and the index of the first kept block.
   private var milliseconds: [Float] = []
   private var firstBlock: Int64 = 0
-  /// The power above 100 Hz of the same blocks.
+  /// The power above 100 Hz of each block.
   private var levels: [Float] = []
-  /// The power of the last four blocks, the newest last.
+  /// The power of the last four blocks, newest last.
   private var powers = SIMD4<Float>.zero
   private var blockCount = 0
-  /// The loudest millisecond, which fades by half in two seconds.
+  /// The peak power of 1 ms windows, with a half-life of 2 s.
   private var recent: Float = 0
   private static let decay: Float = 0.999_913
-  /// The part of a block that has come.
+  /// The accumulated values of the incomplete block.
   private var partial: Float = 0
   private var partialCount = 0
   private var partialLevel: Float = 0
   private var last: [Float]
-  /// What lies below 100 Hz, and how fast that follows the samples.
+  /// The state and gain of a 100 Hz low-pass filter per channel.
   private var low: [Float]
   private let lowGain: Float
   private var quietUntil: Int64 = .min
-  /// The block that is judged next.
+  /// The next block to be examined.
   private var next: Int64
 
   private static let before = 100
   private static let after = 20
-  /// How many blocks are averaged to compare an onset with what follows, and how many follow.
+  /// Blocks per averaged level, and blocks after an onset in which the level may grow.
   private static let levelLength = 40
   private static let growthLength = 240
   private static let rise: Float = 10
-  /// A hundred-thousandth of full scale: what is fainter is no event.
+  /// The noise floor, 1e-5 of full scale in amplitude.
   private static let floor: Float = 1e-10
 
-  /// Makes a detector to which samples from number zero on are given.
+  /// Creates a detector; the first appended sample has index zero.
   init(sampleRate: Int, channelCount: Int) {
     blockLength = max(1, sampleRate / 4000)
     last = [Float](repeating: 0, count: channelCount)
@@ -78,17 +79,17 @@ struct OnsetDetector {
     next = 0
   }
 
-  /// How many samples after an onset it is found, at most.
+  /// Returns the detection delay in samples.
   static func delay(sampleRate: Int) -> Int {
     (after + growthLength) * max(1, sampleRate / 4000)
   }
 
-  /// Before which sample no further onset will be found.
+  /// No further onset will be found before this sample.
   var scanned: Int64 { next * Int64(blockLength) }
 
-  /// Takes the samples that follow.
+  /// Appends samples.
   ///
-  /// - Returns: The onsets that were found, ascending.
+  /// - Returns: The onsets found, in ascending order.
   mutating func append(_ planes: Planes) -> [Onset] {
     var position = 0
     let count = planes.sampleCount
@@ -137,7 +138,7 @@ struct OnsetDetector {
       guard now > Self.rise * before else { continue }
       let after = index...index + Self.after - 4
       let peak = after.max { milliseconds[$0] < milliseconds[$1] } ?? index
-      // The middle of that millisecond.
+      // The center of a 1 ms window lies two blocks after its start.
       found.append(
         Onset(
           position: (firstBlock + Int64(peak) + 2) * Int64(blockLength),
@@ -163,7 +164,7 @@ struct OnsetDetector {
       * part(level, from: -18, to: -2)
   }
 
-  /// How much louder than the onset the loudest moment of what follows is, in decibels.
+  /// Returns the level increase after an onset, in decibels.
   private func growth(at peak: Int) -> Double {
     func level(_ start: Int) -> Float {
       levels[max(0, start)..<start + Self.levelLength].reduce(0, +)

@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An onset that is kept as it is while what surrounds it is stretched: 1:1 for a moment around it.
+/// An onset that is preserved by 1:1 playback around it.
 struct OnsetLock: Sendable {
-  /// The onset in the source, and where it belongs in the output.
+  /// The position of the onset in the source and in the output.
   let source: Double
   let output: Double
-  /// From 0, an accent, to 1, a clap.
+  /// The strength, from 0 (an accent) to 1 (a clap).
   let strength: Double
-  /// How much of either side plays 1:1, in samples.
+  /// The samples before and after the onset that play at 1:1.
   let before: Double
   let after: Double
-  /// How much more of either side, in source samples, makes up for it.
+  /// The source samples on each side over which the timing error is compensated.
   let easeBefore: Double
   let easeAfter: Double
 
-  /// Where what it changes starts and ends in the source.
+  /// The source range affected by the lock.
   var reach: Range<Double> { source - before - easeBefore..<source + after + easeAfter }
 }
 
-/// A map of speeds with locks around onsets, as they are found.
+/// A speed map with 1:1 sections around onsets.
 ///
-/// A lock leaves its onset where it belongs. What plays 1:1 around it is made up for on either
-/// side within a bounded time, at up to twice the stretch, or half of it where sound is sped up;
-/// where onsets are too near each other for that, less of them plays 1:1.
+/// The onset itself keeps its exact time. The 1:1 section is compensated on each side within a
+/// bounded time, by at most twice the stretch, or half of it for speeds above 1. If onsets are too
+/// close together, the 1:1 sections are shortened.
 struct TransientTimeMap {
-  /// How much there is to lock and to make up, in samples.
+  /// The extent of a 1:1 section and its compensation, in samples.
   struct Extent: Sendable {
     let before: Double
     let after: Double
-    /// The most to make up in, in slow motion and where sound is sped up.
+    /// The longest compensation at speeds below 1 and above 1.
     let ease: Double
     let fastEase: Double
-    /// How much of it is for the weakest onsets.
+    /// The share of the extent used for the weakest onsets.
     let least: Double
 
-    /// How many samples after an onset it is found.
+    /// The delay of the onset detector.
     let delay: Double
 
     /// How far ahead of a position onsets must be known.
     var lookAhead: Double { 2 * before + 2 * after + 3 * max(ease, fastEase) + delay }
 
-    /// Milliseconds before and after an onset, at a sampling rate.
+    /// Creates an extent from milliseconds before and after an onset.
     init(before: Double, after: Double, least: Double = 1, sampleRate: Int) {
       self.least = least
       let millisecond = Double(sampleRate) / 1000
@@ -54,10 +54,10 @@ struct TransientTimeMap {
 
   let base: SpeedMap
   let extent: Extent
-  /// The source positions of the piece, in which onsets are locked.
+  /// The source range of the piece; only onsets inside it are preserved.
   let bounds: Range<Double>
   private(set) var locks: [OnsetLock] = []
-  /// An onset, and how much around it is to play 1:1.
+  /// An onset and the wanted extent of its 1:1 section.
   private struct Place {
     let source: Double
     let before: Double
@@ -65,7 +65,7 @@ struct TransientTimeMap {
     let strength: Double
   }
 
-  /// The onset whose lock waits for the next one, and the one before it.
+  /// The onset that waits for its successor before it is locked, and its predecessor.
   private var waiting: Place?
   private var previous: Place?
 
@@ -75,7 +75,7 @@ struct TransientTimeMap {
     self.bounds = bounds
   }
 
-  /// Takes the next onset; a weak one is locked for less than the extent.
+  /// Adds the next onset; a weak onset gets a smaller extent.
   mutating func append(_ source: Double, strength: Double) {
     guard bounds.contains(source) else { return }
     let part = extent.least + (1 - extent.least) * strength
@@ -85,7 +85,7 @@ struct TransientTimeMap {
     waiting = place
   }
 
-  /// Tells that no further onset will come before a source position.
+  /// Confirms that no further onset will be found before a source position.
   mutating func scanned(upTo position: Double) {
     let reach = extent.after + extent.before + 2 * max(extent.ease, extent.fastEase)
     guard let place = waiting, place.source + reach <= position else { return }
@@ -93,7 +93,7 @@ struct TransientTimeMap {
     waiting = nil
   }
 
-  /// Forgets locks that end before a source position.
+  /// Drops locks that end before a source position.
   mutating func forget(before position: Double) {
     locks.removeAll { $0.reach.upperBound < position }
   }
@@ -114,13 +114,13 @@ struct TransientTimeMap {
     previous = place
   }
 
-  /// How much of a gap plays 1:1 beside one of its ends, and how much is there to make up for it.
+  /// Divides the gap beside an onset into the 1:1 part and its compensation.
   private func side(
     _ gap: Double, mine: Double, others: Double, _ speed: Double
   ) -> (locked: Double, ease: Double) {
     let stretch = 1 / speed
     let longest = speed > 1 ? extent.fastEase : extent.ease
-    // So much that the rest is at twice the stretch, or half of it.
+    // The limit that keeps the compensation within twice the stretch, or half of it.
     let space = gap * (speed > 1 ? stretch / (2 - stretch) : 0.5)
     var locked = mine * min(1, space / (mine + others))
     if speed > 1 { locked = min(locked, longest * stretch / (2 * (1 - stretch))) }
@@ -128,12 +128,12 @@ struct TransientTimeMap {
     return (locked, min(longest, rest * mine / (mine + others)))
   }
 
-  /// The lock that changes what plays at a source position of the base map.
+  /// Returns the lock that affects a source position.
   private func lock(at source: Double) -> OnsetLock? {
     locks.last { $0.reach.lowerBound <= source }.flatMap { $0.reach.contains(source) ? $0 : nil }
   }
 
-  /// The lock in whose 1:1 part an output sample lies, or not much outside.
+  /// Returns the lock whose 1:1 part contains an output sample, within a margin.
   func lock(around output: Double, within margin: Double) -> OnsetLock? {
     locks.filter {
       $0.output - max($0.before, margin) < output && output < $0.output + max($0.after, margin)
@@ -141,7 +141,7 @@ struct TransientTimeMap {
     .min { ($0.output - output).magnitude < ($1.output - output).magnitude }
   }
 
-  /// The source position that plays at an output sample.
+  /// Returns the source position of an output sample.
   func source(at output: Double) -> Double {
     let plain = base.source(at: output)
     guard let lock = lock(at: plain) else { return plain }
@@ -158,7 +158,7 @@ struct TransientTimeMap {
     return lock.source + output - lock.output
   }
 
-  /// The output sample at which a source position plays.
+  /// Returns the output sample of a source position.
   func output(at source: Double) -> Double {
     guard let lock = lock(at: source) else { return base.output(at: source) }
     let (start, end) = (lock.source - lock.before, lock.source + lock.after)

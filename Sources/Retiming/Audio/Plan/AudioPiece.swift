@@ -2,70 +2,72 @@
 
 import OvercrankMediaCore
 
-/// One piece of the output and where its samples come from.
+/// One piece of the audio output, rendered by one renderer.
 struct AudioPiece: Hashable, Sendable {
   enum Content: Hashable, Sendable {
-    /// No source plays.
+    /// Silence without a source.
     case silence
-    /// The source at speed 1: its samples as they are.
+    /// Source samples copied at speed 1.
     case copy
-    /// The source at another speed.
+    /// Source samples rendered at another speed.
     case retimed
   }
 
   let content: Content
-  /// The first output sample, and the first one after.
+  /// The output samples of the piece.
   var samples: Range<Int64>
-  /// The source position, in samples, that plays at the first output sample; not always whole.
+  /// The source position of the first output sample, in samples; may be fractional.
   let position: Rational
-  /// Source samples for each output sample.
+  /// Source samples per output sample.
   let speed: Speed
-  /// Samples per second, in hertz.
+  /// The sampling rate in hertz.
   let sampleRate: Int
-  /// Where the speed changes later on, while the source runs on; ascending.
+  /// Later speed changes inside the piece, in ascending order.
   var breakpoints: [Breakpoint] = []
-  /// The source sample that comes first, and the one that follows the last, where a neighbour at
-  /// speed 1 runs on from or into this piece: to be met exactly.
+  /// The source samples at which neighbors at speed 1 adjoin; nil without such a neighbor.
+  ///
+  /// The piece must start exactly at `entry` and end exactly before `exit`.
   var entry: Int64?
   var exit: Int64?
-  /// How many samples to make before the first and after the last one, for the fades at the
-  /// joins with the neighbours.
+  /// Extra samples to render before the first and after the last one, for crossfades.
   var lead: Int64 = 0
   var tail: Int64 = 0
-  /// How many of the samples made overlap with the next piece's.
+  /// The number of rendered samples that overlap with the next piece.
   var overlap: Int64 = 0
-  /// Where its samples come from.
+  /// The source of the samples.
   var source = AudioSegment.Source()
 
-  /// A point at which another speed starts.
+  /// A point where the speed changes.
   struct Breakpoint: Hashable, Sendable {
-    /// How far it is from the piece's first sample, in samples; not always whole.
+    /// The distance from the piece's first output sample, in samples; may be fractional.
     let output: Rational
-    /// The source position that plays there, in samples.
+    /// The source position at this point, in samples.
     let source: Rational
-    /// Source samples for each output sample, from there on.
+    /// Source samples per output sample from this point on.
     let speed: Speed
-    /// The ramp that starts there, with that speed; nil for what plays at one speed.
+    /// The ramp that starts at this point; nil for a constant speed.
     var ramp: PlaybackMapping?
   }
 
-  /// Whether its speed changes without a step.
+  /// Whether the piece contains a speed ramp.
   var hasRamp: Bool { breakpoints.contains { $0.ramp != nil } }
 
-  /// The source sample that a piece at speed 1 starts with.
+  /// Returns the first source sample of a piece at speed 1.
   func firstCopied() throws(MediaError) -> Int64 {
     try position.wholeNumber(.halfAwayFromZero, of: "the sample \(position)")
   }
 
-  /// How many samples to make.
+  /// The number of samples to render, including lead and tail.
   var length: Int64 { lead + Int64(samples.count) + tail }
 
-  /// Source samples for each output sample, at the end.
+  /// The speed at the end of the piece.
   var lastSpeed: Speed { breakpoints.last?.speed ?? speed }
 
-  /// The source position that plays at a sample not inside the piece, counted from the first one.
+  /// Returns the source position of an output sample, counted from the piece's first sample.
+  ///
+  /// The sample must lie outside the piece or at its end.
   func position(at sample: Int64) throws(MediaError) -> Rational {
-    // A boundary is its nearest sample, which may come before the breakpoint that lies there.
+    // A boundary is rounded to a sample, which may lie up to half a sample before its breakpoint.
     let near = try (Rational(sample) + Rational(1, over: 2)).exact("a position in the source")
     let breakpoint = breakpoints.last { $0.output <= near }
     let speed = breakpoint?.speed ?? speed

@@ -2,28 +2,28 @@
 
 import OvercrankMediaCore
 
-/// The pieces of an output, which follow each other from sample zero without a hole.
+/// The pieces of an audio output, which follow each other from sample zero without gaps.
 struct AudioPlan: Sendable {
   private(set) var pieces: [AudioPiece] = []
-  /// The end of the last one.
+  /// The end of the last piece in samples.
   private(set) var sampleCount: Int64
   private let sampleRate: Int
-  /// Where the mapping ends whose sound the last piece ends with.
+  /// The source and target end of the last mapping, unless a gap follows.
   private var lastEnd: End?
-  /// What plays at another speed than was asked for.
+  /// The ranges whose speed was changed to a supported one.
   let snapped: [SnappedSpeed]
 
-  /// Where the source runs on, and when.
+  /// The end of a mapping in source time and composition time.
   private struct End: Equatable {
     let source: AudioSegment.Source
     let position: Rational
     let time: MediaTime
   }
 
-  /// Lays out segments at their sample positions.
+  /// Creates a plan for segments.
   ///
-  /// Every boundary is the instant's own nearest sample, so that no error adds up: a piece is
-  /// never longer or shorter than the distance of its boundaries.
+  /// Every boundary is rounded independently to the nearest output sample, so rounding errors do
+  /// not accumulate.
   init(
     _ asked: [AudioSegment], duration: MediaTime?, sampleRate: Int,
     algorithm: AudioTimePitchAlgorithm, otherSpeeds: UnsupportedSpeedPolicy
@@ -40,11 +40,11 @@ struct AudioPlan: Sendable {
       guard mapping.target.start >= end else {
         throw MediaError(
           .invalidMappings,
-          "the sound for \(mapping.target.displayText) starts before \(end.displayText) s")
+          "the audio for \(mapping.target.displayText) starts before \(end.displayText) s")
       }
       guard !mapping.isReversed else {
         throw MediaError(
-          .invalidMappings, "the sound for \(mapping.target.displayText) plays backwards")
+          .invalidMappings, "the audio for \(mapping.target.displayText) plays backwards")
       }
       try append(.silence, upTo: Self.sample(at: mapping.target.start, rate))
       switch mapping.motion {
@@ -63,18 +63,18 @@ struct AudioPlan: Sendable {
       }
       end = mapping.target.end
     }
-    // What was snapped may end early.
+    // A segment with a snapped speed may end before its target range.
     end = asked.last?.mapping.target.end ?? end
     let duration = duration ?? end
     guard duration >= end else {
       throw MediaError(
         .invalidMappings,
-        "the sound ends at \(end.displayText) s, after the duration of \(duration.displayText) s")
+        "the audio ends at \(end.displayText) s, after the duration of \(duration.displayText) s")
     }
     try append(.silence, upTo: Self.sample(at: duration, rate))
   }
 
-  /// The output sample nearest to an instant.
+  /// Returns the output sample nearest to an instant.
   private static func sample(
     at time: MediaTime, _ rate: Rational
   ) throws(MediaError) -> Int64 {
@@ -97,7 +97,7 @@ struct AudioPlan: Sendable {
   private func check(
     _ speeds: [Speed], of target: TimeRange, _ algorithm: AudioTimePitchAlgorithm
   ) throws(MediaError) {
-    // A ramp's speeds are what its ranges make of them, and may be off by the rounding of a time.
+    // The end speeds of a ramp are computed from rounded times, so a tolerance is needed.
     let least = AudioRetimer.speeds.lowerBound.fraction.doubleValue * 0.999_999
     let most = AudioRetimer.speeds.upperBound.fraction.doubleValue * 1.000_001
     for speed in speeds where algorithm != .mute {
@@ -107,9 +107,9 @@ struct AudioPlan: Sendable {
       guard isInside else {
         throw MediaError(
           .speedOutOfRange,
-          "sound plays at speeds from \(AudioRetimer.speeds.lowerBound) to "
+          "audio can play at speeds from \(AudioRetimer.speeds.lowerBound) to "
             + "\(AudioRetimer.speeds.upperBound), and \(target.displayText) is at \(speed); "
-            + "at other speeds it can only be muted")
+            + "other speeds must be muted")
       }
     }
   }
@@ -128,14 +128,14 @@ struct AudioPlan: Sendable {
     let isSnapped = snapped.contains { $0.target.start == mapping.target.start }
     let content: AudioPiece.Content = speed == .normal && !isSnapped ? .copy : .retimed
     let start = sampleCount
-    // What plays at the sample, which is not quite at the boundary.
+    // The source position is computed at the rounded output sample, not at the exact boundary.
     let position = try (mapping.sourceSeconds(of: Rational(start) / rate) * rate)
       .exact("the source of \(mapping.target.displayText)")
     let begin = End(
       source: source, position: mapping.source.start.seconds, time: mapping.target.start)
     let isOn = lastEnd == begin
-    // A ramp may end at the very speed: by varispeed the resampler takes over, and what plays at 1
-    // is copied.
+    // After a ramp with varispeed, content at the same constant speed starts a new piece: the
+    // resampler renders it, or it is copied at speed 1.
     let isLike =
       pieces.last.map {
         $0.hasRamp ? algorithm.followsBreakpoints && content == .retimed : true
@@ -163,7 +163,7 @@ struct AudioPlan: Sendable {
       source: source, position: mapping.source.end.seconds, time: mapping.target.end)
   }
 
-  /// Puts a ramp at the end: a breakpoint where it starts, and one where it ends.
+  /// Appends a ramp as two breakpoints, at its start and at its end.
   private mutating func append(
     ramp mapping: PlaybackMapping, of source: AudioSegment.Source, _ rate: Rational,
     _ algorithm: AudioTimePitchAlgorithm
@@ -204,15 +204,16 @@ struct AudioPlan: Sendable {
     lastEnd = End(source: source, position: mapping.sourceEnd, time: target.end)
   }
 
-  /// Makes the last piece longer.
+  /// Extends the last piece.
   private mutating func extend(upTo end: Int64) {
     guard end > sampleCount, let last = pieces.last else { return }
     pieces[pieces.count - 1].samples = last.samples.lowerBound..<end
     sampleCount = end
   }
 
-  /// Whether the last piece goes on to this position at this speed, exactly: a cut that changes
-  /// nothing must not be heard.
+  /// Returns whether the last piece continues exactly at this position and speed.
+  ///
+  /// Such a cut changes nothing, so it must be inaudible.
   private func continues(
     at position: Rational, _ speed: Speed, of source: AudioSegment.Source
   ) throws(MediaError) -> Bool {
@@ -222,7 +223,7 @@ struct AudioPlan: Sendable {
     return try distance(of: position, from: last) == .zero
   }
 
-  /// How far a position is from where a piece ends, in source samples.
+  /// Returns the distance from the end of a piece to a position, in source samples.
   private func distance(
     of position: Rational, from piece: AudioPiece
   ) throws(MediaError) -> Rational {
@@ -230,10 +231,11 @@ struct AudioPlan: Sendable {
     return try (position - end).exact("a position in the source")
   }
 
-  /// Joins neighbours without a click: by meeting exactly where the source runs on, as far as the
-  /// algorithm can, else by an overlap for a fade.
+  /// Joins neighboring pieces without clicks.
   ///
-  /// A fade lies in a retimed piece: speed 1 stays bit for bit. It takes at most half of it.
+  /// If the source continues and the algorithm allows it, the pieces meet exactly. Otherwise they
+  /// overlap for a crossfade, which lies inside a retimed piece and takes at most half of it.
+  /// Content at speed 1 stays bit-exact.
   mutating func join(_ algorithm: AudioTimePitchAlgorithm, fade longest: Int64)
     throws(MediaError)
   {
@@ -244,7 +246,7 @@ struct AudioPlan: Sendable {
       if algorithm != .spectral, first.content != .silence, second.content != .silence,
         first.source == second.source
       {
-        // Boundaries lie between samples: what runs on is within one of either side.
+        // Piece boundaries are rounded to samples, so a continuous source may be off by one sample.
         let distance = try distance(of: second.position, from: first).doubleValue.magnitude
         if distance
           <= max(1, first.lastSpeed.fraction.doubleValue, second.speed.fraction.doubleValue),
@@ -265,12 +267,13 @@ struct AudioPlan: Sendable {
     }
   }
 
-  /// Lets a piece and its next, into which the source runs on, meet in the same sample; false where
-  /// they cannot.
+  /// Makes a piece and its successor meet at the same source sample.
+  ///
+  /// Returns false if the algorithm cannot do this.
   private mutating func meet(
     _ index: Int, _ algorithm: AudioTimePitchAlgorithm
   ) throws(MediaError) -> Bool {
-    // The resampler's positions are exact on either side.
+    // Varispeed positions are exact on both sides.
     if algorithm == .varispeed { return true }
     let (first, second) = (pieces[index], pieces[index + 1])
     if first.content == .copy {

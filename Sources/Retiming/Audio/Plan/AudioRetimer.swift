@@ -2,55 +2,56 @@
 
 public import OvercrankMediaCore
 
-/// What the sound of an export came to.
+/// The result of rendering audio.
 public struct AudioRetimingReport: Hashable, Sendable {
-  /// The algorithm that made what plays at other speeds than 1.
+  /// The algorithm for speeds other than 1.
   public let algorithm: AudioTimePitchAlgorithm
-  /// The samples written, each counted once for all channels.
+  /// The number of samples written per channel.
   public let samples: Int64
-  /// The most samples that the engine lacked in any one piece before it was padded with silence to
-  /// its exact length; zero unless something is wrong with the engine.
+  /// The largest number of samples in one piece that the renderer failed to deliver.
+  ///
+  /// Silence replaces missing samples. The value is zero unless the renderer has a defect.
   public let lengthErrorSamples: Int64
-  /// What plays at another speed than was asked for, in the order of the composition: only with
-  /// `low-quality`, and only where the caller let it.
+  /// The ranges that play at another speed than requested, in composition order.
+  ///
+  /// Only `low-quality` changes speeds, and only with ``UnsupportedSpeedPolicy/snapped``.
   public let snapped: [SnappedSpeed]
 }
 
-/// Plays the sound of a source at the speeds of a composition, into exactly as many samples as the
-/// composition is long.
+/// A renderer of audio at the speeds of a composition, with exactly the composition's length.
 ///
-/// A value without state: each rendering is
-/// one pass from start to end, in blocks, in memory that does not grow with the length.
+/// A retimer has no state. Each rendering is one pass in blocks; memory use does not depend on the
+/// length.
 ///
-/// What plays at speed 1 is copied bit for bit. What plays at others is made with the source's real
-/// sound before and after it, by one engine as long as the source runs on, whatever the speeds (for
-/// `varispeed`, one a speed or ramp), and cut at the sample nearest to its boundary. `time-domain` and
-/// `low-quality` go on from a neighbour at speed 1 and end in the next; `varispeed` needs nothing where the source runs
-/// on. All other joins fade over 5 ms, inside the retimed piece. `mute` and empty time start and end
-/// at once.
+/// Content at speed 1 is copied bit-exactly. Retimed content is rendered with real audio before and
+/// after it, and cut at the sample nearest to its boundary. One renderer continues across speed
+/// changes while the source is continuous; `varispeed` uses one per speed or ramp. `time-domain`
+/// and `low-quality` continue exactly from and into neighbors at speed 1. `varispeed` needs no
+/// joins while the source is continuous. All other joins are crossfades of 5 ms inside the retimed
+/// piece. `mute` and gaps start and end without a fade.
 public struct AudioRetimer: Hashable, Sendable {
-  /// The speeds at which sound can play, other than muted.
+  /// The supported speeds, except for `mute`.
   public static let speeds = Speed(1, over: 32)...Speed(32)
 
-  /// The sampling rates that can be rendered, in hertz.
+  /// The supported sampling rates in hertz.
   public static let sampleRates: ClosedRange<Int> = 8000...192_000
 
-  /// The numbers of channels that can be rendered.
+  /// The supported numbers of channels.
   public static let channelCounts: ClosedRange<Int> = 1...64
 
-  /// What happens to the pitch.
+  /// The algorithm for speeds other than 1.
   public let algorithm: AudioTimePitchAlgorithm
-  /// Samples per second of the source and of the output, in hertz.
+  /// The sampling rate of source and output in hertz.
   public let sampleRate: Int
-  /// The number of channels of the source and of the output.
+  /// The number of channels of source and output.
   public let channelCount: Int
-  /// What becomes of speeds that `low-quality` does not have; nothing to other algorithms.
+  /// The policy for speeds that `low-quality` does not support; other algorithms ignore it.
   public let otherSpeeds: UnsupportedSpeedPolicy
 
-  /// How many samples are handed over at a time, at most.
+  /// The largest number of samples per call of `write`.
   private static let blockLength = 4096
 
-  /// Makes a retimer for a kind of sound.
+  /// Creates a retimer for an audio format.
   ///
   /// - Throws: `MediaError` with `.unsupportedFormat` for a rate outside ``sampleRates`` or a
   ///   number of channels outside ``channelCounts``.
@@ -61,14 +62,14 @@ public struct AudioRetimer: Hashable, Sendable {
     guard Self.sampleRates.contains(sampleRate) else {
       throw MediaError(
         .unsupportedFormat,
-        "sound of \(sampleRate) Hz cannot be retimed; from \(Self.sampleRates.lowerBound) to "
-          + "\(Self.sampleRates.upperBound) Hz can")
+        "audio of \(sampleRate) Hz cannot be retimed; the range is \(Self.sampleRates.lowerBound) to "
+          + "\(Self.sampleRates.upperBound) Hz")
     }
     guard Self.channelCounts.contains(channelCount) else {
       throw MediaError(
         .unsupportedFormat,
-        "sound of \(channelCount) channels cannot be retimed; from 1 to "
-          + "\(Self.channelCounts.upperBound) can")
+        "audio of \(channelCount) channels cannot be retimed; the range is 1 to "
+          + "\(Self.channelCounts.upperBound)")
     }
     self.algorithm = algorithm
     self.sampleRate = sampleRate
@@ -76,56 +77,57 @@ public struct AudioRetimer: Hashable, Sendable {
     self.otherSpeeds = otherSpeeds
   }
 
-  /// The number of samples that a rendering would write: the duration's nearest whole number.
+  /// Returns the number of samples that a rendering would write: the duration, rounded to a sample.
   ///
   /// - Parameters:
-  ///   - segments: As for rendering.
-  ///   - duration: As for rendering.
-  /// - Returns: Zero or more.
-  /// - Throws: `MediaError` for everything about the segments that rendering would refuse.
+  ///   - segments: The segments to render.
+  ///   - duration: The end of the output; nil for the end of the last segment.
+  /// - Returns: The number of samples per channel; zero or more.
+  /// - Throws: `MediaError` for invalid segments, as rendering would.
   public func sampleCount(
     segments: [AudioSegment], duration: MediaTime? = nil
   ) throws(MediaError) -> Int64 {
     try plan(segments, duration).sampleCount
   }
 
-  /// The number of samples that a rendering of one source would write.
+  /// Returns the number of samples that a rendering of one source would write.
   ///
-  /// As for segments of several sources.
+  /// See ``sampleCount(segments:duration:)``.
   public func sampleCount(
     mappings: [PlaybackMapping], duration: MediaTime? = nil
   ) throws(MediaError) -> Int64 {
     try sampleCount(segments: mappings.map { AudioSegment($0) }, duration: duration)
   }
 
-  /// The number of samples that a rendering at some speeds, without ramps, would write.
+  /// Returns the number of samples that a rendering of one source without ramps would write.
   ///
-  /// As for mappings that may be ramps.
+  /// See ``sampleCount(segments:duration:)``.
   public func sampleCount(
     mappings: [TimeMapping], duration: MediaTime? = nil
   ) throws(MediaError) -> Int64 {
     try sampleCount(mappings: mappings.map { PlaybackMapping($0) }, duration: duration)
   }
 
-  /// Renders the sound from start to end.
+  /// Renders audio from start to end on the caller's thread.
   ///
   /// - Parameters:
-  ///   - segments: Which source time plays when, in the order of their targets, which start at
-  ///     zero or later and do not overlap. None plays backwards. Where there is none, or an instant
-  ///     is held, there is silence. Ramps are followed as they are (by `low-quality` in steps).
-  ///   - duration: The end of the output, for silence after the last mapping; nil to end with it.
-  ///   - parallelism: How many pieces may be made at a time, each on a thread of its own. The
-  ///     samples are the same. Up to 32 MiB for each, and 32 MiB more, may wait to be written.
-  ///   - isCancelled: Asked before each block; rendering stops when it is true.
-  ///   - read: Gives samples of a source by number, one plane a channel, silence outside its
-  ///     ends (`start` may be negative). Numbers ascend within a piece; at each piece they step
-  ///     back or forth to where its source starts, and a lead ahead of it. With pieces in
-  ///     parallel it is asked for theirs in turns, always on the caller's thread.
-  ///   - write: Takes the next samples of the output, one plane a channel. They may exceed ±1.
-  /// - Returns: How many samples were written.
+  ///   - segments: The segments in ascending order of their targets, which start at zero or later
+  ///     and must not overlap. Reversed mappings are refused. Gaps and frozen frames are silent.
+  ///     Ramps are followed continuously, or in steps with `low-quality`.
+  ///   - duration: The end of the output, padded with silence; nil for the end of the last segment.
+  ///   - parallelism: The largest number of pieces rendered at once, each on its own thread. The
+  ///     result
+  ///     does not depend on it. Up to 32 MiB per piece, plus 32 MiB, may wait to be written.
+  ///   - isCancelled: Returns whether to stop; called before each block.
+  ///   - read: Returns source samples, one plane per channel, with silence outside the source
+  ///     (`start`
+  ///     may be negative). Positions ascend within a piece, but may jump at the start of a piece.
+  ///     Parallel pieces are read in turns, always on the caller's thread.
+  ///   - write: Receives the next output samples, one plane per channel. Values may exceed ±1.
+  /// - Returns: A report of the rendering.
   /// - Throws: `MediaError` with `.invalidMappings`, `.speedOutOfRange` or `.notExact` before
-  ///   anything is read, `.invalidSamples`, `.engine` or `.cancelled` later; and what `read` and
-  ///   `write` throw.
+  ///   anything is read; `.invalidSamples`, `.engine` or `.cancelled` later; errors of `read` and
+  ///   `write`.
   public func render(
     segments: [AudioSegment], duration: MediaTime? = nil, parallelism: Int = 1,
     isCancelled: () -> Bool = { false },
@@ -140,12 +142,12 @@ public struct AudioRetimer: Hashable, Sendable {
       guard samples.count == channelCount, samples.allSatisfy({ $0.count == count }) else {
         throw MediaError(
           .invalidSamples,
-          "\(count) samples of \(channelCount) channels from \(start) on were asked for; "
-            + "\(samples.sampleCount) of \(samples.count) came")
+          "\(count) samples of \(channelCount) channels were requested at \(start); "
+            + "\(samples.sampleCount) of \(samples.count) were returned")
       }
       return samples
     }
-    // The end of one piece, to be faded into the start of the next.
+    // The end of one piece, kept for the crossfade into the next piece.
     var held = Planes.silence(0, channelCount: channelCount)
     var written: Int64 = 0
     var lengthError: Int64 = 0
@@ -159,7 +161,7 @@ public struct AudioRetimer: Hashable, Sendable {
       var missing: Int64 = 0
       var made: Int64 = 0
       func next(upTo end: Int64) throws -> Planes {
-        if isCancelled() { throw MediaError(.cancelled, "the sound was cancelled") }
+        if isCancelled() { throw MediaError(.cancelled, "audio rendering was cancelled") }
         let count = Int(min(end - made, Int64(Self.blockLength)))
         var samples =
           if let worker {
@@ -197,7 +199,7 @@ public struct AudioRetimer: Hashable, Sendable {
 
   /// Renders one source from start to end.
   ///
-  /// As for segments of several sources.
+  /// See ``render(segments:duration:parallelism:isCancelled:read:write:)``.
   public func render(
     mappings: [PlaybackMapping], duration: MediaTime? = nil, parallelism: Int = 1,
     isCancelled: () -> Bool = { false },
@@ -209,9 +211,9 @@ public struct AudioRetimer: Hashable, Sendable {
       isCancelled: isCancelled, read: { try read($1, $2) }, write: write)
   }
 
-  /// Renders sound at some speeds, without ramps, from start to end.
+  /// Renders one source at constant speeds, without ramps, from start to end.
   ///
-  /// As for mappings that may be ramps.
+  /// See ``render(segments:duration:parallelism:isCancelled:read:write:)``.
   public func render(
     mappings: [TimeMapping], duration: MediaTime? = nil, parallelism: Int = 1,
     isCancelled: () -> Bool = { false },
@@ -239,8 +241,7 @@ public struct AudioRetimer: Hashable, Sendable {
     case (.silence, _), (.retimed, .mute): return SilentRenderer(channelCount: channelCount)
     case (.copy, _): return CopyRenderer(position: try piece.firstCopied() - piece.lead)
     case (.retimed, .varispeed):
-      // What starts between the resampler's samples, or is no fraction that it can take, is made
-      // where it belongs all the same.
+      // The sinc renderer handles positions and speeds that libswresample cannot represent.
       if !piece.hasRamp,
         let renderer = try VarispeedRenderer(
           position: position, speed: piece.speed, channelCount: channelCount)

@@ -2,31 +2,30 @@
 
 public import OvercrankMediaCore
 
-/// Which part of which source plays when.
+/// A mapping from composition time to the time of one source.
 public struct AudioSegment: Hashable, Sendable {
-  /// A source, and the direction in which its samples are counted.
+  /// A source and its playback direction.
   public struct Source: Hashable, Sendable {
-    /// The caller's number of the source.
+    /// The caller's identifier of the source.
     public let id: Int
-    /// Whether its samples are counted from its end, the last one first: what plays backwards is
-    /// rendered forwards out of the reversed source.
+    /// Whether samples are numbered from the end of the source, last sample first.
+    ///
+    /// Reverse playback is rendered as forward playback of the reversed source.
     public let isReversed: Bool
 
-    /// Names a source.
+    /// Creates a source identifier.
     public init(id: Int = 0, isReversed: Bool = false) {
       self.id = id
       self.isReversed = isReversed
     }
   }
 
-  /// Which time of the source plays when.
-  ///
-  /// It does not play backwards.
+  /// The mapping from composition time to source time; must not be reversed.
   public let mapping: PlaybackMapping
-  /// The source whose time the mapping counts.
+  /// The source of the mapping.
   public let source: Source
 
-  /// Makes a segment.
+  /// Creates a segment.
   public init(_ mapping: PlaybackMapping, of source: Source = Source()) {
     self.mapping = mapping
     self.source = source

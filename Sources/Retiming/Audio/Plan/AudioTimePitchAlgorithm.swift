@@ -3,35 +3,35 @@
 import CRubberBand
 public import OvercrankMediaCore
 
-/// What happens to the pitch of sound that plays at another speed.
+/// The algorithm for audio at speeds other than 1.
 ///
-/// The names of `AVAudioTimePitchAlgorithm`; the raw values are stable names for text and files.
+/// The names follow `AVAudioTimePitchAlgorithm`. The raw values are stable and may be stored.
 public enum AudioTimePitchAlgorithm: String, Hashable, Sendable, CaseIterable {
-  /// Keeps the pitch, in the frequency domain: the best for music, and the costliest.
+  /// Keeps the pitch, in the frequency domain: best for music, most expensive.
   ///
-  /// Rubber Band's R3 engine, steered by the map of speeds, which it follows over ramps. Claps and
-  /// drums are kept from being stretched as far as their neighbours allow: they come within 2 ms of
-  /// where they belong at half speed, and within 10 at an eighth.
+  /// Rubber Band's R3 engine, controlled to follow speed changes and ramps. Transients such as
+  /// claps and drums are kept unstretched as far as their spacing allows. Their timing error is at
+  /// most 2 ms at half speed and 10 ms at 1/8.
   case spectral
-  /// Keeps the pitch, in the time domain: cheaper, for voices, at half speed to double.
+  /// Keeps the pitch, in the time domain: cheaper, for speech, from half to double speed.
   ///
-  /// Grains of 20 ms, all channels together (WSOLA). Claps and consonants are kept whole and come
-  /// where they belong; at other speeds and in dense music repetition is heard.
+  /// WSOLA with windows of 20 ms, common to all channels. Transients keep their shape and timing.
+  /// At other speeds, or in dense music, repetitions become audible.
   case timeDomain = "time-domain"
-  /// Lets the pitch follow the speed, as a tape does: an eighth is three octaves lower.
+  /// Changes the pitch with the speed, like a tape: 1/8 speed is three octaves lower.
   ///
-  /// libswresample, and along ramps, between samples and at odd speeds a sinc of our own. Every event
-  /// is within a hundredth of a sample of where it belongs.
+  /// Constant speeds use libswresample. Ramps and fractions with a large numerator use a windowed
+  /// sinc. The timing error is at most 0.01 samples.
   case varispeed
-  /// Keeps the pitch, at next to no cost and without looking ahead: for playback, at seven speeds
-  /// only (see ``AudioRetimer/lowQualitySpeeds``).
+  /// Keeps the pitch at very low cost and without look-ahead, for playback at seven speeds only.
   ///
-  /// Grains of 20 ms with a fade of 8 ms; claps may be doubled or lost.
+  /// See ``AudioRetimer/lowQualitySpeeds``. Grains of 20 ms with crossfades of 8 ms; transients may
+  /// be doubled or lost.
   case lowQuality = "low-quality"
-  /// Silence, exactly; what plays at speed 1 is heard.
+  /// Replaces retimed content with silence; content at speed 1 stays audible.
   case mute
 
-  /// Whether one engine goes on over changes of speed, rather than one for each speed.
+  /// Whether one renderer continues across speed changes.
   var followsBreakpoints: Bool {
     switch self {
     case .spectral, .timeDomain, .lowQuality: true
@@ -41,7 +41,7 @@ public enum AudioTimePitchAlgorithm: String, Hashable, Sendable, CaseIterable {
 }
 
 extension AudioRetimer {
-  /// The library behind `spectral`.
+  /// The version of Rubber Band, which renders `spectral`.
   public static var libraryVersion: LibraryVersion {
     LibraryVersion("librubberband", RUBBERBAND_VERSION)
   }

@@ -4,55 +4,57 @@ import Dispatch
 import OvercrankMediaCore
 import Synchronization
 
-/// Pieces of sound that are made ahead, each on a thread of its own, and taken in order.
+/// Renders pieces of audio ahead, each on its own thread, and returns them in order.
 ///
-/// Only the caller's thread reads the source, for all of them, and only a good stretch at a time:
-/// where the source is compressed, each change of place costs.
+/// Only the caller's thread reads the source, in long blocks, because each seek in compressed audio
+/// is expensive.
 ///
-/// Up to 32 MiB wait to be taken of each piece that is being made, and 32 MiB more of those that were
-/// made before; a piece without room keeps its place until some is taken.
+/// Each running piece buffers up to 32 MiB of samples. Finished pieces buffer up to 32 MiB more in
+/// total. A worker without buffer space waits until samples are taken.
 struct PieceWorkers {
   private let retimer: AudioRetimer
   private let limit: Int
   private let events = DispatchSemaphore(value: 0)
-  /// The pieces that are made on threads, the first of them next.
+  /// The pieces that still need a worker, in order.
   private var waiting: [(index: Int, piece: AudioPiece)]
   private var started: [(index: Int, worker: PieceWorker)] = []
 
-  /// Gives samples of a source by number.
+  /// A closure that returns samples of a source.
   typealias Reader = (_ source: AudioSegment.Source, _ start: Int64, _ count: Int) throws -> Planes
 
-  /// Prepares for the pieces of a plan of which so many are made at a time.
+  /// Prepares the workers for the pieces of a plan; at most `limit` run at once.
   init(_ pieces: [AudioPiece], retimer: AudioRetimer, limit: Int) {
     self.retimer = retimer
     self.limit = limit
-    // Copies cost nothing; and with one piece there is nothing to make beside it.
+    // Copies and silence are cheap, and a single retimed piece gains nothing from a worker.
     let costly = pieces.enumerated().filter { $0.element.content == .retimed }
     waiting =
       limit > 1 && costly.count > 1 && retimer.algorithm != .mute
       ? costly.map { (index: $0.offset, piece: $0.element) } : []
   }
 
-  /// The source of a piece's samples, where it is made on a thread; it and the next ones are begun.
+  /// Starts the worker of a piece and further workers, if allowed; returns nil for a piece without
+  /// a worker.
   mutating func start(_ index: Int) -> PieceWorker? {
     started.removeAll { $0.index < index }
     _ = startMore()
     return started.first { $0.index == index }?.worker
   }
 
-  /// Begins what may be begun, and reads what the threads wait for.
+  /// Starts workers and answers their pending read requests.
   ///
-  /// - Returns: Whether any piece is being made.
+  /// - Returns: Whether any worker is running.
   mutating func serve(_ read: Reader) throws -> Bool {
     let isBusy = startMore()
     for (_, worker) in started { try worker.answer(read) }
     return isBusy
   }
 
-  /// Begins pieces until as many are being made as may be: what is made already, and waits for a
-  /// long piece before it, leaves its processor to the next one, until 32 MiB wait so.
+  /// Starts workers up to the limit.
   ///
-  /// - Returns: Whether any is being made.
+  /// A finished piece that waits for an earlier one does not count, until 32 MiB of samples wait.
+  ///
+  /// - Returns: Whether any worker is running.
   private mutating func startMore() -> Bool {
     var (busy, kept) = (0, 0)
     for (_, worker) in started {
@@ -66,7 +68,7 @@ struct PieceWorkers {
     return busy > 0
   }
 
-  /// The next samples of a piece: as many as are asked for, or fewer at its end.
+  /// Returns the next samples of a piece: `count` samples, or fewer at its end.
   mutating func next(
     _ count: Int, from worker: PieceWorker, into queue: inout SampleQueue,
     isCancelled: () -> Bool, _ read: Reader
@@ -76,21 +78,21 @@ struct PieceWorkers {
       if let block = try worker.take() {
         queue.append(block)
       } else if worker.isOver {
-        // It may have put its last just before.
+        // The worker may have appended its last block just before it finished.
         guard let block = try worker.take() else { break }
         queue.append(block)
       } else if events.wait(timeout: .now() + .milliseconds(10)) == .timedOut, isCancelled() {
-        throw MediaError(.cancelled, "the sound was cancelled")
+        throw MediaError(.cancelled, "audio rendering was cancelled")
       }
     }
     return queue.take(count)
   }
 
-  /// Ends all threads, which wait for nothing then.
+  /// Stops all workers without waiting for their threads.
   func stop() { for (_, worker) in started { worker.stop() } }
 }
 
-/// A piece that is made on a thread of its own.
+/// A worker that renders one piece on its own thread.
 final class PieceWorker: Sendable {
   private struct State {
     var request: (start: Int64, count: Int)?
@@ -103,7 +105,7 @@ final class PieceWorker: Sendable {
     var isStopped = false
   }
 
-  /// Nobody wants it any more.
+  /// The error that unwinds a stopped worker.
   private struct Stopped: Error {}
 
   private let state = Mutex(State())
@@ -111,11 +113,11 @@ final class PieceWorker: Sendable {
   private let events: DispatchSemaphore
   private let source: AudioSegment.Source
 
-  /// How much is made at a time: threads that hand over less change places more often than it pays.
+  /// Samples per rendered block; smaller blocks cause too many thread switches.
   private static let blockLength = 16_384
-  /// How much of the source is read at a time.
+  /// Samples per read request.
   private static let readLength = 32_768
-  /// How many samples, of all channels, may wait to be taken: 32 MiB.
+  /// The limit on buffered samples, summed over all channels: 32 MiB.
   static let mostWaiting = 8 << 20
 
   init(_ piece: AudioPiece, _ retimer: AudioRetimer, _ events: DispatchSemaphore) {
@@ -134,11 +136,11 @@ final class PieceWorker: Sendable {
 
   private func make(_ piece: AudioPiece, _ retimer: AudioRetimer) throws {
     var renderer = try retimer.renderer(for: piece)
-    // What lies beyond is not asked for ahead; nor is anything where that is no number.
+    // Nothing is read ahead beyond the piece's end; without a known end there is no read-ahead.
     let end = (try? piece.position(at: piece.length - piece.lead)) ?? .zero
     var kept: (start: Int64, samples: Planes) = (0, .silence(0, channelCount: retimer.channelCount))
     var keptEnd: Int64 { kept.start + Int64(kept.samples.sampleCount) }
-    // Whether what comes behind the kept is asked for already, so that it is there in time.
+    // Whether the samples after `kept` are already requested.
     var isAhead = false
     func read(_ start: Int64, _ count: Int) throws -> Planes {
       if start < kept.start || start > keptEnd {
@@ -172,7 +174,7 @@ final class PieceWorker: Sendable {
     events.signal()
   }
 
-  /// Waits for what was requested.
+  /// Waits for the requested samples.
   private func reply() throws -> Planes {
     while true {
       var reply: Planes?
@@ -208,16 +210,16 @@ final class PieceWorker: Sendable {
 
   // MARK: On the caller's thread
 
-  /// Whether nothing more comes.
+  /// Whether the worker has finished.
   var isOver: Bool { state.withLock { $0.isOver } }
 
-  /// How many samples, of all channels, wait to be taken.
+  /// The number of buffered samples, summed over all channels.
   var waitingSamples: Int { state.withLock { $0.waitingSamples } }
 
-  /// Whether it stands still until some are taken.
+  /// Whether the worker waits for buffer space.
   var lacksSpace: Bool { state.withLock { $0.lacksSpace } }
 
-  /// Reads what the worker asked for, if it did, and still wants it.
+  /// Answers the pending read request of a running worker, if any.
   func answer(_ read: PieceWorkers.Reader) throws {
     guard let wanted = state.withLock({ $0.isOver ? nil : $0.request }) else { return }
     let samples = try read(source, wanted.start, wanted.count)
@@ -228,7 +230,7 @@ final class PieceWorker: Sendable {
     wake.signal()
   }
 
-  /// The next block, if it is made.
+  /// Returns the next block, or nil if none is ready.
   func take() throws -> Planes? {
     var block: Planes?
     let (failure, lacksSpace) = state.withLock { state -> ((any Error)?, Bool) in

@@ -2,38 +2,40 @@
 
 public import OvercrankMediaCore
 
-/// What becomes of sound at a speed that `low-quality` does not have.
+/// The policy for speeds that `low-quality` does not support.
 public enum UnsupportedSpeedPolicy: Hashable, Sendable {
-  /// It is refused, with `.speedOutOfRange`.
+  /// Throws `.speedOutOfRange`.
   case refused
-  /// It plays at the nearest speed there is, from its start on: what is left over when its time is
-  /// up is not heard, and what is missing until then is silence. The report says where.
+  /// Plays at the nearest supported speed from the start of the range.
+  ///
+  /// Excess audio is cut off at the end of the range, and missing audio is silence. The report
+  /// lists the changed ranges.
   case snapped
 }
 
-/// Sound that plays at another speed than was asked for.
+/// A range that plays at another speed than requested.
 public struct SnappedSpeed: Hashable, Sendable, Codable {
-  /// When it plays, in the composition.
+  /// The range in composition time.
   public let target: TimeRange
-  /// Source seconds for each second of output, as asked for.
+  /// The requested speed in source seconds per output second.
   public let requested: Speed
-  /// Source seconds for each second of output, as played.
+  /// The actual speed in source seconds per output second.
   public let played: Speed
 }
 
 extension AudioRetimer {
-  /// The speeds that `low-quality` has: 1/2, 2/3, 4/5, 1, 5/4, 3/2 and 2.
+  /// The speeds of `low-quality`: 1/2, 2/3, 4/5, 1, 5/4, 3/2 and 2.
   ///
-  /// A speed within a millionth of one, such as 0.666667, is one, and played as it is.
+  /// A speed within a relative error of 1e-6 of these, such as 0.666667, is played unchanged.
   public static let lowQualitySpeeds: [Speed] = [
     (1, 2), (2, 3), (4, 5), (1, 1), (5, 4), (3, 2), (2, 1),
   ]
   .map { above, below in Speed(above, over: below) }
 
-  /// The nearest of ``lowQualitySpeeds``, by the quotient of the two; of two as near, the one
-  /// nearer to 1.
+  /// Returns the nearest of ``lowQualitySpeeds`` by ratio; of two equally near, the one closer to
+  /// 1.
   ///
-  /// - Returns: Nil when `speed` is one of them.
+  /// - Returns: Nil if `speed` is supported.
   static func snapped(_ speed: Speed) -> Speed? {
     let value = speed.fraction.doubleValue
     func distance(_ other: Speed) -> Double {
@@ -49,10 +51,11 @@ extension AudioRetimer {
 }
 
 extension AudioPlan {
-  /// The segments as they play at speeds that `low-quality` has, each other one cut or followed by
-  /// silence, and what was changed; or an error with `.speedOutOfRange` when others are refused.
+  /// Replaces unsupported speeds of segments with supported ones, cutting or padding each segment.
   ///
-  /// A ramp is followed by 25 lines a second.
+  /// Ramps become 25 constant-speed pieces per second.
+  ///
+  /// - Throws: `MediaError` with `.speedOutOfRange` if the policy refuses unsupported speeds.
   static func snapped(
     _ segments: [AudioSegment], _ others: UnsupportedSpeedPolicy
   ) throws(MediaError) -> (segments: [AudioSegment], changes: [SnappedSpeed]) {
@@ -82,14 +85,14 @@ extension AudioPlan {
       guard others == .snapped else {
         throw MediaError(
           .speedOutOfRange,
-          "low-quality sound plays at 1/2, 2/3, 4/5, 1, 5/4, 3/2 and 2 only, and \(mapping.target.displayText) "
+          "low-quality audio plays at 1/2, 2/3, 4/5, 1, 5/4, 3/2 and 2 only, and \(mapping.target.displayText) "
             + "is at \(asked); \(speed) is the nearest")
       }
       changes.append(SnappedSpeed(target: mapping.target, requested: asked, played: speed))
       played.append(
-        try exactly("the sound of \(mapping.target.displayText) at \(speed)") {
+        try exactly("the audio of \(mapping.target.displayText) at \(speed)") {
           () throws(MediaError) in
-          // As much as plays in the time there is, and no more than there is to play.
+          // The shorter of the source range and the audio that fits into the target range.
           let room = try (mapping.target.duration * speed.fraction).checked("what plays")
           let length = min(mapping.source.duration, room)
           let source = try MediaTime(length)

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The stretch of the source that an engine still looks at, read once, in order.
+/// A sliding window of source samples; the source is read once, in order.
 struct SourceWindow {
-  /// Where the samples lie that are there, and what is above them is read next.
+  /// The source samples in the window; reading continues at the upper bound.
   private(set) var range: Range<Int64>
   private(set) var planes: Planes
-  /// All channels in one, by which likeness is judged: weighed so that opposite ones do not vanish.
+  /// A mono mix for cross-correlation; unequal weights keep channels of opposite phase audible.
   private(set) var mix: [Float] = []
-  /// The same in sums.
+  /// The mono mix, decimated.
   private(set) var steps: DecimatedSignal
   private let weights: [Float]
 
   private static let blockLength = 2048
 
-  /// Makes a window that will be read from a sample on, in which likeness is sought by sums of
-  /// `step` samples.
+  /// Creates an empty window at a source sample; the mix is decimated by `step`.
   init(from start: Int64, channelCount: Int, step: Int = 1) {
     steps = DecimatedSignal(step: step)
     range = start..<start
@@ -22,7 +21,7 @@ struct SourceWindow {
     weights = (0..<channelCount).map { 1 / (1 + 0.35 * Float($0)) }
   }
 
-  /// Reads on until a sample is there, and tells `seen` of each block as it comes.
+  /// Reads up to a source sample, and passes each new block to `seen`.
   mutating func read(
     upTo end: Int64, _ read: SampleReader, seen: (Planes) -> Void = { _ in }
   ) throws {
@@ -40,7 +39,7 @@ struct SourceWindow {
     }
   }
 
-  /// Drops the samples before one, now and then.
+  /// Drops the samples before a source sample once more than 32768 have accumulated.
   mutating func forget(before start: Int64) {
     let unneeded = Int(min(start, range.upperBound) - range.lowerBound)
     guard unneeded > 32_768 else { return }

@@ -2,25 +2,24 @@
 
 import OvercrankMediaCore
 
-/// Which source position plays at each output sample of a piece, and the other way round: straight
-/// lines and ramps that meet, which go on past both ends.
+/// A piecewise map between the output samples and source positions of a piece.
 ///
-/// Positions are numbers of samples from those at which the piece starts, exact enough for signal
-/// processing: a Double holds a week of sound at 192 kHz to a millionth of a sample. Whole samples
-/// and boundaries are counted elsewhere, in whole numbers.
+/// The map consists of connected lines and ramps, and extends beyond both ends. Positions are
+/// relative to the start of the piece. A Double represents a week of audio at 192 kHz with an error
+/// of 1e-6 samples. Whole samples and boundaries use integers elsewhere.
 struct SpeedMap: Sendable {
-  /// A line from one point of source and output on, or a ramp.
+  /// A line or a ramp from one point of source and output on.
   private struct Line: Sendable {
     let output: Double
     let source: Double
-    /// Source samples for each output sample.
+    /// Source samples per output sample.
     let speed: Double
     var curve: PlaybackCurve?
   }
 
   private let lines: [Line]
 
-  /// The lines of a piece; source positions count from `origin`.
+  /// Creates the map of a piece; source positions are relative to `origin`.
   init(_ piece: AudioPiece, origin: Int64) throws(MediaError) {
     var lines = [
       Line(
@@ -38,52 +37,54 @@ struct SpeedMap: Sendable {
             output: Rational(piece.samples.lowerBound))
         }
       }
-      // What starts at the first sample, or before it, is there from the first on.
+      // A breakpoint at or before the first sample replaces the initial line.
       if lines.count == 1, line.output <= 0 { lines = [] }
       lines.append(line)
     }
     self.lines = lines
   }
 
-  /// A difference taken before it is rounded to a Double, where it is small.
+  /// The difference is taken exactly before conversion to Double, if it does not overflow.
   private static func offset(_ position: Rational, from origin: Int64) -> Double {
     (position - Rational(origin)).ifValid?.doubleValue ?? position.doubleValue - Double(origin)
   }
 
-  /// The least and the most source samples for each output sample.
+  /// The lowest and the highest speed in source samples per output sample.
   var speeds: ClosedRange<Double> {
-    // A ramp's speed goes from one end to the other, and never beyond.
+    // The speed of a ramp is monotonic, so its extremes are at its ends.
     let all = lines.flatMap { line in
       line.curve.map { [$0.speeds.first, $0.speeds.last] } ?? [line.speed]
     }
     return (all.min() ?? 1)...(all.max() ?? 1)
   }
 
-  /// The source position that plays at an output sample.
+  /// Returns the source position of an output sample.
   func source(at output: Double) -> Double {
     let line = lines[index { $0.output <= output }]
     return line.curve?.source(at: output) ?? line.source + (output - line.output) * line.speed
   }
 
-  /// The output sample at which a source position plays.
+  /// Returns the output sample of a source position.
   func output(at source: Double) -> Double {
     let line = lines[index { $0.source <= source }]
     return line.curve?.output(at: source) ?? line.output + (source - line.source) / line.speed
   }
 
-  /// Source samples for each output sample, where a source position plays.
+  /// Returns the speed at a source position, in source samples per output sample.
   func speed(at source: Double) -> Double {
     let line = lines[index { $0.source <= source }]
     return line.curve.map { $0.speed(atOutput: $0.output(at: source)) } ?? line.speed
   }
 
-  /// Source samples for each output sample, at one of these.
+  /// Returns the speed at an output sample, in source samples per output sample.
   func speed(atOutput output: Double) -> Double {
     let line = lines[index { $0.output <= output }]
     return line.curve?.speed(atOutput: output) ?? line.speed
   }
 
-  /// The last line of which this is so, or the first one; it is so of a line only if of all before.
+  /// Returns the last line that satisfies a condition, or the first line.
+  ///
+  /// The condition must be true for a prefix of the lines (binary search).
   private func index(where isReached: (Line) -> Bool) -> Int {
     var (low, high) = (0, lines.count)
     while high - low > 1 {

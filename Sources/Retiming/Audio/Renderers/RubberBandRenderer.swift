@@ -2,37 +2,35 @@
 
 import OvercrankMediaCore
 
-/// The source at another speed and its own pitch, by Rubber Band, steered so that each moment comes
-/// where the map has it.
+/// A renderer that keeps the pitch, using Rubber Band, with closed-loop control of its timing.
 ///
-/// A closed loop: before each small block the stretch is set from how far what has come out is from
-/// where it should be. The engine by itself keeps only the average, and adds its own delay at every
-/// change. Around onsets the map plays 1:1, since the engine spreads what it stretches: a click at
-/// an eighth over 90 ms.
+/// Before each block the time ratio is set from the timing error of the output so far. Rubber Band
+/// by itself keeps only the average ratio, and delays each change. Around onsets the map runs 1:1,
+/// because Rubber Band smears transients: a click at 1/8 speed is spread over 90 ms.
 final class RubberBandRenderer: SegmentRenderer {
   private var stretcher: Stretcher
   private var map: TransientTimeMap
   private var detector: OnsetDetector?
   private var window: SourceWindow
   private var queue: SampleQueue
-  /// The source sample from which positions in maps count, at which the engine starts.
+  /// The source sample at which the engine starts; positions in maps are relative to it.
   private let origin: Int64
-  /// Where the piece itself starts, and the output sample at which the engine does.
+  /// The source position of the piece's start, and the output sample at which the engine starts.
   private let start: Double
   private let firstOutput: Int
-  /// What of the source is stretched before the piece, to get the engine under way.
+  /// The time ratio of the lead-in before the piece.
   private let leadStretch: Double
-  /// How many samples of the source have been fed after the padding; less than zero before.
+  /// Source samples fed after the start padding; negative while padding is fed.
   private var fed: Int
-  /// Over how many samples of the source an error is to be made up for.
+  /// The number of source samples over which a timing error is corrected.
   private let horizon: Double
   private let timeout: Int
 
-  /// Makes a voice for a piece; `lead` samples before it and `tail` after it are made as well.
+  /// Creates a renderer for a piece, including its lead and tail.
   ///
-  /// The engine starts a tenth of a second earlier, on real samples: its windows are 43 ms to
-  /// either side. In slow motion it does so at a stretch of 1, at which it gives the source's own
-  /// waveform, so that the piece goes on from a neighbour at speed 1.
+  /// The engine starts 0.1 s earlier on real samples, because its windows reach 43 ms to each side.
+  /// For slow motion the lead-in has a time ratio of 1, which reproduces the source waveform, so
+  /// the piece continues smoothly from a neighbor at speed 1.
   init(_ piece: AudioPiece, sampleRate: Int, channelCount: Int) throws(MediaError) {
     let position = try piece.position(at: -piece.lead)
     let nearest = try position.wholeNumber(.towardNegativeInfinity, of: "the sample \(position)")
@@ -47,13 +45,14 @@ final class RubberBandRenderer: SegmentRenderer {
     stretcher = try Stretcher(
       sampleRate: sampleRate, channelCount: channelCount, stretches: stretches)
     firstOutput = Int((Double(-piece.lead) - start * leadStretch).rounded())
-    // As much before an onset as half a window, since it is heard from where it comes into one; and
-    // less for accents, in which tones go on that the engine would rather stretch evenly.
+    // 40 ms is half an analysis window: an onset becomes audible when it enters a window. Weak
+    // onsets get less, because the engine stretches continuing tones more evenly than a 1:1
+    // section.
     map = TransientTimeMap(
       base,
       TransientTimeMap.Extent(before: 40, after: 30, least: 0.15, sampleRate: sampleRate),
       bounds: base.source(at: 0)..<base.source(at: Double(piece.samples.count)))
-    // What plays 1:1 must not be what the engine cannot do.
+    // Onsets are kept at 1:1 only if the engine supports a time ratio of 1 in this configuration.
     let locks =
       stretches.lowerBound > (sampleRate < 44_100 ? 0.45 : 0.24) && stretches.upperBound <= 16
     detector = locks ? OnsetDetector(sampleRate: sampleRate, channelCount: channelCount) : nil
@@ -64,8 +63,9 @@ final class RubberBandRenderer: SegmentRenderer {
       channelCount: channelCount,
       dropping: Int64(stretcher.delay) - piece.lead - Int64(firstOutput))
     horizon = 256 * Double(sampleRate) / 48_000
-    // R3's latency is a window of the source and one of the output, each 4096 samples at 48 kHz
-    // (measured: 6034 source samples at speed 2, 65536 at 32); and windows grow with the rate.
+    // R3's latency is one source window and one output window of 4096 samples each at 48 kHz.
+    // Measured: 6034 source samples at speed 2, and 65536 at speed 32. Windows grow with the
+    // sampling rate.
     timeout = 4 * 4096 * max(1, sampleRate / 24_000) * Int(max(1, base.speeds.upperBound) + 1)
   }
 
@@ -103,11 +103,11 @@ final class RubberBandRenderer: SegmentRenderer {
     map.forget(before: Double(fed - stretcher.padLength - 2 * length))
   }
 
-  /// What to stretch the next window by.
+  /// The time ratio for the next window.
   private var stretch: Double {
-    // The middle of the next window: the padding is half of one. It should come out next, since
-    // the engine's delay is as long. The window is complete with any sample of the block that is
-    // fed now, on average with the one in the middle.
+    // The position is the middle of the next window, which the engine outputs next: padding and
+    // delay are half a window each. The window is complete on average at the middle of the current
+    // block.
     let first = Double(fed - stretcher.padLength)
     guard first >= start || leadStretch < 1 else { return 1 }
     let position = first + Double(stretcher.blockLength) / 2
@@ -117,7 +117,7 @@ final class RubberBandRenderer: SegmentRenderer {
     return min(max(plain + 0.2 * (wanted - plain), plain / 2), plain * 2)
   }
 
-  /// Which sample the engine should give when a source position is in the middle of its window.
+  /// Returns the engine's output sample for a source position in the middle of a window.
   private func output(at source: Double) -> Double {
     let offset =
       source < start
@@ -125,8 +125,9 @@ final class RubberBandRenderer: SegmentRenderer {
     return offset - Double(firstOutput)
   }
 
-  /// Two channels as their mean and half their difference, which the engine keeps together:
-  /// as left and right it lets their phases drift apart (correlation .84 becomes .47 at 1/8).
+  /// Encodes stereo as mid and side, which the engine keeps in phase.
+  ///
+  /// With left and right, the phases drift apart: a correlation of 0.84 falls to 0.47 at 1/8 speed.
   private static func encoded(_ planes: Planes) -> Planes {
     guard planes.count == 2 else { return planes }
     let pairs = zip(planes[0], planes[1])

@@ -2,27 +2,29 @@
 
 import Glibc
 
-/// Planar samples, one array a channel, all of one length.
+/// Planar samples: one array per channel, all of equal length.
 typealias Planes = [[Float]]
 
-/// Gives the samples of a source from a position that may lie before zero or past the end.
+/// A closure that returns source samples; the range may extend beyond both ends of the source.
 typealias SampleReader = (_ start: Int64, _ count: Int) throws -> [[Float]]
 
 extension Planes {
-  /// Silence of a length.
+  /// Returns silence of a length.
   static func silence(_ count: Int, channelCount: Int) -> Planes {
     Planes(repeating: [Float](repeating: 0, count: count), count: channelCount)
   }
 
-  /// The length of every plane.
+  /// The number of samples per channel.
   var sampleCount: Int { first?.count ?? 0 }
 
-  /// Puts samples at the end of every plane.
+  /// Appends samples to every channel.
   mutating func append(samples: Planes) {
     for channel in indices { self[channel] += samples[channel] }
   }
 
-  /// An equal-gain fade along half a cosine from these samples into as many others.
+  /// Returns a crossfade from these samples to others of equal length.
+  ///
+  /// The gains follow half a cosine and sum to 1.
   func faded(into others: Planes) -> Planes {
     let length = sampleCount
     let gains = (0..<length).map {
@@ -34,36 +36,35 @@ extension Planes {
   }
 }
 
-/// Planar samples between an engine, which gives them as it likes, and those who take them by
-/// number.
+/// A queue between a renderer, whose block size varies, and a consumer of exact counts.
 struct SampleQueue {
   private var planes: Planes
   private var head = 0
-  /// How many of the samples still to come are thrown away.
+  /// The number of incoming samples still to be discarded.
   private var unwanted: Int64
 
-  /// Makes an empty queue that throws its first samples away.
+  /// Creates an empty queue that discards its first samples.
   init(channelCount: Int, dropping unwanted: Int64) {
     planes = Planes(repeating: [], count: channelCount)
     self.unwanted = unwanted
   }
 
-  /// How many samples can be taken.
+  /// The number of available samples per channel.
   var count: Int { planes.sampleCount - head }
 
-  /// Puts samples at the end.
+  /// Appends samples.
   mutating func append(_ more: Planes) {
     let dropped = Int(min(unwanted, Int64(more.sampleCount)))
     unwanted -= Int64(dropped)
     for channel in planes.indices { planes[channel] += more[channel].dropFirst(dropped) }
   }
 
-  /// Takes samples from the front; no more than there are.
+  /// Removes and returns up to `wanted` samples from the front.
   mutating func take(_ wanted: Int) -> Planes {
     let end = head + min(wanted, count)
     let taken = planes.map { Array($0[head..<end]) }
     head = end
-    // Move what is left only now and then, so that each sample is moved a few times at most.
+    // The remaining samples are moved rarely, so each sample is moved only a few times.
     if head > 32768 || count == 0 {
       for channel in planes.indices { planes[channel].removeFirst(head) }
       head = 0

@@ -3,15 +3,15 @@
 import OvercrankLibAV
 import OvercrankMediaCore
 
-/// What makes the samples of one piece of the output, from the first to the last.
+/// A renderer of one piece's samples, in order.
 protocol SegmentRenderer {
-  /// Gives the next samples: `count` of them, or fewer when the engine has no more to give.
+  /// Returns the next `count` samples, or fewer if the renderer has no more.
   mutating func next(_ count: Int, _ read: SampleReader) throws -> Planes
 }
 
-/// The source's own samples, bit for bit.
+/// A renderer that copies source samples unchanged.
 struct CopyRenderer: SegmentRenderer {
-  /// The sample of the source that comes next.
+  /// The next source sample.
   var position: Int64
 
   mutating func next(_ count: Int, _ read: SampleReader) throws -> Planes {
@@ -20,7 +20,7 @@ struct CopyRenderer: SegmentRenderer {
   }
 }
 
-/// Silence.
+/// A renderer of silence.
 struct SilentRenderer: SegmentRenderer {
   let channelCount: Int
 
@@ -29,18 +29,18 @@ struct SilentRenderer: SegmentRenderer {
   }
 }
 
-/// The source at another speed and pitch, by libswresample.
+/// A renderer that changes the pitch with the speed, using libswresample.
 final class VarispeedRenderer: SegmentRenderer {
   private var resampler: Resampler
   private var queue: SampleQueue
   private var position: Int64
   private let blockLength: Int
 
-  /// Makes a voice whose first sample is the source's at `position`, a number of samples.
+  /// Creates a renderer whose first sample is at a source position, in samples.
   ///
-  /// The resampler starts earlier, on a whole sample of the source from which the wanted position
-  /// is a whole number of output samples away; nil where there is none, to a millionth of an
-  /// output sample, or where the resampler cannot take the speed as it is.
+  /// The resampler starts earlier, at a source sample that lies a whole number of output samples
+  /// before the position. Returns nil if no such sample exists within 1e-6 output samples, or if
+  /// libswresample cannot represent the speed.
   init?(position: Rational, speed: Speed, channelCount: Int) throws(MediaError) {
     let step = RationalApproximation(
       nearest: speed.fraction, largestNumerator: Int64(Resampler.largestInputRate))
@@ -57,13 +57,13 @@ final class VarispeedRenderer: SegmentRenderer {
       .exact("the lead of the sample \(position)")
     let first = try start.wholeNumber(.halfAwayFromZero, of: "the sample \(position)")
     let distance = try (start - Rational(first)).exact("the lead of the sample \(position)")
-    // A tone near the end of the band that is late by more is off by more than 110 dB below it.
+    // At this tolerance, the error for a tone near the band limit is below -110 dB.
     guard distance.doubleValue.magnitude <= speed.fraction.doubleValue / 1_000_000 else {
       return nil
     }
     self.position = first
     queue = SampleQueue(channelCount: channelCount, dropping: lead)
-    // Enough for some 4096 samples of output, so that memory stays bounded at every speed.
+    // About 4096 output samples per block, so that memory use is bounded at every speed.
     blockLength = max(128, min(16_384, Int(4096 * speed.fraction.doubleValue)))
   }
 

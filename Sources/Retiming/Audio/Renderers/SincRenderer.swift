@@ -3,25 +3,25 @@
 import Glibc
 import OvercrankMediaCore
 
-/// The source at another speed and pitch, each sample read where the map has it: along ramps, from
-/// any place between two samples, and at speeds that are no small fraction.
+/// A renderer that changes the pitch with the speed, using a windowed sinc at each output sample.
 ///
-/// A sinc like that of the resampler for constant speeds: 128 taps under a Kaiser window of 14, as
-/// many more as the band is narrower.
+/// The renderer follows ramps, and supports any fractional position and speed. The filter matches
+/// the constant-speed resampler: 128 taps with a Kaiser window of beta 14. A lower bandwidth uses
+/// proportionally more taps.
 final class SincRenderer: SegmentRenderer {
   private let map: SpeedMap
   private var window: SourceWindow
-  /// The source sample from which positions in the map count.
+  /// The source sample to which positions in the map are relative.
   private let origin: Int64
-  /// The output sample that comes next, counted from the piece's first one.
+  /// The next output sample, relative to the piece's first sample.
   private var position: Int64
   private var weights: [Float] = []
 
-  /// Makes a voice for a piece; `lead` samples before it and `tail` after it are made as well.
+  /// Creates a renderer for a piece, including its lead and tail.
   init(_ piece: AudioPiece, channelCount: Int) throws(MediaError) {
     let start = try piece.position(at: -piece.lead)
     let nearest = try start.wholeNumber(.towardNegativeInfinity, of: "the sample \(start)")
-    // As far back as the longest kernel reaches.
+    // The window starts one longest kernel before the piece.
     let reach = Int64(Double(SincKernel.reach) * 34)
     let (first, overflow) = nearest.subtractingReportingOverflow(reach)
     guard !overflow else { throw MediaError(.notExact, "the sample \(start) is too far") }
@@ -54,17 +54,17 @@ final class SincRenderer: SegmentRenderer {
   }
 }
 
-/// The samples' weights for a place between two of them.
+/// A Kaiser-windowed sinc kernel, tabulated by fractional position.
 enum SincKernel {
-  /// How many samples either side count, where nothing narrows the band.
+  /// Taps on each side at full bandwidth.
   static let reach = 64
-  /// How much of the band that the slower rate can hold is kept.
+  /// The cutoff relative to the Nyquist frequency of the lower rate.
   static let band = 0.97
 
-  /// Places between two samples in the table; between them it is read along a line, which is off
-  /// by less than -125 dB.
+  /// Fractional positions in the table; linear interpolation between them has an error below -125
+  /// dB.
   private static let phases = 1_024
-  /// A row a phase, of the weights of the samples around it, first to last.
+  /// The kernel table: one row per phase, with taps in sample order.
   private static let table: [Float] = {
     var table: [Float] = []
     table.reserveCapacity((phases + 1) * 2 * reach)
@@ -83,8 +83,7 @@ enum SincKernel {
     return table
   }()
 
-  /// Finds the weights of `2·reach` samples around a place, which is behind the middle one by a
-  /// fraction.
+  /// Computes the `2·reach` taps for a position, which lies `fraction` after the middle sample.
   static func weigh(_ weights: inout [Float], fraction: Double, reach: Int, band: Double) {
     let count = 2 * reach
     if weights.count != count { weights = [Float](repeating: 0, count: count) }
@@ -110,11 +109,11 @@ enum SincKernel {
     }
   }
 
-  /// The kernel at a distance from its middle, below `reach`.
+  /// Returns the kernel at a distance from its center, below `reach`.
   private static func value(
     at distance: Double, _ table: UnsafeBufferPointer<Float>
   ) -> Float {
-    // A sample that far before the place: at a lower index by the whole part.
+    // A distance is split into a sample index, by its integer part, and a phase.
     let whole = Int(distance)
     let offset = (distance - Double(whole)) * Double(phases)
     let row = min(Int(offset), phases - 1)
@@ -123,7 +122,7 @@ enum SincKernel {
     return value + (table[index + 2 * reach] - value) * Float(offset - Double(row))
   }
 
-  /// The samples of a plane from a place on, each times its weight.
+  /// Returns the dot product of taps and samples from a position on.
   static func sum(_ plane: [Float], from start: Int, _ weights: [Float]) -> Float {
     plane.withUnsafeBufferPointer { plane in
       weights.withUnsafeBufferPointer {
@@ -133,9 +132,9 @@ enum SincKernel {
   }
 }
 
-/// Kaiser's window.
+/// The Kaiser window function.
 enum Kaiser {
-  /// The modified Bessel function of order zero, from which it is made.
+  /// The modified Bessel function of the first kind and order zero.
   static func value(_ x: Double) -> Double {
     var (sum, term) = (1.0, 1.0)
     var step = 1.0

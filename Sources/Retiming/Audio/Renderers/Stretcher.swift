@@ -3,25 +3,23 @@
 import CRubberBand
 import OvercrankMediaCore
 
-/// Rubber Band's R3 engine, in real-time mode, for planar float samples at a stretch that may
-/// change with every block.
+/// Rubber Band's R3 engine in real-time mode, with a time ratio that may change per block.
 ///
-/// The value is the only owner of its `RubberBandState` and of its memory. The engine is never
-/// told that a block is the last (3.1.2 then loses the tail): feed what follows until enough has
-/// come out.
+/// The struct owns its `RubberBandState` and buffers. The final flag of `rubberband_process` is
+/// never set, because version 3.1.2 would lose the tail. Feed further input until enough output is
+/// available.
 struct Stretcher: ~Copyable {
-  /// How many planes of samples go in and come out.
+  /// The number of channels of input and output.
   let channelCount: Int
-  /// How many samples are fed at a time: fewer than lie between two of the engine's windows, so
-  /// that each window has its own stretch, and so few that what comes out fits its ring.
+  /// Samples per block: less than one hop, so that each window has its own time ratio, and small
+  /// enough for the output ring.
   let blockLength: Int
-  /// How many samples go in before the first one that is to come out, and how many that come out
-  /// are to be thrown away.
+  /// The padding before the first input sample, and the number of output samples to discard.
   let padLength: Int
   let delay: Int
-  /// What the engine can be set to without harm.
+  /// The range of supported time ratios.
   let stretches: ClosedRange<Double>
-  /// How many samples have come out.
+  /// The number of output samples so far.
   private(set) var produced: Int64 = 0
   private let state: RubberBandState
   private let input: UnsafeMutableBufferPointer<Float>
@@ -29,24 +27,23 @@ struct Stretcher: ~Copyable {
 
   private static let outputLength = 4096
 
-  /// Makes an engine for a range of stretches.
-  ///
-  /// The corresponding call is `rubberband_new`.
+  /// Creates an engine for a range of time ratios with `rubberband_new`.
   ///
   /// - Parameters:
-  ///   - sampleRate: 8000 to 192000 hertz.
+  ///   - sampleRate: 8000 to 192000 Hz.
   ///   - channelCount: Above zero.
-  ///   - stretches: What will be asked for on average, 1/64 to 64; it starts at the upper bound.
-  /// - Throws: `MediaError` with `.engine` when Rubber Band gives no engine, or not R3.
+  ///   - stretches: The range of average time ratios, 1/64 to 64. The engine starts at the upper
+  ///     bound.
+  /// - Throws: `MediaError` with `.engine` if Rubber Band fails to start or is not R3.
   init(
     sampleRate: Int, channelCount: Int, stretches: ClosedRange<Double>
   ) throws(MediaError) {
     var options =
       RubberBandOptionProcessRealTime.rawValue | RubberBandOptionEngineFiner.rawValue
       | RubberBandOptionChannelsTogether.rawValue
-    // Where one hop ahead of the window lies outside it, 3.1.2 reads past the end of its memory
-    // (valgrind: analyseChannel, at speeds above 8 and below 16, or from 4 on below 44.1 kHz),
-    // and what it finds there may be NaN. Short windows have no such look ahead.
+    // Version 3.1.2 reads out of bounds if the next hop lies outside the window, and may return
+    // NaN. Valgrind reports analyseChannel at speeds from 8 to 16, and from 4 to 16 below 44.1 kHz.
+    // The short window has no such look-ahead.
     let harmful = 1.0 / 16..<(sampleRate < 44_100 ? 1.0 / 4 : 1.0 / 8)
     if stretches.lowerBound >= harmful.upperBound * 1.1 {
       self.stretches = harmful.upperBound * 1.01...32
@@ -83,13 +80,13 @@ struct Stretcher: ~Copyable {
     output.deallocate()
   }
 
-  /// Takes a block, and gives all that is ready; drained each time, as the engine needs it.
+  /// Processes one block and returns all available output.
   ///
   /// - Parameters:
-  ///   - planes: One plane a channel.
-  ///   - start: Where in them the block starts, of `blockLength` samples.
-  ///   - stretch: For the windows that this block completes; one of `stretches` is set.
-  /// - Returns: One plane a channel, all of one length, which may be zero.
+  ///   - planes: The input, one plane per channel.
+  ///   - start: The index of the block's first sample; the block has `blockLength` samples.
+  ///   - stretch: The time ratio for windows completed by this block; clamped to `stretches`.
+  /// - Returns: One plane per channel, all of equal length, possibly empty.
   mutating func process(_ planes: Planes, from start: Int, stretch: Double) -> Planes {
     rubberband_set_time_ratio(
       state, min(max(stretch, stretches.lowerBound), stretches.upperBound))
@@ -103,7 +100,7 @@ struct Stretcher: ~Copyable {
     }
     rubberband_process(state, pointers, UInt32(blockLength), 0)
     var made = Planes(repeating: [], count: channelCount)
-    // Asking for more than is ready prints a warning; nothing ready is 0, the end is -1.
+    // Requesting more than is available prints a warning. The result 0 means none yet, -1 the end.
     while case let ready = rubberband_available(state), ready > 0 {
       retrieve(min(Int(ready), Self.outputLength), into: &made)
     }

@@ -3,23 +3,23 @@
 import Glibc
 import OvercrankMediaCore
 
-/// How the grains are cut of which a voice is made.
+/// The grain parameters of WSOLA; all lengths are in samples.
 struct GrainShape: Sendable {
-  /// How long a grain plays alone, and how long it fades into the next, in samples.
+  /// The unfaded length of a grain, and the length of the crossfade into the next grain.
   let hold: Int
   let fade: Int
-  /// How far from where a grain belongs one is looked for that fits, either way, in samples.
+  /// The largest search distance from the nominal position, in each direction.
   let reach: Int
-  /// How many samples of it are compared.
+  /// The number of samples that the cross-correlation compares.
   let compared: Int
-  /// Of how many samples sums are made, by which places are tried at first.
+  /// The decimation factor of the coarse search.
   let step: Int
-  /// What plays 1:1 around onsets; nil to let them be cut as they come.
+  /// The extent of 1:1 playback around onsets; nil without onset handling.
   let lock: TransientTimeMap.Extent?
-  /// How far onsets that are no more than accents may be moved, either way, in samples.
+  /// The largest displacement of a weak onset, in each direction.
   let freedom: Int
 
-  /// Windows of 20 ms that overlap by half, 6.5 ms of search, and onsets kept.
+  /// Windows of 20 ms that overlap by half, a search of 6.5 ms, and preserved onsets.
   static func timeDomain(sampleRate: Int) -> GrainShape {
     let half = max(4, sampleRate / 100)
     return GrainShape(
@@ -30,8 +30,10 @@ struct GrainShape: Sendable {
       freedom: sampleRate / 250)
   }
 
-  /// Grains of 20 ms of which 8 ms are a fade, and 7 ms of search: at a stretch of 1.5 sound that
-  /// goes on as it was is 6.7 ms away, so that a clap is heard once; and 70 Hz has half a period.
+  /// Grains of 20 ms with a fade of 8 ms and a search of 7 ms.
+  ///
+  /// At a stretch of 1.5 the continuation of a grain is 6.7 ms away and within the search, so a
+  /// clap is heard once. The search also covers half a period of 70 Hz.
   static func lowQuality(sampleRate: Int) -> GrainShape {
     let fade = max(4, sampleRate / 125)
     return GrainShape(
@@ -40,35 +42,36 @@ struct GrainShape: Sendable {
   }
 }
 
-/// The source at another speed and its own pitch: grains of it, each where it belongs to within a
-/// few milliseconds and there where it goes on from the one before most alike (WSOLA).
+/// A renderer that keeps the pitch, using WSOLA (waveform-similarity overlap-add).
 ///
-/// Where a grain belongs is always computed from the whole map, never from the grain before: what
-/// the search moves does not add up. All channels move together, so that their phases stay.
+/// Each grain is taken near its nominal position, where it best continues the previous grain.
+/// Nominal positions come from the map and not from previous grains, so search offsets do not
+/// accumulate. All channels use the same grains and stay in phase.
 final class WSOLARenderer: SegmentRenderer {
   private let shape: GrainShape
   private var map: TransientTimeMap
   private var detector: OnsetDetector?
   private var window: SourceWindow
   private var queue: SampleQueue
-  /// The source sample from which positions in maps count.
+  /// The source sample to which positions in maps are relative.
   private let origin: Int64
-  /// The output sample at which the next hop starts, counted from the piece's first one.
+  /// The output sample of the next hop, relative to the piece's first sample.
   private var position: Int
-  /// The sample of the source, from `origin`, that plays at output sample zero of this grain.
+  /// The source position minus the output position of the current grain, relative to `origin`.
   private var offset: Int
-  /// How far behind that sample.
+  /// The fractional part of `offset`.
   private var between = FractionalDelay.none
-  /// Where the piece ends, and the offset of what follows; nil where nothing runs on.
+  /// The end of the piece and the offset of the following copy; nil if the source does not
+  /// continue.
   private let landing: (position: Int, offset: Int)?
   private let fadeIn: [Float]
-  /// The onset that was locked last, and where its grains are taken from.
+  /// The last preserved onset and the grain position used for it.
   private var locked: (onset: Double, place: (offset: Int, between: FractionalDelay))?
 
-  /// How far ahead of where they belong grains have been of late, in samples.
+  /// The recent mean displacement of grains from their nominal positions, in samples.
   private var bias = 0.0
 
-  /// Makes a voice for a piece; `lead` samples before it and `tail` after it are made as well.
+  /// Creates a renderer for a piece, including its lead and tail.
   init(_ piece: AudioPiece, shape: GrainShape, sampleRate: Int, channelCount: Int)
     throws(MediaError)
   {
@@ -77,7 +80,7 @@ final class WSOLARenderer: SegmentRenderer {
     let start = piece.entry ?? nearest
     let length = Int(piece.samples.count)
     self.shape = shape
-    // An onset is judged by what was before.
+    // The onset detector needs the samples before the first onset.
     let lead = Int64(shape.reach + sampleRate / 20)
     let (first, overflow) = start.subtractingReportingOverflow(lead)
     guard !overflow else {
@@ -109,11 +112,11 @@ final class WSOLARenderer: SegmentRenderer {
     return queue.take(count)
   }
 
-  /// Makes the samples up to the end of the next fade.
+  /// Renders one hop: the hold and the crossfade of the current grain.
   private func hop(_ read: SampleReader) throws {
     var hop = shape.hold + shape.fade
     if let landing, position < landing.position, landing.position - position < 2 * hop {
-      // The last fade of the piece ends in what follows.
+      // The last crossfade ends exactly in the following copy.
       hop = landing.position - position
       let fade = min(hop, shape.fade)
       try prepare(upTo: max(offset, landing.offset) + position + hop, read)
@@ -125,7 +128,7 @@ final class WSOLARenderer: SegmentRenderer {
       (offset, between) = next
     }
     position += hop
-    // A lock takes from no further back than it is made up for.
+    // A preserved onset never reaches further back than its compensation range.
     let first = min(offset + position, Int(map.base.source(at: Double(position))))
     let needed =
       first - 2 * (shape.reach + shape.fade) - Int(map.extent.lookAhead) - FractionalDelay.reach
@@ -133,11 +136,11 @@ final class WSOLARenderer: SegmentRenderer {
     map.forget(before: Double(needed))
   }
 
-  /// Reads the source, and finds its onsets, up to a position.
+  /// Reads the source and detects onsets up to a position.
   private func prepare(upTo end: Int, _ read: SampleReader) throws {
     try window.read(upTo: origin + Int64(end + FractionalDelay.reach + 1), read) { block in
       guard var finder = detector.take() else { return }
-      // In grains a slow rise stays as it is; a lock would bring it early.
+      // Soft onsets keep their shape in grains; 1:1 playback would shift them early.
       for onset in finder.append(block) where !onset.isSoft {
         map.append(Double(onset.position), strength: onset.strength)
       }
@@ -146,11 +149,11 @@ final class WSOLARenderer: SegmentRenderer {
     }
   }
 
-  /// Where the next grain is to be taken from.
+  /// Returns the position of the next grain.
   private func nextOffset(
     _ read: SampleReader
   ) throws -> (offset: Int, between: FractionalDelay) {
-    // The middle of what will be heard of it.
+    // The center of the audible part of the next grain.
     let middle = position + shape.hold + shape.fade + shape.hold / 2
     let start = position + shape.hold
     let ahead = shape.lock == nil ? 0 : Int(map.extent.lookAhead) + 1
@@ -159,7 +162,7 @@ final class WSOLARenderer: SegmentRenderer {
     try prepare(upTo: max(plain, offset + middle) + ahead + span, read)
     if let lock = map.lock(around: Double(middle), within: Double(shape.fade)) {
       if let locked, locked.onset == lock.source { return locked.place }
-      // What is no more than an accent may move a little to go on from what plays.
+      // A weak onset may move slightly to continue the current grain better.
       let freedom = Double(shape.freedom) * min(1, 2 * (1 - lock.strength))
       let place = try mostAlike(
         around: Int((lock.source - lock.output).rounded()), from: start, reach: Int(freedom), read)
@@ -168,7 +171,7 @@ final class WSOLARenderer: SegmentRenderer {
     }
     let exact = Int(map.source(at: Double(middle)).rounded()) - middle
     var nominal = exact - Int(bias.rounded())
-    // What is heard of the grain must hold no onset: it would be heard twice.
+    // The audible part of a grain must not repeat an onset.
     let length = Double(2 * shape.fade + shape.hold)
     let margin = Double(shape.fade) / 5
     let onsets = map.locks.map(\.source)
@@ -184,8 +187,8 @@ final class WSOLARenderer: SegmentRenderer {
     let best = try mostAlike(
       around: nominal, from: start, reach: shape.reach, read,
       excludes: { holds(nominal + $0) != nil })
-    // What goes on as it was is a hop ahead: where little else is alike, as in noise, the search
-    // takes it whenever it is within reach, and all would come early (7 ms at a stretch of 8).
+    // The natural continuation lies one hop ahead. In noise the search prefers it whenever it is
+    // within reach, which would make everything early (7 ms at a stretch of 8).
     if isFree {
       let limit = Double(shape.reach) / 2
       bias = min(max(bias + 0.05 * Double(best.offset - exact), -limit), limit)
@@ -193,8 +196,7 @@ final class WSOLARenderer: SegmentRenderer {
     return best
   }
 
-  /// The offset near a nominal one with which the grain that starts at an output sample goes on
-  /// best from what plays.
+  /// Returns the offset near a nominal one at which a grain best continues the current grain.
   private func mostAlike(
     around nominal: Int, from start: Int, reach: Int, _ read: SampleReader,
     excludes: (Int) -> Bool = { _ in false }
@@ -215,7 +217,7 @@ final class WSOLARenderer: SegmentRenderer {
     return (nominal + best + whole, FractionalDelay(rest - Double(whole)))
   }
 
-  /// Writes a stretch of the grain that plays, and its fade into another.
+  /// Writes the unfaded part of the current grain and the crossfade into the next grain.
   private func write(hold: Int, _ fade: Int, to next: Int, _ nextBetween: FractionalDelay) {
     let base = Int(origin - window.range.lowerBound) + position
     let gains = fade == shape.fade ? fadeIn : Self.fade(fade)
