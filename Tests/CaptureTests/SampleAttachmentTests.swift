@@ -11,9 +11,10 @@ import Testing
 
 /// Claims about what is known of a frame besides its picture.
 struct SampleAttachmentTests {
-  @Test func `Exposure and gain are told while they are set by hand, also when that is new`()
-    async throws
-  {
+  @Test(arguments: [false, true])
+  func `Exposure and gain are told while they are set by hand, also when that is new`(
+    keepsSettings: Bool
+  ) async throws {
     let machine = try FakeVideoSystemCalls("hfr-usb")
     machine.pace {
       usleep(50)
@@ -21,10 +22,14 @@ struct SampleAttachmentTests {
     }
     let (input, controls) = try DeviceSystem.$calls.withValue(machine) {
       let camera = try CaptureDevice.named("/dev/fakevideo0")
-      return (
-        try DeviceInput(device: camera, format: try camera.fastestFormat()),
-        try CameraControls(device: camera)
-      )
+      let format = try camera.fastestFormat()
+      let controls = try CameraControls(device: camera)
+      guard keepsSettings else {
+        return (try DeviceInput(device: camera, format: format), controls)
+      }
+      var locked = try camera.lockForConfiguration()
+      try locked.setActiveFormat(format)
+      return (try locked.makeInput(), controls)
     }
     let session = CaptureSession(input)
     let output = VideoDataOutput()
@@ -35,7 +40,7 @@ struct SampleAttachmentTests {
     #expect(first.attachments.isExposureCustom == false)
     #expect(first.attachments.exposureDuration == nil && first.attachments.gain == nil)
     #expect(first.exif["ExposureMode"] == "0" && first.exif["ExposureTime"] == nil)
-    // By another handle of the device, as another program would.
+    // By another handle of the device, as another program would; or by the one that streams.
     let wanted = MediaTime(microseconds: 2_000)
     try controls.setExposureModeCustom(duration: wanted, gain: 10, rounding: .towardZero)
     var sample = try #require(await iterator.next())

@@ -2,14 +2,14 @@
 
 public import OvercrankDeviceDiscovery
 public import OvercrankMediaCore
-package import OvercrankV4L2
+import OvercrankV4L2
 import Synchronization
 
 /// The controls of a camera: focus, exposure, white balance, zoom and light.
 ///
-/// Properties have the names and meaning of those of `AVCaptureDevice`. Each object has a device
-/// handle of its own, so controls can be changed while a session captures. The camera keeps its
-/// settings after the program ends.
+/// Properties have the names and meaning of those of `AVCaptureDevice`. Controls can be changed while
+/// a session captures. If this program has locked the device, they go through the handle that holds
+/// the lock. The camera keeps its settings after the program ends, unless a property says otherwise.
 ///
 /// A camera supports only some of these controls. Each control has a property or method that
 /// reports whether it is supported. Setting an unsupported control throws. Files and the synthetic
@@ -63,29 +63,6 @@ public final class CameraControls: Sendable {
   }
 
   deinit { state.withLock { $0.zoomRamp?.cancel() } }
-
-  /// Calls a closure with the open device, for operations without a method of their own.
-  ///
-  /// - Returns: What `body` returns; nil where there is no device.
-  package func withDevice<Result>(
-    _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
-  ) throws(MediaError) -> Result? {
-    try node?.use(body)
-  }
-
-  /// The highest priority of any handle on the device, or nil if the driver has no priorities.
-  package func priority() throws(MediaError) -> DevicePriority? {
-    let answer = try withDevice { device throws(DeviceError) in try device.priority() }
-    return answer ?? nil
-  }
-
-  /// Sets the priority of this handle.
-  ///
-  /// `.record` prevents other programs from changing the device.
-  package func setPriority(_ priority: DevicePriority) throws(MediaError) {
-    guard let node else { throw missing("priorities") }
-    try node.use { device throws(DeviceError) in try device.setPriority(priority) }
-  }
 }
 
 /// An open device node that several objects share to control it.
@@ -122,8 +99,20 @@ final class ControlledNode: Sendable {
 
   private init(_ device: consuming VideoDevice) { self.device = device }
 
-  /// Calls a closure with the device and converts its errors to `MediaError`.
+  /// Calls a closure with the device, through the handle that holds the lock, and converts its errors
+  /// to `MediaError`.
   func use<Result>(
+    _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
+  ) throws(MediaError) -> Result {
+    do throws(DeviceError) {
+      return try device.withSettings(body)
+    } catch {
+      throw MediaError(capturing: error)
+    }
+  }
+
+  /// Calls a closure with the handle of this object, which has its own events.
+  func useOwn<Result>(
     _ body: (borrowing VideoDevice) throws(DeviceError) -> Result
   ) throws(MediaError) -> Result {
     do throws(DeviceError) {

@@ -62,6 +62,7 @@ final class V4L2Driver: FrameDriver {
   /// If the camera reports no settings or the driver has no events, frames carry no exposure data.
   private func readExposure() {
     exposure = ExposureInForce()
+    queue.discardChanges()
     for control in ExposureInForce.controls {
       guard let value = try? queue.number(of: control) else { continue }
       exposure.note(control, value)
