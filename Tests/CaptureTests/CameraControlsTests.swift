@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import OvercrankDeviceDiscovery
 import OvercrankMediaCore
 import OvercrankV4L2
@@ -220,8 +221,8 @@ struct CameraControlsTests {
     let controls = try controls(driver)
     #expect(controls.isExposurePointOfInterestSupported)
     #expect(try controls.exposurePointOfInterest == nil)
-    try controls.setExposurePointOfInterest(PointOfInterest(x: 0.5, y: 0.5))
-    #expect(try controls.exposurePointOfInterest == PointOfInterest(x: 0.5, y: 0.5))
+    try controls.setExposurePointOfInterest(PointOfInterest(x: 0.5, y: 0.25))
+    #expect(try controls.exposurePointOfInterest == PointOfInterest(x: 0.5, y: 0.25))
     #expect(try controls.focusPointOfInterest == nil)
     try controls.setFocusPointOfInterest(PointOfInterest(x: 1, y: 0))
     #expect(
@@ -240,6 +241,51 @@ struct CameraControlsTests {
       for angle: Int64 in [0, 180] {
         try controls.setVideoMirrored(isMirrored)
         try controls.setVideoRotationAngle(angle)
+  @Test func `The middle is the whole picture again, but for who looks elsewhere`() throws {
+    let driver = studio()
+    let whole = ControlValue.rectangle(ControlRectangle(left: 0, top: 0, width: 1280, height: 720))
+    driver.change { $0.values[.regionOfInterest] = whole }
+    let controls = try controls(driver)
+    let corner = PointOfInterest(x: 1, y: 0)
+    try controls.setExposurePointOfInterest(corner)
+    try controls.setFocusPointOfInterest(corner)
+    try controls.setExposurePointOfInterest(.center)
+    #expect(try controls.exposurePointOfInterest == nil)
+    #expect(try controls.focusPointOfInterest != nil)
+    #expect(driver.change { $0.values[.regionOfInterest] } != whole)
+    try controls.setFocusPointOfInterest(PointOfInterest(x: 0.5, y: 0.5))
+    #expect(try controls.focusPointOfInterest == nil)
+    #expect(driver.change { $0.values[.regionOfInterest] } == whole)
+    #expect(driver.change { $0.values[.regionOfInterestAutomatics] } == .number(0))
+  }
+
+  @Test(arguments: [false, true])
+  func `A region is given back when the session ends`(isSetBefore: Bool) throws {
+    let machine = try FakeVideoSystemCalls("uvc-webcam")
+    machine.pace {
+      usleep(50)
+      return true
+    }
+    try DeviceSystem.$calls.withValue(machine) {
+      let camera = try CaptureDevice.named("/dev/fakevideo0")
+      let session = try CaptureSession(camera)
+      let controls = try CameraControls(device: camera)
+      func region() throws -> [CameraControl.Value?] {
+        try controls.list().filter { $0.name.hasPrefix("region_of_interest") }.map(\.value)
+      }
+      let before = try region()
+      #expect(before.count == 2)
+      if isSetBefore { try controls.setExposurePointOfInterest(PointOfInterest(x: 0.9, y: 0.9)) }
+      try session.startRunning()
+      try controls.setExposurePointOfInterest(PointOfInterest(x: 0.1, y: 0.1))
+      #expect(try controls.exposurePointOfInterest != nil)
+      #expect(try region() != before)
+      session.stopRunning()
+      #expect(try region() == before)
+      #expect(try controls.exposurePointOfInterest == nil)
+    }
+  }
+
         #expect(try controls.isVideoMirrored == isMirrored)
         #expect(try controls.videoRotationAngle == angle)
         #expect(driver.change { $0.values[.isFlipped] } == .number(angle == 180 ? 1 : 0))

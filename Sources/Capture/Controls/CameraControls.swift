@@ -111,6 +111,12 @@ final class ControlledNode: Sendable {
     }
   }
 
+  /// Sets a control until this program ends its capture from the device, or permanently if it does
+  /// not capture.
+  func setDuringCapture(_ control: DeviceControl, to value: ControlValue) throws(MediaError) {
+    _ = try use { device throws(DeviceError) in try device.setDuringCapture(control, to: value) }
+  }
+
   /// Calls a closure with the handle of this object, which has its own events.
   func useOwn<Result>(
     _ body: (borrowing VideoDevice) throws(DeviceError) -> Result

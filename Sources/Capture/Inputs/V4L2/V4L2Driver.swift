@@ -75,6 +75,7 @@ final class V4L2Driver: FrameDriver {
   ///
   /// The guard's report names the controls that could not be restored.
   private func giveBackControls() {
+    queue.restoreChanges()
     if exposureGuard?.hasShortenedExposure == true, let durationBefore {
       isDurationGivenBack.store(true, ordering: .relaxed)
       Self.insist(on: { () throws(DeviceError) in _ = try queue.setFrameDuration(durationBefore) })
