@@ -139,6 +139,13 @@ struct CameraControlsTests {
     try controls.setExposureMode(.locked)
     #expect(
       driver.numbersWritten == ["auto_exposure=1", "exposure_time_absolute=157", "gain=60"])
+    #expect(try controls.exposureMode == .locked)
+    // Whoever sets it otherwise ends that.
+    driver.change { $0.values[.gain] = .number(65) }
+    #expect(try controls.exposureMode == .custom)
+    driver.change { $0.values[.gain] = .number(60) }
+    try controls.setExposureModeCustom(duration: nil, gain: nil, rounding: .towardZero)
+    #expect(try controls.exposureMode == .custom)
     try controls.setExposureMode(.continuousAutoExposure)
     #expect(driver.numbersWritten.last == "auto_exposure=3")
     #expect(!controls.isExposureModeSupported(.autoExpose))
@@ -336,17 +343,6 @@ struct CameraControlsTests {
         code { _ = try controls.changes() },
       ] { #expect(code == .controlNotSupported) }
     }
-  }
-
-  @Test func `A camera is adjusting while what it chose changes from question to question`() throws
-  {
-    let driver = webcam()
-    let controls = try controls(driver)
-    #expect(try controls.isAdjustingExposure == nil)
-    #expect(try controls.isAdjustingExposure == false)
-    driver.change { $0.values[.exposureTime] = .number(99) }
-    #expect(try controls.isAdjustingExposure == true)
-    #expect(try controls.isAdjustingWhiteBalance == nil)
   }
 
   @Test func `Flicker, privacy and the frame rate are told and set`() throws {

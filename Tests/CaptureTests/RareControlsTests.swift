@@ -125,14 +125,34 @@ struct RareControlsTests {
     #expect(error?.code == .controlNotSupported)
   }
 
-  @Test func `White is measured once, and the camera adjusts until its temperature rests`() throws {
+  @Test func `White is measured once, and stays`() throws {
     let controls = try controls()
-    #expect(try controls.isAdjustingWhiteBalance == nil)
     try controls.setWhiteBalanceMode(.autoWhiteBalance)
     #expect(driver.numbersWritten == ["white_balance_automatic=0", "do_white_balance=0"])
-    driver.change { $0.values[.whiteBalanceTemperature] = .number(5_200) }
-    #expect(try controls.isAdjustingWhiteBalance == true)
-    #expect(try controls.isAdjustingWhiteBalance == false)
     #expect(try controls.whiteBalanceMode == .locked)
+  }
+
+  @Test func `A boost in low light is a scene, and leaves the frame rate alone`() throws {
+    let driver = ScriptedControls([
+      DeviceControl(
+        id: .sceneMode, name: "Scene Mode", kind: .menu, maximum: 8,
+        menu: [(0, "None"), (8, "Night")].map { DeviceControl.MenuItem(index: $0, name: $1) }),
+      DeviceControl(
+        id: .exposureMayLowerRate, name: "Exposure, Dynamic Framerate", kind: .boolean,
+        maximum: 1),
+    ])
+    let boosted = try DeviceSystem.$calls.withValue(driver) {
+      try CameraControls(path: "/dev/video0")
+    }
+    #expect(boosted.isLowLightBoostSupported)
+    #expect(try boosted.isLowLightBoostEnabled == false)
+    try boosted.setLowLightBoostEnabled(true)
+    #expect(try boosted.isLowLightBoostEnabled == true)
+    #expect(try boosted.isAutoVideoFrameRateEnabled == false)
+    #expect(driver.numbersWritten == ["scene_mode=8"])
+    let plain = try controls()
+    #expect(try plain.isLowLightBoostEnabled == nil)
+    let error = #expect(throws: MediaError.self) { try plain.setLowLightBoostEnabled(false) }
+    #expect(error?.code == .controlNotSupported)
   }
 }

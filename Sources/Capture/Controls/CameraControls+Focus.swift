@@ -88,15 +88,6 @@ extension CameraControls {
     try setLock(.focus, false)
     try set(control, control.value(at: 1 - lensPosition))
   }
-
-  /// Whether the lens is moving to focus, or nil where the camera does not report it.
-  ///
-  /// The source is `V4L2_CID_AUTO_FOCUS_STATUS`, which few cameras have.
-  public var isAdjustingFocus: Bool? {
-    get throws(MediaError) {
-      try number(.automaticFocusStatus).map { $0 & ControlBit.focusIsBusy != 0 }
-    }
-  }
 }
 
 extension CameraControls {

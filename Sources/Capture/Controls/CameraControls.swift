@@ -31,12 +31,14 @@ public final class CameraControls: Sendable {
   /// The device's name in error messages.
   let deviceName: String
   let state = Mutex(State())
+  /// Waits between two readings of an automatic value.
+  let waitForChoice: @Sendable () -> Void
 
   /// State that is kept between calls.
   struct State {
     var zoomRamp: Task<Double, any Error>?
-    var lastExposure: Int64?
-    var lastTemperature: Int64?
+    /// The exposure that was locked on a camera without a lock.
+    var lockedExposure: ExposureSetting?
     /// The LED's own node, set after the first search.
     ///
     /// The inner nil means that no such node exists.
@@ -49,6 +51,7 @@ public final class CameraControls: Sendable {
   /// - Throws: `MediaError` with `.deviceLost`, `.noPermission`.
   public init(device: CaptureDevice) throws(MediaError) {
     deviceName = device.address
+    waitForChoice = Self.pause
     if case .v4l2(let path) = device.source {
       node = try ControlledNode(path)
     } else {
@@ -57,8 +60,11 @@ public final class CameraControls: Sendable {
   }
 
   /// Opens a device node to control it.
-  package init(path: String) throws(MediaError) {
+  package init(
+    path: String, waitForChoice: @escaping @Sendable () -> Void = CameraControls.pause
+  ) throws(MediaError) {
     deviceName = path
+    self.waitForChoice = waitForChoice
     node = try ControlledNode(path)
   }
 

@@ -12,6 +12,9 @@ package enum ControlItem {
   // Items of `ControlID.whiteBalancePreset`.
   package static let whiteBalanceManual = Int64(V4L2_WHITE_BALANCE_MANUAL.rawValue)
   package static let whiteBalanceAutomatic = Int64(V4L2_WHITE_BALANCE_AUTO.rawValue)
+  // Items of `ControlID.sceneMode`.
+  package static let sceneNone = Int64(V4L2_SCENE_MODE_NONE.rawValue)
+  package static let sceneNight = Int64(V4L2_SCENE_MODE_NIGHT.rawValue)
   // Items of `ControlID.flashMode`.
   package static let ledOff = Int64(V4L2_FLASH_LED_MODE_NONE.rawValue)
   package static let ledFlashes = Int64(V4L2_FLASH_LED_MODE_FLASH.rawValue)
