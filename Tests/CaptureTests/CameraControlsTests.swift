@@ -241,13 +241,6 @@ struct CameraControlsTests {
         == .controlOutOfRange)
   }
 
-  @Test func `Mirroring and turning upside down do not disturb each other`() throws {
-    let driver = studio()
-    let controls = try controls(driver)
-    for isMirrored in [false, true] {
-      for angle: Int64 in [0, 180] {
-        try controls.setVideoMirrored(isMirrored)
-        try controls.setVideoRotationAngle(angle)
   @Test func `The middle is the whole picture again, but for who looks elsewhere`() throws {
     let driver = studio()
     let whole = ControlValue.rectangle(ControlRectangle(left: 0, top: 0, width: 1280, height: 720))
@@ -293,6 +286,13 @@ struct CameraControlsTests {
     }
   }
 
+  @Test func `Mirroring and turning upside down do not disturb each other`() throws {
+    let driver = studio()
+    let controls = try controls(driver)
+    for isMirrored in [false, true] {
+      for angle: Int64 in [0, 180] {
+        try controls.setVideoMirrored(isMirrored)
+        try controls.setVideoRotationAngle(angle)
         #expect(try controls.isVideoMirrored == isMirrored)
         #expect(try controls.videoRotationAngle == angle)
         #expect(driver.change { $0.values[.isFlipped] } == .number(angle == 180 ? 1 : 0))
@@ -302,21 +302,6 @@ struct CameraControlsTests {
       }
     }
     #expect(code { try controls.setVideoRotationAngle(90) } == .controlNotSupported)
-  }
-
-  @Test func `The lamp lights as a share of its greatest current`() throws {
-    let driver = studio()
-    let controls = try controls(driver)
-    #expect(controls.hasTorch && controls.hasFlash)
-    #expect(try controls.torchLevel == 0)
-    try controls.setTorchModeOn(level: 0.5)
-    #expect(try controls.torchMode == .on)
-    #expect(try controls.torchLevel == 0.5)
-    #expect(driver.numbersWritten == ["intensity_torch_mode=100", "led_mode=2"])
-    try controls.setFlashMode(.on)
-    #expect(try controls.torchMode == .off)
-    #expect(try controls.flashMode == .on)
-    #expect(code { try controls.setTorchModeOn(level: 0) } == .controlOutOfRange)
   }
 
   @Test func `What a camera has not is nil, false or refused`() throws {

@@ -31,12 +31,16 @@ public final class CameraControls: Sendable {
   /// The device's name in error messages.
   let deviceName: String
   let state = Mutex(State())
+  /// Serializes changes of the torch; never locked while `state` is.
+  let torchWork = Mutex(())
   /// Waits between two readings of an automatic value.
   let waitForChoice: @Sendable () -> Void
 
   /// State that is kept between calls.
   struct State {
     var zoomRamp: Task<Double, any Error>?
+    var torch = Torch()
+    var flashMode = FlashMode.off
     /// The exposure that was locked on a camera without a lock.
     var lockedExposure: ExposureSetting?
     /// The LED's own node, set after the first search.
@@ -68,12 +72,20 @@ public final class CameraControls: Sendable {
     node = try ControlledNode(path)
   }
 
-  deinit { state.withLock { $0.zoomRamp?.cancel() } }
+  deinit {
+    state.withLock { $0.zoomRamp?.cancel() }
+    endTorch()
+  }
 }
 
 /// An open device node that several objects share to control it.
 final class ControlledNode: Sendable {
   private let device: VideoDevice
+
+  /// The path of the node.
+  var path: String { device.path }
+  /// The handles that the parts of this program share.
+  var handles: SharedHandles { device.handles }
 
   init(_ path: String) throws(MediaError) {
     do throws(DeviceError) {
