@@ -159,4 +159,28 @@ struct RareControlsTests {
     let error = #expect(throws: MediaError.self) { try plain.setLowLightBoostEnabled(false) }
     #expect(error?.code == .controlNotSupported)
   }
+
+  @Test func `Automatic focus is kept to what is near or far`() throws {
+    let driver = ScriptedControls([
+      DeviceControl(
+        id: .automaticFocusRange, name: "Auto Focus, Range", kind: .menu, maximum: 3,
+        defaultValue: 1,
+        menu: [(1, "Normal"), (2, "Macro")].map { DeviceControl.MenuItem(index: $0, name: $1) })
+    ])
+    let restricted = try DeviceSystem.$calls.withValue(driver) {
+      try CameraControls(path: "/dev/video0")
+    }
+    #expect(restricted.isAutoFocusRangeRestrictionSupported)
+    #expect(try restricted.autoFocusRangeRestriction == AutoFocusRangeRestriction.none)
+    try restricted.setAutoFocusRangeRestriction(.near)
+    #expect(try restricted.autoFocusRangeRestriction == .near)
+    try restricted.setAutoFocusRangeRestriction(.none)
+    #expect(driver.numbersWritten == ["auto_focus_range=2", "auto_focus_range=1"])
+    let error = #expect(throws: MediaError.self) {
+      try restricted.setAutoFocusRangeRestriction(.far)
+    }
+    #expect(error?.code == .controlNotSupported)
+    #expect(try controls().autoFocusRangeRestriction == nil)
+    #expect(try !controls().isAutoFocusRangeRestrictionSupported)
+  }
 }

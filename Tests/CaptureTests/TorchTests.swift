@@ -9,7 +9,7 @@ import Testing
 
 @testable import OvercrankCapture
 
-/// Claims about the torch.
+/// Claims about the torch, and about what cameras see.
 struct TorchTests {
   private let machine: FakeVideoSystemCalls
 
@@ -101,5 +101,51 @@ struct TorchTests {
     var torch = AutomaticTorch()
     let lit = [0.5, 0.2, 0.1, 0.3, 0.55, 0.7, 0.3, 0.05].map { torch.see($0) }
     #expect(lit == [false, false, true, true, true, false, false, true])
+  }
+
+  @Test func `A subject area changes with light and with motion, and not with noise`() {
+    var detector = SubjectAreaDetector()
+    func see(_ means: [Double], at seconds: Int64) -> SubjectAreaChange? {
+      detector.see(BrightnessGrid(means: means), at: seconds * 1_000_000)
+    }
+    let gray = [Double](repeating: 100, count: 8)
+    #expect(see(gray, at: 0) == nil)
+    #expect(see(gray.map { $0 + 5 }, at: 1) == nil)
+    // One part of eight is too little, two are enough.
+    #expect(see([200] + gray.dropFirst(), at: 2) == nil)
+    let moved = see([200, 200] + gray.dropFirst(2), at: 3)
+    #expect(moved?.changedShare == 0.25)
+    #expect(moved?.presentationTimeStamp == MediaTime(seconds: 3))
+    // It is compared with what was told last, and not told again at once.
+    #expect(see([200, 200] + gray.dropFirst(2), at: 5) == nil)
+    let darker = see([Double](repeating: 51, count: 8), at: 6)
+    #expect(darker?.changedShare == 1 && darker?.meanLevel == 0.2)
+    #expect(detector.see(BrightnessGrid(means: gray), at: 6_500_000) == nil)
+  }
+
+  @Test func `A camera tells that it sees something else until its input goes`() async throws {
+    var opened = [try camera()]
+    let controls = opened[0].1
+    let changes = opened[0].0.subjectAreaChanges
+    var session: CaptureSession? = CaptureSession(opened[0].0)
+    try await session?.startRunning()
+    let light = Task {
+      var brightness = 20
+      while !Task.isCancelled {
+        brightness = 220 - brightness
+        try controls.set([ControlAssignment(name: "brightness", text: "\(brightness)")])
+        await Task.yield()
+      }
+    }
+    var told = 0
+    for await change in changes {
+      told += 1
+      #expect(change.changedShare == 1)
+      light.cancel()
+      await session?.stopRunning()
+      session = nil
+      opened = []
+    }
+    #expect(told >= 1)
   }
 }
