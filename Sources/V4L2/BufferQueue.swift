@@ -16,6 +16,8 @@ package final class BufferQueue: ControlChannel, Sendable {
 
   /// The path of the device node.
   package var path: String { device.path }
+  /// The name of the device's driver.
+  package var driver: String { device.capabilities.driver }
   /// The number of buffers that the driver granted; may differ from the requested number.
   package var count: Int { buffers.count }
   /// The capacity of the smallest buffer, in bytes.
